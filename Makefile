@@ -1,0 +1,38 @@
+# Every target sets up what it needs, on a machine with python3 and make only.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Numba's cache does not see a change in a kernel that another file's kernel calls.
+KERNELS_FRESH := $(VENV)/.kernels
+
+.PHONY: reproduce test check bench clean
+
+reproduce: $(READY) $(KERNELS_FRESH)
+	$(BIN)/restive plan examples/paper_frequentist.toml
+
+test: $(READY) $(KERNELS_FRESH)
+	$(BIN)/pytest -n 2
+
+check: $(READY) $(KERNELS_FRESH)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2
+
+bench: $(READY) $(KERNELS_FRESH)
+	$(BIN)/python -m benchmarks
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+$(KERNELS_FRESH): $(wildcard src/restive/kernels/*.py) $(READY)
+	rm -f src/restive/kernels/__pycache__/*.nb[ic]
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,74 @@
+"""Restless bandits whose arms are seen only when pulled: planning and learning.
+
+The public names. Each is imported when it is first used, so that `import restive` is quick and
+numba is loaded only once a number is needed.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from restive.belief import BeliefState, belief_table, mixing_time
+    from restive.chains import stationary
+    from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
+    from restive.planning import Value, evaluate
+    from restive.policies import (
+        IndexPolicy,
+        OptimalPolicy,
+        WhittleIndex,
+        best_fixed,
+        channel_whittle_index,
+        index_policy,
+        lp_priority,
+        myopic,
+        optimal,
+        policy_mapping,
+        whittle,
+        whittle_index,
+    )
+    from restive.problem import Arm, RestlessBandit, gilbert_elliott
+    from restive.problem_file import load_problem, problem_from_toml, problem_to_toml
+    from restive.relaxation import relaxation_bound
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "belief": ("BeliefState", "belief_table", "mixing_time"),
+    "chains": ("stationary",),
+    "errors": ("AssumptionError", "ProblemError", "RestiveError", "TooLargeError"),
+    "planning": ("Value", "evaluate"),
+    "policies": (
+        "IndexPolicy",
+        "OptimalPolicy",
+        "WhittleIndex",
+        "best_fixed",
+        "channel_whittle_index",
+        "index_policy",
+        "lp_priority",
+        "myopic",
+        "optimal",
+        "policy_mapping",
+        "whittle",
+        "whittle_index",
+    ),
+    "problem": ("Arm", "RestlessBandit", "gilbert_elliott"),
+    "problem_file": ("load_problem", "problem_from_toml", "problem_to_toml"),
+    "relaxation": ("relaxation_bound",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604 (all names are text)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'restive' has no attribute {name!r}")
+    value = getattr(import_module(f"restive.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

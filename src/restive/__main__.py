@@ -1,0 +1,5 @@
+"""`python -m restive`."""
+
+from restive.cli import main
+
+main()

@@ -1,0 +1,241 @@
+r"""What is known about arms that are not seen (Section 2.2 of the paper).
+
+Arm k was last seen in state sigma_k, n_k steps ago; (sigma, n) is the meta-state xi. Its state now
+has the law, the *belief*,
+
+    b(s, n) = e_s P_active P_passive^(n-1)
+
+since the arm was pulled when it was seen and has been passive since. Under the paper's Assumption 1
+b(s, n) tends to the passive chain's stationary law, so a table of finitely many ages tells it all:
+`belief_table` goes on until every belief is within 1e-12 of that law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.chains import require_ergodic
+from restive.errors import AssumptionError, ProblemError, TooLargeError
+from restive.kernels.chain import belief_powers, mixing_age, settling_age, stationary_law
+from restive.kernels.tables import BeliefTables
+from restive.problem import Arm, RestlessBandit, kinds_of, starts_of
+
+__all__ = [
+    "BeliefState",
+    "belief_table",
+    "belief_tables",
+    "initial_state",
+    "mixing_time",
+    "settled_elapsed",
+    "settled_lengths",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+BELIEF_TOLERANCE = 1e-12  # L1 distance to the stationary law at which a belief has settled
+MOST_ELAPSED = 10_000  # ages in an automatic table
+MOST_TABLE_BYTES = 4 << 30
+
+
+def belief_table(arm: Arm, max_elapsed: int | None = None) -> FloatArray:
+    """Beliefs of an arm by last state and elapsed steps.
+
+    Parameters
+    ----------
+    arm
+        Any arm; with `max_elapsed=None` its passive chain must meet Assumption 1.
+    max_elapsed
+        Number of ages L; by default as many as the belief needs to settle (to 1e-12).
+
+    Returns
+    -------
+    Array [S, L, S] with b(s, n) at [s, n - 1]. A longer table extends a shorter one to the bit.
+    """
+    length = settled_elapsed(arm) if max_elapsed is None else checked_elapsed(max_elapsed)
+    size = arm.num_states**2 * length * 8
+    if size > MOST_TABLE_BYTES:
+        raise TooLargeError(
+            f"{arm_label(arm)}: a belief table of {arm.num_states} states and {length} ages takes "
+            f"{size / 2**30:.1f} GiB, more than {MOST_TABLE_BYTES >> 30}; use a smaller max_elapsed"
+        )
+    return belief_powers(arm.active, arm.passive, length)
+
+
+def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIEF_TOLERANCE) -> int:
+    """Return the first age at which every belief of the arm is within `tolerance` of its limit."""
+    label = arm_label(arm) if label is None else label
+    try:
+        require_ergodic(arm.passive, label)
+    except AssumptionError as error:
+        raise AssumptionError(
+            f"{error}; pass max_elapsed to hold the belief at its value of that age, or a "
+            "discount below 1"
+        ) from None
+    law = stationary_law(arm.passive)
+    age, gap = settling_age(arm.active, arm.passive, law, tolerance, MOST_ELAPSED)
+    if gap > tolerance:
+        raise TooLargeError(
+            f"{label}: mixes too slowly: after {MOST_ELAPSED:,} steps its belief is still "
+            f"{gap:.2g} (L1) from its limit; pass max_elapsed={MOST_ELAPSED} (or another length) "
+            "to hold the belief at its value of that age"
+        )
+    return int(age)
+
+
+def settled_lengths(
+    bandit: RestlessBandit,
+    max_elapsed: int | None = None,
+    tolerance: float = BELIEF_TOLERANCE,
+) -> IntArray:
+    """Ages [K] after which each arm's belief has settled, or `max_elapsed` for all."""
+    if max_elapsed is not None:
+        return np.full(bandit.num_arms, checked_elapsed(max_elapsed), dtype=np.int64)
+    kinds = kinds_of(bandit)
+    lengths = [
+        settled_elapsed(arm, label, tolerance)
+        for arm, label in zip(kinds.arms, kinds.labels, strict=True)
+    ]
+    return np.array(lengths, dtype=np.int64)[kinds.of]
+
+
+def belief_tables(bandit: RestlessBandit, lengths: IntArray) -> BeliefTables:
+    """Lay the belief tables of all arms end to end; arms of one kind share the longest one."""
+    kinds = kinds_of(bandit)
+    longest = np.zeros(len(kinds.arms), dtype=np.int64)
+    np.maximum.at(longest, kinds.of, lengths)
+    tables = [belief_table(arm, int(n)).ravel() for arm, n in zip(kinds.arms, longest, strict=True)]
+    sizes = np.array([arm.num_states for arm in kinds.arms], dtype=np.int64)
+    return BeliefTables(
+        beliefs=np.concatenate(tables),
+        offsets=starts_of([table.size for table in tables])[kinds.of],
+        sizes=sizes[kinds.of],
+        lengths=longest[kinds.of],
+        rewards=np.concatenate([arm.rewards for arm in kinds.arms]),
+        reward_offsets=starts_of(sizes)[kinds.of],
+    )
+
+
+def mixing_time(arm: Arm, epsilon: float = 0.25) -> int:
+    """T_k^mix(epsilon) of Section 2.1: steps until the passive chain forgets its start.
+
+    The first t >= 1 at which the law of the chain, passive for t steps from any state, is within
+    `epsilon` of the stationary law in L1 norm (twice the total variation).
+    """
+    if not 0 < epsilon <= 2:
+        raise ProblemError(f"epsilon must be in (0, 2], an L1 distance, got {epsilon}")
+    label = arm_label(arm)
+    require_ergodic(arm.passive, label)
+    age = int(mixing_age(arm.passive, stationary_law(arm.passive), float(epsilon)))
+    if age < 0:
+        raise TooLargeError(f"{label}: does not mix to {epsilon:g} within 2^60 steps")
+    return age
+
+
+@dataclass(frozen=True, eq=False)
+class BeliefState:
+    """The meta-state xi = (sigma, n): when and in which state each arm was last seen.
+
+    Parameters
+    ----------
+    last_state
+        State [K] in which each arm was last seen.
+    elapsed
+        Steps [K] since then, at least 1.
+    """
+
+    last_state: IntArray  # [K]
+    elapsed: IntArray  # [K]
+
+    def __init__(self, last_state: ArrayLike, elapsed: ArrayLike) -> None:
+        states = _whole_numbers(last_state, "last_state", 0)
+        ages = _whole_numbers(elapsed, "elapsed", 1)
+        if states.shape != ages.shape:
+            raise ProblemError(
+                f"last_state has {len(states)} arms and elapsed {len(ages)}; they must agree"
+            )
+        object.__setattr__(self, "last_state", states)
+        object.__setattr__(self, "elapsed", ages)
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        return len(self.last_state)
+
+    def updated(self, pulled: ArrayLike, states: ArrayLike) -> BeliefState:
+        """Return the next meta-state, after seeing the `pulled` arms in `states`."""
+        arms = _whole_numbers(pulled, "pulled", 0)
+        seen = _whole_numbers(states, "states", 0)
+        if arms.shape != seen.shape:
+            raise ProblemError(f"{len(arms)} arms were pulled but {len(seen)} states were given")
+        if len(arms) and arms.max() >= self.num_arms:
+            raise ProblemError(
+                f"pulled names arm {arms.max()}; the arms are 0 to {self.num_arms - 1}"
+            )
+        if len(np.unique(arms)) != len(arms):
+            raise ProblemError(f"pulled names an arm twice: {arms.tolist()}")
+        last_state, elapsed = self.last_state.copy(), self.elapsed + 1
+        last_state[arms] = seen
+        elapsed[arms] = 1
+        return BeliefState(last_state, elapsed)
+
+    def require_fits(self, bandit: RestlessBandit) -> None:
+        """Raise unless this is a meta-state of `bandit`."""
+        if self.num_arms != bandit.num_arms:
+            raise ProblemError(
+                f"the state is of {self.num_arms} arms, the bandit has {bandit.num_arms}"
+            )
+        sizes = np.array([arm.num_states for arm in bandit.arms])
+        wrong = np.flatnonzero(self.last_state >= sizes)
+        if wrong.size:
+            k = int(wrong[0])
+            raise ProblemError(
+                f"{bandit.label(k)}: last_state is {self.last_state[k]}, "
+                f"its states are 0 to {sizes[k] - 1}"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BeliefState):
+            return NotImplemented
+        return bool(
+            np.array_equal(self.last_state, other.last_state)
+            and np.array_equal(self.elapsed, other.elapsed)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.last_state.tobytes(), self.elapsed.tobytes()))
+
+
+def initial_state(arms: Sequence[Arm]) -> BeliefState:
+    """Return the paper's start xi_1: every arm seen in its last (good) state one step ago."""
+    return BeliefState([arm.num_states - 1 for arm in arms], [1] * len(arms))
+
+
+def checked_elapsed(max_elapsed: Any) -> int:
+    """Return `max_elapsed` as an int of at least 1, or raise."""
+    if isinstance(max_elapsed, bool) or not isinstance(max_elapsed, int | np.integer):
+        raise ProblemError(f"max_elapsed must be a whole number, got {max_elapsed!r}")
+    if max_elapsed < 1:
+        raise ProblemError(f"max_elapsed must be at least 1, got {max_elapsed}")
+    return int(max_elapsed)
+
+
+def arm_label(arm: Arm) -> str:
+    """How messages call an arm outside a bandit."""
+    return "arm" if arm.name is None else f"arm {arm.name!r}"
+
+
+def _whole_numbers(values: ArrayLike, field: str, least: int) -> IntArray:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise ProblemError(f"{field} must be a list of whole numbers, got {values!r:.60}")
+    if array.size and array.min() < least:
+        raise ProblemError(f"{field} must be at least {least}, got {array.min()}")
+    frozen: IntArray = array.astype(np.int64)
+    frozen.setflags(write=False)
+    return frozen

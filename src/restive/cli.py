@@ -1,0 +1,162 @@
+"""The command line: parse, call, print. Everything else is imported when a command needs it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from restive import __version__
+from restive.errors import RestiveError
+
+if TYPE_CHECKING:
+    from restive.plan import Plan
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Restless bandits whose arms are seen only when pulled: plan and learn.",
+)
+
+
+def main() -> None:
+    """Run the command line; a RestiveError becomes one line on stderr and exit status 2."""
+    try:
+        app()
+    except RestiveError as error:
+        print(f"restive: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone (as in `restive plan ... | head`)
+        sys.exit(141)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"restive {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def plan(
+    problem: Annotated[Path, typer.Argument(help="TOML file with num_pulls and [[arm]] tables.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    index_table: Annotated[
+        Path | None, typer.Option(help="Write all indices to this .csv or .npz file.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw index against elapsed time to this .png, .svg or .pdf."),
+    ] = None,
+    max_states: Annotated[
+        int, typer.Option(min=1, help="Joint states up to which values are exact.")
+    ] = 200_000,
+    max_elapsed: Annotated[
+        int | None,
+        typer.Option(min=1, help="Ages told apart, for arms that mix very slowly [default: auto]."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,
+) -> None:
+    """Tell what the arms are like, what each policy would earn, and the most that any could."""
+    from restive.plan import plan_bandit, write_index_table
+    from restive.problem_file import load_problem
+
+    bandit = load_problem(problem)
+    with _progress("planning") as step:
+        found = plan_bandit(
+            bandit, max_states=max_states, max_elapsed=max_elapsed, seed=seed, progress=step
+        )
+        if index_table is not None:
+            step(f"writing {index_table}")
+            write_index_table(bandit, index_table, max_elapsed)
+        if plot is not None:
+            from restive.figures import plot_indices
+
+            step(f"drawing {plot}")
+            plot_indices(bandit, plot, max_elapsed)
+    if as_json:
+        print(json.dumps(found.to_json(), indent=2))
+    else:
+        _print_plan(found)
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[str], None]]:
+    """Show the current step on stderr while it runs; nothing when that is no terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda step: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title)
+        yield lambda step: progress.update(task, description=f"{title}: {step}")
+
+
+def _print_plan(found: Plan) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    arms = Table(title=f"{found.num_arms} arms, {found.num_pulls} pulled each step")
+    for column in ("arms", "name"):
+        arms.add_column(column)
+    for column in ("states", "stationary reward", "mixing time", "indexable", "limiting index"):
+        arms.add_column(column, justify="right")
+    for arm in found.arms:
+        reward = arm.stationary_reward
+        arms.add_row(
+            arm.arms,
+            arm.name or "",
+            str(arm.num_states),
+            "depends on start" if reward is None else f"{reward:.6f}",
+            str(arm.mixing_time),
+            "yes" if arm.indexable else "no",
+            f"{arm.limiting_index:.6f}",
+        )
+    policies = Table(
+        title=f"average reward per step; no policy exceeds {found.relaxation_bound:.6f}"
+    )
+    policies.add_column("policy")
+    for column in ("J", "±", "of the bound"):
+        policies.add_column(column, justify="right")
+    policies.add_column("method")
+    notes = []
+    for policy in found.policies:
+        if policy.average_reward is None:
+            policies.add_row(policy.policy, "-", "-", "-", "none, see below")
+        else:
+            share = policy.share_of_bound
+            policies.add_row(
+                policy.policy,
+                f"{policy.average_reward:.6f}",
+                "0" if policy.stderr == 0 else f"{policy.stderr:.2g}",
+                "-" if share is None else f"{share:.2%}",
+                policy.method,
+            )
+        if policy.note:
+            notes.append(f"{policy.policy}: {policy.note}")
+    console.print(arms)
+    console.print(policies)
+    for note in notes:
+        console.print(note, highlight=False, markup=False)

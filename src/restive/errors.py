@@ -1,0 +1,23 @@
+"""The errors that restive raises on purpose.
+
+Each message says what was expected, what came and where, in words a person can act on. The command
+line prints the message alone, without a traceback.
+"""
+
+__all__ = ["AssumptionError", "ProblemError", "RestiveError", "TooLargeError"]
+
+
+class RestiveError(Exception):
+    """Anything restive refuses to do; the message says why and what to do instead."""
+
+
+class ProblemError(RestiveError, ValueError):
+    """An arm, a bandit, a state or an option that is not what it must be."""
+
+
+class AssumptionError(RestiveError, ValueError):
+    """The input is well formed, but the quantity asked for does not exist for it."""
+
+
+class TooLargeError(RestiveError):
+    """The computation would be larger than the limit; the message names the size."""

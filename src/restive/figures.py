@@ -1,0 +1,93 @@
+"""Pictures; matplotlib is loaded when the first one is made and comes with `restive[plot]`."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.errors import ProblemError, RestiveError
+from restive.files import replacing
+from restive.policies.whittle import WhittleIndex, whittle_index
+from restive.problem import RestlessBandit, kinds_of
+
+__all__ = ["plot_indices"]
+
+MOST_PANELS = 12
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
+def plot_indices(
+    bandit: RestlessBandit, path: str | PathLike[str], max_elapsed: int | None = None
+) -> None:
+    """Draw Whittle index against elapsed steps, a line per last state and a panel per kind of arm.
+
+    The file's ending chooses the format (png, svg, pdf). Beyond 12 kinds the first 12 are drawn.
+    """
+    figures, formats = _matplotlib()
+    suffix = Path(path).suffix.lower().lstrip(".")
+    if suffix not in formats:
+        raise ProblemError(f"{path}: cannot draw as {suffix!r}; use one of {', '.join(formats)}")
+    kinds = kinds_of(bandit)
+    num_panels = min(len(kinds.arms), MOST_PANELS)
+    columns = min(num_panels, 4)
+    rows = -(-num_panels // columns)
+    figure = figures.Figure(
+        figsize=(1.2 + 3.2 * columns, 0.8 + 2.7 * rows), layout="constrained", dpi=150
+    )
+    panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    for j, panel in enumerate(panels.flat):
+        if j >= num_panels:
+            panel.set_axis_off()
+            continue
+        _draw(panel, whittle_index(kinds.arms[j], max_elapsed=max_elapsed))
+        panel.set_title(kinds.labels[j], fontsize=10)
+        if j + columns >= num_panels:
+            panel.set_xlabel("steps since last seen")
+        if j % columns == 0:
+            panel.set_ylabel("Whittle index")
+    title = f"Whittle index of {bandit.num_arms} arms ({len(kinds.arms)} kinds)"
+    if len(kinds.arms) > num_panels:
+        title += f", the first {num_panels} kinds shown"
+    figure.suptitle(title, fontsize=11)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=suffix)
+
+
+def _draw(panel: Any, found: WhittleIndex) -> None:
+    index = _visible(found.index)
+    length = index.shape[1]
+    upper = found.upper[:, np.minimum(np.arange(length), found.upper.shape[1] - 1)]
+    ages = np.arange(1, length + 1)
+    for s, line in enumerate(index):
+        colour, marker = COLOURS[s % len(COLOURS)], MARKERS[s % len(MARKERS)]
+        every = max(1, length // 12)
+        panel.plot(
+            ages, line, color=colour, marker=marker, markersize=4, markevery=every,
+            linewidth=1.4, label=f"last seen in state {s}",
+        )  # fmt: skip
+        if not found.indexable:
+            panel.fill_between(ages, line, upper[s], color=colour, alpha=0.25)
+    panel.axhline(found.limit, color="0.4", linewidth=0.8, linestyle=":", label="limit")
+    panel.grid(True, linewidth=0.3)
+    panel.legend(fontsize=7, frameon=False)
+
+
+def _visible(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the ages worth drawing: some past the last that differs from the limit by 1%."""
+    spread = np.abs(table - table[:, -1:]).max(axis=0)
+    far = np.flatnonzero(spread > 0.01 * spread.max())
+    length = max(8, (int(far[-1]) if far.size else 0) + 4)
+    return table[:, np.minimum(np.arange(length), table.shape[1] - 1)]
+
+
+def _matplotlib() -> tuple[Any, list[str]]:
+    try:
+        import matplotlib.figure as figures
+    except ImportError:
+        raise RestiveError("pictures need matplotlib: pip install 'restive[plot]'") from None
+    return figures, ["png", "svg", "pdf"]

@@ -1,0 +1,113 @@
+"""The joint chain of all arms' meta-states, explored state by state.
+
+Under Assumption 1 ages may be pooled once the belief has settled, so that finitely many joint
+meta-states matter; few enough, for few arms, to solve for long-run values exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.belief import BeliefState, belief_tables
+from restive.errors import TooLargeError
+from restive.kernels import joint as kernels
+from restive.problem import RestlessBandit
+
+__all__ = ["JointStates", "Outcomes"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Int32Array = NDArray[np.int32]
+
+MOST_OUTCOMES = 4096  # of one step: the product of the pulled arms' numbers of states
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What follows from some joint states: a row each, unused places are -1 and 0."""
+
+    successor: Int32Array  # [M, B] numbers of the next states
+    probability: FloatArray  # [M, B]
+    reward: FloatArray  # [M] expected reward of the step
+
+
+class JointStates:
+    """Joint meta-states of a bandit, numbered in the order in which they are found.
+
+    Parameters
+    ----------
+    bandit
+        The arms.
+    lengths
+        Ages [K] told apart per arm; older is as old as the last.
+    """
+
+    def __init__(self, bandit: RestlessBandit, lengths: IntArray) -> None:
+        self.bandit = bandit
+        self.arms = belief_tables(bandit, lengths)
+        largest = np.sort(self.arms.sizes)[::-1][: bandit.num_pulls].astype(object)
+        self.most_outcomes = int(np.prod(largest))
+        if self.most_outcomes > MOST_OUTCOMES:
+            raise TooLargeError(
+                f"one step of {bandit.num_pulls} pulls can end in {self.most_outcomes:,} ways, "
+                f"more than {MOST_OUTCOMES:,}"
+            )
+        self.count = 0
+        self._states = np.empty((64, bandit.num_arms), dtype=np.int32)
+        self._slots = np.full(256, -1, dtype=np.int32)
+
+    def cells(self, last_state: IntArray, elapsed: IntArray) -> Int32Array:
+        """Rows of cells for meta-states given as [M, K] arrays."""
+        return (last_state * self.arms.lengths + np.minimum(elapsed, self.arms.lengths) - 1).astype(
+            np.int32
+        )
+
+    def unpacked(self, first: int, last: int) -> tuple[IntArray, IntArray]:
+        """Last states and elapsed steps [M, K] of the states with numbers in [first, last)."""
+        last_state, age = np.divmod(self._states[first:last].astype(np.int64), self.arms.lengths)
+        return last_state, age + 1
+
+    def add(self, rows: Int32Array) -> None:
+        """Number the rows that are new."""
+        self._make_room(len(rows))
+        self.count = int(kernels.find_or_add(rows, self._states, self._slots, self.count))
+
+    def number_of(self, state: BeliefState) -> int:
+        """Return the number of a state, which is added if it is new."""
+        row = self.cells(state.last_state[None], state.elapsed[None])
+        known = np.flatnonzero((self._states[: self.count] == row).all(axis=1))
+        if known.size:
+            return int(known[0])
+        self.add(row)
+        return self.count - 1
+
+    def rows(self, first: int, last: int) -> Int32Array:
+        """Cells of the states with numbers in [first, last)."""
+        return self._states[first:last].copy()
+
+    def outcomes(self, rows: Int32Array, actions: IntArray, add: bool) -> Outcomes:
+        """Outcomes of pulling actions[i] (ascending arms [M, N]) in rows[i]."""
+        shape = (len(rows), self.most_outcomes)
+        if add:
+            self._make_room(len(rows) * self.most_outcomes)
+        found = Outcomes(np.empty(shape, dtype=np.int32), np.empty(shape), np.empty(len(rows)))
+        self.count = int(
+            kernels.successors(
+                rows, actions, self.arms, self._states, self._slots, self.count, add,
+                found.successor, found.probability, found.reward,
+            )
+        )  # fmt: skip
+        return found
+
+    def _make_room(self, more: int) -> None:
+        wanted = self.count + more
+        if wanted > len(self._states):
+            larger = np.empty((max(wanted, 2 * len(self._states)), self._states.shape[1]), np.int32)
+            larger[: self.count] = self._states[: self.count]
+            self._states = larger
+        if 2 * wanted > len(self._slots):
+            self._slots = np.full(1 << (2 * wanted).bit_length(), -1, dtype=np.int32)
+            kernels.rehash(self._states, self.count, self._slots)

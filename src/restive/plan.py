@@ -1,0 +1,236 @@
+"""A plan: what the arms of a bandit are like and what each policy mapping would earn on it.
+
+`plan_bandit` collects, nothing here prints. Arms are told per kind, since a bandit may have very
+many alike.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.belief import mixing_time, settled_elapsed
+from restive.errors import AssumptionError, ProblemError, TooLargeError
+from restive.files import replacing
+from restive.planning import MAX_STATES, Value, evaluate
+from restive.policies import POLICY_MAPPINGS, best_fixed, lp_priority
+from restive.policies.best_fixed import fixed_reward
+from restive.policies.myopic import myopic_table
+from restive.policies.whittle import WhittleIndex, whittle_index
+from restive.problem import Kinds, RestlessBandit, kinds_of
+from restive.relaxation import relaxation_bound
+
+__all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "write_index_table"]
+
+Progress = Callable[[str], None]
+
+CSV_HEADER = (
+    "arms",
+    "name",
+    "last_state",
+    "elapsed",
+    "whittle",
+    "whittle_upper",
+    "myopic",
+    "lp_priority",
+)
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """One kind of arm."""
+
+    arms: str  # which arms are of this kind, as "0-2, 5"
+    name: str | None
+    count: int
+    num_states: int
+    stationary_reward: float | None  # None where it depends on the start
+    mixing_time: int
+    settled_elapsed: int | None  # None where max_elapsed was given instead
+    indexable: bool
+    limiting_index: float
+
+
+@dataclass(frozen=True)
+class PolicySummary:
+    """What one policy mapping earns; `note` says what there is to say, or why there is no value."""
+
+    policy: str
+    average_reward: float | None
+    stderr: float | None
+    share_of_bound: float | None
+    bias_span: float | None
+    method: str | None
+    note: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything `restive plan` shows."""
+
+    num_arms: int
+    num_pulls: int
+    relaxation_bound: float
+    arms: tuple[ArmSummary, ...]
+    policies: tuple[PolicySummary, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as data for `json.dumps`; what is not a finite number becomes None."""
+        return {"format": "restive-plan-1", **_finite(asdict(self))}
+
+
+def plan_bandit(
+    bandit: RestlessBandit,
+    *,
+    max_states: int = MAX_STATES,
+    max_elapsed: int | None = None,
+    seed: int = 0,
+    progress: Progress = lambda step: None,
+) -> Plan:
+    """Describe the arms and evaluate every registered policy mapping.
+
+    Parameters
+    ----------
+    bandit
+        The problem.
+    max_states
+        Limit for exact values and for the optimum, in joint states.
+    max_elapsed
+        Ages told apart, for arms that mix too slowly for the automatic choice.
+    seed
+        Of the simulations used beyond `max_states`.
+    progress
+        Called with the name of each step before it begins.
+    """
+    kinds = kinds_of(bandit)
+    arms = []
+    for j, arm in enumerate(kinds.arms):
+        progress(kinds.labels[j])
+        index = whittle_index(arm, max_elapsed=max_elapsed)
+        members = np.flatnonzero(kinds.of == j)
+        arms.append(
+            ArmSummary(
+                arms=_ranges(members),
+                name=arm.name,
+                count=len(members),
+                num_states=arm.num_states,
+                stationary_reward=_or_none(lambda arm=arm: fixed_reward(arm)),  # type: ignore[misc]
+                mixing_time=mixing_time(arm),
+                settled_elapsed=settled_elapsed(arm) if max_elapsed is None else None,
+                indexable=index.indexable,
+                limiting_index=index.limit,
+            )
+        )
+    progress("relaxation bound")
+    bound = relaxation_bound(bandit, max_elapsed)
+    policies = []
+    for name, mapping in POLICY_MAPPINGS.items():
+        progress(name)
+        options: dict[str, Any] = {} if mapping is best_fixed else {"max_elapsed": max_elapsed}
+        if name == "optimal":
+            options["max_states"] = max_states
+        try:
+            value = evaluate(
+                bandit,
+                mapping(bandit, **options),
+                max_states=max_states,
+                max_elapsed=max_elapsed,
+                seed=seed,
+            )
+        except (AssumptionError, TooLargeError) as error:
+            policies.append(PolicySummary(name, None, None, None, None, None, str(error)))
+        else:
+            policies.append(_summary(name, value, bound))
+    return Plan(bandit.num_arms, bandit.num_pulls, bound, tuple(arms), tuple(policies))
+
+
+def write_index_table(
+    bandit: RestlessBandit, path: str | PathLike[str], max_elapsed: int | None = None
+) -> None:
+    """Write the indices of every kind of arm by last state and elapsed steps, as CSV or NPZ."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".csv", ".npz"):
+        raise ProblemError(
+            f"{path}: the index table can be written as .csv or .npz, not {suffix!r}"
+        )
+    kinds = kinds_of(bandit)
+    whittle = [whittle_index(arm, max_elapsed=max_elapsed) for arm in kinds.arms]
+    priority = lp_priority(bandit, max_elapsed).tables
+    myopic = [myopic_table(arm, max_elapsed) for arm in kinds.arms]
+    with replacing(path) as temporary:
+        if suffix == ".csv":
+            _write_csv(temporary, kinds, whittle, myopic, priority)
+        else:
+            arrays: dict[str, NDArray[Any]] = {"kind_of_arm": kinds.of}
+            for j, index in enumerate(whittle):
+                arrays[f"whittle_{j}"] = index.index
+                arrays[f"whittle_upper_{j}"] = index.upper
+                arrays[f"myopic_{j}"] = myopic[j]
+                arrays[f"lp_priority_{j}"] = priority[j]
+            with temporary.open("wb") as file:
+                np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def _write_csv(
+    path: Path,
+    kinds: Kinds,
+    whittle: list[WhittleIndex],
+    myopic: list[NDArray[np.float64]],
+    priority: tuple[NDArray[np.float64], ...],
+) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(CSV_HEADER)
+        for j, arm in enumerate(kinds.arms):
+            members = _ranges(np.flatnonzero(kinds.of == j))
+            tables = (whittle[j].index, whittle[j].upper, myopic[j], priority[j])
+            for s in range(arm.num_states):
+                for n in range(tables[0].shape[1]):
+                    values = [repr(float(t[s, min(n, t.shape[1] - 1)])) for t in tables]
+                    writer.writerow([members, arm.name or "", s, n + 1, *values])
+
+
+def _summary(name: str, value: Value, bound: float) -> PolicySummary:
+    note = ""
+    if value.depends_on_start:
+        low, high = value.average_reward_range
+        note = f"J depends on the start: {low:.6f} to {high:.6f}"
+    return PolicySummary(
+        policy=name,
+        average_reward=value.average_reward,
+        stderr=value.stderr,
+        share_of_bound=value.average_reward / bound if bound > 0 else None,
+        bias_span=value.bias_span,
+        method=value.method + (f", {value.num_states:,} states" if value.num_states else ""),
+        note=note,
+    )
+
+
+def _or_none(compute: Callable[[], float]) -> float | None:
+    try:
+        return compute()
+    except AssumptionError:
+        return None
+
+
+def _ranges(members: NDArray[np.intp]) -> str:
+    """Write ascending numbers as ranges: 0-2, 5."""
+    breaks = np.flatnonzero(np.diff(members) > 1) + 1
+    runs = np.split(members, breaks)
+    return ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not isfinite(data) else data

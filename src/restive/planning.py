@@ -1,0 +1,285 @@
+"""What a policy is worth: average reward J, bias span and how they were found (Section 4).
+
+Small problems are solved exactly on the joint chain that the policy can reach from the start; fixed
+policies exactly at any size; everything else is simulated, with a standard error. The exact way
+also looks whether J depends on the start, in which case the paper's Assumption 2 fails for the
+policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from math import inf, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.belief import BeliefState, belief_table, belief_tables, initial_state, settled_lengths
+from restive.chains import stationary
+from restive.errors import ProblemError, TooLargeError
+from restive.joint import JointStates, Outcomes
+from restive.kernels.joint import closed_components, gain_and_bias, limit_values
+from restive.kernels.world import run_index_policy
+from restive.policies.base import IndexPolicy, Policy
+from restive.policies.optimal import OptimalPolicy
+from restive.problem import RestlessBandit
+
+__all__ = ["Value", "evaluate"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MAX_STATES = 200_000
+MOST_STARTS = 4096  # starts tried when looking whether J depends on the start
+ROWS_AT_ONCE = 1 << 20  # outcomes held while exploring
+
+DAMPING = 0.9  # below 1, so that periodic chains converge too
+GAP = 1e-11
+MOST_SWEEPS = 200_000
+EQUAL = 1e-8  # gains closer than this are one
+
+REPLICATIONS = 64
+ARM_STEPS = 200_000_000  # simulated by default, over all arms and replications
+MOST_STEPS = 50_000  # per replication by default
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a policy earns in the long run from a start.
+
+    `average_reward` is J; `stderr` its standard error, 0 when exact. `bias_span` is the span of the
+    bias over the joint states that can be reached from the start: infinite where J depends on the
+    start, and nan where it was simulated. `method` says how J was found. `num_states` counts the
+    joint states (0 where none were enumerated). `depends_on_start` is None where it was not looked
+    at; where it is True, `average_reward_range` holds the least and the largest J over all starts
+    tried.
+    """
+
+    average_reward: float
+    stderr: float
+    bias_span: float
+    method: str
+    num_states: int
+    depends_on_start: bool | None
+    average_reward_range: tuple[float, float]
+
+
+def evaluate(
+    bandit: RestlessBandit,
+    policy: Policy,
+    start: BeliefState | None = None,
+    *,
+    max_states: int = MAX_STATES,
+    max_elapsed: int | None = None,
+    replications: int = REPLICATIONS,
+    steps: int | None = None,
+    seed: int = 0,
+) -> Value:
+    """Average reward of a policy on a bandit.
+
+    Parameters
+    ----------
+    bandit
+        The true arms; they may differ from those the policy was made for.
+    policy
+        Any policy of this package, or an object with `select(state)`.
+    start
+        Meta-state to start from; by default every arm was seen in its last (good) state one step
+        ago, as in the paper.
+    max_states
+        Solve exactly up to this many joint states; simulate index policies beyond it.
+    max_elapsed
+        Ages told apart; by default as many as beliefs need to settle.
+    replications, steps, seed
+        Independent runs, steps of each and seed of a simulation. By default 64 runs of at most
+        50,000 steps, fewer for very many arms.
+    """
+    start = initial_state(bandit.arms) if start is None else start
+    start.require_fits(bandit)
+    if policy.bandit.num_arms != bandit.num_arms or policy.bandit.num_pulls != bandit.num_pulls:
+        raise ProblemError(
+            f"the policy is for {policy.bandit.num_arms} arms and {policy.bandit.num_pulls} pulls, "
+            f"the bandit has {bandit.num_arms} and {bandit.num_pulls}"
+        )
+    if isinstance(policy, IndexPolicy) and all(np.ptp(table) == 0 for table in policy.tables):
+        return _fixed_value(bandit, policy.select(start), start)
+    lengths = settled_lengths(bandit, max_elapsed)
+    if isinstance(policy, IndexPolicy):
+        lengths = np.maximum(lengths, policy.ranked.lengths)
+    try:
+        return _exact_value(bandit, policy, start, lengths, max_states)
+    except TooLargeError as error:
+        if not isinstance(policy, IndexPolicy):
+            raise TooLargeError(f"{error}; only index policies can be simulated here") from None
+    return _simulated_value(bandit, policy, start, lengths, replications, steps, seed)
+
+
+def _fixed_value(bandit: RestlessBandit, pulled: IntArray, start: BeliefState) -> Value:
+    """Worth of always pulling the same arms: they are independent, so all is a sum over arms.
+
+    The bias of a pulled arm in (s, n) is b(s, n).z, with z = r - g + P_active z.
+    """
+    gain = highest = lowest = at_start = 0.0
+    for k in pulled.tolist():
+        arm = bandit.arms[k]
+        law = stationary(arm.active, bandit.label(k))
+        reward = float(law @ arm.rewards)
+        gain += reward
+        system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.z = 0
+        z = np.linalg.solve(system, arm.rewards - reward)
+        fresh = arm.active @ z
+        age = int(start.elapsed[k])
+        settled = min(age, 10_000)  # beliefs of any start that old are as good as settled
+        at_start += float(belief_table(arm, settled)[start.last_state[k], settled - 1] @ z)
+        highest += float(fresh.max())
+        lowest += float(fresh.min())
+    span = max(highest, at_start) - min(lowest, at_start)
+    return Value(gain, 0.0, span, "exact: fixed arms", 0, False, (gain, gain))
+
+
+def _exact_value(
+    bandit: RestlessBandit,
+    policy: Policy,
+    start: BeliefState,
+    lengths: IntArray,
+    max_states: int,
+) -> Value:
+    joint = JointStates(bandit, lengths)
+    joint.number_of(start)
+    blocks: list[Outcomes] = []
+    _explore(joint, policy, blocks, max_states)
+    reachable = joint.count
+    depends_known = _explore_other_starts(joint, policy, blocks, max_states)
+    if not depends_known:
+        joint.count = reachable
+    successor, probability, reward = (
+        np.concatenate([getattr(block, field) for block in blocks])[: joint.count]
+        for field in ("successor", "probability", "reward")
+    )
+    component, num_closed = closed_components(successor)
+    gains = np.zeros(joint.count)
+    bias = np.zeros(joint.count)
+    for label in range(num_closed):
+        members = np.flatnonzero(component == label)
+        gains[members], _ = _solved(members, successor, probability, reward, bias)
+    limit_values(gains, component, successor, probability, 1e-13, MOST_SWEEPS)
+    low, high = float(gains.min()), float(gains.max())
+    depends = high - low > EQUAL
+    span = inf
+    if not depends:
+        bias[:] = 0
+        members = np.arange(reachable)
+        _solved(members, successor, probability, reward, bias)
+        span = float(np.ptp(bias[:reachable]))
+    return Value(
+        average_reward=float(gains[0]),
+        stderr=0.0,
+        bias_span=span,
+        method="exact: joint chain",
+        num_states=reachable,
+        depends_on_start=depends if depends or depends_known else None,
+        average_reward_range=(low, high),
+    )
+
+
+def _solved(
+    members: IntArray,
+    successor: NDArray[np.int32],
+    probability: FloatArray,
+    reward: FloatArray,
+    bias: FloatArray,
+) -> tuple[float, float]:
+    gain, gap = gain_and_bias(
+        members, successor, probability, reward, bias, DAMPING, GAP, MOST_SWEEPS
+    )
+    if gap > 1e-9:
+        raise TooLargeError(
+            f"the joint chain mixes so slowly that {MOST_SWEEPS:,} sweeps leave J uncertain by "
+            f"{gap:.2g}"
+        )
+    return gain, gap
+
+
+def _explore(joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int) -> None:
+    """Follow the policy from every numbered state that has not been followed yet."""
+    select_many = _batched(policy)
+    done = sum(len(block.reward) for block in blocks)
+    at_once = max(1, ROWS_AT_ONCE // joint.most_outcomes)
+    while done < joint.count:
+        if joint.count > max_states:
+            raise TooLargeError(
+                f"the policy reaches more than {max_states:,} joint states; raise max_states"
+            )
+        last = min(joint.count, done + at_once)
+        actions = select_many(*joint.unpacked(done, last))
+        blocks.append(joint.outcomes(joint.rows(done, last), actions, add=True))
+        done = last
+
+
+def _explore_other_starts(
+    joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int
+) -> bool:
+    """Follow the policy from starts of every kind: each arm just seen in any state, or long ago."""
+    if prod(size + 1 for size in joint.arms.sizes.tolist()) > MOST_STARTS:
+        return False
+    choices = [
+        [*(s * length for s in range(size)), length - 1]
+        for size, length in zip(joint.arms.sizes.tolist(), joint.arms.lengths.tolist(), strict=True)
+    ]
+    joint.add(np.array(list(product(*choices)), dtype=np.int32))
+    try:
+        _explore(joint, policy, blocks, max_states)
+    except TooLargeError:
+        return False
+    return True
+
+
+def _batched(policy: Policy) -> Callable[[IntArray, IntArray], IntArray]:
+    if isinstance(policy, IndexPolicy | OptimalPolicy):
+        return policy.select_many
+
+    def one_by_one(last_state: IntArray, elapsed: IntArray) -> IntArray:
+        pairs = zip(last_state, elapsed, strict=True)
+        return np.array([np.sort(policy.select(BeliefState(s, n))) for s, n in pairs])
+
+    return one_by_one
+
+
+def _simulated_value(
+    bandit: RestlessBandit,
+    policy: IndexPolicy,
+    start: BeliefState,
+    lengths: IntArray,
+    replications: int,
+    steps: int | None,
+    seed: int,
+) -> Value:
+    if replications < 2:
+        raise ProblemError(f"replications must be at least 2 for an error, got {replications}")
+    if steps is None:
+        steps = max(200, min(MOST_STEPS, ARM_STEPS // (replications * bandit.num_arms)))
+    if steps < 1:
+        raise ProblemError(f"steps must be at least 1, got {steps}")
+    burn_in = max(steps // 10, int(lengths.max()))
+    arms = belief_tables(bandit, lengths)
+    means = np.array(
+        [
+            run_index_policy(
+                policy.ranked, arms, bandit.num_pulls, start.last_state, start.elapsed,
+                burn_in, steps, np.uint64(seed), np.uint64(replication),
+            )
+            for replication in range(replications)
+        ]
+    )  # fmt: skip
+    mean = float(means.mean())
+    return Value(
+        average_reward=mean,
+        stderr=float(means.std(ddof=1) / np.sqrt(replications)),
+        bias_span=float("nan"),
+        method=f"simulation: {replications} runs of {steps:,} steps",
+        num_states=0,
+        depends_on_start=None,
+        average_reward_range=(mean, mean),
+    )

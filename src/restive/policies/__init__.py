@@ -1,0 +1,81 @@
+"""Policy mappings: from a bandit with known parameters to a policy (Section 2.3 of the paper).
+
+One mapping per file. To add one, write it, and enter it here under its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from restive.errors import ProblemError
+from restive.policies.base import (
+    IndexPolicy,
+    IndexRule,
+    Policy,
+    PolicyMapping,
+    index_policy,
+)
+from restive.policies.best_fixed import best_fixed, fixed_table
+from restive.policies.lp_priority import lp_priority
+from restive.policies.myopic import myopic, myopic_table
+from restive.policies.optimal import OptimalPolicy, optimal
+from restive.policies.whittle import (
+    WhittleIndex,
+    channel_whittle_index,
+    whittle,
+    whittle_index,
+    whittle_table,
+)
+
+__all__ = [
+    "INDEX_RULES",
+    "POLICY_MAPPINGS",
+    "IndexPolicy",
+    "IndexRule",
+    "OptimalPolicy",
+    "Policy",
+    "PolicyMapping",
+    "WhittleIndex",
+    "best_fixed",
+    "channel_whittle_index",
+    "index_policy",
+    "lp_priority",
+    "mapping_name",
+    "myopic",
+    "optimal",
+    "policy_mapping",
+    "whittle",
+    "whittle_index",
+    "whittle_table",
+]
+
+POLICY_MAPPINGS: dict[str, Callable[..., Policy]] = {
+    "best_fixed": best_fixed,
+    "myopic": myopic,
+    "whittle": whittle,
+    "lp_priority": lp_priority,
+    "optimal": optimal,
+}
+
+# Mappings that look at one arm at a time: their tables can be made per arm, once for all bandits.
+INDEX_RULES: dict[str, IndexRule] = {
+    "best_fixed": fixed_table,
+    "myopic": myopic_table,
+    "whittle": whittle_table,
+}
+
+
+def mapping_name(name: str) -> str:
+    """Return the registered spelling of a mapping's name; hyphens are as good as underscores."""
+    known = name.replace("-", "_")
+    if known not in POLICY_MAPPINGS:
+        near = difflib.get_close_matches(known, POLICY_MAPPINGS, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(POLICY_MAPPINGS)}"
+        raise ProblemError(f"unknown policy mapping {name!r}; {hint}")
+    return known
+
+
+def policy_mapping(name: str) -> PolicyMapping:
+    """Return the mapping with this name."""
+    return POLICY_MAPPINGS[mapping_name(name)]

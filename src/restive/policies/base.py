@@ -1,0 +1,168 @@
+"""Index policies: a table per arm, and "pull the N largest, the lowest arm wins ties".
+
+An arm's belief depends only on when and in which state it was last seen, so any index rule is a
+function `Arm -> table [S, L]` with the index of (last state s, elapsed n) at [s, n - 1]; ages
+beyond L keep the last column. Ties decide real money (arms with equal and opposite correlation have
+equal beliefs at every age), so decisions never compare floats: all values of a bandit are ranked
+once, values that differ by rounding only share a rank, and the N largest ranks are pulled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.belief import BeliefState
+from restive.errors import ProblemError
+from restive.kernels.tables import RankTables
+from restive.problem import Arm, Kinds, RestlessBandit, kinds_of, starts_of
+
+__all__ = ["IndexPolicy", "IndexRule", "Policy", "PolicyMapping", "index_policy", "tied_ranks"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+IndexRule: TypeAlias = Callable[[Arm], ArrayLike]
+
+# Relative to the largest index of the bandit. Wide enough for rounding, and narrower than what is
+# left between an old belief and its limit: a belief never reaches its limit, and an arm that is
+# just below another for ever must not be taken for its equal (on the paper's K=4 instance the
+# myopic policy's J would change in the fifth digit).
+TIE_TOLERANCE = 1e-14
+
+
+class Policy(Protocol):
+    """What everything that acts offers: a choice of arms for a meta-state."""
+
+    @property
+    def bandit(self) -> RestlessBandit:
+        """The bandit that the policy was made for."""
+
+    def select(self, state: BeliefState) -> IntArray:
+        """Return the arms to pull, ascending [N]."""
+
+
+PolicyMapping: TypeAlias = Callable[[RestlessBandit], Policy]
+
+
+@dataclass(frozen=True, eq=False)
+class IndexPolicy:
+    """Pull the arms with the largest indices; the lowest arm wins ties.
+
+    Tables are kept once per kind of arm and laid end to end, row after row.
+    """
+
+    bandit: RestlessBandit
+    name: str
+    kinds: Kinds
+    tables: tuple[FloatArray, ...]  # one per kind, [S, L]
+    ranked: RankTables = field(repr=False)
+
+    def table(self, k: int) -> FloatArray:
+        """Index table [S, L] of arm k."""
+        table: FloatArray = self.tables[self.kinds.of[k]]
+        return table
+
+    def index(self, state: BeliefState) -> FloatArray:
+        """Return the index [K] of each arm now."""
+        state.require_fits(self.bandit)
+        now: FloatArray = np.array(
+            [
+                self.table(k)[s, min(n, self.ranked.lengths[k]) - 1]
+                for k, (s, n) in enumerate(zip(state.last_state, state.elapsed, strict=True))
+            ]
+        )
+        return now
+
+    def select(self, state: BeliefState) -> IntArray:
+        """Return the arms to pull, ascending [N]."""
+        state.require_fits(self.bandit)
+        chosen: IntArray = self.select_many(state.last_state[None], state.elapsed[None])[0]
+        return chosen
+
+    def select_many(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
+        """Arms to pull [M, N], ascending, for M meta-states given as [M, K] arrays."""
+        ranks, offsets, lengths = self.ranked
+        rank = ranks[offsets + last_state * lengths + np.minimum(elapsed, lengths) - 1]  # [M, K]
+        num_arms, num_pulls = self.bandit.num_arms, self.bandit.num_pulls
+        # one integer per arm, all different: by rank, then by lowest arm
+        key = rank * num_arms + np.arange(num_arms - 1, -1, -1)
+        if num_pulls < num_arms:
+            chosen = np.argpartition(key, num_arms - num_pulls, axis=1)[:, num_arms - num_pulls :]
+        else:
+            chosen = np.broadcast_to(np.arange(num_arms), key.shape)
+        return np.sort(chosen, axis=1).astype(np.int64)
+
+
+def index_policy(bandit: RestlessBandit, rule: IndexRule, name: str | None = None) -> IndexPolicy:
+    """Make a policy of an index rule.
+
+    Parameters
+    ----------
+    bandit
+        The arms and the number of pulls.
+    rule
+        A function of an arm that returns its index table [S, L], for any L >= 1: the index of last
+        state s and elapsed n at [s, n - 1]. Ages beyond L keep the last column. It is called once
+        per kind of arm and never while acting.
+    name
+        How reports call the policy; by default the rule's own name.
+    """
+    kinds = kinds_of(bandit)
+    tables = [
+        checked_table(rule(arm), arm, label)
+        for arm, label in zip(kinds.arms, kinds.labels, strict=True)
+    ]
+    return tabled_policy(bandit, kinds, tables, name or str(getattr(rule, "__name__", "own rule")))
+
+
+def tabled_policy(
+    bandit: RestlessBandit, kinds: Kinds, tables: Sequence[FloatArray], name: str
+) -> IndexPolicy:
+    """Index policy from a table per kind of arm."""
+    starts = starts_of([table.size for table in tables])
+    lengths = np.array([table.shape[1] for table in tables], dtype=np.int64)
+    values = np.concatenate([table.ravel() for table in tables])
+    return IndexPolicy(
+        bandit=bandit,
+        name=name,
+        kinds=kinds,
+        tables=tuple(tables),
+        ranked=RankTables(tied_ranks(values), starts[kinds.of], lengths[kinds.of]),
+    )
+
+
+def tied_ranks(values: FloatArray) -> IntArray:
+    """Integer ranks of values, smallest first; values equal up to rounding share a rank."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    apart = TIE_TOLERANCE * max(abs(ordered[0]), abs(ordered[-1]))
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.concatenate([[0], np.cumsum(np.diff(ordered) > apart)])
+    return ranks
+
+
+def checked_table(values: ArrayLike, arm: Arm, label: str) -> FloatArray:
+    """Return an index table as a frozen array [S, L], or say what is wrong with it."""
+    try:
+        table = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProblemError(
+            f"{label}: the index rule returned {values!r:.60}, not a table"
+        ) from None
+    if table.ndim != 2 or len(table) != arm.num_states or table.shape[1] < 1:
+        raise ProblemError(
+            f"{label}: the index rule returned shape {table.shape}, expected "
+            f"({arm.num_states}, number of ages)"
+        )
+    if not np.isfinite(table).all():
+        s, n = np.argwhere(~np.isfinite(table))[0]
+        raise ProblemError(
+            f"{label}: the index rule returned {table[s, n]} for last state {s}, elapsed {n + 1}"
+        )
+    table.setflags(write=False)
+    return table

@@ -1,0 +1,38 @@
+"""Best fixed arms: always pull the arms with the largest stationary reward (Section 6)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.belief import arm_label
+from restive.chains import stationary
+from restive.errors import AssumptionError
+from restive.policies.base import IndexPolicy, index_policy
+from restive.problem import Arm, RestlessBandit
+
+__all__ = ["best_fixed", "fixed_reward", "fixed_table"]
+
+
+def best_fixed(bandit: RestlessBandit) -> IndexPolicy:
+    """Return the policy that always pulls the same N arms, those with the largest long-run reward.
+
+    A fixed arm is pulled every step, so its long run is that of the active chain.
+    """
+    return index_policy(bandit, fixed_table, "best_fixed")
+
+
+def fixed_reward(arm: Arm) -> float:
+    """Long-run reward per step of an arm that is always pulled."""
+    try:
+        law = stationary(arm.active, arm_label(arm))
+    except AssumptionError as error:
+        raise AssumptionError(
+            f"{error}: as a fixed arm its reward is not one number (its active chain is reducible)"
+        ) from None
+    return float(law @ arm.rewards)
+
+
+def fixed_table(arm: Arm) -> NDArray[np.float64]:
+    """Index table [S, 1]: the long-run reward, whatever was seen."""
+    return np.full((arm.num_states, 1), fixed_reward(arm))

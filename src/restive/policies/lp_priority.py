@@ -1,0 +1,23 @@
+"""LP priority: rank the arms by what pulling them is worth at the relaxation's price of a pull.
+
+Unlike Whittle's index it needs no indexability, and it couples the arms through that one price.
+"""
+
+from __future__ import annotations
+
+from restive.policies.base import IndexPolicy, tabled_policy
+from restive.problem import RestlessBandit
+from restive.relaxation import relaxed
+
+__all__ = ["lp_priority"]
+
+
+def lp_priority(bandit: RestlessBandit, max_elapsed: int | None = None) -> IndexPolicy:
+    """Return the policy that pulls the N arms with the largest advantage at the best price.
+
+    The index of arm k in (s, n) is A_k(s, n; lambda_N), with lambda_N the minimiser of the
+    relaxation (`relaxation.relaxed`): positive where the relaxed problem would pull the arm.
+    """
+    solution = relaxed(bandit, max_elapsed)
+    tables = [path.advantage(solution.subsidy) for path in solution.paths]
+    return tabled_policy(bandit, solution.kinds, tables, "lp_priority")

@@ -1,0 +1,149 @@
+"""Whittle's index: the subsidy for leaving an arm alone at which pulling it is worth just as much.
+
+The average-reward index (discount = 1) is the paper's. Two-state arms whose chain does not care
+whether it is pulled have a closed form (`kernels.gilbert_elliott`); every other arm goes the
+general way (`subsidy`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.belief import checked_elapsed, settled_elapsed
+from restive.errors import AssumptionError, ProblemError, TooLargeError
+from restive.kernels.gilbert_elliott import channel_indices
+from restive.policies.base import IndexPolicy, index_policy
+from restive.problem import Arm, RestlessBandit
+from restive.subsidy import checked_discount, subsidy_path
+
+__all__ = ["WhittleIndex", "channel_whittle_index", "whittle", "whittle_index", "whittle_table"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class WhittleIndex:
+    """Whittle index of one arm.
+
+    For an indexable arm pulling is best exactly at the subsidies up to `index`, and `upper` equals
+    it. Otherwise pulling is best at every subsidy up to `index` and at none above `upper`, and in
+    between it is best here and there.
+    """
+
+    index: FloatArray  # [S, L] by last state and elapsed - 1
+    upper: FloatArray  # [S, L]
+    indexable: bool
+    discount: float
+    method: str
+
+    @property
+    def limit(self) -> float:
+        """Index of an arm that has not been seen for very long, from the last column."""
+        return float(self.index[0, -1])
+
+
+def whittle(
+    bandit: RestlessBandit, discount: float = 1.0, max_elapsed: int | None = None
+) -> IndexPolicy:
+    """Return the Whittle index policy: pull the N arms with the largest index.
+
+    For an arm that is not indexable the lower end of the ambiguity is used.
+    """
+    return index_policy(bandit, lambda arm: whittle_table(arm, discount, max_elapsed), "whittle")
+
+
+def whittle_table(
+    arm: Arm, discount: float = 1.0, max_elapsed: int | None = None
+) -> NDArray[np.float64]:
+    """Index table [S, L] of the Whittle index."""
+    return whittle_index(arm, discount, max_elapsed).index
+
+
+def whittle_index(arm: Arm, discount: float = 1.0, max_elapsed: int | None = None) -> WhittleIndex:
+    """Whittle index of any arm, with the verdict on indexability.
+
+    Parameters
+    ----------
+    arm
+        Any arm; for the average reward its passive chain must meet Assumption 1.
+    discount
+        1 for the average reward (the paper's), below 1 for discounted reward.
+    max_elapsed
+        Number of ages in the result; by default as many as the belief needs to settle. A longer
+        result extends a shorter one.
+    """
+    discount = checked_discount(discount)
+    if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled:
+        length = _channel_length(arm, max_elapsed)
+        index = _channel_table(arm, length)
+        return WhittleIndex(index, index, True, discount, "closed form")
+    path = subsidy_path(arm, discount, max_elapsed)
+    index, upper = (_with_length(table, max_elapsed) for table in (path.index, path.upper))
+    return WhittleIndex(index, upper, path.indexable, discount, "subsidy path")
+
+
+def channel_whittle_index(p01: ArrayLike, p11: ArrayLike, max_elapsed: int) -> FloatArray:
+    """Average-reward Whittle indices of many Gilbert-Elliott channels at once.
+
+    Parameters
+    ----------
+    p01, p11
+        Probabilities [M] to become good and to stay good.
+    max_elapsed
+        Number of ages L.
+
+    Returns
+    -------
+    Array [M, 2, L] by channel, last state and elapsed - 1.
+    """
+    rise, stay = np.broadcast_arrays(
+        np.atleast_1d(np.asarray(p01, dtype=np.float64)),
+        np.atleast_1d(np.asarray(p11, dtype=np.float64)),
+    )
+    if rise.ndim != 1:
+        raise ProblemError(f"p01 and p11 must be lists of numbers, got shape {rise.shape}")
+    ergodic = (rise > 0) & (rise <= 1) & (stay >= 0) & (stay < 1) & ((rise < 1) | (stay > 0))
+    if not ergodic.all():
+        m = int(np.argmin(ergodic))
+        raise AssumptionError(
+            f"channel {m}: p01 = {rise[m]:g}, p11 = {stay[m]:g} is no irreducible and aperiodic "
+            "chain: p01 must be in (0, 1], p11 in [0, 1), and not 1 and 0"
+        )
+    return channel_indices(
+        np.ascontiguousarray(rise), np.ascontiguousarray(stay), checked_elapsed(max_elapsed)
+    )
+
+
+def _channel_length(arm: Arm, max_elapsed: int | None) -> int:
+    if max_elapsed is None:
+        return settled_elapsed(arm)
+    length = checked_elapsed(max_elapsed)
+    try:
+        settled_elapsed(arm)  # the closed form holds for ergodic chains, however slow
+    except TooLargeError:
+        pass
+    except AssumptionError as error:
+        raise AssumptionError(str(error).split("; pass")[0] + "; pass a discount below 1") from None
+    return length
+
+
+def _channel_table(arm: Arm, length: int) -> FloatArray:
+    """Closed form for any rewards: the index moves with them, and the better state is "good"."""
+    low, high = sorted((float(arm.rewards[0]), float(arm.rewards[1])))
+    good = int(arm.rewards[1] >= arm.rewards[0])
+    bad = 1 - good
+    unit = channel_indices(arm.active[[bad], good], arm.active[[good], good], length)[0]
+    table: FloatArray = low + (high - low) * unit[[0, 1] if good else [1, 0]]
+    return table
+
+
+def _with_length(table: FloatArray, max_elapsed: int | None) -> FloatArray:
+    """Cut or extend by the last column: indices of settled beliefs do not change any more."""
+    if max_elapsed is None:
+        return table
+    length = checked_elapsed(max_elapsed)
+    columns = np.minimum(np.arange(length), table.shape[1] - 1)
+    return np.ascontiguousarray(table[:, columns])

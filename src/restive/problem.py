@@ -1,0 +1,293 @@
+"""The problem: arms that move every step and are seen only when pulled (Section 2.1 of the paper).
+
+An `Arm` is a Markov chain with one transition matrix for the steps in which it is pulled and one
+for the steps in which it is not, and a known reward per state. A `RestlessBandit` is K arms of
+which N are pulled each step. Both are validated once, here, and frozen: everything else in the
+package may rely on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.errors import ProblemError
+
+__all__ = ["Arm", "RestlessBandit", "gilbert_elliott"]
+
+FloatArray = NDArray[np.float64]
+
+# A row may miss 1 by this much (numbers typed with nine digits or more); it is then rescaled.
+ROW_SUM_TOLERANCE = 1e-9
+# Sums this close to 1 are float noise and the row is kept to the bit, so that rescaling happens
+# once and a written file reads back equal.
+ROW_SUM_NOISE = 1e-14
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Arm:
+    """One Markov chain that can be pulled.
+
+    Parameters
+    ----------
+    active
+        Row-stochastic matrix [S, S] of a step in which the arm is pulled.
+    passive
+        Row-stochastic matrix [S, S] of a step in which it is not; `active` when left out.
+    rewards
+        Reward [S] of pulling the arm in each state, within [0, 1].
+    name
+        Used in tables and messages.
+    """
+
+    active: FloatArray  # [S, S]
+    passive: FloatArray  # [S, S]
+    rewards: FloatArray  # [S]
+    name: str | None
+
+    def __init__(
+        self,
+        active: ArrayLike,
+        passive: ArrayLike | None = None,
+        rewards: ArrayLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        if name is not None and not isinstance(name, str):
+            raise ProblemError(f"arm: name must be text, got {name!r}")
+        label = "arm" if name is None else f"arm {name!r}"
+        checked_active = stochastic_matrix(active, label, "active")
+        checked_passive = (
+            checked_active if passive is None else stochastic_matrix(passive, label, "passive")
+        )
+        if checked_active.shape != checked_passive.shape:
+            raise ProblemError(
+                f"{label}: active has {len(checked_active)} states and passive "
+                f"{len(checked_passive)}; they must agree"
+            )
+        checked_rewards = _rewards(rewards, len(checked_active), label)
+        for field, value in (
+            ("active", checked_active),
+            ("passive", checked_passive),
+            ("rewards", checked_rewards),
+            ("name", name),
+        ):
+            object.__setattr__(self, field, value)
+
+    @property
+    def num_states(self) -> int:
+        """The number of states S."""
+        return len(self.rewards)
+
+    @property
+    def is_uncontrolled(self) -> bool:
+        """Whether pulling leaves the chain's law as it is (P_active = P_passive)."""
+        return bool(np.array_equal(self.active, self.passive))
+
+    @property
+    def numbers(self) -> bytes:
+        """The arm without its name, as a key: arms with equal keys share every table."""
+        parts = (self.active, self.passive, self.rewards)
+        return b"".join(part.tobytes() for part in parts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Arm):
+            return NotImplemented
+        return self.name == other.name and self.numbers == other.numbers
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.numbers))
+
+    def __repr__(self) -> str:
+        fields = [f"active={self.active.tolist()}"]
+        if not self.is_uncontrolled:
+            fields.append(f"passive={self.passive.tolist()}")
+        fields.append(f"rewards={self.rewards.tolist()}")
+        if self.name is not None:
+            fields.append(f"name={self.name!r}")
+        return f"Arm({', '.join(fields)})"
+
+
+def gilbert_elliott(
+    p01: float, p11: float, rewards: ArrayLike = (0.0, 1.0), name: str | None = None
+) -> Arm:
+    """Two-state channel of Section 6: bad (0) and good (1), the same chain pulled or not.
+
+    Parameters
+    ----------
+    p01
+        Probability to go from bad to good.
+    p11
+        Probability to stay good.
+    rewards
+        Reward in the bad and in the good state.
+    name
+        Used in tables and messages.
+    """
+    label = "arm" if name is None else f"arm {name!r}"
+    good = [_probability(p01, label, "p01"), _probability(p11, label, "p11")]
+    return Arm(active=[[1 - p, p] for p in good], rewards=rewards, name=name)
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class RestlessBandit:
+    """K arms, of which `num_pulls` are pulled, seen and paid each step.
+
+    Parameters
+    ----------
+    arms
+        The arms, in the order in which ties are decided: the lowest arm wins.
+    num_pulls
+        How many distinct arms are pulled each step, 1 <= num_pulls <= K.
+    """
+
+    arms: tuple[Arm, ...]
+    num_pulls: int
+
+    def __init__(self, arms: Iterable[Arm], num_pulls: int) -> None:
+        arms = tuple(arms)
+        for k, arm in enumerate(arms):
+            if not isinstance(arm, Arm):
+                raise ProblemError(f"arm {k}: expected an Arm, got {type(arm).__name__}")
+        object.__setattr__(self, "arms", arms)
+        object.__setattr__(self, "num_pulls", checked_num_pulls(num_pulls, len(arms)))
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        return len(self.arms)
+
+    def label(self, k: int) -> str:
+        """How messages call arm k: its number and, where it has one, its name."""
+        name = self.arms[k].name
+        return f"arm {k}" if name is None else f"arm {k} ({name!r})"
+
+    def __repr__(self) -> str:
+        shown = [repr(arm) for arm in self.arms[:8]]
+        if self.num_arms > len(shown):
+            shown.append(f"... {self.num_arms - len(shown)} more")
+        return f"RestlessBandit([{', '.join(shown)}], num_pulls={self.num_pulls})"
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """The arms of a bandit without repeats (names aside): tables are made once per kind."""
+
+    arms: tuple[Arm, ...]  # one of each kind
+    labels: tuple[str, ...]  # how messages call the first arm of each kind
+    of: NDArray[np.intp]  # [K] the kind of each arm
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """How many arms there are of each kind."""
+        return np.bincount(self.of, minlength=len(self.arms))
+
+
+def kinds_of(bandit: RestlessBandit) -> Kinds:
+    """Tell the kinds of arms in a bandit."""
+    by_numbers: dict[bytes, int] = {}
+    by_identity: dict[int, int] = {}  # first, since one object may stand for very many arms
+    first: list[int] = []
+    of = np.empty(bandit.num_arms, dtype=np.intp)
+    for k, arm in enumerate(bandit.arms):
+        kind = by_identity.get(id(arm))
+        if kind is None:
+            kind = by_numbers.setdefault(arm.numbers, len(first))
+            by_identity[id(arm)] = kind
+            if kind == len(first):
+                first.append(k)
+        of[k] = kind
+    arms = tuple(bandit.arms[k] for k in first)
+    return Kinds(arms, tuple(bandit.label(k) for k in first), of)
+
+
+def starts_of(sizes: ArrayLike) -> NDArray[np.int64]:
+    """Where each table begins when tables of these sizes are laid end to end."""
+    ends = np.cumsum(np.asarray(sizes, dtype=np.int64))
+    return np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
+
+
+def checked_num_pulls(num_pulls: Any, num_arms: int) -> int:
+    """Return `num_pulls` as an int, or say why it cannot be."""
+    if num_arms == 0:
+        raise ProblemError("a bandit needs at least one arm, got none")
+    if isinstance(num_pulls, bool) or not isinstance(num_pulls, int | np.integer):
+        raise ProblemError(f"num_pulls must be a whole number, got {num_pulls!r}")
+    if not 1 <= num_pulls <= num_arms:
+        raise ProblemError(
+            f"num_pulls must be between 1 and the number of arms, {num_arms}, got {num_pulls}"
+        )
+    return int(num_pulls)
+
+
+def numbers_array(values: ArrayLike, label: str, field: str) -> FloatArray:
+    """Return `values` as a fresh float64 array, or say which field is not numbers."""
+    try:
+        # adding zero turns -0.0 into 0.0, so that equal arms are equal byte by byte
+        array = np.array(values, dtype=np.float64) + 0.0
+    except (TypeError, ValueError, OverflowError):
+        raise ProblemError(
+            f"{label}: {field} must be numbers in a regular array, got {_shortened(values)}"
+        ) from None
+    return np.asarray(array)
+
+
+def stochastic_matrix(values: ArrayLike, label: str, field: str) -> FloatArray:
+    """Return `values` as a frozen row-stochastic matrix, or name the row that is none."""
+    matrix = numbers_array(values, label, field)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
+        raise ProblemError(
+            f"{label}: {field} must be a square matrix with one row per state, "
+            f"got shape {matrix.shape}"
+        )
+    for row, probabilities in enumerate(matrix):
+        bad = probabilities[~((probabilities >= 0) & (probabilities <= 1))]
+        if bad.size:
+            raise ProblemError(
+                f"{label}: row {row} of {field} holds {bad[0]:g}, expected probabilities "
+                "between 0 and 1"
+            )
+        total = probabilities.sum()
+        if abs(total - 1) > ROW_SUM_TOLERANCE:
+            raise ProblemError(f"{label}: row {row} of {field} sums to {total:.12g}, expected 1")
+        if abs(total - 1) > ROW_SUM_NOISE:
+            matrix[row] /= total
+    matrix.setflags(write=False)
+    return matrix
+
+
+def _rewards(values: ArrayLike | None, num_states: int, label: str) -> FloatArray:
+    if values is None:
+        raise ProblemError(f"{label}: rewards are missing, expected {num_states} numbers")
+    rewards = numbers_array(values, label, "rewards")
+    if rewards.shape != (num_states,):
+        raise ProblemError(
+            f"{label}: rewards must hold one number per state, {num_states}, "
+            f"got shape {rewards.shape}"
+        )
+    for state, reward in enumerate(rewards):
+        if not 0 <= reward <= 1:
+            raise ProblemError(
+                f"{label}: the reward of state {state} is {reward:g}, expected between 0 and 1; "
+                "rescale all rewards of all arms by one factor"
+            )
+    rewards.setflags(write=False)
+    return rewards
+
+
+def _probability(value: Any, label: str, field: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ProblemError(f"{label}: {field} must be a number, got {value!r}") from None
+    if not 0 <= number <= 1:
+        raise ProblemError(f"{label}: {field} is {number:g}, expected a probability in [0, 1]")
+    return number
+
+
+def _shortened(values: object) -> str:
+    text = repr(values)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,146 @@
+"""Problems as TOML files: read with every mistake named, written so that they read back equal.
+
+The format is small::
+
+    num_pulls = 2
+
+    [[arm]]
+    name = "downlink"     # optional
+    p01 = 0.3             # bad -> good
+    p11 = 0.7             # good -> good
+    count = 3             # optional: this many arms of the kind
+
+    [[arm]]
+    active = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]]
+    passive = [[0.8, 0.2, 0.0], [0.3, 0.6, 0.1], [0.2, 0.3, 0.5]]   # optional: as active
+    rewards = [0.0, 0.4, 1.0]   # with p01 and p11 optional: 0 and 1
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from restive.errors import ProblemError
+from restive.problem import Arm, RestlessBandit, gilbert_elliott
+
+__all__ = ["load_problem", "problem_from_toml", "problem_to_toml"]
+
+PROBLEM_KEYS = ("num_pulls", "arm")
+ARM_KEYS = ("name", "count", "p01", "p11", "active", "passive", "rewards")
+MOST_ARMS = 10_000_000  # `count` is one typing slip away from filling the memory
+LARGEST_FILE = 1 << 28  # bytes
+
+
+def load_problem(path: str | PathLike[str]) -> RestlessBandit:
+    """Read a problem from a TOML file; every mistake is told with the file and its place."""
+    path = Path(path)
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ProblemError(f"{path}: larger than {LARGEST_FILE >> 20} MiB; use `count`")
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ProblemError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise ProblemError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        return problem_from_toml(text)
+    except ProblemError as error:
+        raise ProblemError(f"{path}: {error}") from None
+
+
+def problem_from_toml(text: str) -> RestlessBandit:
+    """Read a problem from TOML text; see the module's docstring for the format."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ProblemError(f"not valid TOML: {error}") from None
+    refuse_unknown_keys(data, PROBLEM_KEYS, "the top level")
+    for key in PROBLEM_KEYS:
+        if key not in data:
+            wanted = "num_pulls = ..." if key == "num_pulls" else "at least one [[arm]]"
+            raise ProblemError(f"{key} is missing: the file needs {wanted}")
+    tables = data["arm"]
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ProblemError("arm must be written as [[arm]], with two brackets, once per kind")
+    arms: list[Arm] = []
+    for place, table in enumerate(tables):
+        arm, count = _read_arm(table, f"[[arm]] number {place + 1}")
+        if len(arms) + count > MOST_ARMS:
+            raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
+        arms.extend([arm] * count)
+    return RestlessBandit(arms, data["num_pulls"])
+
+
+def problem_to_toml(bandit: RestlessBandit) -> str:
+    """Write a bandit as TOML that reads back equal; runs of equal arms become one `count`."""
+    lines = [f"num_pulls = {bandit.num_pulls}"]
+    for arm, run in groupby(bandit.arms):
+        lines += ["", "[[arm]]", *_write_arm(arm)]
+        count = sum(1 for _ in run)
+        if count > 1:
+            lines.append(f"count = {count}")
+    return "\n".join(lines) + "\n"
+
+
+def refuse_unknown_keys(data: Mapping[str, Any], known: Iterable[str], place: str) -> None:
+    """Raise for the first key that is not `known`, suggesting the nearest one that is."""
+    known = tuple(known)
+    for key in data:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+            raise ProblemError(f"{place}: unknown key {key!r}; {hint}")
+
+
+def _read_arm(table: dict[str, Any], place: str) -> tuple[Arm, int]:
+    refuse_unknown_keys(table, ARM_KEYS, place)
+    name = table.get("name")
+    if name is not None and not isinstance(name, str):
+        raise ProblemError(f"{place}: name must be text, got {name!r}")
+    label = place if name is None else f"{place} ({name!r})"
+    count = table.get("count", 1)
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ProblemError(f"{label}: count must be a whole number from 1 on, got {count!r}")
+    short = [key for key in ("p01", "p11") if key in table]
+    full = [key for key in ("active", "passive") if key in table]
+    if short and full:
+        raise ProblemError(f"{label}: give {short[0]} or {full[0]}, not both")
+    if len(short) == 1:
+        missing = "p11" if short == ["p01"] else "p01"
+        raise ProblemError(f"{label}: {missing} is missing beside {short[0]}")
+    if not short and "active" not in table:
+        raise ProblemError(f"{label}: needs p01 and p11, or active and rewards")
+    for key in ("p01", "p11"):
+        if isinstance(table.get(key), bool):
+            raise ProblemError(f"{label}: {key} must be a number, got {table[key]!r}")
+    fields = {key: table[key] for key in ARM_KEYS if key in table and key != "count"}
+    try:
+        return (gilbert_elliott(**fields) if short else Arm(**fields)), count
+    except ProblemError as error:
+        # the constructor says "arm: ..." or "arm 'name': ..."; here the place is known better
+        raise ProblemError(f"{label}: {str(error).split(': ', 1)[1]}") from None
+
+
+def _write_arm(arm: Arm) -> list[str]:
+    lines = [] if arm.name is None else [f"name = {_basic_string(arm.name)}"]
+    if arm.num_states == 2:
+        p01, p11 = float(arm.active[0, 1]), float(arm.active[1, 1])
+        if arm == gilbert_elliott(p01, p11, name=arm.name):
+            return [*lines, f"p01 = {p01!r}", f"p11 = {p11!r}"]
+    lines.append(f"active = {arm.active.tolist()}")
+    if not arm.is_uncontrolled:
+        lines.append(f"passive = {arm.passive.tolist()}")
+    lines.append(f"rewards = {arm.rewards.tolist()}")
+    return lines
+
+
+def _basic_string(text: str) -> str:
+    # TOML's basic strings are JSON's, except that JSON leaves the control character U+007F bare
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,68 @@
+r"""Whittle's relaxation: pull N arms on average instead of exactly N, and earn at least as much.
+
+With a price lambda on pulls the arms come apart, and the least over the price,
+
+    U = min_lambda  sum_k g_k(lambda) - (K - N) lambda,
+
+bounds what any policy can earn per step. Each gain g_k is convex and piecewise linear along the
+subsidy, so the minimum lies at a breakpoint and is found exactly, without search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from restive.problem import Kinds, RestlessBandit, kinds_of
+from restive.subsidy import SubsidyPath, subsidy_path
+
+__all__ = ["Relaxation", "relaxation_bound", "relaxed"]
+
+SLOPE_NOISE = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """The relaxed problem solved: its worth, the price of a pull, and each kind of arm's path."""
+
+    bound: float
+    subsidy: float
+    kinds: Kinds
+    paths: tuple[SubsidyPath, ...]  # one per kind
+
+
+def relaxation_bound(bandit: RestlessBandit, max_elapsed: int | None = None) -> float:
+    """Reward per step that no policy can exceed."""
+    return relaxed(bandit, max_elapsed).bound
+
+
+def relaxed(bandit: RestlessBandit, max_elapsed: int | None = None) -> Relaxation:
+    """Solve the relaxed problem; where several prices are best, take the largest."""
+    kinds = kinds_of(bandit)
+    paths = tuple(
+        subsidy_path(arm, 1.0, max_elapsed, label)
+        for arm, label in zip(kinds.arms, kinds.labels, strict=True)
+    )
+    counts = kinds.counts
+    lines = [path.breakpoints() for path in paths]
+    tops = np.concatenate([top[1:] for top, _, _ in lines])
+    falls = np.concatenate(
+        [count * -np.diff(slope) for count, (_, _, slope) in zip(counts, lines, strict=True)]
+    )
+    order = np.argsort(-tops, kind="stable")
+    # from the right, where every arm is left alone and the slope is K - (K - N) = N
+    slopes = bandit.num_pulls - np.cumsum(falls[order])
+    flat = np.flatnonzero(slopes <= SLOPE_NOISE * bandit.num_arms)
+    subsidy = float(tops[order[flat[0] if flat.size else -1]])
+    gains = [_gain(path, subsidy) for path in paths]
+    bound = float(counts @ gains) - (bandit.num_arms - bandit.num_pulls) * subsidy
+    return Relaxation(bound, subsidy, kinds, paths)
+
+
+def _gain(path: SubsidyPath, subsidy: float) -> float:
+    tops, intercepts, slopes = path.breakpoints()
+    if subsidy >= tops[0]:
+        return subsidy
+    piece = int(np.searchsorted(-tops, -subsidy, side="right")) - 1
+    return float(intercepts[piece] + slopes[piece] * subsidy)

@@ -1,0 +1,119 @@
+"""One arm and a subsidy for leaving it alone: indices, gains and advantages along the subsidy.
+
+A `SubsidyPath` holds the optimal gain g(lambda) of one arm that earns lambda for every step in
+which it is not pulled, for all lambda at once, and what follows from it: the Whittle index (where
+pulling stops being worth it), the verdict on indexability, and the advantage of pulling at one
+subsidy, from which the relaxation bound and the LP priority are made. The method is told in
+`kernels.subsidy`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.belief import (
+    MOST_ELAPSED,
+    arm_label,
+    belief_table,
+    checked_elapsed,
+    settled_elapsed,
+)
+from restive.chains import require_ergodic
+from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
+from restive.kernels.subsidy import AVERAGE, GAIN0, GAIN1, TOP, advantage_on_path, follow_subsidy
+from restive.problem import Arm
+
+__all__ = ["SubsidyPath", "checked_discount", "subsidy_path"]
+
+FloatArray = NDArray[np.float64]
+
+SWITCHES_PER_CELL = 20  # paths have about L switches; this many per (s, n) means something is wrong
+
+
+@dataclass(frozen=True, eq=False)
+class SubsidyPath:
+    """The subsidy problem of one arm for every subsidy."""
+
+    arm: Arm
+    discount: float
+    beliefs: FloatArray  # [S, L, S]
+    index: FloatArray  # [S, L]
+    upper: FloatArray  # [S, L]
+    indexable: bool
+    pieces: FloatArray  # [pieces, 4 + 2 S], see kernels.subsidy
+
+    def breakpoints(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the gain as lines: tops of the pieces (falling), values at zero and slopes.
+
+        Above lambda* the arm is left alone for ever, so that the gain is the subsidy itself.
+        """
+        stopping = self.pieces[:, AVERAGE] == 0
+        intercepts = np.where(stopping, 0.0, self.pieces[:, GAIN0])
+        slopes = np.where(stopping, 1.0, self.pieces[:, GAIN1])
+        return self.pieces[:, TOP], intercepts, slopes
+
+    def advantage(self, subsidy: float) -> FloatArray:
+        """Worth [S, L] of pulling now over the best way of not pulling now, at one subsidy."""
+        return advantage_on_path(
+            self.beliefs, self.arm.rewards, self.discount, self.pieces, float(subsidy)
+        )
+
+
+def subsidy_path(
+    arm: Arm, discount: float = 1.0, max_elapsed: int | None = None, label: str | None = None
+) -> SubsidyPath:
+    """Solve the subsidy problem of one arm for all subsidies.
+
+    The table of beliefs is as long as they need to settle, so that the result does not depend on
+    `max_elapsed`; only where they settle too slowly or never does `max_elapsed` cut the table.
+    """
+    label = arm_label(arm) if label is None else label
+    discount = checked_discount(discount)
+    beliefs = belief_table(arm, _planning_length(arm, discount, max_elapsed, label))
+    limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
+    index, upper, indexable, pieces, done = follow_subsidy(beliefs, arm.rewards, discount, limit)
+    if not done:
+        raise RestiveError(
+            f"{label}: the path of its subsidy problem did not end within {limit:,} switches; the "
+            "arm is too close to a degenerate one for floating point; pass a discount below 1"
+        )
+    if np.isneginf(index).any():
+        s, n = np.argwhere(np.isneginf(index))[0]
+        raise AssumptionError(
+            f"{label}: no subsidy, however low, makes pulling best when it was last seen in state "
+            f"{s}, {n + 1} step(s) ago: pulling holds the chain back (its active chain is "
+            "reducible or nearly so), and the average reward only counts the long run; pass a "
+            "discount below 1"
+        )
+    return SubsidyPath(arm, discount, beliefs, index, upper, indexable, pieces)
+
+
+def checked_discount(discount: float) -> float:
+    """Return the discount as a float in (0, 1], or raise."""
+    try:
+        value = float(discount)
+    except (TypeError, ValueError):
+        raise ProblemError(f"discount must be a number, got {discount!r}") from None
+    if not 0 < value <= 1:
+        raise ProblemError(f"discount must be in (0, 1], got {value:g}; 1 is the average reward")
+    return value
+
+
+def _planning_length(arm: Arm, discount: float, max_elapsed: int | None, label: str) -> int:
+    if max_elapsed is None:
+        return settled_elapsed(arm, label)
+    wanted = checked_elapsed(max_elapsed)
+    if discount < 1:
+        # far enough beyond the last age asked for that what happens later is discounted away
+        unseen = ceil(log(1e-13 * (1 - discount)) / log(discount))
+        wanted = min(wanted + unseen, max(wanted, MOST_ELAPSED))
+    else:
+        require_ergodic(arm.passive, label)
+    try:
+        return settled_elapsed(arm, label)
+    except (AssumptionError, TooLargeError):
+        return wanted
