@@ -23,7 +23,7 @@ from restive.chains import require_ergodic
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.chain import belief_powers, mixing_age, settling_age, stationary_law
 from restive.kernels.tables import BeliefTables
-from restive.problem import Arm, RestlessBandit, kinds_of, starts_of
+from restive.problem import Arm, Kinds, RestlessBandit, starts_of
 
 __all__ = [
     "BeliefState",
@@ -89,36 +89,41 @@ def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIE
 
 
 def settled_lengths(
-    bandit: RestlessBandit,
-    max_elapsed: int | None = None,
-    tolerance: float = BELIEF_TOLERANCE,
+    kinds: Kinds, max_elapsed: int | None = None, tolerance: float = BELIEF_TOLERANCE
 ) -> IntArray:
-    """Ages [K] after which each arm's belief has settled, or `max_elapsed` for all."""
+    """Ages after which each kind's belief has settled, or `max_elapsed` for all."""
     if max_elapsed is not None:
-        return np.full(bandit.num_arms, checked_elapsed(max_elapsed), dtype=np.int64)
-    kinds = kinds_of(bandit)
+        return np.full(len(kinds.arms), checked_elapsed(max_elapsed), dtype=np.int64)
     lengths = [
         settled_elapsed(arm, label, tolerance)
         for arm, label in zip(kinds.arms, kinds.labels, strict=True)
     ]
-    return np.array(lengths, dtype=np.int64)[kinds.of]
+    return np.array(lengths, dtype=np.int64)
 
 
-def belief_tables(bandit: RestlessBandit, lengths: IntArray) -> BeliefTables:
-    """Lay the belief tables of all arms end to end; arms of one kind share the longest one."""
-    kinds = kinds_of(bandit)
-    longest = np.zeros(len(kinds.arms), dtype=np.int64)
-    np.maximum.at(longest, kinds.of, lengths)
-    tables = [belief_table(arm, int(n)).ravel() for arm, n in zip(kinds.arms, longest, strict=True)]
-    sizes = np.array([arm.num_states for arm in kinds.arms], dtype=np.int64)
+def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> BeliefTables:
+    """Lay the belief tables of several kinds of arms end to end, each with its own length."""
+    tables = [belief_table(arm, int(n)) for arm, n in zip(arms, lengths, strict=True)]
+    means = [expected_rewards(arm, table) for arm, table in zip(arms, tables, strict=True)]
+    sizes = np.array([arm.num_states for arm in arms], dtype=np.int64)
     return BeliefTables(
-        beliefs=np.concatenate(tables),
-        offsets=starts_of([table.size for table in tables])[kinds.of],
-        sizes=sizes[kinds.of],
-        lengths=longest[kinds.of],
-        rewards=np.concatenate([arm.rewards for arm in kinds.arms]),
-        reward_offsets=starts_of(sizes)[kinds.of],
+        beliefs=np.concatenate([table.ravel() for table in tables]),
+        offsets=starts_of([table.size for table in tables]),
+        means=np.concatenate([mean.ravel() for mean in means]),
+        mean_offsets=starts_of([mean.size for mean in means]),
+        rewards=np.concatenate([arm.rewards for arm in arms]),
+        reward_offsets=starts_of(sizes),
+        sizes=sizes,
+        lengths=np.array([table.shape[1] for table in tables], dtype=np.int64),
     )
+
+
+def expected_rewards(arm: Arm, beliefs: FloatArray) -> FloatArray:
+    """Expected rewards [S, L] of pulling the arm, from its belief table."""
+    means = np.zeros(beliefs.shape[:2])
+    for state, reward in enumerate(arm.rewards):  # plain sums: the same bits on every machine
+        means += beliefs[:, :, state] * reward
+    return means
 
 
 def mixing_time(arm: Arm, epsilon: float = 0.25) -> int:

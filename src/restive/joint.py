@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from restive.belief import BeliefState, belief_tables
 from restive.errors import TooLargeError
 from restive.kernels import joint as kernels
-from restive.problem import RestlessBandit
+from restive.problem import Kinds, RestlessBandit
 
 __all__ = ["JointStates", "Outcomes"]
 
@@ -41,14 +41,19 @@ class JointStates:
     ----------
     bandit
         The arms.
+    kinds
+        Its kinds of arms.
     lengths
-        Ages [K] told apart per arm; older is as old as the last.
+        Ages told apart per kind; older is as old as the last.
     """
 
-    def __init__(self, bandit: RestlessBandit, lengths: IntArray) -> None:
+    def __init__(self, bandit: RestlessBandit, kinds: Kinds, lengths: IntArray) -> None:
         self.bandit = bandit
-        self.arms = belief_tables(bandit, lengths)
-        largest = np.sort(self.arms.sizes)[::-1][: bandit.num_pulls].astype(object)
+        self.kinds = kinds
+        self.arms = belief_tables(kinds.arms, lengths)
+        self.sizes = self.arms.sizes[kinds.of]
+        self.lengths = self.arms.lengths[kinds.of]
+        largest = np.sort(self.sizes)[::-1][: bandit.num_pulls].astype(object)
         self.most_outcomes = int(np.prod(largest))
         if self.most_outcomes > MOST_OUTCOMES:
             raise TooLargeError(
@@ -61,13 +66,11 @@ class JointStates:
 
     def cells(self, last_state: IntArray, elapsed: IntArray) -> Int32Array:
         """Rows of cells for meta-states given as [M, K] arrays."""
-        return (last_state * self.arms.lengths + np.minimum(elapsed, self.arms.lengths) - 1).astype(
-            np.int32
-        )
+        return (last_state * self.lengths + np.minimum(elapsed, self.lengths) - 1).astype(np.int32)
 
     def unpacked(self, first: int, last: int) -> tuple[IntArray, IntArray]:
         """Last states and elapsed steps [M, K] of the states with numbers in [first, last)."""
-        last_state, age = np.divmod(self._states[first:last].astype(np.int64), self.arms.lengths)
+        last_state, age = np.divmod(self._states[first:last].astype(np.int64), self.lengths)
         return last_state, age + 1
 
     def add(self, rows: Int32Array) -> None:
@@ -96,7 +99,7 @@ class JointStates:
         found = Outcomes(np.empty(shape, dtype=np.int32), np.empty(shape), np.empty(len(rows)))
         self.count = int(
             kernels.successors(
-                rows, actions, self.arms, self._states, self._slots, self.count, add,
+                rows, actions, self.arms, self.kinds.of, self._states, self._slots, self.count, add,
                 found.successor, found.probability, found.reward,
             )
         )  # fmt: skip

@@ -24,7 +24,7 @@ from restive.kernels.joint import closed_components, gain_and_bias, limit_values
 from restive.kernels.world import run_index_policy
 from restive.policies.base import IndexPolicy, Policy
 from restive.policies.optimal import OptimalPolicy
-from restive.problem import RestlessBandit
+from restive.problem import Kinds, RestlessBandit, kinds_of
 
 __all__ = ["Value", "evaluate"]
 
@@ -105,15 +105,17 @@ def evaluate(
         )
     if isinstance(policy, IndexPolicy) and all(np.ptp(table) == 0 for table in policy.tables):
         return _fixed_value(bandit, policy.select(start), start)
-    lengths = settled_lengths(bandit, max_elapsed)
+    kinds = kinds_of(bandit)
+    lengths = settled_lengths(kinds, max_elapsed)
     if isinstance(policy, IndexPolicy):
-        lengths = np.maximum(lengths, policy.ranked.lengths)
+        # the policy may tell more ages apart, and may have been made for other arms
+        np.maximum.at(lengths, kinds.of, policy.ranked.lengths[policy.kinds.of])
     try:
-        return _exact_value(bandit, policy, start, lengths, max_states)
+        return _exact_value(bandit, kinds, policy, start, lengths, max_states)
     except TooLargeError as error:
         if not isinstance(policy, IndexPolicy):
             raise TooLargeError(f"{error}; only index policies can be simulated here") from None
-    return _simulated_value(bandit, policy, start, lengths, replications, steps, seed)
+    return _simulated_value(bandit, kinds, policy, start, lengths, replications, steps, seed)
 
 
 def _fixed_value(bandit: RestlessBandit, pulled: IntArray, start: BeliefState) -> Value:
@@ -141,12 +143,13 @@ def _fixed_value(bandit: RestlessBandit, pulled: IntArray, start: BeliefState) -
 
 def _exact_value(
     bandit: RestlessBandit,
+    kinds: Kinds,
     policy: Policy,
     start: BeliefState,
     lengths: IntArray,
     max_states: int,
 ) -> Value:
-    joint = JointStates(bandit, lengths)
+    joint = JointStates(bandit, kinds, lengths)
     joint.number_of(start)
     blocks: list[Outcomes] = []
     _explore(joint, policy, blocks, max_states)
@@ -222,11 +225,11 @@ def _explore_other_starts(
     joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int
 ) -> bool:
     """Follow the policy from starts of every kind: each arm just seen in any state, or long ago."""
-    if prod(size + 1 for size in joint.arms.sizes.tolist()) > MOST_STARTS:
+    if prod(size + 1 for size in joint.sizes.tolist()) > MOST_STARTS:
         return False
     choices = [
         [*(s * length for s in range(size)), length - 1]
-        for size, length in zip(joint.arms.sizes.tolist(), joint.arms.lengths.tolist(), strict=True)
+        for size, length in zip(joint.sizes.tolist(), joint.lengths.tolist(), strict=True)
     ]
     joint.add(np.array(list(product(*choices)), dtype=np.int32))
     try:
@@ -249,6 +252,7 @@ def _batched(policy: Policy) -> Callable[[IntArray, IntArray], IntArray]:
 
 def _simulated_value(
     bandit: RestlessBandit,
+    kinds: Kinds,
     policy: IndexPolicy,
     start: BeliefState,
     lengths: IntArray,
@@ -263,12 +267,12 @@ def _simulated_value(
     if steps < 1:
         raise ProblemError(f"steps must be at least 1, got {steps}")
     burn_in = max(steps // 10, int(lengths.max()))
-    arms = belief_tables(bandit, lengths)
+    arms = belief_tables(kinds.arms, lengths)
     means = np.array(
         [
             run_index_policy(
-                policy.ranked, arms, bandit.num_pulls, start.last_state, start.elapsed,
-                burn_in, steps, np.uint64(seed), np.uint64(replication),
+                policy.ranked, policy.kinds.of, arms, kinds.of, bandit.num_pulls,
+                start.last_state, start.elapsed, burn_in, steps, np.uint64(seed), replication,
             )
             for replication in range(replications)
         ]

@@ -70,9 +70,9 @@ def rehash(states: Int32Array, count: int, slots: Int32Array) -> None:
 
 @kernel
 def successors(
-    rows: Int32Array, actions: IntArray, arms: BeliefTables, states: Int32Array,
-    slots: Int32Array, count: int, add: bool, successor: Int32Array, probability: FloatArray,
-    reward: FloatArray,
+    rows: Int32Array, actions: IntArray, arms: BeliefTables, kinds: IntArray,
+    states: Int32Array, slots: Int32Array, count: int, add: bool, successor: Int32Array,
+    probability: FloatArray, reward: FloatArray,
 ) -> int:  # fmt: skip
     """Outcomes of pulling actions[i] in rows[i]: numbers and probabilities of the next states.
 
@@ -80,7 +80,8 @@ def successors(
     probability zero, and the unused places of a row, have probability 0 and successor -1. Returns
     the number of states.
     """
-    beliefs, offsets, sizes, lengths = arms.beliefs, arms.offsets, arms.sizes, arms.lengths
+    beliefs = arms.beliefs
+    offsets, sizes, lengths = arms.offsets[kinds], arms.sizes[kinds], arms.lengths[kinds]
     num_arms = rows.shape[1]
     num_pulls = actions.shape[1]
     following = np.empty(num_arms, dtype=np.int32)
@@ -89,13 +90,10 @@ def successors(
         for k in range(num_arms):
             age = rows[i, k] % lengths[k]
             following[k] = rows[i, k] + (1 if age + 1 < lengths[k] else 0)
-        expected = 0.0
+        reward[i] = 0.0
         for j in range(num_pulls):
             k = actions[i, j]
-            begin = offsets[k] + rows[i, k] * sizes[k]
-            for s in range(sizes[k]):
-                expected += beliefs[begin + s] * arms.rewards[arms.reward_offsets[k] + s]
-        reward[i] = expected
+            reward[i] += arms.means[arms.mean_offsets[kinds[k]] + rows[i, k]]
         seen[:] = 0
         place = 0
         while True:

@@ -1,19 +1,22 @@
-"""Random numbers: xoshiro256++ streams named by (seed, replication, stream).
+"""Random numbers without state: SplitMix64 as a function of (key, place).
 
-A stream is four 64-bit words. It is filled by SplitMix64 from the three numbers that name it, so
-that every replication has its own, whatever the order, thread or machine in which it runs.
+A stream is named by (seed, replication, stream) and is one 64-bit key; its numbers are those at the
+places 0, 1, 2, ... So a replication has its own numbers whatever the order, thread or machine in
+which it runs, and two learners in one world see the same luck: the world's number for arm k at time
+t is at the place t K + k, whoever asks.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from restive.kernels.compiler import kernel
 
-UIntArray = NDArray[np.uint64]
+__all__ = ["LEARNER", "TRUTH", "WORLD", "stream_key", "uniform_at"]
 
-__all__ = ["fill_stream", "uniform"]
+WORLD, LEARNER, TRUTH = 0, 1, 2  # streams of a replication
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @kernel
@@ -25,32 +28,15 @@ def _scrambled(x: np.uint64) -> np.uint64:
 
 
 @kernel
-def fill_stream(
-    words: UIntArray, seed: np.uint64, replication: np.uint64, stream: np.uint64
-) -> None:
-    """Set the four words of the stream with this name."""
-    golden = np.uint64(0x9E3779B97F4A7C15)
-    x = _scrambled(seed + golden) ^ replication
-    x = _scrambled(x + golden) ^ stream
-    for i in range(4):
-        x += golden
-        words[i] = _scrambled(x)
+def stream_key(seed: np.uint64, replication: int, stream: int) -> np.uint64:
+    """Key of the stream with this name."""
+    x = _scrambled(seed + GOLDEN) ^ np.uint64(replication)
+    x = _scrambled(x + GOLDEN) ^ np.uint64(stream)
+    return _scrambled(x + GOLDEN)
 
 
 @kernel
-def uniform(words: UIntArray) -> float:
-    """Next number of the stream, uniform on [0, 1) with 53 bits."""
-    s0, s1, s2, s3 = words[0], words[1], words[2], words[3]
-    total = s0 + s3
-    result = ((total << np.uint64(23)) | (total >> np.uint64(41))) + s0
-    shifted = s1 << np.uint64(17)
-    s2 ^= s0
-    s3 ^= s1
-    s1 ^= s2
-    s0 ^= s3
-    s2 ^= shifted
-    words[0] = s0
-    words[1] = s1
-    words[2] = s2
-    words[3] = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
-    return float(result >> np.uint64(11)) * 1.1102230246251565e-16
+def uniform_at(key: np.uint64, place: int) -> float:
+    """Return the number of the stream at `place`, uniform on [0, 1) with 53 bits."""
+    bits = _scrambled(key + (np.uint64(place) + np.uint64(1)) * GOLDEN)
+    return float(bits >> np.uint64(11)) * 1.1102230246251565e-16

@@ -297,7 +297,7 @@ def _turn_on(
     noise = NOISE * scale
     if at_top > noise:
         return top  # it jumps at the breakpoint: a plateau
-    a0, a1 = top_line[0], top_line[1]
+    a0, a1 = float(top_line[0]), float(top_line[1])
     if at_top >= -noise and a1 <= 0:
         return top
     if at_low >= 0:

@@ -3,6 +3,9 @@
 Only what is seen is drawn: the meta-state (sigma, n) is Markov by itself, so the state of a pulled
 arm is drawn from its belief b(sigma, n), and the others are left alone. The law of everything seen
 is that of K chains that move every step.
+
+Times: an arm last seen at time `seen` has age t - seen at time t; the first step is t = 1, so an
+arm of age n at the start was seen at 1 - n.
 """
 
 from __future__ import annotations
@@ -11,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import kernel
-from restive.kernels.random import fill_stream, uniform
+from restive.kernels.random import WORLD, stream_key, uniform_at
 from restive.kernels.tables import BeliefTables, RankTables
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-UIntArray = NDArray[np.uint64]
 
-__all__ = ["draw_state", "run_index_policy", "top_arms"]
+__all__ = ["draw_state", "run_index_policy", "select_by_rank", "top_arms"]
 
 
 @kernel
@@ -26,7 +28,7 @@ def top_arms(rank: IntArray, chosen: IntArray) -> None:
     """Write the arms with the largest ranks, ascending; the lowest arm wins ties.
 
     Arms are looked at in ascending order and only a strictly larger rank displaces another, which
-    is the tie rule. Few do once the first have been seen, so this is one scan.
+    is the tie rule. Few do once the first have been seen, so this is about one scan.
     """
     num_pulls = len(chosen)
     held = 0
@@ -51,12 +53,26 @@ def top_arms(rank: IntArray, chosen: IntArray) -> None:
 
 
 @kernel
-def draw_state(belief: FloatArray, begin: int, size: int, u: float) -> int:
+def select_by_rank(
+    policy: RankTables, kinds: IntArray, t: int, last_state: IntArray, seen: IntArray,
+    rank: IntArray, chosen: IntArray,
+) -> None:  # fmt: skip
+    """Write the arms that an index policy pulls at time t."""
+    for k in range(len(kinds)):
+        kind = kinds[k]
+        length = policy.lengths[kind]
+        age = min(t - seen[k], length) - 1
+        rank[k] = policy.ranks[policy.offsets[kind] + last_state[k] * length + age]
+    top_arms(rank, chosen)
+
+
+@kernel
+def draw_state(beliefs: FloatArray, begin: int, size: int, u: float) -> int:
     """State whose share of [0, 1) holds u; the last possible one where rounding leaves a gap."""
     total = 0.0
     possible = 0
     for s in range(size):
-        probability = belief[begin + s]
+        probability = beliefs[begin + s]
         if probability > 0:
             possible = s
             total += probability
@@ -66,34 +82,40 @@ def draw_state(belief: FloatArray, begin: int, size: int, u: float) -> int:
 
 
 @kernel
+def pull(
+    arms: BeliefTables, kind: int, k: int, num_arms: int, t: int, last_state: IntArray,
+    seen: IntArray, key: np.uint64,
+) -> tuple[int, float]:  # fmt: skip
+    """State in which arm k is seen at time t, and the reward that was to be expected."""
+    length = arms.lengths[kind]
+    cell = last_state[k] * length + min(t - seen[k], length) - 1
+    size = arms.sizes[kind]
+    u = uniform_at(key, t * num_arms + k)
+    state = draw_state(arms.beliefs, arms.offsets[kind] + cell * size, size, u)
+    return state, arms.means[arms.mean_offsets[kind] + cell]
+
+
+@kernel
 def run_index_policy(
-    policy: RankTables, arms: BeliefTables, num_pulls: int, start_state: IntArray,
-    start_elapsed: IntArray, burn_in: int, steps: int, seed: np.uint64, replication: np.uint64,
+    policy: RankTables, policy_kinds: IntArray, arms: BeliefTables, kinds: IntArray,
+    num_pulls: int, start_state: IntArray, start_elapsed: IntArray, burn_in: int, steps: int,
+    seed: np.uint64, replication: int,
 ) -> float:  # fmt: skip
     """Mean of the expected reward E[r | xi, A] per step of one run, after `burn_in` steps."""
-    num_arms = len(start_state)
+    num_arms = len(kinds)
     last_state = start_state.copy()
-    elapsed = start_elapsed.copy()
+    seen = 1 - start_elapsed
     rank = np.empty(num_arms, dtype=np.int64)
     chosen = np.empty(num_pulls, dtype=np.int64)
-    words = np.empty(4, dtype=np.uint64)
-    fill_stream(words, seed, replication, np.uint64(0))
+    key = stream_key(seed, replication, WORLD)
     total = 0.0
-    for t in range(burn_in + steps):
-        for arm in range(num_arms):
-            length = policy.lengths[arm]
-            age = min(elapsed[arm], length) - 1
-            rank[arm] = policy.ranks[policy.offsets[arm] + last_state[arm] * length + age]
-            elapsed[arm] += 1
-        top_arms(rank, chosen)
+    for t in range(1, burn_in + steps + 1):
+        select_by_rank(policy, policy_kinds, t, last_state, seen, rank, chosen)
         for place in range(num_pulls):
             k = chosen[place]
-            size = arms.sizes[k]
-            age = min(elapsed[k] - 1, arms.lengths[k]) - 1
-            begin = arms.offsets[k] + (last_state[k] * arms.lengths[k] + age) * size
-            if t >= burn_in:
-                for s in range(size):
-                    total += arms.beliefs[begin + s] * arms.rewards[arms.reward_offsets[k] + s]
-            last_state[k] = draw_state(arms.beliefs, begin, size, uniform(words))
-            elapsed[k] = 1
+            state, expected = pull(arms, kinds[k], k, num_arms, t, last_state, seen, key)
+            if t > burn_in:
+                total += expected
+            last_state[k] = state
+            seen[k] = t
     return total / steps

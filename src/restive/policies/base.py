@@ -70,12 +70,8 @@ class IndexPolicy:
     def index(self, state: BeliefState) -> FloatArray:
         """Return the index [K] of each arm now."""
         state.require_fits(self.bandit)
-        now: FloatArray = np.array(
-            [
-                self.table(k)[s, min(n, self.ranked.lengths[k]) - 1]
-                for k, (s, n) in enumerate(zip(state.last_state, state.elapsed, strict=True))
-            ]
-        )
+        values = np.concatenate([table.ravel() for table in self.tables])
+        now: FloatArray = values[self._cells(state.last_state, state.elapsed)]
         return now
 
     def select(self, state: BeliefState) -> IntArray:
@@ -86,8 +82,7 @@ class IndexPolicy:
 
     def select_many(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
         """Arms to pull [M, N], ascending, for M meta-states given as [M, K] arrays."""
-        ranks, offsets, lengths = self.ranked
-        rank = ranks[offsets + last_state * lengths + np.minimum(elapsed, lengths) - 1]  # [M, K]
+        rank = self.ranked.ranks[self._cells(last_state, elapsed)]  # [M, K]
         num_arms, num_pulls = self.bandit.num_arms, self.bandit.num_pulls
         # one integer per arm, all different: by rank, then by lowest arm
         key = rank * num_arms + np.arange(num_arms - 1, -1, -1)
@@ -96,6 +91,11 @@ class IndexPolicy:
         else:
             chosen = np.broadcast_to(np.arange(num_arms), key.shape)
         return np.sort(chosen, axis=1).astype(np.int64)
+
+    def _cells(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
+        offsets, lengths = (part[self.kinds.of] for part in self.ranked[1:])
+        cells: IntArray = offsets + last_state * lengths + np.minimum(elapsed, lengths) - 1
+        return cells
 
 
 def index_policy(bandit: RestlessBandit, rule: IndexRule, name: str | None = None) -> IndexPolicy:
@@ -132,7 +132,7 @@ def tabled_policy(
         name=name,
         kinds=kinds,
         tables=tuple(tables),
-        ranked=RankTables(tied_ranks(values), starts[kinds.of], lengths[kinds.of]),
+        ranked=RankTables(tied_ranks(values), starts, lengths),
     )
 
 

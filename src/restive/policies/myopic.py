@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.belief import belief_table
+from restive.belief import belief_table, expected_rewards
 from restive.policies.base import IndexPolicy, index_policy
 from restive.problem import Arm, RestlessBandit
 
@@ -19,8 +19,4 @@ def myopic(bandit: RestlessBandit, max_elapsed: int | None = None) -> IndexPolic
 
 def myopic_table(arm: Arm, max_elapsed: int | None = None) -> NDArray[np.float64]:
     """Index table [S, L]: the expected reward b(s, n).r."""
-    beliefs = belief_table(arm, max_elapsed)
-    table = np.zeros(beliefs.shape[:2])
-    for state, reward in enumerate(arm.rewards):  # plain sums: the same bits on every machine
-        table += beliefs[:, :, state] * reward
-    return table
+    return expected_rewards(arm, belief_table(arm, max_elapsed))

@@ -18,7 +18,7 @@ from restive.belief import BeliefState, settled_lengths
 from restive.errors import AssumptionError, TooLargeError
 from restive.joint import JointStates
 from restive.kernels.joint import optimal_bias
-from restive.problem import RestlessBandit
+from restive.problem import RestlessBandit, kinds_of
 
 __all__ = ["OptimalPolicy", "optimal", "optimal_num_states"]
 
@@ -85,9 +85,10 @@ def optimal(
     max_elapsed
         Ages told apart; by default until beliefs are within 1e-9 of their limits.
     """
-    lengths = settled_lengths(bandit, max_elapsed, AGE_TOLERANCE)
+    kinds = kinds_of(bandit)
+    lengths = settled_lengths(kinds, max_elapsed, AGE_TOLERANCE)
     sizes = np.array([arm.num_states for arm in bandit.arms])
-    num_states = optimal_num_states(bandit, lengths)
+    num_states = optimal_num_states(bandit, lengths[kinds.of])
     num_actions = comb(bandit.num_arms, bandit.num_pulls)
     outcomes = prod(sorted(sizes.tolist())[-bandit.num_pulls :])
     if num_states > max_states or num_states * num_actions * outcomes > MAX_ENTRIES:
@@ -97,8 +98,8 @@ def optimal(
             f"{MAX_ENTRIES:,} outcomes in all; raise max_states, lower max_elapsed, or use "
             "whittle or lp_priority with relaxation_bound"
         )
-    joint = JointStates(bandit, lengths)
-    for rows in _fresh_states(bandit.num_pulls, sizes, joint.arms.lengths):
+    joint = JointStates(bandit, kinds, lengths)
+    for rows in _fresh_states(bandit.num_pulls, sizes, joint.lengths):
         joint.add(rows)
     actions = np.array(list(combinations(range(bandit.num_arms), bandit.num_pulls)), dtype=np.int64)
     found = joint.outcomes(
