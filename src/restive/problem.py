@@ -8,7 +8,7 @@ package may rely on them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,11 +188,16 @@ class Kinds:
 
 def kinds_of(bandit: RestlessBandit) -> Kinds:
     """Tell the kinds of arms in a bandit."""
+    return kinds_among(bandit.arms, bandit.label)
+
+
+def kinds_among(arms: Sequence[Arm], label: Callable[[int], str]) -> Kinds:
+    """Tell the kinds among any arms; `label` says how messages call the arm at a place."""
     by_numbers: dict[bytes, int] = {}
     by_identity: dict[int, int] = {}  # first, since one object may stand for very many arms
     first: list[int] = []
-    of = np.empty(bandit.num_arms, dtype=np.intp)
-    for k, arm in enumerate(bandit.arms):
+    of = np.empty(len(arms), dtype=np.intp)
+    for k, arm in enumerate(arms):
         kind = by_identity.get(id(arm))
         if kind is None:
             kind = by_numbers.setdefault(arm.numbers, len(first))
@@ -200,8 +205,7 @@ def kinds_of(bandit: RestlessBandit) -> Kinds:
             if kind == len(first):
                 first.append(k)
         of[k] = kind
-    arms = tuple(bandit.arms[k] for k in first)
-    return Kinds(arms, tuple(bandit.label(k) for k in first), of)
+    return Kinds(tuple(arms[k] for k in first), tuple(label(k) for k in first), of)
 
 
 def starts_of(sizes: ArrayLike) -> NDArray[np.int64]:

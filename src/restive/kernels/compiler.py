@@ -7,20 +7,43 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["kernel"]
+__all__ = ["hot_kernel", "inlined", "kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
-    """Compile `function` on its first call, without the GIL, cached on disk where that is possible.
+    """Compile `function` on its first call, without the GIL, cached on disk where that is possible."""
+    return _compiled(function)
+
+
+def hot_kernel(function: Function) -> Function:
+    """Compile a kernel that makes no arrays, without counting references to those it is given.
+
+    Counting is atomic and happens at every mention of an array, which in a loop of short steps costs
+    more than the steps.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def inlined(function: Function) -> Function:
+    """Compile `function` into each kernel that calls it, and not by itself.
+
+    For steps of a hot loop that take tuples of arrays: a call would hand over every array anew.
+    """
+    return cast(Function, numba.njit(nogil=True, error_model="numpy", inline="always")(function))
+
+
+def _compiled(function: Function, **options: Any) -> Function:
+    """Compile with a cache on disk.
 
     Numba caches beside the source or, where that is read-only, in the user's cache folder. Where
     neither can be written it refuses to cache at all; the kernel then compiles in each process.
     """
+    options |= {"nogil": True, "error_model": "numpy"}
     try:
-        return cast(Function, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+        return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
-        return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))
+        return cast(Function, numba.njit(**options)(function))

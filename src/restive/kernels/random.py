@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restive.kernels.compiler import kernel
+from restive.kernels.compiler import inlined, kernel
 
 __all__ = ["LEARNER", "TRUTH", "WORLD", "stream_key", "uniform_at"]
 
@@ -19,7 +19,7 @@ WORLD, LEARNER, TRUTH = 0, 1, 2  # streams of a replication
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@kernel
+@inlined
 def _scrambled(x: np.uint64) -> np.uint64:
     """Output function of SplitMix64."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -35,7 +35,7 @@ def stream_key(seed: np.uint64, replication: int, stream: int) -> np.uint64:
     return _scrambled(x + GOLDEN)
 
 
-@kernel
+@inlined
 def uniform_at(key: np.uint64, place: int) -> float:
     """Return the number of the stream at `place`, uniform on [0, 1) with 53 bits."""
     bits = _scrambled(key + (np.uint64(place) + np.uint64(1)) * GOLDEN)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import kernel
+from restive.kernels.compiler import inlined, kernel
 from restive.kernels.random import WORLD, stream_key, uniform_at
 from restive.kernels.tables import BeliefTables, RankTables
 
@@ -23,7 +23,14 @@ IntArray = NDArray[np.int64]
 __all__ = ["draw_state", "run_index_policy", "select_by_rank", "top_arms"]
 
 
-@kernel
+@inlined
+def copy_into(target: IntArray, source: IntArray) -> None:
+    """Copy element by element; hot kernels cannot assign arrays."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@inlined
 def top_arms(rank: IntArray, chosen: IntArray) -> None:
     """Write the arms with the largest ranks, ascending; the lowest arm wins ties.
 
@@ -52,7 +59,7 @@ def top_arms(rank: IntArray, chosen: IntArray) -> None:
         chosen[place] = k
 
 
-@kernel
+@inlined
 def select_by_rank(
     policy: RankTables, kinds: IntArray, t: int, last_state: IntArray, seen: IntArray,
     rank: IntArray, chosen: IntArray,
@@ -66,7 +73,7 @@ def select_by_rank(
     top_arms(rank, chosen)
 
 
-@kernel
+@inlined
 def draw_state(beliefs: FloatArray, begin: int, size: int, u: float) -> int:
     """State whose share of [0, 1) holds u; the last possible one where rounding leaves a gap."""
     total = 0.0
@@ -81,7 +88,7 @@ def draw_state(beliefs: FloatArray, begin: int, size: int, u: float) -> int:
     return possible
 
 
-@kernel
+@inlined
 def pull(
     arms: BeliefTables, kind: int, k: int, num_arms: int, t: int, last_state: IntArray,
     seen: IntArray, key: np.uint64,

@@ -113,10 +113,7 @@ def index_policy(bandit: RestlessBandit, rule: IndexRule, name: str | None = Non
         How reports call the policy; by default the rule's own name.
     """
     kinds = kinds_of(bandit)
-    tables = [
-        checked_table(rule(arm), arm, label)
-        for arm, label in zip(kinds.arms, kinds.labels, strict=True)
-    ]
+    tables = rule_tables(kinds, rule)
     return tabled_policy(bandit, kinds, tables, name or str(getattr(rule, "__name__", "own rule")))
 
 
@@ -124,16 +121,30 @@ def tabled_policy(
     bandit: RestlessBandit, kinds: Kinds, tables: Sequence[FloatArray], name: str
 ) -> IndexPolicy:
     """Index policy from a table per kind of arm."""
-    starts = starts_of([table.size for table in tables])
-    lengths = np.array([table.shape[1] for table in tables], dtype=np.int64)
-    values = np.concatenate([table.ravel() for table in tables])
     return IndexPolicy(
         bandit=bandit,
         name=name,
         kinds=kinds,
         tables=tuple(tables),
-        ranked=RankTables(tied_ranks(values), starts, lengths),
+        ranked=rank_tables(tables),
     )
+
+
+def rank_tables(tables: Sequence[FloatArray]) -> RankTables:
+    """Rank all values of several index tables [S, L] against each other."""
+    return RankTables(
+        ranks=tied_ranks(np.concatenate([table.ravel() for table in tables])),
+        offsets=starts_of([table.size for table in tables]),
+        lengths=np.array([table.shape[1] for table in tables], dtype=np.int64),
+    )
+
+
+def rule_tables(kinds: Kinds, rule: IndexRule) -> list[FloatArray]:
+    """Index tables of each kind of arm under a rule, checked."""
+    return [
+        checked_table(rule(arm), arm, label)
+        for arm, label in zip(kinds.arms, kinds.labels, strict=True)
+    ]
 
 
 def tied_ranks(values: FloatArray) -> IntArray:

@@ -1,0 +1,161 @@
+"""Finite priors: what is held possible of the arms before any of them is seen (Section 2.1).
+
+The paper's Q is any distribution over systems. `IndependentPrior` has a distribution per arm,
+`JointPrior` one over whole bandits. Rewards are known, so the candidates of one arm share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.errors import ProblemError
+from restive.problem import Arm, RestlessBandit, gilbert_elliott, numbers_array
+
+__all__ = ["ArmPrior", "IndependentPrior", "JointPrior", "Prior", "grid_prior"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ArmPrior:
+    """Distribution over what one arm may be.
+
+    Parameters
+    ----------
+    candidates
+        The arms that it may be; they agree in the number of states and in the rewards.
+    weights
+        Their weights, in any scale; equal by default.
+    """
+
+    candidates: tuple[Arm, ...]
+    weights: FloatArray  # [candidates], sums to one
+
+    def __init__(self, candidates: Iterable[Arm], weights: ArrayLike | None = None) -> None:
+        candidates = tuple(candidates)
+        _require_alike(candidates, "candidate")
+        object.__setattr__(self, "candidates", candidates)
+        object.__setattr__(self, "weights", _normalised(weights, len(candidates), "candidates"))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class IndependentPrior:
+    """Independent distributions per arm; arms that share an `ArmPrior` share its tables."""
+
+    arms: tuple[ArmPrior, ...]
+
+    def __init__(self, arms: Iterable[ArmPrior]) -> None:
+        arms = tuple(arms)
+        if not arms:
+            raise ProblemError("a prior needs at least one arm, got none")
+        for k, arm in enumerate(arms):
+            if not isinstance(arm, ArmPrior):
+                raise ProblemError(f"arm {k}: expected an ArmPrior, got {type(arm).__name__}")
+        object.__setattr__(self, "arms", arms)
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        return len(self.arms)
+
+    def candidates(self, k: int) -> tuple[Arm, ...]:
+        """Return what arm k may be."""
+        return self.arms[k].candidates
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class JointPrior:
+    """Distribution over whole systems, for arms whose parameters depend on each other.
+
+    Parameters
+    ----------
+    bandits
+        The systems; they agree in the number of arms and pulls and, arm by arm, in the numbers of
+        states and in the rewards.
+    weights
+        Their weights, in any scale; equal by default.
+    """
+
+    bandits: tuple[RestlessBandit, ...]
+    weights: FloatArray  # [bandits], sums to one
+
+    def __init__(
+        self, bandits: Iterable[RestlessBandit], weights: ArrayLike | None = None
+    ) -> None:
+        bandits = tuple(bandits)
+        if not bandits:
+            raise ProblemError("a prior needs at least one bandit, got none")
+        for j, bandit in enumerate(bandits):
+            if not isinstance(bandit, RestlessBandit):
+                raise ProblemError(f"bandit {j}: expected a bandit, got {type(bandit).__name__}")
+            if bandit.num_arms != bandits[0].num_arms or bandit.num_pulls != bandits[0].num_pulls:
+                raise ProblemError(
+                    f"bandit {j} has {bandit.num_arms} arms and {bandit.num_pulls} pulls, bandit 0 "
+                    f"has {bandits[0].num_arms} and {bandits[0].num_pulls}; they must agree"
+                )
+        for k in range(bandits[0].num_arms):
+            _require_alike([bandit.arms[k] for bandit in bandits], f"arm {k} of bandit")
+        object.__setattr__(self, "bandits", bandits)
+        object.__setattr__(self, "weights", _normalised(weights, len(bandits), "bandits"))
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        return self.bandits[0].num_arms
+
+    def candidates(self, k: int) -> tuple[Arm, ...]:
+        """Return what arm k may be, by system."""
+        return tuple(bandit.arms[k] for bandit in self.bandits)
+
+
+Prior: TypeAlias = IndependentPrior | JointPrior
+
+
+def grid_prior(levels: Sequence[float] | FloatArray, num_arms: int) -> IndependentPrior:
+    """Uniform prior of Section 6: every (p01, p11) in levels x levels, the same for each arm.
+
+    Candidates are ordered by p01, then by p11.
+    """
+    if isinstance(num_arms, bool) or not isinstance(num_arms, int | np.integer) or num_arms < 1:
+        raise ProblemError(f"num_arms must be a whole number from 1 on, got {num_arms!r}")
+    grid = numbers_array(levels, "grid_prior", "levels")
+    if grid.ndim != 1 or not grid.size:
+        raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
+    shared = ArmPrior([gilbert_elliott(float(a), float(b)) for a in grid for b in grid])
+    return IndependentPrior([shared] * int(num_arms))
+
+
+def _require_alike(arms: Sequence[Arm], what: str) -> None:
+    if not arms:
+        raise ProblemError(f"a prior needs at least one {what}, got none")
+    for j, arm in enumerate(arms):
+        if not isinstance(arm, Arm):
+            raise ProblemError(f"{what} {j}: expected an Arm, got {type(arm).__name__}")
+        if arm.num_states != arms[0].num_states:
+            raise ProblemError(
+                f"{what} {j} has {arm.num_states} states, {what} 0 has {arms[0].num_states}; "
+                "they must agree"
+            )
+        if not np.array_equal(arm.rewards, arms[0].rewards):
+            raise ProblemError(
+                f"{what} {j} has rewards {arm.rewards.tolist()}, {what} 0 has "
+                f"{arms[0].rewards.tolist()}; rewards are known, so they must agree"
+            )
+
+
+def _normalised(weights: ArrayLike | None, count: int, what: str) -> FloatArray:
+    if weights is None:
+        return np.full(count, 1 / count)
+    values = numbers_array(weights, "prior", "weights")
+    if values.shape != (count,):
+        raise ProblemError(f"weights must hold one number for each of the {count} {what}")
+    if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
+        raise ProblemError("weights must be finite, not negative, and not all zero")
+    normal: FloatArray = values / values.sum()
+    normal.setflags(write=False)
+    return normal

@@ -1,0 +1,30 @@
+"""Settings that hold for every test."""
+
+import os
+
+# One thread for linear algebra, before numpy is loaded: the matrices are small, and two test
+# processes that each start a thread per core only get in each other's way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("restive", derandomize=True, deadline=None, max_examples=40)
+settings.load_profile("restive")
+
+
+@pytest.fixture(autouse=True)
+def _numpy_speaks_up():
+    """Make a stray nan, infinity or division by zero an error instead of a number."""
+    with np.errstate(divide="raise", over="raise", invalid="raise"):
+        yield
+
+
+@pytest.fixture(scope="session")
+def paper_bandit():
+    """Return the frequentist instance of Section 6: K=4, N=2, all good half of the time."""
+    import restive as rs
+
+    levels = [(0.3, 0.7), (0.4, 0.6), (0.5, 0.5), (0.6, 0.4)]
+    return rs.RestlessBandit([rs.gilbert_elliott(p01, p11) for p01, p11 in levels], num_pulls=2)

@@ -1,0 +1,254 @@
+"""Problem files: they read back equal, and every mistake in one is told with its place."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import restive as rs
+from strategies import arms
+
+CHANNEL = "num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.7\n"
+
+
+def refusal(text):
+    """Return the message with which a text is refused."""
+    with pytest.raises(rs.ProblemError) as caught:
+        rs.problem_from_toml(text)
+    return str(caught.value)
+
+
+NAMES = st.none() | st.text(
+    st.characters(exclude_categories=["Cs"]) | st.sampled_from("\"'\\\n\r\t\x00\x1f\x7f#[]="),
+    max_size=12,
+)
+
+
+@st.composite
+def named_bandits(draw):
+    """Draw a bandit with names of any kind and with runs of equal arms."""
+    found = []
+    for _ in range(draw(st.integers(1, 4))):
+        if draw(st.booleans()):
+            arm = draw(arms(sizes=(1, 2, 3), spread=0.05))
+        else:
+            p01, p11 = draw(st.floats(0, 1)), draw(st.floats(0, 1))
+            arm = rs.gilbert_elliott(p01, p11)
+        arm = rs.Arm(arm.active, arm.passive, arm.rewards, draw(NAMES))
+        found += [arm] * draw(st.integers(1, 3))
+    return rs.RestlessBandit(found, draw(st.integers(1, len(found))))
+
+
+@given(named_bandits())
+def test_what_is_written_reads_back_equal(bandit):
+    assert rs.problem_from_toml(rs.problem_to_toml(bandit)) == bandit
+
+
+def test_channels_and_repeats_are_written_short(paper_bandit):
+    arm = rs.gilbert_elliott(0.3, 0.7, name="sky")
+    text = rs.problem_to_toml(rs.RestlessBandit([arm] * 5, 2))
+    assert text == 'num_pulls = 2\n\n[[arm]]\nname = "sky"\np01 = 0.3\np11 = 0.7\ncount = 5\n'
+    assert rs.problem_to_toml(paper_bandit).count("[[arm]]") == 4
+
+
+def test_every_key_of_the_format_is_read():
+    bandit = rs.problem_from_toml(
+        """
+        num_pulls = 2
+        [[arm]]
+        name = "downlink"
+        p01 = 0.3
+        p11 = 0.7
+        rewards = [0.1, 0.9]
+        count = 3
+        [[arm]]
+        active = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]]
+        passive = [[0.8, 0.2, 0.0], [0.3, 0.6, 0.1], [0.2, 0.3, 0.5]]
+        rewards = [0, 0.4, 1]
+        """
+    )
+    channel = rs.gilbert_elliott(0.3, 0.7, [0.1, 0.9], "downlink")
+    assert bandit.num_pulls == 2
+    assert bandit.arms[:3] == (channel,) * 3
+    assert bandit.num_arms == 4
+    last = bandit.arms[3]
+    assert last.name is None
+    assert last.active[0].tolist() == [0.9, 0.1, 0.0]
+    assert last.passive[2].tolist() == [0.2, 0.3, 0.5]
+    assert last.rewards.tolist() == [0, 0.4, 1]
+
+
+def test_repeated_arms_are_one_object_so_that_a_million_cost_nothing():
+    bandit = rs.problem_from_toml(CHANNEL + "count = 1_000_000\n")
+    assert bandit.num_arms == 1_000_000
+    assert bandit.arms[0] is bandit.arms[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("num_pull = 1", "the top level: unknown key 'num_pull'; did you mean 'num_pulls'?"),
+        (CHANNEL + "raewrds = [0, 1]", "unknown key 'raewrds'; did you mean 'rewards'?"),
+        (CHANNEL + "Count = 3", "unknown key 'Count'; did you mean 'count'?"),
+        (CHANNEL + "zzz = 3", "[[arm]] number 1: unknown key 'zzz'; known are name, count, p01"),
+        ("xyz = 3", "the top level: unknown key 'xyz'; known are num_pulls, arm"),
+    ],
+)
+def test_unknown_keys_are_errors_with_a_suggestion(text, words):
+    assert words in refusal(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[arm]]\np01 = 0.3\np11 = 0.7", "num_pulls is missing"),
+        ("num_pulls = 1", "arm is missing: the file needs at least one [[arm]]"),
+        ("num_pulls = 1\narm = []", "at least one arm"),
+        ("num_pulls = 1\n[arm]\np01 = 0.3", "arm must be written as [[arm]], with two brackets"),
+        ("num_pulls = 1\narm = 3", "arm must be written as [[arm]]"),
+        ("num_pulls = 1.5\n[[arm]]\np01 = 0.3\np11 = 0.7", "num_pulls must be a whole number"),
+        ("num_pulls = true\n[[arm]]\np01 = 0.3\np11 = 0.7", "num_pulls must be a whole number"),
+        ("num_pulls = 2\n[[arm]]\np01 = 0.3\np11 = 0.7", "the number of arms, 1, got 2"),
+        ("num_pulls = = 2", "not valid TOML: Invalid value (at line 1"),
+        ("num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.", "not valid TOML"),
+        ("num_pulls = 1\n[[arm]]\np01 = 0.3\np11", "not valid TOML"),
+        ("num_pulls = 1\n[[arm]]\np01 = 0.3\np01 = 0.3", "not valid TOML: Cannot overwrite"),
+        ("", "num_pulls is missing"),
+    ],
+)
+def test_a_file_that_is_no_problem_says_why(text, words):
+    assert words in refusal(text)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("p01 = 0.3", "p11 is missing beside p01"),
+        ("p11 = 0.3", "p01 is missing beside p11"),
+        ("p01 = 0.3\np11 = 0.7\nactive = [[1.0]]", "give p01 or active, not both"),
+        ("p11 = 0.7\npassive = [[1.0]]", "give p11 or passive, not both"),
+        ("rewards = [0, 1]", "needs p01 and p11, or active and rewards"),
+        ("passive = [[1.0]]\nrewards = [1]", "needs p01 and p11, or active and rewards"),
+        ("p01 = 1.5\np11 = 0.7", "p01 is 1.5, expected a probability in [0, 1]"),
+        ("p01 = nan\np11 = 0.7", "p01 is nan, expected a probability in [0, 1]"),
+        ("p01 = true\np11 = 0.7", "p01 must be a number, got True"),
+        ("p01 = 1979-05-27\np11 = 0.7", "p01 must be a number"),
+        ("p01 = [0.1]\np11 = 0.7", "p01 must be a number"),
+        ("p01 = 0.3\np11 = 0.7\ncount = 0", "count must be a whole number from 1 on, got 0"),
+        ("p01 = 0.3\np11 = 0.7\ncount = 2.0", "count must be a whole number from 1 on, got 2.0"),
+        ("p01 = 0.3\np11 = 0.7\ncount = true", "count must be a whole number from 1 on, got True"),
+        ("p01 = 0.3\np11 = 0.7\nrewards = [0, 2]", "the reward of state 1 is 2"),
+        ("p01 = 0.3\np11 = 0.7\nrewards = [0]", "rewards must hold one number per state, 2"),
+        ("active = [[0.5, 0.4], [0, 1]]\nrewards = [0, 1]", "row 0 of active sums to 0.9"),
+        ("active = [[0.5, 0.5]]\nrewards = [0, 1]", "active must be a square matrix"),
+        ("active = [[0.5, 0.5], [1]]\nrewards = [0, 1]", "active must be numbers in a regular"),
+        ("active = {a = 1}\nrewards = [0, 1]", "active must be numbers in a regular"),
+        ("active = [[1.0]]", "rewards are missing, expected 1 numbers"),
+        ("active = [[1.0]]\npassive = [[0.9]]\nrewards = [1]", "row 0 of passive sums to 0.9"),
+    ],
+)
+def test_a_mistake_in_an_arm_names_the_arm_by_place_and_name(keys, words):
+    first = "num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.7\ncount = 9\n[[arm]]\n"
+    assert refusal(first + keys).startswith(f"[[arm]] number 2: {words}")
+    named = refusal(f"{first}name = 'uplink'\n{keys}")
+    assert named.startswith(f"[[arm]] number 2 ('uplink'): {words}")
+
+
+def test_a_colon_in_a_name_does_not_garble_the_message():
+    message = refusal("num_pulls = 1\n[[arm]]\nname = 'up: link'\np01 = 1.5\np11 = 0.7")
+    assert message.startswith("[[arm]] number 1 ('up: link'): p01 is 1.5, expected")
+
+
+def test_a_name_that_is_no_text_is_refused():
+    assert refusal(CHANNEL + "name = 3") == "[[arm]] number 1: name must be text, got 3"
+
+
+def test_a_slip_in_count_does_not_fill_the_memory():
+    assert "more than 10,000,000 arms in all" in refusal(CHANNEL + "count = 1_000_000_000_000")
+    twice = CHANNEL + "count = 9_000_000\n[[arm]]\np01 = 0.3\np11 = 0.7\ncount = 9_000_000\n"
+    assert "more than 10,000,000 arms in all" in refusal(twice)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"num_pulls = 1\n[[arm]]\np01 = {'9' * 400}\np11 = 0.5",  # beyond what a float can hold
+        f"num_pulls = {'9' * 5000}\n[[arm]]\np01 = 0.5\np11 = 0.5",  # beyond what python will read
+        "num_pulls = " + "[" * 100_000,  # deeper than python can follow
+        "num_pulls = 1\n[[arm]]\np01 = 0.5\np11 = 0.5\nrewards = " + "[" * 5000 + "]" * 5000,
+    ],
+    ids=["400 digits", "5000 digits", "open brackets", "deep brackets"],
+)
+def test_absurd_text_is_refused_like_any_other_mistake(text):
+    refusal(text)
+
+
+@given(st.text(max_size=80))
+def test_no_text_raises_anything_but_a_problem_error(text):
+    refusal(text)
+
+
+@given(st.data())
+def test_no_damage_to_a_good_text_raises_anything_but_a_problem_error(data):
+    good = CHANNEL + "count = 2\nname = 'x'\n[[arm]]\nactive = [[0.5, 0.5], [1, 0]]\nrewards=[0, 1]"
+    start = data.draw(st.integers(0, len(good)))
+    stop = data.draw(st.integers(start, len(good)))
+    put = data.draw(st.sampled_from(["", "[", "]", "=", "nan", "-1", "1e999", "'", "true", "\x00"]))
+    with contextlib.suppress(rs.ProblemError):
+        rs.problem_from_toml(good[:start] + put + good[stop:])
+
+
+def test_load_names_the_file_and_the_place(tmp_path):
+    path = tmp_path / "bad.toml"
+    path.write_text(CHANNEL.replace("0.7", "1.7"))
+    with pytest.raises(rs.ProblemError) as caught:
+        rs.load_problem(path)
+    assert str(caught.value).startswith(f"{path}: [[arm]] number 1: p11 is 1.7")
+
+
+def test_load_reads_what_was_written(tmp_path, paper_bandit):
+    path = tmp_path / "good.toml"
+    path.write_text(rs.problem_to_toml(paper_bandit), encoding="utf-8")
+    assert rs.load_problem(path) == paper_bandit
+    assert rs.load_problem(str(path)) == paper_bandit
+
+
+def test_the_example_in_the_repository_is_the_instance_of_the_paper(paper_bandit, pytestconfig):
+    assert rs.load_problem(pytestconfig.rootpath / "examples/paper_frequentist.toml") == (
+        paper_bandit
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "not UTF-8 text (byte 0)"),
+        (b"num_pulls = 1 # \xff", "not UTF-8 text (byte 16)"),
+        (CHANNEL.encode("utf-16"), "not UTF-8 text"),
+        (b"\x00\x00\x00", "not valid TOML"),
+        (CHANNEL.encode()[:25], "not valid TOML"),
+    ],
+    ids=["png", "latin", "utf-16", "zeros", "truncated"],
+)
+def test_a_binary_or_truncated_file_is_told_as_such(tmp_path, content, words):
+    path = tmp_path / "p.toml"
+    path.write_bytes(content)
+    with pytest.raises(rs.ProblemError) as caught:
+        rs.load_problem(path)
+    assert str(caught.value).startswith(f"{path}: {words}")
+
+
+def test_a_missing_file_and_a_folder_are_told_as_such(tmp_path):
+    with pytest.raises(rs.ProblemError, match=r"nothing\.toml: cannot be read: No such"):
+        rs.load_problem(tmp_path / "nothing.toml")
+    with pytest.raises(rs.ProblemError, match="cannot be read: Is a directory"):
+        rs.load_problem(tmp_path)
+
+
+def test_numbers_that_python_writes_long_survive(tmp_path):
+    rng = np.random.default_rng(7)
+    arm = rs.Arm(rng.dirichlet(np.ones(7), 7), rng.dirichlet(np.ones(7), 7), rng.random(7))
+    bandit = rs.RestlessBandit([arm, rs.gilbert_elliott(1e-300, 1 - 1e-16)], 1)
+    assert rs.problem_from_toml(rs.problem_to_toml(bandit)) == bandit

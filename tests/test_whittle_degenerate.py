@@ -1,0 +1,122 @@
+"""Whittle indices of degenerate arms: the right number or a clear error, never nan."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import restive as rs
+from oracles.whittle_naive import whittle_bisection
+from restive.chains import closed_classes
+from strategies import as_oracle, stochastic_matrices
+
+MIXING = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
+SLOW = rs.gilbert_elliott(1e-5, 1 - 1e-5)
+
+
+def test_channels_that_mix_too_slowly_for_a_table_have_an_index_for_the_ages_asked_for():
+    with pytest.raises(rs.TooLargeError, match="pass max_elapsed="):
+        rs.whittle_index(SLOW)
+    index = rs.whittle_index(SLOW, max_elapsed=4).index
+    assert index[0, 0] == pytest.approx(1e-5, rel=1e-9)
+    assert index[0, 1] == pytest.approx(3e-5, rel=1e-4)  # (w - T w) 2 + T w, to first order
+    assert index[1] == pytest.approx([1 - 1e-5] * 4, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("p01", "p11", "words"),
+    [
+        (0.0, 0.5, r"reducible .* its classes are \{0\}, \{1\}"),
+        (0.5, 1.0, r"reducible .* its classes are \{0\}, \{1\}"),
+        (1.0, 0.0, "periodic with period 2"),
+    ],
+)
+def test_a_channel_without_a_limit_has_no_average_index_but_a_discounted_one(p01, p11, words):
+    arm = rs.gilbert_elliott(p01, p11)
+    for options in ({}, {"max_elapsed": 10}):
+        with pytest.raises(rs.AssumptionError, match=f"{words}.*discount below 1"):
+            rs.whittle_index(arm, **options)
+    found = rs.whittle_index(arm, discount=0.8, max_elapsed=6)
+    expected = whittle_bisection(*as_oracle(arm), 40, 0.8, 1e-9)[:, :6]
+    assert found.index == pytest.approx(expected, abs=1e-7)
+
+
+def test_a_controlled_arm_without_a_limit_is_led_to_what_works():
+    """Every way out that a message names must be one."""
+    flip = rs.Arm([[0.7, 0.3], [0.4, 0.6]], [[0, 1], [1, 0]], [0, 1], name="flip")
+    for options in ({}, {"max_elapsed": 10}):
+        with pytest.raises(rs.AssumptionError) as caught:
+            rs.whittle_index(flip, **options)
+        message = str(caught.value)
+        assert message.startswith("arm 'flip': the passive chain is periodic with period 2")
+        assert "discount below 1" in message
+    index = rs.whittle_index(flip, discount=0.8, max_elapsed=6).index
+    expected = whittle_bisection(*as_oracle(flip), 41, 0.8, 1e-9)[:, :6]
+    assert index == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("discount", [1.0, 0.9])
+def test_an_active_chain_with_transient_states_has_an_index(discount):
+    active = np.array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]])
+    arm = rs.Arm(active, MIXING, [1, 0, 0.5])
+    found = rs.whittle_index(arm, discount)
+    expected = whittle_bisection(*as_oracle(arm), 20, discount, 1e-8)
+    assert found.index == pytest.approx(expected[:, : found.index.shape[1]], abs=1e-6)
+
+
+@pytest.mark.parametrize("active", [np.eye(3), [[1, 0, 0], [0, 0, 1], [0, 1, 0]]])
+def test_pulling_that_holds_a_chain_in_a_worse_class_has_no_average_index(active):
+    arm = rs.Arm(active, MIXING, [0, 0.5, 0.9], name="trap")
+    with pytest.raises(rs.AssumptionError) as caught:
+        rs.whittle_index(arm)
+    message = str(caught.value)
+    assert message.startswith("arm 'trap': no subsidy, however low, makes pulling best")
+    assert "state 0, 1 step(s) ago" in message
+    assert "pass a discount below 1" in message
+    found = rs.whittle_index(arm, discount=0.9)
+    expected = whittle_bisection(*as_oracle(arm), 20, 0.9, 1e-9)
+    assert found.index == pytest.approx(expected[:, : found.index.shape[1]], abs=1e-7)
+
+
+@given(stochastic_matrices(3), stochastic_matrices(3, 0.5), st.permutations([0.0, 0.3, 1.0]))
+def test_there_is_no_average_index_exactly_where_active_classes_earn_differently(
+    active, passive, rewards
+):
+    """Only then is it worth any price to leave the worse class, once."""
+    arm = rs.Arm(active, passive, rewards)
+    earned = [
+        rs.stationary(active[np.ix_(members, members)]) @ arm.rewards[members]
+        for members in closed_classes(arm.active)
+    ]
+    if np.ptp(earned) > 1e-9:
+        with pytest.raises(rs.AssumptionError, match="no subsidy, however low"):
+            rs.whittle_index(arm)
+    else:
+        assert np.isfinite(rs.whittle_index(arm).index).all()
+
+
+def test_classes_that_earn_alike_have_the_limit_of_the_discounted_index():
+    """Two closed active classes, {0} and {1, 2}, of gain 1/2 each.
+
+    The naive oracle gives 0.2999985 at discount 0.99999 and 0.2999999 at 0.999999 for (2, 1).
+    """
+    arm = rs.Arm([[1, 0, 0], [0, 0, 1], [0, 1, 0]], MIXING, [0.5, 0, 1])
+    discounted = rs.whittle_index(arm, discount=0.9999).index
+    assert discounted[2, 0] == pytest.approx(0.299985, abs=1e-6)
+    assert rs.whittle_index(arm).index == pytest.approx(discounted, abs=2e-4)
+
+
+@pytest.mark.parametrize("discount", [1.0, 0.9])
+def test_rewards_all_equal_give_that_reward_as_index(discount):
+    for rewards in ([0, 0, 0], [0.5, 0.5, 0.5], [1, 1, 1]):
+        index = rs.whittle_index(rs.Arm(MIXING[::-1], MIXING, rewards), discount).index
+        assert index == pytest.approx(np.full(index.shape, rewards[0]), abs=1e-12)
+
+
+def test_deterministic_rows_that_leave_the_passive_chain_ergodic():
+    passive = np.array([[0, 1, 0], [0, 0, 1], [0.5, 0.5, 0]])
+    arm = rs.Arm([[0, 0, 1], [1, 0, 0], [0, 1, 0]], passive, [0, 0.2, 1])
+    found = rs.whittle_index(arm, discount=0.7)
+    expected = whittle_bisection(*as_oracle(arm), 40, 0.7, 1e-8)
+    assert found.index[:, :12] == pytest.approx(expected[:, :12], abs=1e-6)
+    assert np.isfinite(rs.whittle_index(arm).index).all()
