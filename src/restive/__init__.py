@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from restive.agents import TSDE, Episode
     from restive.belief import BeliefState, belief_table, mixing_time
     from restive.chains import stationary
     from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
@@ -28,13 +29,17 @@ if TYPE_CHECKING:
         whittle,
         whittle_index,
     )
+    from restive.prior import ArmPrior, IndependentPrior, JointPrior, grid_prior
     from restive.problem import Arm, RestlessBandit, gilbert_elliott
     from restive.problem_file import load_problem, problem_from_toml, problem_to_toml
+    from restive.regret import RegretCurve, bayesian_regret, frequentist_regret
     from restive.relaxation import relaxation_bound
+    from restive.simulation import Trajectory, World, simulate
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "agents": ("TSDE", "Episode"),
     "belief": ("BeliefState", "belief_table", "mixing_time"),
     "chains": ("stationary",),
     "errors": ("AssumptionError", "ProblemError", "RestiveError", "TooLargeError"),
@@ -53,9 +58,12 @@ _HOMES = {
         "whittle",
         "whittle_index",
     ),
+    "prior": ("ArmPrior", "IndependentPrior", "JointPrior", "grid_prior"),
     "problem": ("Arm", "RestlessBandit", "gilbert_elliott"),
     "problem_file": ("load_problem", "problem_from_toml", "problem_to_toml"),
+    "regret": ("RegretCurve", "bayesian_regret", "frequentist_regret"),
     "relaxation": ("relaxation_bound",),
+    "simulation": ("Trajectory", "World", "simulate"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -108,6 +108,7 @@ def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> Bel
     sizes = np.array([arm.num_states for arm in arms], dtype=np.int64)
     return BeliefTables(
         beliefs=np.concatenate([table.ravel() for table in tables]),
+        thresholds=np.concatenate([_thresholds(table).ravel() for table in tables]),
         offsets=starts_of([table.size for table in tables]),
         means=np.concatenate([mean.ravel() for mean in means]),
         mean_offsets=starts_of([mean.size for mean in means]),
@@ -116,6 +117,14 @@ def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> Bel
         sizes=sizes,
         lengths=np.array([table.shape[1] for table in tables], dtype=np.int64),
     )
+
+
+def _thresholds(beliefs: FloatArray) -> FloatArray:
+    """Running totals [S, L, S]; beyond 1 from the last possible state on, despite rounding."""
+    totals = np.cumsum(beliefs, axis=-1)
+    later = np.flip(np.cumsum(np.flip(beliefs, -1), axis=-1), -1) - beliefs
+    totals[later == 0] = 2.0
+    return totals
 
 
 def expected_rewards(arm: Arm, beliefs: FloatArray) -> FloatArray:

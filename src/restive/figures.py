@@ -14,7 +14,7 @@ from restive.files import replacing
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import RestlessBandit, kinds_of
 
-__all__ = ["plot_indices"]
+__all__ = ["plot_band", "plot_indices"]
 
 MOST_PANELS = 12
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
@@ -56,6 +56,26 @@ def plot_indices(
     figure.suptitle(title, fontsize=11)
     with replacing(path) as temporary:
         figure.savefig(temporary, format=suffix)
+
+
+def plot_band(
+    times: NDArray[np.int64],
+    mean: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    label: str,
+    ax: Any = None,
+) -> Any:
+    """Draw regret against time with its band into axes, new ones by default; returns the axes."""
+    if ax is None:
+        figures, _ = _matplotlib()
+        ax = figures.Figure(figsize=(5, 3.4), layout="constrained", dpi=150).subplots()
+    (line,) = ax.plot(times, mean, linewidth=1.6, label=label)
+    ax.fill_between(times, lower, upper, color=line.get_color(), alpha=0.25)
+    ax.set_xlabel("time")
+    ax.set_ylabel("regret (mean and 95% band)")
+    ax.legend(frameon=False)
+    return ax
 
 
 def _draw(panel: Any, found: WhittleIndex) -> None:

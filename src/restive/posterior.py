@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from restive.belief import belief_tables, mixing_time, settled_lengths
 from restive.errors import ProblemError, RestiveError, TooLargeError
-from restive.kernels.tables import BeliefTables, PriorTables
-from restive.kernels.tsde import BLOCK, MOST_LOSS
+from restive.kernels.tables import LANES, BeliefTables, PriorTables
+from restive.kernels.tsde import MOST_LOSS
 from restive.prior import ArmPrior, JointPrior, Prior
 from restive.problem import Arm, Kinds, RestlessBandit, kinds_among, starts_of
 
-__all__ = ["LearningTables", "learning_tables"]
+__all__ = ["LearningTables", "in_lanes", "lane_places", "learning_tables"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -46,7 +46,9 @@ class LearningTables:
                 slowest = max(slowest, mixing_time(self.kinds.arms[kind]))
             except RestiveError as error:
                 reason = str(error).split(": ", 1)[-1]
-                raise type(error)(f"{self.kinds.labels[kind]}: {reason}; pass mixing_time") from None
+                raise type(error)(
+                    f"{self.kinds.labels[kind]}: {reason}; pass mixing_time"
+                ) from None
         return slowest
 
 
@@ -76,7 +78,7 @@ def learning_tables(
         for first, candidates in zip(kind_offsets, choices, strict=True)
     ]
     losses = [_losses(block) for block in blocks]
-    padded = [_padded(group) for group in weights]
+    padded = [in_lanes(group) for group in weights]
     in_support = np.zeros(len(kinds.arms), dtype=bool)
     for k_table, first in enumerate(kind_offsets):
         group = int(group_of[np.flatnonzero(table_of == k_table)[0]])
@@ -87,18 +89,17 @@ def learning_tables(
         arms=tables,
         prior=PriorTables(
             groups=group_of,
-            tables=table_of,
             likelihoods=np.concatenate([block.ravel() for block in blocks]),
-            offsets=starts_of([block.size for block in blocks]),
-            lengths=np.array([block.shape[1] for block in blocks], dtype=np.int64),
-            sizes=np.array([block.shape[0] for block in blocks], dtype=np.int64),
+            offsets=starts_of([block.size for block in blocks])[table_of],
+            lengths=np.array([block.shape[1] for block in blocks], dtype=np.int64)[table_of],
+            sizes=np.array([block.shape[0] for block in blocks], dtype=np.int64)[table_of],
             losses=np.concatenate([loss.ravel() for loss in losses]),
-            loss_offsets=starts_of([loss.size for loss in losses]),
+            loss_offsets=starts_of([loss.size for loss in losses])[table_of],
             kinds=candidate_kinds.astype(np.int64),
-            kind_offsets=kind_offsets,
+            kind_offsets=kind_offsets[table_of],
             weights=np.concatenate(padded),
-            block_offsets=starts_of([len(group) // BLOCK for group in padded]),
-            block_counts=np.array([len(group) // BLOCK for group in padded], dtype=np.int64),
+            row_offsets=starts_of([len(group) // LANES for group in padded]),
+            row_counts=np.array([len(group) // LANES for group in padded], dtype=np.int64),
         ),
         in_support=in_support,
         true_kinds=kinds.of[num_candidates:].astype(np.int64),
@@ -136,8 +137,10 @@ def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
             f"the true bandit has {bandit.num_arms} arms, the prior is about {prior.num_arms}"
         )
     for k, arm in enumerate(bandit.arms):
-        expected = prior.candidates(k)[0] if isinstance(prior, JointPrior) else (
-            prior.arms[k].candidates[0]
+        expected = (
+            prior.candidates(k)[0]
+            if isinstance(prior, JointPrior)
+            else (prior.arms[k].candidates[0])
         )
         if not np.array_equal(arm.rewards, expected.rewards):
             raise ProblemError(
@@ -150,21 +153,20 @@ def _likelihoods(tables: BeliefTables, kinds: Sequence[int] | IntArray) -> Float
     """Array [S, L, S, width] with b_c(s, n)[s'] of candidate c at [s, n - 1, s', c]."""
     size = int(tables.sizes[kinds[0]])
     length = int(tables.lengths[kinds].max())
-    width = -(-len(kinds) // BLOCK) * BLOCK
-    total = size * length * size * width * 8
+    total = size * length * size * (len(kinds) + LANES) * 8
     if total > MOST_LIKELIHOOD_BYTES:
         raise TooLargeError(
             f"the likelihoods of {len(kinds):,} candidates with {size} states and {length:,} ages "
             f"take {total / 2**30:.1f} GiB, more than {MOST_LIKELIHOOD_BYTES >> 30}; use fewer "
             "candidates or a smaller max_elapsed"
         )
-    rows = np.zeros((size, length, size, width))
+    rows = np.empty((size, length, size, len(kinds)))
     for c, kind in enumerate(kinds):
         own = int(tables.lengths[kind])
         begin = int(tables.offsets[kind])
         table = tables.beliefs[begin : begin + size * own * size].reshape(size, own, size)
         rows[..., c] = table[:, np.minimum(np.arange(length), own - 1)]
-    return rows
+    return in_lanes(rows)
 
 
 def _losses(likelihoods: FloatArray) -> IntArray:
@@ -173,6 +175,16 @@ def _losses(likelihoods: FloatArray) -> IntArray:
     return np.minimum(np.ceil(-np.log2(least)), MOST_LOSS).astype(np.int64)
 
 
-def _padded(weights: FloatArray) -> FloatArray:
-    width = -(-len(weights) // BLOCK) * BLOCK
-    return np.concatenate([weights, np.zeros(width - len(weights))])
+def lane_places(count: int) -> IntArray:
+    """Where each of `count` candidates stands: row c % rows of lane c // rows."""
+    rows = -(-count // LANES)
+    candidates = np.arange(count, dtype=np.int64)
+    return np.asarray((candidates % rows) * LANES + candidates // rows)
+
+
+def in_lanes(values: FloatArray) -> FloatArray:
+    """Lay numbers by candidate, on the last axis, out in lanes, filled up with zeros."""
+    count = values.shape[-1]
+    laid = np.zeros((*values.shape[:-1], -(-count // LANES) * LANES))
+    laid[..., lane_places(count)] = values
+    return laid

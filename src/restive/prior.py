@@ -20,6 +20,8 @@ __all__ = ["ArmPrior", "IndependentPrior", "JointPrior", "Prior", "grid_prior"]
 
 FloatArray = NDArray[np.float64]
 
+SUM_NOISE = 1e-12  # weights this close to a sum of 1 are kept to the bit, as a snapshot wrote them
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class ArmPrior:
@@ -84,9 +86,7 @@ class JointPrior:
     bandits: tuple[RestlessBandit, ...]
     weights: FloatArray  # [bandits], sums to one
 
-    def __init__(
-        self, bandits: Iterable[RestlessBandit], weights: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, bandits: Iterable[RestlessBandit], weights: ArrayLike | None = None) -> None:
         bandits = tuple(bandits)
         if not bandits:
             raise ProblemError("a prior needs at least one bandit, got none")
@@ -150,12 +150,14 @@ def _require_alike(arms: Sequence[Arm], what: str) -> None:
 
 def _normalised(weights: ArrayLike | None, count: int, what: str) -> FloatArray:
     if weights is None:
-        return np.full(count, 1 / count)
+        weights = np.full(count, 1 / count)
     values = numbers_array(weights, "prior", "weights")
     if values.shape != (count,):
         raise ProblemError(f"weights must hold one number for each of the {count} {what}")
     if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
         raise ProblemError("weights must be finite, not negative, and not all zero")
-    normal: FloatArray = values / values.sum()
-    normal.setflags(write=False)
-    return normal
+    total = values.sum()
+    if abs(total - 1) > SUM_NOISE:
+        values /= total
+    values.setflags(write=False)
+    return values

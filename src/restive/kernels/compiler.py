@@ -13,15 +13,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
-    """Compile `function` on its first call, without the GIL, cached on disk where that is possible."""
+    """Compile `function` on its first call, without the GIL, cached on disk where possible."""
     return _compiled(function)
 
 
 def hot_kernel(function: Function) -> Function:
     """Compile a kernel that makes no arrays, without counting references to those it is given.
 
-    Counting is atomic and happens at every mention of an array, which in a loop of short steps costs
-    more than the steps.
+    Counting is atomic and happens at every mention of an array, which in a loop of short steps
+    costs more than the steps.
     """
     return _compiled(function, _nrt=False)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel, inlined
-from restive.kernels.random import LEARNER, TRUTH, WORLD, stream_key, uniform_at
+from restive.kernels.random import LEARNER, TRUTH, WORLD, stream_key
 from restive.kernels.tables import BeliefTables, LearnerState, PriorTables, RankTables, Scratch
 from restive.kernels.tsde import (
     EPISODE,
@@ -21,8 +21,9 @@ from restive.kernels.tsde import (
     begin_episode,
     begin_epoch,
     choose,
-    draw_candidate,
+    draw_truth,
     due,
+    follow_ranks,
     reset,
     take_in,
 )
@@ -31,7 +32,7 @@ from restive.kernels.world import copy_into, pull, select_by_rank
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-__all__ = ["draw_truth", "run_replications"]
+__all__ = ["run_replications"]
 
 
 @hot_kernel
@@ -60,8 +61,9 @@ def run_replications(
         if len(true_kinds) > 0:
             copy_into(truth, true_kinds)
         else:
-            draw_truth(prior, state, stream_key(seed, first + r, TRUTH), scratch)
+            draw_truth(prior, state, stream_key(seed, first + r, TRUTH), truth)
         copy_into(truths[r], truth)
+        world_arms = _arms_of(arms, truth, scratch.true_arms)
         clock = state.clock
         begin_epoch(state, mixings[0], 2 if doubling else np.iinfo(np.int64).max)
         total_expected, total_realised = 0.0, 0.0
@@ -73,14 +75,15 @@ def run_replications(
             reason = due(state)
             if reason != NONE:
                 begin_episode(prior, state, reason, learner)
+                follow_ranks(policy, state)
             choose(policy, state, scratch.everything, chosen)
             for i in range(num_pulls):
                 k = chosen[i]
                 states[i], mean = pull(
-                    arms, truth[k], k, num_arms, t, state.last_state, state.seen, world
+                    world_arms, k, k, num_arms, t, state.last_state, state.seen, world
                 )
                 total_expected += mean
-                total_realised += arms.rewards[arms.reward_offsets[truth[k]] + states[i]]
+                total_realised += arms.rewards[world_arms.reward_offsets[k] + states[i]]
             take_in(prior, state, chosen, states)
             if len(trace_arms) > 0:
                 copy_into(trace_arms[t - 1], chosen)
@@ -94,20 +97,25 @@ def run_replications(
             return int(clock[IMPOSSIBLE])
         if len(oracle_expected) > 0:
             _run_oracle(
-                policy, arms, scratch, start_state, start_elapsed, times, world,
+                policy, world_arms, scratch, start_state, start_elapsed, times, world,
                 oracle_expected[r], oracle_realised[r],
             )  # fmt: skip
     return 0
 
 
 @inlined
-def draw_truth(prior: PriorTables, state: LearnerState, key: np.uint64, scratch: Scratch) -> None:
-    """Draw the true system from the prior; `state` must be as `reset` leaves it."""
-    for group in range(len(scratch.drawn)):
-        scratch.drawn[group] = draw_candidate(prior, state, group, uniform_at(key, group))
-    for k in range(len(scratch.truth)):
-        place = prior.kind_offsets[prior.tables[k]] + scratch.drawn[prior.groups[k]]
-        scratch.truth[k] = prior.kinds[place]
+def _arms_of(arms: BeliefTables, kinds: IntArray, room: IntArray) -> BeliefTables:
+    """Tables with an entry per arm instead of per kind: one look-up less for each pull."""
+    for k in range(len(kinds)):
+        room[0, k] = arms.offsets[kinds[k]]
+        room[1, k] = arms.mean_offsets[kinds[k]]
+        room[2, k] = arms.reward_offsets[kinds[k]]
+        room[3, k] = arms.sizes[kinds[k]]
+        room[4, k] = arms.lengths[kinds[k]]
+    return BeliefTables(
+        arms.beliefs, arms.thresholds, room[0], arms.means, room[1], arms.rewards, room[2], room[3],
+        room[4],
+    )  # fmt: skip
 
 
 @inlined
@@ -133,9 +141,9 @@ def _run_oracle(
         select_by_rank(policy, truth, t, last_state, seen, scratch.rank, chosen)
         for i in range(len(chosen)):
             k = chosen[i]
-            state, mean = pull(arms, truth[k], k, num_arms, t, last_state, seen, world)
+            state, mean = pull(arms, k, k, num_arms, t, last_state, seen, world)
             total_expected += mean
-            total_realised += arms.rewards[arms.reward_offsets[truth[k]] + state]
+            total_realised += arms.rewards[arms.reward_offsets[k] + state]
             last_state[k] = state
             seen[k] = t
         if t == times[mark]:

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BeliefTables", "RankTables"]
+__all__ = ["LANES", "BeliefTables", "LearnerState", "PriorTables", "RankTables", "Scratch"]
+
+LANES = 8
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -26,6 +28,7 @@ class BeliefTables(NamedTuple):
     """
 
     beliefs: FloatArray  # flat
+    thresholds: FloatArray  # flat, as beliefs: u is drawn as the number of thresholds <= u
     offsets: IntArray  # [kinds]
     means: FloatArray  # flat: b(s, n).r
     mean_offsets: IntArray  # [kinds]
@@ -47,23 +50,26 @@ class PriorTables(NamedTuple):
     """A finite prior: likelihoods of its candidates and groups of arms that share one draw.
 
     Arms whose parameters are independent are a group each; under a joint prior all arms are one
-    group, whose candidates are whole systems. The likelihood row of (s, n, s') has a number for
-    each candidate, b_c(s, n)[s'], and begins at offset + row * width, with row = cell * size + s'.
+    group, whose candidates are whole systems. The likelihoods of (s, n, s') are a number for each
+    candidate, b_c(s, n)[s'], and begin at offset + row * width, with row = cell * size + s'.
+
+    Numbers by candidate are laid out in rows of LANES: candidate c stands in row c % rows of lane
+    c // rows, zeros fill up. So processors add lanes side by side, and lanes follow the candidates'
+    order.
     """
 
     groups: IntArray  # [K] group of each arm
-    tables: IntArray  # [K] likelihood table of each arm
-    likelihoods: FloatArray  # flat
-    offsets: IntArray  # [tables]
-    lengths: IntArray  # [tables] numbers of ages
-    sizes: IntArray  # [tables] numbers of states
+    likelihoods: FloatArray  # flat; arms that share a prior share a table
+    offsets: IntArray  # [K]
+    lengths: IntArray  # [K] numbers of ages
+    sizes: IntArray  # [K] numbers of states
     losses: IntArray  # flat, by row: bits by which the row can lower a weight
-    loss_offsets: IntArray  # [tables]
+    loss_offsets: IntArray  # [K]
     kinds: IntArray  # flat: kind of arm of each candidate
-    kind_offsets: IntArray  # [tables]
-    weights: FloatArray  # flat, by group: prior weights, padded with zeros to blocks of 8
-    block_offsets: IntArray  # [groups] first block of 8 weights
-    block_counts: IntArray  # [groups]
+    kind_offsets: IntArray  # [K]
+    weights: FloatArray  # flat, by group: prior weights
+    row_offsets: IntArray  # [groups] first row of LANES weights
+    row_counts: IntArray  # [groups]
 
 
 class LearnerState(NamedTuple):
@@ -73,18 +79,17 @@ class LearnerState(NamedTuple):
     seen: IntArray  # [K] time at which each arm was last seen
     drawn: IntArray  # [groups] candidate of the current episode
     sampled: IntArray  # [K] kind of arm of the current episode
-    weights: FloatArray  # flat, by group: posterior up to a factor, without what is pending
-    blocks: FloatArray  # [blocks, 8] the same memory
-    sums: FloatArray  # [blocks] sums of the weights by blocks
-    stale: BoolArray  # [groups] whether the sums are older than the weights
-    lost: IntArray  # [groups] bits that the weights may have lost since they were last rescaled
-    pending_arm: IntArray  # [buffer] observations that the weights do not contain yet
-    pending_row: IntArray  # [buffer]
-    counts: IntArray  # flat, by (arm, state, truncated age): visits in this epoch
-    bases: IntArray  # ... when the episode named by the stamp began
-    stamps: IntArray  # ... the episode in which the cell was last visited
-    size_starts: IntArray  # [K + 1] states of all arms before this one
+    rank_begin: IntArray  # [K] where the sampled kind's ranks begin
+    rank_length: IntArray  # [K] ages in them
     rank: IntArray  # [K] room for ranks
+    weights: FloatArray  # flat, by group: posterior up to a factor, without what is pending
+    rows: FloatArray  # [rows, LANES] the same memory
+    ends: FloatArray  # [groups, LANES] weight of each lane and those before it, likewise
+    pending: IntArray  # [groups, buffer] likelihoods to be multiplied, by where they begin
+    num_pending: IntArray  # [groups]
+    lost: IntArray  # [groups] bits that weights may have lost since they were last rescaled
+    visits: IntArray  # [cells, 3] by (arm, state, truncated age): see kernels.tsde
+    size_starts: IntArray  # [K + 1] states of all arms before this one
     clock: IntArray  # the numbers named in kernels.tsde
 
 
@@ -92,7 +97,7 @@ class Scratch(NamedTuple):
     """Room for one replication: what hot kernels would otherwise have to make."""
 
     truth: IntArray  # [K] kind of each true arm
-    drawn: IntArray  # [groups]
+    true_arms: IntArray  # [5, K] its entries of BeliefTables, see kernels.engine
     chosen: IntArray  # [N] arms pulled
     states: IntArray  # [N] states seen
     last_state: IntArray  # [K] of the oracle

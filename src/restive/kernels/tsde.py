@@ -1,14 +1,15 @@
 """Thompson sampling with dynamic episodes (Algorithm 1), written once.
 
 The online agent calls these functions a step at a time, the engine calls them in a loop. One step
-at time t is: `due` (must a new episode begin?), `begin_episode`, `choose`, then `take_in` what was seen.
+at time t is: `due` (must a new episode begin?), `begin_episode`, `choose`, then `take_in` what was
+seen.
 
 Readings of Section 3. Rule 1 ends episode i at t > t_i + T_(i-1), with T_0 = 0. Rule 2 ends it when
-a counter has more than doubled since t_i: a first visit does, and only a counter that was visited in
-the last step can. So each counter carries a stamp, the episode in which it was last visited, and
+a counter has more than doubled since t_i: a first visit does, and only a counter that was visited
+in the last step can. So each counter carries a stamp, the episode in which it was last visited, and
 its value when that episode began. Ages of at least T^mix share a counter; beliefs, likelihoods and
 policies use the true age. The posterior is kept as products of likelihoods, times a power of two
-that never matters: observations wait as row numbers and are multiplied when an episode begins.
+that never matters: observations wait and are multiplied when an episode begins.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import inlined, kernel
 from restive.kernels.random import uniform_at
-from restive.kernels.tables import LearnerState, PriorTables, RankTables
+from restive.kernels.tables import LANES, LearnerState, PriorTables, RankTables
 from restive.kernels.world import top_arms
 
 FloatArray = NDArray[np.float64]
@@ -27,11 +28,14 @@ BoolArray = NDArray[np.bool_]
 
 __all__ = [
     "CLOCK_SIZE",
+    "add_lanes",
     "begin_episode",
     "begin_epoch",
     "choose",
     "draw_candidate",
+    "draw_truth",
     "due",
+    "follow_ranks",
     "impossible_arm",
     "multiply_pending",
     "reset",
@@ -45,20 +49,23 @@ STARTED = 2  # t_i
 LAST_LENGTH = 3  # T_(i-1)
 DOUBLED = 4  # whether a counter has more than doubled in this episode
 MIXING = 5  # T^mix
-PENDING = 6  # observations that wait
-DRAWS = 7  # random numbers used
-IMPOSSIBLE = 8  # 1 + group all of whose candidates have been ruled out, 0 if none
-EPOCH = 9  # number of the epoch, from 0
-EPOCH_END = 10  # time at which the next epoch begins
-REASON = 11  # why the episode before the current one ended
-CLOCK_SIZE = 12
+DRAWS = 6  # random numbers used
+IMPOSSIBLE = 7  # 1 + group all of whose candidates have been ruled out, 0 if none
+EPOCH = 8  # number of the epoch, from 0
+EPOCH_END = 9  # time at which the next epoch begins
+REASON = 10  # why the episode before the current one ended
+CLOCK_SIZE = 11
 
 NONE, LENGTH_RULE, DOUBLING_RULE, EPOCH_RULE = 0, 1, 2, 3
 
-BLOCK = 8
+# Columns of `visits`: N_t of the cell, its value when the episode in the third column began, and
+# the episode in which the cell was last visited.
+COUNT, BASE, STAMP = 0, 1, 2
+
 # Weights are rescaled by a power of two before they can fall below 2^-1022, and relative weights
 # are held at 2^-600 then: no candidate is lost by rounding, only by an impossible observation.
 MOST_LOSS = 300
+BUFFER = 8  # observations of a group that may wait
 LEAST_WEIGHT = 2.0**-600
 
 
@@ -72,9 +79,10 @@ def reset(
         state.seen[k] = 1 - start_elapsed[k]
     for j in range(len(state.weights)):
         state.weights[j] = prior.weights[j]
-    for group in range(len(state.stale)):
-        state.stale[group] = True
+    for group in range(len(state.lost)):
+        state.num_pending[group] = 0
         state.lost[group] = 0
+        add_lanes(prior, state, group)
     for i in range(CLOCK_SIZE):
         state.clock[i] = 0
     state.clock[TIME] = 1
@@ -84,11 +92,9 @@ def reset(
 def begin_epoch(state: LearnerState, mixing: int, end: int) -> None:
     """Start Algorithm 1 anew at the current time, with the posterior and meta-state as they are."""
     clock = state.clock
-    cells = (state.size_starts[-1]) * mixing
-    for cell in range(cells):
-        state.counts[cell] = 0
-        state.bases[cell] = 0
-        state.stamps[cell] = 0
+    for cell in range(state.size_starts[-1] * mixing):
+        state.visits[cell, COUNT] = 0
+        state.visits[cell, STAMP] = 0
     clock[MIXING] = mixing
     clock[EPOCH_END] = end
     clock[STARTED] = 0  # no episode of this epoch has begun
@@ -111,35 +117,42 @@ def due(state: LearnerState) -> int:
 def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.uint64) -> None:
     """Begin an episode: bring the posterior up to date and draw a system from it."""
     clock = state.clock
-    multiply_pending(prior, state)
     clock[LAST_LENGTH] = 0 if clock[STARTED] == 0 else clock[TIME] - clock[STARTED]
     clock[STARTED] = clock[TIME]
     clock[EPISODE] += 1
     clock[DOUBLED] = 0
     clock[REASON] = reason
     for group in range(len(state.drawn)):
+        if state.num_pending[group] > 0:
+            multiply_pending(prior, state, group)
         u = uniform_at(key, clock[DRAWS] + group)
         state.drawn[group] = draw_candidate(prior, state, group, u)
     clock[DRAWS] += len(state.drawn)
     for k in range(len(state.sampled)):
         candidate = state.drawn[prior.groups[k]]
-        state.sampled[k] = prior.kinds[prior.kind_offsets[prior.tables[k]] + candidate]
+        state.sampled[k] = prior.kinds[prior.kind_offsets[k] + candidate]
 
 
 @inlined
-def choose(
-    policy: RankTables, state: LearnerState, available: BoolArray, chosen: IntArray
-) -> None:
+def follow_ranks(policy: RankTables, state: LearnerState) -> None:
+    """Point each arm at the ranks of the kind that was drawn for it."""
+    for k in range(len(state.sampled)):
+        kind = state.sampled[k]
+        state.rank_begin[k] = policy.offsets[kind]
+        state.rank_length[k] = policy.lengths[kind]
+
+
+@inlined
+def choose(policy: RankTables, state: LearnerState, available: BoolArray, chosen: IntArray) -> None:
     """Write the arms that the sampled system's index policy pulls now, among the available ones.
 
     `available` is [K], or empty for all.
     """
     t = state.clock[TIME]
-    for k in range(len(state.sampled)):
-        kind = state.sampled[k]
-        length = policy.lengths[kind]
-        age = min(t - state.seen[k], length) - 1
-        state.rank[k] = policy.ranks[policy.offsets[kind] + state.last_state[k] * length + age]
+    for k in range(len(state.rank)):
+        length = state.rank_length[k]
+        cell = state.last_state[k] * length + min(t - state.seen[k], length) - 1
+        state.rank[k] = policy.ranks[state.rank_begin[k] + cell]
     for k in range(len(available)):
         if not available[k]:
             state.rank[k] = -1
@@ -157,54 +170,61 @@ def take_in(prior: PriorTables, state: LearnerState, pulled: IntArray, states: I
         k = pulled[i]
         s = state.last_state[k]
         age = t - state.seen[k]
-        table = prior.tables[k]
-        length = prior.lengths[table]
-        row = (s * length + min(age, length) - 1) * prior.sizes[table] + states[i]
-        if clock[PENDING] == len(state.pending_arm):
-            multiply_pending(prior, state)
-        state.pending_arm[clock[PENDING]] = k
-        state.pending_row[clock[PENDING]] = row
-        clock[PENDING] += 1
+        length = prior.lengths[k]
+        row = (s * length + min(age, length) - 1) * prior.sizes[k] + states[i]
+        group = prior.groups[k]
+        loss = prior.losses[prior.loss_offsets[k] + row]
+        if state.num_pending[group] == BUFFER or state.lost[group] + loss > MOST_LOSS:
+            multiply_pending(prior, state, group)
+            if state.lost[group] + loss > MOST_LOSS:
+                _rescale(prior, state, group)
+                state.lost[group] = 0
+        state.lost[group] += loss
+        source = prior.offsets[k] + row * prior.row_counts[group] * LANES
+        state.pending[group, state.num_pending[group]] = source
+        state.num_pending[group] += 1
 
         cell = (state.size_starts[k] + s) * mixing + min(age, mixing) - 1
-        if state.stamps[cell] != episode:
-            state.stamps[cell] = episode
-            state.bases[cell] = state.counts[cell]
-        state.counts[cell] += 1
-        if state.counts[cell] > 2 * state.bases[cell]:
-            clock[DOUBLED] = 1
+        # without branches, since the processor could not guess them
+        count = state.visits[cell, COUNT]
+        base = count if state.visits[cell, STAMP] != episode else state.visits[cell, BASE]
+        state.visits[cell, STAMP] = episode
+        state.visits[cell, BASE] = base
+        state.visits[cell, COUNT] = count + 1
+        clock[DOUBLED] |= count + 1 > 2 * base
         state.last_state[k] = states[i]
         state.seen[k] = t
     clock[TIME] = t + 1
 
 
 @inlined
-def multiply_pending(prior: PriorTables, state: LearnerState) -> None:
-    """Bring the weights up to date.
+def multiply_pending(prior: PriorTables, state: LearnerState, group: int) -> None:
+    """Bring the weights of a group up to date.
 
-    Observations are multiplied in the order in which they were made and weights are rescaled by
-    powers of two, so the result is the same to the bit whenever this is called.
+    Likelihoods are multiplied in the order in which things were seen, and when weights are rescaled
+    does not depend on when this is called, so the result is the same to the bit whenever it is.
     """
-    clock = state.clock
-    for i in range(clock[PENDING]):
-        k = state.pending_arm[i]
-        row = state.pending_row[i]
-        group, table = prior.groups[k], prior.tables[k]
-        width = prior.block_counts[group] * BLOCK
-        begin = prior.block_offsets[group] * BLOCK
-        source = prior.offsets[table] + row * width
-        # slices, not sums of indices: only then does the compiler multiply several at once
-        weights = state.weights[begin : begin + width]
-        likelihoods = prior.likelihoods[source : source + width]
-        loss = prior.losses[prior.loss_offsets[table] + row]
-        if state.lost[group] + loss > MOST_LOSS:
-            _rescale(weights)
-            state.lost[group] = 0
-        state.lost[group] += loss
+    width = prior.row_counts[group] * LANES
+    begin = prior.row_offsets[group] * LANES
+    # slices, not sums of indices: only then does the compiler multiply several at once
+    weights = state.weights[begin : begin + width]
+    count = state.num_pending[group]
+    i = 0
+    while i + 1 < count:  # two at a time: half the loads and stores of weights
+        source = state.pending[group, i]
+        first = prior.likelihoods[source : source + width]
+        source = state.pending[group, i + 1]
+        second = prior.likelihoods[source : source + width]
         for j in range(width):
-            weights[j] *= likelihoods[j]
-        state.stale[group] = True
-    clock[PENDING] = 0
+            weights[j] = weights[j] * first[j] * second[j]
+        i += 2
+    if i < count:
+        source = state.pending[group, i]
+        first = prior.likelihoods[source : source + width]
+        for j in range(width):
+            weights[j] *= first[j]
+    state.num_pending[group] = 0
+    add_lanes(prior, state, group)
 
 
 @kernel
@@ -219,17 +239,15 @@ def impossible_arm(
     rows = np.empty(len(pulled), dtype=np.int64)
     for i in range(len(pulled)):
         k = pulled[i]
-        table = prior.tables[k]
-        length = prior.lengths[table]
+        length = prior.lengths[k]
         cell = state.last_state[k] * length + min(t - state.seen[k], length) - 1
-        rows[i] = prior.offsets[table] + (cell * prior.sizes[table] + states[i]) * (
-            prior.block_counts[prior.groups[k]] * BLOCK
-        )
+        row = cell * prior.sizes[k] + states[i]
+        rows[i] = prior.offsets[k] + row * prior.row_counts[prior.groups[k]] * LANES
     for i in range(len(pulled)):
         group = prior.groups[pulled[i]]
-        begin = prior.block_offsets[group] * BLOCK
+        begin = prior.row_offsets[group] * LANES
         possible = False
-        for j in range(prior.block_counts[group] * BLOCK):
+        for j in range(prior.row_counts[group] * LANES):
             alive = state.weights[begin + j] > 0
             for other in range(i + 1):
                 if alive and prior.groups[pulled[other]] == group:
@@ -238,67 +256,86 @@ def impossible_arm(
                 possible = True
                 break
         if not possible:
-            return pulled[i]
+            return int(pulled[i])
     return -1
 
 
 @inlined
 def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float) -> int:
-    """Candidate of a group whose share of the total weight holds u, found by blocks of 8.
+    """Candidate of a group whose share of the total weight holds u: its lane, then its row.
 
-    Where the total is zero every candidate has been ruled out: 0, and the clock says so.
+    Counting instead of searching: there is no branch for the processor to guess wrong. Where the
+    total is zero every candidate has been ruled out, and the clock says so.
     """
-    first, count = prior.block_offsets[group], prior.block_counts[group]
-    blocks = state.blocks[first : first + count]
-    sums = state.sums[first : first + count]
-    if state.stale[group]:
-        for b in range(count):
-            # by pairs, which lets the processor add side by side
-            left = (blocks[b, 0] + blocks[b, 1]) + (blocks[b, 2] + blocks[b, 3])
-            right = (blocks[b, 4] + blocks[b, 5]) + (blocks[b, 6] + blocks[b, 7])
-            sums[b] = left + right
-        state.stale[group] = False
-    total = 0.0
-    for b in range(count):
-        total += sums[b]
-    if total == 0.0:
+    first, count = prior.row_offsets[group], prior.row_counts[group]
+    rows = state.rows[first : first + count]
+    ends = state.ends[group]
+    if ends[LANES - 1] == 0.0:
         state.clock[IMPOSSIBLE] = 1 + group
-        return 0
-    target = u * total
+    target = u * ends[LANES - 1]
+    lane = 0
+    for j in range(LANES - 1):
+        lane += ends[j] <= target
     passed = 0.0
-    last = 0
-    for b in range(count):
-        part = sums[b]
-        if part > 0.0:
-            last = b
-            if passed + part > target:
-                break
-        passed += part
-    # within the block; where rounding has passed its end, its last candidate with any weight
-    chosen = 0
-    if passed + sums[last] <= target:
-        passed -= sums[last]
-    for j in range(BLOCK):
-        weight = blocks[last, j]
-        if weight > 0.0:
-            chosen = j
-            passed += weight
-            if passed > target:
-                break
-    return last * BLOCK + chosen
+    if lane > 0:
+        passed = ends[lane - 1]
+    row = 0
+    for i in range(count - 1):
+        passed += rows[i, lane]
+        row += passed <= target
+    while row > 0 and rows[row, lane] == 0.0:  # rounding has passed the last that has any weight
+        row -= 1
+    return int(lane * count + row)
 
 
 @inlined
-def _rescale(weights: FloatArray) -> None:
+def draw_truth(prior: PriorTables, state: LearnerState, key: np.uint64, truth: IntArray) -> None:
+    """Draw the kinds of the true arms from the prior; `state` must be as `reset` leaves it."""
+    for k in range(len(truth)):
+        group = prior.groups[k]
+        drawn = draw_candidate(prior, state, group, uniform_at(key, group))
+        truth[k] = prior.kinds[prior.kind_offsets[k] + drawn]
+
+
+@inlined
+def add_lanes(prior: PriorTables, state: LearnerState, group: int) -> None:
+    """Add up the lanes' weights: each lane with those before it."""
+    first = prior.row_offsets[group]
+    rows = state.rows[first : first + prior.row_counts[group]]
+    ends = state.ends[group]
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(len(rows)):
+        a += rows[i, 0]
+        b += rows[i, 1]
+        c += rows[i, 2]
+        d += rows[i, 3]
+        e += rows[i, 4]
+        f += rows[i, 5]
+        g += rows[i, 6]
+        h += rows[i, 7]
+    ends[0] = a
+    ends[1] = ends[0] + b
+    ends[2] = ends[1] + c
+    ends[3] = ends[2] + d
+    ends[4] = ends[3] + e
+    ends[5] = ends[4] + f
+    ends[6] = ends[5] + g
+    ends[7] = ends[6] + h
+
+
+@inlined
+def _rescale(prior: PriorTables, state: LearnerState, group: int) -> None:
     """Multiply by the power of two that brings the largest weight into [1/2, 1)."""
+    begin = prior.row_offsets[group] * LANES
+    weights = state.weights[begin : begin + prior.row_counts[group] * LANES]
     largest = 0.0
     for j in range(len(weights)):
         largest = max(largest, weights[j])
-    if largest == 0.0:
-        return
-    factor = 1.0
-    while largest * factor < 0.5:
-        factor *= 2.0
-    for j in range(len(weights)):
-        if weights[j] > 0:
-            weights[j] = max(weights[j] * factor, LEAST_WEIGHT)
+    if largest > 0.0:
+        factor = 1.0
+        while largest * factor < 0.5:
+            factor *= 2.0
+        for j in range(len(weights)):
+            if weights[j] > 0.0:
+                weights[j] = max(weights[j] * factor, LEAST_WEIGHT)
+        add_lanes(prior, state, group)

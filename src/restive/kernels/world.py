@@ -20,7 +20,7 @@ from restive.kernels.tables import BeliefTables, RankTables
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-__all__ = ["draw_state", "run_index_policy", "select_by_rank", "top_arms"]
+__all__ = ["copy_into", "pull", "run_index_policy", "select_by_rank", "top_arms"]
 
 
 @inlined
@@ -74,21 +74,6 @@ def select_by_rank(
 
 
 @inlined
-def draw_state(beliefs: FloatArray, begin: int, size: int, u: float) -> int:
-    """State whose share of [0, 1) holds u; the last possible one where rounding leaves a gap."""
-    total = 0.0
-    possible = 0
-    for s in range(size):
-        probability = beliefs[begin + s]
-        if probability > 0:
-            possible = s
-            total += probability
-            if u < total:
-                return s
-    return possible
-
-
-@inlined
 def pull(
     arms: BeliefTables, kind: int, k: int, num_arms: int, t: int, last_state: IntArray,
     seen: IntArray, key: np.uint64,
@@ -98,7 +83,10 @@ def pull(
     cell = last_state[k] * length + min(t - seen[k], length) - 1
     size = arms.sizes[kind]
     u = uniform_at(key, t * num_arms + k)
-    state = draw_state(arms.beliefs, arms.offsets[kind] + cell * size, size, u)
+    begin = arms.offsets[kind] + cell * size
+    state = 0
+    for s in range(size - 1):
+        state += arms.thresholds[begin + s] <= u
     return state, arms.means[arms.mean_offsets[kind] + cell]
 
 

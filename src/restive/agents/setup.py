@@ -1,0 +1,210 @@
+"""What TSDE is given, checked and made into tables; shared by the online agent and the engine."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil, log2
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.belief import BeliefState, initial_state
+from restive.errors import ProblemError
+from restive.kernels.tables import LANES, LearnerState, RankTables
+from restive.kernels.tsde import BUFFER, CLOCK_SIZE
+from restive.policies import INDEX_RULES, POLICY_MAPPINGS, IndexRule, Policy, mapping_name
+from restive.policies.base import rank_tables, rule_tables
+from restive.posterior import LearningTables, learning_tables
+from restive.prior import IndependentPrior, JointPrior, Prior
+from restive.problem import Arm, RestlessBandit, checked_num_pulls
+
+__all__ = ["Mapping", "Setup", "setup_learner", "truncation"]
+
+IntArray = NDArray[np.int64]
+
+# A registered name, an index rule (Arm -> table) or a mapping (RestlessBandit -> Policy).
+Mapping: TypeAlias = str | Callable[[Any], Any]
+
+MOST_CACHED_POLICIES = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """A learner's prior, mapping and settings, with their tables.
+
+    Index rules have `ranks`, by kind of arm, and run compiled. Other mappings have `make_policy`,
+    which is called for each sampled system and remembered for the last 256 of them.
+    """
+
+    prior: Prior
+    num_pulls: int
+    mapping: Mapping
+    mapping_name: str
+    horizon: int | None
+    mixing_time: int  # T^mix(1/4)
+    max_elapsed: int | None
+    start: BeliefState
+    tables: LearningTables
+    rule: IndexRule | None
+    ranks: RankTables | None  # of the rule
+    make_policy: Callable[[RestlessBandit], Policy] | None
+    cached: OrderedDict[bytes, Policy] = field(default_factory=OrderedDict, repr=False)
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        return self.prior.num_arms
+
+    def truncation(self, epoch: int) -> int:
+        """T^mix of an epoch: ages from which on they share a counter."""
+        horizon = 2**epoch if self.horizon is None else self.horizon
+        return truncation(horizon, self.mixing_time)
+
+    def bandit_of(self, kinds: IntArray) -> RestlessBandit:
+        """Return the system whose arms are of these kinds."""
+        return RestlessBandit([self.tables.kinds.arms[kind] for kind in kinds], self.num_pulls)
+
+    def policy_of(self, kinds: IntArray) -> Policy:
+        """Return the policy of a system, from the cache where it is there."""
+        if self.make_policy is None:
+            raise ProblemError("index rules act through their ranks")  # pragma: no cover
+        key = kinds.tobytes()
+        policy = self.cached.pop(key, None)
+        if policy is None:
+            policy = self.make_policy(self.bandit_of(kinds))
+        self.cached[key] = policy
+        if len(self.cached) > MOST_CACHED_POLICIES:
+            self.cached.popitem(last=False)
+        return policy
+
+    def fresh_state(self, longest_truncation: int) -> LearnerState:
+        """Room for a learner whose counters tell at most this many ages apart."""
+        prior = self.tables.prior
+        num_arms, num_groups = self.num_arms, len(prior.row_counts)
+        starts = np.concatenate([[0], np.cumsum(prior.sizes)]).astype(np.int64)
+        weights = np.zeros(len(prior.weights))
+
+        def room(*shape: int) -> IntArray:
+            return np.zeros(shape, dtype=np.int64)
+
+        return LearnerState(
+            last_state=room(num_arms),
+            seen=room(num_arms),
+            drawn=room(num_groups),
+            sampled=room(num_arms),
+            rank_begin=room(num_arms),
+            rank_length=room(num_arms),
+            rank=room(num_arms),
+            weights=weights,
+            rows=weights.reshape(-1, LANES),
+            ends=np.zeros((num_groups, LANES)),
+            pending=room(num_groups, BUFFER),
+            num_pending=room(num_groups),
+            lost=room(num_groups),
+            visits=room(int(starts[-1]) * longest_truncation, 3),
+            size_starts=starts,
+            clock=room(CLOCK_SIZE),
+        )
+
+
+def setup_learner(
+    prior: Prior,
+    num_pulls: int,
+    policy_mapping: Mapping = "whittle",
+    horizon: int | None = None,
+    mixing_time: int | None = None,
+    start: BeliefState | None = None,
+    max_elapsed: int | None = None,
+    true_bandit: RestlessBandit | None = None,
+) -> Setup:
+    """Check what a learner is given and make its tables."""
+    if not isinstance(prior, IndependentPrior | JointPrior):
+        raise ProblemError(
+            f"prior must be an IndependentPrior or a JointPrior, got {type(prior).__name__}"
+        )
+    num_pulls = checked_num_pulls(num_pulls, prior.num_arms)
+    if horizon is not None:
+        horizon = checked_count(horizon, "horizon")
+    tables = learning_tables(prior, true_bandit, max_elapsed)
+    quarter = (
+        tables.mixing_time() if mixing_time is None else checked_count(mixing_time, "mixing_time")
+    )
+    first_arms = _first_candidates(prior)
+    start = initial_state(first_arms) if start is None else start
+    start.require_fits(RestlessBandit(first_arms, num_pulls))
+    name, rule, make_policy = _resolved(policy_mapping, first_arms[0])
+    ranks = None if rule is None else rank_tables(rule_tables(tables.kinds, rule))
+    return Setup(
+        prior=prior,
+        num_pulls=num_pulls,
+        mapping=policy_mapping,
+        mapping_name=name,
+        horizon=horizon,
+        mixing_time=quarter,
+        max_elapsed=max_elapsed,
+        start=start,
+        tables=tables,
+        rule=rule,
+        ranks=ranks,
+        make_policy=make_policy,
+    )
+
+
+def truncation(horizon: int, quarter: int) -> int:
+    """T^mix = log2(T) T^mix(1/4) of Section 3, rounded up, and at least 1."""
+    return max(1, ceil(log2(horizon) * quarter))
+
+
+def checked_count(value: Any, what: str) -> int:
+    """Return a whole number of at least 1, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ProblemError(f"{what} must be a whole number from 1 on, got {value!r}")
+    return int(value)
+
+
+def _first_candidates(prior: Prior) -> list[Arm]:
+    if isinstance(prior, JointPrior):
+        return list(prior.bandits[0].arms)
+    return [arm.candidates[0] for arm in prior.arms]
+
+
+def _resolved(
+    mapping: Mapping, arm: Arm
+) -> tuple[str, IndexRule | None, Callable[[RestlessBandit], Policy] | None]:
+    """Tell what a mapping is: its name and either its index rule or its function of a bandit."""
+    for name, registered in POLICY_MAPPINGS.items():
+        if mapping is registered:
+            mapping = name
+    if isinstance(mapping, str):
+        name = mapping_name(mapping)
+        if name in INDEX_RULES:
+            return name, INDEX_RULES[name], None
+        return name, None, POLICY_MAPPINGS[name]
+    if not callable(mapping):
+        raise ProblemError(
+            "policy_mapping must be a name, an index rule (Arm -> table) or a function "
+            f"RestlessBandit -> Policy, got {mapping!r:.60}"
+        )
+    name = str(getattr(mapping, "__name__", "own mapping"))
+    # An index rule takes an arm and returns a table; a mapping takes a bandit. Asking is the only
+    # way to tell them apart.
+    try:
+        np.array(mapping(arm), dtype=np.float64)
+    except Exception as as_rule:
+        try:
+            policy = mapping(RestlessBandit([arm], 1))
+        except Exception as as_mapping:
+            raise ProblemError(
+                f"policy_mapping {name} works neither as an index rule (for an Arm it raised "
+                f"{as_rule!r:.200}) nor as a mapping (for a RestlessBandit: {as_mapping!r:.200})"
+            ) from as_mapping
+        if not hasattr(policy, "select"):
+            raise ProblemError(
+                f"policy_mapping {name} returned {policy!r:.60} for a RestlessBandit, expected a "
+                "policy with select(state)"
+            ) from None
+        return name, None, mapping
+    return name, mapping, None

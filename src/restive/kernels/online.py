@@ -1,0 +1,120 @@
+"""The steps of TSDE compiled one by one, for an agent that is asked step by step."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels import tsde
+from restive.kernels.compiler import kernel
+from restive.kernels.random import stream_key
+from restive.kernels.tables import BeliefTables, LearnerState, PriorTables, RankTables
+from restive.kernels.world import pull
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+__all__ = [
+    "add_all_lanes",
+    "begin_epoch",
+    "begin_if_due",
+    "choose",
+    "draw_truth",
+    "follow_ranks",
+    "key_of",
+    "multiply_pending",
+    "pull_arms",
+    "reset",
+    "take_in_if_possible",
+]
+
+
+@kernel
+def key_of(seed: np.uint64, replication: int, stream: int) -> np.uint64:
+    """Key of a stream of random numbers."""
+    return stream_key(seed, replication, stream)
+
+
+@kernel
+def reset(
+    prior: PriorTables, state: LearnerState, start_state: IntArray, start_elapsed: IntArray
+) -> None:
+    """See `tsde.reset`."""
+    tsde.reset(prior, state, start_state, start_elapsed)
+
+
+@kernel
+def begin_epoch(state: LearnerState, mixing: int, end: int) -> None:
+    """See `tsde.begin_epoch`."""
+    tsde.begin_epoch(state, mixing, end)
+
+
+@kernel
+def begin_if_due(prior: PriorTables, state: LearnerState, key: np.uint64) -> bool:
+    """Begin an episode if one must begin at this time; tell whether one did."""
+    reason = tsde.due(state)
+    if reason != tsde.NONE:
+        tsde.begin_episode(prior, state, reason, key)
+    return reason != tsde.NONE
+
+
+@kernel
+def follow_ranks(policy: RankTables, state: LearnerState) -> None:
+    """See `tsde.follow_ranks`."""
+    tsde.follow_ranks(policy, state)
+
+
+@kernel
+def choose(policy: RankTables, state: LearnerState, available: BoolArray, chosen: IntArray) -> None:
+    """See `tsde.choose`."""
+    tsde.choose(policy, state, available, chosen)
+
+
+@kernel
+def take_in_if_possible(
+    prior: PriorTables, state: LearnerState, pulled: IntArray, states: IntArray
+) -> int:
+    """Learn what was seen and return -1, or return an arm that cannot have been seen so."""
+    for i in range(len(pulled)):
+        tsde.multiply_pending(prior, state, prior.groups[pulled[i]])
+    arm = tsde.impossible_arm(prior, state, pulled, states)
+    if arm < 0:
+        tsde.take_in(prior, state, pulled, states)
+    return int(arm)
+
+
+@kernel
+def multiply_pending(prior: PriorTables, state: LearnerState, group: int) -> None:
+    """See `tsde.multiply_pending`."""
+    tsde.multiply_pending(prior, state, group)
+
+
+@kernel
+def add_all_lanes(prior: PriorTables, state: LearnerState) -> None:
+    """Add up the lanes of every group, for weights that were set from outside."""
+    for group in range(len(prior.row_counts)):
+        tsde.add_lanes(prior, state, group)
+
+
+@kernel
+def draw_truth(prior: PriorTables, state: LearnerState, key: np.uint64, truth: IntArray) -> None:
+    """See `tsde.draw_truth`."""
+    tsde.draw_truth(prior, state, key, truth)
+
+
+@kernel
+def pull_arms(
+    arms: BeliefTables, kinds: IntArray, t: int, last_state: IntArray, seen: IntArray,
+    key: np.uint64, pulled: IntArray, states: IntArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Pull arms at time t: write their states, return the rewards earned and expected."""
+    earned, expected = 0.0, 0.0
+    for i in range(len(pulled)):
+        k = pulled[i]
+        states[i], mean = pull(arms, kinds[k], k, len(kinds), t, last_state, seen, key)
+        earned += arms.rewards[arms.reward_offsets[kinds[k]] + states[i]]
+        expected += mean
+    for i in range(len(pulled)):
+        last_state[pulled[i]] = states[i]
+        seen[pulled[i]] = t
+    return earned, expected
