@@ -1,7 +1,7 @@
 """TSDE as one would write it with numpy: vectorised over arms and candidates, a step at a time.
 
-Two-state arms with equal matrices and a grid prior, as in the paper's experiment; no part of restive.
-It is the yardstick of the engine's speed, and its regret is compared with the engine's too.
+Two-state arms with equal matrices and a grid prior, as in the paper's experiment; no part of
+restive. It is the yardstick of the engine's speed.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ def run_tsde(
     mixing_quarter: int,
     rng: np.random.Generator,
 ) -> tuple[float, int]:
-    """One replication; returns the expected reward that was collected and the number of episodes."""
+    """One replication; returns the expected reward collected and the number of episodes."""
     num_candidates, _, length = beliefs.shape
-    arms = np.arange(num_arms)
     truth = rng.integers(num_candidates, size=num_arms)
     likelihood = np.stack([1 - beliefs, beliefs], axis=-1)  # [C, 2, L, 2]
     mixing = ceil(log2(horizon) * mixing_quarter)

@@ -172,7 +172,8 @@ def _likelihoods(tables: BeliefTables, kinds: Sequence[int] | IntArray) -> Float
 def _losses(likelihoods: FloatArray) -> IntArray:
     """Bits by which each row can lower a weight that it leaves positive, at most MOST_LOSS."""
     least = np.where(likelihoods > 0, likelihoods, 1.0).min(axis=-1)
-    return np.minimum(np.ceil(-np.log2(least)), MOST_LOSS).astype(np.int64)
+    bits: IntArray = np.minimum(np.ceil(-np.log2(least)), MOST_LOSS).astype(np.int64)
+    return bits
 
 
 def lane_places(count: int) -> IntArray:

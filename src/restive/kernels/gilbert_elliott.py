@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import kernel
+from restive.kernels.compiler import inlined, kernel
 
 FloatArray = NDArray[np.float64]
 
@@ -29,48 +29,53 @@ __all__ = ["channel_indices"]
 def channel_indices(p01: FloatArray, p11: FloatArray, length: int) -> FloatArray:
     """Indices [M, 2, length] of M channels, at [m, last state, elapsed - 1]."""
     out = np.empty((len(p01), 2, length))
+    powers = np.empty(length)  # rho^n
+    bad = np.empty(length)  # b(0, n); b(1, n) = b(0, n) + rho^n
     for m in range(len(p01)):
         rise, stay = p01[m], p11[m]
         rho = stay - rise
+        power, belief = 1.0, 0.0
+        for n in range(length):  # sums and products only: the divisions follow several at once
+            belief += rise * power
+            power *= rho
+            bad[n] = belief
+            powers[n] = power
         if rho >= 0:
-            _patient(rise, stay, rho, out[m])
+            _patient(rise, stay, bad, powers, out[m, 0], out[m, 1])
         else:
-            _swinging(rise, stay, rho, out[m])
+            _swinging(rise, stay, powers, out[m, 0], out[m, 1])
     return out
 
 
-@kernel
-def _patient(p01: float, p11: float, rho: float, out: FloatArray) -> None:
-    bad, good = p01, p11  # beliefs after n steps
-    step = -p01 * rho  # T^n: bad - T(bad) without cancellation
-    for n in range(out.shape[1]):
-        following = bad - step
-        if n == 0:
-            out[0, n] = p01
-        else:
-            drop = (n + 1) * step
-            out[0, n] = (drop + step + following) / (1 - p11 + drop + following)
-        out[1, n] = good / (1 - p11 + good)
-        bad = following
-        good = p01 + rho * good
-        step *= rho
+@inlined
+def _patient(
+    p01: float, p11: float, bad: FloatArray, powers: FloatArray, from_bad: FloatArray,
+    from_good: FloatArray,
+) -> None:  # fmt: skip
+    leave = 1.0 - p11
+    for n in range(len(bad)):
+        good = bad[n] + powers[n]
+        from_good[n] = good / (leave + good)
+        step = -p01 * powers[n]  # w - T(w), without cancellation
+        following = bad[n] - step
+        waited = (n + 1) * step
+        from_bad[n] = (waited + step + following) / (leave + waited + following)
+    from_bad[0] = p01
 
 
-@kernel
-def _swinging(p01: float, p11: float, rho: float, out: FloatArray) -> None:
-    after_good = p01 + rho * p11
-    plateau = p01 / (1 + p01 - after_good)
-    from_bad = -p01 * rho  # w - T(w) at age n for either last state
-    from_good = (1 - p11) * rho
-    for n in range(out.shape[1]):
-        if n % 2 == 0:
-            out[0, n] = plateau
-            out[1, n] = (p01 + from_good) / (1 + p01 - after_good - from_good)
-        else:
-            out[0, n] = (p01 + from_bad) / (1 + p01 - after_good - from_bad)
-            out[1, n] = plateau
-        from_bad *= rho
-        from_good *= rho
-    if out.shape[1] > 0:
-        out[0, 0] = p01
-        out[1, 0] = p11
+@inlined
+def _swinging(
+    p01: float, p11: float, powers: FloatArray, from_bad: FloatArray, from_good: FloatArray
+) -> None:
+    after_good = p01 + (p11 - p01) * p11
+    cycle = 1.0 + p01 - after_good
+    plateau = p01 / cycle
+    for n in range(len(powers)):
+        below_bad = -p01 * powers[n]  # w - T(w) at age n + 1
+        below_good = (1.0 - p11) * powers[n]
+        swung_bad = (p01 + below_bad) / (cycle - below_bad)
+        swung_good = (p01 + below_good) / (cycle - below_good)
+        from_bad[n] = plateau if n % 2 == 0 else swung_bad
+        from_good[n] = swung_good if n % 2 == 0 else plateau
+    from_bad[0] = p01
+    from_good[0] = p11

@@ -1,0 +1,22 @@
+"""Run all benchmarks: `make bench`, or `python -m benchmarks planning learning`."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from benchmarks.harness import report
+
+PARTS = ("planning", "learning")
+
+
+def main() -> None:
+    parts = sys.argv[1:] or PARTS
+    for part in parts:
+        if part not in PARTS:
+            sys.exit(f"benchmarks: {part!r} is none of {', '.join(PARTS)}")
+        print(f"== {part} ==", flush=True)
+        print(report(import_module(f"benchmarks.{part}").run()), flush=True)
+
+
+main()
