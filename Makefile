@@ -10,6 +10,7 @@ KERNELS_FRESH := $(VENV)/.kernels
 
 reproduce: $(READY) $(KERNELS_FRESH)
 	$(BIN)/restive plan examples/paper_frequentist.toml
+	$(BIN)/python examples/paper_regret.py
 
 test: $(READY) $(KERNELS_FRESH)
 	$(BIN)/pytest -n 2

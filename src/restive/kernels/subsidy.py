@@ -173,10 +173,10 @@ def _mark_turns(
 def advantage_on_path(
     beliefs: FloatArray, rewards: FloatArray, discount: float, path: FloatArray, subsidy: float
 ) -> FloatArray:
-    """A(s, n) [S, L] at one subsidy, read off a path; at a breakpoint, from the piece below it."""
+    """A(s, n) [S, L] at one subsidy, read off a path; at a breakpoint, from the piece above it."""
     size, length = beliefs.shape[0], beliefs.shape[1]
     piece = 0
-    while piece + 1 < len(path) and path[piece + 1, TOP] >= subsidy:
+    while piece + 1 < len(path) and path[piece + 1, TOP] > subsidy:
         piece += 1
     row = path[piece]
     x = np.empty((2, size))

@@ -16,7 +16,10 @@ def lp_priority(bandit: RestlessBandit, max_elapsed: int | None = None) -> Index
     """Return the policy that pulls the N arms with the largest advantage at the best price.
 
     The index of arm k in (s, n) is A_k(s, n; lambda_N), with lambda_N the minimiser of the
-    relaxation (`relaxation.relaxed`): positive where the relaxed problem would pull the arm.
+    relaxation (`relaxation.relaxed`): positive where the relaxed problem would pull the arm. Where
+    A jumps at that very price (it is some arm's limiting index: below it the arm is pulled for
+    ever, above it hardly at all) the value from above is taken, which earns more: the arm is there
+    to fill places, not to hold them.
     """
     solution = relaxed(bandit, max_elapsed)
     tables = [path.advantage(solution.subsidy) for path in solution.paths]
