@@ -1,6 +1,6 @@
 """The paper's two experiments (Section 6): regret of TSDE under three policy mappings.
 
-Run it as `python examples/paper_regret.py [replications]`. It prints our figures beside the paper's.
+Run it as `python examples/paper_regret.py [replications]`; it prints our figures beside the paper's.
 """
 
 import sys

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,6 @@ def learning_tables(
         _likelihoods(tables, candidate_kinds[first : first + len(candidates)])
         for first, candidates in zip(kind_offsets, choices, strict=True)
     ]
-    losses = [_losses(block) for block in blocks]
     padded = [in_lanes(group) for group in weights]
     in_support = np.zeros(len(kinds.arms), dtype=bool)
     for k_table, first in enumerate(kind_offsets):
@@ -93,8 +93,7 @@ def learning_tables(
             offsets=starts_of([block.size for block in blocks])[table_of],
             lengths=np.array([block.shape[1] for block in blocks], dtype=np.int64)[table_of],
             sizes=np.array([block.shape[0] for block in blocks], dtype=np.int64)[table_of],
-            losses=np.concatenate([loss.ravel() for loss in losses]),
-            loss_offsets=starts_of([loss.size for loss in losses])[table_of],
+            losses=np.array([_loss(block) for block in blocks], dtype=np.int64)[table_of],
             kinds=candidate_kinds.astype(np.int64),
             kind_offsets=kind_offsets[table_of],
             weights=np.concatenate(padded),
@@ -169,11 +168,10 @@ def _likelihoods(tables: BeliefTables, kinds: Sequence[int] | IntArray) -> Float
     return in_lanes(rows)
 
 
-def _losses(likelihoods: FloatArray) -> IntArray:
-    """Bits by which each row can lower a weight that it leaves positive, at most MOST_LOSS."""
-    least = np.where(likelihoods > 0, likelihoods, 1.0).min(axis=-1)
-    bits: IntArray = np.minimum(np.ceil(-np.log2(least)), MOST_LOSS).astype(np.int64)
-    return bits
+def _loss(likelihoods: FloatArray) -> int:
+    """Bits by which an observation can lower a weight it leaves positive, at most MOST_LOSS."""
+    least = likelihoods[likelihoods > 0].min()
+    return min(ceil(-log2(least)), MOST_LOSS)
 
 
 def lane_places(count: int) -> IntArray:

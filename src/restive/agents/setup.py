@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from restive.belief import BeliefState, initial_state
 from restive.errors import ProblemError
 from restive.kernels.tables import LANES, LearnerState, RankTables
-from restive.kernels.tsde import BUFFER, CLOCK_SIZE
+from restive.kernels.tsde import BUFFER, CLOCK_SIZE, VISITS
 from restive.policies import INDEX_RULES, POLICY_MAPPINGS, IndexRule, Policy, mapping_name
 from restive.policies.base import rank_tables, rule_tables
 from restive.posterior import LearningTables, learning_tables
@@ -87,8 +87,8 @@ class Setup:
         starts = np.concatenate([[0], np.cumsum(prior.sizes)]).astype(np.int64)
         weights = np.zeros(len(prior.weights))
 
-        def room(*shape: int) -> IntArray:
-            return np.zeros(shape, dtype=np.int64)
+        def room(size: int) -> IntArray:
+            return np.zeros(size, dtype=np.int64)
 
         return LearnerState(
             last_state=room(num_arms),
@@ -99,12 +99,11 @@ class Setup:
             rank_length=room(num_arms),
             rank=room(num_arms),
             weights=weights,
-            rows=weights.reshape(-1, LANES),
-            ends=np.zeros((num_groups, LANES)),
-            pending=room(num_groups, BUFFER),
+            ends=np.zeros(num_groups * LANES),
+            pending=room(num_groups * BUFFER),
             num_pending=room(num_groups),
             lost=room(num_groups),
-            visits=room(int(starts[-1]) * longest_truncation, 3),
+            visits=room(int(starts[-1]) * longest_truncation * VISITS),
             size_starts=starts,
             clock=room(CLOCK_SIZE),
         )

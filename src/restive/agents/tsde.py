@@ -242,7 +242,9 @@ class TSDE:
         """
         setup, state = self._setup, self._state
         named = isinstance(setup.mapping, str)
-        cells = np.flatnonzero(state.visits[:, tsde.STAMP])
+        visits = state.visits.reshape(-1, tsde.VISITS)
+        cells = np.flatnonzero(visits[:, tsde.STAMP])
+        pending = state.pending.reshape(-1, tsde.BUFFER)
         return {
             "format": SNAPSHOT_FORMAT,
             "prior": prior_to_data(setup.prior),
@@ -260,10 +262,9 @@ class TSDE:
             "state": {name: getattr(state, name).tolist() for name in ARRAYS},
             "weights": state.weights.tolist(),
             "pending": [
-                row[:count].tolist()
-                for row, count in zip(state.pending, state.num_pending, strict=True)
+                row[:count].tolist() for row, count in zip(pending, state.num_pending, strict=True)
             ],
-            "visits": [cells.tolist(), state.visits[cells].T.tolist()],
+            "visits": [cells.tolist(), visits[cells].T.tolist()],
             "selected": None if self._selected is None else self._selected.tolist(),
         }
 
@@ -308,10 +309,10 @@ class TSDE:
             getattr(state, name)[:] = snapshot["state"][name]
         state.weights[:] = snapshot["weights"]
         for group, row in enumerate(snapshot["pending"]):
-            state.pending[group, : len(row)] = row
+            state.pending.reshape(-1, tsde.BUFFER)[group, : len(row)] = row
         cells, columns = snapshot["visits"]
         if cells:
-            state.visits[cells] = np.array(columns).T
+            state.visits.reshape(-1, tsde.VISITS)[cells] = np.array(columns).T
         online.add_all_lanes(prior, state)
         if self._setup.ranks is not None and state.clock[tsde.EPISODE] > 0:
             online.follow_ranks(self._setup.ranks, state)
@@ -330,9 +331,9 @@ class TSDE:
     def _begin_epoch(self) -> None:
         clock = self._state.clock
         mixing = self._setup.truncation(int(clock[tsde.EPOCH]))
-        cells = int(self._state.size_starts[-1]) * mixing
-        if cells > len(self._state.visits):  # grows with the logarithm of the time
-            self._state = self._state._replace(visits=np.zeros((cells, 3), dtype=np.int64))
+        room = int(self._state.size_starts[-1]) * mixing * tsde.VISITS
+        if room > len(self._state.visits):  # grows with the logarithm of the time
+            self._state = self._state._replace(visits=np.zeros(room, dtype=np.int64))
         end = np.iinfo(np.int64).max if self._setup.horizon is not None else 2 * self.time
         online.begin_epoch(self._state, mixing, end)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, inlined
+from restive.kernels.compiler import hot_kernel, inlined, place
 from restive.kernels.random import LEARNER, TRUTH, WORLD, stream_key
 from restive.kernels.tables import BeliefTables, LearnerState, PriorTables, RankTables, Scratch
 from restive.kernels.tsde import (
@@ -83,12 +83,14 @@ def run_replications(
                     world_arms, k, k, num_arms, t, state.last_state, state.seen, world
                 )
                 total_expected += mean
-                total_realised += arms.rewards[world_arms.reward_offsets[k] + states[i]]
+                total_realised += arms.rewards[
+                    place(world_arms.reward_offsets[place(k)] + states[i])
+                ]
             take_in(prior, state, chosen, states)
             if len(trace_arms) > 0:
                 copy_into(trace_arms[t - 1], chosen)
                 copy_into(trace_states[t - 1], states)
-            if t == times[mark]:
+            if t == times[place(mark)]:
                 expected[r, mark] = total_expected
                 realised[r, mark] = total_realised
                 episodes[r, mark] = clock[EPISODE]
@@ -143,7 +145,7 @@ def _run_oracle(
             k = chosen[i]
             state, mean = pull(arms, k, k, num_arms, t, last_state, seen, world)
             total_expected += mean
-            total_realised += arms.rewards[arms.reward_offsets[k] + state]
+            total_realised += arms.rewards[place(arms.reward_offsets[place(k)] + state)]
             last_state[k] = state
             seen[k] = t
         if t == times[mark]:

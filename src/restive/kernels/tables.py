@@ -63,8 +63,7 @@ class PriorTables(NamedTuple):
     offsets: IntArray  # [K]
     lengths: IntArray  # [K] numbers of ages
     sizes: IntArray  # [K] numbers of states
-    losses: IntArray  # flat, by row: bits by which the row can lower a weight
-    loss_offsets: IntArray  # [K]
+    losses: IntArray  # [K] bits by which an observation can lower a weight
     kinds: IntArray  # flat: kind of arm of each candidate
     kind_offsets: IntArray  # [K]
     weights: FloatArray  # flat, by group: prior weights
@@ -83,12 +82,11 @@ class LearnerState(NamedTuple):
     rank_length: IntArray  # [K] ages in them
     rank: IntArray  # [K] room for ranks
     weights: FloatArray  # flat, by group: posterior up to a factor, without what is pending
-    rows: FloatArray  # [rows, LANES] the same memory
-    ends: FloatArray  # [groups, LANES] weight of each lane and those before it, likewise
-    pending: IntArray  # [groups, buffer] likelihoods to be multiplied, by where they begin
+    ends: FloatArray  # [groups * LANES] weight of each lane and those before it, likewise
+    pending: IntArray  # [groups * BUFFER] likelihoods to be multiplied, by where they begin
     num_pending: IntArray  # [groups]
     lost: IntArray  # [groups] bits that weights may have lost since they were last rescaled
-    visits: IntArray  # [cells, 3] by (arm, state, truncated age): see kernels.tsde
+    visits: IntArray  # [cells * VISITS] by (arm, state, truncated age): see kernels.tsde
     size_starts: IntArray  # [K + 1] states of all arms before this one
     clock: IntArray  # the numbers named in kernels.tsde
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import inlined, kernel
+from restive.kernels.compiler import inlined, kernel, place
 from restive.kernels.random import uniform_at
 from restive.kernels.tables import LANES, LearnerState, PriorTables, RankTables
 from restive.kernels.world import top_arms
@@ -58,9 +58,10 @@ CLOCK_SIZE = 11
 
 NONE, LENGTH_RULE, DOUBLING_RULE, EPOCH_RULE = 0, 1, 2, 3
 
-# Columns of `visits`: N_t of the cell, its value when the episode in the third column began, and
-# the episode in which the cell was last visited.
+# A cell's numbers in `visits`: N_t, its value when the episode named by the stamp began, and the
+# stamp, the episode in which the cell was last visited.
 COUNT, BASE, STAMP = 0, 1, 2
+VISITS = 3
 
 # Weights are rescaled by a power of two before they can fall below 2^-1022, and relative weights
 # are held at 2^-600 then: no candidate is lost by rounding, only by an impossible observation.
@@ -93,8 +94,8 @@ def begin_epoch(state: LearnerState, mixing: int, end: int) -> None:
     """Start Algorithm 1 anew at the current time, with the posterior and meta-state as they are."""
     clock = state.clock
     for cell in range(state.size_starts[-1] * mixing):
-        state.visits[cell, COUNT] = 0
-        state.visits[cell, STAMP] = 0
+        state.visits[cell * VISITS + COUNT] = 0
+        state.visits[cell * VISITS + STAMP] = 0
     clock[MIXING] = mixing
     clock[EPOCH_END] = end
     clock[STARTED] = 0  # no episode of this epoch has begun
@@ -125,19 +126,20 @@ def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.
     for group in range(len(state.drawn)):
         if state.num_pending[group] > 0:
             multiply_pending(prior, state, group)
+    for group in range(len(state.drawn)):
         u = uniform_at(key, clock[DRAWS] + group)
         state.drawn[group] = draw_candidate(prior, state, group, u)
     clock[DRAWS] += len(state.drawn)
     for k in range(len(state.sampled)):
-        candidate = state.drawn[prior.groups[k]]
-        state.sampled[k] = prior.kinds[prior.kind_offsets[k] + candidate]
+        candidate = state.drawn[place(prior.groups[k])]
+        state.sampled[k] = prior.kinds[place(prior.kind_offsets[k] + candidate)]
 
 
 @inlined
 def follow_ranks(policy: RankTables, state: LearnerState) -> None:
     """Point each arm at the ranks of the kind that was drawn for it."""
     for k in range(len(state.sampled)):
-        kind = state.sampled[k]
+        kind = place(state.sampled[k])
         state.rank_begin[k] = policy.offsets[kind]
         state.rank_length[k] = policy.lengths[kind]
 
@@ -152,7 +154,7 @@ def choose(policy: RankTables, state: LearnerState, available: BoolArray, chosen
     for k in range(len(state.rank)):
         length = state.rank_length[k]
         cell = state.last_state[k] * length + min(t - state.seen[k], length) - 1
-        state.rank[k] = policy.ranks[state.rank_begin[k] + cell]
+        state.rank[k] = policy.ranks[place(state.rank_begin[k] + cell)]
     for k in range(len(available)):
         if not available[k]:
             state.rank[k] = -1
@@ -166,34 +168,41 @@ def take_in(prior: PriorTables, state: LearnerState, pulled: IntArray, states: I
     t = clock[TIME]
     episode = clock[EPISODE]
     mixing = clock[MIXING]
+    doubled = clock[DOUBLED] != 0
     for i in range(len(pulled)):
-        k = pulled[i]
+        k = place(pulled[i])
         s = state.last_state[k]
         age = t - state.seen[k]
         length = prior.lengths[k]
         row = (s * length + min(age, length) - 1) * prior.sizes[k] + states[i]
         group = prior.groups[k]
-        loss = prior.losses[prior.loss_offsets[k] + row]
-        if state.num_pending[group] == BUFFER or state.lost[group] + loss > MOST_LOSS:
+        g = place(group)
+        waiting = state.num_pending[g]
+        lost = state.lost[g] + prior.losses[k]
+        if waiting == BUFFER or lost > MOST_LOSS:
             multiply_pending(prior, state, group)
-            if state.lost[group] + loss > MOST_LOSS:
+            waiting = 0
+            if lost > MOST_LOSS:
                 _rescale(prior, state, group)
-                state.lost[group] = 0
-        state.lost[group] += loss
-        source = prior.offsets[k] + row * prior.row_counts[group] * LANES
-        state.pending[group, state.num_pending[group]] = source
-        state.num_pending[group] += 1
+                lost = prior.losses[k]
+        state.lost[g] = lost
+        source = prior.offsets[k] + row * prior.row_counts[g] * LANES
+        state.pending[place(group * BUFFER + waiting)] = source
+        state.num_pending[g] = waiting + 1
 
-        cell = (state.size_starts[k] + s) * mixing + min(age, mixing) - 1
         # without branches, since the processor could not guess them
-        count = state.visits[cell, COUNT]
-        base = count if state.visits[cell, STAMP] != episode else state.visits[cell, BASE]
-        state.visits[cell, STAMP] = episode
-        state.visits[cell, BASE] = base
-        state.visits[cell, COUNT] = count + 1
-        clock[DOUBLED] |= count + 1 > 2 * base
+        cell = (state.size_starts[k] + s) * mixing + min(age, mixing) - 1
+        at = cell * VISITS
+        count = state.visits[place(at + COUNT)]
+        fresh = state.visits[place(at + STAMP)] != episode
+        base = count if fresh else state.visits[place(at + BASE)]
+        state.visits[place(at + STAMP)] = episode
+        state.visits[place(at + BASE)] = base
+        state.visits[place(at + COUNT)] = count + 1
+        doubled |= count + 1 > 2 * base
         state.last_state[k] = states[i]
         state.seen[k] = t
+    clock[DOUBLED] = doubled
     clock[TIME] = t + 1
 
 
@@ -211,15 +220,15 @@ def multiply_pending(prior: PriorTables, state: LearnerState, group: int) -> Non
     count = state.num_pending[group]
     i = 0
     while i + 1 < count:  # two at a time: half the loads and stores of weights
-        source = state.pending[group, i]
+        source = state.pending[place(group * BUFFER + i)]
         first = prior.likelihoods[source : source + width]
-        source = state.pending[group, i + 1]
+        source = state.pending[place(group * BUFFER + i + 1)]
         second = prior.likelihoods[source : source + width]
         for j in range(width):
             weights[j] = weights[j] * first[j] * second[j]
         i += 2
     if i < count:
-        source = state.pending[group, i]
+        source = state.pending[place(group * BUFFER + i)]
         first = prior.likelihoods[source : source + width]
         for j in range(width):
             weights[j] *= first[j]
@@ -267,9 +276,10 @@ def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float
     Counting instead of searching: there is no branch for the processor to guess wrong. Where the
     total is zero every candidate has been ruled out, and the clock says so.
     """
-    first, count = prior.row_offsets[group], prior.row_counts[group]
-    rows = state.rows[first : first + count]
-    ends = state.ends[group]
+    count = prior.row_counts[group]
+    begin = prior.row_offsets[group] * LANES
+    weights = state.weights[begin : begin + count * LANES]
+    ends = state.ends[group * LANES : (group + 1) * LANES]
     if ends[LANES - 1] == 0.0:
         state.clock[IMPOSSIBLE] = 1 + group
     target = u * ends[LANES - 1]
@@ -278,12 +288,13 @@ def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float
         lane += ends[j] <= target
     passed = 0.0
     if lane > 0:
-        passed = ends[lane - 1]
+        passed = ends[place(lane - 1)]
     row = 0
     for i in range(count - 1):
-        passed += rows[i, lane]
+        passed += weights[place(i * LANES + lane)]
         row += passed <= target
-    while row > 0 and rows[row, lane] == 0.0:  # rounding has passed the last that has any weight
+    # rounding may have passed the last that has any weight
+    while row > 0 and weights[place(row * LANES + lane)] == 0.0:
         row -= 1
     return int(lane * count + row)
 
@@ -300,19 +311,19 @@ def draw_truth(prior: PriorTables, state: LearnerState, key: np.uint64, truth: I
 @inlined
 def add_lanes(prior: PriorTables, state: LearnerState, group: int) -> None:
     """Add up the lanes' weights: each lane with those before it."""
-    first = prior.row_offsets[group]
-    rows = state.rows[first : first + prior.row_counts[group]]
-    ends = state.ends[group]
+    begin = prior.row_offsets[group] * LANES
+    weights = state.weights[begin : begin + prior.row_counts[group] * LANES]
+    ends = state.ends[group * LANES : (group + 1) * LANES]
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(len(rows)):
-        a += rows[i, 0]
-        b += rows[i, 1]
-        c += rows[i, 2]
-        d += rows[i, 3]
-        e += rows[i, 4]
-        f += rows[i, 5]
-        g += rows[i, 6]
-        h += rows[i, 7]
+    for i in range(0, len(weights), LANES):
+        a += weights[i]
+        b += weights[i + 1]
+        c += weights[i + 2]
+        d += weights[i + 3]
+        e += weights[i + 4]
+        f += weights[i + 5]
+        g += weights[i + 6]
+        h += weights[i + 7]
     ends[0] = a
     ends[1] = ends[0] + b
     ends[2] = ends[1] + c

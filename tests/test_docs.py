@@ -1,0 +1,58 @@
+"""What the README and the examples say is executed."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+import restive as rs
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_readme_shows_the_two_commands_first() -> None:
+    first = blocks("console")[0].splitlines()
+    assert [line.split("#")[0].strip() for line in first] == ["make reproduce", "make test"]
+
+
+@pytest.mark.parametrize("number", range(len(blocks("python"))))
+def test_readme_python_runs(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(blocks("python")[number], f"README block {number}", "exec"), {"rs": rs})
+    assert capsys.readouterr().out
+
+
+def test_readme_toml_is_a_problem() -> None:
+    bandit = rs.problem_from_toml(blocks("toml")[0])
+    assert bandit.num_arms == 4
+    assert bandit.num_pulls == 2
+
+
+def test_readme_table_of_values_is_what_evaluate_gives() -> None:
+    bandit = rs.load_problem(ROOT / "examples" / "paper_frequentist.toml")
+    rows = re.findall(r"^(\w+) +(\d\.\d{6}) +([\d.]+)%", README, flags=re.MULTILINE)
+    assert len(rows) == 5
+    bound = rs.relaxation_bound(bandit)
+    for name, average_reward, share in rows:
+        value = rs.evaluate(bandit, rs.policy_mapping(name)(bandit)).average_reward
+        assert f"{value:.6f}" == average_reward
+        assert f"{100 * value / bound:.2f}" == share
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda p: p.name)
+def test_examples_are_problems(path: Path) -> None:
+    assert rs.load_problem(path).num_arms >= 1
+
+
+def test_paper_example_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["paper_regret.py", "2"])
+    runpy.run_path(str(ROOT / "examples" / "paper_regret.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert printed.count("whittle") == 2
