@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import restive as rs
 
 ROOT = Path(__file__).parent.parent

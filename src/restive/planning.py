@@ -26,7 +26,7 @@ from restive.policies.base import IndexPolicy, Policy
 from restive.policies.optimal import OptimalPolicy
 from restive.problem import Kinds, RestlessBandit, kinds_of
 
-__all__ = ["Value", "evaluate"]
+__all__ = ["Value", "evaluate", "exact_value"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -96,6 +96,23 @@ def evaluate(
         Independent runs, steps of each and seed of a simulation. By default 64 runs of at most
         50,000 steps, fewer for very many arms.
     """
+    try:
+        return exact_value(bandit, policy, start, max_states=max_states, max_elapsed=max_elapsed)
+    except TooLargeError as error:
+        if not isinstance(policy, IndexPolicy):
+            raise TooLargeError(f"{error}; only index policies can be simulated here") from None
+    return _simulated_value(bandit, policy, start, max_elapsed, replications, steps, seed)
+
+
+def exact_value(
+    bandit: RestlessBandit,
+    policy: Policy,
+    start: BeliefState | None = None,
+    *,
+    max_states: int = MAX_STATES,
+    max_elapsed: int | None = None,
+) -> Value:
+    """Return what `evaluate` does where it is exact, and raise a `TooLargeError` elsewhere."""
     start = initial_state(bandit.arms) if start is None else start
     start.require_fits(bandit)
     if policy.bandit.num_arms != bandit.num_arms or policy.bandit.num_pulls != bandit.num_pulls:
@@ -106,16 +123,16 @@ def evaluate(
     if isinstance(policy, IndexPolicy) and all(np.ptp(table) == 0 for table in policy.tables):
         return _fixed_value(bandit, policy.select(start), start)
     kinds = kinds_of(bandit)
+    lengths = _lengths(kinds, policy, max_elapsed)
+    return _joint_value(bandit, kinds, policy, start, lengths, max_states)
+
+
+def _lengths(kinds: Kinds, policy: Policy, max_elapsed: int | None) -> IntArray:
+    """Ages to be told apart: until beliefs settle, and at least as many as the policy does."""
     lengths = settled_lengths(kinds, max_elapsed)
-    if isinstance(policy, IndexPolicy):
-        # the policy may tell more ages apart, and may have been made for other arms
+    if isinstance(policy, IndexPolicy):  # it may have been made for other arms
         np.maximum.at(lengths, kinds.of, policy.ranked.lengths[policy.kinds.of])
-    try:
-        return _exact_value(bandit, kinds, policy, start, lengths, max_states)
-    except TooLargeError as error:
-        if not isinstance(policy, IndexPolicy):
-            raise TooLargeError(f"{error}; only index policies can be simulated here") from None
-    return _simulated_value(bandit, kinds, policy, start, lengths, replications, steps, seed)
+    return lengths
 
 
 def _fixed_value(bandit: RestlessBandit, pulled: IntArray, start: BeliefState) -> Value:
@@ -141,7 +158,7 @@ def _fixed_value(bandit: RestlessBandit, pulled: IntArray, start: BeliefState) -
     return Value(gain, 0.0, span, "exact: fixed arms", 0, False, (gain, gain))
 
 
-def _exact_value(
+def _joint_value(
     bandit: RestlessBandit,
     kinds: Kinds,
     policy: Policy,
@@ -252,14 +269,16 @@ def _batched(policy: Policy) -> Callable[[IntArray, IntArray], IntArray]:
 
 def _simulated_value(
     bandit: RestlessBandit,
-    kinds: Kinds,
     policy: IndexPolicy,
-    start: BeliefState,
-    lengths: IntArray,
+    start: BeliefState | None,
+    max_elapsed: int | None,
     replications: int,
     steps: int | None,
     seed: int,
 ) -> Value:
+    start = initial_state(bandit.arms) if start is None else start
+    kinds = kinds_of(bandit)
+    lengths = _lengths(kinds, policy, max_elapsed)
     if replications < 2:
         raise ProblemError(f"replications must be at least 2 for an error, got {replications}")
     if steps is None:

@@ -26,7 +26,7 @@ from restive.belief import BeliefState
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.figures import plot_band
 from restive.files import replacing
-from restive.planning import evaluate
+from restive.planning import exact_value
 from restive.policies.base import index_policy
 from restive.policies.best_fixed import fixed_reward
 from restive.prior import Prior
@@ -271,15 +271,9 @@ def _exact_reward(setup: Setup, kinds: IntArray) -> float:
         policy: Any = index_policy(bandit, setup.rule)
     else:
         policy = setup.policy_of(kinds)
-    value = evaluate(
-        bandit, policy, setup.start, max_states=MAX_STATES_FOR_J, max_elapsed=setup.max_elapsed,
-        replications=2, steps=1,
-    )  # fmt: skip
-    if value.stderr > 0:
-        raise TooLargeError(
-            f"J of {setup.mapping_name} on {bandit.num_arms} arms needs more than "
-            f"{MAX_STATES_FOR_J:,} joint states; use baseline='coupled'"
-        )
+    value = exact_value(
+        bandit, policy, setup.start, max_states=MAX_STATES_FOR_J, max_elapsed=setup.max_elapsed
+    )
     return value.average_reward
 
 
