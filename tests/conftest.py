@@ -9,9 +9,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 settings.register_profile("restive", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("restive")
+# Hypothesis also draws constants that it finds in the source of loaded modules. What a test draws
+# would then depend on which tests ran before it in its process, and on any number in the source.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,9 @@ def arms(draw, sizes=(2, 3), spread=0.5, controlled=None):
     if controlled is None:
         controlled = draw(st.booleans())
     passive = draw(stochastic_matrices(size, spread)) if controlled else None
-    rewards = draw(st.lists(st.integers(0, 10), min_size=size, max_size=size))
+    tenths = st.integers(0, 10)
+    alike = tenths.map(lambda reward: [reward] * size)
+    rewards = draw(st.lists(tenths, min_size=size, max_size=size) | alike)
     return rs.Arm(active, passive, np.array(rewards) / 10)
 
 

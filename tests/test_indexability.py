@@ -37,6 +37,22 @@ KNOWN = [
         0.9,
         (1, 1),
     ),
+    (
+        [[0.02, 0.01, 0.97], [0, 0.973, 0.027], [1, 0, 0]],
+        np.eye(3),
+        [0.2, 1, 1],
+        1.0,
+        (0, 1),
+    ),
+    # shallow: between the ends the advantage falls to -0.004 only, and then rises in a hump that
+    # is over before the next breakpoint (two mutants of the kernel miss this arm alone)
+    (
+        [[0.25, 0, 0.75, 0], [0, 0, 2 / 3, 1 / 3], [1 / 6, 0.5, 1 / 3, 0], [0, 0, 0.75, 0.25]],
+        [[0, 0, 1, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]],
+        [1, 1, 1, 0.7],
+        0.9,
+        (0, 2),
+    ),
 ]
 
 

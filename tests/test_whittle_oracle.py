@@ -33,7 +33,7 @@ def test_indices_are_those_of_bisection_on_the_subsidy(size, controlled, discoun
 def test_pulling_is_best_just_below_the_index_and_not_just_above(size, controlled, discount):
     """Slower and more uneven arms; the signs of the oracle's advantage, for a dozen (s, n) each."""
     rng = np.random.default_rng([7, size, controlled, int(10 * discount)])
-    for _ in range(4):
+    for _ in range(8):
         arm = random_arm(rng, size, spread=0.45, controlled=controlled)
         found = rs.whittle_index(arm, discount)
         length = settled_elapsed(arm)
@@ -67,6 +67,17 @@ def test_average_advantages_are_the_limits_of_the_discounted_ones():
         for subsidy in (-0.5, 0.2, 0.45, 0.6, 0.8, 1.5):
             expected = advantage(*as_oracle(arm), subsidy, path.beliefs.shape[1], 1.0)
             assert path.advantage(subsidy) == pytest.approx(expected, abs=1e-6)
+
+
+def test_at_a_jump_the_advantage_is_the_one_from_above():
+    """A plateau arm at its limiting index: below it is pulled for ever, above it hardly at all."""
+    arm = rs.gilbert_elliott(0.8, 0.3)
+    path = subsidy_path(arm)
+    jump = max(top for top, average in path.pieces[:, :2] if average)
+    assert jump == pytest.approx(rs.whittle_index(arm).limit, abs=1e-11)
+    below, at, above = (path.advantage(jump + step) for step in (-1e-9, 0, 1e-9))
+    assert at == pytest.approx(above, abs=1e-8)
+    assert np.abs(below - above).max() > 0.05
 
 
 def test_indices_agree_with_an_independent_package_where_it_gives_a_number():

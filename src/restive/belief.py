@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import checked_elapsed
 from restive.chains import require_ergodic
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.chain import belief_powers, mixing_age, settling_age, stationary_law
@@ -230,22 +230,16 @@ def initial_state(arms: Sequence[Arm]) -> BeliefState:
     return BeliefState([arm.num_states - 1 for arm in arms], [1] * len(arms))
 
 
-def checked_elapsed(max_elapsed: Any) -> int:
-    """Return `max_elapsed` as an int of at least 1, or raise."""
-    if isinstance(max_elapsed, bool) or not isinstance(max_elapsed, int | np.integer):
-        raise ProblemError(f"max_elapsed must be a whole number, got {max_elapsed!r}")
-    if max_elapsed < 1:
-        raise ProblemError(f"max_elapsed must be at least 1, got {max_elapsed}")
-    return int(max_elapsed)
-
-
 def arm_label(arm: Arm) -> str:
     """How messages call an arm outside a bandit."""
     return "arm" if arm.name is None else f"arm {arm.name!r}"
 
 
 def _whole_numbers(values: ArrayLike, field: str, least: int) -> IntArray:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        array = np.zeros((0, 0))
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise ProblemError(f"{field} must be a list of whole numbers, got {values!r:.60}")
     if array.size and array.min() < least:

@@ -101,6 +101,7 @@ def plan(
 def _progress(title: str) -> Iterator[Callable[[str], None]]:
     """Show the current step on stderr while it runs; nothing when that is no terminal."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
@@ -110,11 +111,12 @@ def _progress(title: str) -> Iterator[Callable[[str], None]]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title)
-        yield lambda step: progress.update(task, description=f"{title}: {step}")
+        yield lambda step: progress.update(task, description=escape(f"{title}: {step}"))
 
 
 def _print_plan(found: Plan) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else 120)
@@ -127,7 +129,7 @@ def _print_plan(found: Plan) -> None:
         reward = arm.stationary_reward
         arms.add_row(
             arm.arms,
-            arm.name or "",
+            escape(arm.name or ""),
             str(arm.num_states),
             "depends on start" if reward is None else f"{reward:.6f}",
             str(arm.mixing_time),

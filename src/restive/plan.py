@@ -21,7 +21,7 @@ from restive.belief import mixing_time, settled_elapsed
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.files import replacing
 from restive.planning import MAX_STATES, Value, evaluate
-from restive.policies import POLICY_MAPPINGS, best_fixed, lp_priority
+from restive.policies import POLICY_MAPPINGS, lp_priority
 from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
@@ -134,13 +134,11 @@ def plan_bandit(
     policies = []
     for name, mapping in POLICY_MAPPINGS.items():
         progress(name)
-        options: dict[str, Any] = {} if mapping is best_fixed else {"max_elapsed": max_elapsed}
-        if name == "optimal":
-            options["max_states"] = max_states
+        options: dict[str, Any] = {"max_states": max_states} if name == "optimal" else {}
         try:
             value = evaluate(
                 bandit,
-                mapping(bandit, **options),
+                mapping(bandit, max_elapsed=max_elapsed, **options),
                 max_states=max_states,
                 max_elapsed=max_elapsed,
                 seed=seed,

@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from math import inf, prod
+from math import inf, nan, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import checked_seed
 from restive.belief import BeliefState, belief_table, belief_tables, initial_state, settled_lengths
 from restive.chains import stationary
 from restive.errors import ProblemError, TooLargeError
 from restive.joint import JointStates, Outcomes
-from restive.kernels.joint import closed_components, gain_and_bias, limit_values
+from restive.kernels.joint import absorbed_values, closed_components, gain_and_bias
 from restive.kernels.world import run_index_policy
 from restive.policies.base import IndexPolicy, Policy
 from restive.policies.optimal import OptimalPolicy
@@ -39,6 +40,8 @@ DAMPING = 0.9  # below 1, so that periodic chains converge too
 GAP = 1e-11
 MOST_SWEEPS = 200_000
 EQUAL = 1e-8  # gains closer than this are one
+OLD = 10_000  # a belief of this age has settled, for the bias of a start
+MOST_PHASES = 10_000  # sets of states that fixed arms may pass through
 
 REPLICATIONS = 64
 ARM_STEPS = 200_000_000  # simulated by default, over all arms and replications
@@ -51,8 +54,9 @@ class Value:
 
     `average_reward` is J; `stderr` its standard error, 0 when exact. `bias_span` is the span of the
     bias over the joint states that can be reached from the start: infinite where J depends on the
-    start, and nan where it was simulated. `method` says how J was found. `num_states` counts the
-    joint states (0 where none were enumerated). `depends_on_start` is None where it was not looked
+    start, and nan where it was simulated or too slow to be solved. `method` says how J was found.
+    `num_states` counts the joint states (0 where none were enumerated). `depends_on_start` is None
+    where it was not looked
     at; where it is True, `average_reward_range` holds the least and the largest J over all starts
     tried.
     """
@@ -115,11 +119,7 @@ def exact_value(
     """Return what `evaluate` does where it is exact, and raise a `TooLargeError` elsewhere."""
     start = initial_state(bandit.arms) if start is None else start
     start.require_fits(bandit)
-    if policy.bandit.num_arms != bandit.num_arms or policy.bandit.num_pulls != bandit.num_pulls:
-        raise ProblemError(
-            f"the policy is for {policy.bandit.num_arms} arms and {policy.bandit.num_pulls} pulls, "
-            f"the bandit has {bandit.num_arms} and {bandit.num_pulls}"
-        )
+    _require_same_shape(bandit, policy)
     if isinstance(policy, IndexPolicy) and all(np.ptp(table) == 0 for table in policy.tables):
         return _fixed_value(bandit, policy.select(start), start)
     kinds = kinds_of(bandit)
@@ -135,12 +135,33 @@ def _lengths(kinds: Kinds, policy: Policy, max_elapsed: int | None) -> IntArray:
     return lengths
 
 
+def _require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
+    """Raise where the policy was made for another number of arms, pulls or states."""
+    made_for = getattr(policy, "bandit", None)
+    if not isinstance(made_for, RestlessBandit):
+        return  # a policy of the user's, which is asked and checked state by state
+    if made_for.num_arms != bandit.num_arms or made_for.num_pulls != bandit.num_pulls:
+        raise ProblemError(
+            f"the policy is for {made_for.num_arms} arms and {made_for.num_pulls} pulls, "
+            f"the bandit has {bandit.num_arms} and {bandit.num_pulls}"
+        )
+    for k, (arm, other) in enumerate(zip(bandit.arms, made_for.arms, strict=True)):
+        if arm.num_states != other.num_states:
+            raise ProblemError(
+                f"{bandit.label(k)}: has {arm.num_states} states, the policy is for an arm with "
+                f"{other.num_states}"
+            )
+
+
 def _fixed_value(bandit: RestlessBandit, pulled: IntArray, start: BeliefState) -> Value:
     """Worth of always pulling the same arms: they are independent, so all is a sum over arms.
 
-    The bias of a pulled arm in (s, n) is b(s, n).z, with z = r - g + P_active z.
+    The bias of a pulled arm in (s, n) is b(s, n).z, with z = r - g + P_active z. At each time the
+    states that can be reached are a product over arms; the span is taken over all times.
     """
-    gain = highest = lowest = at_start = 0.0
+    gain = 0.0
+    supports, biases = [], []
+    highest = lowest = 0.0
     for k in pulled.tolist():
         arm = bandit.arms[k]
         law = stationary(arm.active, bandit.label(k))
@@ -148,13 +169,23 @@ def _fixed_value(bandit: RestlessBandit, pulled: IntArray, start: BeliefState) -
         gain += reward
         system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.z = 0
         z = np.linalg.solve(system, arm.rewards - reward)
-        fresh = arm.active @ z
-        age = int(start.elapsed[k])
-        settled = min(age, 10_000)  # beliefs of any start that old are as good as settled
-        at_start += float(belief_table(arm, settled)[start.last_state[k], settled - 1] @ z)
-        highest += float(fresh.max())
-        lowest += float(fresh.min())
-    span = max(highest, at_start) - min(lowest, at_start)
+        age = min(int(start.elapsed[k]), OLD)
+        belief = belief_table(arm, age)[start.last_state[k], age - 1]
+        highest = lowest = highest + float(belief @ z)
+        supports.append(belief > 0)
+        biases.append(arm.active @ z)
+    moves = [bandit.arms[k].active > 0 for k in pulled.tolist()]
+    met: set[bytes] = set()
+    while (key := b"".join(support.tobytes() for support in supports)) not in met:
+        if len(met) > MOST_PHASES:
+            highest, lowest = np.inf, -np.inf  # very long periods: not worth following
+            break
+        met.add(key)
+        reached = [bias[support] for bias, support in zip(biases, supports, strict=True)]
+        highest = max(highest, sum(float(values.max()) for values in reached))
+        lowest = min(lowest, sum(float(values.min()) for values in reached))
+        supports = [support @ move for support, move in zip(supports, moves, strict=True)]
+    span = highest - lowest if np.isfinite(highest) else float("nan")
     return Value(gain, 0.0, span, "exact: fixed arms", 0, False, (gain, gain))
 
 
@@ -183,15 +214,17 @@ def _joint_value(
     bias = np.zeros(joint.count)
     for label in range(num_closed):
         members = np.flatnonzero(component == label)
-        gains[members], _ = _solved(members, successor, probability, reward, bias)
-    limit_values(gains, component, successor, probability, 1e-13, MOST_SWEEPS)
-    low, high = float(gains.min()), float(gains.max())
+        gains[members] = _class_gain(members, successor, probability, reward, bias)
+    settled = _absorb(gains, component, successor, probability, np.zeros(joint.count))
+    if num_closed > 1 and not settled:
+        raise TooLargeError("the joint chain leaves its transient states too slowly to be solved")
+    classes = gains[component >= 0]
+    low, high = float(classes.min()), float(classes.max())
     depends = high - low > EQUAL
-    span = inf
-    if not depends:
-        bias[:] = 0
-        members = np.arange(reachable)
-        _solved(members, successor, probability, reward, bias)
+    if not depends:  # whichever class is reached
+        gains[component < 0] = classes[0]
+    span = inf if depends else nan
+    if not depends and _absorb(bias, component, successor, probability, reward - gains):
         span = float(np.ptp(bias[:reachable]))
     return Value(
         average_reward=float(gains[0]),
@@ -204,13 +237,14 @@ def _joint_value(
     )
 
 
-def _solved(
+def _class_gain(
     members: IntArray,
     successor: NDArray[np.int32],
     probability: FloatArray,
     reward: FloatArray,
     bias: FloatArray,
-) -> tuple[float, float]:
+) -> float:
+    """Gain of a closed class; its bias is written."""
     gain, gap = gain_and_bias(
         members, successor, probability, reward, bias, DAMPING, GAP, MOST_SWEEPS
     )
@@ -219,12 +253,24 @@ def _solved(
             f"the joint chain mixes so slowly that {MOST_SWEEPS:,} sweeps leave J uncertain by "
             f"{gap:.2g}"
         )
-    return gain, gap
+    return gain
+
+
+def _absorb(
+    values: FloatArray,
+    component: NDArray[np.int32],
+    successor: NDArray[np.int32],
+    probability: FloatArray,
+    earned: FloatArray,
+) -> bool:
+    """Values of transient states, from those of the closed classes; whether they settled."""
+    change = absorbed_values(values, component, successor, probability, earned, 1e-12, MOST_SWEEPS)
+    return bool(change <= 1e-12)
 
 
 def _explore(joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int) -> None:
     """Follow the policy from every numbered state that has not been followed yet."""
-    select_many = _batched(policy)
+    select_many = _batched(policy, joint.bandit)
     done = sum(len(block.reward) for block in blocks)
     at_once = max(1, ROWS_AT_ONCE // joint.most_outcomes)
     while done < joint.count:
@@ -256,15 +302,32 @@ def _explore_other_starts(
     return True
 
 
-def _batched(policy: Policy) -> Callable[[IntArray, IntArray], IntArray]:
+def _batched(policy: Policy, bandit: RestlessBandit) -> Callable[[IntArray, IntArray], IntArray]:
     if isinstance(policy, IndexPolicy | OptimalPolicy):
         return policy.select_many
 
     def one_by_one(last_state: IntArray, elapsed: IntArray) -> IntArray:
         pairs = zip(last_state, elapsed, strict=True)
-        return np.array([np.sort(policy.select(BeliefState(s, n))) for s, n in pairs])
+        return np.array([_checked_choice(policy, bandit, BeliefState(s, n)) for s, n in pairs])
 
     return one_by_one
+
+
+def _checked_choice(policy: Policy, bandit: RestlessBandit, state: BeliefState) -> IntArray:
+    """Return what a policy of the user's selects, ascending, or say what is wrong with it."""
+    chosen = np.asarray(policy.select(state))
+    right = (
+        chosen.shape == (bandit.num_pulls,)
+        and np.issubdtype(chosen.dtype, np.integer)
+        and len(np.unique(chosen)) == len(chosen)
+        and 0 <= chosen.min() <= chosen.max() < bandit.num_arms
+    )
+    if not right:
+        raise ProblemError(
+            f"the policy selected {chosen.tolist()!s:.60}, expected {bandit.num_pulls} different "
+            f"arms of 0 to {bandit.num_arms - 1}"
+        )
+    return np.sort(chosen).astype(np.int64)
 
 
 def _simulated_value(
@@ -287,11 +350,12 @@ def _simulated_value(
         raise ProblemError(f"steps must be at least 1, got {steps}")
     burn_in = max(steps // 10, int(lengths.max()))
     arms = belief_tables(kinds.arms, lengths)
+    key = np.uint64(checked_seed(seed))
     means = np.array(
         [
             run_index_policy(
                 policy.ranked, policy.kinds.of, arms, kinds.of, bandit.num_pulls,
-                start.last_state, start.elapsed, burn_in, steps, np.uint64(seed), replication,
+                start.last_state, start.elapsed, burn_in, steps, key, replication,
             )
             for replication in range(replications)
         ]

@@ -285,13 +285,16 @@ def _rewards(values: ArrayLike | None, num_states: int, label: str) -> FloatArra
 def _probability(value: Any, label: str, field: str) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise ProblemError(f"{label}: {field} must be a number, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ProblemError(f"{label}: {field} must be a number, got {_shortened(value)}") from None
     if not 0 <= number <= 1:
         raise ProblemError(f"{label}: {field} is {number:g}, expected a probability in [0, 1]")
     return number
 
 
 def _shortened(values: object) -> str:
-    text = repr(values)
+    try:
+        text = repr(values)
+    except ValueError:  # Python refuses to write out whole numbers of thousands of digits
+        text = "a very large number"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -59,7 +59,9 @@ def problem_from_toml(text: str) -> RestlessBandit:
     """Read a problem from TOML text; see the module's docstring for the format."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise ProblemError("not valid TOML: brackets are nested too deeply") from None
+    except ValueError as error:  # also numbers with thousands of digits
         raise ProblemError(f"not valid TOML: {error}") from None
     refuse_unknown_keys(data, PROBLEM_KEYS, "the top level")
     for key in PROBLEM_KEYS:
@@ -124,8 +126,9 @@ def _read_arm(table: dict[str, Any], place: str) -> tuple[Arm, int]:
     try:
         return (gilbert_elliott(**fields) if short else Arm(**fields)), count
     except ProblemError as error:
-        # the constructor says "arm: ..." or "arm 'name': ..."; here the place is known better
-        raise ProblemError(f"{label}: {str(error).split(': ', 1)[1]}") from None
+        # the constructor names the arm; here its place is known too
+        named = "arm: " if name is None else f"arm {name!r}: "
+        raise ProblemError(f"{label}: {str(error).removeprefix(named)}") from None
 
 
 def _write_arm(arm: Arm) -> list[str]:

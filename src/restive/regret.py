@@ -21,13 +21,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.setup import Mapping, Setup, checked_count, setup_learner
+from restive.agents.setup import Mapping, Setup, setup_learner
+from restive.arguments import checked_count
 from restive.belief import BeliefState
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.figures import plot_band
 from restive.files import replacing
 from restive.planning import exact_value
-from restive.policies.base import index_policy
+from restive.policies import index_policy
 from restive.policies.best_fixed import fixed_reward
 from restive.prior import Prior
 from restive.problem import RestlessBandit
@@ -251,7 +252,7 @@ def _curve(
 
 def _exact_rewards(setup: Setup, true_kinds: IntArray) -> FloatArray:
     """J of the mapping on each system, by kinds of arms [R, K], or an error where it is none."""
-    if setup.mapping_name == "best_fixed":
+    if isinstance(setup.mapping, str) and setup.mapping_name == "best_fixed":
         rewards = np.array([fixed_reward(arm) for arm in setup.tables.kinds.arms])
         best: FloatArray = np.sort(rewards[true_kinds], axis=1)[:, -setup.num_pulls :]
         return np.asarray(best.sum(axis=1))

@@ -46,9 +46,12 @@ def relaxed(bandit: RestlessBandit, max_elapsed: int | None = None) -> Relaxatio
     )
     counts = kinds.counts
     lines = [path.breakpoints() for path in paths]
-    tops = np.concatenate([top[1:] for top, _, _ in lines])
+    tops = np.concatenate([top for top, _, _ in lines])
     falls = np.concatenate(
-        [count * -np.diff(slope) for count, (_, _, slope) in zip(counts, lines, strict=True)]
+        [
+            count * -np.diff(slope, prepend=1.0)  # above its first piece an arm is left alone
+            for count, (_, _, slope) in zip(counts, lines, strict=True)
+        ]
     )
     order = np.argsort(-tops, kind="stable")
     # from the right, where every arm is left alone and the slope is K - (K - N) = N

@@ -15,8 +15,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.agents.setup import Setup, checked_count
-from restive.agents.tsde import TSDE, checked_seed, stream
+from restive.agents.setup import Setup
+from restive.agents.tsde import TSDE, stream
+from restive.arguments import checked_count, checked_seed
 from restive.belief import BeliefState, belief_tables, initial_state, settled_lengths
 from restive.errors import ProblemError
 from restive.kernels.engine import run_replications
@@ -86,7 +87,7 @@ class World:
 
     def pull(self, arms: IntArray) -> tuple[IntArray, float, float]:
         """Pull arms: their states, the reward earned and the reward that was to be expected."""
-        arms = np.asarray(arms, dtype=np.int64)
+        arms = self._checked(arms)
         states = np.empty(len(arms), dtype=np.int64)
         earned, expected = pull_arms(
             self._tables, self._kinds, self.time, self._last_state, self._seen, self._key, arms,
@@ -94,6 +95,18 @@ class World:
         )  # fmt: skip
         self.time += 1
         return states, earned, expected
+
+    def _checked(self, arms: IntArray) -> IntArray:
+        pulled = np.asarray(arms)
+        if pulled.ndim != 1 or not np.issubdtype(pulled.dtype, np.integer):
+            raise ProblemError(f"arms to pull must be a list of whole numbers, got {arms!r:.60}")
+        if len(pulled) and not 0 <= pulled.min() <= pulled.max() < self.bandit.num_arms:
+            raise ProblemError(
+                f"the arms are 0 to {self.bandit.num_arms - 1}, {pulled.tolist()!s:.60} were pulled"
+            )
+        if len(np.unique(pulled)) != len(pulled):
+            raise ProblemError(f"an arm was pulled twice: {pulled.tolist()!s:.60}")
+        return pulled.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,30 +312,29 @@ def _run_chunk(
     epochs = 1 if setup.horizon is not None else int(done.times[-1]).bit_length()
     mixings = np.array([setup.truncation(epoch) for epoch in range(epochs)], dtype=np.int64)
     assert setup.ranks is not None
-    with np.errstate(over="ignore"):  # the random numbers' products wrap around; seen without JIT
-        ruled_out = run_replications(
-            tables.prior,
-            setup.ranks,
-            tables.arms,
-            setup.fresh_state(int(mixings.max())),
-            _scratch(setup),
-            tables.true_kinds,
-            setup.start.last_state,
-            setup.start.elapsed,
-            mixings,
-            setup.horizon is None,
-            done.times,
-            np.uint64(checked_seed(seed)),
-            first + begin,
-            done.true_kinds[begin:end],
-            done.expected[begin:end],
-            done.realised[begin:end],
-            done.episodes[begin:end],
-            done.oracle_expected[begin:end],
-            done.oracle_realised[begin:end],
-            trace_arms,
-            trace_states,
-        )
+    ruled_out = run_replications(
+        tables.prior,
+        setup.ranks,
+        tables.arms,
+        setup.fresh_state(int(mixings.max())),
+        _scratch(setup),
+        tables.true_kinds,
+        setup.start.last_state,
+        setup.start.elapsed,
+        mixings,
+        setup.horizon is None,
+        done.times,
+        np.uint64(checked_seed(seed)),
+        first + begin,
+        done.true_kinds[begin:end],
+        done.expected[begin:end],
+        done.realised[begin:end],
+        done.episodes[begin:end],
+        done.oracle_expected[begin:end],
+        done.oracle_realised[begin:end],
+        trace_arms,
+        trace_states,
+    )
     if ruled_out:
         raise _ruled_out(setup, ruled_out - 1)
 

@@ -15,16 +15,25 @@ from math import ceil, log
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import checked_elapsed
 from restive.belief import (
     MOST_ELAPSED,
     arm_label,
     belief_table,
-    checked_elapsed,
     settled_elapsed,
 )
 from restive.chains import require_ergodic
 from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
-from restive.kernels.subsidy import AVERAGE, GAIN0, GAIN1, TOP, advantage_on_path, follow_subsidy
+from restive.kernels.subsidy import (
+    AMBIGUOUS,
+    AVERAGE,
+    GAIN0,
+    GAIN1,
+    STUCK,
+    TOP,
+    advantage_on_path,
+    follow_subsidy,
+)
 from restive.problem import Arm
 
 __all__ = ["SubsidyPath", "checked_discount", "subsidy_path"]
@@ -75,11 +84,17 @@ def subsidy_path(
     discount = checked_discount(discount)
     beliefs = belief_table(arm, _planning_length(arm, discount, max_elapsed, label))
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
-    index, upper, indexable, pieces, done = follow_subsidy(beliefs, arm.rewards, discount, limit)
-    if not done:
+    index, upper, indexable, pieces, end = follow_subsidy(beliefs, arm.rewards, discount, limit)
+    if end == AMBIGUOUS:
+        raise AssumptionError(
+            f"{label}: pulled for ever, several classes of its states earn just as much, so that "
+            "the average reward alone does not settle its index (its active chain is reducible); "
+            "pass a discount below 1"
+        )
+    if end == STUCK:
         raise RestiveError(
             f"{label}: the path of its subsidy problem did not end within {limit:,} switches; the "
-            "arm is too close to a degenerate one for floating point; pass a discount below 1"
+            "arm is too close to a degenerate one for floating point; pass another discount"
         )
     if np.isneginf(index).any():
         s, n = np.argwhere(np.isneginf(index))[0]
@@ -112,7 +127,10 @@ def _planning_length(arm: Arm, discount: float, max_elapsed: int | None, label: 
         unseen = ceil(log(1e-13 * (1 - discount)) / log(discount))
         wanted = min(wanted + unseen, max(wanted, MOST_ELAPSED))
     else:
-        require_ergodic(arm.passive, label)
+        try:
+            require_ergodic(arm.passive, label)
+        except AssumptionError as error:
+            raise AssumptionError(f"{error}; pass a discount below 1") from None
     try:
         return settled_elapsed(arm, label)
     except (AssumptionError, TooLargeError):

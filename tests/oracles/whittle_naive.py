@@ -21,10 +21,10 @@ indexable if no A(s, n; .) that is negative ever becomes positive again at a lar
 The average-reward criterion is the limit discount -> 1. It has no simple direct form here: above
 the limiting index the best policies rest for ever in several (s, L), so the chain has several
 closed classes and the equations of the average criterion are singular. `discount=1.0` therefore
-means 1 - 1e-9. Measured: within 6e-10 of the known rational indices of two-state arms; on 232 random
-arms of 2 to 5 states typically 3e-10 from the extrapolated limit. The error is that of the discount
-and grows with slow active chains and very negative indices: the worst was 9e-7, on an arm with an
-index of -28. (Closer to one is no cure: 1 - 1e-11 is at times 2e-6 off, by rounding.)
+means 1 - 1e-9. Measured: within 6e-10 of the known rational indices of two-state arms; on 232
+random arms of 2 to 5 states typically 3e-10 from the extrapolated limit. The error is that of the
+discount and grows with slow active chains and very negative indices: the worst was 9e-7, on an arm
+with an index of -28. (Closer to one is no cure: 1 - 1e-11 is at times 2e-6 off, by rounding.)
 """
 
 import numpy as np

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import checked_count, checked_elapsed
 from restive.belief import BeliefState, initial_state
 from restive.errors import ProblemError
 from restive.kernels.tables import LANES, LearnerState, RankTables
@@ -134,7 +135,9 @@ def setup_learner(
     first_arms = _first_candidates(prior)
     start = initial_state(first_arms) if start is None else start
     start.require_fits(RestlessBandit(first_arms, num_pulls))
-    name, rule, make_policy = _resolved(policy_mapping, first_arms[0])
+    if max_elapsed is not None:
+        max_elapsed = checked_elapsed(max_elapsed)
+    name, rule, make_policy = _resolved(policy_mapping, first_arms[0], max_elapsed)
     ranks = None if rule is None else rank_tables(rule_tables(tables.kinds, rule))
     return Setup(
         prior=prior,
@@ -157,13 +160,6 @@ def truncation(horizon: int, quarter: int) -> int:
     return max(1, ceil(log2(horizon) * quarter))
 
 
-def checked_count(value: Any, what: str) -> int:
-    """Return a whole number of at least 1, or raise."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ProblemError(f"{what} must be a whole number from 1 on, got {value!r}")
-    return int(value)
-
-
 def _first_candidates(prior: Prior) -> list[Arm]:
     if isinstance(prior, JointPrior):
         return list(prior.bandits[0].arms)
@@ -171,7 +167,7 @@ def _first_candidates(prior: Prior) -> list[Arm]:
 
 
 def _resolved(
-    mapping: Mapping, arm: Arm
+    mapping: Mapping, arm: Arm, max_elapsed: int | None
 ) -> tuple[str, IndexRule | None, Callable[[RestlessBandit], Policy] | None]:
     """Tell what a mapping is: its name and either its index rule or its function of a bandit."""
     for name, registered in POLICY_MAPPINGS.items():
@@ -180,8 +176,8 @@ def _resolved(
     if isinstance(mapping, str):
         name = mapping_name(mapping)
         if name in INDEX_RULES:
-            return name, INDEX_RULES[name], None
-        return name, None, POLICY_MAPPINGS[name]
+            return name, lambda arm: INDEX_RULES[name](arm, max_elapsed), None
+        return name, None, lambda bandit: POLICY_MAPPINGS[name](bandit, max_elapsed=max_elapsed)
     if not callable(mapping):
         raise ProblemError(
             "policy_mapping must be a name, an index rule (Arm -> table) or a function "

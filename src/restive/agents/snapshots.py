@@ -21,6 +21,7 @@ FIELDS = (
     "max_elapsed",
     "start",
     "seed",
+    "replication",
     "state",
     "weights",
     "pending",

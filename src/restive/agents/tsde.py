@@ -17,19 +17,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.agents.setup import Mapping, Setup, checked_count, setup_learner
+from restive.agents.setup import Mapping, Setup, setup_learner
 from restive.agents.snapshots import (
     SNAPSHOT_FORMAT,
     prior_from_data,
     prior_to_data,
     require_snapshot,
 )
+from restive.arguments import checked_count, checked_seed
 from restive.belief import BeliefState
-from restive.errors import ProblemError
+from restive.errors import ProblemError, RestiveError
 from restive.kernels import online, tsde
 from restive.kernels.random import LEARNER
 from restive.kernels.tables import LANES
-from restive.policies.base import IndexPolicy, index_policy
+from restive.policies.base import IndexPolicy, index_policy, top_ranked
 from restive.posterior import lane_places
 from restive.prior import Prior
 from restive.problem import RestlessBandit
@@ -114,6 +115,7 @@ class TSDE:
     def _begin(self, setup: Setup, seed: int, replication: int) -> None:
         self._setup = setup
         self._seed = seed
+        self._replication = replication
         self._key = stream(seed, replication, LEARNER)
         self._state = setup.fresh_state(setup.truncation(0))
         self._selected: IntArray | None = None
@@ -259,6 +261,7 @@ class TSDE:
                 "elapsed": setup.start.elapsed.tolist(),
             },
             "seed": self._seed,
+            "replication": self._replication,
             "state": {name: getattr(state, name).tolist() for name in ARRAYS},
             "weights": state.weights.tolist(),
             "pending": [
@@ -287,29 +290,37 @@ class TSDE:
                     f"{snapshot['policy_mapping']!r}: pass it as policy_mapping"
                 )
             policy_mapping = snapshot["policy_mapping"]
-        start = snapshot["start"]
-        agent = cls(
-            prior_from_data(snapshot["prior"]),
-            snapshot["num_pulls"],
-            policy_mapping,
-            horizon=snapshot["horizon"],
-            mixing_time=snapshot["mixing_time"],
-            start=BeliefState(start["last_state"], start["elapsed"]),
-            seed=snapshot["seed"],
-            max_elapsed=snapshot["max_elapsed"],
-        )
-        agent._load(snapshot)
+        try:
+            start = snapshot["start"]
+            setup = setup_learner(
+                prior_from_data(snapshot["prior"]),
+                snapshot["num_pulls"],
+                policy_mapping,
+                snapshot["horizon"],
+                snapshot["mixing_time"],
+                BeliefState(start["last_state"], start["elapsed"]),
+                snapshot["max_elapsed"],
+            )
+            agent = cls.of_setup(setup, snapshot["seed"], snapshot["replication"])
+            agent._load(snapshot)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            if isinstance(error, RestiveError):
+                raise
+            raise ProblemError(
+                f"the snapshot cannot be read ({error!r:.100}): it was cut short or edited"
+            ) from None
         return agent
 
     def _load(self, snapshot: dict[str, Any]) -> None:
         prior = self._setup.tables.prior
-        mixing = int(snapshot["state"]["clock"][tsde.MIXING])
+        mixing = checked_count(snapshot["state"]["clock"][tsde.MIXING], "the snapshot's T^mix")
         self._state = state = self._setup.fresh_state(mixing)
         for name in ARRAYS:
-            getattr(state, name)[:] = snapshot["state"][name]
-        state.weights[:] = snapshot["weights"]
-        for group, row in enumerate(snapshot["pending"]):
-            state.pending.reshape(-1, tsde.BUFFER)[group, : len(row)] = row
+            _fill(getattr(state, name), snapshot["state"][name])
+        _fill(state.weights, snapshot["weights"])
+        pending = state.pending.reshape(-1, tsde.BUFFER)
+        for group, row in zip(range(len(pending)), snapshot["pending"], strict=True):
+            pending[group, : len(row)] = row
         cells, columns = snapshot["visits"]
         if cells:
             state.visits.reshape(-1, tsde.VISITS)[cells] = np.array(columns).T
@@ -350,9 +361,11 @@ class TSDE:
                 f"policy mapping {self._setup.mapping_name!r} gives no index, so pulls and arms "
                 "cannot be narrowed for a step"
             )
-        allowed = np.flatnonzero(mask) if len(mask) else np.arange(self._setup.num_arms)
-        index = policy.index(self.belief_state)[allowed]
-        return np.sort(allowed[np.argsort(-index, kind="stable")[:wanted]]).astype(np.int64)
+        rank = policy.rank(self.belief_state)
+        if len(mask):
+            rank[~mask] = -1
+        narrowed: IntArray = top_ranked(rank[None], wanted)[0]
+        return narrowed
 
     def _checked_arm(self, k: int) -> int:
         if not 0 <= k < self._setup.num_arms:
@@ -400,15 +413,14 @@ class TSDE:
         return seen.astype(np.int64)
 
 
+def _fill(target: NDArray[Any], values: list[Any]) -> None:
+    """Copy a list into an array of its length."""
+    if len(values) != len(target):
+        raise ValueError(f"{len(values)} numbers where {len(target)} are expected")
+    target[:] = values
+
+
 def stream(seed: int, replication: int, name: int) -> np.uint64:
     """Key of a stream of random numbers."""
-    with np.errstate(over="ignore"):  # products wrap around; numpy minds when there is no JIT
-        # compiled code hands numbers back as Python's, which have no fixed type
-        return np.uint64(online.key_of(np.uint64(checked_seed(seed)), replication, name))
-
-
-def checked_seed(seed: Any) -> int:
-    """Return a seed in [0, 2^64), or raise."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise ProblemError(f"seed must be a whole number from 0 to 2^64 - 1, got {seed!r}")
-    return int(seed)
+    # compiled code hands numbers back as Python's, which have no fixed type
+    return np.uint64(online.key_of(np.uint64(checked_seed(seed)), replication, name))

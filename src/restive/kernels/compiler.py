@@ -15,6 +15,8 @@ __all__ = ["hot_kernel", "inlined", "kernel", "place"]
 # of its time.
 place = np.uint64
 
+JIT_DISABLED = bool(getattr(numba.config, "DISABLE_JIT", False))
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -37,6 +39,8 @@ def inlined(function: Function) -> Function:
 
     For steps of a hot loop that take tuples of arrays: a call would hand over every array anew.
     """
+    if JIT_DISABLED:
+        return _plain(function)
     return cast(Function, numba.njit(nogil=True, error_model="numpy", inline="always")(function))
 
 
@@ -46,6 +50,8 @@ def _compiled(function: Function, **options: Any) -> Function:
     Numba caches beside the source or, where that is read-only, in the user's cache folder. Where
     neither can be written it refuses to cache at all; the kernel then compiles in each process.
     """
+    if JIT_DISABLED:
+        return _plain(function)
     options |= {"nogil": True, "error_model": "numpy"}
     try:
         return cast(Function, numba.njit(cache=True, **options)(function))
@@ -53,3 +59,8 @@ def _compiled(function: Function, **options: Any) -> Function:
         if "cannot cache" not in str(error):
             raise
         return cast(Function, numba.njit(**options)(function))
+
+
+def _plain(function: Function) -> Function:
+    """Run as Python, for debugging; whole numbers wrap around without a warning, as compiled."""
+    return np.errstate(over="ignore")(function)

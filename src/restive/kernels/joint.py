@@ -18,10 +18,10 @@ IntArray = NDArray[np.int64]
 Int32Array = NDArray[np.int32]
 
 __all__ = [
+    "absorbed_values",
     "closed_components",
     "find_or_add",
     "gain_and_bias",
-    "limit_values",
     "optimal_bias",
     "rehash",
     "successors",
@@ -233,13 +233,15 @@ def gain_and_bias(
 
 
 @kernel
-def limit_values(
+def absorbed_values(
     values: FloatArray, component: Int32Array, successor: Int32Array, probability: FloatArray,
-    tolerance: float, most_sweeps: int,
+    earned: FloatArray, tolerance: float, most_sweeps: int,
 ) -> float:  # fmt: skip
-    """Expected value of the class in which each transient state ends, in place.
+    """What transient states earn until they reach a closed class, plus its value there, in place.
 
-    `values` holds the classes' values on their states and is left alone there.
+    `values` holds the closed classes' values on their states and is left alone there. Sweeps of
+    Gauss and Seidel; the chance to stay is solved for, since a state may hardly ever be left.
+    Returns the last sweep's largest change.
     """
     change = 0.0
     for _ in range(most_sweeps):
@@ -247,11 +249,17 @@ def limit_values(
         for v in range(len(values) - 1, -1, -1):
             if component[v] >= 0:
                 continue
-            value = 0.0
+            value = earned[v]
+            leaving = 1.0
             for j in range(successor.shape[1]):
-                if successor[v, j] < 0:
+                w = successor[v, j]
+                if w < 0:
                     break
-                value += probability[v, j] * values[successor[v, j]]
+                if w == v:
+                    leaving -= probability[v, j]
+                else:
+                    value += probability[v, j] * values[w]
+            value /= leaving
             change = max(change, abs(value - values[v]))
             values[v] = value
         if change <= tolerance:

@@ -44,6 +44,8 @@ REVERSAL = 1e-10  # a fall of A below zero, relative, that is a reversal and no 
 PROBABILITY_NOISE = 1e-13  # smaller probabilities count as zero when classes are told apart
 LOWEST_SUBSIDY = -1e12  # an index below this is reported as minus infinity
 
+DONE, STUCK, AMBIGUOUS = 0, 1, 2
+
 # Columns of a path's rows: where the piece begins (its largest subsidy), then the lines.
 TOP, AVERAGE, GAIN0, GAIN1, VALUES = 0, 1, 2, 3, 4
 
@@ -51,7 +53,7 @@ TOP, AVERAGE, GAIN0, GAIN1, VALUES = 0, 1, 2, 3, 4
 @kernel
 def follow_subsidy(
     beliefs: FloatArray, rewards: FloatArray, discount: float, most_switches: int
-) -> tuple[FloatArray, FloatArray, bool, FloatArray, bool]:
+) -> tuple[FloatArray, FloatArray, bool, FloatArray, int]:
     """Lead the subsidy down from the largest reward and note where each (s, n) turns active.
 
     Returns
@@ -59,7 +61,7 @@ def follow_subsidy(
     index [S, L]: the least subsidy below which pulling is best at every subsidy (-inf if none);
     upper [S, L]: the largest subsidy at which pulling is best; whether they agree (indexable);
     the path, a row per piece: (top subsidy, average form?, g0, g1, x0 [S], x1 [S]);
-    and whether the path reached its end (False when it took more switches than allowed).
+    and how it ended: DONE, STUCK (more switches than allowed) or AMBIGUOUS (see `_has_rival`).
     """
     size, length = beliefs.shape[0], beliefs.shape[1]
     powers = discount ** np.arange(length + 1)
@@ -86,6 +88,7 @@ def follow_subsidy(
 
     subsidy = rewards.max()
     average = False
+    has_zeros = beliefs.min() <= PROBABILITY_NOISE
     _pull_values(beliefs, pull_rewards, discount, average, x, gain, f)
     pieces = 0
     for _ in range(most_switches):
@@ -100,24 +103,28 @@ def follow_subsidy(
             path[pieces, VALUES : VALUES + size] = x[0]
             path[pieces, VALUES + size :] = x[1]
             pieces += 1
+            if average and has_zeros and _has_rival(subsidy, low, beliefs, wait, x, gain, f):
+                return index, upper, indexable, path[:pieces], AMBIGUOUS
             if not _mark_turns(
                 subsidy, low, average, x, gain, f, discount, active, index, upper,
                 top_lines, low_lines, top_choice, low_choice,
             ):  # fmt: skip
                 indexable = False
         if state < 0:
-            return index, upper, indexable, path[:pieces], True
+            return index, upper, indexable, path[:pieces], DONE
         subsidy = low
         for _ in range(most_switches):
             solved, average = _switch(
                 state, new_wait, average, beliefs, pull_rewards, powers, wait, x, gain, f
             )
             if not solved:
-                return index, upper, indexable, path[:pieces], False
-            state, new_wait = _better_wait(subsidy, average, powers, wait, x, gain, f)
+                return index, upper, indexable, path[:pieces], STUCK
+            if not average:
+                break  # nothing jumps, so the breakpoints see to everything
+            state, new_wait = _better_wait(subsidy, powers, x, gain, f)
             if state < 0:
                 break
-    return index, upper, indexable, path[:pieces], False
+    return index, upper, indexable, path[:pieces], STUCK
 
 
 @kernel
@@ -359,26 +366,66 @@ def _next_switch(
 
 @kernel
 def _better_wait(
-    subsidy: float, average: bool, powers: FloatArray, wait: IntArray, x: FloatArray,
-    gain: FloatArray, f: FloatArray,
+    subsidy: float, powers: FloatArray, x: FloatArray, gain: FloatArray, f: FloatArray,
 ) -> tuple[int, int]:  # fmt: skip
     """Return the state and the waiting time that add most value at `subsidy`, or (-1, -1).
 
-    There is one only after a switch has closed a new class, since other states then need new ways
-    into it; along a piece the breakpoints see to it that every waiting time is best.
+    For the average form. There is one only after a switch has closed a new class, since other
+    states then need new ways into it; elsewhere the breakpoints see to it that waiting times are
+    best.
     """
     size, length = f.shape[1], f.shape[2]
-    c = subsidy - gain[0] - gain[1] * subsidy if average else 0.0
+    c = subsidy - gain[0] - gain[1] * subsidy
     best, state, new_wait = 20 * NOISE * _scale(x, subsidy), -1, -1
     for s in range(size):
         value = x[0, s] + x[1, s] * subsidy
-        if not average and -value > best:
-            best, state, new_wait = -value, s, 0
         for n in range(length):
             gap = powers[n] * (f[0, s, n] + f[1, s, n] * subsidy) + n * c - value
             if gap > best:
                 best, state, new_wait = gap, s, n + 1
     return state, new_wait
+
+
+@kernel
+def _has_rival(
+    subsidy: float, low: float, beliefs: FloatArray, wait: IntArray, x: FloatArray,
+    gain: FloatArray, f: FloatArray,
+) -> bool:  # fmt: skip
+    """Whether a second class of states could close itself and earn just as much on this piece.
+
+    Then the bias, and with it A, depends on more than the gain: the average form does not settle
+    it. The largest set outside the recurrent class in which every state has a best waiting time
+    that stays in the set is found by leaving out those that have none.
+    """
+    size, length = f.shape[1], f.shape[2]
+    recurrent = _reached_from(_recurrent_state(0, beliefs, wait), beliefs, wait)
+    rival = ~recurrent
+    middle = 0.5 * (subsidy + max(low, subsidy - 1.0))
+    c0, c1 = -gain[0], 1.0 - gain[1]
+    noise = 20 * NOISE * _scale(x, middle)
+    changed = bool(rival.any())
+    while changed:
+        changed = False
+        for s in range(size):
+            if not rival[s]:
+                continue
+            stays = False
+            for n in range(length):
+                slope = f[1, s, n] + n * c1 - x[1, s]
+                gap = f[0, s, n] + n * c0 - x[0, s] + slope * middle
+                if abs(gap) > noise or abs(slope) > 4 * NOISE * (1 + length + abs(x[1, s])):
+                    continue
+                stays = True
+                for j in range(size):
+                    if not rival[j] and beliefs[s, n, j] > PROBABILITY_NOISE:
+                        stays = False
+                        break
+                if stays:
+                    break
+            if not stays:
+                rival[s] = False
+                changed = True
+    return bool(rival.any())
 
 
 @kernel

@@ -120,9 +120,9 @@ def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.
     clock = state.clock
     clock[LAST_LENGTH] = 0 if clock[STARTED] == 0 else clock[TIME] - clock[STARTED]
     clock[STARTED] = clock[TIME]
+    clock[REASON] = reason if clock[EPISODE] > 0 else NONE
     clock[EPISODE] += 1
     clock[DOUBLED] = 0
-    clock[REASON] = reason
     for group in range(len(state.drawn)):
         if state.num_pending[group] > 0:
             multiply_pending(prior, state, group)
@@ -286,6 +286,10 @@ def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float
     lane = 0
     for j in range(LANES - 1):
         lane += ends[j] <= target
+    while lane > 0 and ends[place(lane)] == ends[place(lane - 1)]:
+        lane -= (
+            1  # an empty lane, where u is so close to 1 that rounding made it 1, or all are empty
+        )
     passed = 0.0
     if lane > 0:
         passed = ends[place(lane - 1)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
+from numpy.typing import ArrayLike
+
 from restive.errors import ProblemError
 from restive.policies.base import (
     IndexPolicy,
@@ -27,6 +29,7 @@ from restive.policies.whittle import (
     whittle_index,
     whittle_table,
 )
+from restive.problem import Arm
 
 __all__ = [
     "INDEX_RULES",
@@ -59,7 +62,7 @@ POLICY_MAPPINGS: dict[str, Callable[..., Policy]] = {
 }
 
 # Mappings that look at one arm at a time: their tables can be made per arm, once for all bandits.
-INDEX_RULES: dict[str, IndexRule] = {
+INDEX_RULES: dict[str, Callable[[Arm, int | None], ArrayLike]] = {
     "best_fixed": fixed_table,
     "myopic": myopic_table,
     "whittle": whittle_table,

@@ -38,10 +38,6 @@ TIE_TOLERANCE = 1e-14
 class Policy(Protocol):
     """What everything that acts offers: a choice of arms for a meta-state."""
 
-    @property
-    def bandit(self) -> RestlessBandit:
-        """The bandit that the policy was made for."""
-
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""
 
@@ -82,20 +78,32 @@ class IndexPolicy:
 
     def select_many(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
         """Arms to pull [M, N], ascending, for M meta-states given as [M, K] arrays."""
-        rank = self.ranked.ranks[self._cells(last_state, elapsed)]  # [M, K]
-        num_arms, num_pulls = self.bandit.num_arms, self.bandit.num_pulls
-        # one integer per arm, all different: by rank, then by lowest arm
-        key = rank * num_arms + np.arange(num_arms - 1, -1, -1)
-        if num_pulls < num_arms:
-            chosen = np.argpartition(key, num_arms - num_pulls, axis=1)[:, num_arms - num_pulls :]
-        else:
-            chosen = np.broadcast_to(np.arange(num_arms), key.shape)
-        return np.sort(chosen, axis=1).astype(np.int64)
+        return top_ranked(
+            self.ranked.ranks[self._cells(last_state, elapsed)], self.bandit.num_pulls
+        )
+
+    def rank(self, state: BeliefState) -> IntArray:
+        """Return the rank [K] of each arm's index now among all indices of the bandit."""
+        state.require_fits(self.bandit)
+        rank: IntArray = self.ranked.ranks[self._cells(state.last_state, state.elapsed)]
+        return rank
 
     def _cells(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
         offsets, lengths = (part[self.kinds.of] for part in self.ranked[1:])
         cells: IntArray = offsets + last_state * lengths + np.minimum(elapsed, lengths) - 1
         return cells
+
+
+def top_ranked(rank: IntArray, num_pulls: int) -> IntArray:
+    """Arms [M, N], ascending, with the largest of the ranks [M, K]; the lowest arm wins ties."""
+    num_arms = rank.shape[1]
+    # one integer per arm, all different: by rank, then by lowest arm
+    key = rank * num_arms + np.arange(num_arms - 1, -1, -1)
+    if num_pulls < num_arms:
+        chosen = np.argpartition(key, num_arms - num_pulls, axis=1)[:, num_arms - num_pulls :]
+    else:
+        chosen = np.broadcast_to(np.arange(num_arms), key.shape)
+    return np.sort(chosen, axis=1).astype(np.int64)
 
 
 def index_policy(bandit: RestlessBandit, rule: IndexRule, name: str | None = None) -> IndexPolicy:

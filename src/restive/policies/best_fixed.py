@@ -14,10 +14,11 @@ from restive.problem import Arm, RestlessBandit
 __all__ = ["best_fixed", "fixed_reward", "fixed_table"]
 
 
-def best_fixed(bandit: RestlessBandit) -> IndexPolicy:
+def best_fixed(bandit: RestlessBandit, max_elapsed: int | None = None) -> IndexPolicy:
     """Return the policy that always pulls the same N arms, those with the largest long-run reward.
 
-    A fixed arm is pulled every step, so its long run is that of the active chain.
+    A fixed arm is pulled every step, so its long run is that of the active chain. All mappings take
+    `max_elapsed`; here ages do not matter.
     """
     return index_policy(bandit, fixed_table, "best_fixed")
 
@@ -33,6 +34,6 @@ def fixed_reward(arm: Arm) -> float:
     return float(law @ arm.rewards)
 
 
-def fixed_table(arm: Arm) -> NDArray[np.float64]:
-    """Index table [S, 1]: the long-run reward, whatever was seen."""
+def fixed_table(arm: Arm, max_elapsed: int | None = None) -> NDArray[np.float64]:
+    """Index table [S, 1]: the long-run reward, whatever was seen and when."""
     return np.full((arm.num_states, 1), fixed_reward(arm))

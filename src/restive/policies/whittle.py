@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.belief import checked_elapsed, settled_elapsed
+from restive.arguments import checked_elapsed
+from restive.belief import settled_elapsed
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.gilbert_elliott import channel_indices
 from restive.policies.base import IndexPolicy, index_policy
-from restive.problem import Arm, RestlessBandit
+from restive.problem import Arm, RestlessBandit, numbers_array
 from restive.subsidy import checked_discount, subsidy_path
 
 __all__ = ["WhittleIndex", "channel_whittle_index", "whittle", "whittle_index", "whittle_table"]
@@ -52,11 +53,11 @@ def whittle(
 
     For an arm that is not indexable the lower end of the ambiguity is used.
     """
-    return index_policy(bandit, lambda arm: whittle_table(arm, discount, max_elapsed), "whittle")
+    return index_policy(bandit, lambda arm: whittle_table(arm, max_elapsed, discount), "whittle")
 
 
 def whittle_table(
-    arm: Arm, discount: float = 1.0, max_elapsed: int | None = None
+    arm: Arm, max_elapsed: int | None = None, discount: float = 1.0
 ) -> NDArray[np.float64]:
     """Index table [S, L] of the Whittle index."""
     return whittle_index(arm, discount, max_elapsed).index
@@ -99,12 +100,15 @@ def channel_whittle_index(p01: ArrayLike, p11: ArrayLike, max_elapsed: int) -> F
     -------
     Array [M, 2, L] by channel, last state and elapsed - 1.
     """
-    rise, stay = np.broadcast_arrays(
-        np.atleast_1d(np.asarray(p01, dtype=np.float64)),
-        np.atleast_1d(np.asarray(p11, dtype=np.float64)),
+    rise, stay = (
+        np.atleast_1d(numbers_array(values, "channels", name))
+        for name, values in (("p01", p01), ("p11", p11))
     )
-    if rise.ndim != 1:
-        raise ProblemError(f"p01 and p11 must be lists of numbers, got shape {rise.shape}")
+    if rise.ndim != 1 or stay.ndim != 1 or 1 < len(rise) != len(stay) > 1:
+        raise ProblemError(
+            f"p01 and p11 must be lists of equal length, got shape {rise.shape} and {stay.shape}"
+        )
+    rise, stay = np.broadcast_arrays(rise, stay)
     ergodic = (rise > 0) & (rise <= 1) & (stay >= 0) & (stay < 1) & ((rise < 1) | (stay > 0))
     if not ergodic.all():
         m = int(np.argmin(ergodic))

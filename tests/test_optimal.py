@@ -1,0 +1,153 @@
+"""The optimum of small bandits: an independent package, reductions, sizes and refusals."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import restive as rs
+from oracles.joint_naive import optimal_two_arms
+from restive.belief import settled_elapsed
+from restive.policies.optimal import AGE_TOLERANCE, optimal_num_states
+from strategies import as_oracle, bandits, random_arm, states_of
+
+SURE = rs.Arm([[1.0]], rewards=[1.0])
+USELESS = rs.Arm([[1.0]], rewards=[0.0])
+
+
+def two_arms(seed, sizes=(2, 3), controlled=True):
+    """Return two random arms that forget quickly."""
+    rng = np.random.default_rng([9, seed])
+    return [random_arm(rng, size, spread=0.7, controlled=controlled) for size in sizes]
+
+
+def best_by_peer(arms):
+    """Return the optimum by pymdptoolbox."""
+    longest = max(settled_elapsed(arm) for arm in arms)
+    return optimal_two_arms(*(as_oracle(arm) for arm in arms), longest)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 3)])
+def test_two_arms_are_worth_what_pymdptoolbox_says(sizes, seed):
+    arms = two_arms(seed, sizes)
+    bandit = rs.RestlessBandit(arms, 1)
+    policy = rs.optimal(bandit)
+    expected = best_by_peer(arms)
+    assert policy.average_reward == pytest.approx(expected, abs=1e-8)
+    assert rs.evaluate(bandit, policy).average_reward == pytest.approx(expected, abs=1e-8)
+
+
+def test_two_channels_are_worth_what_pymdptoolbox_says():
+    arms = [rs.gilbert_elliott(0.3, 0.6), rs.gilbert_elliott(0.7, 0.4)]
+    found = rs.optimal(rs.RestlessBandit(arms, 1)).average_reward
+    assert found == pytest.approx(best_by_peer(arms), abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_sure_arm_adds_its_reward_and_a_useless_one_nothing(seed):
+    arms = two_arms(seed)
+    expected = best_by_peer(arms)
+    with_sure = rs.optimal(rs.RestlessBandit([arms[0], SURE, arms[1]], 2))
+    assert with_sure.average_reward == pytest.approx(1 + expected, abs=1e-8)
+    with_useless = rs.optimal(rs.RestlessBandit([USELESS, *arms], 1))
+    assert with_useless.average_reward == pytest.approx(expected, abs=1e-8)
+
+
+def test_pulling_all_arms_is_worth_the_sum_of_their_long_run_rewards():
+    arms = two_arms(0)
+    expected = sum(rs.stationary(arm.active) @ arm.rewards for arm in arms)
+    assert rs.optimal(rs.RestlessBandit(arms, 2)).average_reward == pytest.approx(
+        expected, abs=1e-8
+    )
+
+
+def test_independent_arms_are_worth_the_largest_means():
+    means = [0.3, 0.8, 0.5, 0.6]
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(p, p) for p in means], 2)
+    policy = rs.optimal(bandit)
+    assert policy.average_reward == pytest.approx(1.4, abs=1e-9)
+    assert policy.select(rs.BeliefState([0] * 4, [1, 2, 3, 4])).tolist() == [1, 3]
+
+
+def test_the_optimum_of_equal_arms_pulls_the_lowest_of_equals():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 3, 1)
+    policy = rs.optimal(bandit)
+    assert policy.select(rs.BeliefState([1, 1, 1], [1, 1, 1])).tolist() == [0]
+    assert policy.select(rs.BeliefState([0, 1, 1], [1, 1, 1])).tolist() == [1]
+    assert policy.select(rs.BeliefState([0, 0, 0], [1, 5, 5])).tolist() == [1]
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_the_optimum_chooses_n_arms_in_every_meta_state(data):
+    bandit = data.draw(bandits(num_arms=(2, 3), spread=0.75))
+    policy = rs.optimal(bandit)
+    for _ in range(5):
+        chosen = policy.select(data.draw(states_of(bandit, most_elapsed=200)))
+        assert chosen.shape == (bandit.num_pulls,)
+        assert (np.diff(chosen) > 0).all()
+
+
+def test_the_gain_does_not_depend_on_the_start(paper_bandit):
+    policy = rs.optimal(paper_bandit)
+    values = [
+        rs.evaluate(paper_bandit, policy, rs.BeliefState(last_state, elapsed)).average_reward
+        for last_state, elapsed in [([0] * 4, [1] * 4), ([1] * 4, [9, 1, 1, 50])]
+    ]
+    assert values == pytest.approx([1.1196940387] * 2, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("levels", "num_pulls"),
+    [
+        ([(0.3, 0.7), (0.6, 0.4)], 1),
+        ([(0.5, 0.6), (0.5, 0.5), (0.4, 0.5)], 1),
+        ([(0.5, 0.6), (0.5, 0.5), (0.4, 0.5)], 2),
+        ([(0.5, 0.5), (0.5, 0.5), (0.4, 0.5)], 2),
+        ([(0.5, 0.5), (0.4, 0.4)], 1),
+        ([(0.5, 0.6), (0.4, 0.5)], 2),
+    ],
+)
+def test_the_number_of_states_is_that_of_those_with_n_arms_just_seen(levels, num_pulls):
+    """Counted one by one; an arm that settles at once has one age and may be seen or not."""
+    arms = [rs.gilbert_elliott(*pair) for pair in levels]
+    bandit = rs.RestlessBandit(arms, num_pulls)
+    lengths = [settled_elapsed(arm, tolerance=AGE_TOLERANCE) for arm in arms]
+    ageless = sum(length == 1 for length in lengths)
+    count = 0
+    for ages in product(*(range(1, length + 1) for length in lengths)):
+        fresh = sum(age == 1 and top > 1 for age, top in zip(ages, lengths, strict=True))
+        if num_pulls - ageless <= fresh <= num_pulls:
+            count += 2 ** len(arms)
+    assert optimal_num_states(bandit, np.array(lengths)) == count
+    assert rs.optimal(bandit).joint.count == count
+    assert rs.optimal(bandit, max_states=count).average_reward > 0
+    with pytest.raises(rs.TooLargeError, match=f"the optimum needs {count:,} joint states"):
+        rs.optimal(bandit, max_states=count - 1)
+
+
+def test_large_instances_are_refused_naming_the_number_of_states():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(k / 10, 0.5) for k in range(1, 9)], 3)
+    lengths = np.array([settled_elapsed(arm, tolerance=AGE_TOLERANCE) for arm in bandit.arms])
+    count = optimal_num_states(bandit, lengths)
+    assert count > 10**9
+    with pytest.raises(rs.TooLargeError) as caught:
+        rs.optimal(bandit)
+    assert f"{count:,} joint states with 56 choices" in str(caught.value)
+    assert "use whittle or lp_priority" in str(caught.value)
+
+
+def test_very_large_instances_are_refused_too():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 500, 50)
+    with pytest.raises(rs.TooLargeError, match="joint states"):
+        rs.optimal(bandit)
+
+
+def test_fewer_ages_make_a_smaller_problem_with_nearly_the_same_worth():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.7)], 1)
+    full, cut = rs.optimal(bandit), rs.optimal(bandit, max_elapsed=8)
+    assert cut.joint.count < full.joint.count
+    assert cut.average_reward == pytest.approx(full.average_reward, abs=1e-3)

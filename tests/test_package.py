@@ -1,0 +1,183 @@
+"""The package as a whole: what is public, that it is documented, and what is imported when."""
+
+import ast
+import importlib
+import inspect
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import restive as rs
+
+ROOT = Path(rs.__file__).parent
+
+
+def loaded_after(code):
+    """Return which heavy modules a fresh interpreter has loaded after running `code`."""
+    script = f"""
+import sys
+{code}
+import json
+heavy = ["numpy", "numba", "matplotlib", "scipy", "rich", "pydantic"]
+print("LOADED", json.dumps([name for name in heavy if name in sys.modules]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.rsplit("LOADED", 1)[1])
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert loaded_after("import restive") == []
+
+
+def test_help_loads_neither_numba_nor_numpy():
+    found = loaded_after(
+        "sys.argv = ['restive', '--help']\n"
+        "from restive.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code"
+    )
+    assert not {"numba", "numpy", "matplotlib", "scipy"} & set(found)
+
+
+def test_help_of_a_command_loads_neither_numba_nor_numpy():
+    found = loaded_after(
+        "sys.argv = ['restive', 'plan', '--help']\n"
+        "from restive.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code"
+    )
+    assert not {"numba", "numpy", "matplotlib", "scipy"} & set(found)
+
+
+def test_stating_and_reading_a_problem_needs_no_numba():
+    found = loaded_after(
+        "import restive as rs\n"
+        "bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)], 1)\n"
+        "assert rs.problem_from_toml(rs.problem_to_toml(bandit)) == bandit"
+    )
+    assert "numba" not in found
+    assert "matplotlib" not in found
+
+
+def test_numbers_need_no_matplotlib():
+    found = loaded_after(
+        "import restive as rs\n"
+        "bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 2, 1)\n"
+        "rs.relaxation_bound(bandit)\nrs.evaluate(bandit, rs.whittle(bandit))"
+    )
+    assert "numba" in found
+    assert "matplotlib" not in found
+
+
+def test_every_public_name_can_be_imported():
+    assert len(set(rs.__all__)) == len(rs.__all__)
+    for name in rs.__all__:
+        assert getattr(rs, name) is not None
+    assert set(dir(rs)) == set(rs.__all__)
+    namespace = {}
+    exec("from restive import *", namespace)
+    assert set(rs.__all__) <= set(namespace)
+
+
+def test_names_for_type_checkers_are_the_public_names():
+    tree = ast.parse((ROOT / "__init__.py").read_text())
+    typed = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for line in node.body:
+                typed.update({alias.name: line.module for alias in line.names})
+    assert set(typed) | {"__version__"} == set(rs.__all__)
+    for name, module in typed.items():
+        assert getattr(importlib.import_module(module), name) is getattr(rs, name)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'restive' has no attribute 'whitle'"):
+        _ = rs.whitle
+
+
+def modules():
+    """Return the names of all modules but the one that runs on import."""
+    found = [info.name for info in pkgutil.walk_packages([str(ROOT)], "restive.")]
+    return ["restive", *(name for name in found if not name.endswith("__main__"))]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_every_module_says_what_it_is_for_and_exports_what_it_has(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for exported in getattr(module, "__all__", []):
+        assert hasattr(module, exported)
+
+
+@pytest.mark.parametrize("name", [name for name in rs.__all__ if name != "__version__"])
+def test_everything_public_has_a_docstring(name):
+    thing = getattr(rs, name)
+    assert inspect.getdoc(thing)
+    if inspect.isclass(thing):
+        for field, member in vars(thing).items():
+            if not field.startswith("_") and (
+                inspect.isfunction(member) or isinstance(member, property)
+            ):
+                assert inspect.getdoc(member), f"{name}.{field}"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in rs.__all__ if inspect.isfunction(getattr(rs, name))]
+)
+def test_every_parameter_of_a_public_function_is_annotated(name):
+    signature = inspect.signature(getattr(rs, name))
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not inspect.Parameter.empty, parameter
+    assert signature.return_annotation is not inspect.Signature.empty
+
+
+def test_every_error_is_a_restive_error_and_wrong_values_are_value_errors():
+    assert issubclass(rs.ProblemError, ValueError)
+    assert issubclass(rs.AssumptionError, ValueError)
+    for error in (rs.ProblemError, rs.AssumptionError, rs.TooLargeError):
+        assert issubclass(error, rs.RestiveError)
+
+
+def imported(path):
+    """Return the top-level names of the packages that a file imports anywhere."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names.append(node.module or "")
+    return {name.split(".")[0] for name in names}
+
+
+def test_only_kernels_import_numba():
+    folders = {path.parent.name for path in ROOT.rglob("*.py") if "numba" in imported(path)}
+    assert folders == {"kernels"}
+
+
+def test_the_version_is_that_of_the_installed_package():
+    from importlib.metadata import version
+
+    assert version("restive") == rs.__version__
+
+
+def test_kernels_compile_where_no_cache_can_be_written(tmp_path):
+    """A read-only install and no cache folder: numba refuses to cache, restive must still run."""
+    script = """
+import numba.core.caching as caching
+def refuse(*args, **kwargs):
+    raise RuntimeError("cannot cache function: no locator available for file")
+caching.FunctionCache.__init__ = refuse
+import restive as rs
+print(rs.mixing_time(rs.gilbert_elliott(0.1, 0.9)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "7\n"

@@ -1,0 +1,372 @@
+"""`restive plan`: its tables, its JSON, the files it writes, and how it refuses."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import restive as rs
+from restive.cli import app, main
+
+POLICIES = ["best_fixed", "myopic", "whittle", "lp_priority", "optimal"]
+SMALL = """
+num_pulls = 1
+[[arm]]
+name = "up"
+p01 = 0.3
+p11 = 0.6
+count = 2
+[[arm]]
+active = [[0.6, 0.2, 0.2], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]]
+passive = [[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]]
+rewards = [0.0, 0.4, 1.0]
+"""
+MYOPIC_TRAP = "num_pulls = 2\n" + "".join(
+    f"[[arm]]\np01 = {p01}\np11 = {p11}\n"
+    for p01, p11 in [(0.6, 0.6), (0.5, 0.9), (0.9, 0.2), (0.6, 0.6)]
+)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Return the path of a small problem with two kinds of arms."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def run(*words):
+    """Run the command in this process; its output, once it has ended well."""
+    result = CliRunner().invoke(app, ["plan", *map(str, words)], catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def run_json(*words):
+    """Run the command in this process; its JSON."""
+    return json.loads(run("--json", *words))
+
+
+def test_the_tables_of_the_instance_of_the_paper(pytestconfig):
+    out = run(pytestconfig.rootpath / "examples/paper_frequentist.toml")
+    assert "4 arms, 2 pulled each step" in out
+    assert "no policy exceeds 1.128368" in out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines()]
+    table = {row[0]: row[1:] for row in rows if row}
+    assert table["0"] == ["", "2", "0.500000", "2", "yes", "0.625000"]
+    assert table["best_fixed"][:3] == ["1.000000", "0", "88.62%"]
+    assert table["myopic"][:3] == ["1.091217", "0", "96.71%"]
+    assert table["whittle"][:3] == ["1.119088", "0", "99.18%"]
+    assert table["lp_priority"][0] == "1.119664"
+    assert table["optimal"][0] == "1.119694"
+    assert table["best_fixed"][3] == "exact: fixed arms"
+    assert table["whittle"][3].startswith("exact: joint chain, ")
+
+
+def test_the_json_holds_what_the_library_says(small):
+    found = run_json(small)
+    bandit = rs.load_problem(small)
+    assert found["format"] == "restive-plan-1"
+    assert (found["num_arms"], found["num_pulls"]) == (3, 1)
+    assert found["relaxation_bound"] == rs.relaxation_bound(bandit)
+    channel, other = found["arms"]
+    assert channel == {
+        "arms": "0-1",
+        "name": "up",
+        "count": 2,
+        "num_states": 2,
+        "stationary_reward": pytest.approx(3 / 7),
+        "mixing_time": rs.mixing_time(bandit.arms[0]),
+        "settled_elapsed": rs.belief_table(bandit.arms[0]).shape[1],
+        "indexable": True,
+        "limiting_index": rs.whittle_index(bandit.arms[0]).limit,
+    }
+    assert (other["arms"], other["name"], other["num_states"]) == ("2", None, 3)
+    assert [policy["policy"] for policy in found["policies"]] == POLICIES
+    for policy in found["policies"]:
+        value = rs.evaluate(bandit, rs.policy_mapping(policy["policy"])(bandit))
+        assert policy["average_reward"] == value.average_reward
+        assert policy["stderr"] == 0
+        assert policy["bias_span"] == value.bias_span
+        assert policy["share_of_bound"] == value.average_reward / found["relaxation_bound"]
+        assert policy["method"].startswith(value.method)
+        assert policy["note"] == ""
+
+
+def test_the_schema_is_the_same_for_every_problem(small, tmp_path):
+    """Where there is no number there is null, never NaN or Infinity, which are no JSON."""
+    trap = tmp_path / "trap.toml"
+    trap.write_text(MYOPIC_TRAP)
+    plain, odd = run_json(small), run_json(trap)
+    assert plain.keys() == odd.keys()
+    for kind in ("arms", "policies"):
+        keys = {frozenset(entry) for entry in plain[kind] + odd[kind]}
+        assert len(keys) == 1
+    myopic = next(policy for policy in odd["policies"] if policy["policy"] == "myopic")
+    assert myopic["bias_span"] is None
+    assert myopic["note"].startswith("J depends on the start: 1.4444")
+
+
+def test_a_value_that_depends_on_the_start_is_said_below_the_table(tmp_path):
+    path = tmp_path / "trap.toml"
+    path.write_text(MYOPIC_TRAP)
+    assert re.search(
+        r"^myopic: J depends on the start: 1\.4444\d\d to 1\.5503\d\d$", run(path), re.M
+    )
+
+
+def test_beyond_max_states_values_are_simulated_and_the_optimum_says_why_not(small):
+    found = run_json(small, "--max-states", 10, "--seed", 3)
+    by_name = {policy["policy"]: policy for policy in found["policies"]}
+    assert by_name["best_fixed"]["stderr"] == 0
+    assert by_name["whittle"]["stderr"] > 0
+    assert by_name["whittle"]["method"].startswith("simulation: 64 runs")
+    assert by_name["whittle"]["bias_span"] is None
+    assert by_name["optimal"]["average_reward"] is None
+    assert "joint states" in by_name["optimal"]["note"]
+    text = run(small, "--max-states", 10, "--seed", 3)
+    assert "optimal: the optimum needs" in " ".join(text.split())
+    again = run_json(small, "--max-states", 10, "--seed", 3)
+    assert again == found
+    other = run_json(small, "--max-states", 10, "--seed", 4)
+    assert other["policies"][2]["average_reward"] != by_name["whittle"]["average_reward"]
+
+
+def test_the_index_table_as_csv_holds_the_indices_of_the_library(small, tmp_path):
+    path = tmp_path / "indices.csv"
+    run(small, "--index-table", path)
+    bandit = rs.load_problem(small)
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == [
+        "arms", "name", "last_state", "elapsed", "whittle", "whittle_upper", "myopic",
+        "lp_priority",
+    ]  # fmt: skip
+    policies = {name: rs.policy_mapping(name)(bandit) for name in ("myopic", "lp_priority")}
+    for arms, k in (("0-1", 0), ("2", 2)):
+        index = rs.whittle_index(bandit.arms[k])
+        mine = [row for row in rows if row["arms"] == arms]
+        assert len(mine) == index.index.size
+        for row in mine:
+            s, n = int(row["last_state"]), int(row["elapsed"])
+            assert float(row["whittle"]) == index.index[s, n - 1]
+            assert float(row["whittle_upper"]) == index.upper[s, n - 1]
+            for name, policy in policies.items():
+                assert float(row[name]) == policy.table(k)[s, n - 1]
+            assert row["name"] == (bandit.arms[k].name or "")
+
+
+def test_the_index_table_as_npz_holds_the_indices_of_the_library(small, tmp_path):
+    path = tmp_path / "indices.npz"
+    run(small, "--index-table", path)
+    bandit = rs.load_problem(small)
+    with np.load(path) as file:
+        assert file["kind_of_arm"].tolist() == [0, 0, 1]
+        for kind, k in ((0, 0), (1, 2)):
+            index = rs.whittle_index(bandit.arms[k])
+            assert np.array_equal(file[f"whittle_{kind}"], index.index)
+            assert np.array_equal(file[f"whittle_upper_{kind}"], index.upper)
+            assert np.array_equal(file[f"myopic_{kind}"], rs.myopic(bandit).table(k))
+            assert np.array_equal(file[f"lp_priority_{kind}"], rs.lp_priority(bandit).table(k))
+
+
+def test_index_tables_of_slow_arms_are_as_long_as_asked_for(tmp_path):
+    path = tmp_path / "slow.toml"
+    path.write_text("num_pulls = 1\n[[arm]]\np01 = 1e-5\np11 = 0.99999\n[[arm]]\np01=0.3\np11=0.6")
+    table = tmp_path / "indices.npz"
+    found = run_json(path, "--max-elapsed", 30, "--index-table", table)
+    assert found["arms"][0]["settled_elapsed"] is None
+    with np.load(table) as file:
+        assert file["whittle_0"].shape == (2, 30)
+
+
+def test_the_plot_is_a_picture_that_can_be_read(small, tmp_path):
+    png, svg, pdf = (tmp_path / f"plot.{suffix}" for suffix in ("png", "svg", "pdf"))
+    run(small, "--plot", png)
+    with Image.open(png) as image:
+        image.load()
+        assert image.width > 600
+        assert image.height > 300
+        assert len(image.convert("RGB").getcolors(1 << 24)) > 20
+    run(small, "--plot", svg)
+    drawing = ET.parse(svg).getroot()
+    assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+    assert len(list(drawing.iter("{http://www.w3.org/2000/svg}path"))) > 20
+    run(small, "--plot", pdf)
+    assert pdf.read_bytes().startswith(b"%PDF")
+
+
+def test_many_kinds_of_arms_are_drawn_in_a_picture_of_bounded_size(tmp_path):
+    path = tmp_path / "many.toml"
+    arms = "".join(f"[[arm]]\np01 = {0.1 + k / 100}\np11 = 0.6\n" for k in range(40))
+    path.write_text("num_pulls = 3\n" + arms)
+    plot = tmp_path / "many.png"
+    from restive.figures import plot_indices
+
+    plot_indices(rs.load_problem(path), plot)
+    with Image.open(plot) as image:
+        assert image.width * image.height < 10_000_000
+
+
+def test_files_already_there_are_replaced(small, tmp_path):
+    path = tmp_path / "indices.csv"
+    path.write_text("old")
+    run(small, "--index-table", path)
+    assert path.read_text().startswith("arms,name")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["indices.csv", "small.toml"]
+
+
+@pytest.mark.parametrize("name", ["[/red] x", "[bold]up", "a [b] c", "a\nb", "\u4f60\u597d"])
+def test_any_name_is_printed_as_it_is(tmp_path, name):
+    path = tmp_path / "named.toml"
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.6, name=name)], 1)
+    path.write_text(rs.problem_to_toml(bandit), encoding="utf-8")
+    out = run(path)
+    for line in name.splitlines():
+        assert line in out
+
+
+def refused(capsys, monkeypatch, *words):
+    """Run the command as the shell would; its one line on stderr."""
+    monkeypatch.setattr(sys, "argv", ["restive", *map(str, words)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    out, err = capsys.readouterr()
+    assert caught.value.code == 2
+    assert out == ""
+    assert err.startswith("restive: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("num_pulls = = 1", "not valid TOML: Invalid value (at line 1"),
+        ("num_pul = 1", "unknown key 'num_pul'; did you mean 'num_pulls'?"),
+        ("num_pulls = 1\n[[arm]]\np01 = 0.3\np12 = 0.7", "unknown key 'p12'; did you mean"),
+        ("num_pulls = 9\n[[arm]]\np01 = 0.3\np11 = 0.7", "num_pulls must be between 1 and"),
+    ],
+)
+def test_a_wrong_file_is_one_line_on_stderr_and_status_two(
+    capsys, monkeypatch, tmp_path, text, words
+):
+    path = tmp_path / "bad.toml"
+    if text is not None:
+        path.write_text(text)
+    line = refused(capsys, monkeypatch, "plan", path)
+    assert line.startswith(f"restive: {path}: ")
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("arm", "words"),
+    [
+        ("p01 = 0.0\np11 = 0.7", "the passive chain is reducible"),
+        ("p01 = 1e-9\np11 = 0.999999999", "mixes too slowly"),
+    ],
+)
+def test_a_problem_that_cannot_be_solved_is_one_line_on_stderr_and_status_two(
+    capsys, monkeypatch, tmp_path, arm, words
+):
+    path = tmp_path / "hard.toml"
+    path.write_text(f"num_pulls = 1\n[[arm]]\n{arm}\n")
+    assert words in refused(capsys, monkeypatch, "plan", path)
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "words"),
+    [
+        ("--index-table", "indices.txt", "can be written as .csv or .npz, not '.txt'"),
+        ("--index-table", "indices", "can be written as .csv or .npz, not ''"),
+        ("--index-table", "nowhere/indices.csv", "cannot be written: No such file or directory"),
+        ("--index-table", "nowhere/indices.npz", "cannot be written: No such file or directory"),
+        ("--plot", "plot.bmp", "cannot draw as 'bmp'; use one of png, svg, pdf"),
+        ("--plot", "plot", "cannot draw as ''; use one of png, svg, pdf"),
+        ("--plot", "nowhere/plot.png", "cannot be written: No such file or directory"),
+        ("--plot", "small.toml/plot.png", "cannot be written: Not a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(
+    capsys, monkeypatch, small, tmp_path, option, name, words
+):
+    target = tmp_path / name
+    line = refused(capsys, monkeypatch, "plan", small, option, target)
+    assert line.startswith(f"restive: {target}: ")
+    assert words in line
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_a_folder_in_the_place_of_the_file_is_told_and_leaves_nothing(
+    capsys, monkeypatch, small, tmp_path
+):
+    target = tmp_path / "indices.csv"
+    target.mkdir()
+    line = refused(capsys, monkeypatch, "plan", small, "--index-table", target)
+    assert "cannot be written: Is a directory" in line
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["indices.csv", "small.toml"]
+
+
+def test_writing_that_fails_halfway_leaves_the_old_file(monkeypatch, small, tmp_path):
+    path = tmp_path / "indices.npz"
+    path.write_text("old")
+
+    def fail(file, **arrays):
+        file.write(b"half of it")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", fail)
+    with pytest.raises(rs.RestiveError, match=r"indices\.npz: cannot be written: No space left"):
+        run(small, "--index-table", path)
+    assert path.read_text() == "old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["indices.npz", "small.toml"]
+
+
+def shell(*words, **options):
+    """Run the installed command."""
+    return subprocess.run(
+        [sys.executable, "-m", "restive", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def test_the_installed_command_plans_and_refuses(small, tmp_path):
+    done = shell("plan", small, "--json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["format"] == "restive-plan-1"
+    gone = shell("plan", tmp_path / "gone.toml")
+    assert gone.returncode == 2
+    assert gone.stdout == ""
+    expected = f"restive: {tmp_path / 'gone.toml'}: cannot be read: No such file or directory\n"
+    assert gone.stderr == expected
+
+
+def test_help_version_and_unknown_commands():
+    assert shell("--version").stdout == f"restive {rs.__version__}\n"
+    assert "plan" in shell("--help").stdout
+    wrong = shell("plam")
+    assert wrong.returncode == 2
+    assert "Traceback" not in wrong.stderr
+
+
+def test_a_reader_that_goes_away_is_no_traceback(small):
+    words = [sys.executable, "-m", "restive", "plan", str(small), "--json"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    process.wait()
+    assert "Traceback" not in err
