@@ -286,12 +286,12 @@ def test_a_problem_that_cannot_be_solved_is_one_line_on_stderr_and_status_two(
 @pytest.mark.parametrize(
     ("option", "name", "words"),
     [
-        ("--index-table", "indices.txt", "can be written as .csv or .npz, not '.txt'"),
-        ("--index-table", "indices", "can be written as .csv or .npz, not ''"),
+        ("--index-table", "indices.txt", "can be written as .csv, .npz; got '.txt'"),
+        ("--index-table", "indices", "can be written as .csv, .npz; got no ending"),
         ("--index-table", "nowhere/indices.csv", "cannot be written: No such file or directory"),
         ("--index-table", "nowhere/indices.npz", "cannot be written: No such file or directory"),
-        ("--plot", "plot.bmp", "cannot draw as 'bmp'; use one of png, svg, pdf"),
-        ("--plot", "plot", "cannot draw as ''; use one of png, svg, pdf"),
+        ("--plot", "plot.bmp", "can be written as .png, .svg, .pdf; got '.bmp'"),
+        ("--plot", "plot", "can be written as .png, .svg, .pdf; got no ending"),
         ("--plot", "nowhere/plot.png", "cannot be written: No such file or directory"),
         ("--plot", "small.toml/plot.png", "cannot be written: Not a directory"),
     ],

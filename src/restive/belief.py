@@ -141,8 +141,8 @@ def mixing_time(arm: Arm, epsilon: float = 0.25) -> int:
     The first t >= 1 at which the law of the chain, passive for t steps from any state, is within
     `epsilon` of the stationary law in L1 norm (twice the total variation).
     """
-    if not 0 < epsilon <= 2:
-        raise ProblemError(f"epsilon must be in (0, 2], an L1 distance, got {epsilon}")
+    if not (isinstance(epsilon, int | float | np.number) and 0 < epsilon <= 2):
+        raise ProblemError(f"epsilon must be in (0, 2], an L1 distance, got {epsilon!r:.60}")
     label = arm_label(arm)
     require_ergodic(arm.passive, label)
     age = int(mixing_age(arm.passive, stationary_law(arm.passive), float(epsilon)))

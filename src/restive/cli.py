@@ -75,26 +75,30 @@ def plan(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,
 ) -> None:
     """Tell what the arms are like, what each policy would earn, and the most that any could."""
-    from restive.plan import plan_bandit, write_index_table
+    from restive.figures import FIGURE_SUFFIXES, matplotlib_figures, plot_indices
+    from restive.files import require_target
+    from restive.plan import TABLE_SUFFIXES, plan_bandit, write_index_table
     from restive.problem_file import load_problem
 
+    # what can be wrong with the options is told before anything is computed
+    if index_table is not None:
+        require_target(index_table, TABLE_SUFFIXES)
+    if plot is not None:
+        require_target(plot, FIGURE_SUFFIXES)
+        matplotlib_figures()
     bandit = load_problem(problem)
     with _progress("planning") as step:
         found = plan_bandit(
             bandit, max_states=max_states, max_elapsed=max_elapsed, seed=seed, progress=step
         )
-        if index_table is not None:
-            step(f"writing {index_table}")
-            write_index_table(bandit, index_table, max_elapsed)
-        if plot is not None:
-            from restive.figures import plot_indices
-
-            step(f"drawing {plot}")
-            plot_indices(bandit, plot, max_elapsed)
     if as_json:
         print(json.dumps(found.to_json(), indent=2))
     else:
         _print_plan(found)
+    if index_table is not None:
+        write_index_table(bandit, index_table, max_elapsed)
+    if plot is not None:
+        plot_indices(bandit, plot, max_elapsed)
 
 
 @contextmanager

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.errors import ProblemError, RestiveError
-from restive.files import replacing
+from restive.errors import RestiveError
+from restive.files import replacing, require_target
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import RestlessBandit, kinds_of
 
-__all__ = ["plot_band", "plot_indices"]
+__all__ = ["FIGURE_SUFFIXES", "matplotlib_figures", "plot_band", "plot_indices"]
 
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 MOST_PANELS = 12
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -28,10 +28,8 @@ def plot_indices(
 
     The file's ending chooses the format (png, svg, pdf). Beyond 12 kinds the first 12 are drawn.
     """
-    figures, formats = _matplotlib()
-    suffix = Path(path).suffix.lower().lstrip(".")
-    if suffix not in formats:
-        raise ProblemError(f"{path}: cannot draw as {suffix!r}; use one of {', '.join(formats)}")
+    suffix = require_target(path, FIGURE_SUFFIXES)
+    figures = matplotlib_figures()
     kinds = kinds_of(bandit)
     num_panels = min(len(kinds.arms), MOST_PANELS)
     columns = min(num_panels, 4)
@@ -55,7 +53,7 @@ def plot_indices(
         title += f", the first {num_panels} kinds shown"
     figure.suptitle(title, fontsize=11)
     with replacing(path) as temporary:
-        figure.savefig(temporary, format=suffix)
+        figure.savefig(temporary, format=suffix.lstrip("."))
 
 
 def plot_band(
@@ -68,7 +66,7 @@ def plot_band(
 ) -> Any:
     """Draw regret against time with its band into axes, new ones by default; returns the axes."""
     if ax is None:
-        figures, _ = _matplotlib()
+        figures = matplotlib_figures()
         ax = figures.Figure(figsize=(5, 3.4), layout="constrained", dpi=150).subplots()
     (line,) = ax.plot(times, mean, linewidth=1.6, label=label)
     ax.fill_between(times, lower, upper, color=line.get_color(), alpha=0.25)
@@ -105,9 +103,10 @@ def _visible(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return table[:, np.minimum(np.arange(length), table.shape[1] - 1)]
 
 
-def _matplotlib() -> tuple[Any, list[str]]:
+def matplotlib_figures() -> Any:
+    """Return matplotlib's module of figures, or say how to get it."""
     try:
         import matplotlib.figure as figures
     except ImportError:
         raise RestiveError("pictures need matplotlib: pip install 'restive[plot]'") from None
-    return figures, ["png", "svg", "pdf"]
+    return figures

@@ -6,11 +6,12 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EISDIR
 from pathlib import Path
 
-from restive.errors import RestiveError
+from restive.errors import ProblemError, RestiveError
 
-__all__ = ["replacing"]
+__all__ = ["replacing", "require_target"]
 
 
 @contextmanager
@@ -35,3 +36,23 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> str:
+    """Raise unless a file with one of these endings can be written here; return the ending.
+
+    Asked before long computations, so that their results are not lost to a typing slip.
+    """
+    final = Path(path)
+    suffix = final.suffix.lower()
+    if suffix not in suffixes:
+        ending = repr(suffix) if suffix else "no ending"
+        raise ProblemError(f"{final}: can be written as {', '.join(suffixes)}; got {ending}")
+    try:
+        if final.is_dir():
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+        with tempfile.NamedTemporaryFile(dir=final.parent, prefix=f".{final.name}."):
+            pass
+    except OSError as error:
+        raise RestiveError(f"{final}: cannot be written: {error.strerror or error}") from None
+    return suffix

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.belief import mixing_time, settled_elapsed
-from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.files import replacing
+from restive.errors import AssumptionError, TooLargeError
+from restive.files import replacing, require_target
 from restive.planning import MAX_STATES, Value, evaluate
 from restive.policies import POLICY_MAPPINGS, lp_priority
 from restive.policies.best_fixed import fixed_reward
@@ -32,6 +32,7 @@ __all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "write_index_ta
 
 Progress = Callable[[str], None]
 
+TABLE_SUFFIXES = (".csv", ".npz")
 CSV_HEADER = (
     "arms",
     "name",
@@ -154,11 +155,7 @@ def write_index_table(
     bandit: RestlessBandit, path: str | PathLike[str], max_elapsed: int | None = None
 ) -> None:
     """Write the indices of every kind of arm by last state and elapsed steps, as CSV or NPZ."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".csv", ".npz"):
-        raise ProblemError(
-            f"{path}: the index table can be written as .csv or .npz, not {suffix!r}"
-        )
+    suffix = require_target(path, TABLE_SUFFIXES)
     kinds = kinds_of(bandit)
     whittle = [whittle_index(arm, max_elapsed=max_elapsed) for arm in kinds.arms]
     priority = lp_priority(bandit, max_elapsed).tables

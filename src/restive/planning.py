@@ -56,9 +56,8 @@ class Value:
     bias over the joint states that can be reached from the start: infinite where J depends on the
     start, and nan where it was simulated or too slow to be solved. `method` says how J was found.
     `num_states` counts the joint states (0 where none were enumerated). `depends_on_start` is None
-    where it was not looked
-    at; where it is True, `average_reward_range` holds the least and the largest J over all starts
-    tried.
+    where it was not looked at; where it is True, `average_reward_range` holds the least and the
+    largest J over all starts tried.
     """
 
     average_reward: float

@@ -119,9 +119,11 @@ def _read_arm(table: dict[str, Any], place: str) -> tuple[Arm, int]:
         raise ProblemError(f"{label}: {missing} is missing beside {short[0]}")
     if not short and "active" not in table:
         raise ProblemError(f"{label}: needs p01 and p11, or active and rewards")
-    for key in ("p01", "p11"):
-        if isinstance(table.get(key), bool):
-            raise ProblemError(f"{label}: {key} must be a number, got {table[key]!r}")
+    for key in ("p01", "p11", "active", "passive", "rewards"):
+        wrong = _first_that_is_no_number(table.get(key, []))
+        if wrong is not None:
+            what = "a number" if key in short else "numbers in a regular array"
+            raise ProblemError(f"{label}: {key} must be {what}, got {wrong!r:.60}")
     fields = {key: table[key] for key in ARM_KEYS if key in table and key != "count"}
     try:
         return (gilbert_elliott(**fields) if short else Arm(**fields)), count
@@ -129,6 +131,13 @@ def _read_arm(table: dict[str, Any], place: str) -> tuple[Arm, int]:
         # the constructor names the arm; here its place is known too
         named = "arm: " if name is None else f"arm {name!r}: "
         raise ProblemError(f"{label}: {str(error).removeprefix(named)}") from None
+
+
+def _first_that_is_no_number(value: Any) -> Any:
+    if isinstance(value, list):
+        found = (_first_that_is_no_number(item) for item in value)
+        return next((item for item in found if item is not None), None)
+    return None if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _write_arm(arm: Arm) -> list[str]:

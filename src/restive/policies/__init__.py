@@ -71,6 +71,8 @@ INDEX_RULES: dict[str, Callable[[Arm, int | None], ArrayLike]] = {
 
 def mapping_name(name: str) -> str:
     """Return the registered spelling of a mapping's name; hyphens are as good as underscores."""
+    if not isinstance(name, str):
+        raise ProblemError(f"a policy mapping's name must be text, got {name!r:.60}")
     known = name.replace("-", "_")
     if known not in POLICY_MAPPINGS:
         near = difflib.get_close_matches(known, POLICY_MAPPINGS, n=1, cutoff=0.5)
