@@ -35,8 +35,8 @@ def run_tsde(
     horizon: int,
     mixing_quarter: int,
     rng: np.random.Generator,
-) -> tuple[float, int]:
-    """One replication; returns the expected reward collected and the number of episodes."""
+) -> tuple[float, float, int]:
+    """One replication; returns the expected and the earned reward and the number of episodes."""
     num_candidates, _, length = beliefs.shape
     truth = rng.integers(num_candidates, size=num_arms)
     likelihood = np.stack([1 - beliefs, beliefs], axis=-1)  # [C, 2, L, 2]
@@ -45,7 +45,8 @@ def run_tsde(
     last_state = np.ones(num_arms, dtype=int)
     elapsed = np.ones(num_arms, dtype=int)
     counts = np.zeros((num_arms, 2, mixing), dtype=int)
-    total, episodes, last_length, started, doubled = 0.0, 0, 0, 1, False
+    expected, earned = 0.0, 0.0
+    episodes, last_length, started, doubled = 0, 0, 1, False
     for t in range(1, horizon + 1):
         if t == 1 or doubled or t > started + last_length:
             last_length, started = t - started, t
@@ -59,8 +60,9 @@ def run_tsde(
         pulled = np.sort(np.argsort(-now, kind="stable")[:num_pulls])
         s, n = last_state[pulled], age[pulled]
         good = beliefs[truth[pulled], s, n]
-        total += good.sum()
+        expected += good.sum()
         seen = (rng.random(num_pulls) < good).astype(int)
+        earned += seen.sum()
         weights[pulled] *= likelihood[:, s, n, seen].T
         weights[pulled] /= weights[pulled].sum(axis=1, keepdims=True)
         cell = (pulled, s, np.minimum(elapsed[pulled], mixing) - 1)
@@ -69,4 +71,4 @@ def run_tsde(
         elapsed += 1
         elapsed[pulled] = 1
         last_state[pulled] = seen
-    return total, episodes
+    return expected, earned, episodes

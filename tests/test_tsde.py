@@ -218,11 +218,13 @@ def test_narrowing_errors():
         with pytest.raises(rs.ProblemError, match=message):
             agent.select(**request)
         assert settled(agent) == known
-    agent.select(num_pulls=1)
-    with pytest.raises(rs.ProblemError, match="were selected already; observe them first"):
-        agent.select(num_pulls=1)
-    with pytest.raises(rs.ProblemError, match="were selected already; observe them first"):
-        agent.select(available=[True] * 4)
+    (arm,) = agent.select(num_pulls=1)
+    others = [k != arm for k in range(4)]
+    assert agent.select() == agent.select(num_pulls=1) == [arm]
+    assert agent.select(num_pulls=1, available=[True] * 4) == [arm]
+    for request in ({"num_pulls": 2}, {"num_pulls": 1, "available": others}):
+        with pytest.raises(rs.ProblemError, match="were selected already; observe them first"):
+            agent.select(**request)
     agent.observe([1])
     assert len(agent.select()) == 2  # narrowed for one step only
 

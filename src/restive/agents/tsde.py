@@ -200,7 +200,8 @@ class TSDE:
     def select(self, num_pulls: int | None = None, available: ArrayLike | None = None) -> IntArray:
         """Return the arms to pull now, ascending.
 
-        Asked again before `observe`, the answer is the same.
+        Asked again before `observe`, the answer is the same (and an error where the new question
+        rules it out).
 
         Parameters
         ----------
@@ -214,9 +215,12 @@ class TSDE:
             self._begin_what_is_due()
             self._selected = self._choose(wanted, mask)
         elif num_pulls is not None or available is not None:
-            raise ProblemError(
-                f"arms {self._selected.tolist()} were selected already; observe them first"
-            )
+            wanted, mask = self._checked_request(num_pulls, available)
+            fits = wanted == len(self._selected) and (not len(mask) or mask[self._selected].all())
+            if not fits:
+                raise ProblemError(
+                    f"arms {self._selected.tolist()} were selected already; observe them first"
+                )
         return self._selected.copy()
 
     def observe(self, states: ArrayLike) -> None:
