@@ -89,8 +89,10 @@ def _draw(panel: Any, found: WhittleIndex) -> None:
             linewidth=1.4, label=f"last seen in state {s}",
         )  # fmt: skip
         if not found.indexable:
-            panel.fill_between(ages, line, upper[s], color=colour, alpha=0.25)
+            label = "not indexable: both ends" if s == 0 else None
+            panel.fill_between(ages, line, upper[s], color=colour, alpha=0.25, label=label)
     panel.axhline(found.limit, color="0.4", linewidth=0.8, linestyle=":", label="limit")
+    panel.xaxis.get_major_locator().set_params(integer=True)
     panel.grid(True, linewidth=0.3)
     panel.legend(fontsize=7, frameon=False)
 
