@@ -106,7 +106,7 @@ def test_the_grid_is_ordered_by_p01_then_p11():
 @pytest.mark.parametrize(
     ("levels", "num_arms", "message"),
     [
-        ([0.1], 0, "num_arms must be a whole number from 1 on, got 0"),
+        ([0.1], 0, "num_arms must be at least 1, got 0"),
         ([0.1], True, "num_arms must be a whole number"),
         ([0.1], 2.0, "num_arms must be a whole number"),
         ([], 2, "levels must be a list of probabilities"),

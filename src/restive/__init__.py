@@ -35,6 +35,13 @@ if TYPE_CHECKING:
     from restive.regret import RegretCurve, bayesian_regret, frequentist_regret
     from restive.relaxation import relaxation_bound
     from restive.simulation import Trajectory, World, simulate
+    from restive.theory import (
+        bounds_for,
+        decompose_regret,
+        discounted_spans,
+        episode_bound,
+        regret_bound,
+    )
 
 __version__ = "0.1.0"
 
@@ -64,6 +71,13 @@ _HOMES = {
     "regret": ("RegretCurve", "bayesian_regret", "frequentist_regret"),
     "relaxation": ("relaxation_bound",),
     "simulation": ("Trajectory", "World", "simulate"),
+    "theory": (
+        "bounds_for",
+        "decompose_regret",
+        "discounted_spans",
+        "episode_bound",
+        "regret_bound",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -6,23 +6,37 @@ from typing import Any
 
 import numpy as np
 
-from restive.errors import ProblemError
+from restive.errors import ProblemError, TooLargeError
 
-__all__ = ["checked_count", "checked_elapsed", "checked_seed"]
+__all__ = ["checked_count", "checked_elapsed", "checked_seed", "require_memory"]
+
+MOST = 10**15  # steps, ages, replications: times and places are 64-bit numbers
+MOST_ELAPSED = 10**7
+MOST_BYTES = 1 << 36
 
 
-def checked_count(value: Any, what: str, least: int = 1) -> int:
-    """Return a whole number of at least `least`, or raise."""
+def checked_count(value: Any, what: str, least: int = 1, most: int = MOST) -> int:
+    """Return a whole number from `least` to `most`, or raise."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise ProblemError(f"{what} must be a whole number, got {value!r:.60}")
     if value < least:
         raise ProblemError(f"{what} must be at least {least}, got {value}")
+    if value > most:
+        raise ProblemError(f"{what} must be at most {most:,}, got {value!s:.60}")
     return int(value)
+
+
+def require_memory(size: int, what: str, advice: str) -> None:
+    """Raise for arrays of absurd size, in bytes, before they are asked for."""
+    if size > MOST_BYTES:
+        raise TooLargeError(
+            f"{what} would take {size / 2**30:,.0f} GiB, more than {MOST_BYTES >> 30}; {advice}"
+        )
 
 
 def checked_elapsed(max_elapsed: Any) -> int:
     """Return a number of ages."""
-    return checked_count(max_elapsed, "max_elapsed")
+    return checked_count(max_elapsed, "max_elapsed", most=MOST_ELAPSED)
 
 
 def checked_seed(seed: Any) -> int:

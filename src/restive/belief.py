@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_elapsed
+from restive.arguments import MOST, checked_elapsed
 from restive.chains import require_ergodic
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.chain import belief_powers, mixing_age, settling_age, stationary_law
@@ -33,6 +33,7 @@ __all__ = [
     "mixing_time",
     "settled_elapsed",
     "settled_lengths",
+    "start_or_initial",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -74,8 +75,8 @@ def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIE
         require_ergodic(arm.passive, label)
     except AssumptionError as error:
         raise AssumptionError(
-            f"{error}; pass max_elapsed to hold the belief at its value of that age, or a "
-            "discount below 1"
+            f"{error}; pass max_elapsed, to policies and evaluate alike, to hold the belief at its "
+            "value of that age"
         ) from None
     law = stationary_law(arm.passive)
     age, gap = settling_age(arm.active, arm.passive, law, tolerance, MOST_ELAPSED)
@@ -169,6 +170,8 @@ class BeliefState:
     def __init__(self, last_state: ArrayLike, elapsed: ArrayLike) -> None:
         states = _whole_numbers(last_state, "last_state", 0)
         ages = _whole_numbers(elapsed, "elapsed", 1)
+        if len(ages) and ages.max() > MOST:
+            raise ProblemError(f"elapsed must be at most {MOST:,}, got {ages.max()}")
         if states.shape != ages.shape:
             raise ProblemError(
                 f"last_state has {len(states)} arms and elapsed {len(ages)}; they must agree"
@@ -223,6 +226,15 @@ class BeliefState:
 
     def __hash__(self) -> int:
         return hash((self.last_state.tobytes(), self.elapsed.tobytes()))
+
+
+def start_or_initial(start: BeliefState | None, arms: Sequence[Arm]) -> BeliefState:
+    """Return the start, by default the paper's xi_1: every arm seen good one step ago."""
+    if start is None:
+        return initial_state(arms)
+    if not isinstance(start, BeliefState):
+        raise ProblemError(f"start must be a BeliefState, got {start!r:.60}")
+    return start
 
 
 def initial_state(arms: Sequence[Arm]) -> BeliefState:

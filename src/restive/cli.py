@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -30,13 +31,25 @@ app = typer.Typer(
 def main() -> None:
     """Run the command line; a RestiveError becomes one line on stderr and exit status 2."""
     try:
-        app()
-    except RestiveError as error:
-        print(f"restive: {error}", file=sys.stderr)
-        sys.exit(2)
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone (as in `restive plan ... | head`)
         sys.exit(141)
+    except RestiveError as error:
+        _fail(str(error))
+    except MemoryError:
+        _fail("not enough memory for a problem of this size")
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (what is left in it would fail again)
+        _fail(str(error))
+
+
+def _fail(message: str) -> NoReturn:
+    print(f"restive: {message}", file=sys.stderr)
+    sys.exit(2)
 
 
 def _version(wanted: bool) -> None:

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from errno import EISDIR
+from errno import EINVAL, EISDIR
 from pathlib import Path
 
 from restive.errors import ProblemError, RestiveError
@@ -17,9 +17,10 @@ __all__ = ["replacing", "require_target"]
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path to write to; it takes the final name only when everything has been written."""
-    final = Path(path)
+    final = Path(path).resolve()  # a link stays one
     temporary: Path | None = None
     try:
+        _require_regular(final)
         handle, name = tempfile.mkstemp(
             dir=final.parent, prefix=f".{final.name}.", suffix=final.suffix
         )
@@ -32,10 +33,17 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(temporary, final)
         temporary = None
     except OSError as error:
-        raise RestiveError(f"{final}: cannot be written: {error.strerror or error}") from None
+        raise RestiveError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def _require_regular(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    if path.exists() and not path.is_file():
+        raise OSError(EINVAL, "not a regular file")
 
 
 def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> str:
@@ -49,8 +57,7 @@ def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> s
         ending = repr(suffix) if suffix else "no ending"
         raise ProblemError(f"{final}: can be written as {', '.join(suffixes)}; got {ending}")
     try:
-        if final.is_dir():
-            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+        _require_regular(final.resolve())
         with tempfile.NamedTemporaryFile(dir=final.parent, prefix=f".{final.name}."):
             pass
     except OSError as error:

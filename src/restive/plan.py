@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.belief import mixing_time, settled_elapsed
+from restive.belief import arm_label, mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
 from restive.planning import MAX_STATES, Value, evaluate
@@ -115,7 +115,7 @@ def plan_bandit(
     arms = []
     for j, arm in enumerate(kinds.arms):
         progress(kinds.labels[j])
-        index = whittle_index(arm, max_elapsed=max_elapsed)
+        index = _whittle_index(kinds, j, max_elapsed)
         members = np.flatnonzero(kinds.of == j)
         arms.append(
             ArmSummary(
@@ -207,6 +207,15 @@ def _summary(name: str, value: Value, bound: float) -> PolicySummary:
         method=value.method + (f", {value.num_states:,} states" if value.num_states else ""),
         note=note,
     )
+
+
+def _whittle_index(kinds: Kinds, j: int, max_elapsed: int | None) -> WhittleIndex:
+    """Index of one kind of arm; errors name its first arm by number."""
+    try:
+        return whittle_index(kinds.arms[j], max_elapsed=max_elapsed)
+    except (AssumptionError, TooLargeError) as error:
+        message = str(error).removeprefix(f"{arm_label(kinds.arms[j])}: ")
+        raise type(error)(f"{kinds.labels[j]}: {message}") from None
 
 
 def _or_none(compute: Callable[[], float]) -> float | None:

@@ -16,18 +16,32 @@ from math import inf, nan, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_seed
-from restive.belief import BeliefState, belief_table, belief_tables, initial_state, settled_lengths
+from restive.arguments import checked_count, checked_seed
+from restive.belief import (
+    BeliefState,
+    belief_table,
+    belief_tables,
+    settled_lengths,
+    start_or_initial,
+)
 from restive.chains import stationary
 from restive.errors import ProblemError, TooLargeError
 from restive.joint import JointStates, Outcomes
 from restive.kernels.joint import absorbed_values, closed_components, gain_and_bias
 from restive.kernels.world import run_index_policy
-from restive.policies.base import IndexPolicy, Policy
+from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.policies.optimal import OptimalPolicy
 from restive.problem import Kinds, RestlessBandit, kinds_of
 
-__all__ = ["Value", "evaluate", "exact_value"]
+__all__ = [
+    "Value",
+    "evaluate",
+    "exact_value",
+    "explore",
+    "explore_other_starts",
+    "require_same_shape",
+    "told_ages",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -116,17 +130,18 @@ def exact_value(
     max_elapsed: int | None = None,
 ) -> Value:
     """Return what `evaluate` does where it is exact, and raise a `TooLargeError` elsewhere."""
-    start = initial_state(bandit.arms) if start is None else start
+    max_states = checked_count(max_states, "max_states")
+    start = start_or_initial(start, bandit.arms)
     start.require_fits(bandit)
-    _require_same_shape(bandit, policy)
+    require_same_shape(bandit, policy)
     if isinstance(policy, IndexPolicy) and all(np.ptp(table) == 0 for table in policy.tables):
         return _fixed_value(bandit, policy.select(start), start)
     kinds = kinds_of(bandit)
-    lengths = _lengths(kinds, policy, max_elapsed)
+    lengths = told_ages(kinds, policy, max_elapsed)
     return _joint_value(bandit, kinds, policy, start, lengths, max_states)
 
 
-def _lengths(kinds: Kinds, policy: Policy, max_elapsed: int | None) -> IntArray:
+def told_ages(kinds: Kinds, policy: Policy, max_elapsed: int | None) -> IntArray:
     """Ages to be told apart: until beliefs settle, and at least as many as the policy does."""
     lengths = settled_lengths(kinds, max_elapsed)
     if isinstance(policy, IndexPolicy):  # it may have been made for other arms
@@ -134,8 +149,13 @@ def _lengths(kinds: Kinds, policy: Policy, max_elapsed: int | None) -> IntArray:
     return lengths
 
 
-def _require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
+def require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
     """Raise where the policy was made for another number of arms, pulls or states."""
+    if not callable(getattr(policy, "select", None)):
+        raise ProblemError(
+            f"expected a policy, such as whittle(bandit), or an object with select(state); got "
+            f"{policy!r:.60}"
+        )
     made_for = getattr(policy, "bandit", None)
     if not isinstance(made_for, RestlessBandit):
         return  # a policy of the user's, which is asked and checked state by state
@@ -199,9 +219,9 @@ def _joint_value(
     joint = JointStates(bandit, kinds, lengths)
     joint.number_of(start)
     blocks: list[Outcomes] = []
-    _explore(joint, policy, blocks, max_states)
+    explore(joint, policy, blocks, max_states)
     reachable = joint.count
-    depends_known = _explore_other_starts(joint, policy, blocks, max_states)
+    depends_known = explore_other_starts(joint, policy, blocks, max_states)
     if not depends_known:
         joint.count = reachable
     successor, probability, reward = (
@@ -267,7 +287,7 @@ def _absorb(
     return bool(change <= 1e-12)
 
 
-def _explore(joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int) -> None:
+def explore(joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int) -> None:
     """Follow the policy from every numbered state that has not been followed yet."""
     select_many = _batched(policy, joint.bandit)
     done = sum(len(block.reward) for block in blocks)
@@ -283,7 +303,7 @@ def _explore(joint: JointStates, policy: Policy, blocks: list[Outcomes], max_sta
         done = last
 
 
-def _explore_other_starts(
+def explore_other_starts(
     joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int
 ) -> bool:
     """Follow the policy from starts of every kind: each arm just seen in any state, or long ago."""
@@ -295,7 +315,7 @@ def _explore_other_starts(
     ]
     joint.add(np.array(list(product(*choices)), dtype=np.int32))
     try:
-        _explore(joint, policy, blocks, max_states)
+        explore(joint, policy, blocks, max_states)
     except TooLargeError:
         return False
     return True
@@ -307,26 +327,9 @@ def _batched(policy: Policy, bandit: RestlessBandit) -> Callable[[IntArray, IntA
 
     def one_by_one(last_state: IntArray, elapsed: IntArray) -> IntArray:
         pairs = zip(last_state, elapsed, strict=True)
-        return np.array([_checked_choice(policy, bandit, BeliefState(s, n)) for s, n in pairs])
+        return np.array([checked_choice(policy, bandit, BeliefState(s, n)) for s, n in pairs])
 
     return one_by_one
-
-
-def _checked_choice(policy: Policy, bandit: RestlessBandit, state: BeliefState) -> IntArray:
-    """Return what a policy of the user's selects, ascending, or say what is wrong with it."""
-    chosen = np.asarray(policy.select(state))
-    right = (
-        chosen.shape == (bandit.num_pulls,)
-        and np.issubdtype(chosen.dtype, np.integer)
-        and len(np.unique(chosen)) == len(chosen)
-        and 0 <= chosen.min() <= chosen.max() < bandit.num_arms
-    )
-    if not right:
-        raise ProblemError(
-            f"the policy selected {chosen.tolist()!s:.60}, expected {bandit.num_pulls} different "
-            f"arms of 0 to {bandit.num_arms - 1}"
-        )
-    return np.sort(chosen).astype(np.int64)
 
 
 def _simulated_value(
@@ -338,15 +341,13 @@ def _simulated_value(
     steps: int | None,
     seed: int,
 ) -> Value:
-    start = initial_state(bandit.arms) if start is None else start
+    start = start_or_initial(start, bandit.arms)
     kinds = kinds_of(bandit)
-    lengths = _lengths(kinds, policy, max_elapsed)
-    if replications < 2:
-        raise ProblemError(f"replications must be at least 2 for an error, got {replications}")
+    lengths = told_ages(kinds, policy, max_elapsed)
+    replications = checked_count(replications, "replications", 2)
     if steps is None:
         steps = max(200, min(MOST_STEPS, ARM_STEPS // (replications * bandit.num_arms)))
-    if steps < 1:
-        raise ProblemError(f"steps must be at least 1, got {steps}")
+    steps = checked_count(steps, "steps")
     burn_in = max(steps // 10, int(lengths.max()))
     arms = belief_tables(kinds.arms, lengths)
     key = np.uint64(checked_seed(seed))

@@ -37,6 +37,7 @@ class LearningTables:
     arms: BeliefTables  # by kind
     prior: PriorTables
     in_support: NDArray[np.bool_]  # [kinds] whether the prior gives the kind any weight
+    used: NDArray[np.bool_]  # [kinds] whether it is in the support or in the true bandit
     true_kinds: IntArray  # [K] of the true bandit, empty without one
 
     def mixing_time(self) -> int:
@@ -70,20 +71,21 @@ def learning_tables(
         arms += true_bandit.arms
         labels += [f"true {true_bandit.label(k)}" for k in range(true_bandit.num_arms)]
     kinds = kinds_among(arms, labels.__getitem__)
-    lengths = settled_lengths(kinds, max_elapsed)
-    tables = belief_tables(kinds.arms, lengths)
     kind_offsets = starts_of([len(candidates) for candidates in choices])
     candidate_kinds = kinds.of[:num_candidates]
-    blocks = [
-        _likelihoods(tables, candidate_kinds[first : first + len(candidates)])
-        for first, candidates in zip(kind_offsets, choices, strict=True)
-    ]
     padded = [in_lanes(group) for group in weights]
     in_support = np.zeros(len(kinds.arms), dtype=bool)
     for k_table, first in enumerate(kind_offsets):
         group = int(group_of[np.flatnonzero(table_of == k_table)[0]])
         possible = np.flatnonzero(weights[group] > 0)
         in_support[candidate_kinds[first + possible]] = True
+    used = in_support.copy()
+    used[kinds.of[num_candidates:]] = True
+    tables = belief_tables(kinds.arms, _lengths(kinds, used, max_elapsed))
+    blocks = [
+        _likelihoods(tables, candidate_kinds[first : first + len(candidates)])
+        for first, candidates in zip(kind_offsets, choices, strict=True)
+    ]
     return LearningTables(
         kinds=kinds,
         arms=tables,
@@ -101,8 +103,19 @@ def learning_tables(
             row_counts=np.array([len(group) // LANES for group in padded], dtype=np.int64),
         ),
         in_support=in_support,
+        used=used,
         true_kinds=kinds.of[num_candidates:].astype(np.int64),
     )
+
+
+def _lengths(kinds: Kinds, used: NDArray[np.bool_], max_elapsed: int | None) -> IntArray:
+    """Ages told apart per kind; one for candidates of weight zero, which are never looked at."""
+    lengths = np.ones(len(kinds.arms), dtype=np.int64)
+    places = np.flatnonzero(used).tolist()
+    arms = tuple(kinds.arms[j] for j in places)
+    labels = tuple(kinds.labels[j] for j in places)
+    lengths[places] = settled_lengths(Kinds(arms, labels, np.arange(len(arms))), max_elapsed)
+    return lengths
 
 
 def _layout(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import checked_count
 from restive.errors import ProblemError
 from restive.problem import Arm, RestlessBandit, gilbert_elliott, numbers_array
 
@@ -39,7 +40,7 @@ class ArmPrior:
     weights: FloatArray  # [candidates], sums to one
 
     def __init__(self, candidates: Iterable[Arm], weights: ArrayLike | None = None) -> None:
-        candidates = tuple(candidates)
+        candidates = _listed(candidates, "candidates", "arms")
         _require_alike(candidates, "candidate")
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "weights", _normalised(weights, len(candidates), "candidates"))
@@ -52,7 +53,7 @@ class IndependentPrior:
     arms: tuple[ArmPrior, ...]
 
     def __init__(self, arms: Iterable[ArmPrior]) -> None:
-        arms = tuple(arms)
+        arms = _listed(arms, "arms", "ArmPriors")
         if not arms:
             raise ProblemError("a prior needs at least one arm, got none")
         for k, arm in enumerate(arms):
@@ -87,7 +88,7 @@ class JointPrior:
     weights: FloatArray  # [bandits], sums to one
 
     def __init__(self, bandits: Iterable[RestlessBandit], weights: ArrayLike | None = None) -> None:
-        bandits = tuple(bandits)
+        bandits = _listed(bandits, "bandits", "bandits")
         if not bandits:
             raise ProblemError("a prior needs at least one bandit, got none")
         for j, bandit in enumerate(bandits):
@@ -121,13 +122,18 @@ def grid_prior(levels: Sequence[float] | FloatArray, num_arms: int) -> Independe
 
     Candidates are ordered by p01, then by p11.
     """
-    if isinstance(num_arms, bool) or not isinstance(num_arms, int | np.integer) or num_arms < 1:
-        raise ProblemError(f"num_arms must be a whole number from 1 on, got {num_arms!r}")
+    num_arms = checked_count(num_arms, "num_arms", most=10**7)
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
         raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
     shared = ArmPrior([gilbert_elliott(float(a), float(b)) for a in grid for b in grid])
-    return IndependentPrior([shared] * int(num_arms))
+    return IndependentPrior([shared] * num_arms)
+
+
+def _listed(values: Iterable[Any], what: str, of: str) -> tuple[Any, ...]:
+    if not isinstance(values, Iterable):
+        raise ProblemError(f"{what} must be a list of {of}, got {values!r:.60}")
+    return tuple(values)
 
 
 def _require_alike(arms: Sequence[Arm], what: str) -> None:
@@ -154,10 +160,11 @@ def _normalised(weights: ArrayLike | None, count: int, what: str) -> FloatArray:
     values = numbers_array(weights, "prior", "weights")
     if values.shape != (count,):
         raise ProblemError(f"weights must hold one number for each of the {count} {what}")
-    if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
+    if not (np.isfinite(values).all() and (values >= 0).all() and values.any()):
         raise ProblemError("weights must be finite, not negative, and not all zero")
-    total = values.sum()
-    if abs(total - 1) > SUM_NOISE:
-        values /= total
+    largest = values.max()
+    if largest > 1 or abs(values.sum() - 1) > SUM_NOISE:
+        values /= largest  # first, so that the sum of very large weights is finite
+        values /= values.sum()
     values.setflags(write=False)
     return values

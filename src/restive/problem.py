@@ -148,6 +148,8 @@ class RestlessBandit:
     num_pulls: int
 
     def __init__(self, arms: Iterable[Arm], num_pulls: int) -> None:
+        if isinstance(arms, Arm) or not isinstance(arms, Iterable):
+            raise ProblemError(f"arms must be a list of arms, got {_shortened(arms)}")
         arms = tuple(arms)
         for k, arm in enumerate(arms):
             if not isinstance(arm, Arm):
@@ -230,6 +232,8 @@ def checked_num_pulls(num_pulls: Any, num_arms: int) -> int:
 def numbers_array(values: ArrayLike, label: str, field: str) -> FloatArray:
     """Return `values` as a fresh float64 array, or say which field is not numbers."""
     try:
+        if np.iscomplexobj(values):
+            raise TypeError
         # adding zero turns -0.0 into 0.0, so that equal arms are equal byte by byte
         array = np.array(values, dtype=np.float64) + 0.0
     except (TypeError, ValueError, OverflowError):

@@ -28,7 +28,6 @@ from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.figures import plot_band
 from restive.files import replacing
 from restive.planning import exact_value
-from restive.policies import index_policy
 from restive.policies.best_fixed import fixed_reward
 from restive.prior import Prior
 from restive.problem import RestlessBandit
@@ -186,6 +185,8 @@ def frequentist_regret(
     on the start), else the coupled policy.
     """
     checked_times = _checked_times(times, horizon)
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(f"bandit must be a RestlessBandit, got {bandit!r:.60}")
     setup = setup_learner(
         prior, bandit.num_pulls, policy_mapping, None if doubling else horizon, mixing_time, start,
         max_elapsed, bandit,
@@ -268,10 +269,7 @@ def _exact_rewards(setup: Setup, true_kinds: IntArray) -> FloatArray:
 
 def _exact_reward(setup: Setup, kinds: IntArray) -> float:
     bandit = setup.bandit_of(kinds)
-    if setup.rule is not None:
-        policy: Any = index_policy(bandit, setup.rule)
-    else:
-        policy = setup.policy_of(kinds)
+    policy = setup.policy_of(kinds)
     value = exact_value(
         bandit, policy, setup.start, max_states=MAX_STATES_FOR_J, max_elapsed=setup.max_elapsed
     )

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.agents.setup import Setup
 from restive.agents.tsde import TSDE, stream
-from restive.arguments import checked_count, checked_seed
-from restive.belief import BeliefState, belief_tables, initial_state, settled_lengths
+from restive.arguments import checked_count, checked_seed, require_memory
+from restive.belief import BeliefState, belief_tables, settled_lengths, start_or_initial
 from restive.errors import ProblemError
 from restive.kernels.engine import run_replications
 from restive.kernels.online import draw_truth, pull_arms, reset
@@ -69,7 +69,10 @@ class World:
         replication: int = 0,
         max_elapsed: int | None = None,
     ) -> None:
-        start = initial_state(bandit.arms) if start is None else start
+        if not isinstance(bandit, RestlessBandit):
+            raise ProblemError(f"a world needs a RestlessBandit, got {bandit!r:.60}")
+        replication = checked_count(replication, "replication", 0)
+        start = start_or_initial(start, bandit.arms)
         start.require_fits(bandit)
         self.bandit = bandit
         self.time = 1
@@ -150,7 +153,10 @@ def simulate(
     """
     horizon = checked_count(horizon, "horizon")
     world = World(bandit, start, seed, max_elapsed=max_elapsed)
+    if not callable(getattr(agent_or_policy, "select", None)):
+        raise ProblemError(f"expected an agent or a policy, got {agent_or_policy!r:.60}")
     num_arms, num_pulls = bandit.num_arms, bandit.num_pulls
+    require_memory(16 * horizon * (num_arms + num_pulls), "the trajectory", "use a smaller horizon")
     shape = (horizon, num_pulls)
     kept = Trajectory(
         arms=np.empty(shape, dtype=np.int64),
@@ -206,7 +212,7 @@ def replicate(
     """Run replications first, first + 1, ... of a learner.
 
     The result is the same to the bit for any number of threads and any chunk. The memory is in
-    proportion to replications x times.
+    proportion to replications x times. Ctrl-C is heard when the chunks that are running end.
 
     Parameters
     ----------
@@ -226,6 +232,9 @@ def replicate(
         Called with the number of replications done since the last call.
     """
     shape = (checked_count(replications, "replications"), len(times))
+    require_memory(
+        8 * shape[0] * (6 * shape[1] + setup.num_arms), "the results", "record fewer times"
+    )
     oracle_shape = shape if with_oracle else (0, len(times))
     done = Replications(
         times=times,

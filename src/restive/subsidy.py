@@ -36,10 +36,11 @@ from restive.kernels.subsidy import (
 )
 from restive.problem import Arm
 
-__all__ = ["SubsidyPath", "checked_discount", "subsidy_path"]
+__all__ = ["SubsidyPath", "checked_discount", "require_average", "subsidy_path"]
 
 FloatArray = NDArray[np.float64]
 
+MOST_DISCOUNT = 1 - 1e-7
 SWITCHES_PER_CELL = 20  # paths have about L switches; this many per (s, n) means something is wrong
 
 
@@ -115,10 +116,25 @@ def checked_discount(discount: float) -> float:
         raise ProblemError(f"discount must be a number, got {discount!r}") from None
     if not 0 < value <= 1:
         raise ProblemError(f"discount must be in (0, 1], got {value:g}; 1 is the average reward")
+    if MOST_DISCOUNT < value < 1:
+        raise ProblemError(
+            f"discount must be 1 or at most 1 - 1e-7, got {value!r}: nearer to 1 floating point "
+            "does not tell rewards from rounding; 1 is the average reward"
+        )
     return value
 
 
+def require_average(arm: Arm, label: str) -> None:
+    """Raise unless the passive chain has a long run, as the average reward asks (Assumption 1)."""
+    try:
+        require_ergodic(arm.passive, label)
+    except AssumptionError as error:
+        raise AssumptionError(f"{error}; pass a discount below 1, and max_elapsed") from None
+
+
 def _planning_length(arm: Arm, discount: float, max_elapsed: int | None, label: str) -> int:
+    if discount == 1:
+        require_average(arm, label)
     if max_elapsed is None:
         return settled_elapsed(arm, label)
     wanted = checked_elapsed(max_elapsed)
@@ -126,11 +142,6 @@ def _planning_length(arm: Arm, discount: float, max_elapsed: int | None, label: 
         # far enough beyond the last age asked for that what happens later is discounted away
         unseen = ceil(log(1e-13 * (1 - discount)) / log(discount))
         wanted = min(wanted + unseen, max(wanted, MOST_ELAPSED))
-    else:
-        try:
-            require_ergodic(arm.passive, label)
-        except AssumptionError as error:
-            raise AssumptionError(f"{error}; pass a discount below 1") from None
     try:
         return settled_elapsed(arm, label)
     except (AssumptionError, TooLargeError):

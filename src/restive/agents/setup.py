@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from math import ceil, log2
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, checked_elapsed
-from restive.belief import BeliefState, initial_state
+from restive.arguments import checked_count, checked_elapsed, require_memory
+from restive.belief import BeliefState, start_or_initial
 from restive.errors import ProblemError
 from restive.kernels.tables import LANES, LearnerState, RankTables
 from restive.kernels.tsde import BUFFER, CLOCK_SIZE, VISITS
 from restive.policies import INDEX_RULES, POLICY_MAPPINGS, IndexRule, Policy, mapping_name
-from restive.policies.base import rank_tables, rule_tables
+from restive.policies.base import IndexPolicy, checked_table, rank_tables
 from restive.posterior import LearningTables, learning_tables
 from restive.prior import IndependentPrior, JointPrior, Prior
 from restive.problem import Arm, RestlessBandit, checked_num_pulls
 
 __all__ = ["Mapping", "Setup", "setup_learner", "truncation"]
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 # A registered name, an index rule (Arm -> table) or a mapping (RestlessBandit -> Policy).
@@ -49,8 +50,8 @@ class Setup:
     max_elapsed: int | None
     start: BeliefState
     tables: LearningTables
-    rule: IndexRule | None
-    ranks: RankTables | None  # of the rule
+    index_tables: tuple[FloatArray, ...]  # of an index rule, by kind; none for other mappings
+    ranks: RankTables | None  # of these tables
     make_policy: Callable[[RestlessBandit], Policy] | None
     cached: OrderedDict[bytes, Policy] = field(default_factory=OrderedDict, repr=False)
 
@@ -69,9 +70,17 @@ class Setup:
         return RestlessBandit([self.tables.kinds.arms[kind] for kind in kinds], self.num_pulls)
 
     def policy_of(self, kinds: IntArray) -> Policy:
-        """Return the policy of a system, from the cache where it is there."""
+        """Return the policy of a system: what the learner plays when it has drawn it."""
         if self.make_policy is None:
-            raise ProblemError("index rules act through their ranks")  # pragma: no cover
+            assert self.ranks is not None
+            kinds_of_arms = replace(self.tables.kinds, of=kinds.astype(np.intp))
+            return IndexPolicy(
+                self.bandit_of(kinds),
+                self.mapping_name,
+                kinds_of_arms,
+                self.index_tables,
+                self.ranks,
+            )
         key = kinds.tobytes()
         policy = self.cached.pop(key, None)
         if policy is None:
@@ -80,6 +89,12 @@ class Setup:
         if len(self.cached) > MOST_CACHED_POLICIES:
             self.cached.popitem(last=False)
         return policy
+
+    def fresh_visits(self, longest_truncation: int) -> IntArray:
+        """Room for counters that tell at most this many ages apart."""
+        cells = int(self.tables.prior.sizes.sum()) * longest_truncation
+        require_memory(8 * cells * VISITS, "the counters", "pass a smaller mixing_time or horizon")
+        return np.zeros(cells * VISITS, dtype=np.int64)
 
     def fresh_state(self, longest_truncation: int) -> LearnerState:
         """Room for a learner whose counters tell at most this many ages apart."""
@@ -104,7 +119,7 @@ class Setup:
             pending=room(num_groups * BUFFER),
             num_pending=room(num_groups),
             lost=room(num_groups),
-            visits=room(int(starts[-1]) * longest_truncation * VISITS),
+            visits=self.fresh_visits(longest_truncation),
             size_starts=starts,
             clock=room(CLOCK_SIZE),
         )
@@ -133,12 +148,15 @@ def setup_learner(
         tables.mixing_time() if mixing_time is None else checked_count(mixing_time, "mixing_time")
     )
     first_arms = _first_candidates(prior)
-    start = initial_state(first_arms) if start is None else start
+    start = start_or_initial(start, first_arms)
     start.require_fits(RestlessBandit(first_arms, num_pulls))
     if max_elapsed is not None:
         max_elapsed = checked_elapsed(max_elapsed)
+    for registered, mapping in POLICY_MAPPINGS.items():
+        if policy_mapping is mapping:
+            policy_mapping = registered
     name, rule, make_policy = _resolved(policy_mapping, first_arms[0], max_elapsed)
-    ranks = None if rule is None else rank_tables(rule_tables(tables.kinds, rule))
+    index_tables = () if rule is None else tuple(_index_tables(tables, rule))
     return Setup(
         prior=prior,
         num_pulls=num_pulls,
@@ -149,10 +167,17 @@ def setup_learner(
         max_elapsed=max_elapsed,
         start=start,
         tables=tables,
-        rule=rule,
-        ranks=ranks,
+        index_tables=index_tables,
+        ranks=rank_tables(index_tables) if index_tables else None,
         make_policy=make_policy,
     )
+
+
+def _index_tables(tables: LearningTables, rule: IndexRule) -> Iterator[FloatArray]:
+    """Index tables by kind; candidates of weight zero are never drawn and need none."""
+    kinds = tables.kinds
+    for arm, label, used in zip(kinds.arms, kinds.labels, tables.used, strict=True):
+        yield checked_table(rule(arm), arm, label) if used else np.zeros((arm.num_states, 1))
 
 
 def truncation(horizon: int, quarter: int) -> int:
@@ -170,9 +195,6 @@ def _resolved(
     mapping: Mapping, arm: Arm, max_elapsed: int | None
 ) -> tuple[str, IndexRule | None, Callable[[RestlessBandit], Policy] | None]:
     """Tell what a mapping is: its name and either its index rule or its function of a bandit."""
-    for name, registered in POLICY_MAPPINGS.items():
-        if mapping is registered:
-            mapping = name
     if isinstance(mapping, str):
         name = mapping_name(mapping)
         if name in INDEX_RULES:

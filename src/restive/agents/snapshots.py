@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from restive.errors import ProblemError, RestiveError
 from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior
 from restive.problem import Arm, RestlessBandit
 
-__all__ = ["SNAPSHOT_FORMAT", "prior_from_data", "prior_to_data", "require_snapshot"]
+__all__ = ["SNAPSHOT_FORMAT", "checksum", "prior_from_data", "prior_to_data", "require_snapshot"]
 
 SNAPSHOT_FORMAT = "restive-tsde-1"
 FIELDS = (
@@ -27,6 +31,7 @@ FIELDS = (
     "pending",
     "visits",
     "selected",
+    "checksum",
 )
 
 
@@ -42,6 +47,33 @@ def require_snapshot(snapshot: Any) -> None:
     missing = [field for field in FIELDS if field not in snapshot]
     if missing:
         raise ProblemError(f"the snapshot lacks {', '.join(missing)}: it was cut short or edited")
+    data = {key: value for key, value in snapshot.items() if key != "checksum"}
+    if snapshot["checksum"] != checksum(data):
+        raise ProblemError(
+            "the snapshot's checksum does not fit what it holds: it was damaged or edited"
+        )
+
+
+def checksum(data: Any) -> str:
+    """Fingerprint of plain data, the same before and after a way through JSON."""
+    digest = hashlib.sha256()
+    _feed(data, digest.update)
+    return digest.hexdigest()
+
+
+def _feed(data: Any, update: Callable[[bytes], None]) -> None:
+    if isinstance(data, dict):
+        for key in sorted(data):
+            update(f"{key}:".encode())
+            _feed(data[key], update)
+    elif isinstance(data, list) and data and all(type(item) is float for item in data):
+        update(np.array(data).tobytes())  # the long lists, quickly
+    elif isinstance(data, list):
+        update(f"[{len(data)}".encode())
+        for item in data:
+            _feed(item, update)
+    else:
+        update(f"{data!r};".encode())
 
 
 def prior_to_data(prior: Prior) -> dict[str, Any]:

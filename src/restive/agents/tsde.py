@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from restive.agents.setup import Mapping, Setup, setup_learner
 from restive.agents.snapshots import (
     SNAPSHOT_FORMAT,
+    checksum,
     prior_from_data,
     prior_to_data,
     require_snapshot,
@@ -30,7 +31,7 @@ from restive.errors import ProblemError, RestiveError
 from restive.kernels import online, tsde
 from restive.kernels.random import LEARNER
 from restive.kernels.tables import LANES
-from restive.policies.base import IndexPolicy, index_policy, top_ranked
+from restive.policies.base import IndexPolicy, checked_choice, top_ranked
 from restive.posterior import lane_places
 from restive.prior import Prior
 from restive.problem import RestlessBandit
@@ -190,8 +191,6 @@ class TSDE:
         bandit = self.sampled_bandit
         if bandit is None:
             raise ProblemError("no system has been sampled yet: call select() first")
-        if self._setup.rule is not None:
-            return index_policy(bandit, self._setup.rule).index(self.belief_state)
         policy = self._setup.policy_of(self._state.sampled)
         if isinstance(policy, IndexPolicy):
             return policy.index(self.belief_state)
@@ -247,16 +246,15 @@ class TSDE:
         It holds the prior too; a policy mapping that is a function is named only.
         """
         setup, state = self._setup, self._state
-        named = isinstance(setup.mapping, str)
         visits = state.visits.reshape(-1, tsde.VISITS)
         cells = np.flatnonzero(visits[:, tsde.STAMP])
         pending = state.pending.reshape(-1, tsde.BUFFER)
-        return {
+        data = {
             "format": SNAPSHOT_FORMAT,
             "prior": prior_to_data(setup.prior),
             "num_pulls": setup.num_pulls,
             "policy_mapping": setup.mapping_name,
-            "policy_mapping_is_named": named,
+            "policy_mapping_is_named": isinstance(setup.mapping, str),
             "horizon": setup.horizon,
             "mixing_time": setup.mixing_time,
             "max_elapsed": setup.max_elapsed,
@@ -274,6 +272,7 @@ class TSDE:
             "visits": [cells.tolist(), visits[cells].T.tolist()],
             "selected": None if self._selected is None else self._selected.tolist(),
         }
+        return data | {"checksum": checksum(data)}
 
     @classmethod
     def restore(cls, snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> TSDE:
@@ -346,9 +345,9 @@ class TSDE:
     def _begin_epoch(self) -> None:
         clock = self._state.clock
         mixing = self._setup.truncation(int(clock[tsde.EPOCH]))
-        room = int(self._state.size_starts[-1]) * mixing * tsde.VISITS
-        if room > len(self._state.visits):  # grows with the logarithm of the time
-            self._state = self._state._replace(visits=np.zeros(room, dtype=np.int64))
+        visits = self._setup.fresh_visits(mixing)
+        if len(visits) > len(self._state.visits):  # grows with the logarithm of the time
+            self._state = self._state._replace(visits=visits)
         end = np.iinfo(np.int64).max if self._setup.horizon is not None else 2 * self.time
         online.begin_epoch(self._state, mixing, end)
 
@@ -359,7 +358,8 @@ class TSDE:
             return chosen
         policy = self._setup.policy_of(self._state.sampled)
         if wanted == self._setup.num_pulls and not len(mask):
-            return np.sort(np.asarray(policy.select(self.belief_state), dtype=np.int64))
+            bandit = self._setup.bandit_of(self._state.sampled)
+            return checked_choice(policy, bandit, self.belief_state)
         if not isinstance(policy, IndexPolicy):
             raise ProblemError(
                 f"policy mapping {self._setup.mapping_name!r} gives no index, so pulls and arms "
@@ -372,8 +372,8 @@ class TSDE:
         return narrowed
 
     def _checked_arm(self, k: int) -> int:
-        if not 0 <= k < self._setup.num_arms:
-            raise ProblemError(f"arm {k} is none of the arms 0 to {self._setup.num_arms - 1}")
+        if not isinstance(k, int | np.integer) or not 0 <= k < self._setup.num_arms:
+            raise ProblemError(f"arm {k!r:.60} is none of the arms 0 to {self._setup.num_arms - 1}")
         return int(k)
 
     def _checked_request(

@@ -103,7 +103,7 @@ def begin_epoch(state: LearnerState, mixing: int, end: int) -> None:
 
 @inlined
 def due(state: LearnerState) -> int:
-    """Why a new episode must begin at this time, NONE if none must (Eq. 6)."""
+    """Why a new episode must begin at this time, NONE if none must (Section 3)."""
     clock = state.clock
     if clock[STARTED] == 0:
         return EPOCH_RULE

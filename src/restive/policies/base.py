@@ -106,6 +106,23 @@ def top_ranked(rank: IntArray, num_pulls: int) -> IntArray:
     return np.sort(chosen, axis=1).astype(np.int64)
 
 
+def checked_choice(policy: Policy, bandit: RestlessBandit, state: BeliefState) -> IntArray:
+    """Return what a policy of the user's selects, ascending, or say what is wrong with it."""
+    chosen = np.asarray(policy.select(state))
+    right = (
+        chosen.shape == (bandit.num_pulls,)
+        and np.issubdtype(chosen.dtype, np.integer)
+        and len(np.unique(chosen)) == len(chosen)
+        and 0 <= chosen.min() <= chosen.max() < bandit.num_arms
+    )
+    if not right:
+        raise ProblemError(
+            f"the policy selected {chosen.tolist()!s:.60}, expected {bandit.num_pulls} different "
+            f"arms of 0 to {bandit.num_arms - 1}"
+        )
+    return np.sort(chosen).astype(np.int64)
+
+
 def index_policy(bandit: RestlessBandit, rule: IndexRule, name: str | None = None) -> IndexPolicy:
     """Make a policy of an index rule.
 
@@ -120,6 +137,8 @@ def index_policy(bandit: RestlessBandit, rule: IndexRule, name: str | None = Non
     name
         How reports call the policy; by default the rule's own name.
     """
+    if not callable(rule):
+        raise ProblemError(f"an index rule is a function of an arm, got {rule!r:.60}")
     kinds = kinds_of(bandit)
     tables = rule_tables(kinds, rule)
     return tabled_policy(bandit, kinds, tables, name or str(getattr(rule, "__name__", "own rule")))

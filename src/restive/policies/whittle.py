@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import checked_elapsed
-from restive.belief import settled_elapsed
-from restive.errors import AssumptionError, ProblemError, TooLargeError
+from restive.belief import arm_label, settled_elapsed
+from restive.errors import AssumptionError, ProblemError
 from restive.kernels.gilbert_elliott import channel_indices
 from restive.policies.base import IndexPolicy, index_policy
 from restive.problem import Arm, RestlessBandit, numbers_array
-from restive.subsidy import checked_discount, subsidy_path
+from restive.subsidy import checked_discount, require_average, subsidy_path
 
 __all__ = ["WhittleIndex", "channel_whittle_index", "whittle", "whittle_index", "whittle_table"]
 
@@ -122,16 +122,9 @@ def channel_whittle_index(p01: ArrayLike, p11: ArrayLike, max_elapsed: int) -> F
 
 
 def _channel_length(arm: Arm, max_elapsed: int | None) -> int:
-    if max_elapsed is None:
-        return settled_elapsed(arm)
-    length = checked_elapsed(max_elapsed)
-    try:
-        settled_elapsed(arm)  # the closed form holds for ergodic chains, however slow
-    except TooLargeError:
-        pass
-    except AssumptionError as error:
-        raise AssumptionError(str(error).split("; pass")[0] + "; pass a discount below 1") from None
-    return length
+    # the closed form holds for ergodic chains, however slow
+    require_average(arm, arm_label(arm))
+    return settled_elapsed(arm) if max_elapsed is None else checked_elapsed(max_elapsed)
 
 
 def _channel_table(arm: Arm, length: int) -> FloatArray:
