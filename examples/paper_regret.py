@@ -1,6 +1,6 @@
 """The paper's two experiments (Section 6): regret of TSDE under three policy mappings.
 
-Run it as `python examples/paper_regret.py [replications]`; it prints our figures beside the paper's.
+Run it as `python examples/paper_regret.py [replications]`: our figures beside the paper's.
 """
 
 import sys
@@ -23,7 +23,8 @@ def show(name: str, paper: float, curve: rs.RegretCurve) -> None:
 
 
 def main(replications: int) -> None:
-    header = f"{'mapping':<11} {'J':>10} {'paper':>9} {'learner':>10} {'regret':>9} {'':>8}{'episodes':>9}"
+    header = f"{'mapping':<11} {'J':>10} {'paper':>9} {'learner':>10} {'regret':>9}"
+    header += f"{'episodes':>18}"
     print(f"Bayesian: K=8, N=3, T=2000, {replications} systems drawn from the prior")
     print(header)
     for name in MAPPINGS:
