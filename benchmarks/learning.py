@@ -43,7 +43,7 @@ def _engine() -> Result:
     index = rs.channel_whittle_index(pairs[:, 0], pairs[:, 1], 94)
     rng = np.random.default_rng(0)
     ours, plain = float("inf"), float("inf")
-    for _ in range(3):  # turn by turn, so that both meet the same neighbours on the machine
+    for _ in range(6):  # turn by turn, so that both meet the same neighbours on the machine
         ours = min(ours, _per_step(setup, HORIZON, 100))
         plain = min(
             plain,

@@ -23,10 +23,14 @@ LIMIT = 1_000_000  # switches: never reached
 
 def run() -> list[Result]:
     arms = _arms()
-    ours = [_index_time(arm, AGES) for arm in arms]
+    # turn by turn, and the best of rounds: the machine's clock goes up and down by half
+    rounds = [
+        [(_index_time(arm, AGES), _index_time(arm, 2 * AGES)) for arm in arms] for _ in range(4)
+    ]
+    ours, longer = np.array(rounds).min(axis=0).T
     *peer, peer_1000 = _peer_times([*(_chain(arm) for arm in arms), {"random": 1000}])
-    ratios = np.array(peer) / np.array(ours)
-    doubled = np.array([_index_time(arm, 2 * AGES) for arm in arms]) / np.array(ours)
+    ratios = np.array(peer) / ours
+    doubled = longer / ours
     return [
         Result(
             "all indices of an arm, 94 ages: times faster than the peer",

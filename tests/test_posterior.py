@@ -307,3 +307,32 @@ def test_the_truth_is_where_the_posterior_says(case):
         bins = np.bincount((values * 20).astype(int).clip(0, 19), minlength=20)
         assert bins.sum() >= 900
         assert stats.chisquare(bins).pvalue > 1e-4
+
+
+def test_a_candidate_of_tiny_prior_weight_is_not_lost():
+    never_bad_twice = rs.gilbert_elliott(1.0, 0.5)
+    prior = rs.ArmPrior([rs.gilbert_elliott(0.5, 0.5), never_bad_twice], [1e-300, 1])
+    agent = rs.TSDE(rs.IndependentPrior([prior]), 1)
+    for state in [1] * 100 + [0, 0]:
+        agent.select()
+        agent.observe([state])
+    assert agent.posterior(0).tolist() == [1, 0]
+
+
+def test_a_candidate_that_thinks_little_of_what_is_seen_is_not_lost():
+    sure = rs.Arm([[0.5, 0.5], [1, 0]], rewards=[0, 1])
+    doubtful = rs.Arm([[1 - 1e-15, 1e-200], [0.5, 0.5]], rewards=[0, 1])
+    agent = rs.TSDE(
+        rs.IndependentPrior([rs.ArmPrior([sure, doubtful])]), 1, mixing_time=10, max_elapsed=5
+    )
+    for state in [0, 1] * 4 + [1]:
+        agent.select()
+        agent.observe([state])
+    assert agent.posterior(0).tolist() == [0, 1]
+
+
+def test_the_engine_minds_an_impossible_end_too():
+    prior = rs.IndependentPrior([rs.ArmPrior([rs.gilbert_elliott(1.0, 0.5)])])
+    truth = rs.RestlessBandit([rs.gilbert_elliott(0.1, 0.5)], 1)
+    with pytest.raises(rs.ProblemError, match="the prior rules out the true bandit"):
+        rs.frequentist_regret(truth, prior, horizon=2, replications=30)

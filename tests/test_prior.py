@@ -156,7 +156,7 @@ def test_too_many_likelihoods_are_refused(monkeypatch):
     prior = rs.grid_prior([0.2, 0.5, 0.8], 2)
     needed = learning_tables(prior, max_elapsed=50).prior.likelihoods.nbytes
     monkeypatch.setattr("restive.posterior.MOST_LIKELIHOOD_BYTES", needed // 2)
-    with pytest.raises(rs.TooLargeError, match=r"9 candidates with 2 states .* max_elapsed"):
+    with pytest.raises(rs.TooLargeError, match=r"9 candidates take .* max_elapsed"):
         learning_tables(prior, max_elapsed=50)
 
 

@@ -468,3 +468,14 @@ def test_hyphens_and_registered_functions_name_mappings_too():
         runs = [rs.simulate(truth, agent, 60) for agent in agents]
         assert np.array_equal(runs[0].arms, runs[1].arms)
         assert agents[0]._setup.ranks is not None
+
+
+@pytest.mark.parametrize("mapping", ["whittle", "lp_priority"])
+def test_a_step_without_pulls_lets_time_pass(mapping):
+    agent = rs.TSDE(*channels(), mapping, seed=1)
+    before = agent.belief_state
+    assert agent.select(num_pulls=0, available=[False] * 4).tolist() == []
+    agent.observe([])
+    assert agent.time == 2
+    assert agent.belief_state == before.updated([], [])
+    assert len(agent.select()) == 2

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from restive.belief import belief_tables, mixing_time, settled_lengths
 from restive.errors import ProblemError, RestiveError, TooLargeError
 from restive.kernels.tables import LANES, BeliefTables, PriorTables
-from restive.kernels.tsde import MOST_LOSS
+from restive.kernels.tsde import LEAST_LIKELIHOOD, LEAST_WEIGHT, MOST_LOSS
 from restive.prior import ArmPrior, JointPrior, Prior
 from restive.problem import Arm, Kinds, RestlessBandit, kinds_among, starts_of
 
-__all__ = ["LearningTables", "in_lanes", "lane_places", "learning_tables"]
+__all__ = ["LearningTables", "aligned", "in_lanes", "lane_places", "learning_tables"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -73,7 +73,7 @@ def learning_tables(
     kinds = kinds_among(arms, labels.__getitem__)
     kind_offsets = starts_of([len(candidates) for candidates in choices])
     candidate_kinds = kinds.of[:num_candidates]
-    padded = [in_lanes(group) for group in weights]
+    padded = [in_lanes(_held(group, LEAST_WEIGHT * group.max())) for group in weights]
     in_support = np.zeros(len(kinds.arms), dtype=bool)
     for k_table, first in enumerate(kind_offsets):
         group = int(group_of[np.flatnonzero(table_of == k_table)[0]])
@@ -81,7 +81,9 @@ def learning_tables(
         in_support[candidate_kinds[first + possible]] = True
     used = in_support.copy()
     used[kinds.of[num_candidates:]] = True
-    tables = belief_tables(kinds.arms, _lengths(kinds, used, max_elapsed))
+    lengths = _lengths(kinds, used, max_elapsed)
+    _require_likelihoods_fit(choices, lengths[candidate_kinds], kind_offsets)
+    tables = belief_tables(kinds.arms, lengths)
     blocks = [
         _likelihoods(tables, candidate_kinds[first : first + len(candidates)])
         for first, candidates in zip(kind_offsets, choices, strict=True)
@@ -91,7 +93,7 @@ def learning_tables(
         arms=tables,
         prior=PriorTables(
             groups=group_of,
-            likelihoods=np.concatenate([block.ravel() for block in blocks]),
+            likelihoods=aligned(np.concatenate([block.ravel() for block in blocks])),
             offsets=starts_of([block.size for block in blocks])[table_of],
             lengths=np.array([block.shape[1] for block in blocks], dtype=np.int64)[table_of],
             sizes=np.array([block.shape[0] for block in blocks], dtype=np.int64)[table_of],
@@ -161,24 +163,47 @@ def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
             )
 
 
+def _require_likelihoods_fit(
+    choices: list[tuple[Arm, ...]], lengths: IntArray, offsets: IntArray
+) -> None:
+    """Raise, before any table is made, where the likelihoods would fill the memory."""
+    total = 0
+    for candidates, first in zip(choices, offsets.tolist(), strict=True):
+        longest = int(lengths[first : first + len(candidates)].max())
+        total += candidates[0].num_states ** 2 * longest * (len(candidates) + LANES) * 8
+    if total > MOST_LIKELIHOOD_BYTES:
+        raise TooLargeError(
+            f"the likelihoods of {len(lengths):,} candidates take {total / 2**30:.1f} GiB, more "
+            f"than {MOST_LIKELIHOOD_BYTES >> 30}; use fewer candidates or a smaller max_elapsed"
+        )
+
+
 def _likelihoods(tables: BeliefTables, kinds: Sequence[int] | IntArray) -> FloatArray:
     """Array [S, L, S, width] with b_c(s, n)[s'] of candidate c at [s, n - 1, s', c]."""
     size = int(tables.sizes[kinds[0]])
     length = int(tables.lengths[kinds].max())
-    total = size * length * size * (len(kinds) + LANES) * 8
-    if total > MOST_LIKELIHOOD_BYTES:
-        raise TooLargeError(
-            f"the likelihoods of {len(kinds):,} candidates with {size} states and {length:,} ages "
-            f"take {total / 2**30:.1f} GiB, more than {MOST_LIKELIHOOD_BYTES >> 30}; use fewer "
-            "candidates or a smaller max_elapsed"
-        )
     rows = np.empty((size, length, size, len(kinds)))
     for c, kind in enumerate(kinds):
         own = int(tables.lengths[kind])
         begin = int(tables.offsets[kind])
         table = tables.beliefs[begin : begin + size * own * size].reshape(size, own, size)
         rows[..., c] = table[:, np.minimum(np.arange(length), own - 1)]
-    return in_lanes(rows)
+    return in_lanes(_held(rows, LEAST_LIKELIHOOD))
+
+
+def _held(values: FloatArray, least: float) -> FloatArray:
+    """Raise what is positive to `least`, so that products do not underflow (see kernels.tsde)."""
+    held: FloatArray = np.where(values > 0, np.maximum(values, least), 0.0)
+    return held
+
+
+def aligned(values: FloatArray) -> FloatArray:
+    """Copy to where rows of LANES numbers do not straddle the processor's lines of 64 bytes."""
+    room = np.empty(len(values) + LANES)
+    first = (-room.ctypes.data % 64) // 8
+    copy = room[first : first + len(values)]
+    copy[:] = values
+    return copy
 
 
 def _loss(likelihoods: FloatArray) -> int:

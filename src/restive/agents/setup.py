@@ -18,7 +18,7 @@ from restive.kernels.tables import LANES, LearnerState, RankTables
 from restive.kernels.tsde import BUFFER, CLOCK_SIZE, VISITS
 from restive.policies import INDEX_RULES, POLICY_MAPPINGS, IndexRule, Policy, mapping_name
 from restive.policies.base import IndexPolicy, checked_table, rank_tables
-from restive.posterior import LearningTables, learning_tables
+from restive.posterior import LearningTables, aligned, learning_tables
 from restive.prior import IndependentPrior, JointPrior, Prior
 from restive.problem import Arm, RestlessBandit, checked_num_pulls
 
@@ -101,7 +101,6 @@ class Setup:
         prior = self.tables.prior
         num_arms, num_groups = self.num_arms, len(prior.row_counts)
         starts = np.concatenate([[0], np.cumsum(prior.sizes)]).astype(np.int64)
-        weights = np.zeros(len(prior.weights))
 
         def room(size: int) -> IntArray:
             return np.zeros(size, dtype=np.int64)
@@ -114,7 +113,7 @@ class Setup:
             rank_begin=room(num_arms),
             rank_length=room(num_arms),
             rank=room(num_arms),
-            weights=weights,
+            weights=aligned(prior.weights),
             ends=np.zeros(num_groups * LANES),
             pending=room(num_groups * BUFFER),
             num_pending=room(num_groups),

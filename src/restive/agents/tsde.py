@@ -205,7 +205,7 @@ class TSDE:
         Parameters
         ----------
         num_pulls
-            Pull this many arms in this step instead of N.
+            Pull this many arms in this step instead of N; 0 lets a step pass.
         available
             Mask [K] of the arms that can be pulled in this step.
         """
@@ -356,6 +356,8 @@ class TSDE:
         if self._setup.ranks is not None:
             online.choose(self._setup.ranks, self._state, mask, chosen)
             return chosen
+        if wanted == 0:
+            return chosen
         policy = self._setup.policy_of(self._state.sampled)
         if wanted == self._setup.num_pulls and not len(mask):
             bandit = self._setup.bandit_of(self._state.sampled)
@@ -380,7 +382,7 @@ class TSDE:
         self, num_pulls: int | None, available: ArrayLike | None
     ) -> tuple[int, NDArray[np.bool_]]:
         setup = self._setup
-        wanted = setup.num_pulls if num_pulls is None else checked_count(num_pulls, "num_pulls")
+        wanted = setup.num_pulls if num_pulls is None else checked_count(num_pulls, "num_pulls", 0)
         mask = np.zeros(0, dtype=bool)
         possible = setup.num_arms
         if available is not None:
@@ -399,13 +401,16 @@ class TSDE:
         return wanted, mask
 
     def _checked_states(self, states: ArrayLike, selected: IntArray) -> IntArray:
-        seen = np.asarray(states)
+        try:
+            seen = np.asarray(states)
+        except ValueError:  # lists of different lengths
+            raise ProblemError(f"states must be whole numbers, got {states!r:.60}") from None
         if seen.shape != selected.shape:
             raise ProblemError(
                 f"{len(selected)} arms were selected, {selected.tolist()}, so {len(selected)} "
                 f"states are needed; got shape {seen.shape}"
             )
-        if not np.issubdtype(seen.dtype, np.integer):
+        if len(seen) and not np.issubdtype(seen.dtype, np.integer):
             raise ProblemError(f"states must be whole numbers, got {seen.dtype}")
         sizes = self._setup.tables.prior.sizes[selected]
         wrong = np.flatnonzero((seen < 0) | (seen >= sizes))

@@ -23,6 +23,7 @@ from restive.kernels.tsde import (
     choose,
     draw_truth,
     due,
+    finish,
     follow_ranks,
     reset,
     take_in,
@@ -95,6 +96,7 @@ def run_replications(
                 realised[r, mark] = total_realised
                 episodes[r, mark] = clock[EPISODE]
                 mark += 1
+        finish(prior, state)
         if clock[IMPOSSIBLE] != 0:
             return int(clock[IMPOSSIBLE])
         if len(oracle_expected) > 0:

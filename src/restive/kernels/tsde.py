@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import inlined, kernel, place
+from restive.kernels.compiler import hot_kernel, inlined, kernel, place
 from restive.kernels.random import uniform_at
 from restive.kernels.tables import LANES, LearnerState, PriorTables, RankTables
 from restive.kernels.world import top_arms
@@ -35,6 +35,7 @@ __all__ = [
     "draw_candidate",
     "draw_truth",
     "due",
+    "finish",
     "follow_ranks",
     "impossible_arm",
     "multiply_pending",
@@ -65,7 +66,10 @@ VISITS = 3
 
 # Weights are rescaled by a power of two before they can fall below 2^-1022, and relative weights
 # are held at 2^-600 then: no candidate is lost by rounding, only by an impossible observation.
+# What is held forgets how much less likely it was; that matters only if everything above it is ruled
+# out. Likelihoods are held at 2^-300 for the same reason.
 MOST_LOSS = 300
+LEAST_LIKELIHOOD = 2.0**-MOST_LOSS
 BUFFER = 8  # observations of a group that may wait
 LEAST_WEIGHT = 2.0**-600
 
@@ -150,6 +154,8 @@ def choose(policy: RankTables, state: LearnerState, available: BoolArray, chosen
 
     `available` is [K], or empty for all.
     """
+    if len(chosen) == 0:
+        return
     t = state.clock[TIME]
     for k in range(len(state.rank)):
         length = state.rank_length[k]
@@ -180,10 +186,9 @@ def take_in(prior: PriorTables, state: LearnerState, pulled: IntArray, states: I
         waiting = state.num_pending[g]
         lost = state.lost[g] + prior.losses[k]
         if waiting == BUFFER or lost > MOST_LOSS:
-            multiply_pending(prior, state, group)
+            _make_room(prior, state, group, lost > MOST_LOSS)
             waiting = 0
             if lost > MOST_LOSS:
-                _rescale(prior, state, group)
                 lost = prior.losses[k]
         state.lost[g] = lost
         source = prior.offsets[k] + row * prior.row_counts[g] * LANES
@@ -204,6 +209,14 @@ def take_in(prior: PriorTables, state: LearnerState, pulled: IntArray, states: I
         state.seen[k] = t
     clock[DOUBLED] = doubled
     clock[TIME] = t + 1
+
+
+@hot_kernel
+def _make_room(prior: PriorTables, state: LearnerState, group: int, rescale: bool) -> None:
+    """Multiply what waits, rescale where told; apart, since it is rare and would crowd a loop."""
+    multiply_pending(prior, state, group)
+    if rescale:
+        _rescale(prior, state, group)
 
 
 @inlined
@@ -301,6 +314,16 @@ def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float
     while row > 0 and weights[place(row * LANES + lane)] == 0.0:
         row -= 1
     return int(lane * count + row)
+
+
+@inlined
+def finish(prior: PriorTables, state: LearnerState) -> None:
+    """Bring all weights up to date; the clock tells if every candidate of a group is ruled out."""
+    for group in range(len(state.num_pending)):
+        if state.num_pending[group] > 0:
+            multiply_pending(prior, state, group)
+        if state.ends[group * LANES + LANES - 1] == 0.0:
+            state.clock[IMPOSSIBLE] = 1 + group
 
 
 @inlined
