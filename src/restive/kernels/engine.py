@@ -25,8 +25,9 @@ from restive.kernels.tsde import (
     due,
     finish,
     follow_ranks,
+    pass_time,
     reset,
-    take_in,
+    take_in_arm,
 )
 from restive.kernels.world import copy_into, pull, select_by_rank
 
@@ -78,16 +79,17 @@ def run_replications(
                 begin_episode(prior, state, reason, learner)
                 follow_ranks(policy, state)
             choose(policy, state, scratch.everything, chosen)
+            doubled = False
             for i in range(num_pulls):
                 k = chosen[i]
-                states[i], mean = pull(
+                seen, mean = pull(
                     world_arms, k, k, num_arms, t, state.last_state, state.seen, world
                 )
                 total_expected += mean
-                total_realised += arms.rewards[
-                    place(world_arms.reward_offsets[place(k)] + states[i])
-                ]
-            take_in(prior, state, chosen, states)
+                total_realised += arms.rewards[place(world_arms.reward_offsets[place(k)] + seen)]
+                doubled |= take_in_arm(prior, state, k, seen)
+                states[i] = seen
+            pass_time(state, doubled)
             if len(trace_arms) > 0:
                 copy_into(trace_arms[t - 1], chosen)
                 copy_into(trace_states[t - 1], states)
@@ -122,7 +124,7 @@ def _arms_of(arms: BeliefTables, kinds: IntArray, room: IntArray) -> BeliefTable
     )  # fmt: skip
 
 
-@inlined
+@hot_kernel
 def _run_oracle(
     policy: RankTables, arms: BeliefTables, scratch: Scratch, start_state: IntArray,
     start_elapsed: IntArray, times: IntArray, world: np.uint64, expected: FloatArray,

@@ -67,7 +67,8 @@ def follow_ranks(policy: RankTables, state: LearnerState) -> None:
 @kernel
 def choose(policy: RankTables, state: LearnerState, available: BoolArray, chosen: IntArray) -> None:
     """See `tsde.choose`."""
-    tsde.choose(policy, state, available, chosen)
+    if len(chosen) > 0:
+        tsde.choose(policy, state, available, chosen)
 
 
 @kernel

@@ -39,8 +39,10 @@ __all__ = [
     "follow_ranks",
     "impossible_arm",
     "multiply_pending",
+    "pass_time",
     "reset",
     "take_in",
+    "take_in_arm",
 ]
 
 # The clock.
@@ -66,15 +68,15 @@ VISITS = 3
 
 # Weights are rescaled by a power of two before they can fall below 2^-1022, and relative weights
 # are held at 2^-600 then: no candidate is lost by rounding, only by an impossible observation.
-# What is held forgets how much less likely it was; that matters only if everything above it is ruled
-# out. Likelihoods are held at 2^-300 for the same reason.
+# What is held forgets how much less likely it was; that matters only if all above it are ruled out.
+# Likelihoods are held at 2^-300 for the same reason.
 MOST_LOSS = 300
 LEAST_LIKELIHOOD = 2.0**-MOST_LOSS
 BUFFER = 8  # observations of a group that may wait
 LEAST_WEIGHT = 2.0**-600
 
 
-@inlined
+@hot_kernel
 def reset(
     prior: PriorTables, state: LearnerState, start_state: IntArray, start_elapsed: IntArray,
 ) -> None:  # fmt: skip
@@ -93,7 +95,7 @@ def reset(
     state.clock[TIME] = 1
 
 
-@inlined
+@hot_kernel
 def begin_epoch(state: LearnerState, mixing: int, end: int) -> None:
     """Start Algorithm 1 anew at the current time, with the posterior and meta-state as they are."""
     clock = state.clock
@@ -154,8 +156,6 @@ def choose(policy: RankTables, state: LearnerState, available: BoolArray, chosen
 
     `available` is [K], or empty for all.
     """
-    if len(chosen) == 0:
-        return
     t = state.clock[TIME]
     for k in range(len(state.rank)):
         length = state.rank_length[k]
@@ -170,45 +170,55 @@ def choose(policy: RankTables, state: LearnerState, available: BoolArray, chosen
 @inlined
 def take_in(prior: PriorTables, state: LearnerState, pulled: IntArray, states: IntArray) -> None:
     """Learn that the pulled arms were seen in these states, and go to the next time."""
-    clock = state.clock
-    t = clock[TIME]
-    episode = clock[EPISODE]
-    mixing = clock[MIXING]
-    doubled = clock[DOUBLED] != 0
+    doubled = False
     for i in range(len(pulled)):
-        k = place(pulled[i])
-        s = state.last_state[k]
-        age = t - state.seen[k]
-        length = prior.lengths[k]
-        row = (s * length + min(age, length) - 1) * prior.sizes[k] + states[i]
-        group = prior.groups[k]
-        g = place(group)
-        waiting = state.num_pending[g]
-        lost = state.lost[g] + prior.losses[k]
-        if waiting == BUFFER or lost > MOST_LOSS:
-            _make_room(prior, state, group, lost > MOST_LOSS)
-            waiting = 0
-            if lost > MOST_LOSS:
-                lost = prior.losses[k]
-        state.lost[g] = lost
-        source = prior.offsets[k] + row * prior.row_counts[g] * LANES
-        state.pending[place(group * BUFFER + waiting)] = source
-        state.num_pending[g] = waiting + 1
+        doubled |= take_in_arm(prior, state, pulled[i], states[i])
+    pass_time(state, doubled)
 
-        # without branches, since the processor could not guess them
-        cell = (state.size_starts[k] + s) * mixing + min(age, mixing) - 1
-        at = cell * VISITS
-        count = state.visits[place(at + COUNT)]
-        fresh = state.visits[place(at + STAMP)] != episode
-        base = count if fresh else state.visits[place(at + BASE)]
-        state.visits[place(at + STAMP)] = episode
-        state.visits[place(at + BASE)] = base
-        state.visits[place(at + COUNT)] = count + 1
-        doubled |= count + 1 > 2 * base
-        state.last_state[k] = states[i]
-        state.seen[k] = t
-    clock[DOUBLED] = doubled
-    clock[TIME] = t + 1
+
+@inlined
+def pass_time(state: LearnerState, doubled: bool) -> None:
+    """Go to the next time; `doubled` tells whether a counter has more than doubled."""
+    clock = state.clock
+    clock[TIME] += 1
+    clock[DOUBLED] |= doubled
+
+
+@inlined
+def take_in_arm(prior: PriorTables, state: LearnerState, k: int, seen: int) -> bool:
+    """Learn that arm k was seen in state `seen`; tell whether its counter has more than doubled."""
+    clock = state.clock
+    t, episode, mixing = clock[TIME], clock[EPISODE], clock[MIXING]
+    at = place(k)
+    s = state.last_state[at]
+    age = t - state.seen[at]
+    length = prior.lengths[at]
+    row = (s * length + min(age, length) - 1) * prior.sizes[at] + seen
+    group = prior.groups[at]
+    g = place(group)
+    waiting = state.num_pending[g]
+    lost = state.lost[g] + prior.losses[at]
+    if waiting == BUFFER or lost > MOST_LOSS:
+        _make_room(prior, state, group, lost > MOST_LOSS)
+        waiting = 0
+        if lost > MOST_LOSS:
+            lost = prior.losses[at]
+    state.lost[g] = lost
+    source = prior.offsets[at] + row * prior.row_counts[g] * LANES
+    state.pending[place(group * BUFFER + waiting)] = source
+    state.num_pending[g] = waiting + 1
+    state.last_state[at] = seen
+    state.seen[at] = t
+
+    # without branches, since the processor could not guess them
+    cell = ((state.size_starts[at] + s) * mixing + min(age, mixing) - 1) * VISITS
+    count = state.visits[place(cell + COUNT)]
+    fresh = state.visits[place(cell + STAMP)] != episode
+    base = count if fresh else state.visits[place(cell + BASE)]
+    state.visits[place(cell + STAMP)] = episode
+    state.visits[place(cell + BASE)] = base
+    state.visits[place(cell + COUNT)] = count + 1
+    return bool(count + 1 > 2 * base)
 
 
 @hot_kernel
@@ -316,7 +326,7 @@ def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float
     return int(lane * count + row)
 
 
-@inlined
+@hot_kernel
 def finish(prior: PriorTables, state: LearnerState) -> None:
     """Bring all weights up to date; the clock tells if every candidate of a group is ruled out."""
     for group in range(len(state.num_pending)):
@@ -326,7 +336,7 @@ def finish(prior: PriorTables, state: LearnerState) -> None:
             state.clock[IMPOSSIBLE] = 1 + group
 
 
-@inlined
+@hot_kernel
 def draw_truth(prior: PriorTables, state: LearnerState, key: np.uint64, truth: IntArray) -> None:
     """Draw the kinds of the true arms from the prior; `state` must be as `reset` leaves it."""
     for k in range(len(truth)):
