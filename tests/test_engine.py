@@ -22,7 +22,8 @@ from learning_cases import (
     true_bandit,
 )
 from restive.agents.setup import setup_learner
-from restive.simulation import World, replicate, simulate, trace
+from restive.simulation import replicate, simulate, trace
+from restive.world import World
 
 STEPS = 520
 INDEX_RULES = ["best_fixed", "myopic", "whittle", own_rule]

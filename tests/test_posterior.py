@@ -10,7 +10,8 @@ import restive as rs
 from learning_cases import CASES, channels, controlled, groups_of, joint, random_arm
 from oracles import tsde_naive as naive
 from restive.agents.setup import Setup, setup_learner
-from restive.simulation import World, trace
+from restive.simulation import trace
+from restive.world import World
 
 
 def path_weights(arm, pulls, start_state, start_elapsed, num_steps):

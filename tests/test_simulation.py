@@ -12,7 +12,7 @@ from learning_cases import CASES, as_lists, channels, random_arm, true_bandit
 from oracles import tsde_naive as naive
 from restive.agents.tsde import stream
 from restive.kernels.random import uniform_at
-from restive.simulation import World
+from restive.world import World
 
 
 @pytest.mark.parametrize("size", [2, 3])

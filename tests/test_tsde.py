@@ -16,7 +16,7 @@ from learning_cases import (
     three_states,
     true_bandit,
 )
-from restive.simulation import World
+from restive.world import World
 
 REASONS = {
     "length": "it was longer than the one before",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from restive.problem_file import load_problem, problem_from_toml, problem_to_toml
     from restive.regret import RegretCurve, bayesian_regret, frequentist_regret
     from restive.relaxation import relaxation_bound
-    from restive.simulation import Trajectory, World, simulate
+    from restive.simulation import Trajectory, simulate
     from restive.theory import (
         bounds_for,
         decompose_regret,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         episode_bound,
         regret_bound,
     )
+    from restive.world import World
 
 __version__ = "0.1.0"
 
@@ -70,7 +71,7 @@ _HOMES = {
     "problem_file": ("load_problem", "problem_from_toml", "problem_to_toml"),
     "regret": ("RegretCurve", "bayesian_regret", "frequentist_regret"),
     "relaxation": ("relaxation_bound",),
-    "simulation": ("Trajectory", "World", "simulate"),
+    "simulation": ("Trajectory", "simulate"),
     "theory": (
         "bounds_for",
         "decompose_regret",
@@ -78,6 +79,7 @@ _HOMES = {
         "episode_bound",
         "regret_bound",
     ),
+    "world": ("World",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

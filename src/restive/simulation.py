@@ -16,18 +16,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.agents.setup import Setup
-from restive.agents.tsde import TSDE, stream
+from restive.agents.tsde import TSDE
 from restive.arguments import checked_count, checked_seed, require_memory
-from restive.belief import BeliefState, belief_tables, settled_lengths, start_or_initial
+from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.kernels.engine import run_replications
-from restive.kernels.online import draw_truth, pull_arms, reset
-from restive.kernels.random import TRUTH, WORLD
+from restive.kernels.online import draw_truth, reset
+from restive.kernels.random import TRUTH
 from restive.kernels.tables import Scratch
 from restive.policies.base import Policy
-from restive.problem import RestlessBandit, kinds_of
+from restive.problem import RestlessBandit
+from restive.world import World, stream
 
-__all__ = ["Replications", "Trajectory", "World", "replicate", "simulate"]
+__all__ = ["Replications", "Trajectory", "replicate", "simulate"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -43,73 +44,6 @@ class Agent(Protocol):
 
     def observe(self, states: ArrayLike) -> None:
         """Tell what was seen of them."""
-
-
-class World:
-    """A bandit that can be pulled: what is seen, and nothing else.
-
-    Parameters
-    ----------
-    bandit
-        The true arms.
-    start
-        When and in which state each arm was last seen before the first step; by default in its
-        last (good) state one step ago.
-    seed, replication
-        Name the world's luck.
-    max_elapsed
-        Ages told apart, for arms that mix too slowly for the automatic choice.
-    """
-
-    def __init__(
-        self,
-        bandit: RestlessBandit,
-        start: BeliefState | None = None,
-        seed: int = 0,
-        replication: int = 0,
-        max_elapsed: int | None = None,
-    ) -> None:
-        if not isinstance(bandit, RestlessBandit):
-            raise ProblemError(f"a world needs a RestlessBandit, got {bandit!r:.60}")
-        replication = checked_count(replication, "replication", 0)
-        start = start_or_initial(start, bandit.arms)
-        start.require_fits(bandit)
-        self.bandit = bandit
-        self.time = 1
-        kinds = kinds_of(bandit)
-        self._tables = belief_tables(kinds.arms, settled_lengths(kinds, max_elapsed))
-        self._kinds = kinds.of.astype(np.int64)
-        self._key = stream(seed, replication, WORLD)
-        self._last_state = start.last_state.copy()
-        self._seen = 1 - start.elapsed
-
-    @property
-    def belief_state(self) -> BeliefState:
-        """When and in which state each arm was last seen."""
-        return BeliefState(self._last_state, self.time - self._seen)
-
-    def pull(self, arms: IntArray) -> tuple[IntArray, float, float]:
-        """Pull arms: their states, the reward earned and the reward that was to be expected."""
-        arms = self._checked(arms)
-        states = np.empty(len(arms), dtype=np.int64)
-        earned, expected = pull_arms(
-            self._tables, self._kinds, self.time, self._last_state, self._seen, self._key, arms,
-            states,
-        )  # fmt: skip
-        self.time += 1
-        return states, earned, expected
-
-    def _checked(self, arms: IntArray) -> IntArray:
-        pulled = np.asarray(arms)
-        if pulled.ndim != 1 or not np.issubdtype(pulled.dtype, np.integer):
-            raise ProblemError(f"arms to pull must be a list of whole numbers, got {arms!r:.60}")
-        if len(pulled) and not 0 <= pulled.min() <= pulled.max() < self.bandit.num_arms:
-            raise ProblemError(
-                f"the arms are 0 to {self.bandit.num_arms - 1}, {pulled.tolist()!s:.60} were pulled"
-            )
-        if len(np.unique(pulled)) != len(pulled):
-            raise ProblemError(f"an arm was pulled twice: {pulled.tolist()!s:.60}")
-        return pulled.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,7 @@ from restive.policies.base import IndexPolicy, checked_choice, top_ranked
 from restive.posterior import lane_places
 from restive.prior import Prior
 from restive.problem import RestlessBandit
+from restive.world import stream
 
 __all__ = ["TSDE", "Episode"]
 
@@ -427,9 +428,3 @@ def _fill(target: NDArray[Any], values: list[Any]) -> None:
     if len(values) != len(target):
         raise ValueError(f"{len(values)} numbers where {len(target)} are expected")
     target[:] = values
-
-
-def stream(seed: int, replication: int, name: int) -> np.uint64:
-    """Key of a stream of random numbers."""
-    # compiled code hands numbers back as Python's, which have no fixed type
-    return np.uint64(online.key_of(np.uint64(checked_seed(seed)), replication, name))
