@@ -35,8 +35,8 @@ def run_tsde(
     horizon: int,
     mixing_quarter: int,
     rng: np.random.Generator,
-) -> tuple[float, float, int]:
-    """One replication; returns the expected and the earned reward and the number of episodes."""
+) -> tuple[float, int]:
+    """One replication; returns the expected reward collected and the number of episodes."""
     num_candidates, _, length = beliefs.shape
     truth = rng.integers(num_candidates, size=num_arms)
     likelihood = np.stack([1 - beliefs, beliefs], axis=-1)  # [C, 2, L, 2]
@@ -45,7 +45,7 @@ def run_tsde(
     last_state = np.ones(num_arms, dtype=int)
     elapsed = np.ones(num_arms, dtype=int)
     counts = np.zeros((num_arms, 2, mixing), dtype=int)
-    expected, earned = 0.0, 0.0
+    expected = 0.0
     episodes, last_length, started, doubled = 0, 0, 1, False
     for t in range(1, horizon + 1):
         if t == 1 or doubled or t > started + last_length:
@@ -62,7 +62,6 @@ def run_tsde(
         good = beliefs[truth[pulled], s, n]
         expected += good.sum()
         seen = (rng.random(num_pulls) < good).astype(int)
-        earned += seen.sum()
         weights[pulled] *= likelihood[:, s, n, seen].T
         weights[pulled] /= weights[pulled].sum(axis=1, keepdims=True)
         cell = (pulled, s, np.minimum(elapsed[pulled], mixing) - 1)
@@ -71,4 +70,4 @@ def run_tsde(
         elapsed += 1
         elapsed[pulled] = 1
         last_state[pulled] = seen
-    return expected, earned, episodes
+    return expected, episodes
