@@ -9,8 +9,7 @@ KERNELS_FRESH := $(VENV)/.kernels
 .PHONY: reproduce test check bench clean
 
 reproduce: $(READY) $(KERNELS_FRESH)
-	$(BIN)/restive plan examples/paper_frequentist.toml
-	$(BIN)/python examples/paper_regret.py
+	$(BIN)/restive reproduce
 
 test: $(READY) $(KERNELS_FRESH)
 	$(BIN)/pytest -n 2
@@ -20,6 +19,7 @@ check: $(READY) $(KERNELS_FRESH)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --strict --quiet
 	$(BIN)/pytest -n 2
 
 bench: $(READY) $(KERNELS_FRESH)
@@ -35,5 +35,5 @@ $(KERNELS_FRESH): $(wildcard src/restive/kernels/*.py) $(READY)
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site reproduction reproduction-quick .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

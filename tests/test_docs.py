@@ -1,8 +1,7 @@
 """What the README and the examples say is executed."""
 
 import re
-import runpy
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,10 +49,8 @@ def test_examples_are_problems(path: Path) -> None:
     assert rs.load_problem(path).num_arms >= 1
 
 
-def test_paper_example_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["paper_regret.py", "2"])
-    runpy.run_path(str(ROOT / "examples" / "paper_regret.py"), run_name="__main__")
-    printed = capsys.readouterr().out
-    assert printed.count("whittle") == 2
+@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "studies").glob("*.toml")))
+def test_example_studies_run(path: Path, tmp_path: Path) -> None:
+    study = replace(rs.load_study(path), replications=2)
+    rs.run_study(study, tmp_path / "out")
+    assert len(rs.load_results(tmp_path / "out")) == len(study.cases) >= 2

@@ -308,7 +308,7 @@ def test_plot_draws_the_mean_and_the_band():
         ({"times": [5, 5, 10]}, "times must rise from at least 1"),
         ({"times": [7, 5, 10]}, "times must rise from at least 1"),
         ({"times": []}, "times must be a list of whole numbers"),
-        ({"times": 10}, "times must be a list of whole numbers"),
+        ({"times": 1}, "times must be at least 2"),
         ({"times": [1.0, 10.0]}, "times must be a list of whole numbers"),
         ({"baseline": "best"}, "baseline must be one of .*coupled.*, got 'best'"),
         ({"rewards": "mean"}, "rewards must be one of expected, realised, got 'mean'"),

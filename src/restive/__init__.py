@@ -10,10 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from restive import zoo
     from restive.agents import TSDE, Episode
     from restive.belief import BeliefState, belief_table, mixing_time
     from restive.chains import stationary
     from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
+    from restive.experiment import CaseSummary, Study, load_results, load_study, run_study
+    from restive.experiment.export import export_results
     from restive.planning import Value, evaluate
     from restive.policies import (
         IndexPolicy,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from restive.problem_file import load_problem, problem_from_toml, problem_to_toml
     from restive.regret import RegretCurve, bayesian_regret, frequentist_regret
     from restive.relaxation import relaxation_bound
+    from restive.report import write_report
     from restive.simulation import Trajectory, simulate
     from restive.theory import (
         bounds_for,
@@ -51,6 +55,8 @@ _HOMES = {
     "belief": ("BeliefState", "belief_table", "mixing_time"),
     "chains": ("stationary",),
     "errors": ("AssumptionError", "ProblemError", "RestiveError", "TooLargeError"),
+    "experiment": ("CaseSummary", "Study", "load_results", "load_study", "run_study"),
+    "experiment.export": ("export_results",),
     "planning": ("Value", "evaluate"),
     "policies": (
         "IndexPolicy",
@@ -71,6 +77,7 @@ _HOMES = {
     "problem_file": ("load_problem", "problem_from_toml", "problem_to_toml"),
     "regret": ("RegretCurve", "bayesian_regret", "frequentist_regret"),
     "relaxation": ("relaxation_bound",),
+    "report": ("write_report",),
     "simulation": ("Trajectory", "simulate"),
     "theory": (
         "bounds_for",
@@ -83,10 +90,14 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604 (all names are text)
+_MODULES = ("zoo",)
+
+__all__ = ["__version__", *sorted([*_HOME_OF, *_MODULES])]  # noqa: PLE0604 (all names are text)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"restive.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'restive' has no attribute {name!r}")
     value = getattr(import_module(f"restive.{_HOME_OF[name]}"), name)

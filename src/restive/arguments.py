@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from restive.errors import ProblemError, TooLargeError
 
-__all__ = ["checked_count", "checked_elapsed", "checked_seed", "require_memory"]
+__all__ = ["checked_count", "checked_elapsed", "checked_seed", "require_memory", "suggestion"]
 
 MOST = 10**15  # steps, ages, replications: times and places are 64-bit numbers
 MOST_ELAPSED = 10**7
@@ -44,3 +46,10 @@ def checked_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
         raise ProblemError(f"seed must be a whole number from 0 to 2^64 - 1, got {seed!r:.60}")
     return int(seed)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Tell what may have been meant by a word that is not among the known ones."""
+    known = tuple(known)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

@@ -18,7 +18,6 @@ The format is small::
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -27,10 +26,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from restive.arguments import suggestion
 from restive.errors import ProblemError
 from restive.problem import Arm, RestlessBandit, gilbert_elliott
 
-__all__ = ["load_problem", "problem_from_toml", "problem_to_toml"]
+__all__ = [
+    "load_problem",
+    "parse_toml",
+    "problem_from_toml",
+    "problem_to_toml",
+    "read_arm",
+    "read_arms",
+    "read_text",
+]
 
 PROBLEM_KEYS = ("num_pulls", "arm")
 ARM_KEYS = ("name", "count", "p01", "p11", "active", "passive", "rewards")
@@ -40,29 +48,29 @@ LARGEST_FILE = 1 << 28  # bytes
 
 def load_problem(path: str | PathLike[str]) -> RestlessBandit:
     """Read a problem from a TOML file; every mistake is told with the file and its place."""
-    path = Path(path)
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise ProblemError(f"{path}: larger than {LARGEST_FILE >> 20} MiB; use `count`")
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ProblemError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    except OSError as error:
-        raise ProblemError(f"{path}: cannot be read: {error.strerror}") from None
+    text = read_text(path)
     try:
         return problem_from_toml(text)
     except ProblemError as error:
         raise ProblemError(f"{path}: {error}") from None
 
 
+def read_text(path: str | PathLike[str]) -> str:
+    """Read a text file of sane size, or say what is wrong with it."""
+    path = Path(path)
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ProblemError(f"{path}: larger than {LARGEST_FILE >> 20} MiB; use `count`")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ProblemError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise ProblemError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 def problem_from_toml(text: str) -> RestlessBandit:
     """Read a problem from TOML text; see the module's docstring for the format."""
-    try:
-        data = tomllib.loads(text)
-    except RecursionError:
-        raise ProblemError("not valid TOML: brackets are nested too deeply") from None
-    except ValueError as error:  # also numbers with thousands of digits
-        raise ProblemError(f"not valid TOML: {error}") from None
+    data = parse_toml(text)
     refuse_unknown_keys(data, PROBLEM_KEYS, "the top level")
     for key in PROBLEM_KEYS:
         if key not in data:
@@ -71,13 +79,28 @@ def problem_from_toml(text: str) -> RestlessBandit:
     tables = data["arm"]
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ProblemError("arm must be written as [[arm]], with two brackets, once per kind")
+    return RestlessBandit(read_arms(tables), data["num_pulls"])
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML, or say what is wrong with it."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ProblemError("not valid TOML: brackets are nested too deeply") from None
+    except ValueError as error:  # also numbers with thousands of digits
+        raise ProblemError(f"not valid TOML: {error}") from None
+
+
+def read_arms(tables: Iterable[dict[str, Any]]) -> list[Arm]:
+    """Read [[arm]] tables; a table with a `count` is as many arms."""
     arms: list[Arm] = []
     for place, table in enumerate(tables):
-        arm, count = _read_arm(table, f"[[arm]] number {place + 1}")
+        arm, count = read_arm(table, f"[[arm]] number {place + 1}")
         if len(arms) + count > MOST_ARMS:
             raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
         arms.extend([arm] * count)
-    return RestlessBandit(arms, data["num_pulls"])
+    return arms
 
 
 def problem_to_toml(bandit: RestlessBandit) -> str:
@@ -96,12 +119,11 @@ def refuse_unknown_keys(data: Mapping[str, Any], known: Iterable[str], place: st
     known = tuple(known)
     for key in data:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-            raise ProblemError(f"{place}: unknown key {key!r}; {hint}")
+            raise ProblemError(f"{place}: unknown key {key!r}; {suggestion(key, known)}")
 
 
-def _read_arm(table: dict[str, Any], place: str) -> tuple[Arm, int]:
+def read_arm(table: dict[str, Any], place: str) -> tuple[Arm, int]:
+    """Read one [[arm]] table: the arm and its count; `place` is how errors name it."""
     refuse_unknown_keys(table, ARM_KEYS, place)
     name = table.get("name")
     if name is not None and not isinstance(name, str):

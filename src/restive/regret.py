@@ -33,7 +33,13 @@ from restive.prior import Prior
 from restive.problem import RestlessBandit
 from restive.simulation import Replications, replicate
 
-__all__ = ["RegretCurve", "bayesian_regret", "frequentist_regret"]
+__all__ = [
+    "RegretCurve",
+    "bayesian_regret",
+    "exact_rewards",
+    "frequentist_regret",
+    "recorded_times",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -43,6 +49,7 @@ Baseline: TypeAlias = Literal["auto", "exact", "coupled"]
 
 NORMAL_QUANTILE = 1.959963984540054  # of a 95% band
 DEFAULT_TIMES = 50
+MOST_TIMES = 1_000_000
 MAX_STATES_FOR_J = 50_000
 MOST_SYSTEMS_FOR_J = 1_000  # whose J is solved exactly when "exact" is asked for
 
@@ -103,7 +110,7 @@ def bayesian_regret(
     replications: int = 1000,
     seed: int = 0,
     *,
-    times: Sequence[int] | IntArray | None = None,
+    times: int | Sequence[int] | IntArray | None = None,
     rewards: Rewards = "expected",
     baseline: Baseline = "auto",
     doubling: bool = False,
@@ -128,7 +135,8 @@ def bayesian_regret(
     replications, seed
         How many, and the name of their luck. More replications leave the earlier ones as they are.
     times
-        Times to record; by default about 50, evenly in the logarithm, the last of them T.
+        Times to record, or how many: by default about 50, evenly in the logarithm, the last of
+        them T.
     rewards
         "expected" counts E[r | xi, A], "realised" what was drawn: noisier, the same mean.
     baseline
@@ -143,7 +151,7 @@ def bayesian_regret(
     progress
         Called with the number of replications done since the last call.
     """
-    checked_times = _checked_times(times, horizon)
+    checked_times = recorded_times(times, horizon)
     setup = setup_learner(
         prior, num_pulls, policy_mapping, None if doubling else horizon, mixing_time, start,
         max_elapsed,
@@ -157,7 +165,7 @@ def bayesian_regret(
     )  # fmt: skip
     if kind == "coupled":
         return _coupled_curve(setup, done, rewards)
-    return _exact_curve(setup, done, rewards, _exact_rewards(setup, done.true_kinds))
+    return _exact_curve(setup, done, rewards, exact_rewards(setup, done.true_kinds))
 
 
 def frequentist_regret(
@@ -168,7 +176,7 @@ def frequentist_regret(
     replications: int = 1000,
     seed: int = 0,
     *,
-    times: Sequence[int] | IntArray | None = None,
+    times: int | Sequence[int] | IntArray | None = None,
     rewards: Rewards = "expected",
     baseline: Baseline = "auto",
     doubling: bool = False,
@@ -184,7 +192,7 @@ def frequentist_regret(
     arms are pulled. The "auto" baseline is J t where J can be solved exactly (and does not depend
     on the start), else the coupled policy.
     """
-    checked_times = _checked_times(times, horizon)
+    checked_times = recorded_times(times, horizon)
     if not isinstance(bandit, RestlessBandit):
         raise ProblemError(f"bandit must be a RestlessBandit, got {bandit!r:.60}")
     setup = setup_learner(
@@ -196,7 +204,7 @@ def frequentist_regret(
     exact = None
     if baseline != "coupled":
         try:
-            exact = _exact_rewards(setup, setup.tables.true_kinds[None])
+            exact = exact_rewards(setup, setup.tables.true_kinds[None])
         except (AssumptionError, TooLargeError):
             if baseline == "exact":
                 raise
@@ -251,7 +259,7 @@ def _curve(
     )
 
 
-def _exact_rewards(setup: Setup, true_kinds: IntArray) -> FloatArray:
+def exact_rewards(setup: Setup, true_kinds: IntArray) -> FloatArray:
     """J of the mapping on each system, by kinds of arms [R, K], or an error where it is none."""
     if isinstance(setup.mapping, str) and setup.mapping_name == "best_fixed":
         rewards = np.array([fixed_reward(arm) for arm in setup.tables.kinds.arms])
@@ -276,10 +284,13 @@ def _exact_reward(setup: Setup, kinds: IntArray) -> float:
     return value.average_reward
 
 
-def _checked_times(times: Sequence[int] | IntArray | None, horizon: int) -> IntArray:
+def recorded_times(times: int | Sequence[int] | IntArray | None, horizon: int) -> IntArray:
+    """Times to record: as given, or this many (about 50), evenly in the logarithm up to T."""
     horizon = checked_count(horizon, "horizon")
     if times is None:
-        spaced = np.geomspace(1, horizon, DEFAULT_TIMES).round()
+        times = DEFAULT_TIMES
+    if isinstance(times, int):
+        spaced = np.geomspace(1, horizon, checked_count(times, "times", 2, MOST_TIMES)).round()
         return np.unique(spaced).astype(np.int64)
     checked = np.asarray(times)
     if checked.ndim != 1 or not checked.size or not np.issubdtype(checked.dtype, np.integer):

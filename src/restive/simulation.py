@@ -127,6 +127,7 @@ class Replications:
     expected: FloatArray  # [R, M] sum of E[r | xi, A] of the learner
     realised: FloatArray  # [R, M] sum of its rewards
     episodes: IntArray  # [R, M] episodes begun
+    truth_weights: FloatArray  # [R, M, K] posterior weight of each true arm; no rows if not asked
     oracle_expected: FloatArray  # [R, M] of the policy that knows the truth; no rows without one
     oracle_realised: FloatArray  # [R, M]
 
@@ -139,6 +140,7 @@ def replicate(
     *,
     first: int = 0,
     with_oracle: bool = True,
+    with_posterior: bool = False,
     threads: int | None = None,
     chunk: int = CHUNK,
     progress: Callable[[int], None] = lambda done: None,
@@ -158,6 +160,8 @@ def replicate(
         Which replications to run.
     with_oracle
         Also run the policy of the true system in the same world.
+    with_posterior
+        Also record the posterior weight of each arm's truth.
     threads
         By default as many as there are processors.
     chunk
@@ -165,29 +169,17 @@ def replicate(
     progress
         Called with the number of replications done since the last call.
     """
-    shape = (checked_count(replications, "replications"), len(times))
-    require_memory(
-        8 * shape[0] * (6 * shape[1] + setup.num_arms), "the results", "record fewer times"
-    )
-    oracle_shape = shape if with_oracle else (0, len(times))
-    done = Replications(
-        times=times,
-        true_kinds=np.empty((shape[0], setup.num_arms), dtype=np.int64),
-        expected=np.empty(shape),
-        realised=np.empty(shape),
-        episodes=np.empty(shape, dtype=np.int64),
-        oracle_expected=np.empty(oracle_shape),
-        oracle_realised=np.empty(oracle_shape),
-    )
+    count = checked_count(replications, "replications")
+    done = _room(setup, times, count, with_oracle, with_posterior)
     if setup.ranks is None:
-        _replicate_stepwise(setup, done, seed, first, with_oracle, progress)
+        _replicate_stepwise(setup, done, seed, first, progress)
         return done
     workers = available_threads() if threads is None else checked_count(threads, "threads")
-    starts = range(0, shape[0], checked_count(chunk, "chunk"))
+    starts = range(0, count, checked_count(chunk, "chunk"))
     nothing = np.empty((0, setup.num_pulls), dtype=np.int64)
 
     def run(begin: int) -> int:
-        end = min(begin + chunk, shape[0])
+        end = min(begin + chunk, count)
         _run_chunk(setup, done, begin, end, seed, first, nothing, nothing)
         return end - begin
 
@@ -197,8 +189,8 @@ def replicate(
         return done
     with ThreadPoolExecutor(workers) as pool:
         try:
-            for count in pool.map(run, starts):
-                progress(count)
+            for finished in pool.map(run, starts):
+                progress(finished)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -207,19 +199,33 @@ def replicate(
 
 def trace(setup: Setup, horizon: int, seed: int, replication: int = 0) -> tuple[IntArray, IntArray]:
     """Arms and states [T, N] of one replication in the engine."""
-    done = Replications(
-        times=np.array([horizon]),
-        true_kinds=np.empty((1, setup.num_arms), dtype=np.int64),
-        expected=np.empty((1, 1)),
-        realised=np.empty((1, 1)),
-        episodes=np.empty((1, 1), dtype=np.int64),
-        oracle_expected=np.empty((0, 1)),
-        oracle_realised=np.empty((0, 1)),
-    )
+    done = _room(setup, np.array([horizon]), 1, with_oracle=False, with_posterior=False)
     arms = np.empty((horizon, setup.num_pulls), dtype=np.int64)
     states = np.empty_like(arms)
     _run_chunk(setup, done, 0, 1, seed, replication, arms, states)
     return arms, states
+
+
+def _room(
+    setup: Setup, times: IntArray, replications: int, with_oracle: bool, with_posterior: bool
+) -> Replications:
+    """Room for the results of so many replications."""
+    num_arms = setup.num_arms
+    per_time = 6 + num_arms * with_posterior
+    size = 8 * replications * (per_time * len(times) + num_arms)
+    require_memory(size, "the results", "record fewer times")
+    shape = (replications, len(times))
+    oracle_shape = shape if with_oracle else (0, len(times))
+    return Replications(
+        times=times,
+        true_kinds=np.empty((replications, num_arms), dtype=np.int64),
+        expected=np.empty(shape),
+        realised=np.empty(shape),
+        episodes=np.empty(shape, dtype=np.int64),
+        truth_weights=np.empty((replications if with_posterior else 0, len(times), num_arms)),
+        oracle_expected=np.empty(oracle_shape),
+        oracle_realised=np.empty(oracle_shape),
+    )
 
 
 def available_threads() -> int:
@@ -273,6 +279,7 @@ def _run_chunk(
         done.expected[begin:end],
         done.realised[begin:end],
         done.episodes[begin:end],
+        done.truth_weights[begin:end],
         done.oracle_expected[begin:end],
         done.oracle_realised[begin:end],
         trace_arms,
@@ -309,23 +316,19 @@ def _scratch(setup: Setup) -> Scratch:
 
 
 def _replicate_stepwise(
-    setup: Setup,
-    done: Replications,
-    seed: int,
-    first: int,
-    with_oracle: bool,
-    progress: Callable[[int], None],
+    setup: Setup, done: Replications, seed: int, first: int, progress: Callable[[int], None]
 ) -> None:
     """Run mappings that are no index rules through the online agent, in Python."""
+    with_oracle, with_posterior = len(done.oracle_expected) > 0, len(done.truth_weights) > 0
     for r in range(len(done.expected)):
         replication = first + r
         agent = TSDE.of_setup(setup, seed, replication)
-        done.true_kinds[r] = _truth(setup, seed, replication)
-        bandit = setup.bandit_of(done.true_kinds[r])
+        truth = done.true_kinds[r] = _truth(setup, seed, replication)
+        bandit = setup.bandit_of(truth)
         worlds = [World(bandit, setup.start, seed, replication, setup.max_elapsed)]
         if with_oracle:
             worlds.append(World(bandit, setup.start, seed, replication, setup.max_elapsed))
-            policy = setup.policy_of(done.true_kinds[r])
+            policy = setup.policy_of(truth)
         sums = np.zeros((2, len(worlds)))
         mark = 0
         for t in range(1, int(done.times[-1]) + 1):
@@ -340,5 +343,18 @@ def _replicate_stepwise(
                 done.episodes[r, mark] = agent.episode.number
                 if with_oracle:
                     done.oracle_expected[r, mark], done.oracle_realised[r, mark] = sums[:, 1]
+                if with_posterior:
+                    done.truth_weights[r, mark] = _truth_weights(setup, agent, truth)
                 mark += 1
         progress(1)
+
+
+def _truth_weights(setup: Setup, agent: TSDE, truth: IntArray) -> FloatArray:
+    """Posterior weight [K] of each arm's true kind."""
+    prior = setup.tables.prior
+    weights = np.empty(setup.num_arms)
+    for k in range(setup.num_arms):
+        posterior = agent.posterior(k)
+        first = int(prior.kind_offsets[k])
+        weights[k] = posterior[prior.kinds[first : first + len(posterior)] == truth[k]].sum()
+    return weights

@@ -28,6 +28,7 @@ from restive.kernels.tsde import (
     pass_time,
     reset,
     take_in_arm,
+    weigh_truth,
 )
 from restive.kernels.world import copy_into, pull, select_by_rank
 
@@ -43,15 +44,15 @@ def run_replications(
     scratch: Scratch, true_kinds: IntArray, start_state: IntArray, start_elapsed: IntArray,
     mixings: IntArray, doubling: bool, times: IntArray, seed: np.uint64, first: int,
     truths: IntArray, expected: FloatArray, realised: FloatArray, episodes: IntArray,
-    oracle_expected: FloatArray, oracle_realised: FloatArray, trace_arms: IntArray,
-    trace_states: IntArray,
+    truth_weights: FloatArray, oracle_expected: FloatArray, oracle_realised: FloatArray,
+    trace_arms: IntArray, trace_states: IntArray,
 ) -> int:  # fmt: skip
     """Run the replications first, first + 1, ... and write what they earned up to each time.
 
     One replication per row of `expected`. `true_kinds` is the true system, or empty to draw it from
-    the prior; `oracle_expected` has no rows where no oracle is wanted, the traces none where no
-    trajectory is. Returns 0, or 1 + the group of arms whose
-    candidates were all ruled out by what was seen.
+    the prior; `oracle_expected` has no rows where no oracle is wanted, `truth_weights` none where
+    the posterior is not, the traces none where no trajectory is. Returns 0, or 1 + the group of
+    arms whose candidates were all ruled out by what was seen.
     """
     num_arms = len(start_state)
     truth, chosen, states = scratch.truth, scratch.chosen, scratch.states
@@ -97,6 +98,8 @@ def run_replications(
                 expected[r, mark] = total_expected
                 realised[r, mark] = total_realised
                 episodes[r, mark] = clock[EPISODE]
+                if len(truth_weights) > 0:
+                    weigh_truth(prior, state, truth, truth_weights[r, mark])
                 mark += 1
         finish(prior, state)
         if clock[IMPOSSIBLE] != 0:

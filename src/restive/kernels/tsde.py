@@ -43,6 +43,7 @@ __all__ = [
     "reset",
     "take_in",
     "take_in_arm",
+    "weigh_truth",
 ]
 
 # The clock.
@@ -334,6 +335,29 @@ def finish(prior: PriorTables, state: LearnerState) -> None:
             multiply_pending(prior, state, group)
         if state.ends[group * LANES + LANES - 1] == 0.0:
             state.clock[IMPOSSIBLE] = 1 + group
+
+
+@hot_kernel
+def weigh_truth(
+    prior: PriorTables, state: LearnerState, truth: IntArray, weights: FloatArray
+) -> None:
+    """Write the posterior weight [K] of each arm's true kind; the learner is left as it was."""
+    for k in range(len(truth)):
+        group = prior.groups[k]
+        if state.num_pending[group] > 0:
+            multiply_pending(prior, state, group)
+        count = prior.row_counts[group]
+        begin = prior.row_offsets[group] * LANES
+        total, true = 0.0, 0.0
+        for row in range(count):
+            for lane in range(LANES):
+                weight = state.weights[place(begin + row * LANES + lane)]
+                if weight > 0.0:  # fillers, which have no kind, have none
+                    total += weight
+                    kind = prior.kinds[place(prior.kind_offsets[k] + lane * count + row)]
+                    if kind == truth[k]:
+                        true += weight
+        weights[k] = true / total if total > 0.0 else 0.0
 
 
 @hot_kernel

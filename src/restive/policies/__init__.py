@@ -5,11 +5,11 @@ One mapping per file. To add one, write it, and enter it here under its name.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 
+from restive.arguments import suggestion
 from restive.errors import ProblemError
 from restive.policies.base import (
     IndexPolicy,
@@ -75,8 +75,7 @@ def mapping_name(name: str) -> str:
         raise ProblemError(f"a policy mapping's name must be text, got {name!r:.60}")
     known = name.replace("-", "_")
     if known not in POLICY_MAPPINGS:
-        near = difflib.get_close_matches(known, POLICY_MAPPINGS, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(POLICY_MAPPINGS)}"
+        hint = suggestion(known, POLICY_MAPPINGS)
         raise ProblemError(f"unknown policy mapping {name!r}; {hint}")
     return known
 

@@ -1,73 +1,22 @@
-"""The command line: parse, call, print. Everything else is imported when a command needs it."""
+"""`restive plan`."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from restive import __version__
-from restive.errors import RestiveError
+from restive.cli.progress import spinner
 
 if TYPE_CHECKING:
     from restive.plan import Plan
 
-__all__ = ["app", "main"]
-
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Restless bandits whose arms are seen only when pulled: plan and learn.",
-)
+__all__ = ["plan"]
 
 
-def main() -> None:
-    """Run the command line; a RestiveError becomes one line on stderr and exit status 2."""
-    try:
-        try:
-            app()
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone (as in `restive plan ... | head`)
-        sys.exit(141)
-    except RestiveError as error:
-        _fail(str(error))
-    except MemoryError:
-        _fail("not enough memory for a problem of this size")
-    except OSError as error:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (what is left in it would fail again)
-        _fail(str(error))
-
-
-def _fail(message: str) -> NoReturn:
-    print(f"restive: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"restive {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    pass
-
-
-@app.command()
 def plan(
     problem: Annotated[Path, typer.Argument(help="TOML file with num_pulls and [[arm]] tables.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
@@ -100,7 +49,7 @@ def plan(
         require_target(plot, FIGURE_SUFFIXES)
         matplotlib_figures()
     bandit = load_problem(problem)
-    with _progress("planning") as step:
+    with spinner("planning") as step:
         found = plan_bandit(
             bandit, max_states=max_states, max_elapsed=max_elapsed, seed=seed, progress=step
         )
@@ -112,23 +61,6 @@ def plan(
         write_index_table(bandit, index_table, max_elapsed)
     if plot is not None:
         plot_indices(bandit, plot, max_elapsed)
-
-
-@contextmanager
-def _progress(title: str) -> Iterator[Callable[[str], None]]:
-    """Show the current step on stderr while it runs; nothing when that is no terminal."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda step: None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(title)
-        yield lambda step: progress.update(task, description=escape(f"{title}: {step}"))
 
 
 def _print_plan(found: Plan) -> None:

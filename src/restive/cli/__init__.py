@@ -1,0 +1,75 @@
+"""The command line: parse, call, print. Everything else is imported when a command needs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from restive import __version__
+from restive.cli.plan import plan
+from restive.cli.reproduce import reproduce
+from restive.cli.study import export, report, run, status
+from restive.cli.zoo import zoo
+from restive.errors import RestiveError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Restless bandits whose arms are seen only when pulled: plan, learn and measure.",
+)
+
+
+def main() -> None:
+    """Run the command line; a RestiveError becomes one line on stderr and exit status 2."""
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone (as in `restive plan ... | head`)
+        sys.exit(141)
+    except RestiveError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        _fail("stopped", 130)
+    except MemoryError:
+        _fail("not enough memory for a problem of this size")
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (what is left in it would fail again)
+        _fail(str(error))
+
+
+def _fail(message: str, status: int = 2) -> NoReturn:
+    print(f"restive: {message}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"restive {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(plan)
+app.command()(reproduce)
+app.command()(run)
+app.command()(status)
+app.command()(report)
+app.command()(export)
+app.command()(zoo)

@@ -1,0 +1,107 @@
+"""What a command shows while it runs: on a terminal only, but for a line a minute in a log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from restive.experiment.running import Progress
+
+__all__ = ["run_display", "spinner"]
+
+LOG_SECONDS = 60
+MOST_BARS = 12  # cases that have one of their own
+
+
+@contextmanager
+def spinner(title: str) -> Iterator[Callable[[str], None]]:
+    """Show the current step on stderr while it runs; nothing when that is no terminal."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda step: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title)
+        yield lambda step: progress.update(task, description=escape(f"{title}: {step}"))
+
+
+@contextmanager
+def run_display(title: str) -> Iterator[Callable[[Progress], None]]:
+    """Show how far a run is, its rate and the time left, on stderr."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _log(title)
+        return
+    from rich.markup import escape
+    from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Bars(*columns, console=console) as bars:
+        total = bars.add_task(escape(title), total=None, rate="")
+        parts: dict[str, TaskID] = {}
+        began = monotonic()
+
+        def show(progress: Progress) -> None:
+            if not parts and 1 < len(progress.cases) <= MOST_BARS:
+                for name in progress.cases:
+                    parts[name] = bars.add_task(f"  {escape(name)}", rate="")
+            for name, part in parts.items():
+                bars.update(part, total=progress.replications, completed=progress.cases[name])
+            rate = progress.done / max(monotonic() - began, 1e-9)
+            bars.update(
+                total,
+                total=progress.total,
+                completed=sum(progress.cases.values()),
+                rate=f"{rate:,.0f} replications/s" if progress.done else "",
+            )
+
+        yield show
+
+
+def _log(title: str) -> Callable[[Progress], None]:
+    """Write a line a minute: what a person looks for in the log of a long run."""
+    began = last = monotonic()
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        now = monotonic()
+        if now - last < LOG_SECONDS or not progress.done:
+            return
+        last = now
+        rate = progress.done / (now - began)
+        there = sum(progress.cases.values())
+        left = (progress.to_do - progress.done) / rate
+        print(
+            f"{datetime.now():%Y-%m-%d %H:%M:%S} {title}: {there:,} of "
+            f"{progress.total:,} replications, {rate:,.0f}/s, {in_words(left)} left",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    return show
+
+
+def in_words(seconds: float) -> str:
+    """Return a duration for a person: "12 s", "3 min", "2.5 h"."""
+    if seconds < 100:
+        return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,80 @@
+"""`restive reproduce`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from restive.cli.progress import run_display, spinner
+from restive.cli.study import going_on, tell
+
+if TYPE_CHECKING:
+    from restive.reproduction import Reproduction
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    replications: Annotated[
+        int | None,
+        typer.Option(min=2, help="Of each experiment and mapping [default: 4000; quick: 200]."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder to write to [default: reproduction; quick: reproduction-quick]."),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="[default: one per processor].")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few replications: seconds.")] = False,
+) -> None:
+    """Run the paper's experiments, check its claims and write a page about it.
+
+    The exit status is 1 if the data contradict a claim.
+    """
+    from restive import reproduction
+    from restive.reproduction.running import QUICK_REPLICATIONS, REPLICATIONS
+
+    if replications is None:
+        replications = QUICK_REPLICATIONS if quick else REPLICATIONS
+    if out is None:
+        out = Path("reproduction-quick" if quick else "reproduction")
+    with going_on(out):
+        found = reproduction.reproduce(
+            out,
+            replications=replications,
+            seed=seed,
+            workers=threads,
+            display=run_display,
+            step=spinner,
+            tell=tell,
+        )
+    _print_claims(found)
+    if found.failed:
+        raise typer.Exit(1)
+
+
+def _print_claims(found: Reproduction) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="claims of Section 6")
+    for column in ("claim", "paper", "here", "verdict"):
+        table.add_column(column, no_wrap=column == "verdict")
+    colours = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
+    for claim in found.claims:
+        colour = colours[claim.verdict]
+        table.add_row(
+            escape(claim.claim),
+            escape(claim.paper),
+            escape(claim.ours),
+            f"[{colour}]{claim.verdict}[/{colour}]",
+        )
+    console = Console(width=None if sys.stdout.isatty() else 130)
+    console.print(table)
+    print(f"{len(found.failed)} of {len(found.claims)} claims fail; the report: {found.page}")

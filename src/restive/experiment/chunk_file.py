@@ -1,0 +1,79 @@
+"""The file of a chunk: a line that tells what is in it, then the arrays' bytes.
+
+The line is JSON with the arrays' names, types and shapes and a checksum of everything after it, so
+that a truncated or changed file is noticed. The bytes are little-endian and in C order: the same
+arrays make the same file on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from restive.errors import RestiveError
+from restive.experiment.work import Arrays
+
+__all__ = ["DamagedChunkError", "decoded", "encoded", "read_chunk"]
+
+FORMAT = "restive chunk 1"
+
+
+class DamagedChunkError(RestiveError):
+    """A chunk's file is not what was written."""
+
+
+def encoded(arrays: Arrays) -> bytes:
+    """Return the contents of a chunk's file."""
+    parts, described = [], []
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        described.append([name, array.dtype.str, list(array.shape)])
+        parts.append(array.tobytes())
+    body = b"".join(parts)
+    head = {"format": FORMAT, "sha256": _checksum(described, body), "arrays": described}
+    return json.dumps(head).encode() + b"\n" + body
+
+
+def read_chunk(path: Path) -> Arrays:
+    """Read a chunk's file, or raise DamagedChunkError."""
+    try:
+        return decoded(path.read_bytes())
+    except OSError as error:
+        raise RestiveError(f"{path}: cannot be read: {error.strerror}") from None
+    except DamagedChunkError as error:
+        raise DamagedChunkError(f"{path}: damaged: {error}") from None
+
+
+def decoded(contents: bytes) -> Arrays:
+    """Return the arrays of a chunk's file."""
+    line, newline, body = contents.partition(b"\n")
+    try:
+        head = json.loads(line)
+        known = head["format"] == FORMAT
+        described = head["arrays"]
+        right = head["sha256"] == _checksum(described, body)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise DamagedChunkError("its first line cannot be read") from None
+    if not newline or not known:
+        raise DamagedChunkError(f"not a file of the kind {FORMAT!r}")
+    if not right:
+        raise DamagedChunkError("its checksum does not fit")
+    arrays: Arrays = {}
+    begin = 0
+    for name, kind, shape in described:
+        dtype = np.dtype(kind)
+        end = begin + prod(shape) * dtype.itemsize
+        arrays[name] = np.frombuffer(body[begin:end], dtype=dtype).reshape(shape)
+        begin = end
+    return arrays
+
+
+def _checksum(described: object, body: bytes) -> str:
+    digest = hashlib.sha256(json.dumps(described).encode())
+    digest.update(body)
+    return digest.hexdigest()

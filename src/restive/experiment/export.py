@@ -1,0 +1,169 @@
+"""Results as tables for other tools: csv, parquet or npz, tidy, with the same columns everywhere.
+
+Each row of `curves` is a case at a time, of `posterior` a case, an arm and a time, of
+`replications` a case, a replication and a time. All begin with `case`, `mapping` and a column per
+swept key.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import suggestion
+from restive.errors import ProblemError, RestiveError
+from restive.experiment.ledger import Ledger
+from restive.experiment.spec import Case
+from restive.experiment.summary import summarise
+from restive.files import replacing, require_target
+from restive.regret import recorded_times
+
+__all__ = ["FORMATS", "TABLES", "export_results"]
+
+FORMATS = ("csv", "parquet", "npz")
+TABLES = ("curves", "replications", "posterior")
+
+Columns = dict[str, NDArray[Any]]  # equally long
+
+
+def export_results(
+    folder: str | PathLike[str],
+    format: str = "csv",  # noqa: A002
+    table: str = "curves",
+    path: str | PathLike[str] | None = None,
+) -> Path:
+    """Write a table of a results folder; return the file's path.
+
+    Parameters
+    ----------
+    folder
+        The results folder.
+    format
+        "csv", "parquet" (needs pyarrow) or "npz", an array per column.
+    table
+        "curves": regret, rewards and episodes with standard errors, by case and time;
+        "replications": sums up to each time of every replication;
+        "posterior": weight of each arm's truth, where the study recorded it.
+    path
+        By default in the folder, named after the table.
+    """
+    for value, known, what in ((format, FORMATS, "format"), (table, TABLES, "table")):
+        if value not in known:
+            raise ProblemError(f"unknown {what} {value!r}; {suggestion(value, known)}")
+    ledger = Ledger.open(Path(folder))
+    path = Path(folder) / f"{table}.{format}" if path is None else Path(path)
+    require_target(path, (f".{format}",))
+    write = {"csv": _write_csv, "parquet": _write_parquet, "npz": _write_npz}[format]
+    with replacing(path) as temporary:
+        write(temporary, _blocks(ledger, table))
+    return path
+
+
+def _blocks(ledger: Ledger, table: str) -> Iterator[Columns]:
+    """Rows of a table, some at a time, in order."""
+    found = False
+    for case in ledger.study.cases:
+        if not ledger.replications_done(case):
+            continue
+        if table == "replications":
+            blocks = _replications(ledger, case)
+        elif table == "curves":
+            blocks = iter([_curves(ledger, case)])
+        else:
+            blocks = _posterior(ledger, case)
+        for block in blocks:
+            found = True
+            count = len(next(iter(block.values())))
+            head = {"case": case.number, "mapping": case.mapping}
+            head |= {key: value for key, value in case.labels.items() if key != "mapping"}
+            yield {key: np.full(count, value) for key, value in head.items()} | block
+    if not found:
+        what = "no posterior was recorded (posterior = true)" if table == "posterior" else "empty"
+        raise RestiveError(f"{ledger.folder}: nothing to export: {what}")
+
+
+def _curves(ledger: Ledger, case: Case) -> Columns:
+    found = summarise(ledger, case)
+    count = len(found.times)
+    columns: Columns = {"time": found.times, "replications": np.full(count, found.replications)}
+    for name, curve in (
+        ("regret", found.regret),
+        ("realised_regret", found.realised_regret),
+        ("average_reward", found.average_reward),
+        ("oracle_reward", found.oracle_reward),
+        ("num_episodes", found.num_episodes),
+    ):
+        columns |= {name: curve.mean, f"{name}_stderr": curve.stderr}
+    mean, stderr = found.truth_reward
+    columns["truth_reward"] = np.full(count, mean)
+    columns["truth_reward_stderr"] = np.full(count, stderr)
+    return columns
+
+
+def _posterior(ledger: Ledger, case: Case) -> Iterator[Columns]:
+    if not case.settings.posterior:
+        return
+    found = summarise(ledger, case)
+    assert found.truth_weights is not None
+    num_times, num_arms = found.truth_weights.mean.shape
+    yield {
+        "arm": np.repeat(np.arange(num_arms), num_times),
+        "time": np.tile(found.times, num_arms),
+        "weight": found.truth_weights.mean.T.ravel(),
+        "weight_stderr": found.truth_weights.stderr.T.ravel(),
+    }
+
+
+def _replications(ledger: Ledger, case: Case) -> Iterator[Columns]:
+    times = recorded_times(case.settings.times, case.settings.horizon)
+    for first, arrays in ledger.chunks(case):
+        count = len(arrays["expected"])
+        yield {
+            "replication": np.repeat(np.arange(first, first + count), len(times)),
+            "time": np.tile(times, count),
+            "expected_reward": arrays["expected"].ravel(),
+            "realised_reward": arrays["realised"].ravel(),
+            "num_episodes": arrays["episodes"].ravel(),
+            "oracle_expected_reward": arrays["oracle_expected"].ravel(),
+            "oracle_realised_reward": arrays["oracle_realised"].ravel(),
+        }
+
+
+def _write_csv(path: Path, blocks: Iterator[Columns]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        for number, block in enumerate(blocks):
+            if number == 0:
+                writer.writerow(block)
+            # Python's numbers print with all their digits
+            writer.writerows(zip(*(column.tolist() for column in block.values()), strict=True))
+
+
+def _write_parquet(path: Path, blocks: Iterator[Columns]) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise RestiveError("parquet needs pyarrow: pip install 'restive[io]'") from None
+    writer = None
+    try:
+        for block in blocks:
+            table = pyarrow.table(block)
+            if writer is None:
+                writer = pyarrow.parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _write_npz(path: Path, blocks: Iterator[Columns]) -> None:
+    parts = list(blocks)
+    columns: Any = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    np.savez_compressed(path, **columns)

@@ -1,0 +1,317 @@
+"""The ledger: a folder that holds what a study has done so far, and survives any kill.
+
+    DIR/manifest.json                    the study, its hash, seed, versions, commit, chunk sizes
+    DIR/lock                             held by the run that is writing
+    DIR/chunks/0000-whittle/0000000000-262.chunk   replications 0 to 261 of a case
+
+Every file appears under its name only when it is whole. The finished chunks are the only record of
+progress: what is missing is what no chunk covers. Readers need no lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import Any
+
+from restive import __version__
+from restive.errors import ProblemError, RestiveError
+from restive.experiment.chunk_file import DamagedChunkError, encoded, read_chunk
+from restive.experiment.spec import Case, Study, study_from_data
+from restive.experiment.work import Arrays, Task, chunk_size
+from restive.files import replacing
+
+__all__ = ["Ledger"]
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+LOCK = "lock"
+LOCK_ATTEMPTS = 20
+CHUNK_NAME = re.compile(r"^(\d{10})-(\d+)\.chunk$")
+PACKAGES = ("numpy", "numba", "llvmlite", "pydantic")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A results folder."""
+
+    folder: Path
+    study: Study  # with as many replications as have been asked for so far
+    manifest: dict[str, Any]
+
+    @classmethod
+    @contextmanager
+    def writing(cls, folder: Path, study: Study) -> Iterator[Ledger]:
+        """Hold a folder for writing: one that is new or empty, or in which this study was begun.
+
+        What a kill has left half-written is removed.
+        """
+        try:
+            names = os.listdir(folder) if folder.exists() else []
+            if MANIFEST not in names and any(not _is_own(name) for name in names):
+                raise RestiveError(
+                    f"{folder}: holds something else already; name a new or an empty folder"
+                )
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RestiveError(f"{folder}: cannot be used: {error.strerror}") from None
+        with _locked(folder):
+            for leftover in [*folder.glob(".*"), *folder.glob("chunks/*/.*")]:
+                leftover.unlink(missing_ok=True)
+            if (folder / MANIFEST).exists():
+                yield cls.open(folder)._continued(study)
+            else:
+                yield cls(folder, study, _manifest(study))._written()
+
+    @classmethod
+    def open(cls, folder: Path) -> Ledger:
+        """Read a results folder."""
+        path = folder / MANIFEST
+        try:
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            why = "there is none" if not path.exists() else error.strerror
+            raise RestiveError(f"{folder}: no results folder: {MANIFEST}: {why}") from None
+        except ValueError:
+            raise RestiveError(f"{path}: damaged: not valid JSON; begin anew elsewhere") from None
+        try:
+            if manifest["format"] != FORMAT:
+                raise RestiveError(f"{path}: format {manifest['format']!r}, expected {FORMAT}")
+            study = study_from_data(manifest["study"], title=manifest["title"])
+            study = replace(study, replications=manifest["replications"])
+            if study.hash != manifest["hash"] or set(manifest["chunk_sizes"]) != {
+                case.name for case in study.cases
+            }:
+                raise KeyError("hash")
+        except (KeyError, TypeError, AttributeError, ProblemError):
+            raise RestiveError(
+                f"{path}: damaged, or changed by hand: it does not fit its own hash"
+            ) from None
+        return cls(folder, study, manifest)
+
+    def _continued(self, study: Study) -> Ledger:
+        """Take up this ledger for a study: the same one, with as many replications or more."""
+        if study.hash != self.study.hash:
+            raise RestiveError(
+                f"{self.folder}: holds another study; name another folder, or undo this:\n  "
+                + "\n  ".join(_difference(self.study.data, study.data))
+            )
+        if self.manifest["restive"] != __version__:
+            raise RestiveError(
+                f"{self.folder}: was begun by restive {self.manifest['restive']}, this is "
+                f"{__version__}: numbers may differ; name another folder"
+            )
+        if study.replications <= self.study.replications:
+            return self
+        manifest = self.manifest | {"replications": study.replications}
+        return replace(self, study=study, manifest=manifest)._written()
+
+    def _written(self) -> Ledger:
+        with replacing(self.folder / MANIFEST) as temporary:
+            temporary.write_text(json.dumps(self.manifest, indent=1) + "\n", encoding="utf-8")
+        return self
+
+    @contextmanager
+    def timed(self, executor: str) -> Iterator[None]:
+        """Note in the manifest how long a run took, also when it is stopped; a kill leaves none."""
+        begun, clock = _now(), perf_counter()
+        try:
+            yield
+        finally:
+            seconds = round(perf_counter() - clock, 3)
+            self.manifest["runs"].append({"begun": begun, "seconds": seconds, "executor": executor})
+            self._written()
+
+    def is_being_written(self) -> bool:
+        """Whether a run is writing here now."""
+        try:
+            with _locked(self.folder):
+                return False
+        except RestiveError:
+            return True
+
+    def finished(self, case: Case) -> list[Task]:
+        """Chunks of a case that are there, in order of replications."""
+        try:
+            names = os.listdir(self._folder_of(case))
+        except FileNotFoundError:
+            return []
+        found = [match for name in names if (match := CHUNK_NAME.match(name))]
+        tasks = [Task(case, int(match[1]), int(match[2])) for match in found]
+        return sorted(tasks, key=lambda task: task.first)
+
+    def missing(self, case: Case) -> Iterator[Task]:
+        """Chunks that are still to be run, cut at multiples of the chunk's size."""
+        size = self.manifest["chunk_sizes"][case.name]
+        at = 0
+        for done in [*self.finished(case), Task(case, self.study.replications, 0)]:
+            while at < done.first:
+                end = min(done.first, (at // size + 1) * size)
+                yield Task(case, at, end - at)
+                at = end
+            at = max(at, done.first + done.count)
+
+    def remove_damaged(self, tell: Callable[[str], None]) -> None:
+        """Read every chunk; those that are damaged are told and removed, to be run again."""
+        for case in self.study.cases:
+            for task in self.finished(case):
+                try:
+                    self.read(task)
+                except DamagedChunkError as error:
+                    tell(f"{error}; it is run again")
+                    self._path_of(task).unlink(missing_ok=True)
+
+    def write(self, task: Task, arrays: Arrays) -> None:
+        """Keep a chunk."""
+        path = self._path_of(task)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RestiveError(f"{path.parent}: cannot be made: {error.strerror}") from None
+        with replacing(path) as temporary:
+            temporary.write_bytes(encoded(arrays))
+
+    def read(self, task: Task) -> Arrays:
+        """Read a chunk."""
+        arrays = read_chunk(self._path_of(task))
+        if any(len(array) not in (0, task.count) for array in arrays.values()):
+            raise DamagedChunkError(f"{self._path_of(task)}: damaged: not what its name says")
+        return arrays
+
+    def chunks(self, case: Case) -> Iterator[tuple[int, Arrays]]:
+        """First replication and arrays of each chunk, in order, as far as they have no gap."""
+        at = 0
+        for task in self.finished(case):
+            if task.first != at:
+                return
+            yield at, self.read(task)
+            at += task.count
+
+    def replications_done(self, case: Case) -> int:
+        """Replications of a case that are there without a gap."""
+        at = 0
+        for task in self.finished(case):
+            if task.first == at:
+                at += task.count
+        return at
+
+    def _folder_of(self, case: Case) -> Path:
+        return self.folder / "chunks" / case.name
+
+    def _path_of(self, task: Task) -> Path:
+        return self._folder_of(task.case) / f"{task.first:010d}-{task.count}.chunk"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder; the system lets go of it when the process ends, however it does."""
+    try:
+        import fcntl
+    except ImportError:  # a system without such locks
+        yield
+        return
+    path = folder / LOCK
+    try:
+        file = path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise RestiveError(f"{folder}: cannot be written: {error.strerror}") from None
+    with file:
+        for attempt in range(LOCK_ATTEMPTS):  # `status` looks at the lock for a moment
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if attempt + 1 < LOCK_ATTEMPTS:
+                    sleep(0.05)
+                    continue
+                file.seek(0)
+                raise RestiveError(
+                    f"{folder}: another run is writing here ({file.read().strip()}); "
+                    "wait for it, or name another folder"
+                ) from None
+            except OSError:  # a file system without locks
+                break
+        with suppress(OSError):  # a full disk: what is written here only names the holder
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {platform.node()}\n")
+            file.flush()
+        yield
+
+
+def _is_own(name: str) -> bool:
+    """Whether a file may be left over from a run that was killed before its manifest was there."""
+    return name == LOCK or name.startswith(f".{MANIFEST}.")
+
+
+def _manifest(study: Study) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "title": study.title,
+        "study": study.data,
+        "hash": study.hash,
+        "replications": study.replications,
+        "chunk_sizes": {case.name: chunk_size(case) for case in study.cases},
+        "restive": __version__,
+        "versions": _versions(),
+        "commit": _commit(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+        "begun": _now(),
+        "runs": [],
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _difference(old: Any, new: Any, place: str = "") -> list[str]:
+    """Say where two studies differ, a line each."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [
+            line
+            for key in dict.fromkeys([*old, *new])
+            for line in _difference(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))
+        ]
+    return [] if old == new else [f"{place}: {_short(old)} there, {_short(new)} in this study"]
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "not given"
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _commit() -> str | None:
+    """Commit of the checkout that restive is run from, None when it is installed."""
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return None
+    try:
+        described = subprocess.run(
+            ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True, text=True, timeout=10, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return described.stdout.strip()

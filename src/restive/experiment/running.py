@@ -1,0 +1,144 @@
+"""Running a study: whatever its ledger lacks, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from time import perf_counter
+
+from restive.arguments import checked_count
+from restive.errors import ProblemError
+from restive.experiment.executors import executor as open_executor
+from restive.experiment.ledger import Ledger
+from restive.experiment.spec import Case, Study
+from restive.experiment.work import Task, chunk_size, prepared, result_bytes, run_chunk
+
+__all__ = ["Estimate", "Progress", "estimate", "run_study"]
+
+TRIAL_STEPS = 20_000  # of a case, to estimate its time
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is; counts are of replications."""
+
+    done: int  # in this run
+    to_do: int  # at the beginning of this run
+    cases: dict[str, int]  # there by now, by title of the case
+    replications: int  # wanted of each case
+
+    @property
+    def total(self) -> int:
+        """Wanted over all cases."""
+        return self.replications * len(self.cases)
+
+
+def run_study(
+    study: Study,
+    folder: str | PathLike[str],
+    *,
+    replications: int | None = None,
+    executor: str = "threads",
+    workers: int | None = None,
+    scheduler: str | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Ledger:
+    """Run what a results folder lacks of a study; return the folder's ledger.
+
+    The same call again goes on where the last one stopped, however it ended. The results are the
+    same to the byte for any executor, number of workers and restarts.
+
+    Parameters
+    ----------
+    study
+        From `load_study`.
+    folder
+        A new or empty folder, or one in which this study was begun.
+    replications
+        More of them than the study says; those that are there are kept.
+    executor
+        "serial", "threads" or "dask".
+    workers
+        Threads or local Dask workers; by default one per processor.
+    scheduler
+        Address of a Dask cluster that is there already.
+    progress
+        Called at the start and after each chunk.
+    tell
+        Called with a line for a person: a damaged chunk, the address of a dashboard.
+    """
+    if replications is not None:
+        study = replace(study, replications=checked_count(replications, "replications"))
+    require_sound(study)
+    with Ledger.writing(Path(folder), study) as ledger:
+        ledger.remove_damaged(tell)
+        tasks = list(_interleaved(ledger))
+        to_do = sum(task.count for task in tasks)
+        wanted = ledger.study.replications
+        there = {case.title: wanted for case in study.cases}
+        for task in tasks:
+            there[task.case.title] -= task.count
+        progress(Progress(0, to_do, there, wanted))
+        if not tasks:
+            return ledger
+        done = 0
+        with (
+            ledger.timed(executor),
+            open_executor(executor, workers, scheduler, tell) as execute,
+        ):
+            for task, arrays in execute(tasks):
+                ledger.write(task, arrays)
+                done += task.count
+                there[task.case.title] += task.count
+                progress(Progress(done, to_do, there, wanted))
+    return ledger
+
+
+def require_sound(study: Study) -> None:
+    """Make the tables of every case, so that what is wrong is told before anything runs."""
+    for case in study.cases:
+        try:
+            prepared(case.settings.to_json())
+        except ProblemError as error:
+            raise ProblemError(f"{case.title}: {error}") from None
+
+
+def _interleaved(ledger: Ledger) -> list[Task]:
+    """Missing chunks, each case's next one in turn: all curves grow together."""
+    left = {case.name: list(ledger.missing(case)) for case in ledger.study.cases}
+    most = max((len(tasks) for tasks in left.values()), default=0)
+    return [tasks[i] for i in range(most) for tasks in left.values() if i < len(tasks)]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a case would take."""
+
+    seconds: float  # on one processor
+    disk_bytes: int
+    memory_bytes: int  # of the driver, beyond what Python itself takes
+
+
+def estimate(case: Case, replications: int) -> Estimate:
+    """Estimate what a case would take, from a short trial."""
+    settings = case.settings
+    steps = min(settings.horizon, TRIAL_STEPS)
+    trial = settings.model_copy(update={"horizon": steps, "times": [steps], "posterior": False})
+    text = trial.to_json()
+    run_chunk(text, 0, 1)  # compiles
+    count, seconds = 1, 0.0
+    while seconds < 0.05:
+        began = perf_counter()
+        run_chunk(text, 0, count)
+        seconds = perf_counter() - began
+        count *= 4
+    per_step = seconds / (steps * count / 4)
+    return Estimate(
+        per_step * settings.horizon * replications,
+        result_bytes(case) * replications,
+        # chunks that run or wait, and two numbers per replication in a summary
+        8 * chunk_size(case) * result_bytes(case) + 16 * replications,
+    )

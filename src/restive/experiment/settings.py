@@ -1,0 +1,262 @@
+"""The tables of a study's file, checked by pydantic: the prior, the problem, and what is run.
+
+Every check says what to do; `restive.experiment.mistakes` adds the place in the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from restive import zoo
+from restive.arguments import MOST
+from restive.errors import ProblemError
+from restive.policies import mapping_name
+from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior, grid_prior
+from restive.problem import Arm, RestlessBandit
+from restive.problem_file import load_problem, parse_toml, problem_to_toml, read_arm, read_arms
+from restive.regret import recorded_times
+
+__all__ = ["Data", "Settings", "StudyTable", "canonical_json", "keys_at"]
+
+Data = dict[str, Any]
+Count = Annotated[int, Field(ge=1, le=MOST)]
+Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _checked_arm(table: Data) -> Data:
+    read_arm(table, "arm")
+    return table
+
+
+def _checked_candidate(table: Data) -> Data:
+    if "count" in table:
+        raise ProblemError("a candidate has no count; give it a larger weight")
+    weight = table.get("weight", 1.0)
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
+        raise ProblemError(f"weight must be a number from 0 on, got {weight!r:.60}")
+    _candidate(table)
+    return table
+
+
+def _candidate(table: Data) -> Arm:
+    fields = {key: value for key, value in table.items() if key != "weight"}
+    return read_arm(fields, "candidate")[0]
+
+
+ArmTable = Annotated[Data, AfterValidator(_checked_arm)]
+CandidateTable = Annotated[Data, AfterValidator(_checked_candidate)]
+
+
+class Table(BaseModel):
+    """A table of a study: unknown keys are refused, and numbers are not guessed from text."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ZooName(Table):
+    """Anything that a zoo instance can stand for."""
+
+    zoo: str | None = None
+
+    @field_validator("zoo")
+    @classmethod
+    def _known(cls, name: str | None) -> str | None:
+        return None if name is None else zoo.load(name).name
+
+
+class Problem(ZooName):
+    """The truth: arms and pulls, or the name of a zoo instance."""
+
+    name: str | None = None
+    num_pulls: Count | None = None
+    arm: list[ArmTable] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _file_inlined(cls, data: Any, info: ValidationInfo) -> Any:
+        """Take in the file that is named, so that the study is whole without it."""
+        if not isinstance(data, dict) or "file" not in data:
+            return data
+        if extra := sorted(data.keys() - {"file", "name"}):
+            raise ProblemError(f"give file or {extra[0]}, not both")
+        if not isinstance(data["file"], str):
+            raise ProblemError(f"file must be text, got {data['file']!r:.60}")
+        path = (info.context or {}).get("folder", Path()) / data["file"]
+        inlined = parse_toml(problem_to_toml(load_problem(path)))
+        return {"name": data.get("name", path.stem), **inlined}
+
+    @model_validator(mode="after")
+    def _whole(self) -> Problem:
+        _require_one({"zoo": self.zoo, "arm": self.arm}, "zoo = ..., file = ... or [[problem.arm]]")
+        if self.arm is not None and self.num_pulls is None:
+            raise ProblemError("num_pulls is missing beside the arms")
+        if self.zoo is not None and zoo.load(self.zoo).bandit is None:
+            raise ProblemError(
+                f"the zoo's {self.zoo} has no fixed truth; use kind = 'bayesian' without [problem]"
+            )
+        return self
+
+    def bandit(self, num_pulls: int | None) -> RestlessBandit:
+        """Return the true bandit, with another number of pulls where one is given."""
+        if self.zoo is not None:
+            known = zoo.load(self.zoo).bandit
+            assert known is not None
+            return RestlessBandit(known.arms, num_pulls or self.num_pulls or known.num_pulls)
+        assert self.arm is not None
+        return RestlessBandit(read_arms(self.arm), num_pulls or self.num_pulls or 0)
+
+
+class PriorArm(Table):
+    """What some arms may be, each by itself."""
+
+    candidate: list[CandidateTable] = Field(min_length=1)
+    count: Count = 1
+
+
+class PriorBandit(Table):
+    """One system of a joint prior."""
+
+    arm: list[ArmTable] = Field(min_length=1)
+    weight: Weight = 1.0
+
+
+class PriorTable(ZooName):
+    """What is held possible: a grid, candidates by arm, whole systems, or a zoo instance's."""
+
+    levels: list[float] | None = None
+    num_arms: Count | None = None
+    arm: list[PriorArm] | None = None
+    bandit: list[PriorBandit] | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> PriorTable:
+        given = {"zoo": self.zoo, "levels": self.levels, "arm": self.arm, "bandit": self.bandit}
+        _require_one(given, "levels = [...], [[prior.arm]], [[prior.bandit]] or zoo = ...")
+        if self.num_arms is not None and self.levels is None:
+            raise ProblemError("num_arms goes with levels only")
+        return self
+
+    def prior(self, num_arms: int | None, num_pulls: int) -> Prior:
+        """Return the prior; a grid has as many arms as it says, else as many as the problem."""
+        if self.zoo is not None:
+            return zoo.load(self.zoo).prior
+        if self.levels is not None:
+            if self.num_arms is None and num_arms is None:
+                raise ProblemError("prior: num_arms is missing beside levels")
+            return grid_prior(self.levels, self.num_arms or num_arms or 0)
+        if self.arm is not None:
+            arms: list[ArmPrior] = []
+            for table in self.arm:
+                weights = [row.get("weight", 1.0) for row in table.candidate]
+                candidates = [_candidate(row) for row in table.candidate]
+                arms += [ArmPrior(candidates, weights)] * table.count
+            return IndependentPrior(arms)
+        assert self.bandit is not None
+        bandits = [RestlessBandit(read_arms(table.arm), num_pulls) for table in self.bandit]
+        return JointPrior(bandits, [table.weight for table in self.bandit])
+
+
+class Settings(Table):
+    """Everything that decides the numbers of a case."""
+
+    kind: Literal["bayesian", "frequentist"]
+    policy_mappings: list[str] = Field(default=["whittle"], min_length=1)
+    horizon: Count
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    times: int | list[int] = 50
+    num_pulls: Count | None = None
+    baseline: Literal["auto", "coupled", "exact"] = "auto"
+    doubling: bool = False
+    posterior: bool = False
+    mixing_time: Count | None = None
+    max_elapsed: Count | None = None
+    problem: Problem | None = None
+    prior: PriorTable
+
+    @field_validator("policy_mappings")
+    @classmethod
+    def _registered(cls, names: list[str]) -> list[str]:
+        known = [mapping_name(name) for name in names]
+        if len(set(known)) < len(known):
+            raise ProblemError(f"a mapping is named twice: {', '.join(names)}")
+        return known
+
+    @model_validator(mode="after")
+    def _whole(self) -> Settings:
+        if self.kind == "frequentist" and self.problem is None:
+            raise ProblemError("a frequentist study needs the truth, in [problem]")
+        if self.kind == "bayesian" and self.problem is not None:
+            raise ProblemError(
+                "a Bayesian study draws the truth from the prior; remove [problem] or set "
+                "kind = 'frequentist'"
+            )
+        recorded_times(self.times, self.horizon)
+        self.systems()
+        return self
+
+    def systems(self) -> tuple[RestlessBandit | None, Prior, int]:
+        """Return the true bandit where it is fixed, the prior and the number of pulls."""
+        bandit = None if self.problem is None else self.problem.bandit(self.num_pulls)
+        num_pulls = self.num_pulls
+        if bandit is not None:
+            num_pulls = bandit.num_pulls
+        elif num_pulls is None and self.prior.zoo is not None:
+            num_pulls = zoo.load(self.prior.zoo).num_pulls
+        if num_pulls is None:
+            raise ProblemError("num_pulls is missing")
+        prior = self.prior.prior(None if bandit is None else bandit.num_arms, num_pulls)
+        if bandit is not None and bandit.num_arms != prior.num_arms:
+            raise ProblemError(
+                f"the problem has {bandit.num_arms} arms, the prior {prior.num_arms}"
+            )
+        if num_pulls > prior.num_arms:
+            raise ProblemError(f"num_pulls is {num_pulls}, but there are {prior.num_arms} arms")
+        return bandit, prior, num_pulls
+
+    def to_json(self) -> str:
+        """Return the settings as text, the same for equal settings."""
+        return canonical_json(self.model_dump(exclude_none=True))
+
+
+class StudyTable(Settings):
+    """A study's file, at one point of its sweep."""
+
+    title: str | None = None
+    replications: Count = 1000
+
+
+def canonical_json(data: Any) -> str:
+    """Return JSON that is the same for equal data."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _require_one(given: Mapping[str, Any], wanted: str) -> None:
+    names = [name for name, value in given.items() if value is not None]
+    if not names:
+        raise ProblemError(f"needs {wanted}")
+    if len(names) > 1:
+        raise ProblemError(f"give {names[0]} or {names[1]}, not both")
+
+
+def keys_at(place: tuple[int | str, ...]) -> list[str]:
+    """Keys that the table at a place may have."""
+    tables: dict[str, type[Table]] = {
+        "problem": Problem, "prior": PriorTable, "arm": PriorArm, "bandit": PriorBandit,
+    }  # fmt: skip
+    names = [part for part in place if isinstance(part, str)]
+    model = tables[names[-1]] if names else StudyTable
+    files = {StudyTable: ["sweep"], Problem: ["file"]}
+    return [*model.model_fields, *files.get(model, [])]

@@ -1,0 +1,201 @@
+"""Studies as TOML files: what is run, checked before anything is.
+
+A study names a prior, policy mappings, a horizon and, where the truth is fixed, a problem::
+
+    title = "Four channels"
+    kind = "frequentist"               # or "bayesian": the truth is drawn from the prior
+    policy_mappings = ["myopic", "whittle"]
+    horizon = 10_000
+    replications = 1000
+    seed = 0
+
+    [problem]                          # or file = "channels.toml", or zoo = "paper-frequentist"
+    num_pulls = 2
+    [[problem.arm]]
+    p01 = 0.3
+    p11 = 0.7
+    count = 4
+
+    [prior]                            # a grid; or [[prior.arm]], [[prior.bandit]], zoo = "..."
+    levels = [0.1, 0.3, 0.5, 0.7, 0.9]
+
+    [sweep]                            # optional: lists that are crossed
+    num_pulls = [1, 2]
+    prior.levels = [[0.3, 0.7], [0.1, 0.5, 0.9]]
+
+It becomes cases, one per mapping and point of the sweep. A case is plain data: it travels to a
+worker as text and is all that a worker needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from restive.errors import ProblemError
+from restive.experiment.mistakes import told
+from restive.experiment.settings import Data, Settings, StudyTable, canonical_json, keys_at
+from restive.problem_file import parse_toml, read_text
+
+__all__ = ["Case", "Study", "load_study", "study_from_data", "study_from_toml"]
+
+MOST_CASES = 10_000
+NOT_SWEPT = ("title", "replications", "policy_mappings", "sweep")
+SHORT = 24  # letters of a swept value that are shown as they are
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mapping at one point of the sweep."""
+
+    number: int
+    labels: Mapping[str, str]  # what tells it from the others: the mapping and swept values
+    settings: Settings  # with that one mapping
+
+    @property
+    def mapping(self) -> str:
+        """Name of the policy mapping."""
+        return self.settings.policy_mappings[0]
+
+    @property
+    def name(self) -> str:
+        """Name of its folder in a ledger."""
+        return f"{self.number:04d}-{self.mapping}"
+
+    @property
+    def title(self) -> str:
+        """Its labels in a line."""
+        return ", ".join(
+            value if key == "mapping" else f"{key} {value}" for key, value in self.labels.items()
+        )
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked study."""
+
+    title: str
+    replications: int
+    data: Data  # what was checked, files taken in, without title and replications
+    cases: tuple[Case, ...]
+
+    @property
+    def hash(self) -> str:
+        """Digest of everything that decides the numbers of a replication."""
+        return hashlib.sha256(canonical_json(self.data).encode()).hexdigest()
+
+
+def load_study(path: str | PathLike[str]) -> Study:
+    """Read a study from a TOML file; all mistakes are told at once, each with its place."""
+    path = Path(path)
+    text = read_text(path)
+    try:
+        return study_from_toml(text, path.parent, path.stem)
+    except ProblemError as error:
+        raise ProblemError(f"{path}: {error}") from None
+
+
+def study_from_toml(text: str, folder: Path = Path(), title: str = "study") -> Study:
+    """Read a study from TOML text; `folder` is where the files that it names are looked for."""
+    return study_from_data(parse_toml(text), text, folder, title)
+
+
+def study_from_data(
+    data: Data, text: str = "", folder: Path = Path(), title: str = "study"
+) -> Study:
+    """Check a study that is plain data; `text` is the TOML in which its mistakes are found."""
+    base = {key: value for key, value in data.items() if key != "sweep"}
+    swept = list(_swept(data.get("sweep", {})))
+    num_points = prod(len(values) for _, values in swept)
+    mistakes: dict[str, None] = {}  # in order, each once
+    if num_points > MOST_CASES:
+        raise ProblemError(f"sweep: {num_points:,} points, more than {MOST_CASES:,}")
+    cases: list[Case] = []
+    whole: Data = {}
+    table: StudyTable | None = None
+    for choice in product(*(range(len(values)) for _, values in swept)):
+        point = deepcopy(base)
+        for (path, values), at in zip(swept, choice, strict=True):
+            _put(point, path, values[at], mistakes)
+        try:
+            table = StudyTable.model_validate(point, context={"folder": folder})
+        except ValidationError as error:
+            for detail in error.errors(include_url=False):
+                mistakes[told(detail, swept, choice, text, keys_at)] = None
+            continue
+        dumped = table.model_dump(exclude_none=True, exclude={"title", "replications"})
+        labels = {}
+        for (path, values), at in zip(swept, choice, strict=True):
+            values[at] = _taken_in(dumped, path)
+            labels[path[-1] if path[-1] != "name" else path[0]] = _label(values[at], at)
+        whole = dumped
+        for mapping in table.policy_mappings:
+            cases.append(
+                Case(
+                    len(cases),
+                    {**labels, "mapping": mapping},
+                    Settings.model_validate({**dumped, "policy_mappings": [mapping]}),
+                )
+            )
+    if mistakes:
+        count = [f"{len(mistakes)} mistakes"] if len(mistakes) > 1 else []
+        raise ProblemError("\n  ".join([*count, *mistakes]))
+    assert table is not None
+    titles = [case.title for case in cases]
+    if len(set(titles)) < len(titles):
+        double = next(title for title in titles if titles.count(title) > 1)
+        raise ProblemError(
+            f"sweep: two cases are called {double!r}; remove the double, or give problems a name"
+        )
+    if len(cases) > MOST_CASES:
+        raise ProblemError(f"{len(cases):,} cases, more than {MOST_CASES:,}")
+    for path, values in swept:
+        _put(whole, ("sweep", *path), values, mistakes)
+    return Study(table.title or title, table.replications, whole, tuple(cases))
+
+
+def _swept(sweep: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """Paths of swept keys and their values."""
+    place = ".".join(("sweep", *path))
+    if isinstance(sweep, dict):
+        for key, value in sweep.items():
+            if not path and key in NOT_SWEPT:
+                raise ProblemError(f"{place}.{key}: cannot be swept")
+            yield from _swept(value, (*path, key))
+    elif isinstance(sweep, list) and sweep:
+        yield path, list(sweep)
+    else:
+        raise ProblemError(f"{place} must be a list of values, got {sweep!r:.60}")
+
+
+def _put(data: Data, path: tuple[str, ...], value: Any, mistakes: dict[str, None]) -> None:
+    for key in path[:-1]:
+        data = data.setdefault(key, {})
+        if not isinstance(data, dict):
+            mistakes[f"sweep.{'.'.join(path)}: {key} is no table in this study"] = None
+            return
+    data[path[-1]] = deepcopy(value)
+
+
+def _taken_in(data: Data, path: tuple[str, ...]) -> Any:
+    """Value at a path, as it was checked."""
+    for key in path:
+        data = data.get(key, {})
+    return data
+
+
+def _label(value: Any, number: int) -> str:
+    if isinstance(value, dict):
+        return str(value.get("name") or value.get("zoo") or f"#{number + 1}")
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= SHORT else f"#{number + 1}"

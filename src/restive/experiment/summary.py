@@ -1,0 +1,227 @@
+"""Summaries of a results folder: curves with error bands, read chunk by chunk.
+
+Rows are added in order of replications, one by one, so a summary depends only on the replications
+that are there: not on chunks, workers or restarts. Memory grows with the recorded times and with
+one or two numbers per replication.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import sqrt
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.errors import AssumptionError, RestiveError, TooLargeError
+from restive.experiment.ledger import Ledger
+from restive.experiment.spec import Case
+from restive.experiment.work import Arrays, prepared
+from restive.kernels.moments import add_rows
+from restive.regret import NORMAL_QUANTILE, exact_rewards, recorded_times
+
+__all__ = ["CaseSummary", "Curve", "Slope", "load_results", "summarise"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+GROUPS = 50  # of replications, for the jackknife
+STUDENT_QUANTILE = 2.0095752371292397  # of a 95% interval with GROUPS - 1 degrees of freedom
+LEAST_TIMES = 5  # through which a slope is laid
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Means over replications with their standard errors; nan for a single one."""
+
+    mean: FloatArray
+    stderr: FloatArray
+
+    @property
+    def lower(self) -> FloatArray:
+        """Lower end of the 95% band."""
+        return self.mean - NORMAL_QUANTILE * self.stderr
+
+    @property
+    def upper(self) -> FloatArray:
+        """Upper end of the 95% band."""
+        return self.mean + NORMAL_QUANTILE * self.stderr
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Growth of regret: the exponent a in t^a, by least squares on logarithms."""
+
+    value: float
+    lower: float  # 95% interval, by the jackknife over groups of replications
+    upper: float
+    first: int  # times through which the line is laid
+    last: int
+
+
+@dataclass(frozen=True, eq=False)
+class CaseSummary:
+    """What a case has shown so far."""
+
+    case: Case
+    times: IntArray  # [M]
+    replications: int
+    regret: Curve  # [M] against `baseline`, with expected rewards
+    realised_regret: Curve  # [M] with the rewards that were drawn
+    average_reward: Curve  # [M] of the learner, per step up to each time, expected
+    oracle_reward: Curve  # [M] of the policy that knows the truth, likewise
+    num_episodes: Curve  # [M]
+    truth_weights: Curve | None  # [M, K] posterior weight of each arm's truth, where recorded
+    baseline: str
+    truth_method: str  # how `truth_rewards` were found
+    slope: Slope | None  # None where regret is not positive or there are too few replications
+    truth_rewards: FloatArray = field(repr=False)  # [R] J of the mapping on each true system
+    final_regrets: FloatArray = field(repr=False)  # [R]
+
+    @property
+    def truth_reward(self) -> tuple[float, float]:
+        """Mean of J over the true systems and its standard error, 0 where there is but one."""
+        rewards = self.truth_rewards
+        if self.case.settings.kind == "frequentist" and self.truth_method == "exact":
+            return float(rewards[0]), 0.0
+        spread = float(rewards.std(ddof=1)) if len(rewards) > 1 else float("nan")
+        return float(rewards.mean()), spread / sqrt(len(rewards))
+
+
+def load_results(folder: str | PathLike[str]) -> list[CaseSummary]:
+    """Summarise the cases of a results folder that have replications without a gap."""
+    ledger = Ledger.open(Path(folder))
+    return [
+        summarise(ledger, case) for case in ledger.study.cases if ledger.replications_done(case)
+    ]
+
+
+def summarise(ledger: Ledger, case: Case) -> CaseSummary:
+    """Read the chunks of a case."""
+    settings, setup = prepared(case.settings.to_json())
+    times = recorded_times(settings.times, settings.horizon)
+    exact = _exact_reward(case) if settings.baseline != "coupled" else None
+    names = ("regret", "realised", "reward", "oracle", "episodes")
+    sums = {name: _Sums(len(times)) for name in names}
+    weights = _Sums(len(times) * setup.num_arms)
+    truth_rewards, final_regrets = [], []
+    for first, arrays in ledger.chunks(case):
+        truth, method = _truth_rewards(case, arrays, times, exact)
+        if exact is not None or settings.baseline == "exact":
+            goal = realised_goal = truth[:, None] * times
+            baseline = "exact: J t"
+        else:
+            goal, realised_goal = arrays["oracle_expected"], arrays["oracle_realised"]
+            baseline = "coupled: the policy that knows the truth, in the same world"
+        regret = goal - arrays["expected"]
+        sums["regret"].add(regret, first)
+        sums["realised"].add(realised_goal - arrays["realised"], first)
+        sums["reward"].add(arrays["expected"] / times, first)
+        sums["oracle"].add(arrays["oracle_expected"] / times, first)
+        sums["episodes"].add(arrays["episodes"].astype(np.float64), first)
+        if settings.posterior:
+            weights.add(arrays["truth_weights"].reshape(len(regret), -1), first)
+        truth_rewards.append(truth)
+        final_regrets.append(regret[:, -1].copy())
+    if not truth_rewards:
+        raise RestiveError(f"{ledger.folder}: {case.title}: no replication is there yet")
+    return CaseSummary(
+        case=case,
+        times=times,
+        replications=sums["regret"].count,
+        regret=sums["regret"].curve(),
+        realised_regret=sums["realised"].curve(),
+        average_reward=sums["reward"].curve(),
+        oracle_reward=sums["oracle"].curve(),
+        num_episodes=sums["episodes"].curve(),
+        truth_weights=weights.curve(setup.num_arms) if settings.posterior else None,
+        baseline=baseline,
+        truth_method=method,
+        slope=_slope(times, sums["regret"]),
+        truth_rewards=np.concatenate(truth_rewards),
+        final_regrets=np.concatenate(final_regrets),
+    )
+
+
+class _Sums:
+    """Running moments of rows of numbers."""
+
+    def __init__(self, width: int) -> None:
+        self.count = 0
+        self.mean = np.zeros(width)
+        self.squares = np.zeros(width)
+        self.groups = np.zeros((GROUPS, width))
+
+    def add(self, rows: FloatArray, first: int) -> None:
+        add_rows(np.ascontiguousarray(rows), first, self.mean, self.squares, self.groups)
+        self.count = first + len(rows)
+
+    def curve(self, columns: int | None = None) -> Curve:
+        """Return the curve, [M] or [M, columns]."""
+        if self.count > 1:
+            stderr = np.sqrt(self.squares / (self.count - 1) / self.count)
+        else:
+            stderr = np.full_like(self.mean, np.nan)
+        if columns is None:
+            return Curve(self.mean, stderr)
+        return Curve(self.mean.reshape(-1, columns), stderr.reshape(-1, columns))
+
+
+def _exact_reward(case: Case) -> float | None:
+    """J of a fixed truth, None where the truth is drawn or J cannot be had exactly."""
+    _, setup = prepared(case.settings.to_json())
+    if case.settings.kind == "bayesian":
+        return None
+    try:
+        return float(exact_rewards(setup, setup.tables.true_kinds[None])[0])
+    except (AssumptionError, TooLargeError):
+        if case.settings.baseline == "exact":
+            raise
+        return None
+
+
+def _truth_rewards(
+    case: Case, arrays: Arrays, times: IntArray, exact: float | None
+) -> tuple[FloatArray, str]:
+    """J of the mapping on each replication's truth, and how it was found."""
+    count = len(arrays["expected"])
+    if exact is not None:
+        return np.full(count, exact), "exact"
+    if case.mapping == "best_fixed" or case.settings.baseline == "exact":
+        _, setup = prepared(case.settings.to_json())
+        return exact_rewards(setup, arrays["true_kinds"]), "exact, system by system"
+    earned = arrays["oracle_expected"]
+    half = int(np.searchsorted(times, times[-1] / 2, side="right")) - 1
+    if half < 0:  # no time in the first half is recorded
+        return earned[:, -1] / times[-1], "what the policy that knows the truth earned per step"
+    late = (earned[:, -1] - earned[:, half]) / (times[-1] - times[half])
+    return late, f"what the policy that knows the truth earned per step after t = {times[half]}"
+
+
+def _slope(times: IntArray, regret: _Sums) -> Slope | None:
+    """Fit the last decade of time; the interval comes from leaving out one group at a time."""
+    late = times >= times[-1] / 10
+    if regret.count < GROUPS or late.sum() < LEAST_TIMES:
+        return None
+    totals = regret.groups[:, late]
+    sizes = np.array([len(range(g, regret.count, GROUPS)) for g in range(GROUPS)])
+    left_out = (totals.sum(axis=0) - totals) / (regret.count - sizes)[:, None]
+    if (left_out <= 0).any() or (regret.mean[late] <= 0).any():
+        return None
+    value = _fitted(times[late], regret.mean[late])
+    others = np.array([_fitted(times[late], curve) for curve in left_out])
+    spread = np.sqrt((GROUPS - 1) / GROUPS * ((others - others.mean()) ** 2).sum())
+    return Slope(
+        value,
+        value - STUDENT_QUANTILE * float(spread),
+        value + STUDENT_QUANTILE * float(spread),
+        int(times[late][0]),
+        int(times[-1]),
+    )
+
+
+def _fitted(times: IntArray, values: FloatArray) -> float:
+    x = np.log(times) - np.log(times).mean()
+    return float((x * np.log(values)).sum() / (x * x).sum())

@@ -1,0 +1,196 @@
+"""Charts of results: each draws into axes, so that a figure or a page can put them together.
+
+Lines differ in colour, dash and marker, so that they can be told apart in grey and by the
+colour-blind; bands are 95%.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from restive.experiment.summary import CaseSummary, Curve
+from restive.figures import COLOURS, MARKERS, matplotlib_figures
+from restive.files import replacing
+
+__all__ = [
+    "draw_average_reward",
+    "draw_log_regret",
+    "draw_posterior",
+    "draw_regret",
+    "side_by_side",
+    "svg",
+    "write_figure",
+]
+
+DASHES = ("-", "--", "-.", (0, (4, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (6, 2)))
+SIZE = (4.6, 3.5)  # inches of one chart: legible at a column's and at a phone's width
+NAMES = {
+    "best_fixed": "best fixed arms",
+    "myopic": "myopic",
+    "whittle": "Whittle index",
+    "lp_priority": "LP priority",
+    "optimal": "optimal",
+}
+
+Draw = Callable[[Any], None]
+
+
+def draw_regret(cases: Sequence[CaseSummary]) -> Draw:
+    """Regret against time."""
+
+    def draw(axes: Any) -> None:
+        for i, found in enumerate(cases):
+            _line(axes, found.times, found.regret, i, _name(found))
+        axes.set_xlabel("time (steps)")
+        axes.set_ylabel("regret (total reward lost)")
+        axes.set_xlim(left=0)
+        _finish(axes)
+
+    return draw
+
+
+def draw_log_regret(cases: Sequence[CaseSummary]) -> Draw:
+    """Regret against time on logarithmic axes, with a line of slope 1/2."""
+
+    def draw(axes: Any) -> None:
+        highest = 0.0
+        for i, found in enumerate(cases):
+            positive = found.regret.mean > 0
+            if not positive.any():
+                continue
+            highest = max(highest, float(found.regret.mean[-1]))
+            lowest = float(found.regret.mean[positive].min())
+            clipped = Curve(np.maximum(found.regret.mean, lowest / 2), found.regret.stderr)
+            label = _name(found)
+            if found.slope is not None:
+                label += f", slope {found.slope.value:.2f}"
+            _line(axes, found.times, clipped, i, label, keep=positive)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        times = cases[0].times
+        if highest > 0:
+            guide = 1.6 * highest * np.sqrt(times / times[-1])
+            axes.plot(times, guide, color="0.35", linestyle=":", label="slope 1/2")
+        axes.set_xlabel("time (steps, logarithmic)")
+        axes.set_ylabel("regret (logarithmic)")
+        _finish(axes)
+
+    return draw
+
+
+def draw_average_reward(cases: Sequence[CaseSummary]) -> Draw:
+    """Reward per step up to each time, with the J that each learner is measured against."""
+
+    def draw(axes: Any) -> None:
+        lowest, highest = np.inf, -np.inf
+        for i, found in enumerate(cases):
+            _line(axes, found.times, found.average_reward, i, _name(found))
+            target = found.truth_reward[0]
+            axes.axhline(target, color=COLOURS[i % len(COLOURS)], linestyle=":", linewidth=1)
+            settled = found.average_reward.mean[found.times >= found.times[-1] / 100]
+            lowest = min(lowest, float(settled.min()), target)
+            highest = max(highest, float(settled.max()), target)
+        axes.plot([], [], color="0.35", linestyle=":", label="J of each mapping")
+        height = max(highest - lowest, 1e-9)
+        axes.set_ylim(lowest - 0.08 * height, highest + 0.4 * height)  # with room for the legend
+        axes.set_xscale("log")
+        axes.set_xlabel("time (steps, logarithmic)")
+        axes.set_ylabel("average reward per step so far")
+        _finish(axes)
+
+    return draw
+
+
+def draw_posterior(found: CaseSummary) -> Draw:
+    """Posterior weight of each arm's truth against time."""
+
+    def draw(axes: Any) -> None:
+        assert found.truth_weights is not None
+        for k in range(found.truth_weights.mean.shape[1]):
+            weights = Curve(found.truth_weights.mean[:, k], found.truth_weights.stderr[:, k])
+            _line(axes, found.times, weights, k, _arm_label(found, k))
+        axes.axhline(1, color="0.35", linestyle=":", linewidth=1)
+        axes.set_ylim(0, 1.05)
+        axes.set_xscale("log")
+        axes.set_xlabel("time (steps, logarithmic)")
+        axes.set_ylabel("posterior weight of the true parameters")
+        _finish(axes)
+
+    return draw
+
+
+def side_by_side(draws: Sequence[Draw], titles: Sequence[str] | None = None) -> Any:
+    """Return a figure with a panel per chart."""
+    figure = matplotlib_figures().Figure(
+        figsize=(SIZE[0] * len(draws), SIZE[1]), layout="constrained", dpi=200
+    )
+    panels = figure.subplots(1, len(draws), squeeze=False)[0]
+    for panel, draw in zip(panels, draws, strict=True):
+        draw(panel)
+    for panel, title in zip(panels, titles or (), strict=False):
+        panel.set_title(title, fontsize=10)
+    return figure
+
+
+def write_figure(figure: Any, stem: Path) -> list[Path]:
+    """Write a figure as .png and .svg; return the paths."""
+    paths = [stem.with_suffix(suffix) for suffix in (".png", ".svg")]
+    for path in paths:
+        with replacing(path) as temporary:
+            if path.suffix == ".svg":
+                temporary.write_text(svg(figure, stem.name), encoding="utf-8")
+            else:
+                figure.savefig(temporary, format="png", metadata={"Software": None})
+    return paths
+
+
+def svg(figure: Any, name: str) -> str:
+    """Return a figure as an <svg> element; `name` keeps its ids apart from other figures'."""
+    import matplotlib
+
+    text = StringIO()
+    # letters as paths look the same everywhere; a salt makes ids the same every time
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": name}):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    whole = text.getvalue()
+    element = whole[whole.index("<svg") :]
+    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", element)
+
+
+def _line(
+    axes: Any, times: Any, curve: Curve, number: int, label: str, keep: Any = slice(None)
+) -> None:
+    colour = COLOURS[number % len(COLOURS)]
+    axes.plot(
+        times[keep], curve.mean[keep], color=colour, linestyle=DASHES[number % len(DASHES)],
+        linewidth=1.6, label=label, marker=MARKERS[number % len(MARKERS)], markersize=4,
+        markevery=(0.05, 0.16),
+    )  # fmt: skip
+    lower = np.maximum(curve.lower, curve.mean * 1e-3) if keep is not slice(None) else curve.lower
+    axes.fill_between(times[keep], lower[keep], curve.upper[keep], color=colour, alpha=0.22, lw=0)
+
+
+def _finish(axes: Any) -> None:
+    axes.grid(True, linewidth=0.3)
+    axes.tick_params(labelsize=8)
+    axes.legend(fontsize=8, frameon=False)
+
+
+def _name(found: CaseSummary) -> str:
+    return NAMES.get(found.case.mapping, found.case.mapping)
+
+
+def _arm_label(found: CaseSummary, k: int) -> str:
+    bandit = found.case.settings.systems()[0]
+    if bandit is None:
+        return f"arm {k}"
+    arm = bandit.arms[k]
+    if arm.num_states == 2:
+        return f"arm {k}: ({arm.active[0, 1]:.3g}, {arm.active[1, 1]:.3g})"
+    return bandit.label(k)

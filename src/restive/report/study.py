@@ -1,0 +1,168 @@
+"""The page of any study: curves by mapping and point of the sweep, tables, and what was run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from math import floor, log10
+from os import PathLike
+from pathlib import Path
+
+from restive.errors import RestiveError
+from restive.experiment import CaseSummary, Ledger, load_results
+from restive.files import replacing, require_target
+from restive.regret import NORMAL_QUANTILE
+from restive.report import charts
+from restive.report.page import code, figures, page, paragraph, section, table
+
+__all__ = ["charts_of", "how_it_was_run", "results_table", "with_error", "write_report"]
+
+MOST_PLACES = 5  # decimals
+MOST_POINTS = 24  # of a sweep that are drawn
+READING = (
+    "Regret is J t minus what the learner earned up to t, where J is what the same mapping earns "
+    "per step when it knows the truth; each mapping is measured against its own J, so regrets of "
+    "different mappings are no ranking: rewards are. Means are over replications, with 95% bands; "
+    "rewards are expected ones, E[r | what is known], which have the same mean as those drawn and "
+    "far less noise. The slope is the exponent a of regret ~ t^a over the last decade of time, "
+    "with a 95% interval by the jackknife."
+)
+
+
+def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None = None) -> Path:
+    """Write the page of a results folder, by default as DIR/report.html; return its path."""
+    folder = Path(folder)
+    ledger = Ledger.open(folder)
+    target = folder / "report.html" if path is None else Path(path)
+    require_target(target, (".html",))
+    found = load_results(folder)
+    if not found:
+        raise RestiveError(f"{folder}: no replication is there yet; run the study first")
+    wanted = ledger.study.replications
+    parts = []
+    if any(case.replications < wanted for case in found) or len(found) < len(ledger.study.cases):
+        parts.append(
+            paragraph(f"Not complete: {wanted:,} replications of every case are wanted.", "fails")
+        )
+    parts += [
+        section("Results", results_table(found), paragraph(READING, "note")),
+        *_curves(found),
+        how_it_was_run([ledger], f"restive run STUDY --out {folder}"),
+    ]
+    with replacing(target) as temporary:
+        temporary.write_text(page(ledger.study.title, parts), encoding="utf-8")
+    return target
+
+
+def results_table(found: Sequence[CaseSummary]) -> str:
+    """Return a row per case."""
+    swept = [key for key in found[0].case.labels if key != "mapping"]
+    header = [
+        *swept, "mapping", "replications", "J", "reward per step", "regret", "slope", "episodes",
+    ]  # fmt: skip
+    rows = []
+    for case in found:
+        slope = case.slope
+        rows.append(
+            [
+                *(case.case.labels[key] for key in swept),
+                charts.NAMES.get(case.case.mapping, case.case.mapping),
+                f"{case.replications:,}",
+                with_error(*case.truth_reward),
+                with_error(case.average_reward.mean[-1], case.average_reward.stderr[-1]),
+                with_error(case.regret.mean[-1], case.regret.stderr[-1]),
+                "-"
+                if slope is None
+                else f"{slope.value:.2f} [{slope.lower:.2f}, {slope.upper:.2f}]",
+                with_error(case.num_episodes.mean[-1], case.num_episodes.stderr[-1]),
+            ]
+        )
+    first = len(swept) + 1
+    caption = f"At t = T; after ± the half-width of a 95% interval. Regret: {found[0].baseline}."
+    return table(header, rows, range(first, first + 6)) + paragraph(caption, "note")
+
+
+def with_error(value: float, stderr: float) -> str:
+    """Return a number with its 95% half-width, both to two digits of the latter, as a person would.
+
+    An exact number (stderr 0) has six decimals; one whose error is not known (nan) has no error.
+    """
+    half = NORMAL_QUANTILE * stderr
+    if half == 0:
+        return f"{value:.6f}"
+    if not half > 0:
+        return f"{value:.4g}"
+    places = min(MOST_PLACES, max(0, 1 - floor(log10(half))))
+    return f"{value:,.{places}f} ± {half:,.{places}f}"
+
+
+def charts_of(found: Sequence[CaseSummary], name: str) -> list[tuple[str, str]]:
+    """Return pictures and captions of the cases of one point of a sweep."""
+    drawn = [
+        ("regret", charts.draw_regret(found), "Regret against time."),
+        ("log", charts.draw_log_regret(found), "The same on logarithmic axes."),
+        (
+            "reward",
+            charts.draw_average_reward(found),
+            "Average reward per step so far; dotted: J of each mapping.",
+        ),
+    ]
+    for case in found:
+        if case.truth_weights is not None and case.truth_weights.mean.shape[1] <= 12:
+            mapping = charts.NAMES.get(case.case.mapping, case.case.mapping)
+            caption = f"Posterior weight of the truth, by arm ({mapping})."
+            drawn.append((f"posterior-{case.case.mapping}", charts.draw_posterior(case), caption))
+    return [
+        (charts.svg(charts.side_by_side([draw]), f"{name}-{kind}"), caption)
+        for kind, draw, caption in drawn
+    ]
+
+
+def _curves(found: Sequence[CaseSummary]) -> list[str]:
+    """Sections with the charts, one per point of the sweep."""
+    points: dict[str, list[CaseSummary]] = {}
+    for case in found:
+        labels = {key: value for key, value in case.case.labels.items() if key != "mapping"}
+        points.setdefault(", ".join(f"{key} {value}" for key, value in labels.items()), []).append(
+            case
+        )
+    parts = [
+        section(title or "Curves", figures(charts_of(cases, f"p{number}")))
+        for number, (title, cases) in enumerate(list(points.items())[:MOST_POINTS])
+    ]
+    if len(points) > MOST_POINTS:
+        parts.append(
+            paragraph(
+                f"The first {MOST_POINTS} of {len(points)} points are drawn; "
+                "`restive export` has them all."
+            )
+        )
+    return parts
+
+
+def how_it_was_run(ledgers: Sequence[Ledger], command: str) -> str:
+    """Return the section that lets a reader run it again."""
+    parts = []
+    for ledger in ledgers:
+        manifest = ledger.manifest
+        versions = ", ".join(f"{key} {value}" for key, value in manifest["versions"].items())
+        seconds = sum(run["seconds"] for run in manifest["runs"])
+        facts = [
+            ("study", ledger.study.title),
+            ("replications of each case", f"{ledger.study.replications:,}"),
+            ("seed", str(manifest["study"]["seed"])),
+            ("restive", f"{manifest['restive']}, commit {manifest['commit'] or 'not known'}"),
+            ("versions", versions),
+            ("machine", manifest["machine"]),
+            ("begun", manifest["begun"]),
+            ("time taken", f"{seconds:,.1f} s in {len(manifest['runs'])} runs"),
+            ("hash of the study", manifest["hash"][:16]),
+        ]
+        parts.append(table(("", ""), facts))
+        parts.append(code(json.dumps(manifest["study"], indent=1)))
+    return section(
+        "How it was run, and how to run it again",
+        *parts,
+        paragraph("The same seed gives the same numbers, on any machine and number of processors:"),
+        code(command),
+    )
