@@ -30,8 +30,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-$(KERNELS_FRESH): $(wildcard src/restive/kernels/*.py) $(READY)
-	rm -f src/restive/kernels/__pycache__/*.nb[ic]
+$(KERNELS_FRESH): $(wildcard src/restive/kernels/*.py src/restive/kernels/*/*.py) $(READY)
+	find src/restive/kernels -name "*.nb[ic]" -delete
 	touch $@
 
 clean:

@@ -22,7 +22,8 @@ from learning_cases import (
     true_bandit,
 )
 from restive.agents.setup import setup_learner
-from restive.simulation import replicate, simulate, trace
+from restive.replication import replicate, trace
+from restive.simulation import simulate
 from restive.world import World
 
 STEPS = 520
@@ -235,7 +236,7 @@ import numpy as np
 import restive as rs
 from learning_cases import own_rule
 from restive.agents.setup import setup_learner
-from restive.simulation import replicate, trace
+from restive.replication import replicate, trace
 arms = [rs.gilbert_elliott(*pair) for pair in [(.2, .7), (.6, .4), (.5, .5)]]
 prior = rs.IndependentPrior([rs.ArmPrior(arms, [1, 2, 3])] * 3)
 systems = rs.JointPrior([rs.RestlessBandit(arms[i:] + arms[:i], 1) for i in range(3)])

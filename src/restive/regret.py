@@ -31,7 +31,7 @@ from restive.planning import exact_value
 from restive.policies.best_fixed import fixed_reward
 from restive.prior import Prior
 from restive.problem import RestlessBandit
-from restive.simulation import Replications, replicate
+from restive.replication import Replications, replicate
 
 __all__ = [
     "RegretCurve",

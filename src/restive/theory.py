@@ -29,7 +29,7 @@ from restive.policies.base import Policy
 from restive.posterior import learning_tables
 from restive.prior import JointPrior, Prior
 from restive.problem import RestlessBandit, checked_num_pulls, kinds_of, numbers_array
-from restive.simulation import replicate
+from restive.replication import replicate
 from restive.world import World
 
 __all__ = [

@@ -1,9 +1,8 @@
-"""Learners: agents that choose arms of a bandit whose parameters they do not know.
+"""Agents: what a program asks for arms to pull, and tells what it saw."""
 
-An agent has `select()`, which returns the arms to pull, and `observe(states)`, which tells it what
-was seen of them. One learner per file.
-"""
-
+from restive.agents.learners import LEARNERS
+from restive.agents.make import make_learner
+from restive.agents.player import Player
 from restive.agents.tsde import TSDE, Episode
 
-__all__ = ["TSDE", "Episode"]
+__all__ = ["LEARNERS", "TSDE", "Episode", "Player", "make_learner"]

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.agents.learners import DynamicEpisodes, Facts, Learner, Relative, Rules
 from restive.arguments import checked_count, checked_elapsed, require_memory
 from restive.belief import BeliefState, start_or_initial
 from restive.errors import ProblemError
@@ -53,12 +54,19 @@ class Setup:
     index_tables: tuple[FloatArray, ...]  # of an index rule, by kind; none for other mappings
     ranks: RankTables | None  # of these tables
     make_policy: Callable[[RestlessBandit], Policy] | None
+    learner: Learner = field(default_factory=DynamicEpisodes)
     cached: OrderedDict[bytes, Policy] = field(default_factory=OrderedDict, repr=False)
 
     @property
     def num_arms(self) -> int:
         """The number of arms K."""
         return self.prior.num_arms
+
+    @property
+    def facts(self) -> Facts:
+        """What a learner that has no prior is told."""
+        rewards = tuple(self.prior.candidates(k)[0].rewards for k in range(self.num_arms))
+        return Facts(rewards, self.num_pulls, self.horizon)
 
     def truncation(self, epoch: int) -> int:
         """T^mix of an epoch: ages from which on they share a counter."""
@@ -101,6 +109,7 @@ class Setup:
         prior = self.tables.prior
         num_arms, num_groups = self.num_arms, len(prior.row_counts)
         starts = np.concatenate([[0], np.cumsum(prior.sizes)]).astype(np.int64)
+        rules = self.learner.rules(self.facts) if isinstance(self.learner, Relative) else Rules()
 
         def room(size: int) -> IntArray:
             return np.zeros(size, dtype=np.int64)
@@ -121,6 +130,7 @@ class Setup:
             visits=self.fresh_visits(longest_truncation),
             size_starts=starts,
             clock=room(CLOCK_SIZE),
+            rules=rules.as_numbers(),
         )
 
 
@@ -133,8 +143,9 @@ def setup_learner(
     start: BeliefState | None = None,
     max_elapsed: int | None = None,
     true_bandit: RestlessBandit | None = None,
+    learner: Learner | None = None,
 ) -> Setup:
-    """Check what a learner is given and make its tables."""
+    """Check what a learner is given and make its tables; by default it is TSDE."""
     if not isinstance(prior, IndependentPrior | JointPrior):
         raise ProblemError(
             f"prior must be an IndependentPrior or a JointPrior, got {type(prior).__name__}"
@@ -169,6 +180,7 @@ def setup_learner(
         index_tables=index_tables,
         ranks=rank_tables(index_tables) if index_tables else None,
         make_policy=make_policy,
+        learner=learner or DynamicEpisodes(),
     )
 
 

@@ -18,6 +18,7 @@ SNAPSHOT_FORMAT = "restive-tsde-1"
 FIELDS = (
     "prior",
     "num_pulls",
+    "learner",
     "policy_mapping",
     "policy_mapping_is_named",
     "horizon",

@@ -11,12 +11,13 @@ simulation with the same seed take the same decisions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.agents.learners import learner
 from restive.agents.setup import Mapping, Setup, setup_learner
 from restive.agents.snapshots import (
     SNAPSHOT_FORMAT,
@@ -213,7 +214,9 @@ class TSDE:
         if self._selected is None:
             wanted, mask = self._checked_request(num_pulls, available)
             self._begin_what_is_due()
-            self._selected = self._choose(wanted, mask)
+            chosen = self._choose(wanted, mask)
+            online.explore(self._state, self._key, mask, chosen)
+            self._selected = chosen
         elif num_pulls is not None or available is not None:
             wanted, mask = self._checked_request(num_pulls, available)
             fits = wanted == len(self._selected) and (not len(mask) or mask[self._selected].all())
@@ -254,6 +257,7 @@ class TSDE:
             "format": SNAPSHOT_FORMAT,
             "prior": prior_to_data(setup.prior),
             "num_pulls": setup.num_pulls,
+            "learner": [setup.learner.name, asdict(setup.learner)],  # type: ignore[call-overload]
             "policy_mapping": setup.mapping_name,
             "policy_mapping_is_named": isinstance(setup.mapping, str),
             "horizon": setup.horizon,
@@ -304,6 +308,7 @@ class TSDE:
                 snapshot["mixing_time"],
                 BeliefState(start["last_state"], start["elapsed"]),
                 snapshot["max_elapsed"],
+                learner=learner(snapshot["learner"][0], **snapshot["learner"][1]),
             )
             agent = cls.of_setup(setup, snapshot["seed"], snapshot["replication"])
             agent._load(snapshot)

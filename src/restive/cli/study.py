@@ -165,7 +165,7 @@ def _print_check(study: Study) -> None:
     from rich.table import Table
 
     from restive.experiment.running import estimate, require_sound
-    from restive.simulation import available_threads
+    from restive.replication import available_threads
 
     require_sound(study)
     table = Table(title=escape(f"{study.title}: {len(study.cases)} cases"))

@@ -14,7 +14,7 @@ from itertools import islice
 from restive.arguments import checked_count, suggestion
 from restive.errors import ProblemError
 from restive.experiment.work import Arrays, Execute, Task, run_chunk
-from restive.simulation import available_threads
+from restive.replication import available_threads
 
 __all__ = ["EXECUTORS", "executor"]
 

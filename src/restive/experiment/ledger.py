@@ -24,7 +24,6 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
-from restive import __version__
 from restive.errors import ProblemError, RestiveError
 from restive.experiment.chunk_file import DamagedChunkError, encoded, read_chunk
 from restive.experiment.spec import Case, Study, study_from_data
@@ -38,6 +37,7 @@ MANIFEST = "manifest.json"
 LOCK = "lock"
 LOCK_ATTEMPTS = 20
 CHUNK_NAME = re.compile(r"^(\d{10})-(\d+)\.chunk$")
+VERSION = version("restive")
 PACKAGES = ("numpy", "numba", "llvmlite", "pydantic")
 
 
@@ -106,10 +106,10 @@ class Ledger:
                 f"{self.folder}: holds another study; name another folder, or undo this:\n  "
                 + "\n  ".join(_difference(self.study.data, study.data))
             )
-        if self.manifest["restive"] != __version__:
+        if self.manifest["restive"] != VERSION:
             raise RestiveError(
                 f"{self.folder}: was begun by restive {self.manifest['restive']}, this is "
-                f"{__version__}: numbers may differ; name another folder"
+                f"{VERSION}: numbers may differ; name another folder"
             )
         if study.replications <= self.study.replications:
             return self
@@ -261,7 +261,7 @@ def _manifest(study: Study) -> dict[str, Any]:
         "hash": study.hash,
         "replications": study.replications,
         "chunk_sizes": {case.name: chunk_size(case) for case in study.cases},
-        "restive": __version__,
+        "restive": VERSION,
         "versions": _versions(),
         "commit": _commit(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",

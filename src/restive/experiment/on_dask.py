@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from logging import CRITICAL
 from typing import Any
 
 from restive.errors import RestiveError
 from restive.experiment.work import Arrays, Execute, Task, run_chunk
-from restive.simulation import available_threads
+from restive.replication import available_threads
 
 __all__ = ["on_dask"]
 
@@ -43,16 +44,20 @@ def on_dask(
             tell(f"dashboard: {client.dashboard_link}")
             yield lambda tasks: _execute(client, tasks)
         return
-    with (
-        LocalCluster(
+    try:
+        cluster = LocalCluster(
             n_workers=workers or available_threads(),
             threads_per_worker=1,
             processes=True,
             dashboard_address="127.0.0.1:0",
-            silence_logs=50,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+            silence_logs=CRITICAL,
+        )
+    except RuntimeError as error:
+        raise RestiveError(
+            f"no local Dask cluster could be started: {error} (a script that starts one must do so "
+            "under if __name__ == '__main__')"
+        ) from None
+    with cluster, Client(cluster) as client:
         tell(f"dashboard: {client.dashboard_link}")
         yield lambda tasks: _execute(client, tasks)
 

@@ -19,7 +19,7 @@ from restive.experiment.settings import Settings
 from restive.experiment.spec import Case
 from restive.policies import INDEX_RULES
 from restive.regret import recorded_times
-from restive.simulation import replicate
+from restive.replication import replicate
 
 __all__ = ["Arrays", "Execute", "Task", "chunk_size", "prepared", "result_bytes", "run_chunk"]
 

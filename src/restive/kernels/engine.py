@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, inlined, place
+from restive.kernels.compiler import hot_kernel, inlined, kernel, place
 from restive.kernels.random import LEARNER, TRUTH, WORLD, stream_key
 from restive.kernels.tables import BeliefTables, LearnerState, PriorTables, RankTables, Scratch
 from restive.kernels.tsde import (
     EPISODE,
     EPOCH,
     EPOCH_END,
+    EXPLORING,
     IMPOSSIBLE,
     NONE,
     begin_episode,
@@ -23,6 +24,7 @@ from restive.kernels.tsde import (
     choose,
     draw_truth,
     due,
+    explore,
     finish,
     follow_ranks,
     pass_time,
@@ -35,7 +37,7 @@ from restive.kernels.world import copy_into, pull, select_by_rank
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-__all__ = ["run_replications"]
+__all__ = ["run_oracle", "run_replications"]
 
 
 @hot_kernel
@@ -80,6 +82,8 @@ def run_replications(
                 begin_episode(prior, state, reason, learner)
                 follow_ranks(policy, state)
             choose(policy, state, scratch.everything, chosen)
+            if state.rules[EXPLORING] != 0:
+                explore(state, learner, scratch.everything, chosen)
             doubled = False
             for i in range(num_pulls):
                 k = chosen[i]
@@ -125,6 +129,17 @@ def _arms_of(arms: BeliefTables, kinds: IntArray, room: IntArray) -> BeliefTable
         arms.beliefs, arms.thresholds, room[0], arms.means, room[1], arms.rewards, room[2], room[3],
         room[4],
     )  # fmt: skip
+
+
+@kernel
+def run_oracle(
+    policy: RankTables, arms: BeliefTables, scratch: Scratch, start_state: IntArray,
+    start_elapsed: IntArray, times: IntArray, world: np.uint64, expected: FloatArray,
+    realised: FloatArray,
+) -> None:  # fmt: skip
+    """Run the policy of the true system, whose kinds are in `scratch.truth`."""
+    own = _arms_of(arms, scratch.truth, scratch.true_arms)
+    _run_oracle(policy, own, scratch, start_state, start_elapsed, times, world, expected, realised)
 
 
 @hot_kernel

@@ -20,6 +20,7 @@ __all__ = [
     "begin_if_due",
     "choose",
     "draw_truth",
+    "explore",
     "follow_ranks",
     "key_of",
     "multiply_pending",
@@ -69,6 +70,13 @@ def choose(policy: RankTables, state: LearnerState, available: BoolArray, chosen
     """See `tsde.choose`."""
     if len(chosen) > 0:
         tsde.choose(policy, state, available, chosen)
+
+
+@kernel
+def explore(state: LearnerState, key: np.uint64, available: BoolArray, chosen: IntArray) -> None:
+    """See `tsde.explore`."""
+    if len(chosen) > 0 and state.rules[tsde.EXPLORING] != 0:
+        tsde.explore(state, key, available, chosen)
 
 
 @kernel

@@ -89,6 +89,7 @@ class LearnerState(NamedTuple):
     visits: IntArray  # [cells * VISITS] by (arm, state, truncated age): see kernels.tsde
     size_starts: IntArray  # [K + 1] states of all arms before this one
     clock: IntArray  # the numbers named in kernels.tsde
+    rules: IntArray  # likewise; they never change
 
 
 class Scratch(NamedTuple):

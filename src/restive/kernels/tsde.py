@@ -2,7 +2,8 @@
 
 The online agent calls these functions a step at a time, the engine calls them in a loop. One step
 at time t is: `due` (must a new episode begin?), `begin_episode`, `choose`, then `take_in` what was
-seen.
+seen. `LearnerState.rules` turns it into its relatives: other ends of episodes, the posterior's mode
+instead of a draw from it, random pulls now and then.
 
 Readings of Section 3. Rule 1 ends episode i at t > t_i + T_(i-1), with T_0 = 0. Rule 2 ends it when
 a counter has more than doubled since t_i: a first visit does, and only a counter that was visited
@@ -35,6 +36,7 @@ __all__ = [
     "draw_candidate",
     "draw_truth",
     "due",
+    "explore",
     "finish",
     "follow_ranks",
     "impossible_arm",
@@ -58,7 +60,15 @@ IMPOSSIBLE = 7  # 1 + group all of whose candidates have been ruled out, 0 if no
 EPOCH = 8  # number of the epoch, from 0
 EPOCH_END = 9  # time at which the next epoch begins
 REASON = 10  # why the episode before the current one ended
-CLOCK_SIZE = 11
+LIMIT = 11  # steps after t_i at which rule 1 ends the episode
+CLOCK_SIZE = 12
+
+# What `LearnerState.rules` holds; TSDE itself is (-1, 1, 0, 0).
+FIXED_LIMIT = 0  # LIMIT of every episode, -1 for the length of the one before (rule 1)
+DOUBLING = 1  # whether rule 2 is on
+PICK_MODE = 2  # whether the most likely system is taken instead of a draw
+EXPLORING = 3  # steps in 2^53, on average, in which arms are pulled at random
+RULES_SIZE = 4
 
 NONE, LENGTH_RULE, DOUBLING_RULE, EPOCH_RULE = 0, 1, 2, 3
 
@@ -116,7 +126,7 @@ def due(state: LearnerState) -> int:
         return EPOCH_RULE
     if clock[DOUBLED] != 0:
         return DOUBLING_RULE
-    if clock[TIME] > clock[STARTED] + clock[LAST_LENGTH]:
+    if clock[TIME] > clock[STARTED] + clock[LIMIT]:
         return LENGTH_RULE
     return NONE
 
@@ -130,16 +140,54 @@ def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.
     clock[REASON] = reason if clock[EPISODE] > 0 else NONE
     clock[EPISODE] += 1
     clock[DOUBLED] = 0
+    fixed = state.rules[FIXED_LIMIT]
+    clock[LIMIT] = clock[LAST_LENGTH] if fixed < 0 else fixed
     for group in range(len(state.drawn)):
         if state.num_pending[group] > 0:
             multiply_pending(prior, state, group)
-    for group in range(len(state.drawn)):
-        u = uniform_at(key, clock[DRAWS] + group)
-        state.drawn[group] = draw_candidate(prior, state, group, u)
-    clock[DRAWS] += len(state.drawn)
+    if state.rules[PICK_MODE] != 0:
+        _take_modes(prior, state)
+    else:
+        for group in range(len(state.drawn)):
+            u = uniform_at(key, clock[DRAWS] + group)
+            state.drawn[group] = draw_candidate(prior, state, group, u)
+        clock[DRAWS] += len(state.drawn)
     for k in range(len(state.sampled)):
         candidate = state.drawn[place(prior.groups[k])]
         state.sampled[k] = prior.kinds[place(prior.kind_offsets[k] + candidate)]
+
+
+@hot_kernel
+def _take_modes(prior: PriorTables, state: LearnerState) -> None:
+    """Take the candidate of the largest weight in each group, the first of equal ones."""
+    for group in range(len(state.drawn)):
+        count = prior.row_counts[group]
+        begin = prior.row_offsets[group] * LANES
+        if state.ends[group * LANES + LANES - 1] == 0.0:
+            state.clock[IMPOSSIBLE] = 1 + group
+        best, most = 0, -1.0
+        for lane in range(LANES):  # lanes follow the candidates' order
+            for row in range(count):
+                weight = state.weights[place(begin + row * LANES + lane)]
+                if weight > most:
+                    best, most = lane * count + row, weight
+        state.drawn[group] = best
+
+
+@hot_kernel
+def explore(state: LearnerState, key: np.uint64, available: BoolArray, chosen: IntArray) -> None:
+    """With the probability that the rules say, choose arms at random instead."""
+    clock = state.clock
+    u = uniform_at(key, clock[DRAWS])
+    clock[DRAWS] += 1
+    if u * 2.0**53 < state.rules[EXPLORING]:
+        for k in range(len(state.rank)):
+            state.rank[k] = int(uniform_at(key, clock[DRAWS] + k) * 2.0**31)
+        clock[DRAWS] += len(state.rank)
+        for k in range(len(available)):
+            if not available[k]:
+                state.rank[k] = -1
+        top_arms(state.rank, chosen)
 
 
 @inlined
@@ -182,7 +230,7 @@ def pass_time(state: LearnerState, doubled: bool) -> None:
     """Go to the next time; `doubled` tells whether a counter has more than doubled."""
     clock = state.clock
     clock[TIME] += 1
-    clock[DOUBLED] |= doubled
+    clock[DOUBLED] |= doubled & state.rules[DOUBLING]
 
 
 @inlined

@@ -10,6 +10,8 @@ arm of age n at the start was seen at 1 - n.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +22,7 @@ from restive.kernels.tables import BeliefTables, RankTables
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-__all__ = ["copy_into", "pull", "run_index_policy", "select_by_rank", "top_arms"]
+__all__ = ["copy_into", "pull", "run_index_policy", "select_by_rank", "top_arms", "top_many"]
 
 
 FEW_PULLS = 4
@@ -41,7 +43,7 @@ def top_arms(rank: IntArray, chosen: IntArray) -> None:
     if len(chosen) <= FEW_PULLS:
         _top_few(rank, chosen)
     else:
-        _top_many(rank, chosen)
+        top_many(rank, chosen)
 
 
 @inlined
@@ -77,7 +79,7 @@ def _top_few(rank: IntArray, chosen: IntArray) -> None:
 
 
 @inlined
-def _top_many(rank: IntArray, chosen: IntArray) -> None:
+def top_many(rank: NDArray[Any], chosen: IntArray) -> None:
     """Scan once: arms come in ascending order and only a larger rank displaces another.
 
     That is the tie rule, and few arms displace another once the first have been seen.

@@ -1,0 +1,90 @@
+"""TSDE and its relatives: the same posterior and policies, other ends of episodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import ClassVar
+
+from restive.agents.learners.base import Facts, Rules
+from restive.arguments import checked_count
+
+__all__ = ["DoublingOnly", "DynamicEpisodes", "EpisodicThompson", "EveryStep", "LengthOnly"]
+
+
+@dataclass(frozen=True)
+class DynamicEpisodes:
+    """Thompson sampling with dynamic episodes (Jung, Abeille and Tewari 2019, Algorithm 1)."""
+
+    name: ClassVar[str] = "tsde"
+    title: ClassVar[str] = "TSDE"
+
+    def rules(self, facts: Facts) -> Rules:
+        """Both rules end episodes."""
+        return Rules()
+
+
+@dataclass(frozen=True)
+class DoublingOnly:
+    """TSDE whose episodes end only when a counter has more than doubled (its second rule)."""
+
+    name: ClassVar[str] = "tsde_doubling_only"
+    title: ClassVar[str] = "TSDE, doubling rule only"
+
+    def rules(self, facts: Facts) -> Rules:
+        """Episodes have no longest length."""
+        return Rules(length_rule=False)
+
+
+@dataclass(frozen=True)
+class LengthOnly:
+    """TSDE whose episodes are each a step longer than the last (its first rule)."""
+
+    name: ClassVar[str] = "tsde_length_only"
+    title: ClassVar[str] = "TSDE, length rule only"
+
+    def rules(self, facts: Facts) -> Rules:
+        """Counters do not end episodes."""
+        return Rules(doubling_rule=False)
+
+
+@dataclass(frozen=True)
+class EveryStep:
+    """Thompson sampling that draws a new system in every step."""
+
+    name: ClassVar[str] = "thompson_every_step"
+    title: ClassVar[str] = "Thompson, every step"
+
+    def rules(self, facts: Facts) -> Rules:
+        """Episodes of one step."""
+        return Rules(length=1, doubling_rule=False)
+
+
+@dataclass(frozen=True)
+class EpisodicThompson:
+    """Thompson sampling with episodes of one length (Jung and Tewari 2019), without resets.
+
+    Their episodes are part of the problem: each begins in the same state anew. Here nothing is ever
+    reset; only the draw is renewed. Their analysis leaves the length to the problem; by default it
+    is sqrt(T), rounded up, so that there are as many episodes as they have steps (50 where the
+    horizon is not known).
+
+    Parameters
+    ----------
+    length
+        Steps of an episode.
+    """
+
+    length: int | None = None
+
+    name: ClassVar[str] = "episodic_thompson"
+    title: ClassVar[str] = "episodic Thompson"
+
+    def __post_init__(self) -> None:
+        if self.length is not None:
+            checked_count(self.length, "episodic_thompson: length")
+
+    def rules(self, facts: Facts) -> Rules:
+        """Episodes of a fixed length."""
+        default = 50 if facts.horizon is None else ceil(sqrt(facts.horizon))
+        return Rules(length=self.length or default, doubling_rule=False)
