@@ -19,7 +19,7 @@ check: $(READY) $(KERNELS_FRESH)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/pytest -n 2
 
 bench: $(READY) $(KERNELS_FRESH)

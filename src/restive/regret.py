@@ -189,8 +189,8 @@ def frequentist_regret(
     """Regret of TSDE on one true bandit (Eq. 1), which need not be in the prior's support.
 
     Parameters are those of `bayesian_regret`, but for `bandit`, the truth, which also says how many
-    arms are pulled. The "auto" baseline is J t where J can be solved exactly (and does not depend
-    on the start), else the coupled policy.
+    arms are pulled. The "auto" baseline is J t where J, from the start, can be solved exactly, else
+    the coupled policy.
     """
     checked_times = recorded_times(times, horizon)
     if not isinstance(bandit, RestlessBandit):

@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from restive import __version__
+from restive.cli.compare import compare
 from restive.cli.plan import plan
 from restive.cli.reproduce import reproduce
 from restive.cli.study import export, report, run, status
@@ -72,4 +73,5 @@ app.command()(run)
 app.command()(status)
 app.command()(report)
 app.command()(export)
+app.command()(compare)
 app.command()(zoo)

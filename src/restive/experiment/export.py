@@ -1,8 +1,8 @@
 """Results as tables for other tools: csv, parquet or npz, tidy, with the same columns everywhere.
 
 Each row of `curves` is a case at a time, of `posterior` a case, an arm and a time, of
-`replications` a case, a replication and a time. All begin with `case`, `mapping` and a column per
-swept key.
+`replications` a case, a replication and a time. All begin with `case`, `learner`,
+`mapping` and a column per swept key.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def _blocks(ledger: Ledger, table: str) -> Iterator[Columns]:
         for block in blocks:
             found = True
             count = len(next(iter(block.values())))
-            head = {"case": case.number, "mapping": case.mapping}
-            head |= {key: value for key, value in case.labels.items() if key != "mapping"}
+            head = {"case": case.number, "learner": case.learner, "mapping": case.mapping}
+            head |= {key: value for key, value in case.labels.items() if key not in head}
             yield {key: np.full(count, value) for key, value in head.items()} | block
     if not found:
         what = "no posterior was recorded (posterior = true)" if table == "posterior" else "empty"
@@ -110,7 +110,8 @@ def _posterior(ledger: Ledger, case: Case) -> Iterator[Columns]:
     if not case.settings.posterior:
         return
     found = summarise(ledger, case)
-    assert found.truth_weights is not None
+    if found.truth_weights is None:  # a learner without a posterior
+        return
     num_times, num_arms = found.truth_weights.mean.shape
     yield {
         "arm": np.repeat(np.arange(num_arms), num_times),

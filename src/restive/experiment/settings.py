@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from restive import zoo
+from restive.agents.learners import Learner, learner
 from restive.arguments import MOST
 from restive.errors import ProblemError
 from restive.policies import mapping_name
@@ -30,6 +31,8 @@ from restive.problem_file import load_problem, parse_toml, problem_to_toml, read
 from restive.regret import recorded_times
 
 __all__ = ["Data", "Settings", "StudyTable", "canonical_json", "keys_at"]
+
+FROM_INSTANCE = ("kind", "problem", "prior")
 
 Data = dict[str, Any]
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -56,6 +59,18 @@ def _candidate(table: Data) -> Arm:
     return read_arm(fields, "candidate")[0]
 
 
+def _checked_learner(value: Any) -> str | Data:
+    """Return a learner as it is written: its name, or a table with its name and options."""
+    if isinstance(value, dict):
+        options = {key: option for key, option in value.items() if key != "name"}
+        if "name" not in value:
+            raise ProblemError("a learner's table needs a name")
+        found = learner(value["name"], **options)
+        return {"name": found.name, **options} if options else found.name
+    return learner(value).name
+
+
+LearnerEntry = Annotated[Any, AfterValidator(_checked_learner)]
 ArmTable = Annotated[Data, AfterValidator(_checked_arm)]
 CandidateTable = Annotated[Data, AfterValidator(_checked_candidate)]
 
@@ -170,9 +185,15 @@ class PriorTable(ZooName):
 
 
 class Settings(Table):
-    """Everything that decides the numbers of a case."""
+    """Everything that decides the numbers of a case.
 
+    `instance` names a zoo instance, which then says kind, problem, prior and, unless given, the
+    horizon.
+    """
+
+    instance: str | None = None
     kind: Literal["bayesian", "frequentist"]
+    learners: list[LearnerEntry] = Field(default=["tsde"], min_length=1)
     policy_mappings: list[str] = Field(default=["whittle"], min_length=1)
     horizon: Count
     seed: int = Field(default=0, ge=0, lt=2**63)
@@ -185,6 +206,29 @@ class Settings(Table):
     max_elapsed: Count | None = None
     problem: Problem | None = None
     prior: PriorTable
+
+    @model_validator(mode="before")
+    @classmethod
+    def _instance_taken(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "instance" not in data:
+            return data
+        found = zoo.load(data["instance"])
+        for key in FROM_INSTANCE:
+            if key in data:
+                raise ProblemError(f"give instance or {key}, not both")
+        given: Data = {"horizon": found.horizon} | data
+        given |= {"instance": found.name, "kind": "bayesian", "prior": {"zoo": found.name}}
+        if found.bandit is not None:
+            given |= {"kind": "frequentist", "problem": {"zoo": found.name}}
+        return given
+
+    @field_validator("learners")
+    @classmethod
+    def _different(cls, entries: list[str | Data]) -> list[str | Data]:
+        written = [canonical_json(entry) for entry in entries]
+        if len(set(written)) < len(written):
+            raise ProblemError("a learner is named twice")
+        return entries
 
     @field_validator("policy_mappings")
     @classmethod
@@ -226,9 +270,19 @@ class Settings(Table):
             raise ProblemError(f"num_pulls is {num_pulls}, but there are {prior.num_arms} arms")
         return bandit, prior, num_pulls
 
+    def learner(self) -> Learner:
+        """Return the first learner; a case has but one."""
+        entry = self.learners[0]
+        return learner(**entry) if isinstance(entry, dict) else learner(entry)
+
+    def data(self) -> Data:
+        """Return the settings as plain data that reads back equal."""
+        derived = set(FROM_INSTANCE) if self.instance is not None else set()
+        return self.model_dump(exclude_none=True, exclude=derived)
+
     def to_json(self) -> str:
         """Return the settings as text, the same for equal settings."""
-        return canonical_json(self.model_dump(exclude_none=True))
+        return canonical_json(self.data())
 
 
 class StudyTable(Settings):

@@ -42,6 +42,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from restive.agents.learners import describe
 from restive.errors import ProblemError
 from restive.experiment.mistakes import told
 from restive.experiment.settings import Data, Settings, StudyTable, canonical_json, keys_at
@@ -50,7 +51,9 @@ from restive.problem_file import parse_toml, read_text
 __all__ = ["Case", "Study", "load_study", "study_from_data", "study_from_toml"]
 
 MOST_CASES = 10_000
-NOT_SWEPT = ("title", "replications", "policy_mappings", "sweep")
+NOT_SWEPT = ("title", "replications", "learners", "policy_mappings", "sweep")
+OWN_LABELS = ("learner", "mapping")
+DEFAULTED = {name for name, field in Settings.model_fields.items() if not field.is_required()}
 SHORT = 24  # letters of a swept value that are shown as they are
 
 
@@ -59,8 +62,8 @@ class Case:
     """One mapping at one point of the sweep."""
 
     number: int
-    labels: Mapping[str, str]  # what tells it from the others: the mapping and swept values
-    settings: Settings  # with that one mapping
+    labels: Mapping[str, str]  # what tells it from the others: swept values, learner and mapping
+    settings: Settings  # with that one learner and mapping
 
     @property
     def mapping(self) -> str:
@@ -70,14 +73,23 @@ class Case:
     @property
     def name(self) -> str:
         """Name of its folder in a ledger."""
-        return f"{self.number:04d}-{self.mapping}"
+        return f"{self.number:04d}-{self.settings.learner().name}-{self.mapping}"
+
+    @property
+    def learner(self) -> str:
+        """Name of the learner, with its options."""
+        return describe(self.settings.learner())
+
+    @property
+    def point(self) -> str:
+        """The swept values in a line; empty where nothing is swept."""
+        swept = (f"{key} {value}" for key, value in self.labels.items() if key not in OWN_LABELS)
+        return ", ".join(swept)
 
     @property
     def title(self) -> str:
         """Its labels in a line."""
-        return ", ".join(
-            value if key == "mapping" else f"{key} {value}" for key, value in self.labels.items()
-        )
+        return ", ".join(filter(None, (self.point, self.labels.get("learner"), self.mapping)))
 
 
 @dataclass(frozen=True)
@@ -133,20 +145,22 @@ def study_from_data(
             for detail in error.errors(include_url=False):
                 mistakes[told(detail, swept, choice, text, keys_at)] = None
             continue
-        dumped = table.model_dump(exclude_none=True, exclude={"title", "replications"})
+        dumped = table.data()
+        for key in ("title", "replications"):
+            dumped.pop(key, None)
         labels = {}
         for (path, values), at in zip(swept, choice, strict=True):
             values[at] = _taken_in(dumped, path)
             labels[path[-1] if path[-1] != "name" else path[0]] = _label(values[at], at)
-        whole = dumped
-        for mapping in table.policy_mappings:
-            cases.append(
-                Case(
-                    len(cases),
-                    {**labels, "mapping": mapping},
-                    Settings.model_validate({**dumped, "policy_mappings": [mapping]}),
-                )
-            )
+        # what an instance tells is not kept: at another point of the sweep it is another's
+        whole = {key: value for key, value in dumped.items() if key in base or key in DEFAULTED}
+        for entry, mapping in product(table.learners, table.policy_mappings):
+            chosen = {"learners": [entry], "policy_mappings": [mapping]}
+            settings = Settings.model_validate(dumped | chosen)
+            own = {"learner": describe(settings.learner()), "mapping": mapping}
+            if table.learners == ["tsde"]:
+                del own["learner"]  # goes without saying
+            cases.append(Case(len(cases), labels | own, settings))
     if mistakes:
         count = [f"{len(mistakes)} mistakes"] if len(mistakes) > 1 else []
         raise ProblemError("\n  ".join([*count, *mistakes]))

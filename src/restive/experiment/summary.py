@@ -121,7 +121,7 @@ def summarise(ledger: Ledger, case: Case) -> CaseSummary:
         sums["reward"].add(arrays["expected"] / times, first)
         sums["oracle"].add(arrays["oracle_expected"] / times, first)
         sums["episodes"].add(arrays["episodes"].astype(np.float64), first)
-        if settings.posterior:
+        if len(arrays["truth_weights"]):
             weights.add(arrays["truth_weights"].reshape(len(regret), -1), first)
         truth_rewards.append(truth)
         final_regrets.append(regret[:, -1].copy())
@@ -136,7 +136,7 @@ def summarise(ledger: Ledger, case: Case) -> CaseSummary:
         average_reward=sums["reward"].curve(),
         oracle_reward=sums["oracle"].curve(),
         num_episodes=sums["episodes"].curve(),
-        truth_weights=weights.curve(setup.num_arms) if settings.posterior else None,
+        truth_weights=weights.curve(setup.num_arms) if weights.count else None,
         baseline=baseline,
         truth_method=method,
         slope=_slope(times, sums["regret"]),

@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from restive.agents.learners import Relative
 from restive.agents.setup import Setup, setup_learner
 from restive.experiment.settings import Settings
 from restive.experiment.spec import Case
@@ -59,7 +60,7 @@ def run_chunk(case: str, first: int, count: int) -> Arrays:
         count,
         settings.seed,
         first=first,
-        with_posterior=settings.posterior,
+        with_posterior=settings.posterior and isinstance(setup.learner, Relative),
         threads=1,
         chunk=count,
     )
@@ -82,7 +83,7 @@ def prepared(case: str) -> tuple[Settings, Setup]:
     horizon = None if settings.doubling else settings.horizon
     return settings, setup_learner(
         prior, num_pulls, settings.policy_mappings[0], horizon, settings.mixing_time, None,
-        settings.max_elapsed, bandit,
+        settings.max_elapsed, bandit, settings.learner(),
     )  # fmt: skip
 
 

@@ -142,12 +142,12 @@ def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.
     clock[DOUBLED] = 0
     fixed = state.rules[FIXED_LIMIT]
     clock[LIMIT] = clock[LAST_LENGTH] if fixed < 0 else fixed
-    for group in range(len(state.drawn)):
-        if state.num_pending[group] > 0:
-            multiply_pending(prior, state, group)
     if state.rules[PICK_MODE] != 0:
-        _take_modes(prior, state)
+        _follow_modes(prior, state)
     else:
+        for group in range(len(state.drawn)):
+            if state.num_pending[group] > 0:
+                multiply_pending(prior, state, group)
         for group in range(len(state.drawn)):
             u = uniform_at(key, clock[DRAWS] + group)
             state.drawn[group] = draw_candidate(prior, state, group, u)
@@ -158,20 +158,30 @@ def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.
 
 
 @hot_kernel
-def _take_modes(prior: PriorTables, state: LearnerState) -> None:
-    """Take the candidate of the largest weight in each group, the first of equal ones."""
+def _follow_modes(prior: PriorTables, state: LearnerState) -> None:
+    """Bring the posterior up to date and take each group's likeliest candidate.
+
+    It is the first of equals. Only what has been seen since can have changed it.
+    """
     for group in range(len(state.drawn)):
-        count = prior.row_counts[group]
-        begin = prior.row_offsets[group] * LANES
+        if state.num_pending[group] > 0:
+            multiply_pending(prior, state, group)
+        elif state.clock[EPISODE] > 1:
+            continue
         if state.ends[group * LANES + LANES - 1] == 0.0:
             state.clock[IMPOSSIBLE] = 1 + group
-        best, most = 0, -1.0
-        for lane in range(LANES):  # lanes follow the candidates' order
-            for row in range(count):
-                weight = state.weights[place(begin + row * LANES + lane)]
-                if weight > most:
-                    best, most = lane * count + row, weight
-        state.drawn[group] = best
+        count = prior.row_counts[group]
+        begin = prior.row_offsets[group] * LANES
+        weights = state.weights[begin : begin + count * LANES]
+        largest = 0.0
+        for j in range(len(weights)):
+            largest = max(largest, weights[j])
+        lane, row = 0, 0  # lane by lane: the order of candidates
+        while weights[place(row * LANES + lane)] < largest:
+            row += 1
+            if row == count:
+                lane, row = lane + 1, 0
+        state.drawn[group] = lane * count + row
 
 
 @hot_kernel

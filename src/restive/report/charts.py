@@ -23,6 +23,8 @@ __all__ = [
     "draw_log_regret",
     "draw_posterior",
     "draw_regret",
+    "learner_title",
+    "line_name",
     "side_by_side",
     "svg",
     "write_figure",
@@ -46,7 +48,7 @@ def draw_regret(cases: Sequence[CaseSummary]) -> Draw:
 
     def draw(axes: Any) -> None:
         for i, found in enumerate(cases):
-            _line(axes, found.times, found.regret, i, _name(found))
+            _line(axes, found.times, found.regret, i, line_name(found, cases))
         axes.set_xlabel("time (steps)")
         axes.set_ylabel("regret (total reward lost)")
         axes.set_xlim(left=0)
@@ -67,7 +69,7 @@ def draw_log_regret(cases: Sequence[CaseSummary]) -> Draw:
             highest = max(highest, float(found.regret.mean[-1]))
             lowest = float(found.regret.mean[positive].min())
             clipped = Curve(np.maximum(found.regret.mean, lowest / 2), found.regret.stderr)
-            label = _name(found)
+            label = line_name(found, cases)
             if found.slope is not None:
                 label += f", slope {found.slope.value:.2f}"
             _line(axes, found.times, clipped, i, label, keep=positive)
@@ -90,7 +92,7 @@ def draw_average_reward(cases: Sequence[CaseSummary]) -> Draw:
     def draw(axes: Any) -> None:
         lowest, highest = np.inf, -np.inf
         for i, found in enumerate(cases):
-            _line(axes, found.times, found.average_reward, i, _name(found))
+            _line(axes, found.times, found.average_reward, i, line_name(found, cases))
             target = found.truth_reward[0]
             axes.axhline(target, color=COLOURS[i % len(COLOURS)], linestyle=":", linewidth=1)
             settled = found.average_reward.mean[found.times >= found.times[-1] / 100]
@@ -167,9 +169,10 @@ def _line(
     axes: Any, times: Any, curve: Curve, number: int, label: str, keep: Any = slice(None)
 ) -> None:
     colour = COLOURS[number % len(COLOURS)]
+    style = number + number // len(COLOURS)  # a colour that comes again has another dash
     axes.plot(
-        times[keep], curve.mean[keep], color=colour, linestyle=DASHES[number % len(DASHES)],
-        linewidth=1.6, label=label, marker=MARKERS[number % len(MARKERS)], markersize=4,
+        times[keep], curve.mean[keep], color=colour, linestyle=DASHES[style % len(DASHES)],
+        linewidth=1.6, label=label, marker=MARKERS[style % len(MARKERS)], markersize=4,
         markevery=(0.05, 0.16),
     )  # fmt: skip
     lower = np.maximum(curve.lower, curve.mean * 1e-3) if keep is not slice(None) else curve.lower
@@ -182,8 +185,20 @@ def _finish(axes: Any) -> None:
     axes.legend(fontsize=8, frameon=False)
 
 
-def _name(found: CaseSummary) -> str:
-    return NAMES.get(found.case.mapping, found.case.mapping)
+def line_name(found: CaseSummary, among: Sequence[CaseSummary]) -> str:
+    """Return what tells a case from the others of its chart."""
+    mapping = NAMES.get(found.case.mapping, found.case.mapping)
+    if len({case.case.learner for case in among}) == 1:
+        return mapping
+    if len({case.case.mapping for case in among}) == 1:
+        return learner_title(found)
+    return f"{learner_title(found)}, {mapping}"
+
+
+def learner_title(found: CaseSummary) -> str:
+    """Return a learner's title, with the options that are not the defaults."""
+    learner = found.case.settings.learner()
+    return learner.title + found.case.learner.removeprefix(learner.name)
 
 
 def _arm_label(found: CaseSummary, k: int) -> str:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from math import floor, log10
 from os import PathLike
 from pathlib import Path
 
 from restive.errors import RestiveError
 from restive.experiment import CaseSummary, Ledger, load_results
 from restive.files import replacing, require_target
-from restive.regret import NORMAL_QUANTILE
 from restive.report import charts
+from restive.report.numbers import with_error
 from restive.report.page import code, figures, page, paragraph, section, table
+from restive.report.ranking import ranking_parts
 
-__all__ = ["charts_of", "how_it_was_run", "results_table", "with_error", "write_report"]
+__all__ = ["charts_of", "how_it_was_run", "results_table", "write_report"]
 
-MOST_PLACES = 5  # decimals
+MOST_ARMS = 12  # whose posterior is drawn
 MOST_POINTS = 24  # of a sweep that are drawn
 READING = (
     "Regret is J t minus what the learner earned up to t, where J is what the same mapping earns "
@@ -46,7 +46,7 @@ def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None =
         )
     parts += [
         section("Results", results_table(found), paragraph(READING, "note")),
-        *_curves(found),
+        *_points(found),
         how_it_was_run([ledger], f"restive run STUDY --out {folder}"),
     ]
     with replacing(target) as temporary:
@@ -56,7 +56,7 @@ def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None =
 
 def results_table(found: Sequence[CaseSummary]) -> str:
     """Return a row per case."""
-    swept = [key for key in found[0].case.labels if key != "mapping"]
+    swept = [key for key in found[0].case.labels if key != "mapping"]  # and the learner
     header = [
         *swept, "mapping", "replications", "J", "reward per step", "regret", "slope", "episodes",
     ]  # fmt: skip
@@ -82,20 +82,6 @@ def results_table(found: Sequence[CaseSummary]) -> str:
     return table(header, rows, range(first, first + 6)) + paragraph(caption, "note")
 
 
-def with_error(value: float, stderr: float) -> str:
-    """Return a number with its 95% half-width, both to two digits of the latter, as a person would.
-
-    An exact number (stderr 0) has six decimals; one whose error is not known (nan) has no error.
-    """
-    half = NORMAL_QUANTILE * stderr
-    if half == 0:
-        return f"{value:.6f}"
-    if not half > 0:
-        return f"{value:.4g}"
-    places = min(MOST_PLACES, max(0, 1 - floor(log10(half))))
-    return f"{value:,.{places}f} ± {half:,.{places}f}"
-
-
 def charts_of(found: Sequence[CaseSummary], name: str) -> list[tuple[str, str]]:
     """Return pictures and captions of the cases of one point of a sweep."""
     drawn = [
@@ -108,26 +94,26 @@ def charts_of(found: Sequence[CaseSummary], name: str) -> list[tuple[str, str]]:
         ),
     ]
     for case in found:
-        if case.truth_weights is not None and case.truth_weights.mean.shape[1] <= 12:
-            mapping = charts.NAMES.get(case.case.mapping, case.case.mapping)
-            caption = f"Posterior weight of the truth, by arm ({mapping})."
-            drawn.append((f"posterior-{case.case.mapping}", charts.draw_posterior(case), caption))
+        if case.truth_weights is not None and case.truth_weights.mean.shape[1] <= MOST_ARMS:
+            caption = f"Posterior weight of the truth, by arm ({charts.line_name(case, found)})."
+            drawn.append((f"posterior-{case.case.number}", charts.draw_posterior(case), caption))
     return [
         (charts.svg(charts.side_by_side([draw]), f"{name}-{kind}"), caption)
         for kind, draw, caption in drawn
     ]
 
 
-def _curves(found: Sequence[CaseSummary]) -> list[str]:
-    """Sections with the charts, one per point of the sweep."""
+def _points(found: Sequence[CaseSummary]) -> list[str]:
+    """Sections with the charts and rankings, one per point of the sweep."""
     points: dict[str, list[CaseSummary]] = {}
     for case in found:
-        labels = {key: value for key, value in case.case.labels.items() if key != "mapping"}
-        points.setdefault(", ".join(f"{key} {value}" for key, value in labels.items()), []).append(
-            case
-        )
+        points.setdefault(case.case.point, []).append(case)
     parts = [
-        section(title or "Curves", figures(charts_of(cases, f"p{number}")))
+        section(
+            title or "Curves",
+            *ranking_parts(cases),
+            figures(charts_of(cases, f"p{number}")),
+        )
         for number, (title, cases) in enumerate(list(points.items())[:MOST_POINTS])
     ]
     if len(points) > MOST_POINTS:

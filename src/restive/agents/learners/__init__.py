@@ -6,7 +6,10 @@ from dataclasses import fields
 from typing import Any
 
 from restive.agents.learners.base import Compiled, Facts, Learner, Relative, Rules
+from restive.agents.learners.beta_bernoulli import BetaBernoulli
 from restive.agents.learners.certainty import CertaintyEquivalence, EpsilonGreedy
+from restive.agents.learners.regenerative_cycle import RegenerativeCycle
+from restive.agents.learners.restless_ucb import RestlessUCB
 from restive.agents.learners.thompson import (
     DoublingOnly,
     DynamicEpisodes,
@@ -41,6 +44,9 @@ LEARNERS: dict[str, Any] = {
         CertaintyEquivalence,
         EpsilonGreedy,
         UCB1,
+        BetaBernoulli,
+        RegenerativeCycle,
+        RestlessUCB,
     )
 }
 

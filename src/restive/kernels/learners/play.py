@@ -6,17 +6,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel, kernel
-from restive.kernels.learners import ucb1
+from restive.kernels.learners import beta_bernoulli, regenerative_cycle, restless_ucb, ucb1
 from restive.kernels.learners.memory import PHASES, PLANNING, Knowledge, Memory
 from restive.kernels.tables import BeliefTables
 from restive.kernels.world import pull
 
-__all__ = ["UCB1", "choose", "choose_step", "learn", "learn_step", "play"]
+__all__ = [
+    "BETA_BERNOULLI",
+    "REGENERATIVE_CYCLE",
+    "RESTLESS_UCB",
+    "UCB1",
+    "choose",
+    "choose_step",
+    "learn",
+    "learn_step",
+    "play",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 UCB1 = 0
+BETA_BERNOULLI = 1
+REGENERATIVE_CYCLE = 2
+RESTLESS_UCB = 3
 
 
 @hot_kernel
@@ -26,6 +39,12 @@ def choose(
     """Write the arms, ascending, that a learner pulls at time t."""
     if learner == UCB1:
         ucb1.choose(knowledge, memory, t, key, chosen)
+    elif learner == BETA_BERNOULLI:
+        beta_bernoulli.choose(knowledge, memory, t, key, chosen)
+    elif learner == REGENERATIVE_CYCLE:
+        regenerative_cycle.choose(knowledge, memory, t, key, chosen)
+    elif learner == RESTLESS_UCB:
+        restless_ucb.choose(knowledge, memory, t, key, chosen)
 
 
 @hot_kernel
@@ -36,6 +55,12 @@ def learn(
     """Let a learner take in what was seen at time t; the meta-state follows."""
     if learner == UCB1:
         ucb1.learn(knowledge, memory, t, key, pulled, states)
+    elif learner == BETA_BERNOULLI:
+        beta_bernoulli.learn(knowledge, memory, t, key, pulled, states)
+    elif learner == REGENERATIVE_CYCLE:
+        regenerative_cycle.learn(knowledge, memory, t, key, pulled, states)
+    elif learner == RESTLESS_UCB:
+        restless_ucb.learn(knowledge, memory, t, key, pulled, states)
     for i in range(len(pulled)):
         memory.last_state[pulled[i]] = states[i]
         memory.seen[pulled[i]] = t

@@ -1,0 +1,59 @@
+"""Regenerative cycles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from restive.agents.learners.base import Facts, checked_number
+from restive.kernels.learners import play
+from restive.kernels.learners.memory import Memory
+
+__all__ = ["RegenerativeCycle"]
+
+
+@dataclass(frozen=True)
+class RegenerativeCycle:
+    """Regenerative cycle algorithm (Tekin and Liu 2012): RCA, and RCA-M for several pulls.
+
+    An arm is pulled in blocks. A block seeks the arm's regenerative state (SB1), goes on until that
+    state is seen again (SB2, a cycle, which begins with the state), and ends with that pull (SB3).
+    Only cycles count: put together they are a path of the chain as if it had never been left. An
+    arm's index is its mean reward in cycles plus sqrt(L ln t2 / T2), with T2 the steps of its
+    cycles and t2 the steps in which any arm was in one. Whenever a block ends, the free arm of the
+    largest index begins its next one, while other blocks go on; at first each arm has a block, in
+    the arms' order. It learns the best fixed arms, no more: its regret against policies that look
+    at states grows linearly. A phase is a block.
+
+    Read thus: an arm's regenerative state is the first in which it is pulled (the paper allows any;
+    what was seen before the first step does not count), so its first block has no SB1. The lowest
+    arm wins ties. Rewards are scaled to [0, 1] by the smallest and the largest reward of any arm.
+    The paper's proof needs an L that is large where chains mix slowly, from bounds on the chains
+    that are not known here; its experiments do well with far smaller ones. The default is UCB1's.
+    The paper's chains are irreducible: a block never ends if its state does not come back.
+
+    Parameters
+    ----------
+    exploration
+        L, for rewards scaled to [0, 1].
+    """
+
+    exploration: float = 2.0
+
+    name: ClassVar[str] = "regenerative_cycle"
+    title: ClassVar[str] = "regenerative cycles"
+    number: ClassVar[int] = play.REGENERATIVE_CYCLE
+
+    def __post_init__(self) -> None:
+        checked_number(self.exploration, "regenerative_cycle: exploration", 0, 1e12)
+
+    def room(self, facts: Facts) -> tuple[int, int]:
+        """Steps in cycles; state, part and length of each arm; their rewards and L."""
+        return 1 + 3 * facts.num_arms, facts.num_arms + 1
+
+    def begin(self, facts: Facts, memory: Memory) -> None:
+        """Nothing was pulled."""
+        memory.floats[facts.num_arms] = self.exploration
+
+    def plan(self, facts: Facts, memory: Memory) -> None:
+        """Never asked."""

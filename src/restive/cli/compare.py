@@ -1,0 +1,97 @@
+"""`restive compare`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from restive.cli.progress import run_display, spinner
+from restive.cli.study import going_on, tell
+
+if TYPE_CHECKING:
+    from restive.experiment import CaseSummary
+
+__all__ = ["compare"]
+
+
+def compare(
+    instances: Annotated[
+        list[str], typer.Argument(metavar="INSTANCE...", help="Zoo instances, see `restive zoo`.")
+    ],
+    learners: Annotated[
+        str, typer.Option(help="Names, separated by commas [default: all that fit].")
+    ] = "",
+    policy_mapping: Annotated[
+        str, typer.Option(help="What learners with a posterior play, and regret is against.")
+    ] = "whittle",
+    horizon: Annotated[
+        int | None, typer.Option(min=2, help="Steps [default: the instance's own].")
+    ] = None,
+    replications: Annotated[int, typer.Option(min=2, help="Of every learner.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
+    out: Annotated[Path, typer.Option(help="Results folder: new, or one to go on with.")] = Path(
+        "comparison"
+    ),
+    executor: Annotated[
+        str, typer.Option(help="Where it runs: serial, threads or dask.")
+    ] = "threads",
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Threads or local Dask workers [default: one per processor]."),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask cluster, as tcp://host:8786.")
+    ] = None,
+) -> None:
+    """Let learners play in the same worlds, rank them and tell which differences are real."""
+    from restive.comparison import comparison_study
+    from restive.experiment import load_results, run_study
+    from restive.report import write_report
+
+    named = [name.strip() for name in learners.split(",") if name.strip()]
+    study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
+    if scheduler is not None and executor == "threads":
+        executor = "dask"
+    with going_on(out), run_display(study.title) as display:
+        ledger = run_study(
+            study,
+            out,
+            executor=executor,
+            workers=workers,
+            scheduler=scheduler,
+            progress=display,
+            tell=tell,
+        )
+    with spinner("comparing"):
+        found = load_results(ledger.folder)
+        _print_rankings(found)
+    with spinner("drawing"):
+        page = write_report(ledger.folder)
+    print(f"the report: {page}")
+
+
+def _print_rankings(found: list[CaseSummary]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from restive.experiment.comparison import rankings
+    from restive.report.ranking import HEADER, ranking_rows
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    for ranking in rankings(found):
+        table = Table(title=escape(f"{ranking.point or 'learners'}, against {ranking.mapping}"))
+        for column in HEADER:
+            table.add_column(column, justify="left" if column == "learner" else "right")
+        for row in ranking_rows(ranking):
+            table.add_row(*map(escape, row))
+        console.print(table)
+        beaten = [
+            f"{a.first.case.learner} beats {a.second.case.learner}"
+            for a in ranking.pairs.values()
+            if a.told_apart
+        ]
+        print(f"{len(beaten)} of {len(ranking.pairs)} pairs are told apart")

@@ -1,0 +1,29 @@
+"""Numbers as a reader wants them."""
+
+from __future__ import annotations
+
+from math import floor, log10
+
+from restive.regret import NORMAL_QUANTILE
+
+__all__ = ["with_error", "with_half_width"]
+
+MOST_PLACES = 5  # decimals
+
+
+def with_error(value: float, stderr: float) -> str:
+    """Return a number with its 95% half-width, both to two digits of the latter.
+
+    An exact number (stderr 0) has six decimals; one whose error is not known (nan) has no error.
+    """
+    if stderr == 0:
+        return f"{value:.6f}"
+    return with_half_width(value, NORMAL_QUANTILE * stderr)
+
+
+def with_half_width(value: float, half: float) -> str:
+    """Return a number with the half-width of its interval, both to two digits of the latter."""
+    if not half > 0:
+        return f"{value:.4g}"
+    places = min(MOST_PLACES, max(0, 1 - floor(log10(half))))
+    return f"{value:,.{places}f} ± {half:,.{places}f}"

@@ -1,0 +1,165 @@
+"""What the documentation shows is executed, and the site is built.
+
+The blocks of a page run in order, in a directory of their own that holds copies of the examples'
+TOML files:
+
+* python blocks share one namespace per page; one that prints is followed by its output;
+* toml blocks with a title are whole problems, written to the file of that name for later blocks;
+  those without are pieces, which must be TOML;
+* console blocks: each line `$ restive ...` is run and must succeed; other commands are not run;
+* text blocks with the title Output are exactly what the block before them printed.
+
+What is not to be run (a command of many minutes) stands in an sh block.
+"""
+
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from contextlib import redirect_stdout
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import restive as rs
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+FENCE = re.compile(
+    r'^(?P<fence>```+)(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^(?P=fence)$',
+    flags=re.DOTALL | re.MULTILINE,
+)
+LANGUAGES = {"python", "toml", "console", "text", "sh", "json"}
+
+
+class Block(NamedTuple):
+    language: str
+    title: str | None
+    text: str
+    line: int  # of the fence, from 1
+
+
+def blocks_of(page: Path) -> list[Block]:
+    source = page.read_text(encoding="utf-8")
+    return [
+        Block(m["language"], m["title"], m["text"], source.count("\n", 0, m.start()) + 1)
+        for m in FENCE.finditer(source)
+    ]
+
+
+def run_python(block: Block, page: Path, namespace: dict[str, object]) -> str:
+    code = compile("\n" * block.line + block.text, str(page), "exec")  # tracebacks name the line
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(code, namespace)
+    return printed.getvalue()
+
+
+def run_console(block: Block) -> str:
+    printed = ""
+    for line in block.text.splitlines():
+        if line.startswith("$ restive "):
+            words = shlex.split(line.removeprefix("$ restive "), comments=True)
+            done = subprocess.run(
+                [sys.executable, "-m", "restive", *words],
+                capture_output=True, text=True, encoding="utf-8", check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, f"{line}\n{done.stderr}"
+            printed += done.stdout
+    return printed
+
+
+def run_page(page: Path) -> list[tuple[Block, str]]:
+    """Run the blocks of a page in the current directory: each with what it printed."""
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    done = []
+    for block in blocks_of(page):
+        printed = ""
+        if block.language == "python":
+            printed = run_python(block, page, namespace)
+        elif block.language == "console":
+            printed = run_console(block)
+        elif block.language == "toml" and block.title is None:
+            tomllib.loads(block.text)
+        elif block.language == "toml":
+            Path(block.title).write_text(block.text, encoding="utf-8")
+            rs.load_problem(block.title)
+        done.append((block, printed))
+    return done
+
+
+def tidied(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_page_runs_and_prints_what_it_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for problem in (ROOT / "examples").glob("*.toml"):
+        shutil.copy(problem, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before, waiting = None, ""  # the block before, and what it printed that is not shown yet
+    for block, printed in run_page(page):
+        if block.title == "Output":
+            assert before in ("python", "console"), f"line {block.line}: output of what?"
+            assert tidied(waiting) == tidied(block.text), f"line {block.line}"
+        else:
+            assert not (before == "python" and waiting), f"output above line {block.line} not shown"
+        before, waiting = block.language, printed
+    assert not (before == "python" and waiting), "output at the end is not shown"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_page_has_only_blocks_that_are_understood(page: Path) -> None:
+    source = page.read_text(encoding="utf-8")
+    blocks = blocks_of(page)
+    assert 2 * len(blocks) == len(re.findall(r"^ *```", source, flags=re.MULTILINE))
+    assert {block.language for block in blocks} <= LANGUAGES
+
+
+class Assets(HTMLParser):
+    """Everything that a browser loads by itself with a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag in ("script", "img", "iframe", "source", "object", "embed"):
+            self.found.append(given.get("src") or given.get("data") or "")
+        elif tag == "link" and given.get("rel") != "canonical":
+            self.found.append(given.get("href") or "")
+
+
+def test_site_builds_without_warnings_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    done = subprocess.run(  # not with --quiet, which hides warnings from --strict too
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],
+        cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    for page in PAGES:
+        built = tmp_path / page.relative_to(DOCS).with_suffix(".html")
+        assets = Assets()
+        assets.feed(built.read_text(encoding="utf-8"))
+        assert assets.found
+        assert not [asset for asset in assets.found if "//" in asset]
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    described = {
+        name
+        for page in (DOCS / "reference").glob("*.md")
+        for name in re.findall(r"^::: restive(?:\.\w+)*\.(\w+)$", page.read_text(), re.MULTILINE)
+    }
+    assert set(rs.__all__) - {"__version__"} <= described
