@@ -7,7 +7,7 @@ from importlib import import_module
 
 from benchmarks.harness import report
 
-PARTS = ("planning", "learning")
+PARTS = ("planning", "learning", "learners", "scaling")
 
 
 def main() -> None:
@@ -19,4 +19,5 @@ def main() -> None:
         print(report(import_module(f"benchmarks.{part}").run()), flush=True)
 
 
-main()
+if __name__ == "__main__":  # Dask's workers import this module anew
+    main()

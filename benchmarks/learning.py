@@ -11,7 +11,7 @@ import restive as rs
 from benchmarks.harness import Result, best_time
 from benchmarks.numpy_tsde import grid_tables, run_tsde
 from restive.agents.setup import Setup, setup_learner
-from restive.simulation import replicate
+from restive.replication import replicate
 
 __all__ = ["run"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import restive as rs
+from restive.experiment import study_from_toml
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,6 +32,23 @@ def test_readme_toml_is_a_problem() -> None:
     bandit = rs.problem_from_toml(blocks("toml")[0])
     assert bandit.num_arms == 4
     assert bandit.num_pulls == 2
+
+
+def test_readme_study_is_one() -> None:
+    (text,) = re.findall(r'```toml title="study"\n(.*?)```', README, flags=re.DOTALL)
+    assert len(study_from_toml(text).cases) == 4
+
+
+def test_readme_names_are_public() -> None:
+    table = README[README.index("## What you can call") : README.index("Every mistake is one")]
+    named = set(re.findall(r"`(\w+)`", table))
+    assert named <= set(rs.__all__)
+    classes = {"AssumptionError", "ProblemError", "RestiveError", "TooLargeError"}
+    results = {name for name in rs.__all__ if isinstance(getattr(rs, name), type)} - {
+        "Arm", "RestlessBandit", "BeliefState", "ArmPrior", "IndependentPrior", "JointPrior",
+        "TSDE", "World",
+    }  # fmt: skip
+    assert set(rs.__all__) - named - classes - results == {"__version__"}
 
 
 def test_readme_table_of_values_is_what_evaluate_gives() -> None:

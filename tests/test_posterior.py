@@ -10,7 +10,7 @@ import restive as rs
 from learning_cases import CASES, channels, controlled, groups_of, joint, random_arm
 from oracles import tsde_naive as naive
 from restive.agents.setup import Setup, setup_learner
-from restive.simulation import trace
+from restive.replication import trace
 from restive.world import World
 
 

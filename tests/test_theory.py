@@ -13,7 +13,7 @@ from restive import theory
 from restive.agents.setup import setup_learner
 from restive.agents.tsde import TSDE
 from restive.belief import initial_state, settled_elapsed
-from restive.simulation import replicate
+from restive.replication import replicate
 from restive.world import World
 from strategies import random_arm
 

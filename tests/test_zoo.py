@@ -11,7 +11,7 @@ from restive import zoo
 from restive.agents.setup import setup_learner
 from restive.belief import settled_elapsed
 from restive.problem import kinds_of
-from restive.simulation import replicate
+from restive.replication import replicate
 from strategies import as_oracle
 
 GENERATORS = [

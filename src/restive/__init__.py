@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from restive import zoo
-    from restive.agents import TSDE, Episode
+    from restive.agents import LEARNERS, TSDE, Episode, Player, make_learner
     from restive.belief import BeliefState, belief_table, mixing_time
     from restive.chains import stationary
     from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "agents": ("TSDE", "Episode"),
+    "agents": ("LEARNERS", "TSDE", "Episode", "Player", "make_learner"),
     "belief": ("BeliefState", "belief_table", "mixing_time"),
     "chains": ("stationary",),
     "errors": ("AssumptionError", "ProblemError", "RestiveError", "TooLargeError"),

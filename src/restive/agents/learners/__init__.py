@@ -8,6 +8,7 @@ from typing import Any
 from restive.agents.learners.base import Compiled, Facts, Learner, Relative, Rules
 from restive.agents.learners.beta_bernoulli import BetaBernoulli
 from restive.agents.learners.certainty import CertaintyEquivalence, EpsilonGreedy
+from restive.agents.learners.colored_ucrl2 import ColoredUCRL2
 from restive.agents.learners.regenerative_cycle import RegenerativeCycle
 from restive.agents.learners.restless_ucb import RestlessUCB
 from restive.agents.learners.thompson import (
@@ -47,6 +48,7 @@ LEARNERS: dict[str, Any] = {
         BetaBernoulli,
         RegenerativeCycle,
         RestlessUCB,
+        ColoredUCRL2,
     )
 }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb, prod, sqrt
+from math import comb, lgamma, log, prod, sqrt
 from typing import ClassVar
 
 import numpy as np
+from numpy import log10
 from numpy.typing import NDArray
 
 from restive.agents.learners.base import Facts, checked_number
@@ -24,6 +25,7 @@ IntArray = NDArray[np.int64]
 
 OUTCOMES = 64  # of all sets of arms, per joint state of `most_states`
 MOST_SWEEPS = 10_000
+DIGITS = 12  # of numbers that are written in full
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class ColoredUCRL2:
         """Begin an episode: laws and radii from all that was seen, then the best policy."""
         ints = memory.ints
         tables = self.tables(facts, memory)
-        tables.before += tables.during
+        np.add(tables.before, tables.during, out=tables.before)
         tables.during[:] = 0
         laws, radii = self.plausible(facts, memory)
         knowledge = _knowledge(facts)
@@ -182,18 +184,30 @@ class ColoredUCRL2:
 
     def _num_states(self, facts: Facts) -> int:
         """Count the joint states; refuse too many, or too many outcomes in all of them."""
-        states = prod(self._cells(facts).tolist())
-        choices = comb(facts.num_arms, facts.num_pulls)
-        outcomes = prod(sorted(facts.sizes.tolist())[-facts.num_pulls :])
+        cells, sizes = self._cells(facts), np.sort(facts.sizes)[-facts.num_pulls :]
+        states, outcomes = log10(cells).sum(), log10(sizes).sum()
+        choices = _log_choices(facts.num_arms, facts.num_pulls)
         most = OUTCOMES * self.most_states
-        if states > self.most_states or states * choices * outcomes > most:
+        within = states <= DIGITS and prod(cells.tolist()) <= self.most_states
+        if not within or states + choices + outcomes > log10(most) + 1e-9:
             raise TooLargeError(
-                f"colored_ucrl2 needs {states:,} joint states with {choices:,} sets of arms of "
-                f"{outcomes:,} outcomes each; the limit is {self.most_states:,} states and "
-                f"{most:,} outcomes in all: lower max_elapsed ({self.max_elapsed}) or raise "
-                "most_states"
+                f"colored_ucrl2 needs {_about(states)} joint states with {_about(choices)} sets of "
+                f"arms of {_about(outcomes)} outcomes each; the limit is {self.most_states:,} "
+                f"states and {most:,} outcomes in all: lower max_elapsed ({self.max_elapsed}) or "
+                "raise most_states"
             )
-        return states
+        return prod(cells.tolist())
+
+
+def _log_choices(num_arms: int, num_pulls: int) -> float:
+    """Decimal logarithm of the number of sets of arms."""
+    rest = num_arms - num_pulls
+    return (lgamma(num_arms + 1) - lgamma(num_pulls + 1) - lgamma(rest + 1)) / log(10)
+
+
+def _about(digits: float) -> str:
+    """Write the whole number with this decimal logarithm, or its power of ten if it is huge."""
+    return f"{round(10**digits):,}" if digits < DIGITS else f"10^{digits:.0f}"
 
 
 def _width(facts: Facts) -> int:

@@ -179,7 +179,7 @@ def planned_table(arm: Arm, max_age: int) -> FloatArray:
 
 def _two_thirds_power(horizon: int) -> int:
     """Return T^(2/3) rounded up, exactly."""
-    root = round(horizon ** (2 / 3))
+    root: int = round(horizon ** (2 / 3))
     while root**3 < horizon**2:
         root += 1
     while (root - 1) ** 3 >= horizon**2:

@@ -57,7 +57,7 @@ TIE = 1e-9  # actions whose values differ by no more are equally good
 @hot_kernel
 def _cell(size: int, ages: int, state: int, age: int) -> int:
     """Cell of an arm that was seen in a state some steps ago."""
-    return min((age - 1) * size + state, (ages - 1) * size)
+    return int(min((age - 1) * size + state, (ages - 1) * size))
 
 
 @hot_kernel
@@ -65,7 +65,7 @@ def _colour(knowledge: Knowledge, memory: Memory, t: int, k: int) -> int:
     """Colour of pulling arm k at time t."""
     ages = memory.ints[AGES]
     cell = _cell(knowledge.sizes[k], ages, memory.last_state[k], t - memory.seen[k])
-    return (ages - 1) * knowledge.reward_offsets[k] + k + cell
+    return int((ages - 1) * knowledge.reward_offsets[k] + k + cell)
 
 
 @hot_kernel
@@ -159,18 +159,16 @@ def optimistic_policy(
     values = np.zeros(count)
     increases = np.zeros(count)
     room = np.zeros(earned.shape[1])
+    hopes = np.zeros(num_sets)
     lowest, highest = 0.0, inf
     sweeps = 0
     while sweeps < most_sweeps:
         sweeps += 1
         lowest, highest = inf, -inf
         for m in range(count):
-            best = -inf
-            for a in range(num_sets):
-                best = max(best, _hope(
-                    sizes, sets[a], earned[a], colours[m, a], following[m, a], laws, radii,
-                    values, room,
-                ))  # fmt: skip
+            best = _hopes(
+                sizes, sets, earned, colours[m], following[m], laws, radii, values, room, hopes
+            )
             increases[m] = best - values[m]
             lowest = min(lowest, increases[m])
             highest = max(highest, increases[m])
@@ -180,21 +178,13 @@ def optimistic_policy(
         for m in range(count):
             values[m] += LAZINESS * increases[m] - shift
     for m in range(count):
-        best = -inf
-        for a in range(num_sets):
-            hope = _hope(
-                sizes, sets[a], earned[a], colours[m, a], following[m, a], laws, radii, values,
-                room,
-            )  # fmt: skip
-            best = max(best, hope)
-        for a in range(num_sets):
-            hope = _hope(
-                sizes, sets[a], earned[a], colours[m, a], following[m, a], laws, radii, values,
-                room,
-            )  # fmt: skip
-            if hope >= best - TIE:
-                policy[found[m]] = a
-                break
+        best = _hopes(
+            sizes, sets, earned, colours[m], following[m], laws, radii, values, room, hopes
+        )
+        a = 0
+        while hopes[a] < best - TIE:
+            a += 1
+        policy[found[m]] = a
     return 0.5 * (lowest + highest), sweeps
 
 
@@ -272,47 +262,53 @@ def _reachable(
 
 
 @hot_kernel
-def _hope(
-    sizes: IntArray, arms: IntArray, earned: FloatArray, colours: Int32Array,
+def _hopes(
+    sizes: IntArray, sets: IntArray, earned: FloatArray, colours: Int32Array,
     following: Int32Array, laws: FloatArray, radii: FloatArray, values: FloatArray,
-    room: FloatArray,
+    room: FloatArray, hopes: FloatArray,
 ) -> float:  # fmt: skip
-    """Largest expected reward plus value of what follows, over the plausible laws of some arms.
+    """Write for each set of arms the largest reward plus value of what follows; return the best.
 
-    The law of an arm may depend on what was seen of the arms before it.
+    Largest in the mean over the plausible laws. The law of an arm may depend on what was seen of
+    the set's arms before it.
     """
-    outcomes = 1
-    for i in range(len(arms)):
-        outcomes *= sizes[arms[i]]
-    for outcome in range(outcomes):
-        room[outcome] = earned[outcome] + values[following[outcome]]
-    for i in range(len(arms) - 1, -1, -1):
-        size = sizes[arms[i]]
-        outcomes //= size
+    best = -inf
+    for a in range(len(sets)):
+        outcomes = 1
+        for i in range(sets.shape[1]):
+            outcomes *= sizes[sets[a, i]]
         for outcome in range(outcomes):
-            room[outcome] = _largest_mean(
-                room, outcome * size, size, laws[colours[i]], radii[colours[i]]
-            )
-    return room[0]
+            room[outcome] = earned[a, outcome] + values[following[a, outcome]]
+        for i in range(sets.shape[1] - 1, -1, -1):
+            size = sizes[sets[a, i]]
+            colour = colours[a, i]
+            outcomes //= size
+            for outcome in range(outcomes):
+                room[outcome] = _largest_mean(
+                    room, outcome * size, size, laws, colour, radii[colour]
+                )
+        hopes[a] = room[0]
+        best = max(best, hopes[a])
+    return best
 
 
 @hot_kernel
 def _largest_mean(
-    values: FloatArray, begin: int, size: int, law: FloatArray, radius: float
+    values: FloatArray, begin: int, size: int, laws: FloatArray, colour: int, radius: float
 ) -> float:
-    """Largest mean of values[begin:begin + size] under laws within an L1 distance of one.
+    """Largest mean of values[begin:begin + size] under laws within an L1 distance of a colour's.
 
     Half the distance is moved to the best state, from the worst ones first.
     """
     best = 0
     mean = 0.0
     for s in range(size):
-        mean += law[s] * values[begin + s]
+        mean += laws[colour, s] * values[begin + s]
         if values[begin + s] > values[begin + best]:
             best = s
-    top = values[begin + best]
+    top = float(values[begin + best])
     left = 0.5 * radius
-    if left >= 1.0 - law[best]:
+    if left >= 1.0 - laws[colour, best]:
         return top
     last, last_value = -1, -inf
     while left > 0:
@@ -325,7 +321,7 @@ def _largest_mean(
         if worst < 0:
             break
         last, last_value = worst, values[begin + worst]
-        moved = min(left, law[worst])
+        moved = min(left, laws[colour, worst])
         mean += moved * (top - last_value)
         left -= moved
     return mean

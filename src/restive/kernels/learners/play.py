@@ -6,13 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel, kernel
-from restive.kernels.learners import beta_bernoulli, regenerative_cycle, restless_ucb, ucb1
+from restive.kernels.learners import (
+    beta_bernoulli,
+    colored_ucrl2,
+    regenerative_cycle,
+    restless_ucb,
+    ucb1,
+)
 from restive.kernels.learners.memory import PHASES, PLANNING, Knowledge, Memory
 from restive.kernels.tables import BeliefTables
 from restive.kernels.world import pull
 
 __all__ = [
     "BETA_BERNOULLI",
+    "COLORED_UCRL2",
     "REGENERATIVE_CYCLE",
     "RESTLESS_UCB",
     "UCB1",
@@ -30,6 +37,7 @@ UCB1 = 0
 BETA_BERNOULLI = 1
 REGENERATIVE_CYCLE = 2
 RESTLESS_UCB = 3
+COLORED_UCRL2 = 4
 
 
 @hot_kernel
@@ -45,6 +53,8 @@ def choose(
         regenerative_cycle.choose(knowledge, memory, t, key, chosen)
     elif learner == RESTLESS_UCB:
         restless_ucb.choose(knowledge, memory, t, key, chosen)
+    elif learner == COLORED_UCRL2:
+        colored_ucrl2.choose(knowledge, memory, t, key, chosen)
 
 
 @hot_kernel
@@ -61,6 +71,8 @@ def learn(
         regenerative_cycle.learn(knowledge, memory, t, key, pulled, states)
     elif learner == RESTLESS_UCB:
         restless_ucb.learn(knowledge, memory, t, key, pulled, states)
+    elif learner == COLORED_UCRL2:
+        colored_ucrl2.learn(knowledge, memory, t, key, pulled, states)
     for i in range(len(pulled)):
         memory.last_state[pulled[i]] = states[i]
         memory.seen[pulled[i]] = t

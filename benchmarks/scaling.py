@@ -1,0 +1,110 @@
+"""What the ledger costs, how far a second Dask worker helps, and how much memory a driver takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+from benchmarks.harness import Result
+from restive.experiment import Ledger, Study, run_study
+from restive.experiment.work import run_chunk
+from restive.reproduction.running import paper_study
+
+__all__ = ["run"]
+
+MINUTE = 40_000  # replications of the paper's Bayesian study that take one worker about a minute
+MEMORY = """
+import resource, sys
+from restive.experiment import load_results, run_study, study_from_toml
+study = study_from_toml('''
+kind = "bayesian"
+num_pulls = 1
+horizon = 1000
+times = TIMES
+replications = 100_000
+[prior]
+levels = [0.2, 0.5, 0.8]
+num_arms = 2
+'''.replace('TIMES', str(list(range(5, 1001, 5)))))
+run_study(study, sys.argv[1])
+found = load_results(sys.argv[1])[0]
+assert found.replications == 100_000
+print(len(found.times), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def run() -> list[Result]:
+    return [_ledger(), _workers(), _task_lengths(), _memory()]
+
+
+def _seconds(study: Study, executor: str, workers: int | None = None) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        begin = perf_counter()
+        run_study(study, Path(folder) / "run", executor=executor, workers=workers)
+        return perf_counter() - begin
+
+
+def _ledger() -> Result:
+    """Run a study with its ledger, and the same chunks without one, turn by turn."""
+    study = replace(paper_study("bayesian"), replications=4000)
+    with tempfile.TemporaryDirectory() as folder:
+        with Ledger.writing(Path(folder), study) as ledger:
+            tasks = [task for case in study.cases for task in ledger.missing(case)]
+    with_ledger = without = float("inf")
+    for _ in range(5):
+        with_ledger = min(with_ledger, _seconds(study, "serial"))
+        begin = perf_counter()
+        for task in tasks:
+            run_chunk(task.case.settings.to_json(), task.first, task.count)
+        without = min(without, perf_counter() - begin)
+    return Result("ledger: share of a run's time", with_ledger / without - 1, 0.03, False)
+
+
+def _workers() -> Result:
+    study = replace(paper_study("bayesian"), replications=MINUTE)
+    one, two = _seconds(study, "dask", 1), _seconds(study, "dask", 2)
+    return Result(
+        "two local Dask workers: times faster than one",
+        one / two,
+        1.7,
+        True,
+        f"a study of {one:.0f} s, start-up of the cluster included",
+    )
+
+
+def _task_lengths() -> Result:
+    """Compare Dask with threads on studies of several lengths: when does a cluster pay?"""
+    details, shares = [], []
+    for replications in (400, 4000, 40_000):
+        study = replace(paper_study("bayesian"), replications=replications)
+        threads, dask = _seconds(study, "threads", 2), _seconds(study, "dask", 2)
+        shares.append(dask / threads)
+        details.append(f"{threads:.1f} s -> {dask:.1f} s")
+    return Result(
+        "two Dask workers' time over two threads' on the longest of three studies",
+        shares[-1],
+        1.3,
+        False,
+        "threads -> Dask: " + ", ".join(details),
+    )
+
+
+def _memory() -> Result:
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", MEMORY, f"{folder}/run"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    times, kibibytes = map(int, done.stdout.split())
+    return Result(
+        f"GiB of the driver's memory: 100,000 replications x {times} times",
+        kibibytes / 2**20,
+        1,
+        False,
+    )
