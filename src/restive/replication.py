@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.learners import Compiled
-from restive.agents.player import fresh_memory, knowledge_of
+from restive.agents.learners import Compiled, knowledge_of
+from restive.agents.player import fresh_memory
 from restive.agents.setup import Setup
 from restive.agents.tsde import TSDE
 from restive.arguments import checked_count, checked_seed, require_memory

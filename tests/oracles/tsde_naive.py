@@ -165,11 +165,21 @@ class NaiveTSDE:
         T, or None for the doubling trick (reading 13).
     quarter
         T^mix(1/4); None for the largest over the arms of all candidates that have any weight.
+    length, length_rule, doubling_rule
+        Make relatives: the length of every episode (None for one more than the last), and whether
+        the length and the counters end episodes.
+    most_likely
+        Take each group's mode, the first of several, instead of a draw.
+    exploring
+        Chance that a step pulls arms at random.
     """
 
     def __init__(
-        self, groups, num_pulls, chooser, horizon, last_state, elapsed, seed, replication, quarter
-    ):
+        self, groups, num_pulls, chooser, horizon, last_state, elapsed, seed, replication, quarter,
+        length=None, length_rule=True, doubling_rule=True, most_likely=False, exploring=0.0,
+    ):  # fmt: skip
+        self.length, self.length_rule, self.doubling_rule = length, length_rule, doubling_rule
+        self.most_likely, self.exploring = most_likely, exploring
         self.groups, self.num_pulls, self.chooser = groups, num_pulls, chooser
         self.horizon = horizon
         arms = [
@@ -221,9 +231,12 @@ class NaiveTSDE:
         if self.started is None:
             return {"epoch"} if self.epoch else {"none"}
         rules = set()
-        if self.time > self.started + self.last_length:
+        longest = self.last_length + 1 if self.length is None else self.length
+        if self.length_rule and self.time >= self.started + longest:
             rules.add("length")
-        if any(count > 2 * self.counts_at_start[zeta] for zeta, count in self.counts.items()):
+        if self.doubling_rule and any(
+            count > 2 * self.counts_at_start[zeta] for zeta, count in self.counts.items()
+        ):
             rules.add("doubling")
         return rules
 
@@ -243,11 +256,18 @@ class NaiveTSDE:
         self.episode += 1
         self.sampled = [None] * self.num_arms
         for group in range(len(self.groups)):
-            u = uniform(self.key, self.num_draws)
-            self.num_draws += 1
-            candidate = inverted(u, self.posterior(group))
+            if self.most_likely:
+                weights = self.posterior(group)
+                likely = [weight > max(weights) * (1 - 1e-9) for weight in weights]
+                candidate = likely.index(True)
+            else:
+                candidate = inverted(self.next_uniform(), self.posterior(group))
             for k in self.groups[group][1][candidate]:
                 self.sampled[k] = candidate
+
+    def next_uniform(self):
+        self.num_draws += 1
+        return uniform(self.key, self.num_draws - 1)
 
     def posterior(self, group):
         top = max(self.log_weights[group])
@@ -257,6 +277,8 @@ class NaiveTSDE:
     def select(self, num_pulls=None, available=None):
         self.begin_if_due()
         scores = self.chooser(self.sampled, self.last_state, self.elapsed)
+        if self.exploring and self.next_uniform() < self.exploring:
+            scores = [self.next_uniform() for _ in range(self.num_arms)]
         allowed = [k for k in range(self.num_arms) if available is None or available[k]]
         self.chosen = largest(scores, num_pulls or self.num_pulls, allowed)
         return self.chosen

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.agents.learners import Compiled, Facts, learner
+from restive.agents.learners import Compiled, Facts, knowledge_of, learner
 from restive.agents.setup import Setup
 from restive.agents.snapshots import checksum
 from restive.arguments import checked_count, checked_seed
 from restive.belief import BeliefState
 from restive.errors import ProblemError
-from restive.kernels.learners.memory import OWN, PHASES, PLANNING, Knowledge, Memory
+from restive.kernels.learners.memory import OWN, PHASES, PLANNING, Memory
 from restive.kernels.learners.play import choose_step, learn_step
 from restive.kernels.random import LEARNER
 from restive.world import stream
 
-__all__ = ["Player", "fresh_memory", "knowledge_of"]
+__all__ = ["Player", "fresh_memory"]
 
 IntArray = NDArray[np.int64]
 
@@ -138,15 +138,6 @@ class Player:
         if data["selected"] is not None:
             agent._selected = np.array(data["selected"], dtype=np.int64)
         return agent
-
-
-def knowledge_of(facts: Facts) -> Knowledge:
-    """Return what kernels are told of the arms."""
-    flat = np.concatenate(facts.rewards)
-    low, high = float(flat.min()), float(flat.max())
-    shares = (flat - low) / (high - low) if high > low else np.zeros_like(flat)
-    offsets = np.concatenate([[0], np.cumsum(facts.sizes)[:-1]]).astype(np.int64)
-    return Knowledge(facts.sizes, offsets, flat, shares)
 
 
 def fresh_memory(spec: Compiled, facts: Facts, start: BeliefState) -> Memory:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from restive.agents.learners.base import Compiled, Facts, Learner, Relative, Rules
+from restive.agents.learners.base import (
+    Compiled,
+    Facts,
+    Learner,
+    Relative,
+    Rules,
+    knowledge_of,
+)
 from restive.agents.learners.beta_bernoulli import BetaBernoulli
 from restive.agents.learners.certainty import CertaintyEquivalence, EpsilonGreedy
 from restive.agents.learners.colored_ucrl2 import ColoredUCRL2
@@ -31,6 +38,7 @@ __all__ = [
     "Relative",
     "Rules",
     "describe",
+    "knowledge_of",
     "learner",
 ]
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.kernels.learners.memory import Memory
+from restive.kernels.learners.memory import Knowledge, Memory
 
-__all__ = ["Compiled", "Facts", "Learner", "Relative", "Rules", "checked_number"]
+__all__ = ["Compiled", "Facts", "Learner", "Relative", "Rules", "checked_number", "knowledge_of"]
 
 NEVER = np.iinfo(np.int64).max >> 1  # steps
 
@@ -101,3 +101,12 @@ def checked_number(value: Any, what: str, low: float, high: float) -> None:
     """Raise unless a value is a number between two others."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ProblemError(f"{what} must be a number from {low:g} to {high:g}, got {value!r:.60}")
+
+
+def knowledge_of(facts: Facts) -> Knowledge:
+    """Return what kernels are told of the arms."""
+    flat = np.concatenate(facts.rewards)
+    low, high = float(flat.min()), float(flat.max())
+    shares = (flat - low) / (high - low) if high > low else np.zeros_like(flat)
+    offsets = np.concatenate([[0], np.cumsum(facts.sizes)[:-1]]).astype(np.int64)
+    return Knowledge(facts.sizes, offsets, flat, shares)

@@ -11,12 +11,12 @@ import numpy as np
 from numpy import log10
 from numpy.typing import NDArray
 
-from restive.agents.learners.base import Facts, checked_number
+from restive.agents.learners.base import Facts, checked_number, knowledge_of
 from restive.arguments import checked_count
 from restive.errors import TooLargeError
 from restive.kernels.learners import colored_ucrl2 as kernels
 from restive.kernels.learners import play
-from restive.kernels.learners.memory import PHASES, PLANNING, Knowledge, Memory
+from restive.kernels.learners.memory import PHASES, PLANNING, Memory
 
 __all__ = ["ColoredUCRL2", "Tables"]
 
@@ -57,8 +57,8 @@ class ColoredUCRL2:
 
     * It must know how long arms take to mix (its L is the time to come within epsilon of the
       stationary law, with epsilon = 1 / sqrt(T)). Here nothing is known: L is an option.
-    * It learns on the process of all ages, whose optimistic policy nobody can compute; here ages
-      from L on are one also where it plans.
+    * It plans on the process of all ages up to T, which is far too large; here ages from L on are
+      one also where it plans.
     * Its rewards are random and learned. Here they are known functions of the state, so only the
       laws are optimistic, and a reward and the state that pays it hang together.
     * It pulls one arm. N arms have N colours, and an episode ends with any of them. Of several arms
@@ -74,7 +74,7 @@ class ColoredUCRL2:
 
     Parameters
     ----------
-    max_elapsed
+    ages
         L, ages told apart.
     delta
         The chance that the truth is not plausible.
@@ -87,7 +87,7 @@ class ColoredUCRL2:
         Refuse, with a `TooLargeError`, when there are more joint states.
     """
 
-    max_elapsed: int = 8
+    ages: int = 8
     delta: float = 0.05
     epsilon: float | None = None
     scale: float = 1.0
@@ -98,7 +98,7 @@ class ColoredUCRL2:
     number: ClassVar[int] = play.COLORED_UCRL2
 
     def __post_init__(self) -> None:
-        checked_count(self.max_elapsed, "colored_ucrl2: max_elapsed", most=10**6)
+        checked_count(self.ages, "colored_ucrl2: ages", most=10**6)
         checked_number(self.delta, "colored_ucrl2: delta", 1e-12, 1)
         if self.epsilon is not None:
             checked_number(self.epsilon, "colored_ucrl2: epsilon", 0, 2)
@@ -115,12 +115,12 @@ class ColoredUCRL2:
     def begin(self, facts: Facts, memory: Memory) -> None:
         """Nothing was counted; the first episode has to be planned."""
         ints = memory.ints
-        ints[kernels.AGES] = self.max_elapsed
+        ints[kernels.AGES] = self.ages
         ints[kernels.STEP] = 1
         ints[kernels.WIDTH] = _width(facts)
         ints[kernels.COLOURS] = self._num_colours(facts)
         ints[kernels.SETS] = comb(facts.num_arms, facts.num_pulls)
-        ints[kernels.STATE] = kernels.first_state(_knowledge(facts), memory)
+        ints[kernels.STATE] = kernels.first_state(knowledge_of(facts), memory)
         ints[PLANNING] = 1
         self.tables(facts, memory).sets[:] = list(
             combinations(range(facts.num_arms), facts.num_pulls)
@@ -133,10 +133,10 @@ class ColoredUCRL2:
         np.add(tables.before, tables.during, out=tables.before)
         tables.during[:] = 0
         laws, radii = self.plausible(facts, memory)
-        knowledge = _knowledge(facts)
+        knowledge = knowledge_of(facts)
         t = int(ints[kernels.STEP])
         gain, ints[kernels.SWEEPS] = kernels.optimistic_policy(
-            knowledge.sizes, self.max_elapsed, tables.sets, knowledge.shares, laws, radii,
+            knowledge.sizes, self.ages, tables.sets, knowledge.shares, laws, radii,
             int(ints[kernels.STATE]), 1 / sqrt(t), MOST_SWEEPS, tables.policy,
         )  # fmt: skip
         low, high = knowledge.rewards.min(), knowledge.rewards.max()
@@ -177,7 +177,7 @@ class ColoredUCRL2:
 
     def _cells(self, facts: Facts) -> IntArray:
         """Cells of each arm."""
-        return (self.max_elapsed - 1) * facts.sizes + 1
+        return (self.ages - 1) * facts.sizes + 1
 
     def _num_colours(self, facts: Facts) -> int:
         return int(self._cells(facts).sum())
@@ -193,7 +193,7 @@ class ColoredUCRL2:
             raise TooLargeError(
                 f"colored_ucrl2 needs {_about(states)} joint states with {_about(choices)} sets of "
                 f"arms of {_about(outcomes)} outcomes each; the limit is {self.most_states:,} "
-                f"states and {most:,} outcomes in all: lower max_elapsed ({self.max_elapsed}) or "
+                f"states and {most:,} outcomes in all: lower ages ({self.ages}) or "
                 "raise most_states"
             )
         return prod(cells.tolist())
@@ -213,12 +213,3 @@ def _about(digits: float) -> str:
 def _width(facts: Facts) -> int:
     """The largest number of states of an arm."""
     return int(facts.sizes.max())
-
-
-def _knowledge(facts: Facts) -> Knowledge:
-    """What kernels are told of the arms, with rewards scaled to [0, 1] as everywhere."""
-    flat = np.concatenate(facts.rewards)
-    low, high = float(flat.min()), float(flat.max())
-    shares = (flat - low) / (high - low) if high > low else np.zeros_like(flat)
-    offsets = (np.cumsum(facts.sizes) - facts.sizes).astype(np.int64)
-    return Knowledge(facts.sizes, offsets, flat, shares)

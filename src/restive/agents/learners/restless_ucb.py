@@ -37,11 +37,11 @@ class RestlessUCB:
     and for the rest of the horizon T an offline policy of these chains is played: here the
     Whittle index policy, which the paper allows as an oracle though it is not optimal.
 
-    With the default m = T^(2/3), rounded up, regret grows as T^(2/3) for ergodic birth-death chains
-    that move alike pulled or not and whose rewards grow with the state. The radius is
-    sqrt(ln T / m), beyond which by Hoeffding's inequality an estimate errs with probability 2 / T^2
-    at most. That m counts transitions out of each state, and this constant, are from memory of the
-    paper, whose full text was not at hand to compare.
+    The paper proves a regret of order T^(2/3), up to logarithms, for ergodic birth-death chains
+    that move alike pulled or not and whose rewards grow with the state. By default m is T^(2/3),
+    rounded up, and the radius sqrt(ln T / m), beyond which by Hoeffding's inequality an estimate
+    errs with probability 2 / T^2 at most. Only the paper's abstract and introduction were at hand:
+    m, the radius' constant and the exact form of the optimism are from memory of the rest.
 
     *Optimism.* Order an arm's states by reward, equal ones by number. From each state, a
     probability of `radius` is taken from the worst states that may follow, as far as there is
