@@ -59,6 +59,7 @@ LEARNERS: dict[str, Any] = {
         ColoredUCRL2,
     )
 }
+"""The learners by name."""
 
 
 def learner(name: str, **options: Any) -> Learner:

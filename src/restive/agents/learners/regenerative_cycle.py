@@ -29,8 +29,11 @@ class RegenerativeCycle:
     what was seen before the first step does not count), so its first block has no SB1. The lowest
     arm wins ties. Rewards are scaled to [0, 1] by the smallest and the largest reward of any arm.
     The paper's proof needs an L that is large where chains mix slowly, from bounds on the chains
-    that are not known here; its experiments do well with far smaller ones. The default is UCB1's.
-    The paper's chains are irreducible: a block never ends if its state does not come back.
+    that are not known here; far smaller ones do well in experiments. The default is UCB1's. The
+    paper's chains are irreducible: a block never ends if its state does not come back. That t2
+    counts a step once, however many arms are in their cycles, and that arms without a block come
+    first even while others have theirs, are from memory of RCA-M, whose full text was not at hand
+    to compare; with one pull both are RCA.
 
     Parameters
     ----------
