@@ -101,6 +101,7 @@ def begin_epoch(state: LearnerState, mixing: int, end: int) -> None:
     clock = state.clock
     for cell in range(state.size_starts[-1] * mixing):
         state.visits[cell * VISITS + COUNT] = 0
+        state.visits[cell * VISITS + BASE] = 0
         state.visits[cell * VISITS + STAMP] = 0
     clock[MIXING] = mixing
     clock[EPOCH_END] = end
@@ -214,7 +215,9 @@ def take_in_arm(prior: PriorTables, state: LearnerState, k: int, seen: int) -> b
     cell = ((state.size_starts[at] + s) * mixing + min(age, mixing) - 1) * VISITS
     count = state.visits[place(cell + COUNT)]
     fresh = state.visits[place(cell + STAMP)] != episode
-    base = count if fresh else state.visits[place(cell + BASE)]
+    # counts only grow, so this is the count where the cell is fresh; written as a choice between
+    # the two, the compiler would jump over the load of the one that is not needed
+    base = max(state.visits[place(cell + BASE)], count * fresh)
     state.visits[place(cell + STAMP)] = episode
     state.visits[place(cell + BASE)] = base
     state.visits[place(cell + COUNT)] = count + 1
