@@ -305,26 +305,24 @@ def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float
     count = prior.row_counts[group]
     begin = prior.row_offsets[group] * LANES
     weights = state.weights[begin : begin + count * LANES]
-    ends = state.ends[group * LANES : (group + 1) * LANES]
-    if ends[LANES - 1] == 0.0:
+    starts = state.starts[group * LANES : (group + 1) * LANES]
+    total = state.totals[group]
+    if total == 0.0:
         state.clock[IMPOSSIBLE] = 1 + group
-    target = u * ends[LANES - 1]
+    target = u * total
     lane = 0
-    for j in range(LANES - 1):
-        lane += ends[j] <= target
-    while lane > 0 and ends[place(lane)] == ends[place(lane - 1)]:
-        lane -= (
-            1  # an empty lane, where u is so close to 1 that rounding made it 1, or all are empty
-        )
-    passed = 0.0
-    if lane > 0:
-        passed = ends[place(lane - 1)]
+    for j in range(1, LANES):
+        lane += starts[j] <= target
+    # Both loops are for draws that rounding carried past the last weight, or where there is none.
+    # What is rare is asked first: whether lane > 0 the processor could not guess.
+    while starts[place(lane)] == total and lane > 0:
+        lane -= 1
+    passed = starts[place(lane)]
     row = 0
     for i in range(count - 1):
         passed += weights[place(i * LANES + lane)]
         row += passed <= target
-    # rounding may have passed the last that has any weight
-    while row > 0 and weights[place(row * LANES + lane)] == 0.0:
+    while weights[place(row * LANES + lane)] == 0.0 and row > 0:
         row -= 1
     return int(lane * count + row)
 
@@ -335,7 +333,7 @@ def finish(prior: PriorTables, state: LearnerState) -> None:
     for group in range(len(state.num_pending)):
         if state.num_pending[group] > 0:
             multiply_pending(prior, state, group)
-        if state.ends[group * LANES + LANES - 1] == 0.0:
+        if state.totals[group] == 0.0:
             state.clock[IMPOSSIBLE] = 1 + group
 
 
@@ -350,10 +348,10 @@ def draw_truth(prior: PriorTables, state: LearnerState, key: np.uint64, truth: I
 
 @inlined
 def add_lanes(prior: PriorTables, state: LearnerState, group: int) -> None:
-    """Add up the lanes' weights: each lane with those before it."""
+    """Add up the weights of each lane, and of all lanes before it."""
     begin = prior.row_offsets[group] * LANES
     weights = state.weights[begin : begin + prior.row_counts[group] * LANES]
-    ends = state.ends[group * LANES : (group + 1) * LANES]
+    starts = state.starts[group * LANES : (group + 1) * LANES]
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(0, len(weights), LANES):
         a += weights[i]
@@ -364,14 +362,14 @@ def add_lanes(prior: PriorTables, state: LearnerState, group: int) -> None:
         f += weights[i + 5]
         g += weights[i + 6]
         h += weights[i + 7]
-    ends[0] = a
-    ends[1] = ends[0] + b
-    ends[2] = ends[1] + c
-    ends[3] = ends[2] + d
-    ends[4] = ends[3] + e
-    ends[5] = ends[4] + f
-    ends[6] = ends[5] + g
-    ends[7] = ends[6] + h
+    starts[1] = a
+    starts[2] = starts[1] + b
+    starts[3] = starts[2] + c
+    starts[4] = starts[3] + d
+    starts[5] = starts[4] + e
+    starts[6] = starts[5] + f
+    starts[7] = starts[6] + g
+    state.totals[group] = starts[7] + h
 
 
 @inlined
