@@ -14,6 +14,8 @@ that never matters: observations wait and are multiplied when an episode begins.
 
 from __future__ import annotations
 
+from math import frexp, ldexp
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,7 +74,7 @@ VISITS = 3
 # Likelihoods are held at 2^-300 for the same reason.
 MOST_LOSS = 300
 LEAST_LIKELIHOOD = 2.0**-MOST_LOSS
-BUFFER = 8  # observations of a group that may wait
+BUFFER = 16  # observations of a group that may wait; most episodes bring fewer
 LEAST_WEIGHT = 2.0**-600
 
 
@@ -381,9 +383,7 @@ def _rescale(prior: PriorTables, state: LearnerState, group: int) -> None:
     for j in range(len(weights)):
         largest = max(largest, weights[j])
     if largest > 0.0:
-        factor = 1.0
-        while largest * factor < 0.5:
-            factor *= 2.0
+        factor = ldexp(1.0, max(-frexp(largest)[1], 0))
         for j in range(len(weights)):
             if weights[j] > 0.0:
                 weights[j] = max(weights[j] * factor, LEAST_WEIGHT)
