@@ -116,6 +116,7 @@ class Setup:
             weights=aligned(prior.weights),
             starts=np.zeros(num_groups * LANES),
             totals=np.zeros(num_groups),
+            sums=aligned(np.zeros((int(prior.row_counts.max()) + 1) * LANES)),
             pending=room(num_groups * BUFFER),
             num_pending=room(num_groups),
             lost=room(num_groups),

@@ -133,8 +133,7 @@ def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.
     clock[EPISODE] += 1
     clock[DOUBLED] = 0
     for group in range(len(state.drawn)):
-        if state.num_pending[group] > 0:
-            multiply_pending(prior, state, group)
+        multiply_pending(prior, state, group)
     for group in range(len(state.drawn)):
         u = uniform_at(key, clock[DRAWS] + group)
         state.drawn[group] = draw_candidate(prior, state, group, u)
@@ -240,28 +239,37 @@ def multiply_pending(prior: PriorTables, state: LearnerState, group: int) -> Non
 
     Likelihoods are multiplied in the order in which things were seen, and when weights are rescaled
     does not depend on when this is called, so the result is the same to the bit whenever it is.
+
+    Two are multiplied at a time, which halves the loads and stores of weights, and the last along
+    with adding up the lanes (see `add_lanes`).
     """
-    width = prior.row_counts[group] * LANES
-    begin = prior.row_offsets[group] * LANES
-    # slices, not sums of indices: only then does the compiler multiply several at once
-    weights = state.weights[begin : begin + width]
-    count = state.num_pending[group]
-    i = 0
-    while i + 1 < count:  # two at a time: half the loads and stores of weights
-        source = state.pending[place(group * BUFFER + i)]
-        first = prior.likelihoods[source : source + width]
-        source = state.pending[place(group * BUFFER + i + 1)]
-        second = prior.likelihoods[source : source + width]
+    at = place(group)
+    first = at * place(BUFFER)
+    last = first + place(state.num_pending[at])
+    if first == last:
+        return
+    weights, likelihoods, sums = state.weights, prior.likelihoods, state.sums
+    begin = place(prior.row_offsets[at] * LANES)
+    width = place(prior.row_counts[at] * LANES)
+    while first + place(2) < last:
+        one, two = place(state.pending[first]), place(state.pending[first + place(1)])
         for j in range(width):
-            weights[j] = weights[j] * first[j] * second[j]
-        i += 2
-    if i < count:
-        source = state.pending[place(group * BUFFER + i)]
-        first = prior.likelihoods[source : source + width]
+            weights[begin + j] = weights[begin + j] * likelihoods[one + j] * likelihoods[two + j]
+        first += place(2)
+    one = place(state.pending[first])
+    if first + place(1) < last:
+        two = place(state.pending[first + place(1)])
         for j in range(width):
-            weights[j] *= first[j]
-    state.num_pending[group] = 0
-    add_lanes(prior, state, group)
+            weight = weights[begin + j] * likelihoods[one + j] * likelihoods[two + j]
+            weights[begin + j] = weight
+            sums[j + place(LANES)] = sums[j] + weight
+    else:
+        for j in range(width):
+            weight = weights[begin + j] * likelihoods[one + j]
+            weights[begin + j] = weight
+            sums[j + place(LANES)] = sums[j] + weight
+    state.num_pending[at] = 0
+    _add_lanes_before(state, at, width)
 
 
 @kernel
@@ -304,27 +312,27 @@ def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float
     Counting instead of searching: there is no branch for the processor to guess wrong. Where the
     total is zero every candidate has been ruled out, and the clock says so.
     """
-    count = prior.row_counts[group]
-    begin = prior.row_offsets[group] * LANES
-    weights = state.weights[begin : begin + count * LANES]
-    starts = state.starts[group * LANES : (group + 1) * LANES]
-    total = state.totals[group]
+    at = place(group)
+    weights, starts, total = state.weights, state.starts, state.totals[at]
     if total == 0.0:
         state.clock[IMPOSSIBLE] = 1 + group
     target = u * total
+    # Both `while` loops are for draws that rounding carried past the last weight, or where there is
+    # none. They ask first what is rare: whether lane > 0 the processor could not guess.
+    first = at * place(LANES)
     lane = 0
-    for j in range(1, LANES):
-        lane += starts[j] <= target
-    # Both loops are for draws that rounding carried past the last weight, or where there is none.
-    # What is rare is asked first: whether lane > 0 the processor could not guess.
-    while starts[place(lane)] == total and lane > 0:
+    for j in range(place(1), place(LANES)):
+        lane += starts[first + j] <= target
+    while starts[first + place(lane)] == total and lane > 0:
         lane -= 1
-    passed = starts[place(lane)]
+    passed = starts[first + place(lane)]
+    first = place(prior.row_offsets[at] * LANES + lane)
+    count = prior.row_counts[at]
     row = 0
     for i in range(count - 1):
-        passed += weights[place(i * LANES + lane)]
+        passed += weights[first + place(i * LANES)]
         row += passed <= target
-    while weights[place(row * LANES + lane)] == 0.0 and row > 0:
+    while weights[first + place(row * LANES)] == 0.0 and row > 0:
         row -= 1
     return int(lane * count + row)
 
@@ -333,8 +341,7 @@ def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float
 def finish(prior: PriorTables, state: LearnerState) -> None:
     """Bring all weights up to date; the clock tells if every candidate of a group is ruled out."""
     for group in range(len(state.num_pending)):
-        if state.num_pending[group] > 0:
-            multiply_pending(prior, state, group)
+        multiply_pending(prior, state, group)
         if state.totals[group] == 0.0:
             state.clock[IMPOSSIBLE] = 1 + group
 
@@ -350,28 +357,28 @@ def draw_truth(prior: PriorTables, state: LearnerState, key: np.uint64, truth: I
 
 @inlined
 def add_lanes(prior: PriorTables, state: LearnerState, group: int) -> None:
-    """Add up the weights of each lane, and of all lanes before it."""
-    begin = prior.row_offsets[group] * LANES
-    weights = state.weights[begin : begin + prior.row_counts[group] * LANES]
-    starts = state.starts[group * LANES : (group + 1) * LANES]
-    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(0, len(weights), LANES):
-        a += weights[i]
-        b += weights[i + 1]
-        c += weights[i + 2]
-        d += weights[i + 3]
-        e += weights[i + 4]
-        f += weights[i + 5]
-        g += weights[i + 6]
-        h += weights[i + 7]
-    starts[1] = a
-    starts[2] = starts[1] + b
-    starts[3] = starts[2] + c
-    starts[4] = starts[3] + d
-    starts[5] = starts[4] + e
-    starts[6] = starts[5] + f
-    starts[7] = starts[6] + g
-    state.totals[group] = starts[7] + h
+    """Add up the weights of each lane, and of the lanes before it.
+
+    The sums of a row and those above it go into the next row of `sums`, whose first is zero: so the
+    compiler adds all lanes of a row at once. Eight sums in variables it would add one by one.
+    """
+    at = place(group)
+    weights, sums = state.weights, state.sums
+    begin = place(prior.row_offsets[at] * LANES)
+    width = place(prior.row_counts[at] * LANES)
+    for j in range(width):
+        sums[j + place(LANES)] = sums[j] + weights[begin + j]
+    _add_lanes_before(state, at, width)
+
+
+@inlined
+def _add_lanes_before(state: LearnerState, at: np.uint64, width: np.uint64) -> None:
+    """Add up the lanes of a group, whose sums stand in the row of `sums` that begins at `width`."""
+    before = 0.0
+    for lane in range(place(LANES)):
+        state.starts[at * place(LANES) + lane] = before
+        before += state.sums[width + lane]
+    state.totals[at] = before
 
 
 @inlined
