@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels import tsde
-from restive.kernels.compiler import kernel
+from restive.kernels.compiler import hot_kernel, kernel
 from restive.kernels.random import stream_key
 from restive.kernels.tables import BeliefTables, LearnerState, PriorTables, RankTables
 from restive.kernels.world import pull
@@ -50,7 +50,7 @@ def begin_epoch(state: LearnerState, mixing: int, end: int) -> None:
     tsde.begin_epoch(state, mixing, end)
 
 
-@kernel
+@hot_kernel
 def begin_if_due(prior: PriorTables, state: LearnerState, key: np.uint64) -> bool:
     """Begin an episode if one must begin at this time; tell whether one did."""
     reason = tsde.due(state)
@@ -84,12 +84,24 @@ def take_in_if_possible(
     prior: PriorTables, state: LearnerState, pulled: IntArray, states: IntArray
 ) -> int:
     """Learn what was seen and return -1, or return an arm that cannot have been seen so."""
-    for i in range(len(pulled)):
-        tsde.multiply_pending(prior, state, prior.groups[pulled[i]])
+    _multiply_pending_of(prior, state, pulled)
     arm = tsde.impossible_arm(prior, state, pulled, states)
     if arm < 0:
-        tsde.take_in(prior, state, pulled, states)
+        _take_in(prior, state, pulled, states)
     return int(arm)
+
+
+@hot_kernel
+def _multiply_pending_of(prior: PriorTables, state: LearnerState, pulled: IntArray) -> None:
+    """Bring the weights of the pulled arms' groups up to date."""
+    for i in range(len(pulled)):
+        tsde.multiply_pending(prior, state, prior.groups[pulled[i]])
+
+
+@hot_kernel
+def _take_in(prior: PriorTables, state: LearnerState, pulled: IntArray, states: IntArray) -> None:
+    """See `tsde.take_in`."""
+    tsde.take_in(prior, state, pulled, states)
 
 
 @kernel
@@ -98,7 +110,7 @@ def multiply_pending(prior: PriorTables, state: LearnerState, group: int) -> Non
     tsde.multiply_pending(prior, state, group)
 
 
-@kernel
+@hot_kernel
 def add_all_lanes(prior: PriorTables, state: LearnerState) -> None:
     """Add up the lanes of every group, for weights that were set from outside."""
     for group in range(len(prior.row_counts)):

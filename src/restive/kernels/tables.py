@@ -82,7 +82,9 @@ class LearnerState(NamedTuple):
     rank_length: IntArray  # [K] ages in them
     rank: IntArray  # [K] room for ranks
     weights: FloatArray  # flat, by group: posterior up to a factor, without what is pending
-    ends: FloatArray  # [groups * LANES] weight of each lane and those before it, likewise
+    starts: FloatArray  # [groups * LANES] weight of the lanes before each, likewise
+    totals: FloatArray  # [groups] weight of all, likewise
+    sums: FloatArray  # [(rows + 1) * LANES] room for sums, for the group with most rows
     pending: IntArray  # [groups * BUFFER] likelihoods to be multiplied, by where they begin
     num_pending: IntArray  # [groups]
     lost: IntArray  # [groups] bits that weights may have lost since they were last rescaled

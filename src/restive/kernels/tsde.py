@@ -15,6 +15,8 @@ that never matters: observations wait and are multiplied when an episode begins.
 
 from __future__ import annotations
 
+from math import frexp, ldexp
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,7 +85,7 @@ VISITS = 3
 # Likelihoods are held at 2^-300 for the same reason.
 MOST_LOSS = 300
 LEAST_LIKELIHOOD = 2.0**-MOST_LOSS
-BUFFER = 8  # observations of a group that may wait
+BUFFER = 16  # observations of a group that may wait; most episodes bring fewer
 LEAST_WEIGHT = 2.0**-600
 
 
@@ -112,6 +114,7 @@ def begin_epoch(state: LearnerState, mixing: int, end: int) -> None:
     clock = state.clock
     for cell in range(state.size_starts[-1] * mixing):
         state.visits[cell * VISITS + COUNT] = 0
+        state.visits[cell * VISITS + BASE] = 0
         state.visits[cell * VISITS + STAMP] = 0
     clock[MIXING] = mixing
     clock[EPOCH_END] = end
@@ -146,8 +149,7 @@ def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.
         _follow_modes(prior, state)
     else:
         for group in range(len(state.drawn)):
-            if state.num_pending[group] > 0:
-                multiply_pending(prior, state, group)
+            multiply_pending(prior, state, group)
         for group in range(len(state.drawn)):
             u = uniform_at(key, clock[DRAWS] + group)
             state.drawn[group] = draw_candidate(prior, state, group, u)
@@ -168,7 +170,7 @@ def _follow_modes(prior: PriorTables, state: LearnerState) -> None:
             multiply_pending(prior, state, group)
         elif state.clock[EPISODE] > 1:
             continue
-        if state.ends[group * LANES + LANES - 1] == 0.0:
+        if state.totals[group] == 0.0:
             state.clock[IMPOSSIBLE] = 1 + group
         count = prior.row_counts[group]
         begin = prior.row_offsets[group] * LANES
@@ -273,7 +275,9 @@ def take_in_arm(prior: PriorTables, state: LearnerState, k: int, seen: int) -> b
     cell = ((state.size_starts[at] + s) * mixing + min(age, mixing) - 1) * VISITS
     count = state.visits[place(cell + COUNT)]
     fresh = state.visits[place(cell + STAMP)] != episode
-    base = count if fresh else state.visits[place(cell + BASE)]
+    # counts only grow, so this is the count where the cell is fresh; written as a choice between
+    # the two, the compiler would jump over the load of the one that is not needed
+    base = max(state.visits[place(cell + BASE)], count * fresh)
     state.visits[place(cell + STAMP)] = episode
     state.visits[place(cell + BASE)] = base
     state.visits[place(cell + COUNT)] = count + 1
@@ -294,28 +298,37 @@ def multiply_pending(prior: PriorTables, state: LearnerState, group: int) -> Non
 
     Likelihoods are multiplied in the order in which things were seen, and when weights are rescaled
     does not depend on when this is called, so the result is the same to the bit whenever it is.
+
+    Two are multiplied at a time, which halves the loads and stores of weights, and the last along
+    with adding up the lanes (see `add_lanes`).
     """
-    width = prior.row_counts[group] * LANES
-    begin = prior.row_offsets[group] * LANES
-    # slices, not sums of indices: only then does the compiler multiply several at once
-    weights = state.weights[begin : begin + width]
-    count = state.num_pending[group]
-    i = 0
-    while i + 1 < count:  # two at a time: half the loads and stores of weights
-        source = state.pending[place(group * BUFFER + i)]
-        first = prior.likelihoods[source : source + width]
-        source = state.pending[place(group * BUFFER + i + 1)]
-        second = prior.likelihoods[source : source + width]
+    at = place(group)
+    first = at * place(BUFFER)
+    last = first + place(state.num_pending[at])
+    if first == last:
+        return
+    weights, likelihoods, sums = state.weights, prior.likelihoods, state.sums
+    begin = place(prior.row_offsets[at] * LANES)
+    width = place(prior.row_counts[at] * LANES)
+    while first + place(2) < last:
+        one, two = place(state.pending[first]), place(state.pending[first + place(1)])
         for j in range(width):
-            weights[j] = weights[j] * first[j] * second[j]
-        i += 2
-    if i < count:
-        source = state.pending[place(group * BUFFER + i)]
-        first = prior.likelihoods[source : source + width]
+            weights[begin + j] = weights[begin + j] * likelihoods[one + j] * likelihoods[two + j]
+        first += place(2)
+    one = place(state.pending[first])
+    if first + place(1) < last:
+        two = place(state.pending[first + place(1)])
         for j in range(width):
-            weights[j] *= first[j]
-    state.num_pending[group] = 0
-    add_lanes(prior, state, group)
+            weight = weights[begin + j] * likelihoods[one + j] * likelihoods[two + j]
+            weights[begin + j] = weight
+            sums[j + place(LANES)] = sums[j] + weight
+    else:
+        for j in range(width):
+            weight = weights[begin + j] * likelihoods[one + j]
+            weights[begin + j] = weight
+            sums[j + place(LANES)] = sums[j] + weight
+    state.num_pending[at] = 0
+    _add_lanes_before(state, at, width)
 
 
 @kernel
@@ -358,29 +371,27 @@ def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float
     Counting instead of searching: there is no branch for the processor to guess wrong. Where the
     total is zero every candidate has been ruled out, and the clock says so.
     """
-    count = prior.row_counts[group]
-    begin = prior.row_offsets[group] * LANES
-    weights = state.weights[begin : begin + count * LANES]
-    ends = state.ends[group * LANES : (group + 1) * LANES]
-    if ends[LANES - 1] == 0.0:
+    at = place(group)
+    weights, starts, total = state.weights, state.starts, state.totals[at]
+    if total == 0.0:
         state.clock[IMPOSSIBLE] = 1 + group
-    target = u * ends[LANES - 1]
+    target = u * total
+    # Both `while` loops are for draws that rounding carried past the last weight, or where there is
+    # none. They ask first what is rare: whether lane > 0 the processor could not guess.
+    first = at * place(LANES)
     lane = 0
-    for j in range(LANES - 1):
-        lane += ends[j] <= target
-    while lane > 0 and ends[place(lane)] == ends[place(lane - 1)]:
-        lane -= (
-            1  # an empty lane, where u is so close to 1 that rounding made it 1, or all are empty
-        )
-    passed = 0.0
-    if lane > 0:
-        passed = ends[place(lane - 1)]
+    for j in range(place(1), place(LANES)):
+        lane += starts[first + j] <= target
+    while starts[first + place(lane)] == total and lane > 0:
+        lane -= 1
+    passed = starts[first + place(lane)]
+    first = place(prior.row_offsets[at] * LANES + lane)
+    count = prior.row_counts[at]
     row = 0
     for i in range(count - 1):
-        passed += weights[place(i * LANES + lane)]
+        passed += weights[first + place(i * LANES)]
         row += passed <= target
-    # rounding may have passed the last that has any weight
-    while row > 0 and weights[place(row * LANES + lane)] == 0.0:
+    while weights[first + place(row * LANES)] == 0.0 and row > 0:
         row -= 1
     return int(lane * count + row)
 
@@ -389,9 +400,8 @@ def draw_candidate(prior: PriorTables, state: LearnerState, group: int, u: float
 def finish(prior: PriorTables, state: LearnerState) -> None:
     """Bring all weights up to date; the clock tells if every candidate of a group is ruled out."""
     for group in range(len(state.num_pending)):
-        if state.num_pending[group] > 0:
-            multiply_pending(prior, state, group)
-        if state.ends[group * LANES + LANES - 1] == 0.0:
+        multiply_pending(prior, state, group)
+        if state.totals[group] == 0.0:
             state.clock[IMPOSSIBLE] = 1 + group
 
 
@@ -402,8 +412,7 @@ def weigh_truth(
     """Write the posterior weight [K] of each arm's true kind; the learner is left as it was."""
     for k in range(len(truth)):
         group = prior.groups[k]
-        if state.num_pending[group] > 0:
-            multiply_pending(prior, state, group)
+        multiply_pending(prior, state, group)
         count = prior.row_counts[group]
         begin = prior.row_offsets[group] * LANES
         total, true = 0.0, 0.0
@@ -429,28 +438,28 @@ def draw_truth(prior: PriorTables, state: LearnerState, key: np.uint64, truth: I
 
 @inlined
 def add_lanes(prior: PriorTables, state: LearnerState, group: int) -> None:
-    """Add up the lanes' weights: each lane with those before it."""
-    begin = prior.row_offsets[group] * LANES
-    weights = state.weights[begin : begin + prior.row_counts[group] * LANES]
-    ends = state.ends[group * LANES : (group + 1) * LANES]
-    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(0, len(weights), LANES):
-        a += weights[i]
-        b += weights[i + 1]
-        c += weights[i + 2]
-        d += weights[i + 3]
-        e += weights[i + 4]
-        f += weights[i + 5]
-        g += weights[i + 6]
-        h += weights[i + 7]
-    ends[0] = a
-    ends[1] = ends[0] + b
-    ends[2] = ends[1] + c
-    ends[3] = ends[2] + d
-    ends[4] = ends[3] + e
-    ends[5] = ends[4] + f
-    ends[6] = ends[5] + g
-    ends[7] = ends[6] + h
+    """Add up the weights of each lane, and of the lanes before it.
+
+    The sums of a row and those above it go into the next row of `sums`, whose first is zero: so the
+    compiler adds all lanes of a row at once. Eight sums in variables it would add one by one.
+    """
+    at = place(group)
+    weights, sums = state.weights, state.sums
+    begin = place(prior.row_offsets[at] * LANES)
+    width = place(prior.row_counts[at] * LANES)
+    for j in range(width):
+        sums[j + place(LANES)] = sums[j] + weights[begin + j]
+    _add_lanes_before(state, at, width)
+
+
+@inlined
+def _add_lanes_before(state: LearnerState, at: np.uint64, width: np.uint64) -> None:
+    """Add up the lanes of a group, whose sums stand in the row of `sums` that begins at `width`."""
+    before = 0.0
+    for lane in range(place(LANES)):
+        state.starts[at * place(LANES) + lane] = before
+        before += state.sums[width + lane]
+    state.totals[at] = before
 
 
 @inlined
@@ -462,9 +471,7 @@ def _rescale(prior: PriorTables, state: LearnerState, group: int) -> None:
     for j in range(len(weights)):
         largest = max(largest, weights[j])
     if largest > 0.0:
-        factor = 1.0
-        while largest * factor < 0.5:
-            factor *= 2.0
+        factor = ldexp(1.0, max(-frexp(largest)[1], 0))
         for j in range(len(weights)):
             if weights[j] > 0.0:
                 weights[j] = max(weights[j] * factor, LEAST_WEIGHT)
