@@ -51,9 +51,8 @@ def _seconds(study: Study, executor: str, workers: int | None = None) -> float:
 def _ledger() -> Result:
     """Run a study with its ledger, and the same chunks without one, turn by turn."""
     study = replace(paper_study("bayesian"), replications=4000)
-    with tempfile.TemporaryDirectory() as folder:
-        with Ledger.writing(Path(folder), study) as ledger:
-            tasks = [task for case in study.cases for task in ledger.missing(case)]
+    with tempfile.TemporaryDirectory() as folder, Ledger.writing(Path(folder), study) as ledger:
+        tasks = [task for case in study.cases for task in ledger.missing(case)]
     with_ledger = without = float("inf")
     for _ in range(5):
         with_ledger = min(with_ledger, _seconds(study, "serial"))

@@ -4,7 +4,8 @@ The blocks of a page run in order, in a directory of their own that holds copies
 TOML files:
 
 * python blocks share one namespace per page; one that prints is followed by its output;
-* toml blocks with a title are whole problems or studies (..._study.toml), written to the file of that name for later blocks;
+* toml blocks with a title are whole problems, or studies (..._study.toml), written to the file of
+  that name for later blocks;
   those without are pieces, which must be TOML;
 * console blocks: each line `$ restive ...` is run and must succeed; other commands are not run;
 * text blocks with the title Output are exactly what the block before them printed.

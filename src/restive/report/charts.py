@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 DASHES = ("-", "--", "-.", (0, (4, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (6, 2)))
+MOST_INSIDE = 5  # lines whose legend has room among them
 SIZE = (4.6, 3.5)  # inches of one chart: legible at a column's and at a phone's width
 NAMES = {
     "best_fixed": "best fixed arms",
@@ -61,13 +62,14 @@ def draw_log_regret(cases: Sequence[CaseSummary]) -> Draw:
     """Regret against time on logarithmic axes, with a line of slope 1/2."""
 
     def draw(axes: Any) -> None:
-        highest = 0.0
+        highest, floor = 0.0, np.inf
         for i, found in enumerate(cases):
             positive = found.regret.mean > 0
             if not positive.any():
                 continue
             highest = max(highest, float(found.regret.mean[-1]))
             lowest = float(found.regret.mean[positive].min())
+            floor = min(floor, lowest / 3)
             clipped = Curve(np.maximum(found.regret.mean, lowest / 2), found.regret.stderr)
             label = line_name(found, cases)
             if found.slope is not None:
@@ -79,6 +81,7 @@ def draw_log_regret(cases: Sequence[CaseSummary]) -> Draw:
         if highest > 0:
             guide = 1.6 * highest * np.sqrt(times / times[-1])
             axes.plot(times, guide, color="0.35", linestyle=":", label="slope 1/2")
+            axes.set_ylim(bottom=floor)  # bands reach down for ever on such an axis
         axes.set_xlabel("time (steps, logarithmic)")
         axes.set_ylabel("regret (logarithmic)")
         _finish(axes)
@@ -165,24 +168,32 @@ def svg(figure: Any, name: str) -> str:
     return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", element)
 
 
-def _line(
-    axes: Any, times: Any, curve: Curve, number: int, label: str, keep: Any = slice(None)
-) -> None:
+def _line(axes: Any, times: Any, curve: Curve, number: int, label: str, keep: Any = None) -> None:
+    shown = slice(None) if keep is None else keep
+    label = label.replace("$", r"\$")  # text, not a formula
     colour = COLOURS[number % len(COLOURS)]
     style = number + number // len(COLOURS)  # a colour that comes again has another dash
     axes.plot(
-        times[keep], curve.mean[keep], color=colour, linestyle=DASHES[style % len(DASHES)],
+        times[shown], curve.mean[shown], color=colour, linestyle=DASHES[style % len(DASHES)],
         linewidth=1.6, label=label, marker=MARKERS[style % len(MARKERS)], markersize=4,
         markevery=(0.05, 0.16),
     )  # fmt: skip
-    lower = np.maximum(curve.lower, curve.mean * 1e-3) if keep is not slice(None) else curve.lower
-    axes.fill_between(times[keep], lower[keep], curve.upper[keep], color=colour, alpha=0.22, lw=0)
+    lower = curve.lower if keep is None else np.maximum(curve.lower, curve.mean * 1e-3)
+    axes.fill_between(
+        times[shown], lower[shown], curve.upper[shown], color=colour, alpha=0.22, lw=0
+    )
 
 
 def _finish(axes: Any) -> None:
     axes.grid(True, linewidth=0.3)
     axes.tick_params(labelsize=8)
-    axes.legend(fontsize=8, frameon=False)
+    lines = len(axes.get_legend_handles_labels()[0])  # on logarithmic axes there may be none
+    if lines > MOST_INSIDE:
+        axes.legend(
+            fontsize=8, frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16)
+        )
+    elif lines:
+        axes.legend(fontsize=8, frameon=False)
 
 
 def line_name(found: CaseSummary, among: Sequence[CaseSummary]) -> str:

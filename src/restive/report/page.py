@@ -32,7 +32,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
   .stacked td::before { content: attr(data-label) ": "; color: #555; font-weight: 400; }
 }
 .figures { display: flex; flex-wrap: wrap; gap: .5rem; }
-figure { margin: .5rem 0; flex: 1 1 20rem; min-width: 0; }
+figure { margin: .5rem 0; flex: 1 1 26rem; min-width: 0; }
 figure svg { width: 100%; height: auto; }
 figcaption { font-size: .9rem; color: #444; }
 pre { background: #f5f5f5; padding: .7rem; overflow-x: auto; font-size: .85rem; }
@@ -55,9 +55,9 @@ def page(title: str, sections: Iterable[str]) -> str:
     )
 
 
-def section(title: str, *parts: str, level: int = 2) -> str:
+def section(title: str, *parts: str, level: int = 2, anchor: str | None = None) -> str:
     """Return a headed section; the heading's anchor is made of its words."""
-    anchor = "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
+    anchor = anchor or "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
     heading = f'<h{level} id="{anchor}">{escape(title)}</h{level}>'
     return "\n".join(["<section>", heading, *parts, "</section>"])
 

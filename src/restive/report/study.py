@@ -74,12 +74,17 @@ def results_table(found: Sequence[CaseSummary]) -> str:
                 "-"
                 if slope is None
                 else f"{slope.value:.2f} [{slope.lower:.2f}, {slope.upper:.2f}]",
-                with_error(case.num_episodes.mean[-1], case.num_episodes.stderr[-1]),
+                _count(case.num_episodes.mean[-1], case.num_episodes.stderr[-1]),
             ]
         )
     first = len(swept) + 1
     caption = f"At t = T; after ± the half-width of a 95% interval. Regret: {found[0].baseline}."
     return table(header, rows, range(first, first + 6)) + paragraph(caption, "note")
+
+
+def _count(mean: float, stderr: float) -> str:
+    """Return a mean of whole numbers; those of a learner that has no choice do not vary."""
+    return with_error(mean, stderr) if stderr > 0 else f"{mean:,.0f}"
 
 
 def charts_of(found: Sequence[CaseSummary], name: str) -> list[tuple[str, str]]:
@@ -113,6 +118,7 @@ def _points(found: Sequence[CaseSummary]) -> list[str]:
             title or "Curves",
             *ranking_parts(cases),
             figures(charts_of(cases, f"p{number}")),
+            anchor=f"p{number}",
         )
         for number, (title, cases) in enumerate(list(points.items())[:MOST_POINTS])
     ]
@@ -141,7 +147,7 @@ def how_it_was_run(ledgers: Sequence[Ledger], command: str) -> str:
             ("versions", versions),
             ("machine", manifest["machine"]),
             ("begun", manifest["begun"]),
-            ("time taken", f"{seconds:,.1f} s in {len(manifest['runs'])} runs"),
+            ("time taken", f"{seconds:,.1f} s in {len(manifest['runs'])} run(s)"),
             ("hash of the study", manifest["hash"][:16]),
         ]
         parts.append(table(("", ""), facts))

@@ -1,0 +1,712 @@
+"""Charts and pages: what is drawn is what was measured, and a page needs nothing but itself."""
+
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import restive as rs
+from restive.cli import app, main
+from restive.experiment import Ledger, load_results, run_study, study_from_toml
+from restive.experiment.summary import Curve, Slope
+from restive.report import charts, page, write_report
+from restive.report import study as study_page
+
+SVG = "{http://www.w3.org/2000/svg}"
+VOID = {"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
+LOADING = {"src", "href", "xlink:href", "srcset", "data", "poster", "action", "background"}
+FORBIDDEN = {"script", "iframe", "object", "embed", "base", "form", "img", "video", "audio"}
+
+CHANNELS = """
+title = "Channels"
+kind = "frequentist"
+policy_mappings = ["best_fixed", "myopic", "whittle"]
+horizon = 400
+replications = 60
+posterior = true
+seed = 3
+
+[problem]
+num_pulls = 2
+[[problem.arm]]
+p01 = 0.3
+p11 = 0.7
+[[problem.arm]]
+p01 = 0.5
+p11 = 0.8
+[[problem.arm]]
+p01 = 0.8
+p11 = 0.3
+
+[prior]
+levels = [0.3, 0.5, 0.7, 0.8]
+"""
+LONG = "a_name_of_more_than_fifty_letters_without_any_space_in_it"
+# names and a title that are HTML, or long
+SWEPT = """
+title = '<b>&"x'
+kind = "frequentist"
+policy_mappings = ["myopic", "whittle"]
+horizon = 40
+replications = 5
+[prior]
+levels = [0.2, 0.8]
+[[sweep.problem]]
+name = '<i>&'
+num_pulls = 1
+[[sweep.problem.arm]]
+p01 = 0.2
+p11 = 0.8
+count = 2
+[[sweep.problem]]
+name = "a_name_of_more_than_fifty_letters_without_any_space_in_it"
+num_pulls = 1
+[[sweep.problem.arm]]
+p01 = 0.8
+p11 = 0.2
+count = 3
+"""
+THREE_STATES = """
+kind = "frequentist"
+policy_mappings = ["whittle"]
+horizon = 30
+replications = 3
+posterior = true
+[problem]
+num_pulls = 1
+[[problem.arm]]
+name = '$\\x$'
+active = [[0.6, 0.2, 0.2], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]]
+rewards = [0.0, 0.4, 1.0]
+[[prior.arm]]
+[[prior.arm.candidate]]
+active = [[0.6, 0.2, 0.2], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]]
+rewards = [0.0, 0.4, 1.0]
+[[prior.arm.candidate]]
+active = [[0.2, 0.2, 0.6], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]]
+rewards = [0.0, 0.4, 1.0]
+"""
+
+
+class Page(HTMLParser):
+    """A page taken apart. What a browser would have to guess or to load is an error."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        assert text.startswith("<!doctype html>\n"), "no doctype"
+        assert text.endswith("</html>\n"), "not whole"
+        self.open, self.ids, self.links, self.tags = [], [], [], Counter()
+        self.headings, self.tables, self.codes, self.title, self.style = [], [], [], "", ""
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == [], f"not closed: {self.open}"
+        double = [name for name, count in Counter(self.ids).items() if count > 1]
+        assert double == [], f"ids that are not unique: {double[:5]}"
+        missing = {link for link in self.links if link not in set(self.ids)}
+        assert not missing, f"links to nothing: {sorted(missing)[:5]}"
+        assert not FORBIDDEN & self.tags.keys(), FORBIDDEN & self.tags.keys()
+        assert not re.search(r"@import|@font-face", self.style), "a style that loads"
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        for name, given in attrs:
+            value = given or ""
+            assert not name.startswith("on"), f"a script in {name}"
+            assert not re.match(r"\s*javascript:", value), f"a script in {name}"
+            if name == "id":
+                self.ids.append(value)
+            elif name in LOADING:
+                assert value.startswith(("#", "data:")), f"{name} loads {value}"
+                if value.startswith("#"):
+                    self.links.append(value[1:])
+            if name == "http-equiv":
+                raise AssertionError("http-equiv")
+            self._references(value)
+        if tag in VOID:
+            return
+        self.open.append(tag)
+        if tag in ("h1", "h2", "h3"):
+            self.headings.append([tag, ""])
+        elif tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+        elif tag == "pre":
+            self.codes.append("")
+
+    def handle_startendtag(self, tag, attrs):
+        assert "svg" in self.open, f"<{tag}/> outside of a picture"
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> of nothing"
+        assert self.open[-1] == tag, f"</{tag}> ends <{self.open[-1]}>"
+        self.open.pop()
+
+    def handle_data(self, data):
+        if "style" in self.open:
+            self.style += data
+            self._references(data)
+        elif "title" in self.open:
+            self.title += data
+        elif "svg" not in self.open:
+            self.text += data
+            if self.open and self.open[-1] in ("h1", "h2", "h3"):
+                self.headings[-1][1] += data
+            elif self.open and self.open[-1] in ("td", "th"):
+                self.tables[-1][-1][-1] += data
+            elif "pre" in self.open:
+                self.codes[-1] += data
+
+    def _references(self, text):
+        for target in re.findall(r"url\(\s*['\"]?([^'\")]*)", text):
+            assert target.startswith(("#", "data:")), f"url({target})"
+            if target.startswith("#"):
+                self.links.append(target[1:])
+
+
+def whole(body="<p>x</p>", head=""):
+    """Return a page around a body."""
+    return f"<!doctype html>\n<html><head>{head}</head><body>{body}</body></html>\n"
+
+
+def test_the_reader_of_pages_takes_a_sound_page():
+    text = whole(
+        '<a href="#k">x</a><p id="k">&lt;b&gt;<br></p><svg><g/><use xlink:href="#k"/></svg>'
+    )
+    found = Page(text)
+    assert found.text.split() == ["x<b>"]
+    assert found.tags["g"] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        whole("<p>x"),
+        whole("<p><b>x</p></b>"),
+        whole('<p id="k"></p><p id="k"></p>'),
+        whole('<a href="#gone">x</a>'),
+        whole('<p style="clip-path: url(#gone)">x</p>'),
+        whole('<a href="https://example.com">x</a>'),
+        whole('<img src="x.png">'),
+        whole('<p style="background: url(http://x/y.png)">x</p>'),
+        whole("<script>1</script>"),
+        whole('<p onclick="1">x</p>'),
+        whole(head="<style>@import 'x.css'</style>"),
+        whole(head='<link rel="stylesheet" href="x.css">'),
+        whole()[:-9],
+        whole()[1:],
+    ],
+)
+def test_the_reader_of_pages_finds_what_is_wrong(text):
+    with pytest.raises(AssertionError):
+        Page(text)
+
+
+# Charts
+
+
+@pytest.fixture(scope="module")
+def channels(tmp_path_factory):
+    """Return the folder of a small study of one system."""
+    folder = tmp_path_factory.mktemp("channels") / "results"
+    run_study(study_from_toml(CHANNELS), folder, workers=1)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(channels):
+    """Return its summaries."""
+    return load_results(channels)
+
+
+def drawn(draw):
+    """Draw a chart, to the last letter, so that nothing is left to be found out later."""
+    figure = charts.side_by_side([draw])
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    return axes
+
+
+def curves(axes):
+    """Return the lines that are drawn with markers: measured ones."""
+    return [line for line in axes.lines if line.get_marker() not in ("None", "", None)]
+
+
+def bands(axes, times):
+    """Return lower and upper ends of each band, by time."""
+    found = []
+    for area in axes.collections:
+        at = np.concatenate([path.vertices for path in area.get_paths()])
+        ys = [at[at[:, 0] == t, 1] for t in times]
+        found.append((np.array([y.min() for y in ys]), np.array([y.max() for y in ys])))
+    return found
+
+
+def with_regret(one, mean, stderr=1.0, slope=None):
+    mean = np.broadcast_to(np.asarray(mean, dtype=float), one.times.shape)
+    return replace(one, regret=Curve(mean, np.full(len(one.times), stderr)), slope=slope)
+
+
+def test_regret_is_drawn_as_it_was_measured(found):
+    axes = drawn(charts.draw_regret(found))
+    lines = curves(axes)
+    assert len(lines) == len(bands(axes, found[0].times)) == 3
+    for line, band, one in zip(lines, bands(axes, found[0].times), found, strict=True):
+        assert np.array_equal(line.get_xdata(), one.times)
+        assert np.array_equal(line.get_ydata(), one.regret.mean)
+        half = 1.959963984540054 * one.regret.stderr
+        assert band[0] == pytest.approx(one.regret.mean - half)
+        assert band[1] == pytest.approx(one.regret.mean + half)
+    assert axes.get_xlabel() == "time (steps)"
+    assert axes.get_ylabel() == "regret (total reward lost)"
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["best fixed arms", "myopic", "Whittle index"]
+    assert axes.get_xlim()[0] == 0
+    assert axes.get_xlim()[1] >= 400
+
+
+@pytest.mark.parametrize("level", [5.0, 0.5, 0.0, -0.5, -5.0])
+def test_the_band_of_any_regret_lies_around_its_line(found, level):
+    one = with_regret(found[0], level, stderr=1.0)
+    axes = drawn(charts.draw_regret([one]))
+    ((lower, upper),) = bands(axes, one.times)
+    assert lower == pytest.approx(np.full(len(one.times), level - 1.959964))
+    assert upper == pytest.approx(np.full(len(one.times), level + 1.959964))
+
+
+def test_rewards_may_be_negative_and_keep_their_band(found):
+    """Rewards of arms are any numbers: costs are negative ones."""
+    size = len(found[0].times)
+    one = replace(
+        found[0],
+        average_reward=Curve(np.full(size, -2.0), np.full(size, 0.1)),
+        truth_rewards=np.full(found[0].replications, -1.9),
+    )
+    axes = drawn(charts.draw_average_reward([one]))
+    ((lower, upper),) = bands(axes, one.times)
+    assert lower == pytest.approx(np.full(size, -2 - 0.1959964))
+    assert upper == pytest.approx(np.full(size, -2 + 0.1959964))
+    assert axes.get_ylim()[0] < -2
+    assert axes.get_ylim()[1] > -1.9
+
+
+def test_regret_on_logarithmic_axes_with_its_slope_and_the_square_root(found):
+    sloped = [replace(one, slope=Slope(0.25, 0.2, 0.3, 40, 400)) for one in found[1:]]
+    rising = [
+        with_regret(one, (k + 1) * np.log1p(one.times), 0.01, one.slope)
+        for k, one in enumerate(sloped)
+    ]
+    axes = drawn(charts.draw_log_regret(rising))
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert "time" in axes.get_xlabel()
+    assert "regret" in axes.get_ylabel()
+    lines = curves(axes)
+    for line, one in zip(lines, rising, strict=True):
+        assert np.array_equal(line.get_xdata(), one.times)
+        assert np.array_equal(line.get_ydata(), one.regret.mean)
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["myopic, slope 0.25", "Whittle index, slope 0.25", "slope 1/2"]
+    (guide,) = [line for line in axes.lines if line not in lines]
+    slope, _ = np.polyfit(np.log(guide.get_xdata()), np.log(guide.get_ydata()), 1)
+    assert slope == pytest.approx(0.5)
+    assert guide.get_ydata()[-1] > max(one.regret.mean[-1] for one in rising)
+
+
+def test_what_has_no_logarithm_is_left_out(found):
+    mean = np.linspace(-3, 30, len(found[0].times))
+    some, none, good = (
+        with_regret(found[0], mean, 2.0),
+        with_regret(found[1], -1.0, 2.0),
+        with_regret(found[2], 7.0, 2.0),
+    )
+    axes = drawn(charts.draw_log_regret([some, none, good]))
+    first, last = curves(axes)
+    assert np.array_equal(first.get_ydata(), mean[mean > 0])
+    assert np.array_equal(first.get_xdata(), some.times[mean > 0])
+    assert np.array_equal(last.get_ydata(), good.regret.mean)
+    for lower, upper in bands(axes, good.times[mean > 0]):
+        assert (lower > 0).all()
+        assert (upper > lower).all()
+    ((lower, upper),) = bands(drawn(charts.draw_log_regret([good])), good.times)
+    assert lower == pytest.approx(np.full(len(good.times), 7 - 2 * 1.959964))
+    assert upper == pytest.approx(np.full(len(good.times), 7 + 2 * 1.959964))
+
+
+@pytest.mark.parametrize("level", [-1.0, 0.0])
+def test_regrets_that_are_never_positive_are_no_crash(found, level):
+    cases = [with_regret(one, level) for one in found]
+    axes = drawn(charts.draw_log_regret(cases))
+    assert curves(axes) == []
+    axes = drawn(charts.draw_regret(cases))
+    assert all((line.get_ydata() == level).all() for line in curves(axes))
+
+
+def test_average_reward_is_drawn_with_what_it_is_measured_against(found):
+    axes = drawn(charts.draw_average_reward(found))
+    lines = curves(axes)
+    for line, band, one in zip(lines, bands(axes, found[0].times), found, strict=True):
+        assert np.array_equal(line.get_xdata(), one.times)
+        assert np.array_equal(line.get_ydata(), one.average_reward.mean)
+        assert band[0] == pytest.approx(one.average_reward.lower)
+        assert band[1] == pytest.approx(one.average_reward.upper)
+    levels = [line for line in axes.lines if line not in lines and len(line.get_xdata())]
+    assert [line.get_ydata()[0] for line in levels] == [one.truth_reward[0] for one in found]
+    assert all(np.ptp(line.get_ydata()) == 0 for line in levels)
+    assert [line.get_color() for line in levels] == [line.get_color() for line in lines]
+    lowest, highest = axes.get_ylim()
+    assert all(lowest < line.get_ydata()[0] < highest for line in levels)
+    assert all(lowest < one.average_reward.mean[-1] < highest for one in found)
+    assert axes.get_ylabel() == "average reward per step so far"
+    assert "time" in axes.get_xlabel()
+
+
+def test_posterior_weights_are_drawn_by_arm(found):
+    one = found[2]
+    axes = drawn(charts.draw_posterior(one))
+    for k, line in enumerate(curves(axes)):
+        assert np.array_equal(line.get_ydata(), one.truth_weights.mean[:, k])
+        assert np.array_equal(line.get_xdata(), one.times)
+    assert len(curves(axes)) == 3
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["arm 0: (0.3, 0.7)", "arm 1: (0.5, 0.8)", "arm 2: (0.8, 0.3)"]
+    assert axes.get_ylabel() == "posterior weight of the true parameters"
+    assert axes.get_ylim()[0] == 0
+    assert axes.get_ylim()[1] > 1
+
+
+def test_a_single_replication_has_no_band_and_is_no_crash(found):
+    def alone(curve):
+        return Curve(curve.mean, np.full_like(curve.mean, np.nan))
+
+    one = replace(
+        found[2], replications=1, regret=alone(found[2].regret), slope=None,
+        average_reward=alone(found[2].average_reward), truth_weights=alone(found[2].truth_weights),
+        truth_rewards=found[2].truth_rewards[:1], final_regrets=found[2].final_regrets[:1],
+    )  # fmt: skip
+    for draw in (charts.draw_regret, charts.draw_log_regret, charts.draw_average_reward):
+        assert len(curves(drawn(draw([one])))) == 1
+    assert len(curves(drawn(charts.draw_posterior(one)))) == 3
+
+
+def test_a_single_time_is_no_crash(found):
+    def last(curve):
+        return Curve(curve.mean[-1:], curve.stderr[-1:])
+
+    one = replace(
+        found[2], times=found[2].times[-1:], regret=last(found[2].regret), slope=None,
+        average_reward=last(found[2].average_reward), truth_weights=last(found[2].truth_weights),
+    )  # fmt: skip
+    for draw in (charts.draw_regret, charts.draw_log_regret, charts.draw_average_reward):
+        assert len(curves(drawn(draw([one])))) == 1
+    assert len(curves(drawn(charts.draw_posterior(one)))) == 3
+
+
+def test_lines_differ_in_colour_dash_and_marker(found):
+    three = curves(drawn(charts.draw_regret(found)))
+    for look in ("get_color", "get_marker"):
+        assert len({getattr(line, look)() for line in three}) == 3
+    assert len({str(line._unscaled_dash_pattern) for line in three}) == 3
+    twelve = curves(drawn(charts.draw_regret([found[0]] * 12)))  # as many arms as are drawn
+    looks = {(line.get_color(), line.get_marker(), str(line._unscaled_dash_pattern))
+             for line in twelve}  # fmt: skip
+    assert len(looks) == 12
+
+
+def test_a_figure_is_written_as_png_and_svg(found, tmp_path):
+    figure = charts.side_by_side(
+        [charts.draw_regret(found), charts.draw_average_reward(found)], ["left", "right"]
+    )
+    assert [panel.get_title() for panel in figure.axes] == ["left", "right"]
+    paths = charts.write_figure(figure, tmp_path / "figure-9")
+    assert sorted(paths) == sorted(tmp_path.iterdir())
+    assert sorted(path.name for path in paths) == ["figure-9.png", "figure-9.svg"]
+    with Image.open(tmp_path / "figure-9.png") as image:
+        image.load()
+        assert image.width > 1.5 * image.height > 700
+        assert len(image.convert("RGB").getcolors(1 << 24)) > 20
+    root = ET.parse(tmp_path / "figure-9.svg").getroot()
+    assert root.tag == f"{SVG}svg"
+    assert len(list(root.iter(f"{SVG}path"))) > 50
+
+
+def test_pictures_on_one_page_do_not_share_ids(found):
+    pictures = [
+        charts.svg(charts.side_by_side([charts.draw_regret(found)]), name) for name in ("a", "b-c")
+    ]
+    ids = [re.findall(r'\bid="([^"]+)"', picture) for picture in pictures]
+    assert not set(ids[0]) & set(ids[1])
+    assert all(name.startswith("b-c-") for name in ids[1])
+    both = Page(whole("".join(pictures)))
+    assert both.tags["svg"] == 2
+    assert both.links
+    assert all(ET.fromstring(picture).get("viewBox") for picture in pictures)
+
+
+# Pieces of pages
+
+
+def test_text_is_never_taken_for_html():
+    nasty = "<b>&\"x'</b>"
+    parts = [
+        page.section(nasty, page.paragraph(nasty), page.code(nasty)),
+        page.table([nasty], [[nasty]], stacked=True),
+        page.figures([("<svg></svg>", nasty)]),
+    ]
+    found = Page(page.page(nasty, parts))
+    assert found.title == nasty
+    assert found.headings == [["h1", nasty], ["h2", nasty]]
+    assert found.tables == [[[nasty], [nasty]]]
+    assert found.codes == [nasty]
+    assert found.tags["b"] == 0
+    assert found.text.count(nasty) == 7
+
+
+def test_numbers_are_set_right_and_verdicts_are_marked():
+    text = page.table(
+        ["claim", "n", "verdict"], [["x", "3", "fails"], ["holds", "4", "maybe"]], [1]
+    )
+    assert '<th class="number">n</th>' in text
+    assert '<td class="number">3</td>' in text
+    assert '<td class="fails">fails</td>' in text
+    assert "<td>maybe</td>" in text
+
+
+def test_a_page_is_read_on_a_phone_and_by_a_screen_reader():
+    text = page.page("t", [page.figures([("<svg></svg>", "what it shows")])])
+    assert '<html lang="en">' in text
+    assert '<meta charset="utf-8">' in text
+    assert 'name="viewport" content="width=device-width' in text
+    assert 'role="img" aria-label="what it shows"' in text
+
+
+# Pages of studies
+
+
+def run(*words):
+    """Run the command in this process; its output, once it has ended well."""
+    result = CliRunner().invoke(app, [*map(str, words)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Leave the pictures out, for pages whose words are what matters."""
+    monkeypatch.setattr(charts, "svg", lambda figure, name: f'<svg id="{name}"></svg>')
+
+
+@pytest.fixture(scope="module")
+def channels_page(channels):
+    """Return the page of the small study, as text."""
+    target = write_report(channels)
+    assert target == channels / "report.html"
+    return target.read_text(encoding="utf-8")
+
+
+@cache
+def swept_run(base):
+    """Run a study with a sweep and hostile names once for all tests of a process; its folder."""
+    folder = base / "swept"
+    folder.mkdir()
+    (folder / "study.toml").write_text(SWEPT)
+    run("run", folder / "study.toml", "--out", folder / "results", "--workers", 1)
+    out = run("report", folder / "results")
+    assert out == f"{folder / 'results' / 'report.html'}\n"
+    return folder / "results"
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """Return the folder of a study with a sweep and hostile names, with its page."""
+    return swept_run(tmp_path_factory.getbasetemp())
+
+
+def test_the_page_of_a_study_has_its_results(channels, channels_page):
+    found, cases = Page(channels_page), load_results(channels)
+    assert found.title == "Channels"
+    titles = [text for _, text in found.headings]
+    assert titles == ["Channels", "Results", "Curves", "How it was run, and how to run it again"]
+    assert "Not complete" not in found.text
+    header, *rows = found.tables[0]
+    assert [row[header.index("mapping")] for row in rows] == [
+        "best fixed arms", "myopic", "Whittle index",
+    ]  # fmt: skip
+    for row, case in zip(rows, cases, strict=True):
+        cells = dict(zip(header, row, strict=True))
+        assert cells["replications"] == "60"
+        assert float(cells["J"]) == pytest.approx(case.truth_reward[0], abs=1e-6)
+        for name, curve in (
+            ("reward per step", case.average_reward),
+            ("regret", case.regret),
+            ("episodes", case.num_episodes),
+        ):
+            value, half = map(float, cells[name].split(" ± "))
+            assert half == pytest.approx(1.96 * curve.stderr[-1], rel=0.05)
+            assert value == pytest.approx(curve.mean[-1], abs=half / 10)
+        if case.slope is None:
+            assert cells["slope"] == "-"
+        else:
+            shown = [float(word.strip("[],")) for word in cells["slope"].split()]
+            expected = [case.slope.value, case.slope.lower, case.slope.upper]
+            assert shown == pytest.approx(expected, abs=0.00501)
+    assert any(case.slope is not None for case in cases)
+    assert found.tags["figure"] == found.tags["svg"] == 3 + 3
+
+
+def test_the_page_of_a_study_says_how_it_was_run(channels, channels_page):
+    found = Page(channels_page)
+    manifest = Ledger.open(channels).manifest
+    facts = dict(found.tables[-1][1:])
+    assert facts["study"] == "Channels"
+    assert facts["replications of each case"] == "60"
+    assert facts["seed"] == "3"
+    assert facts["machine"] == manifest["machine"]
+    assert facts["hash of the study"] == manifest["hash"][:16]
+    assert f"numpy {np.__version__}" in facts["versions"]
+    assert "python 3." in facts["versions"]
+    assert facts["restive"].startswith(rs.__version__)
+    assert re.match(r"[\d.]+ s in \d+ run", facts["time taken"])
+    spec, command = found.codes
+    assert json.loads(spec) == manifest["study"]
+    assert command.startswith("restive run ")
+    assert str(channels) in command
+
+
+def test_slopes_and_errors_are_those_of_numpy(channels, found):
+    """Second ways to the numbers: all replications at once, polyfit, and an explicit jackknife."""
+    ledger, fitted = Ledger.open(channels), 0
+    for one in found:
+        arrays = [arrays for _, arrays in ledger.chunks(one.case)]
+        earned = np.concatenate([part["expected"] for part in arrays])
+        regret = one.truth_reward[0] * one.times - earned
+        assert one.regret.mean == pytest.approx(regret.mean(axis=0))
+        assert one.regret.stderr == pytest.approx(regret.std(axis=0, ddof=1) / np.sqrt(60))
+        late = one.times >= 40
+        if one.slope is None:
+            assert (regret.mean(axis=0)[late] < 5).any()
+            continue
+        fitted += 1
+
+        def slope(rows, times=one.times[late], late=late):
+            return np.polyfit(np.log(times), np.log(rows.mean(axis=0)[late]), 1)[0]
+
+        assert one.slope.value == pytest.approx(slope(regret))
+        groups = np.arange(60) % 50
+        others = np.array([slope(regret[groups != group]) for group in range(50)])
+        spread = np.sqrt(49 / 50 * ((others - others.mean()) ** 2).sum())
+        assert one.slope.upper - one.slope.value == pytest.approx(2.00957524 * spread)
+        assert one.slope.value - one.slope.lower == pytest.approx(2.00957524 * spread)
+    assert fitted
+
+
+def test_names_of_a_study_are_text_on_its_page(swept):
+    found = Page((swept / "report.html").read_text(encoding="utf-8"))
+    assert found.title == '<b>&"x'
+    assert found.headings[0] == ["h1", '<b>&"x']
+    points = ["problem <i>&", f"problem {LONG}"]
+    assert [text for _, text in found.headings[2:4]] == points
+    assert found.tags["b"] == found.tags["i"] == 0
+    assert dict(found.tables[-1][1:])["study"] == '<b>&"x'
+    assert [row[0] for row in found.tables[0][1:]] == [
+        "<i>&", "<i>&", *[LONG] * 2,
+    ]  # fmt: skip
+
+
+def test_a_page_can_be_written_elsewhere(swept, no_pictures, tmp_path):
+    target = tmp_path / "other.html"
+    assert run("report", swept, "--out", target) == f"{target}\n"
+    pages = [path.read_text(encoding="utf-8") for path in (target, swept / "report.html")]
+    there, here = (re.sub(r"<svg.*?</svg>\s*", "", page, flags=re.S) for page in pages)
+    assert there == here
+    assert [path.name for path in tmp_path.iterdir()] == ["other.html"]
+
+
+def test_points_beyond_those_drawn_are_said(swept, monkeypatch, no_pictures, tmp_path):
+    monkeypatch.setattr(study_page, "MOST_POINTS", 1)
+    found = Page(write_report(swept, tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "The first 1 of 2 points are drawn" in found.text
+    assert len(found.tables[0]) == 1 + 4
+    assert found.tags["svg"] == 3
+
+
+def test_anchors_of_names_that_look_alike_are_told_apart(no_pictures, tmp_path):
+    text = SWEPT.replace(LONG, "a").replace("<i>&", "A")
+    run_study(study_from_toml(text), tmp_path / "r", workers=1)
+    found = Page(write_report(tmp_path / "r").read_text(encoding="utf-8"))
+    assert [text for _, text in found.headings[2:4]] == ["problem A", "problem a"]
+
+
+def test_names_with_dollar_signs_are_no_formulas(tmp_path):
+    run_study(study_from_toml(THREE_STATES), tmp_path / "r", workers=1)
+    found = Page(write_report(tmp_path / "r").read_text(encoding="utf-8"))
+    assert found.tags["svg"] == 4
+
+
+def test_a_single_replication_makes_a_page(no_pictures, tmp_path):
+    text = CHANNELS.replace("replications = 60", "replications = 1")
+    text = text.replace('"best_fixed", "myopic", ', "").replace("posterior = true", "")
+    run_study(study_from_toml(text), tmp_path / "r", workers=1)
+    found = Page(write_report(tmp_path / "r").read_text(encoding="utf-8"))
+    header, row = found.tables[0]
+    cells = dict(zip(header, row, strict=True))
+    assert cells["replications"] == "1"
+    assert "nan" not in found.text
+    assert float(cells["regret"]) == pytest.approx(load_results(tmp_path / "r")[0].regret.mean[-1],
+                                                   rel=1e-3)  # fmt: skip
+
+
+def test_a_study_that_is_not_complete_says_so(no_pictures, tmp_path):
+    study = replace(study_from_toml(CHANNELS), replications=3)
+    run_study(study, tmp_path / "r", workers=1)
+    with Ledger.writing(tmp_path / "r", replace(study, replications=4)):
+        pass
+    found = Page(write_report(tmp_path / "r").read_text(encoding="utf-8"))
+    assert "Not complete: 4 replications of every case are wanted." in found.text
+    assert found.tables[0][1][found.tables[0][0].index("replications")] == "3"
+
+
+def refused(capsys, monkeypatch, *words):
+    """Run the command as the shell would; its one line on stderr."""
+    monkeypatch.setattr(sys, "argv", ["restive", *map(str, words)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    out, err = capsys.readouterr()
+    assert caught.value.code == 2
+    assert out == ""
+    assert err.startswith("restive: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_what_cannot_be_made_a_page_is_told_in_a_line(
+    capsys, monkeypatch, tmp_path, swept, channels
+):
+    line = refused(capsys, monkeypatch, "report", tmp_path / "gone")
+    assert "no results folder" in line
+    with Ledger.writing(tmp_path / "begun", study_from_toml(CHANNELS)):
+        pass
+    line = refused(capsys, monkeypatch, "report", tmp_path / "begun")
+    assert "no replication is there yet" in line
+    line = refused(capsys, monkeypatch, "report", swept, "--out", tmp_path / "page.txt")
+    assert "can be written as .html; got '.txt'" in line
+    line = refused(capsys, monkeypatch, "report", swept, "--out", tmp_path / "no" / "page.html")
+    assert "cannot be written: No such file or directory" in line
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    line = refused(capsys, monkeypatch, "report", channels, "--out", tmp_path / "page.html")
+    assert line == "restive: pictures need matplotlib: pip install 'restive[plot]'\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["begun"]
