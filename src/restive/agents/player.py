@@ -77,7 +77,10 @@ class Player:
         """Tell the learner in which states the selected arms were seen, in the arms' order."""
         if self._selected is None:
             raise ProblemError("nothing was selected: call select() before observe()")
-        seen = np.asarray(states)
+        try:
+            seen = np.asarray(states)
+        except ValueError:  # lists of different lengths
+            raise ProblemError(f"states must be whole numbers, got {states!r:.60}") from None
         if seen.shape != self._selected.shape or not np.issubdtype(seen.dtype, np.integer):
             raise ProblemError(
                 f"{len(self._selected)} arms were selected, so {len(self._selected)} whole numbers "

@@ -66,8 +66,9 @@ class Ledger:
         except OSError as error:
             raise RestiveError(f"{folder}: cannot be used: {error.strerror}") from None
         with _locked(folder):
-            for leftover in [*folder.glob(".*"), *folder.glob("chunks/*/.*")]:
-                leftover.unlink(missing_ok=True)
+            for leftover in (f".{MANIFEST}.*", "chunks/*/.*.chunk.*"):
+                for path in folder.glob(leftover):
+                    path.unlink(missing_ok=True)
             if (folder / MANIFEST).exists():
                 yield cls.open(folder)._continued(study)
             else:

@@ -76,7 +76,7 @@ class LearnerState(NamedTuple):
 
     last_state: IntArray  # [K]
     seen: IntArray  # [K] time at which each arm was last seen
-    drawn: IntArray  # [groups] candidate of the current episode
+    drawn: IntArray  # [groups] candidate of the current episode, -1 once the weights have changed
     sampled: IntArray  # [K] kind of arm of the current episode
     rank_begin: IntArray  # [K] where the sampled kind's ranks begin
     rank_length: IntArray  # [K] ages in them

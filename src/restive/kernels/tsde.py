@@ -87,6 +87,8 @@ MOST_LOSS = 300
 LEAST_LIKELIHOOD = 2.0**-MOST_LOSS
 BUFFER = 16  # observations of a group that may wait; most episodes bring fewer
 LEAST_WEIGHT = 2.0**-600
+OUTDATED = -1  # in `drawn`, once the weights have changed
+MODE_NOISE = 1e-12
 
 
 @hot_kernel
@@ -163,12 +165,12 @@ def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.
 def _follow_modes(prior: PriorTables, state: LearnerState) -> None:
     """Bring the posterior up to date and take each group's likeliest candidate.
 
-    It is the first of equals. Only what has been seen since can have changed it.
+    It is the first of equals, and equal is what differs by rounding alone. Only what has been seen
+    since can have changed it.
     """
     for group in range(len(state.drawn)):
-        if state.num_pending[group] > 0:
-            multiply_pending(prior, state, group)
-        elif state.clock[EPISODE] > 1:
+        multiply_pending(prior, state, group)
+        if state.drawn[group] != OUTDATED and state.clock[EPISODE] > 1:
             continue
         if state.totals[group] == 0.0:
             state.clock[IMPOSSIBLE] = 1 + group
@@ -179,7 +181,7 @@ def _follow_modes(prior: PriorTables, state: LearnerState) -> None:
         for j in range(len(weights)):
             largest = max(largest, weights[j])
         lane, row = 0, 0  # lane by lane: the order of candidates
-        while weights[place(row * LANES + lane)] < largest:
+        while weights[place(row * LANES + lane)] < largest * (1 - MODE_NOISE):
             row += 1
             if row == count:
                 lane, row = lane + 1, 0
@@ -328,6 +330,7 @@ def multiply_pending(prior: PriorTables, state: LearnerState, group: int) -> Non
             weights[begin + j] = weight
             sums[j + place(LANES)] = sums[j] + weight
     state.num_pending[at] = 0
+    state.drawn[at] = OUTDATED
     _add_lanes_before(state, at, width)
 
 

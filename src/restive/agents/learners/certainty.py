@@ -12,7 +12,7 @@ __all__ = ["CertaintyEquivalence", "EpsilonGreedy"]
 
 @dataclass(frozen=True)
 class CertaintyEquivalence:
-    """Plays the policy of the posterior's mode, in every step (certainty equivalence).
+    """Plays the policy of the posterior's mode, in every step (Mandl 1974, Kumar 1985).
 
     Of equally likely candidates it takes the first, so before anything is seen under a uniform
     prior it takes each arm's first candidate. It never explores on purpose.
@@ -28,7 +28,7 @@ class CertaintyEquivalence:
 
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """Certainty equivalence that pulls arms at random in a share of the steps.
+    """Certainty equivalence that pulls arms at random in a share of the steps (Watkins 1989).
 
     In such a step all N arms are random, each set of N equally likely.
 

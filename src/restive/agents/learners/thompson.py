@@ -50,7 +50,7 @@ class LengthOnly:
 
 @dataclass(frozen=True)
 class EveryStep:
-    """Thompson sampling that draws a new system in every step."""
+    """Thompson sampling that draws a new system in every step (Thompson 1933)."""
 
     name: ClassVar[str] = "thompson_every_step"
     title: ClassVar[str] = "Thompson, every step"
@@ -67,7 +67,7 @@ class EpisodicThompson:
     Their episodes are part of the problem: each begins in the same state anew. Here nothing is ever
     reset; only the draw is renewed. Their analysis leaves the length to the problem; by default it
     is sqrt(T), rounded up, so that there are as many episodes as they have steps (50 where the
-    horizon is not known).
+    horizon is not known; the epochs of the doubling trick then cut episodes short).
 
     Parameters
     ----------

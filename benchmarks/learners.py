@@ -1,0 +1,118 @@
+"""Speed of each learner, over numpy and over TSDE.
+
+Times are the processor's, not the clock's on the wall: waiting for neighbours on the machine is no
+part of them. Ours and numpy's version take turns, and the best of several rounds counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import ceil, inf, sqrt
+from time import process_time
+
+import numpy as np
+
+import restive as rs
+from benchmarks import numpy_learners
+from benchmarks.harness import Result
+from benchmarks.numpy_tsde import grid_tables, run_tsde
+from restive.agents import LEARNERS
+from restive.agents.learners import learner
+from restive.agents.setup import Setup, setup_learner
+from restive.replication import replicate
+
+__all__ = ["run"]
+
+LEVELS = [i / 10 for i in range(1, 10)]
+AGES = 94
+HORIZON = 2000
+LONG = 20_000  # where the one planning of Restless-UCB is spread over more steps
+SIZES = {"colored_ucrl2": (2, 1)}  # arms, pulls
+# Replications of ours and of numpy's version; what one costs depends on the bandit drawn.
+REPLICATIONS = {("restless_ucb", LONG): (20, 3), ("colored_ucrl2", HORIZON): (20, 10)}
+CASES = (*((name, HORIZON) for name in LEARNERS), ("restless_ucb", LONG))
+RELATIVES = {
+    "tsde_doubling_only": {"length": inf},
+    "tsde_length_only": {"doubling_rule": False},
+    "thompson_every_step": {"length": 1, "doubling_rule": False},
+    "episodic_thompson": {"length": ceil(sqrt(HORIZON)), "doubling_rule": False},
+    "certainty_equivalence": {"length": 1, "doubling_rule": False, "most_likely": True},
+    "epsilon_greedy": {
+        "length": 1,
+        "doubling_rule": False,
+        "most_likely": True,
+        "epsilon": 0.05,
+    },
+}
+VARIANTS = ("tsde_doubling_only", "tsde_length_only", "thompson_every_step", "episodic_thompson")
+ROUNDS = 8
+
+Version = Callable[[np.random.Generator], tuple[float, int]]
+
+
+def run() -> list[Result]:
+    ours, plain = dict.fromkeys(CASES, inf), dict.fromkeys(CASES, inf)
+    setups = {case: setup_of(*case) for case in CASES}
+    versions = {case: numpy_version(case[0], setups[case]) for case in CASES}
+    for setup in setups.values():
+        _ours(setup, 1)
+    for _ in range(ROUNDS):
+        for case in CASES:
+            many, few = REPLICATIONS.get(case, (100, 5))
+            ours[case] = min(ours[case], _ours(setups[case], many))
+            plain[case] = min(plain[case], _plain(versions[case], few) / case[1])
+    tsde = ours["tsde", HORIZON]
+    return [
+        *(_over_numpy(case[0], setups[case], ours[case], plain[case]) for case in CASES),
+        *(_over_tsde(name, ours[name, HORIZON], tsde) for name in VARIANTS),
+    ]
+
+
+def setup_of(name: str, horizon: int) -> Setup:
+    """Return a learner with the bandit that it is timed on."""
+    num_arms, num_pulls = SIZES.get(name, (8, 3))
+    prior = rs.grid_prior(LEVELS, num_arms)
+    return setup_learner(prior, num_pulls, "whittle", horizon, learner=learner(name))
+
+
+def numpy_version(name: str, setup: Setup) -> Version:
+    """Return one replication of the numpy version, as a function of the random generator."""
+    beliefs, pairs = grid_tables(np.array(LEVELS), AGES)
+    bandit = (setup.num_arms, setup.num_pulls, setup.horizon)
+    if name == "tsde" or name in RELATIVES:
+        index = rs.channel_whittle_index(pairs[:, 0], pairs[:, 1], AGES)
+        runner = run_tsde if name == "tsde" else numpy_learners.run_relative
+        options = RELATIVES.get(name, {})
+        return lambda rng: runner(index, beliefs, *bandit, setup.mixing_time, rng, **options)
+    return partial(getattr(numpy_learners, f"run_{name}"), beliefs, *bandit)
+
+
+def _ours(setup: Setup, replications: int) -> float:
+    """Seconds per step."""
+    begin = process_time()
+    replicate(setup, np.array([setup.horizon]), replications, with_oracle=False, threads=1)
+    return (process_time() - begin) / (replications * setup.horizon)
+
+
+def _plain(version: Version, replications: int) -> float:
+    """Seconds per replication; they are the same ones each time."""
+    rng = np.random.default_rng(0)
+    begin = process_time()
+    for _ in range(replications):
+        version(rng)
+    return (process_time() - begin) / replications
+
+
+def _over_numpy(name: str, setup: Setup, ours: float, plain: float) -> Result:
+    return Result(
+        f"{name}, K={setup.num_arms} N={setup.num_pulls} T={setup.horizon}: times numpy's speed",
+        plain / ours,
+        50,
+        True,
+        f"{ours * 1e6:.3f} us a step against {plain * 1e6:.1f}",
+    )
+
+
+def _over_tsde(name: str, ours: float, tsde: float) -> Result:
+    return Result(f"{name}: cost per step over TSDE's", ours / tsde, 1.5, False)

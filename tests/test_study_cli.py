@@ -1,0 +1,395 @@
+"""`restive run`, `status` and `export`: what they print, how they refuse, how they stop."""
+
+import io
+import os
+import pty
+import re
+import signal
+import sys
+from time import sleep
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import restive as rs
+from restive.cli import app, main, progress
+from restive.experiment import Ledger
+from restive.experiment.running import Progress
+from study_cases import (
+    BAYESIAN,
+    FREQUENTIST,
+    begin,
+    changed,
+    changed_text,
+    chunk_bytes,
+    chunk_paths,
+    frequentist,
+    run,
+    shell,
+    start,
+)
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Return the path of a small study."""
+    path = tmp_path / "small.toml"
+    path.write_text('title = "Small [b]study"\n' + FREQUENTIST)
+    return path
+
+
+def cli(*words):
+    """Run a command in this process; its output, once it has ended well."""
+    result = CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    return result.stdout
+
+
+def rows_of(out):
+    """Return the rows of a printed table, by their first cell."""
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines()]
+    return {row[0]: row[1:] for row in rows if row}
+
+
+def refused(capsys, monkeypatch, *words):
+    """Run a command as the shell would; what it says on stderr."""
+    monkeypatch.setattr(sys, "argv", ["restive", *map(str, words)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    out, err = capsys.readouterr()
+    assert caught.value.code == 2
+    assert out == ""
+    assert "Traceback" not in err
+    return err
+
+
+# ---------------------------------------------------------------- run
+
+
+def test_a_run_prints_what_load_results_says(study, tmp_path):
+    out = cli("run", study, "--out", tmp_path / "out")
+    assert "Small [b]study" in out
+    table = rows_of(out)
+    for found in rs.load_results(tmp_path / "out"):
+        assert table[found.case.mapping] == [
+            "30",
+            f"{found.regret.mean[-1]:.4g}",
+            f"{1.959963984540054 * found.regret.stderr[-1]:.2g}",
+            f"{found.average_reward.mean[-1]:.5g}",
+            f"{found.truth_reward[0]:.5g}",
+            f"{found.num_episodes.mean[-1]:.4g}",
+        ]
+    assert f"kept in {tmp_path / 'out'}; see it: restive report {tmp_path / 'out'}" in out
+    assert cli("run", study, "--out", tmp_path / "out") == out
+
+
+def test_options_of_a_run(study, tmp_path):
+    folder = tmp_path / "out"
+    cli("run", study, "--out", folder, "--replications", 5, "--executor", "serial")
+    cli("run", study, "--out", folder, "--replications", 9, "--executor", "threads", "--workers", 2)
+    ledger = Ledger.open(folder)
+    assert ledger.study.replications == 9
+    assert [once["executor"] for once in ledger.manifest["runs"]] == ["serial", "threads"]
+    assert ledger.manifest["title"] == "Small [b]study"
+    assert [found.replications for found in rs.load_results(folder)] == [9, 9]
+
+
+def test_a_relative_folder_and_a_problem_beside_the_study(tmp_path, monkeypatch):
+    (tmp_path / "studies").mkdir()
+    bandit, _, _ = frequentist().cases[0].settings.systems()
+    (tmp_path / "studies" / "channels.toml").write_text(rs.problem_to_toml(bandit))
+    text = 'kind = "frequentist"\nhorizon = 5\nreplications = 2\nproblem.file = "channels.toml"\n'
+    (tmp_path / "studies" / "mine.toml").write_text(text + "prior.levels = [0.2, 0.5, 0.8]")
+    monkeypatch.chdir(tmp_path)
+    cli("run", "studies/mine.toml", "--out", "results/mine")
+    assert rs.load_results("results/mine")[0].case.settings.systems()[0] == bandit
+    assert Ledger.open(tmp_path / "results" / "mine").study.title == "mine"
+
+
+def test_a_damaged_chunk_is_told_and_redone(study, tmp_path):
+    cli("run", study, "--out", tmp_path / "out")
+    before = chunk_bytes(tmp_path / "out")
+    path = chunk_paths(tmp_path / "out")[1]
+    path.write_bytes(path.read_bytes()[:-1])
+    done = shell("run", study, "--out", tmp_path / "out")
+    assert done.returncode == 0
+    assert done.stderr == f"restive: {path}: damaged: its checksum does not fit; it is run again\n"
+    assert chunk_bytes(tmp_path / "out") == before
+
+
+def test_a_check_tells_what_would_be_run_and_runs_nothing(study, tmp_path):
+    study.write_text(FREQUENTIST + "[sweep]\nhorizon = [20, 40, 60]\n")
+    out = cli("run", study, "--check", "--replications", 1000)
+    assert "small: 6 cases" in out
+    table = rows_of(out)
+    assert table["horizon 60, whittle"][:4] == ["3", "1", "60", "1,000"]
+    assert re.search(r"about .* on \d+ processors, .* MiB on disk, about .* MiB of memory", out)
+    assert "nothing was run" in out
+    assert list(tmp_path.iterdir()) == [study]
+    again = cli("run", study, "--check", "--out", tmp_path / "out")
+    assert "nothing was run" in again
+    assert list(tmp_path.iterdir()) == [study]
+
+
+def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
+    from restive.experiment.running import estimate
+
+    run(frequentist(), tmp_path / "out")
+    case = frequentist().cases[0]
+    found = estimate(case, 30)
+    used = sum(
+        len(contents)
+        for name, contents in chunk_bytes(tmp_path / "out").items()
+        if name.startswith("0000")
+    )
+    heads = 1000 * len(chunk_paths(tmp_path / "out"))
+    assert found.disk_bytes <= used <= found.disk_bytes + heads
+    assert found.seconds > 0
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "gone.toml", "--out", "x"], "gone.toml: cannot be read: No such file"),
+        (["run", ".", "--out", "x"], ".: cannot be read: Is a directory"),
+        (["run", "small.toml"], "where to? name a results folder: --out DIR"),
+        (["run", "small.toml", "--out", "small.toml"], "small.toml: cannot be used: Not a dir"),
+        (["run", "small.toml", "--out", "."], ".: holds something else already"),
+        (["run", "small.toml", "--out", "x", "--executor", "thread"], "did you mean 'threads'?"),
+        (
+            ["run", "small.toml", "--out", "x", "--executor", "serial", "--scheduler", "tcp://x:1"],
+            "a scheduler goes with the executor 'dask', not with 'serial'",
+        ),
+        (["run", "small.toml", "--check", "--replications", "9" * 17], "at most 1,000,000,000,"),
+        (["status", "gone"], "gone: no results folder: manifest.json: there is none"),
+        (["status", "small.toml"], "small.toml: no results folder: manifest.json"),
+        (["export", "gone"], "gone: no results folder: manifest.json: there is none"),
+        (["export", "gone", "--format", "xls"], "unknown format 'xls'"),
+        (["export", "gone", "--table", "curve"], "unknown table 'curve'; did you mean 'curves'?"),
+        (["report", "gone"], "gone: no results folder: manifest.json: there is none"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_is_wrong_is_one_line_and_status_two(
+    capsys, monkeypatch, study, tmp_path, words, message
+):
+    monkeypatch.chdir(tmp_path)
+    err = refused(capsys, monkeypatch, *words)
+    assert err.startswith("restive: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--replications", "0"],
+        ["--replications", "many"],
+        ["--replications", "1.5"],
+        ["--workers", "0"],
+        ["--workers", "-1"],
+        ["--executer", "serial"],
+        ["--out"],
+    ],
+    ids=str,
+)
+def test_options_that_are_none_are_status_two(capsys, monkeypatch, study, tmp_path, words):
+    err = refused(capsys, monkeypatch, "run", study, *words)
+    assert words[0] in err
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_all_mistakes_of_a_study_are_told(capsys, monkeypatch, tmp_path):
+    path = tmp_path / "wrong.toml"
+    path.write_text("kind = 'bayes'\nhorizon = 0\nsede = 1\n[prior]\nlevels = [0.5]\n")
+    err = refused(capsys, monkeypatch, "run", path, "--check")
+    assert err.startswith(f"restive: {path}: ")
+    for words in ("kind (line 1): ", "horizon (line 2): ", "sede (line 3): unknown key; did you"):
+        assert words in err
+
+
+def test_another_study_is_refused_with_the_difference(capsys, monkeypatch, study, tmp_path):
+    folder = tmp_path / "out"
+    run(frequentist(), folder)
+    study.write_text(changed_text(FREQUENTIST, seed=8))
+    err = refused(capsys, monkeypatch, "run", study, "--out", folder)
+    assert err == (
+        f"restive: {folder}: holds another study; name another folder, or undo this:\n"
+        "  seed: 7 there, 8 in this study\n"
+    )
+
+
+# ---------------------------------------------------------------- status and export
+
+
+def test_status_tells_how_far_a_study_is(study, tmp_path):
+    folder = tmp_path / "out"
+    begin(frequentist(), folder)
+    out = cli("status", folder)
+    assert rows_of(out)["whittle"] == ["0", "30", "0", "0"]
+    assert f"not complete and nothing is running; go on: restive run STUDY --out {folder}" in out
+    run(frequentist(), folder)
+    out = cli("status", folder)
+    assert rows_of(out) == {"myopic": ["30", "30", "5", "0"], "whittle": ["30", "30", "5", "0"]}
+    assert f"complete; see it: restive report {folder}" in out
+    chunk_paths(folder)[7].write_bytes(b"")
+    chunk_paths(folder)[2].unlink()
+    out = cli("status", folder)
+    assert rows_of(out) == {"myopic": ["23", "30", "4", "0"], "whittle": ["23", "30", "5", "1"]}
+    assert "not complete" in out
+
+
+def test_export_prints_where_the_table_is(study, tmp_path):
+    folder = tmp_path / "out"
+    run(frequentist(), folder)
+    assert cli("export", folder) == f"{folder / 'curves.csv'}\n"
+    path = tmp_path / "mine.npz"
+    words = ("--format", "npz", "--table", "posterior", "--out", path)
+    assert cli("export", folder, *words) == f"{path}\n"
+    with np.load(path) as file:
+        found = rs.load_results(folder)[0].truth_weights
+        assert file["weight"][: found.mean.size].tolist() == found.mean.T.ravel().tolist()
+
+
+def test_export_refuses_a_posterior_that_was_not_recorded(capsys, monkeypatch, tmp_path):
+    run(changed(BAYESIAN), tmp_path)
+    err = refused(capsys, monkeypatch, "export", tmp_path, "--table", "posterior")
+    assert err.count("\n") == 1
+    assert "nothing to export: no posterior was recorded" in err
+
+
+# ---------------------------------------------------------------- Ctrl-C
+
+
+def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(study, tmp_path):
+    text = changed_text(FREQUENTIST, horizon=4000, replications=400)
+    study.write_text(text)
+    long = frequentist(horizon=4000, replications=400)
+    run(long, tmp_path / "whole", size=4)
+    folder = tmp_path / "out"
+    begin(long, folder, size=4)
+    driver = start("run", study, "--out", folder)
+    while len(chunk_paths(folder)) < 5 and driver.poll() is None:
+        sleep(0.002)
+    driver.send_signal(signal.SIGINT)
+    out, err = driver.communicate()
+    assert (driver.returncode, out) == (130, "")
+    assert err == (
+        f"restive: stopped; what is done is kept in {folder}, and the same command goes on from "
+        "there\n"
+    )
+    kept, whole = chunk_bytes(folder), chunk_bytes(tmp_path / "whole")
+    assert 5 <= len(kept) < len(whole)
+    assert kept.items() <= whole.items()  # also: nothing is half-written
+    assert sorted(path.name for path in folder.iterdir()) == ["chunks", "lock", "manifest.json"]
+    assert "not complete and nothing is running" in cli("status", folder)
+    done = shell("run", study, "--out", folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert chunk_bytes(folder) == whole
+
+
+@pytest.mark.parametrize("moment", ["load_study", "load_results"])
+def test_ctrl_c_before_and_after_the_run_is_status_130(
+    capsys, monkeypatch, study, tmp_path, moment
+):
+    """Say, while the summary of a long study is read."""
+
+    def stop(*words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"restive.experiment.{moment}", stop)
+    monkeypatch.setattr(sys, "argv", ["restive", "run", str(study), "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- what is shown meanwhile
+
+
+def test_a_log_has_a_line_a_minute(capsys, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+    show = progress._log("a study")
+    cases = {"myopic": 100, "whittle": 100}
+
+    def after(seconds, done):
+        now[0] += seconds
+        there = {name: count + done // 2 for name, count in cases.items()}
+        show(Progress(done, 800, there, 500))
+        return capsys.readouterr().err
+
+    assert after(0, 0) == ""
+    assert after(61, 0) == ""  # nothing to tell: tables are being made
+    assert after(29, 90) != ""
+    assert after(30, 120) == ""
+    assert after(29.5, 150) == ""
+    line = after(0.5, 300)
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d a study: 500 of 1,000 replications, 2/s, 4 min left\n",
+        line,
+    )
+    assert after(59, 400) == ""
+    assert after(3600, 800).endswith(" 1,000 of 1,000 replications, 0/s, 0.0 s left\n")
+
+
+def test_the_log_of_a_run_in_a_file(study, tmp_path, monkeypatch):
+    """A run that is no minute long is quiet; a longer one is not."""
+    times = iter(range(0, 10**6, 25))
+    monkeypatch.setattr(progress, "monotonic", lambda: next(times))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    begin(frequentist(), tmp_path / "out")
+    with progress.run_display("a study") as show:
+        rs.run_study(frequentist(), tmp_path / "out", executor="serial", progress=show)
+    lines = sys.stderr.getvalue().splitlines()
+    assert len(lines) == 3  # after 75, 150 and 225 of 275 "seconds"
+    assert all(" a study: " in line and "of 60 replications" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.04, "0.0 s"), (0.5, "0.5 s"), (1, "1 s"), (99, "99 s"), (100, "2 min"), (5399, "90 min"),
+     (5400, "1.5 h"), (10**6, "277.8 h")],
+)  # fmt: skip
+def test_durations_in_words(seconds, words):
+    assert progress.in_words(seconds) == words
+
+
+def test_a_terminal_shows_a_bar_for_all_and_for_each_case(study, tmp_path):
+    study.write_text('title = "Small [b]study"\n' + FREQUENTIST)
+    above, below = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    driver = start("run", study, "--out", tmp_path / "out", stderr=below, env=environment)
+    os.close(below)
+    shown = b""
+    while True:
+        try:
+            part = os.read(above, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(above)
+    out, _ = driver.communicate()
+    assert driver.returncode == 0
+    assert "kept in" in out
+    text = shown.decode()
+    assert "100%" in text
+    assert "Small [b]study" in text
+    assert "myopic" in text
+    assert re.search(r"\d replications/s", text)
+
+
+def test_a_run_that_is_no_terminals_is_quiet(study, tmp_path):
+    done = shell("run", study, "--out", tmp_path / "out")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
