@@ -46,11 +46,12 @@ def run(
     """Run a study, or go on with it: results that are in the folder already are kept."""
     from dataclasses import replace
 
+    from restive.arguments import checked_count
     from restive.experiment import load_study, run_study
 
     found = load_study(study)
     if replications is not None:
-        found = replace(found, replications=replications)
+        found = replace(found, replications=checked_count(replications, "replications"))
     if check:
         with spinner("trying each case"):
             _print_check(found)

@@ -26,8 +26,8 @@ class DamagedChunkError(RestiveError):
     """A chunk's file is not what was written."""
 
 
-def encoded(arrays: Arrays) -> bytes:
-    """Return the contents of a chunk's file."""
+def encoded(arrays: Arrays, what: str = "") -> bytes:
+    """Return the contents of a chunk's file; `what` says which chunk it is."""
     parts, described = [], []
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -35,34 +35,37 @@ def encoded(arrays: Arrays) -> bytes:
         described.append([name, array.dtype.str, list(array.shape)])
         parts.append(array.tobytes())
     body = b"".join(parts)
-    head = {"format": FORMAT, "sha256": _checksum(described, body), "arrays": described}
+    checksum = _checksum([what, described], body)
+    head = {"format": FORMAT, "what": what, "sha256": checksum, "arrays": described}
     return json.dumps(head).encode() + b"\n" + body
 
 
-def read_chunk(path: Path) -> Arrays:
-    """Read a chunk's file, or raise DamagedChunkError."""
+def read_chunk(path: Path, what: str = "") -> Arrays:
+    """Read a chunk's file, or raise DamagedChunkError; also if it is not what it should be."""
     try:
-        return decoded(path.read_bytes())
+        return decoded(path.read_bytes(), what)
     except OSError as error:
         raise RestiveError(f"{path}: cannot be read: {error.strerror}") from None
     except DamagedChunkError as error:
         raise DamagedChunkError(f"{path}: damaged: {error}") from None
 
 
-def decoded(contents: bytes) -> Arrays:
+def decoded(contents: bytes, what: str = "") -> Arrays:
     """Return the arrays of a chunk's file."""
     line, newline, body = contents.partition(b"\n")
     try:
         head = json.loads(line)
         known = head["format"] == FORMAT
         described = head["arrays"]
-        right = head["sha256"] == _checksum(described, body)
+        right = head["sha256"] == _checksum([head["what"], described], body)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedChunkError("its first line cannot be read") from None
     if not newline or not known:
         raise DamagedChunkError(f"not a file of the kind {FORMAT!r}")
     if not right:
         raise DamagedChunkError("its checksum does not fit")
+    if head["what"] != what:
+        raise DamagedChunkError("not what its name says")
     arrays: Arrays = {}
     begin = 0
     for name, kind, shape in described:

@@ -16,7 +16,7 @@ from restive.errors import ProblemError
 from restive.experiment.work import Arrays, Execute, Task, run_chunk
 from restive.replication import available_threads
 
-__all__ = ["EXECUTORS", "executor"]
+__all__ = ["EXECUTORS", "checked_options", "executor"]
 
 EXECUTORS = ("serial", "threads", "dask")
 
@@ -33,12 +33,7 @@ def executor(
     `scheduler` is the address of a Dask cluster that is there already; `tell` is told the address
     of its dashboard.
     """
-    if name not in EXECUTORS:
-        raise ProblemError(f"unknown executor {name!r}; {suggestion(name, EXECUTORS)}")
-    if scheduler is not None and name != "dask":
-        raise ProblemError(f"a scheduler goes with the executor 'dask', not with {name!r}")
-    if workers is not None:
-        checked_count(workers, "workers")
+    checked_options(name, workers, scheduler)
     if name == "serial":
         yield _serial
     elif name == "threads":
@@ -49,6 +44,16 @@ def executor(
 
         with on_dask(workers, scheduler, tell) as execute:
             yield execute
+
+
+def checked_options(name: str, workers: int | None, scheduler: str | None) -> None:
+    """Raise unless there is such an executor."""
+    if name not in EXECUTORS:
+        raise ProblemError(f"unknown executor {name!r}; {suggestion(name, EXECUTORS)}")
+    if scheduler is not None and name != "dask":
+        raise ProblemError(f"a scheduler goes with the executor 'dask', not with {name!r}")
+    if workers is not None:
+        checked_count(workers, "workers")
 
 
 def _serial(tasks: Iterable[Task]) -> Iterator[tuple[Task, Arrays]]:

@@ -167,4 +167,5 @@ def _write_parquet(path: Path, blocks: Iterator[Columns]) -> None:
 def _write_npz(path: Path, blocks: Iterator[Columns]) -> None:
     parts = list(blocks)
     columns: Any = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    np.savez_compressed(path, **columns)
+    with path.open("wb") as file:  # given a path, numpy would add an ending to .NPZ
+        np.savez_compressed(file, **columns)

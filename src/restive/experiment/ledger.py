@@ -10,6 +10,7 @@ progress: what is missing is what no chunk covers. Readers need no lock.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -24,6 +25,7 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
+from restive.arguments import checked_count
 from restive.errors import ProblemError, RestiveError
 from restive.experiment.chunk_file import DamagedChunkError, encoded, read_chunk
 from restive.experiment.spec import Case, Study, study_from_data
@@ -36,7 +38,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 LOCK = "lock"
 LOCK_ATTEMPTS = 20
-CHUNK_NAME = re.compile(r"^(\d{10})-(\d+)\.chunk$")
+CHUNK_NAME = re.compile(r"^(\d{10,})-(\d+)\.chunk$")
 VERSION = version("restive")
 PACKAGES = ("numpy", "numba", "llvmlite", "pydantic")
 
@@ -65,6 +67,8 @@ class Ledger:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RestiveError(f"{folder}: cannot be used: {error.strerror}") from None
+        if MANIFEST in names:
+            cls.open(folder)  # the manifest of something else is told before anything is touched
         with _locked(folder):
             for leftover in (f".{MANIFEST}.*", "chunks/*/.*.chunk.*"):
                 for path in folder.glob(leftover):
@@ -83,16 +87,26 @@ class Ledger:
         except OSError as error:
             why = "there is none" if not path.exists() else error.strerror
             raise RestiveError(f"{folder}: no results folder: {MANIFEST}: {why}") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise RestiveError(f"{path}: damaged: not valid JSON; begin anew elsewhere") from None
         try:
             if manifest["format"] != FORMAT:
-                raise RestiveError(f"{path}: format {manifest['format']!r}, expected {FORMAT}")
+                raise RestiveError(f"{path}: format {manifest['format']!r:.60}, expected {FORMAT}")
             study = study_from_data(manifest["study"], title=manifest["title"])
-            study = replace(study, replications=manifest["replications"])
-            if study.hash != manifest["hash"] or set(manifest["chunk_sizes"]) != {
-                case.name for case in study.cases
-            }:
+            replications = checked_count(manifest["replications"], "replications")
+            study = replace(study, replications=replications)
+            sizes = manifest["chunk_sizes"]
+            for size in sizes.values():
+                checked_count(size, "chunk size")
+            right = (
+                study.hash == manifest["hash"]
+                and set(sizes) == {case.name for case in study.cases}
+                and isinstance(manifest["title"], str)
+                and isinstance(manifest["restive"], str)
+                and all(run["seconds"] >= 0 for run in manifest["runs"])
+                and isinstance(manifest["runs"], list)
+            )
+            if not right:
                 raise KeyError("hash")
         except (KeyError, TypeError, AttributeError, ProblemError):
             raise RestiveError(
@@ -115,11 +129,18 @@ class Ledger:
         if study.replications <= self.study.replications:
             return self
         manifest = self.manifest | {"replications": study.replications}
+        # with the cases as this ledger has them: they have numbers
+        study = replace(self.study, replications=study.replications)
         return replace(self, study=study, manifest=manifest)._written()
 
     def _written(self) -> Ledger:
-        with replacing(self.folder / MANIFEST) as temporary:
-            temporary.write_text(json.dumps(self.manifest, indent=1) + "\n", encoding="utf-8")
+        with (
+            replacing(self.folder / MANIFEST) as temporary,
+            temporary.open("w", encoding="utf-8") as file,
+        ):
+            file.write(json.dumps(self.manifest, indent=1) + "\n")
+            file.flush()
+            os.fsync(file.fileno())  # chunks can be run again after a power cut, this could not
         return self
 
     @contextmanager
@@ -136,10 +157,15 @@ class Ledger:
     def is_being_written(self) -> bool:
         """Whether a run is writing here now."""
         try:
-            with _locked(self.folder):
+            import fcntl
+
+            with (self.folder / LOCK).open(encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 return False
-        except RestiveError:
+        except BlockingIOError:
             return True
+        except (ImportError, OSError):  # no lock, or none that can be asked for
+            return False
 
     def finished(self, case: Case) -> list[Task]:
         """Chunks of a case that are there, in order of replications."""
@@ -149,7 +175,15 @@ class Ledger:
             return []
         found = [match for name in names if (match := CHUNK_NAME.match(name))]
         tasks = [Task(case, int(match[1]), int(match[2])) for match in found]
-        return sorted(tasks, key=lambda task: task.first)
+        return sorted(tasks, key=lambda task: (task.first, -task.count))
+
+    def num_missing(self, case: Case) -> int:
+        """Replications that are still to be run."""
+        count = at = 0
+        for done in [*self.finished(case), Task(case, self.study.replications, 0)]:
+            count += max(0, done.first - at)
+            at = max(at, done.first + done.count)
+        return count
 
     def missing(self, case: Case) -> Iterator[Task]:
         """Chunks that are still to be run, cut at multiples of the chunk's size."""
@@ -180,11 +214,11 @@ class Ledger:
         except OSError as error:
             raise RestiveError(f"{path.parent}: cannot be made: {error.strerror}") from None
         with replacing(path) as temporary:
-            temporary.write_bytes(encoded(arrays))
+            temporary.write_bytes(encoded(arrays, _described(task)))
 
     def read(self, task: Task) -> Arrays:
         """Read a chunk."""
-        arrays = read_chunk(self._path_of(task))
+        arrays = read_chunk(self._path_of(task), _described(task))
         if any(len(array) not in (0, task.count) for array in arrays.values()):
             raise DamagedChunkError(f"{self._path_of(task)}: damaged: not what its name says")
         return arrays
@@ -193,10 +227,11 @@ class Ledger:
         """First replication and arrays of each chunk, in order, as far as they have no gap."""
         at = 0
         for task in self.finished(case):
-            if task.first != at:
+            if task.first > at:
                 return
-            yield at, self.read(task)
-            at += task.count
+            if task.first == at:  # else it is there already
+                yield at, self.read(task)
+                at += task.count
 
     def replications_done(self, case: Case) -> int:
         """Replications of a case that are there without a gap."""
@@ -211,6 +246,12 @@ class Ledger:
 
     def _path_of(self, task: Task) -> Path:
         return self._folder_of(task.case) / f"{task.first:010d}-{task.count}.chunk"
+
+
+def _described(task: Task) -> str:
+    """Say in a chunk's file which one it is, so that a file in the wrong place is noticed."""
+    digest = hashlib.sha256(task.case.settings.to_json().encode()).hexdigest()
+    return f"{digest[:16]} from {task.first}"
 
 
 @contextmanager

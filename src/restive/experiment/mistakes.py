@@ -8,9 +8,18 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from restive.arguments import suggestion
-from restive.experiment.toml_lines import line_of
+from restive.errors import ProblemError
+from restive.experiment.toml_lines import placed
 
-__all__ = ["told"]
+__all__ = ["PlacedError", "told"]
+
+
+class PlacedError(ProblemError):
+    """A mistake that is known to stand at some place below the table that is checked."""
+
+    def __init__(self, place: tuple[str | int, ...], message: str) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 def told(
@@ -21,17 +30,14 @@ def told(
     keys_at: Callable[[tuple[int | str, ...]], list[str]],
 ) -> str:
     """Return a mistake in words: its place in the file, what is wrong, and what to do."""
-    # a union's error names the alternative in its place; what is in the file are keys and numbers
-    place = tuple(part for part in detail["loc"] if part not in ("int", "list[int]"))
+    place = detail["loc"]
+    if place[:1] == ("times",):  # a union: its errors name the alternative in their place
+        place = tuple(part for part in place if part not in ("int", "list[int]"))
+    place += getattr(detail.get("ctx", {}).get("error"), "place", ())
     for (path, _), at in zip(swept, choice, strict=True):
         if place[: len(path)] == path:
             place = ("sweep", *path, at, *place[len(path) :])
-    line = line_of(text, place)
-    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    where = where.lstrip(".") or "the study"
-    if line is not None:
-        where += f" (line {line})"
-    return f"{where}: {_in_words(detail, keys_at)}"
+    return f"{placed(text, place)}: {_in_words(detail, keys_at)}"
 
 
 def _in_words(detail: ErrorDetails, keys_at: Callable[[tuple[int | str, ...]], list[str]]) -> str:

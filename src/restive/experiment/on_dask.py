@@ -7,8 +7,9 @@ times, since a cluster whose workers are killed for other reasons is not the tas
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from logging import CRITICAL
 from typing import Any
@@ -51,6 +52,7 @@ def on_dask(
             processes=True,
             dashboard_address="127.0.0.1:0",
             silence_logs=CRITICAL,
+            preload=[__name__],
         )
     except RuntimeError as error:
         raise RestiveError(
@@ -60,6 +62,11 @@ def on_dask(
     with cluster, Client(cluster) as client:
         tell(f"dashboard: {client.dashboard_link}")
         yield lambda tasks: _execute(client, tasks)
+
+
+def dask_setup(worker: Any) -> None:
+    """Let a local worker ignore Ctrl-C, which a terminal sends to all: its driver ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _execute(client: Any, tasks: Iterable[Task]) -> Iterator[tuple[Task, Arrays]]:
@@ -78,7 +85,8 @@ def _execute(client: Any, tasks: Iterable[Task]) -> Iterator[tuple[Task, Arrays]
 
     def fill() -> None:
         threads = sum(client.nthreads().values())  # asked anew: workers come and go
-        for task in islice(left, max(1, WAITING_PER_THREAD * threads) - len(waiting)):
+        room = max(1, WAITING_PER_THREAD * threads) - len(waiting)
+        for task in islice(left, max(0, room)):  # less than none where a worker has gone
             submit(task)
 
     try:
@@ -100,5 +108,13 @@ def _execute(client: Any, tasks: Iterable[Task]) -> Iterator[tuple[Task, Arrays]
                 future.release()
             yield task, arrays
             fill()
+    except RestiveError:
+        raise
+    except Exception as error:  # the scheduler has gone, a worker lacks restive, ...
+        raise RestiveError(
+            f"the Dask cluster failed: {error!r:.300}; what is done is kept: run the same command "
+            "again"
+        ) from error
     finally:
-        client.cancel(list(waiting))
+        with suppress(Exception):  # it may be gone
+            client.cancel(list(waiting))

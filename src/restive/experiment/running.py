@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -10,10 +10,19 @@ from time import perf_counter
 
 from restive.arguments import checked_count
 from restive.errors import ProblemError
+from restive.experiment.executors import checked_options
 from restive.experiment.executors import executor as open_executor
 from restive.experiment.ledger import Ledger
 from restive.experiment.spec import Case, Study
-from restive.experiment.work import Task, chunk_size, prepared, result_bytes, run_chunk
+from restive.experiment.work import (
+    KEPT_CASES,
+    Task,
+    chunk_size,
+    prepared,
+    result_bytes,
+    run_chunk,
+)
+from restive.regret import exact_rewards
 
 __all__ = ["Estimate", "Progress", "estimate", "run_study"]
 
@@ -72,24 +81,23 @@ def run_study(
     """
     if replications is not None:
         study = replace(study, replications=checked_count(replications, "replications"))
+    checked_options(executor, workers, scheduler)
+    checked_count(study.replications, "replications")
     require_sound(study)
     with Ledger.writing(Path(folder), study) as ledger:
         ledger.remove_damaged(tell)
-        tasks = list(_interleaved(ledger))
-        to_do = sum(task.count for task in tasks)
         wanted = ledger.study.replications
-        there = {case.title: wanted for case in study.cases}
-        for task in tasks:
-            there[task.case.title] -= task.count
+        there = {case.title: wanted - ledger.num_missing(case) for case in ledger.study.cases}
+        to_do = wanted * len(there) - sum(there.values())
         progress(Progress(0, to_do, there, wanted))
-        if not tasks:
+        if not to_do:
             return ledger
         done = 0
         with (
             ledger.timed(executor),
             open_executor(executor, workers, scheduler, tell) as execute,
         ):
-            for task, arrays in execute(tasks):
+            for task, arrays in execute(_interleaved(ledger)):
                 ledger.write(task, arrays)
                 done += task.count
                 there[task.case.title] += task.count
@@ -101,16 +109,27 @@ def require_sound(study: Study) -> None:
     """Make the tables of every case, so that what is wrong is told before anything runs."""
     for case in study.cases:
         try:
-            prepared(case.settings.to_json())
+            settings, setup = prepared(case.settings.to_json())
+            if settings.kind == "frequentist" and settings.baseline == "exact":
+                exact_rewards(setup, setup.tables.true_kinds[None])
         except ProblemError as error:
             raise ProblemError(f"{case.title}: {error}") from None
 
 
-def _interleaved(ledger: Ledger) -> list[Task]:
-    """Missing chunks, each case's next one in turn: all curves grow together."""
-    left = {case.name: list(ledger.missing(case)) for case in ledger.study.cases}
-    most = max((len(tasks) for tasks in left.values()), default=0)
-    return [tasks[i] for i in range(most) for tasks in left.values() if i < len(tasks)]
+def _interleaved(ledger: Ledger) -> Iterator[Task]:
+    """Missing chunks, each case's next one in turn: curves grow together.
+
+    A few cases at a time, so that their tables are made but once.
+    """
+    cases = ledger.study.cases
+    for begin in range(0, len(cases), KEPT_CASES):
+        left = [ledger.missing(case) for case in cases[begin : begin + KEPT_CASES]]
+        while left:
+            for tasks in list(left):
+                if (task := next(tasks, None)) is None:
+                    left.remove(tasks)
+                else:
+                    yield task
 
 
 @dataclass(frozen=True)

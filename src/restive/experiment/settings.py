@@ -24,10 +24,20 @@ from restive import zoo
 from restive.agents.learners import Learner, learner
 from restive.arguments import MOST
 from restive.errors import ProblemError
+from restive.experiment.mistakes import PlacedError
 from restive.policies import mapping_name
 from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior, grid_prior
 from restive.problem import Arm, RestlessBandit
-from restive.problem_file import load_problem, parse_toml, problem_to_toml, read_arm, read_arms
+from restive.problem_file import (
+    ARM_KEYS,
+    MOST_ARMS,
+    load_problem,
+    parse_toml,
+    problem_to_toml,
+    read_arm,
+    read_arms,
+    refuse_unknown_keys,
+)
 from restive.regret import recorded_times
 
 __all__ = ["Data", "Settings", "StudyTable", "canonical_json", "keys_at"]
@@ -36,6 +46,7 @@ FROM_INSTANCE = ("kind", "problem", "prior")
 
 Data = dict[str, Any]
 Count = Annotated[int, Field(ge=1, le=MOST)]
+ArmCount = Annotated[int, Field(ge=1, le=MOST_ARMS)]
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -47,8 +58,9 @@ def _checked_arm(table: Data) -> Data:
 def _checked_candidate(table: Data) -> Data:
     if "count" in table:
         raise ProblemError("a candidate has no count; give it a larger weight")
+    refuse_unknown_keys(table, ("weight", *ARM_KEYS), "candidate")
     weight = table.get("weight", 1.0)
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < 1e300:
         raise ProblemError(f"weight must be a number from 0 on, got {weight!r:.60}")
     _candidate(table)
     return table
@@ -118,6 +130,8 @@ class Problem(ZooName):
         _require_one({"zoo": self.zoo, "arm": self.arm}, "zoo = ..., file = ... or [[problem.arm]]")
         if self.arm is not None and self.num_pulls is None:
             raise ProblemError("num_pulls is missing beside the arms")
+        if self.arm is not None:
+            self.bandit(None)
         if self.zoo is not None and zoo.load(self.zoo).bandit is None:
             raise ProblemError(
                 f"the zoo's {self.zoo} has no fixed truth; use kind = 'bayesian' without [problem]"
@@ -138,7 +152,17 @@ class PriorArm(Table):
     """What some arms may be, each by itself."""
 
     candidate: list[CandidateTable] = Field(min_length=1)
-    count: Count = 1
+    count: ArmCount = 1
+
+    @model_validator(mode="after")
+    def _whole(self) -> PriorArm:
+        self.prior()
+        return self
+
+    def prior(self) -> ArmPrior:
+        """Return what each of these arms may be."""
+        weights = [row.get("weight", 1.0) for row in self.candidate]
+        return ArmPrior([_candidate(row) for row in self.candidate], weights)
 
 
 class PriorBandit(Table):
@@ -152,9 +176,16 @@ class PriorTable(ZooName):
     """What is held possible: a grid, candidates by arm, whole systems, or a zoo instance's."""
 
     levels: list[float] | None = None
-    num_arms: Count | None = None
+    num_arms: ArmCount | None = None
     arm: list[PriorArm] | None = None
     bandit: list[PriorBandit] | None = None
+
+    @field_validator("levels")
+    @classmethod
+    def _grid(cls, levels: list[float] | None) -> list[float] | None:
+        if levels is not None:
+            grid_prior(levels, 1)
+        return levels
 
     @model_validator(mode="after")
     def _whole(self) -> PriorTable:
@@ -162,6 +193,10 @@ class PriorTable(ZooName):
         _require_one(given, "levels = [...], [[prior.arm]], [[prior.bandit]] or zoo = ...")
         if self.num_arms is not None and self.levels is None:
             raise ProblemError("num_arms goes with levels only")
+        if self.arm is not None and sum(table.count for table in self.arm) > MOST_ARMS:
+            raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
+        if self.bandit is not None:
+            self.prior(None, 1)
         return self
 
     def prior(self, num_arms: int | None, num_pulls: int) -> Prior:
@@ -170,14 +205,12 @@ class PriorTable(ZooName):
             return zoo.load(self.zoo).prior
         if self.levels is not None:
             if self.num_arms is None and num_arms is None:
-                raise ProblemError("prior: num_arms is missing beside levels")
+                raise PlacedError(("prior",), "num_arms is missing beside levels")
             return grid_prior(self.levels, self.num_arms or num_arms or 0)
         if self.arm is not None:
             arms: list[ArmPrior] = []
             for table in self.arm:
-                weights = [row.get("weight", 1.0) for row in table.candidate]
-                candidates = [_candidate(row) for row in table.candidate]
-                arms += [ArmPrior(candidates, weights)] * table.count
+                arms += [table.prior()] * table.count
             return IndependentPrior(arms)
         assert self.bandit is not None
         bandits = [RestlessBandit(read_arms(table.arm), num_pulls) for table in self.bandit]
@@ -212,10 +245,13 @@ class Settings(Table):
     def _instance_taken(cls, data: Any) -> Any:
         if not isinstance(data, dict) or "instance" not in data:
             return data
-        found = zoo.load(data["instance"])
+        try:
+            found = zoo.load(data["instance"])
+        except ProblemError as error:
+            raise PlacedError(("instance",), str(error)) from None
         for key in FROM_INSTANCE:
             if key in data:
-                raise ProblemError(f"give instance or {key}, not both")
+                raise PlacedError((key,), f"give instance or {key}, not both")
         given: Data = {"horizon": found.horizon} | data
         given |= {"instance": found.name, "kind": "bayesian", "prior": {"zoo": found.name}}
         if found.bandit is not None:
@@ -238,36 +274,54 @@ class Settings(Table):
             raise ProblemError(f"a mapping is named twice: {', '.join(names)}")
         return known
 
+    @field_validator("times")
+    @classmethod
+    def _rising(cls, times: int | list[int], info: ValidationInfo) -> int | list[int]:
+        if "horizon" in info.data:
+            recorded_times(times, info.data["horizon"])
+        return times
+
     @model_validator(mode="after")
     def _whole(self) -> Settings:
         if self.kind == "frequentist" and self.problem is None:
-            raise ProblemError("a frequentist study needs the truth, in [problem]")
+            raise PlacedError(("kind",), "a frequentist study needs the truth, in [problem]")
         if self.kind == "bayesian" and self.problem is not None:
-            raise ProblemError(
+            raise PlacedError(
+                ("problem",),
                 "a Bayesian study draws the truth from the prior; remove [problem] or set "
-                "kind = 'frequentist'"
+                "kind = 'frequentist'",
             )
-        recorded_times(self.times, self.horizon)
         self.systems()
         return self
 
     def systems(self) -> tuple[RestlessBandit | None, Prior, int]:
         """Return the true bandit where it is fixed, the prior and the number of pulls."""
-        bandit = None if self.problem is None else self.problem.bandit(self.num_pulls)
+        try:
+            bandit = None if self.problem is None else self.problem.bandit(self.num_pulls)
+        except ProblemError as error:
+            place = ("problem",) if self.num_pulls is None else ("num_pulls",)
+            raise PlacedError(place, str(error)) from None
         num_pulls = self.num_pulls
         if bandit is not None:
             num_pulls = bandit.num_pulls
         elif num_pulls is None and self.prior.zoo is not None:
             num_pulls = zoo.load(self.prior.zoo).num_pulls
         if num_pulls is None:
-            raise ProblemError("num_pulls is missing")
-        prior = self.prior.prior(None if bandit is None else bandit.num_arms, num_pulls)
+            raise PlacedError(("num_pulls",), "is missing")
+        try:
+            prior = self.prior.prior(None if bandit is None else bandit.num_arms, num_pulls)
+        except PlacedError:
+            raise
+        except ProblemError as error:  # by itself it is sound: the systems have fewer arms
+            raise PlacedError(("num_pulls",), str(error)) from None
         if bandit is not None and bandit.num_arms != prior.num_arms:
-            raise ProblemError(
-                f"the problem has {bandit.num_arms} arms, the prior {prior.num_arms}"
+            raise PlacedError(
+                ("prior",), f"the problem has {bandit.num_arms} arms, the prior {prior.num_arms}"
             )
         if num_pulls > prior.num_arms:
-            raise ProblemError(f"num_pulls is {num_pulls}, but there are {prior.num_arms} arms")
+            raise PlacedError(
+                ("num_pulls",), f"is {num_pulls}, but there are {prior.num_arms} arms"
+            )
         return bandit, prior, num_pulls
 
     def learner(self) -> Learner:

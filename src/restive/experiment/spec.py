@@ -46,6 +46,7 @@ from restive.agents.learners import describe
 from restive.errors import ProblemError
 from restive.experiment.mistakes import told
 from restive.experiment.settings import Data, Settings, StudyTable, canonical_json, keys_at
+from restive.experiment.toml_lines import placed
 from restive.problem_file import parse_toml, read_text
 
 __all__ = ["Case", "Study", "load_study", "study_from_data", "study_from_toml"]
@@ -54,6 +55,7 @@ MOST_CASES = 10_000
 NOT_SWEPT = ("title", "replications", "learners", "policy_mappings", "sweep")
 OWN_LABELS = ("learner", "mapping")
 DEFAULTED = {name for name, field in Settings.model_fields.items() if not field.is_required()}
+COLUMNS = ("arm",)  # of an exported table
 SHORT = 24  # letters of a swept value that are shown as they are
 
 
@@ -127,18 +129,19 @@ def study_from_data(
 ) -> Study:
     """Check a study that is plain data; `text` is the TOML in which its mistakes are found."""
     base = {key: value for key, value in data.items() if key != "sweep"}
-    swept = list(_swept(data.get("sweep", {})))
-    num_points = prod(len(values) for _, values in swept)
     mistakes: dict[str, None] = {}  # in order, each once
+    swept = _swept(data.get("sweep", {}), base, text, mistakes)
+    num_points = prod(len(values) for _, values in swept)
     if num_points > MOST_CASES:
         raise ProblemError(f"sweep: {num_points:,} points, more than {MOST_CASES:,}")
+    keys = _label_keys([path for path, _ in swept])
     cases: list[Case] = []
     whole: Data = {}
     table: StudyTable | None = None
     for choice in product(*(range(len(values)) for _, values in swept)):
         point = deepcopy(base)
         for (path, values), at in zip(swept, choice, strict=True):
-            _put(point, path, values[at], mistakes)
+            _put(point, path, values[at])
         try:
             table = StudyTable.model_validate(point, context={"folder": folder})
         except ValidationError as error:
@@ -149,9 +152,9 @@ def study_from_data(
         for key in ("title", "replications"):
             dumped.pop(key, None)
         labels = {}
-        for (path, values), at in zip(swept, choice, strict=True):
+        for key, (path, values), at in zip(keys, swept, choice, strict=True):
             values[at] = _taken_in(dumped, path)
-            labels[path[-1] if path[-1] != "name" else path[0]] = _label(values[at], at)
+            labels[key] = _label(values[at], at)
         # what an instance tells is not kept: at another point of the sweep it is another's
         whole = {key: value for key, value in dumped.items() if key in base or key in DEFAULTED}
         for entry, mapping in product(table.learners, table.policy_mappings):
@@ -174,30 +177,55 @@ def study_from_data(
     if len(cases) > MOST_CASES:
         raise ProblemError(f"{len(cases):,} cases, more than {MOST_CASES:,}")
     for path, values in swept:
-        _put(whole, ("sweep", *path), values, mistakes)
+        _put(whole, ("sweep", *path), values)
     return Study(table.title or title, table.replications, whole, tuple(cases))
 
 
-def _swept(sweep: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
-    """Paths of swept keys and their values."""
-    place = ".".join(("sweep", *path))
+def _swept(
+    sweep: Any, base: Data, text: str, mistakes: dict[str, None]
+) -> list[tuple[tuple[str, ...], list[Any]]]:
+    """Paths of swept keys and their values, in an order that is not that of the file."""
+    found = []
+    for path, values in sorted(_leaves(sweep), key=lambda leaf: leaf[0]):
+        item = path, values
+        above: Any = base
+        for key in path[:-1]:
+            above = above.get(key, {}) if isinstance(above, dict) else above
+        if not path or (path[0] not in NOT_SWEPT and not (isinstance(values, list) and values)):
+            wrong = f"must be a list of values, got {values!r:.60}"
+        elif path[0] in NOT_SWEPT:
+            wrong = "cannot be swept"
+        elif not isinstance(above, dict):
+            wrong = f"there is no table {'.'.join(path[:-1])} in this study"
+        else:
+            if path == ("problem", "file"):  # files are taken in: what is swept is the problem
+                item = path[:1], [above | {"file": value} for value in values]
+            found.append((item[0], list(item[1])))
+            continue
+        mistakes[f"{placed(text, ('sweep', *path))}: {wrong}"] = None
+    return found
+
+
+def _leaves(sweep: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     if isinstance(sweep, dict):
         for key, value in sweep.items():
-            if not path and key in NOT_SWEPT:
-                raise ProblemError(f"{place}.{key}: cannot be swept")
-            yield from _swept(value, (*path, key))
-    elif isinstance(sweep, list) and sweep:
-        yield path, list(sweep)
+            yield from _leaves(value, (*path, key))
     else:
-        raise ProblemError(f"{place} must be a list of values, got {sweep!r:.60}")
+        yield path, sweep
 
 
-def _put(data: Data, path: tuple[str, ...], value: Any, mistakes: dict[str, None]) -> None:
+def _label_keys(paths: list[tuple[str, ...]]) -> list[str]:
+    """How the swept keys are called: by their last word where it is enough."""
+    short = [path[0] if path[-1] == "name" else path[-1] for path in paths]
+    return [
+        key if short.count(key) == 1 and key not in COLUMNS else ".".join(path)
+        for key, path in zip(short, paths, strict=True)
+    ]
+
+
+def _put(data: Data, path: tuple[str, ...], value: Any) -> None:
     for key in path[:-1]:
         data = data.setdefault(key, {})
-        if not isinstance(data, dict):
-            mistakes[f"sweep.{'.'.join(path)}: {key} is no table in this study"] = None
-            return
     data[path[-1]] = deepcopy(value)
 
 

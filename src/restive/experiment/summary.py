@@ -20,7 +20,7 @@ from restive.experiment.ledger import Ledger
 from restive.experiment.spec import Case
 from restive.experiment.work import Arrays, prepared
 from restive.kernels.moments import add_rows
-from restive.regret import NORMAL_QUANTILE, exact_rewards, recorded_times
+from restive.regret import MOST_SYSTEMS_FOR_J, NORMAL_QUANTILE, exact_rewards, recorded_times
 
 __all__ = ["CaseSummary", "Curve", "Slope", "load_results", "summarise"]
 
@@ -107,8 +107,9 @@ def summarise(ledger: Ledger, case: Case) -> CaseSummary:
     sums = {name: _Sums(len(times)) for name in names}
     weights = _Sums(len(times) * setup.num_arms)
     truth_rewards, final_regrets = [], []
+    solved: dict[bytes, float] = {}
     for first, arrays in ledger.chunks(case):
-        truth, method = _truth_rewards(case, arrays, times, exact)
+        truth, method = _truth_rewards(case, arrays, times, exact, solved)
         if exact is not None or settings.baseline == "exact":
             goal = realised_goal = truth[:, None] * times
             baseline = "exact: J t"
@@ -183,15 +184,34 @@ def _exact_reward(case: Case) -> float | None:
 
 
 def _truth_rewards(
-    case: Case, arrays: Arrays, times: IntArray, exact: float | None
+    case: Case,
+    arrays: Arrays,
+    times: IntArray,
+    exact: float | None,
+    solved: dict[bytes, float],
 ) -> tuple[FloatArray, str]:
-    """J of the mapping on each replication's truth, and how it was found."""
+    """J of the mapping on each replication's truth, and how it was found.
+
+    `solved` keeps J of the systems of earlier chunks.
+    """
     count = len(arrays["expected"])
     if exact is not None:
         return np.full(count, exact), "exact"
     if case.mapping == "best_fixed" or case.settings.baseline == "exact":
         _, setup = prepared(case.settings.to_json())
-        return exact_rewards(setup, arrays["true_kinds"]), "exact, system by system"
+        if case.mapping == "best_fixed":
+            return exact_rewards(setup, arrays["true_kinds"]), "exact, system by system"
+        systems, places = np.unique(arrays["true_kinds"], axis=0, return_inverse=True)
+        new = [system for system in systems if system.tobytes() not in solved]
+        if len(solved) + len(new) > MOST_SYSTEMS_FOR_J:
+            raise TooLargeError(
+                f"more than {MOST_SYSTEMS_FOR_J:,} different systems were drawn, and J of each "
+                "would have to be solved; use baseline = 'coupled'"
+            )
+        for system in new:
+            solved[system.tobytes()] = float(exact_rewards(setup, system[None])[0])
+        values = np.array([solved[system.tobytes()] for system in systems])
+        return values[places.ravel()], "exact, system by system"
     earned = arrays["oracle_expected"]
     half = int(np.searchsorted(times, times[-1] / 2, side="right")) - 1
     if half < 0:  # no time in the first half is recorded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["line_of"]
+__all__ = ["line_of", "placed"]
 
 HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
 KEY = re.compile(r"^\s*([\w.\"'-]+(?:\s*\.\s*[\w\"'-]+)*)\s*=")
@@ -24,12 +24,20 @@ def line_of(text: str, place: Sequence[str | int]) -> int | None:
     return None
 
 
+def placed(text: str, place: Sequence[str | int]) -> str:
+    """Name a place for a person: its path and, where it is found, its line."""
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    where = where.lstrip(".") or "the study"
+    line = line_of(text, place)
+    return where if line is None else f"{where} (line {line})"
+
+
 def _lines(text: str) -> dict[Place, int]:
     """First line of every table and key."""
     found: dict[Place, int] = {}
     counts: dict[Place, int] = {}
     table: Place = ()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if header := HEADER.match(line):
             table = ()
             *parents, last = _split(header[2])
