@@ -166,15 +166,17 @@ def _no_traces(setup: Setup) -> Traces:
     return nothing, nothing
 
 
-def _truth(setup: Setup, seed: int, replication: int) -> IntArray:
-    """Kinds of the true arms of a replication, as the engine draws them."""
+def _draw_truths(
+    setup: Setup, done: Replications, begin: int, end: int, seed: int, first: int
+) -> None:
+    """Write the kinds of the true arms, as the engine draws them."""
     if len(setup.tables.true_kinds):
-        return setup.tables.true_kinds
-    truth = np.empty(setup.num_arms, dtype=np.int64)
+        done.true_kinds[begin:end] = setup.tables.true_kinds
+        return
     state = setup.fresh_state(1)
     reset(setup.tables.prior, state, setup.start.last_state, setup.start.elapsed)
-    draw_truth(setup.tables.prior, state, stream(seed, replication, TRUTH), truth)
-    return truth
+    for r in range(begin, end):
+        draw_truth(setup.tables.prior, state, stream(seed, first + r, TRUTH), done.true_kinds[r])
 
 
 def _run_engine(
@@ -258,9 +260,10 @@ def _run_playing(
     assert isinstance(spec, Compiled)
     knowledge = knowledge_of(facts)
     chosen, states = np.empty((2, setup.num_pulls), dtype=np.int64)
+    _draw_truths(setup, done, begin, end, seed, first)
     for r in range(begin, end):
         replication = first + r
-        truth = done.true_kinds[r] = _truth(setup, seed, replication)
+        truth = done.true_kinds[r]
         memory = fresh_memory(spec, facts, setup.start)
         sums = np.zeros(2)
         t = 1
@@ -303,10 +306,11 @@ def _run_stepwise(
     setup: Setup, done: Replications, begin: int, end: int, seed: int, first: int
 ) -> None:
     """Run mappings that are no index rules through the online agent, in Python."""
+    _draw_truths(setup, done, begin, end, seed, first)
     for r in range(begin, end):
         replication = first + r
         agent = TSDE.of_setup(setup, seed, replication)
-        truth = done.true_kinds[r] = _truth(setup, seed, replication)
+        truth = done.true_kinds[r]
         bandit = setup.bandit_of(truth)
         world = World(bandit, setup.start, seed, replication, setup.max_elapsed)
         sums = np.zeros(2)
