@@ -239,5 +239,7 @@ def _taken_in(data: Data, path: tuple[str, ...]) -> Any:
 def _label(value: Any, number: int) -> str:
     if isinstance(value, dict):
         return str(value.get("name") or value.get("zoo") or f"#{number + 1}")
-    text = value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    text = json.dumps(value)
     return text if len(text) <= SHORT else f"#{number + 1}"

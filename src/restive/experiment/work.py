@@ -7,14 +7,14 @@ made once per process and kept for the next chunks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
 from numpy.typing import NDArray
 
-from restive.agents.learners import Relative
+from restive.agents.learners import Compiled, Relative
 from restive.agents.setup import Setup, setup_learner
 from restive.experiment.settings import Settings
 from restive.experiment.spec import Case
@@ -79,11 +79,22 @@ def run_chunk(case: str, first: int, count: int) -> Arrays:
 def prepared(case: str) -> tuple[Settings, Setup]:
     """Make the tables of a case."""
     settings = Settings.model_validate_json(case)
+    learner = settings.learner()
+    setup = _with_tables(settings.model_copy(update={"learners": ["tsde"]}).to_json())
+    if isinstance(learner, Compiled):
+        learner.room(setup.facts)  # a problem that is too large for it is told now
+    return settings, replace(setup, learner=learner)
+
+
+@lru_cache(maxsize=KEPT_CASES)
+def _with_tables(case: str) -> Setup:
+    """Make the tables that all learners of a point share."""
+    settings = Settings.model_validate_json(case)
     bandit, prior, num_pulls = settings.systems()
     horizon = None if settings.doubling else settings.horizon
-    return settings, setup_learner(
+    return setup_learner(
         prior, num_pulls, settings.policy_mappings[0], horizon, settings.mixing_time, None,
-        settings.max_elapsed, bandit, settings.learner(),
+        settings.max_elapsed, bandit,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from io import StringIO
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ __all__ = [
 
 DASHES = ("-", "--", "-.", (0, (4, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (6, 2)))
 MOST_INSIDE = 5  # lines whose legend has room among them
+LEGEND_ROW = 0.2  # inches
 SIZE = (4.6, 3.5)  # inches of one chart: legible at a column's and at a phone's width
 NAMES = {
     "best_fixed": "best fixed arms",
@@ -72,7 +74,7 @@ def draw_log_regret(cases: Sequence[CaseSummary]) -> Draw:
             floor = min(floor, lowest / 3)
             clipped = Curve(np.maximum(found.regret.mean, lowest / 2), found.regret.stderr)
             label = line_name(found, cases)
-            if found.slope is not None:
+            if found.slope is not None and len(cases) < MOST_INSIDE:
                 label += f", slope {found.slope.value:.2f}"
             _line(axes, found.times, clipped, i, label, keep=positive)
         axes.set_xscale("log")
@@ -189,9 +191,12 @@ def _finish(axes: Any) -> None:
     axes.tick_params(labelsize=8)
     lines = len(axes.get_legend_handles_labels()[0])  # on logarithmic axes there may be none
     if lines > MOST_INSIDE:
-        axes.legend(
-            fontsize=8, frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16)
-        )
+        figure = axes.get_figure()
+        figure.set_figheight(SIZE[1] + LEGEND_ROW * ceil(lines / 2))
+        figure.legend(
+            *axes.get_legend_handles_labels(),
+            fontsize=7.5, frameon=False, ncols=2, loc="outside lower center",
+        )  # fmt: skip
     elif lines:
         axes.legend(fontsize=8, frameon=False)
 

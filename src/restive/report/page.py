@@ -32,7 +32,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
   .stacked td::before { content: attr(data-label) ": "; color: #555; font-weight: 400; }
 }
 .figures { display: flex; flex-wrap: wrap; gap: .5rem; }
-figure { margin: .5rem 0; flex: 1 1 26rem; min-width: 0; }
+figure { margin: .5rem 0; flex: 1 1 26rem; min-width: 0; max-width: 38rem; }
 figure svg { width: 100%; height: auto; }
 figcaption { font-size: .9rem; color: #444; }
 pre { background: #f5f5f5; padding: .7rem; overflow-x: auto; font-size: .85rem; }

@@ -44,9 +44,12 @@ def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None =
         parts.append(
             paragraph(f"Not complete: {wanted:,} replications of every case are wanted.", "fails")
         )
+    results = section("Results", results_table(found), paragraph(READING, "note"))
+    compares = len({case.case.learner for case in found}) > 1  # then the rankings come first
     parts += [
-        section("Results", results_table(found), paragraph(READING, "note")),
+        *([] if compares else [results]),
         *_points(found),
+        *([results] if compares else []),
         how_it_was_run([ledger], f"restive run STUDY --out {folder}"),
     ]
     with replacing(target) as temporary:

@@ -1,0 +1,169 @@
+"""Learners side by side: rankings by a second method, and the command."""
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+import restive as rs
+from restive.cli import app
+from restive.comparison import comparison_study
+from restive.experiment.comparison import rankings
+from restive.experiment.ledger import Ledger
+from restive.report.ranking import ranking_parts, ranking_rows
+
+LEARNERS = ["tsde", "thompson_every_step", "ucb1"]
+INSTANCES = ["paper-frequentist", "satellite-urban-s"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("compared") / "out"
+    study = comparison_study(INSTANCES, LEARNERS, horizon=400, replications=60, seed=3)
+    rs.run_study(study, out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def found(folder):
+    return rs.load_results(folder)
+
+
+def earned(folder, case):
+    return np.concatenate([arrays["expected"] for _, arrays in Ledger.open(folder).chunks(case)])
+
+
+def test_pairs_are_paired_differences_of_rewards(folder, found):
+    quantile = stats.norm.ppf(1 - 0.05 / 2 / 3)  # three pairs an instance
+    compared = rankings(found)
+    assert [ranking.point for ranking in compared] == [f"instance {name}" for name in INSTANCES]
+    for ranking in compared:
+        assert {case.case.learner for case in ranking.cases} == set(LEARNERS)
+        regrets = [case.final_regrets.mean() for case in ranking.cases]
+        assert regrets == sorted(regrets)
+        for i, j in combinations(range(3), 2):
+            pair = ranking.pairs[i, j]
+            first, second = ranking.cases[i], ranking.cases[j]
+            # the oracle and J cancel: what is left are the rewards, replication by replication
+            gaps = earned(folder, first.case)[:, -1] - earned(folder, second.case)[:, -1]
+            assert pair.difference == pytest.approx(gaps.mean(), abs=1e-9)
+            assert pair.half_width == pytest.approx(quantile * stats.sem(gaps), rel=1e-6)
+            assert pair.told_apart == (stats.ttest_1samp(gaps, 0).statistic > quantile)
+            assert pair.replications == 60
+
+
+def test_places_count_those_that_beat_and_are_beaten(found):
+    for ranking in rankings(found):
+        for at in range(len(ranking.cases)):
+            better = sum(ranking.pairs[j, at].told_apart for j in range(at))
+            worse = sum(ranking.pairs[at, j].told_apart for j in range(at + 1, 3))
+            first, last = better + 1, 3 - worse
+            assert ranking.place(at) == (str(first) if first == last else f"{first}-{last}")
+    # on the paper's channels a learner that ignores the state is last, and told apart
+    assert ranking_of(found, INSTANCES[0]).place(2) == "3"
+    assert ranking_of(found, INSTANCES[0]).cases[2].case.learner == "ucb1"
+
+
+def ranking_of(found, instance):
+    return next(ranking for ranking in rankings(found) if ranking.point.endswith(instance))
+
+
+def test_all_learners_meet_the_same_worlds(found):
+    for instance in INSTANCES:
+        cases = ranking_of(found, instance).cases
+        for case in cases[1:]:
+            assert np.array_equal(case.oracle_reward.mean, cases[0].oracle_reward.mean)
+            assert np.array_equal(case.truth_rewards, cases[0].truth_rewards)
+
+
+def test_a_learner_is_not_compared_with_itself_or_alone(found):
+    assert rankings([case for case in found if case.case.learner == "tsde"]) == []
+    assert ranking_parts([found[0]]) == []
+
+
+def test_rows_show_the_bound_and_the_policy_that_knows(found):
+    ranking = ranking_of(found, "paper-frequentist")
+    rows = ranking_rows(ranking)
+    bound = rs.relaxation_bound(rs.zoo.load("paper-frequentist").bandit)
+    assert len(rows) == 4
+    assert "Whittle" in rows[0][1]
+    for row, case in zip(rows[1:], ranking.cases, strict=True):
+        assert row[4] == f"{case.average_reward.mean[-1] / bound:.2%}"
+        assert float(row[4].rstrip("%")) < 100
+        assert float(row[6]) > 0
+
+
+def test_a_stopped_run_compares_what_all_have(found):
+    shortened = [
+        case if case.case.learner != "ucb1" else shorter(case, 40)
+        for case in found
+        if case.case.point.endswith("urban-s")
+    ]
+    (ranking,) = rankings(shortened)
+    assert {pair.replications for pair in ranking.pairs.values()} == {40}
+
+
+def shorter(case, count):
+    from dataclasses import replace
+
+    return replace(
+        case,
+        replications=count,
+        final_regrets=case.final_regrets[:count],
+        truth_rewards=case.truth_rewards[:count],
+    )
+
+
+def test_by_default_all_learners_that_can_play_are_compared():
+    told = []
+    study = comparison_study(["paper-frequentist"], horizon=50, tell=told.append)
+    names = [case.learner for case in study.cases]
+    assert names == [name for name in rs.LEARNERS if name != "colored_ucrl2"]
+    assert len(told) == 1
+    assert "joint states" in told[0]
+    small = comparison_study(["satellite-urban-s"], horizon=50)
+    assert [case.learner for case in small.cases] == list(rs.LEARNERS)
+
+
+def test_each_instance_has_its_own_horizon_by_default():
+    study = comparison_study(["paper-frequentist", "satellite-urban-s"], ["tsde"])
+    horizons = [case.settings.horizon for case in study.cases]
+    assert horizons == [rs.zoo.load(name).horizon for name in INSTANCES]
+    again = rs.experiment.spec.study_from_data(json.loads(json.dumps(study.data)))
+    assert [case.settings.horizon for case in again.cases] == horizons
+
+
+def test_the_command(tmp_path):
+    out = tmp_path / "out"
+    words = ["compare", "satellite-urban-s", "--learners", "tsde,ucb1", "--horizon", "100"]
+    done = CliRunner().invoke(app, [*words, "--replications", "20", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "pairs are told apart" in done.output
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "UCB1" in page
+    assert "minus" in page
+    again = CliRunner().invoke(app, [*words, "--replications", "20", "--out", str(out)])
+    assert again.exit_code == 0
+    other = CliRunner().invoke(app, [*words, "--seed", "1", "--out", str(out)])
+    assert isinstance(other.exception, rs.RestiveError)
+    assert "seed: 0 there, 1 in this study" in str(other.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compare", "satelite-urban-s"], "did you mean 'satellite-urban-s'"),
+        (["compare", "paper-frequentist", "--learners", "tsed"], "did you mean 'tsde'"),
+        (["compare", "paper-frequentist", "--policy-mapping", "whitle"], "did you mean 'whittle'"),
+        (["compare", "paper-frequentist", "--learners", "tsde,tsde"], "named twice"),
+        (["compare", "paper-frequentist", "--learners", "colored_ucrl2"], "50,625 joint states"),
+    ],
+)
+def test_what_cannot_be_is_told(words, message, tmp_path):
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, rs.RestiveError)
+    assert message in str(done.exception)
+    assert not (tmp_path / "out").exists()
