@@ -2,19 +2,22 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What the main job needs, and what the tests need beyond that.
 READY := $(VENV)/.ready
+DEVELOPING := $(VENV)/.developing
 # Numba's cache does not see a change in a kernel that another file's kernel calls.
 KERNELS_FRESH := $(VENV)/.kernels
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: reproduce test check bench clean
 
 reproduce: $(READY) $(KERNELS_FRESH)
 	$(BIN)/restive reproduce
 
-test: $(READY) $(KERNELS_FRESH)
+test: $(DEVELOPING) $(KERNELS_FRESH)
 	$(BIN)/pytest -n 2
 
-check: $(READY) $(KERNELS_FRESH)
+check: $(DEVELOPING) $(KERNELS_FRESH)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -22,12 +25,16 @@ check: $(READY) $(KERNELS_FRESH)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/pytest -n 2
 
-bench: $(READY) $(KERNELS_FRESH)
+bench: $(DEVELOPING) $(KERNELS_FRESH)
 	$(BIN)/python -m benchmarks
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) -e '.[plot]'
+	touch $@
+
+$(DEVELOPING): $(READY)
+	$(PIP) -e '.[dev]'
 	touch $@
 
 $(KERNELS_FRESH): $(wildcard src/restive/kernels/*.py src/restive/kernels/*/*.py) $(READY)
