@@ -11,7 +11,7 @@ import numpy as np
 from numpy import log10
 from numpy.typing import NDArray
 
-from restive.agents.learners.base import Facts, checked_number, knowledge_of
+from restive.agents.learners.base import Facts, checked_number
 from restive.arguments import checked_count
 from restive.errors import TooLargeError
 from restive.kernels.learners import colored_ucrl2 as kernels
@@ -120,7 +120,7 @@ class ColoredUCRL2:
         ints[kernels.WIDTH] = _width(facts)
         ints[kernels.COLOURS] = self._num_colours(facts)
         ints[kernels.SETS] = comb(facts.num_arms, facts.num_pulls)
-        ints[kernels.STATE] = kernels.first_state(knowledge_of(facts), memory)
+        ints[kernels.STATE] = kernels.first_state(facts.knowledge, memory)
         ints[PLANNING] = 1
         self.tables(facts, memory).sets[:] = list(
             combinations(range(facts.num_arms), facts.num_pulls)
@@ -133,7 +133,7 @@ class ColoredUCRL2:
         np.add(tables.before, tables.during, out=tables.before)
         tables.during[:] = 0
         laws, radii = self.plausible(facts, memory)
-        knowledge = knowledge_of(facts)
+        knowledge = facts.knowledge
         t = int(ints[kernels.STEP])
         gain, ints[kernels.SWEEPS] = kernels.optimistic_policy(
             knowledge.sizes, self.ages, tables.sets, knowledge.shares, laws, radii,
