@@ -11,7 +11,7 @@ state. `floats` holds the average reward that the episode hopes for.
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,12 @@ __all__ = [
     "SWEEPS",
     "TABLES",
     "WIDTH",
+    "begin_episode",
     "choose",
     "first_state",
     "learn",
     "optimistic_policy",
+    "plausible",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -129,6 +131,53 @@ def learn(
         colour = _colour(knowledge, memory, t + 1, ints[first + i])
         if ints[during + colour] >= max(1, ints[before + colour]):
             ints[PLANNING] = 1
+
+
+@kernel
+def begin_episode(
+    knowledge: Knowledge, memory: Memory, num_pulls: int, epsilon: float, delta: float,
+    scale: float, most_sweeps: int,
+) -> float:  # fmt: skip
+    """Write the policy that is best for the best plausible laws; return its gain, in shares."""
+    ints = memory.ints
+    colours = ints[COLOURS]
+    for colour in range(TABLES, TABLES + colours):
+        ints[colour] += ints[colour + colours]
+        ints[colour + colours] = 0
+    laws, radii = plausible(knowledge, memory, epsilon, delta, scale)
+    sets = TABLES + colours * (2 + ints[WIDTH])
+    policy = sets + ints[SETS] * num_pulls
+    gain, ints[SWEEPS] = optimistic_policy(
+        knowledge.sizes, ints[AGES], ints[sets:policy].reshape(-1, num_pulls), knowledge.shares,
+        laws, radii, ints[STATE], 1 / sqrt(ints[STEP]), most_sweeps, ints[policy:],
+    )  # fmt: skip
+    return gain
+
+
+@kernel
+def plausible(
+    knowledge: Knowledge, memory: Memory, epsilon: float, delta: float, scale: float
+) -> tuple[FloatArray, FloatArray]:
+    """Estimated laws [C, B] of the colours and how far others may be from them [C].
+
+    Of a colour that was never visited before the episode every law is plausible.
+    """
+    ints = memory.ints
+    colours, width = ints[COLOURS], ints[WIDTH]
+    laws = np.zeros((colours, width))
+    radii = np.full(colours, 2.0)
+    spread = 56 * width * log(4 * colours * ints[STEP] / delta)
+    colour = 0
+    for size in knowledge.sizes:
+        for _ in range((ints[AGES] - 1) * size + 1):
+            visits = ints[TABLES + colour]
+            outcomes = TABLES + 2 * colours + colour * width
+            for s in range(size):
+                laws[colour, s] = ints[outcomes + s] / visits if visits > 0 else 1 / size
+            if visits > 0:
+                radii[colour] = epsilon + scale * sqrt(spread / visits)
+            colour += 1
+    return laws, radii
 
 
 @kernel
