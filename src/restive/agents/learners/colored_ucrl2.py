@@ -16,7 +16,7 @@ from restive.arguments import checked_count
 from restive.errors import TooLargeError
 from restive.kernels.learners import colored_ucrl2 as kernels
 from restive.kernels.learners import play
-from restive.kernels.learners.memory import PHASES, PLANNING, Memory
+from restive.kernels.learners.memory import PLANNING, Memory
 
 __all__ = ["ColoredUCRL2", "Tables"]
 
@@ -128,15 +128,10 @@ class ColoredUCRL2:
 
     def plan(self, facts: Facts, memory: Memory) -> None:
         """Begin an episode: laws and radii from all that was seen, then the best policy."""
-        gain = kernels.begin_episode(
+        kernels.begin_episode(
             facts.knowledge, memory, facts.num_pulls, self._epsilon(facts, memory), self.delta,
             self.scale, MOST_SWEEPS,
         )  # fmt: skip
-        rewards = facts.knowledge.rewards
-        low, high = rewards.min(), rewards.max()
-        memory.floats[kernels.GAIN] = facts.num_pulls * low + gain * (high - low)
-        memory.ints[PLANNING] = 0
-        memory.ints[PHASES] += 1
 
     def plausible(self, facts: Facts, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """Return the estimated laws [C, B] and how far others may be from them [C]."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel, kernel
-from restive.kernels.learners.memory import OWN, PLANNING, Knowledge, Memory
+from restive.kernels.learners.memory import OWN, PHASES, PLANNING, Knowledge, Memory
 
 __all__ = [
     "AGES",
@@ -137,8 +137,8 @@ def learn(
 def begin_episode(
     knowledge: Knowledge, memory: Memory, num_pulls: int, epsilon: float, delta: float,
     scale: float, most_sweeps: int,
-) -> float:  # fmt: skip
-    """Write the policy that is best for the best plausible laws; return its gain, in shares."""
+) -> None:  # fmt: skip
+    """Write the policy that is best for the best plausible laws, and what it hopes for."""
     ints = memory.ints
     colours = ints[COLOURS]
     for colour in range(TABLES, TABLES + colours):
@@ -151,7 +151,10 @@ def begin_episode(
         knowledge.sizes, ints[AGES], ints[sets:policy].reshape(-1, num_pulls), knowledge.shares,
         laws, radii, ints[STATE], 1 / sqrt(ints[STEP]), most_sweeps, ints[policy:],
     )  # fmt: skip
-    return gain
+    low, high = knowledge.rewards.min(), knowledge.rewards.max()
+    memory.floats[GAIN] = num_pulls * low + gain * (high - low)
+    ints[PLANNING] = 0
+    ints[PHASES] += 1
 
 
 @kernel
