@@ -267,6 +267,7 @@ def _run_playing(
         truth = done.true_kinds[r]
         memory = Memory._make(part.copy() for part in fresh)
         world, key = (stream(seed, replication, name) for name in (WORLD, LEARNER))
+        recorded = done.expected[r], done.realised[r], done.episodes[r]
         sums = np.zeros(2)
         t = 1
         while t <= done.times[-1]:
@@ -274,8 +275,7 @@ def _run_playing(
                 spec.plan(facts, memory)
             t = play(
                 spec.number, facts.knowledge, memory, setup.tables.arms, truth, t, done.times,
-                world, key, chosen, states, sums, done.expected[r], done.realised[r],
-                done.episodes[r], trace_arms, trace_states,
+                world, key, chosen, states, sums, *recorded, trace_arms, trace_states,
             )  # fmt: skip
         if len(done.oracle_expected):
             _run_oracle(setup, done, r, seed, replication)

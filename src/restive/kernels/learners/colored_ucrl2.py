@@ -192,7 +192,8 @@ def optimistic_policy(
 
     `laws` and `radii` are of each colour; `shares` are the rewards, flat. Writes for each joint
     state that can be reached the number of the set to pull; returns the gain, halfway between its
-    bounds, and the sweeps done.
+    bounds, and the sweeps done. The last sweep leaves the values as they are; `most_sweeps` are
+    those that change them.
     """
     num_sets, num_pulls = sets.shape
     colour_starts = np.zeros(len(sizes), dtype=np.int64)
@@ -212,31 +213,26 @@ def optimistic_policy(
     increases = np.zeros(count)
     room = np.zeros(earned.shape[1])
     hopes = np.zeros(num_sets)
-    lowest, highest = 0.0, inf
     sweeps = 0
-    while sweeps < most_sweeps:
-        sweeps += 1
+    while True:
         lowest, highest = inf, -inf
         for m in range(count):
             best = _hopes(
                 sizes, sets, earned, colours[m], following[m], laws, radii, values, room, hopes
             )
+            a = 0
+            while hopes[a] < best - TIE:
+                a += 1
+            policy[found[m]] = a
             increases[m] = best - values[m]
             lowest = min(lowest, increases[m])
             highest = max(highest, increases[m])
-        if highest - lowest < precision:
+        sweeps += 1
+        if highest - lowest < precision or sweeps > most_sweeps:
             break
         shift = values[0] + LAZINESS * increases[0]
         for m in range(count):
             values[m] += LAZINESS * increases[m] - shift
-    for m in range(count):
-        best = _hopes(
-            sizes, sets, earned, colours[m], following[m], laws, radii, values, room, hopes
-        )
-        a = 0
-        while hopes[a] < best - TIE:
-            a += 1
-        policy[found[m]] = a
     return 0.5 * (lowest + highest), sweeps
 
 
