@@ -12,7 +12,12 @@ from oracles.restless_ucb_naive import NaiveRestlessUCB, observations_wanted, sh
 from oracles.tsde_naive import NaiveWorld
 from restive.agents import Player, make_learner
 from restive.agents.learners import describe, learner
-from restive.agents.learners.restless_ucb import RestlessUCB, optimistic_matrix, planned_table
+from restive.agents.learners.restless_ucb import (
+    RestlessUCB,
+    optimistic_matrix,
+    planned_channels,
+    planned_table,
+)
 from restive.agents.setup import setup_learner
 from restive.kernels.learners.memory import PHASES, PLANNING
 from restive.replication import replicate, trace
@@ -243,6 +248,23 @@ def test_optimistic_rows(size, radius):
         for s in range(size):
             expected = shifted_row(estimate[s].tolist(), rewards.tolist(), s, radius)
             np.testing.assert_allclose(matrix[s], expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("radius", [0.0, 1e-17, 0.1, 0.4, 2.0])
+@pytest.mark.parametrize("most", [1, 3, 200])
+def test_channels_are_planned_as_any_arm_is(most, radius):
+    """To the bit, also absorbing and periodic chains, equal arms and rewards in either order."""
+    rng = np.random.default_rng(most)
+    counts = rng.integers(0, most + 1, (150, 2, 2))
+    counts[counts.sum(axis=2) == 0] = [most, 0]
+    counts[:4] = [[[0, 1], [1, 0]], [[1, 0], [0, 1]], [[1, 0], [1, 0]], [[0, 1], [0, 1]]]
+    counts[-20:] = counts[:20]
+    rewards = rng.choice([0, 0.3, 0.7, 1], (150, 2))
+    rewards[:4] = rewards[-20:-16] = [[0, 1], [1, 0], [0.3, 0.3], [0, 0.7]]
+    tables = planned_channels(counts, rewards, radius, 30)
+    for seen, values, table in zip(counts, rewards, tables, strict=True):
+        arm = rs.Arm(optimistic_matrix(seen, values, radius), rewards=values)
+        np.testing.assert_array_equal(table, planned_table(arm, 30))
 
 
 def test_optimistic_matrix_of_birth_and_death():

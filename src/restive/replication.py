@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.learners import Compiled, knowledge_of
+from restive.agents.learners import Compiled
 from restive.agents.player import fresh_memory
 from restive.agents.setup import Setup
 from restive.agents.tsde import TSDE
 from restive.arguments import checked_count, checked_seed, require_memory
 from restive.errors import ProblemError
 from restive.kernels.engine import run_oracle, run_replications
-from restive.kernels.learners.memory import PLANNING
+from restive.kernels.learners.memory import PLANNING, Memory
 from restive.kernels.learners.play import play
 from restive.kernels.online import draw_truth, reset
 from restive.kernels.random import LEARNER, TRUTH, WORLD
@@ -258,23 +258,24 @@ def _run_playing(
     """Run learners that have kernels of their own; they come back whenever they must plan."""
     spec, facts = setup.learner, setup.facts
     assert isinstance(spec, Compiled)
-    knowledge = knowledge_of(facts)
+    fresh = fresh_memory(spec, facts, setup.start)
+    trace_arms, trace_states = traces or _no_traces(setup)
     chosen, states = np.empty((2, setup.num_pulls), dtype=np.int64)
     _draw_truths(setup, done, begin, end, seed, first)
     for r in range(begin, end):
         replication = first + r
         truth = done.true_kinds[r]
-        memory = fresh_memory(spec, facts, setup.start)
+        memory = Memory._make(part.copy() for part in fresh)
+        world, key = (stream(seed, replication, name) for name in (WORLD, LEARNER))
+        recorded = done.expected[r], done.realised[r], done.episodes[r]
         sums = np.zeros(2)
         t = 1
         while t <= done.times[-1]:
             if memory.ints[PLANNING]:
                 spec.plan(facts, memory)
             t = play(
-                spec.number, knowledge, memory, setup.tables.arms, truth, t, done.times,
-                stream(seed, replication, WORLD), stream(seed, replication, LEARNER), chosen,
-                states, sums, done.expected[r], done.realised[r], done.episodes[r],
-                *(traces or _no_traces(setup)),
+                spec.number, facts.knowledge, memory, setup.tables.arms, truth, t, done.times,
+                world, key, chosen, states, sums, *recorded, trace_arms, trace_states,
             )  # fmt: skip
         if len(done.oracle_expected):
             _run_oracle(setup, done, r, seed, replication)

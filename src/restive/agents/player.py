@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.agents.learners import Compiled, Facts, knowledge_of, learner
+from restive.agents.learners import Compiled, Facts, learner
 from restive.agents.setup import Setup
 from restive.agents.snapshots import checksum
 from restive.arguments import checked_count, checked_seed
@@ -41,7 +41,7 @@ class Player:
         self.time = 1
         self._seed, self._replication = checked_seed(seed), replication
         self._key = stream(seed, replication, LEARNER)
-        self._knowledge = knowledge_of(facts)
+        self._knowledge = facts.knowledge
         self._memory = fresh_memory(spec, facts, start)
         self._selected: IntArray | None = None
 

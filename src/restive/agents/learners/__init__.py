@@ -11,7 +11,6 @@ from restive.agents.learners.base import (
     Learner,
     Relative,
     Rules,
-    knowledge_of,
 )
 from restive.agents.learners.beta_bernoulli import BetaBernoulli
 from restive.agents.learners.certainty import CertaintyEquivalence, EpsilonGreedy
@@ -38,7 +37,6 @@ __all__ = [
     "Relative",
     "Rules",
     "describe",
-    "knowledge_of",
     "learner",
 ]
 

@@ -8,6 +8,7 @@ relative of TSDE that runs in TSDE's own kernels, or it is `Compiled`: it has a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from restive.errors import ProblemError
 from restive.kernels.learners.memory import Knowledge, Memory
 
-__all__ = ["Compiled", "Facts", "Learner", "Relative", "Rules", "checked_number", "knowledge_of"]
+__all__ = ["Compiled", "Facts", "Learner", "Relative", "Rules", "checked_number"]
 
 NEVER = np.iinfo(np.int64).max >> 1  # steps
 
@@ -37,7 +38,16 @@ class Facts:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """The number of states of each arm."""
-        return np.array([len(rewards) for rewards in self.rewards], dtype=np.int64)
+        return self.knowledge.sizes
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """What kernels are told of the arms."""
+        sizes = np.array([len(rewards) for rewards in self.rewards], dtype=np.int64)
+        flat = np.concatenate(self.rewards)
+        low, high = float(flat.min()), float(flat.max())
+        shares = (flat - low) / (high - low) if high > low else np.zeros_like(flat)
+        return Knowledge(sizes, np.cumsum(sizes) - sizes, flat, shares)
 
     def known_horizon(self, learner: str) -> int:
         """Return the horizon, for a learner that needs one."""
@@ -101,12 +111,3 @@ def checked_number(value: Any, what: str, low: float, high: float) -> None:
     """Raise unless a value is a number between two others."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ProblemError(f"{what} must be a number from {low:g} to {high:g}, got {value!r:.60}")
-
-
-def knowledge_of(facts: Facts) -> Knowledge:
-    """Return what kernels are told of the arms."""
-    flat = np.concatenate(facts.rewards)
-    low, high = float(flat.min()), float(flat.max())
-    shares = (flat - low) / (high - low) if high > low else np.zeros_like(flat)
-    offsets = np.concatenate([[0], np.cumsum(facts.sizes)[:-1]]).astype(np.int64)
-    return Knowledge(facts.sizes, offsets, flat, shares)

@@ -11,12 +11,12 @@ import numpy as np
 from numpy import log10
 from numpy.typing import NDArray
 
-from restive.agents.learners.base import Facts, checked_number, knowledge_of
+from restive.agents.learners.base import Facts, checked_number
 from restive.arguments import checked_count
 from restive.errors import TooLargeError
 from restive.kernels.learners import colored_ucrl2 as kernels
 from restive.kernels.learners import play
-from restive.kernels.learners.memory import PHASES, PLANNING, Memory
+from restive.kernels.learners.memory import PLANNING, Memory
 
 __all__ = ["ColoredUCRL2", "Tables"]
 
@@ -120,7 +120,7 @@ class ColoredUCRL2:
         ints[kernels.WIDTH] = _width(facts)
         ints[kernels.COLOURS] = self._num_colours(facts)
         ints[kernels.SETS] = comb(facts.num_arms, facts.num_pulls)
-        ints[kernels.STATE] = kernels.first_state(knowledge_of(facts), memory)
+        ints[kernels.STATE] = kernels.first_state(facts.knowledge, memory)
         ints[PLANNING] = 1
         self.tables(facts, memory).sets[:] = list(
             combinations(range(facts.num_arms), facts.num_pulls)
@@ -128,40 +128,21 @@ class ColoredUCRL2:
 
     def plan(self, facts: Facts, memory: Memory) -> None:
         """Begin an episode: laws and radii from all that was seen, then the best policy."""
-        ints = memory.ints
-        tables = self.tables(facts, memory)
-        np.add(tables.before, tables.during, out=tables.before)
-        tables.during[:] = 0
-        laws, radii = self.plausible(facts, memory)
-        knowledge = knowledge_of(facts)
-        t = int(ints[kernels.STEP])
-        gain, ints[kernels.SWEEPS] = kernels.optimistic_policy(
-            knowledge.sizes, self.ages, tables.sets, knowledge.shares, laws, radii,
-            int(ints[kernels.STATE]), 1 / sqrt(t), MOST_SWEEPS, tables.policy,
+        kernels.begin_episode(
+            facts.knowledge, memory, facts.num_pulls, self._epsilon(facts, memory), self.delta,
+            self.scale, MOST_SWEEPS,
         )  # fmt: skip
-        low, high = knowledge.rewards.min(), knowledge.rewards.max()
-        memory.floats[kernels.GAIN] = facts.num_pulls * low + gain * (high - low)
-        ints[PLANNING] = 0
-        ints[PHASES] += 1
 
     def plausible(self, facts: Facts, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """Return the estimated laws [C, B] and how far others may be from them [C]."""
-        tables = self.tables(facts, memory)
-        colours, width = tables.outcomes.shape
-        visits = np.maximum(1, tables.before)
-        t = int(memory.ints[kernels.STEP])
-        epsilon = self.epsilon
-        if epsilon is None:
-            epsilon = 1 / sqrt(t if facts.horizon is None else facts.horizon)
-        spread = np.sqrt(56 * width * np.log(4 * colours * t / self.delta) / visits)
-        laws = tables.outcomes / visits[:, None]
-        radii = epsilon + self.scale * spread
-        never = tables.before == 0
-        sizes = np.repeat(facts.sizes, self._cells(facts))
-        uniform = (np.arange(width) < sizes[:, None]) / sizes[:, None]
-        laws[never] = uniform[never]
-        radii[never] = 2.0
-        return laws, radii
+        return kernels.plausible(
+            facts.knowledge, memory, self._epsilon(facts, memory), self.delta, self.scale
+        )
+
+    def _epsilon(self, facts: Facts, memory: Memory) -> float:
+        if self.epsilon is not None:
+            return float(self.epsilon)
+        return 1 / sqrt(facts.horizon or memory.ints[kernels.STEP])
 
     def tables(self, facts: Facts, memory: Memory) -> Tables:
         """Return the memory's tables."""

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from restive.agents.learners.base import Facts, checked_number
 from restive.arguments import MOST_ELAPSED, checked_count, require_memory
 from restive.errors import RestiveError
+from restive.kernels.gilbert_elliott import channel_indices
 from restive.kernels.learners import play
 from restive.kernels.learners.memory import PHASES, PLANNING, Memory
 from restive.kernels.learners.restless_ucb import AGES, LACKING, UNFINISHED, WANTED, WIDTH
 from restive.policies.base import tied_ranks
 from restive.policies.whittle import whittle_table
-from restive.problem import Arm, starts_of
+from restive.problem import Arm
 
-__all__ = ["RestlessUCB", "optimistic_matrix", "planned_table"]
+__all__ = ["RestlessUCB", "optimistic_matrix", "planned_channels", "planned_table"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -122,23 +123,30 @@ class RestlessUCB:
 
     def plan(self, facts: Facts, memory: Memory) -> None:
         """Rank the indices of the optimistic arms: the exploitation begins."""
-        tables = [planned_table(arm, self.max_age) for arm in self.optimistic_arms(facts, memory)]
-        memory.floats[:] = tied_ranks(np.concatenate([table.ravel() for table in tables]))
+        if (facts.sizes == 2).all():
+            counts = self.counts(facts, memory).reshape(-1, 2, 2)
+            rewards = facts.knowledge.rewards.reshape(-1, 2)
+            values = planned_channels(counts, rewards, self.radius(facts), self.max_age).ravel()
+        else:
+            arms = self.optimistic_arms(facts, memory)
+            values = np.concatenate([planned_table(arm, self.max_age).ravel() for arm in arms])
+        memory.floats[:] = tied_ranks(values)
         memory.ints[PLANNING] = 0
         memory.ints[PHASES] += 1
 
     def optimistic_arms(self, facts: Facts, memory: Memory) -> list[Arm]:
         """Return the arms as they are planned for, from the counts in a memory."""
         radius = self.radius(facts)
-        width = int(memory.ints[WIDTH])
-        begin = LACKING + facts.num_arms + int(facts.sizes.sum())
-        counts = memory.ints[begin:].reshape(-1, width)
+        counts = np.split(self.counts(facts, memory), facts.knowledge.reward_offsets[1:])
         return [
             Arm(optimistic_matrix(rows[:, : len(rows)], rewards, radius), rewards=rewards)
-            for rows, rewards in zip(
-                np.split(counts, starts_of(facts.sizes)[1:]), facts.rewards, strict=True
-            )
+            for rows, rewards in zip(counts, facts.rewards, strict=True)
         ]
+
+    def counts(self, facts: Facts, memory: Memory) -> IntArray:
+        """Return how often each state of all arms, end to end, was followed by each of its arm."""
+        begin = LACKING + facts.num_arms + len(facts.knowledge.rewards)
+        return memory.ints[begin:].reshape(-1, int(memory.ints[WIDTH]))
 
 
 def optimistic_matrix(counts: IntArray, rewards: FloatArray, radius: float) -> FloatArray:
@@ -175,6 +183,36 @@ def planned_table(arm: Arm, max_age: int) -> FloatArray:
         except RestiveError:
             continue
     raise AssertionError("an arm without memory has an index")
+
+
+def planned_channels(
+    counts: IntArray, rewards: FloatArray, radius: float, max_age: int
+) -> FloatArray:
+    """Index tables [K, 2, max_age] of two-state arms, all at once.
+
+    They are those of `planned_table` for the `optimistic_matrix` of each arm, to the bit.
+
+    Parameters
+    ----------
+    counts
+        Transitions [K, 2, 2] of each arm from each state to each.
+    rewards
+        Rewards [K, 2].
+    radius
+        Probability to move.
+    max_age
+        Number of ages.
+    """
+    order = np.argsort(rewards, axis=1, kind="stable")  # the bad state, then the good one
+    arms = np.arange(len(order))[:, None]
+    ordered = counts[arms[:, None], order[:, :, None], order[:, None, :]]
+    p01, p11 = np.minimum(1.0, ordered[:, :, 1] / ordered.sum(axis=2) + radius).T
+    no_index = (p01 == 0) | (p11 == 1) | ((p01 == 1) & (p11 == 0))  # reducible or periodic
+    blend = np.where(no_index, BLENDS[1], 0.0)
+    p01, p11 = ((1 - blend) * chance + blend / 2 for chance in (p01, p11))
+    low, high = (rewards[arms, order].T)[:, :, None, None]
+    tables: FloatArray = low + (high - low) * channel_indices(p01, p11, max_age)
+    return tables[arms, order]
 
 
 def _two_thirds_power(horizon: int) -> int:

@@ -11,13 +11,13 @@ state. `floats` holds the average reward that the episode hopes for.
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel, kernel
-from restive.kernels.learners.memory import OWN, PLANNING, Knowledge, Memory
+from restive.kernels.learners.memory import OWN, PHASES, PLANNING, Knowledge, Memory
 
 __all__ = [
     "AGES",
@@ -29,10 +29,12 @@ __all__ = [
     "SWEEPS",
     "TABLES",
     "WIDTH",
+    "begin_episode",
     "choose",
     "first_state",
     "learn",
     "optimistic_policy",
+    "plausible",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -132,6 +134,56 @@ def learn(
 
 
 @kernel
+def begin_episode(
+    knowledge: Knowledge, memory: Memory, num_pulls: int, epsilon: float, delta: float,
+    scale: float, most_sweeps: int,
+) -> None:  # fmt: skip
+    """Write the policy that is best for the best plausible laws, and what it hopes for."""
+    ints = memory.ints
+    colours = ints[COLOURS]
+    for colour in range(TABLES, TABLES + colours):
+        ints[colour] += ints[colour + colours]
+        ints[colour + colours] = 0
+    laws, radii = plausible(knowledge, memory, epsilon, delta, scale)
+    sets = TABLES + colours * (2 + ints[WIDTH])
+    policy = sets + ints[SETS] * num_pulls
+    gain, ints[SWEEPS] = optimistic_policy(
+        knowledge.sizes, ints[AGES], ints[sets:policy].reshape(-1, num_pulls), knowledge.shares,
+        laws, radii, ints[STATE], 1 / sqrt(ints[STEP]), most_sweeps, ints[policy:],
+    )  # fmt: skip
+    low, high = knowledge.rewards.min(), knowledge.rewards.max()
+    memory.floats[GAIN] = num_pulls * low + gain * (high - low)
+    ints[PLANNING] = 0
+    ints[PHASES] += 1
+
+
+@kernel
+def plausible(
+    knowledge: Knowledge, memory: Memory, epsilon: float, delta: float, scale: float
+) -> tuple[FloatArray, FloatArray]:
+    """Estimated laws [C, B] of the colours and how far others may be from them [C].
+
+    Of a colour that was never visited before the episode every law is plausible.
+    """
+    ints = memory.ints
+    colours, width = ints[COLOURS], ints[WIDTH]
+    laws = np.zeros((colours, width))
+    radii = np.full(colours, 2.0)
+    spread = 56 * width * log(4 * colours * ints[STEP] / delta)
+    colour = 0
+    for size in knowledge.sizes:
+        for _ in range((ints[AGES] - 1) * size + 1):
+            visits = ints[TABLES + colour]
+            outcomes = TABLES + 2 * colours + colour * width
+            for s in range(size):
+                laws[colour, s] = ints[outcomes + s] / visits if visits > 0 else 1 / size
+            if visits > 0:
+                radii[colour] = epsilon + scale * sqrt(spread / visits)
+            colour += 1
+    return laws, radii
+
+
+@kernel
 def optimistic_policy(
     sizes: IntArray, ages: int, sets: IntArray, shares: FloatArray, laws: FloatArray,
     radii: FloatArray, start: int, precision: float, most_sweeps: int, policy: IntArray,
@@ -140,7 +192,8 @@ def optimistic_policy(
 
     `laws` and `radii` are of each colour; `shares` are the rewards, flat. Writes for each joint
     state that can be reached the number of the set to pull; returns the gain, halfway between its
-    bounds, and the sweeps done.
+    bounds, and the sweeps done. The last sweep leaves the values as they are; `most_sweeps` are
+    those that change them.
     """
     num_sets, num_pulls = sets.shape
     colour_starts = np.zeros(len(sizes), dtype=np.int64)
@@ -160,31 +213,26 @@ def optimistic_policy(
     increases = np.zeros(count)
     room = np.zeros(earned.shape[1])
     hopes = np.zeros(num_sets)
-    lowest, highest = 0.0, inf
     sweeps = 0
-    while sweeps < most_sweeps:
-        sweeps += 1
+    while True:
         lowest, highest = inf, -inf
         for m in range(count):
             best = _hopes(
                 sizes, sets, earned, colours[m], following[m], laws, radii, values, room, hopes
             )
+            a = 0
+            while hopes[a] < best - TIE:
+                a += 1
+            policy[found[m]] = a
             increases[m] = best - values[m]
             lowest = min(lowest, increases[m])
             highest = max(highest, increases[m])
-        if highest - lowest < precision:
+        sweeps += 1
+        if highest - lowest < precision or sweeps > most_sweeps:
             break
         shift = values[0] + LAZINESS * increases[0]
         for m in range(count):
             values[m] += LAZINESS * increases[m] - shift
-    for m in range(count):
-        best = _hopes(
-            sizes, sets, earned, colours[m], following[m], laws, radii, values, room, hopes
-        )
-        a = 0
-        while hopes[a] < best - TIE:
-            a += 1
-        policy[found[m]] = a
     return 0.5 * (lowest + highest), sweeps
 
 
