@@ -89,6 +89,8 @@ BUFFER = 16  # observations of a group that may wait; most episodes bring fewer
 LEAST_WEIGHT = 2.0**-600
 OUTDATED = -1  # in `drawn`, once the weights have changed
 MODE_NOISE = 1e-12
+LANE_BITS = 3  # LANES is 2^3
+ROW_BITS = 32
 
 
 @hot_kernel
@@ -182,15 +184,17 @@ def _likeliest(weights: FloatArray, count: int) -> int:
     the order of the numbers, and the largest of whole numbers, unlike that of floats, does not
     depend on the order in which they are compared.
     """
+    bits = weights.view(np.int64)
     largest = np.int64(0)
-    for bits in weights.view(np.int64):
-        largest = max(largest, bits)
+    for j in range(len(bits)):
+        largest = max(largest, bits[place(j)])
     enough = np.int64(largest).view(np.float64) * (1 - MODE_NOISE)
-    first = np.int64(LANES << 32)
+    nowhere = LANES << ROW_BITS
+    first = nowhere
     for j in range(len(weights)):
-        order = ((j % LANES) << 32) | (j // LANES)  # lane by lane: the order of candidates
-        first = min(first, order if weights[j] >= enough else first)
-    return int((first >> 32) * count + (first & 0xFFFFFFFF))
+        here = ((j & (LANES - 1)) << ROW_BITS) | (j >> LANE_BITS)  # lane and, below it, row
+        first = min(first, here if weights[place(j)] >= enough else nowhere)
+    return (first >> ROW_BITS) * count + (first & ((1 << ROW_BITS) - 1))
 
 
 @inlined
