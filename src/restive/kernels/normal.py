@@ -31,7 +31,7 @@ def _ziggurat() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         height += area / edges[-1]
         edges.append(sqrt(-2 * log(height)))
     edges.append(0.0)
-    return np.array(edges), np.exp(-(np.array(edges) ** 2) / 2)
+    return np.array(edges), np.array([exp(-x * x / 2) for x in edges])
 
 
 EDGES, HEIGHTS = _ziggurat()
