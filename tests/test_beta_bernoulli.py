@@ -14,8 +14,10 @@ from oracles.tsde_naive import LEARNER, stream_key
 from restive.agents import make_learner
 from restive.agents.learners import learner
 from restive.agents.setup import setup_learner
+from restive.kernels.compiler import hot_kernel
 from restive.kernels.learners.beta_bernoulli import draw_beta
 from restive.kernels.learners.memory import DRAWS, OWN, PHASES
+from restive.kernels.normal import EDGES, HEIGHTS, TAIL, draw_normal
 from restive.replication import trace
 
 FALSE_ALARM = 1e-6
@@ -58,7 +60,43 @@ def test_draws_equal_the_naive_ones(a, b):
         value, place = draw_beta(np.uint64(key), place, float(a), float(b))
         assert value == pytest.approx(naive.beta(a, b), rel=1e-12)
         assert place == naive.place
-    assert place > 300 * 4  # two normal numbers and two to accept them, at least
+    assert place >= 300 * 4  # two normal numbers and two to accept them, at least
+
+
+@hot_kernel
+def fill_with_normals(key, found):
+    """Draw numbers one after the other; return the place of the first that was not used."""
+    place = 0
+    for i in range(len(found)):
+        found[i], place = draw_normal(key, place)
+    return place
+
+
+def test_normal_draws_equal_the_naive_ones():
+    """Enough of them for some 25 from the tail, the curve's edges and everything else."""
+    key = stream_key(5, 1, LEARNER)
+    found, naive = np.empty(100_000), Stream(key)
+    place = fill_with_normals(np.uint64(key), found)
+    np.testing.assert_allclose(found, [naive.normal() for _ in found], rtol=1e-12)
+    assert place == naive.place
+    assert (np.abs(found) > TAIL).sum() >= 5
+
+
+def test_normal_draws_have_the_normal_law():
+    """Kolmogorov and Smirnov over all, and in the tail alone."""
+    found = np.empty(4_000_000)
+    fill_with_normals(np.uint64(stream_key(6, 1, LEARNER)), found)
+    assert stats.kstest(found, "norm").pvalue > FALSE_ALARM
+    tail = np.abs(found)[np.abs(found) > TAIL]
+    assert stats.binomtest(len(tail), len(found), 2 * stats.norm.sf(TAIL)).pvalue > FALSE_ALARM
+    assert stats.kstest(stats.norm.sf(tail) / stats.norm.sf(TAIL), "uniform").pvalue > FALSE_ALARM
+
+
+def test_layers_of_the_ziggurat_have_equal_areas():
+    """The top one, too, which ends at the top of the curve."""
+    assert HEIGHTS[-1] == 1
+    areas = EDGES[1:-1] * np.diff(HEIGHTS[1:])
+    np.testing.assert_allclose(areas, EDGES[0] * HEIGHTS[1], rtol=1e-9)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -12,7 +12,7 @@ import numpy as np
 
 from restive.kernels.compiler import inlined, kernel
 
-__all__ = ["LEARNER", "TRUTH", "WORLD", "stream_key", "uniform_at"]
+__all__ = ["LEARNER", "TRUTH", "WORLD", "bits_at", "stream_key", "uniform_at"]
 
 WORLD, LEARNER, TRUTH = 0, 1, 2  # streams of a replication
 
@@ -36,7 +36,12 @@ def stream_key(seed: np.uint64, replication: int, stream: int) -> np.uint64:
 
 
 @inlined
+def bits_at(key: np.uint64, place: int) -> np.uint64:
+    """Return the 64 bits of the stream at `place`."""
+    return _scrambled(key + (np.uint64(place) + np.uint64(1)) * GOLDEN)
+
+
+@inlined
 def uniform_at(key: np.uint64, place: int) -> float:
     """Return the number of the stream at `place`, uniform on [0, 1) with 53 bits."""
-    bits = _scrambled(key + (np.uint64(place) + np.uint64(1)) * GOLDEN)
-    return float(bits >> np.uint64(11)) * 1.1102230246251565e-16
+    return float(bits_at(key, place) >> np.uint64(11)) * 1.1102230246251565e-16

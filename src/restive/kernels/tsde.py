@@ -89,6 +89,8 @@ BUFFER = 16  # observations of a group that may wait; most episodes bring fewer
 LEAST_WEIGHT = 2.0**-600
 OUTDATED = -1  # in `drawn`, once the weights have changed
 MODE_NOISE = 1e-12
+LANE_BITS = 3  # LANES is 2^3
+ROW_BITS = 32
 
 
 @hot_kernel
@@ -147,11 +149,11 @@ def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.
     clock[DOUBLED] = 0
     fixed = state.rules[FIXED_LIMIT]
     clock[LIMIT] = clock[LAST_LENGTH] if fixed < 0 else fixed
+    for group in range(len(state.drawn)):
+        multiply_pending(prior, state, group)
     if state.rules[PICK_MODE] != 0:
         _follow_modes(prior, state)
     else:
-        for group in range(len(state.drawn)):
-            multiply_pending(prior, state, group)
         for group in range(len(state.drawn)):
             u = uniform_at(key, clock[DRAWS] + group)
             state.drawn[group] = draw_candidate(prior, state, group, u)
@@ -161,47 +163,62 @@ def begin_episode(prior: PriorTables, state: LearnerState, reason: int, key: np.
         state.sampled[k] = prior.kinds[place(prior.kind_offsets[k] + candidate)]
 
 
-@hot_kernel
+@inlined
 def _follow_modes(prior: PriorTables, state: LearnerState) -> None:
-    """Bring the posterior up to date and take each group's likeliest candidate.
-
-    It is the first of equals, and equal is what differs by rounding alone. Only what has been seen
-    since can have changed it.
-    """
+    """Take each group's likeliest candidate; only what has been seen since can have changed it."""
     for group in range(len(state.drawn)):
-        multiply_pending(prior, state, group)
-        if state.drawn[group] != OUTDATED and state.clock[EPISODE] > 1:
-            continue
-        if state.totals[group] == 0.0:
-            state.clock[IMPOSSIBLE] = 1 + group
-        count = prior.row_counts[group]
-        begin = prior.row_offsets[group] * LANES
-        weights = state.weights[begin : begin + count * LANES]
-        largest = 0.0
-        for j in range(len(weights)):
-            largest = max(largest, weights[j])
-        lane, row = 0, 0  # lane by lane: the order of candidates
-        while weights[place(row * LANES + lane)] < largest * (1 - MODE_NOISE):
-            row += 1
-            if row == count:
-                lane, row = lane + 1, 0
-        state.drawn[group] = lane * count + row
+        if state.drawn[group] == OUTDATED or state.clock[EPISODE] == 1:
+            if state.totals[group] == 0.0:
+                state.clock[IMPOSSIBLE] = 1 + group
+            begin = prior.row_offsets[group] * LANES
+            count = prior.row_counts[group]
+            state.drawn[group] = _likeliest(state.weights[begin : begin + count * LANES], count)
 
 
 @hot_kernel
+def _likeliest(weights: FloatArray, count: int) -> int:
+    """Candidate with the largest weight, of `count` rows.
+
+    It is the first of equals, and equal is what differs by rounding alone. Both loops are such as
+    the compiler does for several weights at once: the bits of numbers that are not negative are in
+    the order of the numbers, and the largest of whole numbers, unlike that of floats, does not
+    depend on the order in which they are compared.
+    """
+    bits = weights.view(np.int64)
+    largest = np.int64(0)
+    for j in range(len(bits)):
+        largest = max(largest, bits[place(j)])
+    enough = np.int64(largest).view(np.float64) * (1 - MODE_NOISE)
+    nowhere = LANES << ROW_BITS
+    first = nowhere
+    for j in range(len(weights)):
+        here = ((j & (LANES - 1)) << ROW_BITS) | (j >> LANE_BITS)  # lane and, below it, row
+        first = min(first, here if weights[place(j)] >= enough else nowhere)
+    return (first >> ROW_BITS) * count + (first & ((1 << ROW_BITS) - 1))
+
+
+@inlined
 def explore(state: LearnerState, key: np.uint64, available: BoolArray, chosen: IntArray) -> None:
     """With the probability that the rules say, choose arms at random instead."""
-    clock = state.clock
-    u = uniform_at(key, clock[DRAWS])
-    clock[DRAWS] += 1
+    u = uniform_at(key, state.clock[DRAWS])
+    state.clock[DRAWS] += 1
     if u * 2.0**53 < state.rules[EXPLORING]:
-        for k in range(len(state.rank)):
-            state.rank[k] = int(uniform_at(key, clock[DRAWS] + k) * 2.0**31)
-        clock[DRAWS] += len(state.rank)
-        for k in range(len(available)):
-            if not available[k]:
-                state.rank[k] = -1
-        top_arms(state.rank, chosen)
+        _choose_any(state, key, available, chosen)
+
+
+@hot_kernel
+def _choose_any(
+    state: LearnerState, key: np.uint64, available: BoolArray, chosen: IntArray
+) -> None:
+    """Choose arms at random; apart, since it is rare and would crowd a loop."""
+    clock = state.clock
+    for k in range(len(state.rank)):
+        state.rank[k] = int(uniform_at(key, clock[DRAWS] + k) * 2.0**31)
+    clock[DRAWS] += len(state.rank)
+    for k in range(len(available)):
+        if not available[k]:
+            state.rank[k] = -1
+    top_arms(state.rank, chosen)
 
 
 @inlined

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel, inlined
 from restive.kernels.learners.memory import DRAWS, OWN, PHASES, Knowledge, Memory
+from restive.kernels.normal import draw_normal
 from restive.kernels.random import uniform_at
 from restive.kernels.world import top_many
 
@@ -46,50 +47,35 @@ def learn(
         memory.ints[OWN + k + (0 if success else len(memory.values))] += 1
 
 
-@hot_kernel
+@inlined
 def draw_beta(key: np.uint64, draws: int, a: float, b: float) -> tuple[float, int]:
     """Draw from Beta(a, b), a and b at least 1, with the numbers of a stream from `draws` on.
 
     Return the number drawn and the place of the stream's first number that was not used. It is
     X / (X + Y) with X from Gamma(a) and Y from Gamma(b), each by rejection, so the law is exact.
     """
-    first, second = 0.0, 0.0
-    while first == 0.0 or second == 0.0:
-        x, y, draws = _draw_normals(key, draws)
-        if first == 0.0:
-            first, draws = _gamma_from_normal(key, draws, a, x)
-        if second == 0.0:
-            second, draws = _gamma_from_normal(key, draws, b, y)
+    first, draws = _draw_gamma(key, draws, a)
+    second, draws = _draw_gamma(key, draws, b)
     return first / (first + second), draws
 
 
 @inlined
-def _gamma_from_normal(key: np.uint64, draws: int, shape: float, x: float) -> tuple[float, int]:
-    """Make a normal number one from Gamma(shape), or 0 if it is rejected (Marsaglia, Tsang 2000).
+def _draw_gamma(key: np.uint64, draws: int, shape: float) -> tuple[float, int]:
+    """Draw from Gamma(shape), the shape at least 1 (Marsaglia and Tsang 2000).
 
-    The shape is at least 1; the number is a cube, and rejected in a twentieth of the cases or less.
+    It is the cube of a normal number, which is rejected in a twentieth of the cases or less.
     """
     d = shape - 1 / 3
-    root = 1 + x / sqrt(9 * d)
-    gamma = 0.0
-    if root > 0:
-        cube = root * root * root
+    scale = 1 / sqrt(9 * d)
+    cube = 0.0
+    while cube == 0.0:
+        x, draws = draw_normal(key, draws)
         u = 1 - uniform_at(key, draws)  # in (0, 1], so that it has a logarithm
         draws += 1
-        # the first condition implies the second and spares its logarithms
-        if u < 1 - 0.0331 * x * x * x * x or log(u) < x * x / 2 + d * (1 - cube + log(cube)):
-            gamma = d * cube
-    return gamma, draws
-
-
-@inlined
-def _draw_normals(key: np.uint64, draws: int) -> tuple[float, float, int]:
-    """Draw two independent normal numbers by Marsaglia's polar method."""
-    x, y, square = 0.0, 0.0, 0.0
-    while square == 0.0 or square >= 1.0:
-        x = 2 * uniform_at(key, draws) - 1
-        y = 2 * uniform_at(key, draws + 1) - 1
-        draws += 2
-        square = x * x + y * y
-    scale = sqrt(-2 * log(square) / square)
-    return x * scale, y * scale, draws
+        root = 1 + x * scale
+        if root > 0:
+            cube = root * root * root
+            # the first condition implies the second and spares its logarithms
+            if u >= 1 - 0.0331 * x * x * x * x and log(u) >= x * x / 2 + d * (1 - cube + log(cube)):
+                cube = 0.0
+    return d * cube, draws
