@@ -6,6 +6,9 @@ import os
 # processes that each start a thread per core only get in each other's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -32,3 +35,11 @@ def paper_bandit():
 
     levels = [(0.3, 0.7), (0.4, 0.6), (0.5, 0.5), (0.6, 0.4)]
     return rs.RestlessBandit([rs.gilbert_elliott(p01, p11) for p01, p11 in levels], num_pulls=2)
+
+
+# A shell starts background jobs with Ctrl-C ignored, and what the tests start would inherit that.
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    and threading.current_thread() is threading.main_thread()
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
