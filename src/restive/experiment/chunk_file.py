@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from math import prod
 from pathlib import Path
 
@@ -26,18 +27,17 @@ class DamagedChunkError(RestiveError):
     """A chunk's file is not what was written."""
 
 
-def encoded(arrays: Arrays, what: str = "") -> bytes:
-    """Return the contents of a chunk's file; `what` says which chunk it is."""
-    parts, described = [], []
+def encoded(arrays: Arrays, what: str = "") -> list[bytes | memoryview]:
+    """Return the contents of a chunk's file, piece by piece; `what` says which chunk it is."""
+    described, pieces = [], []
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         described.append([name, array.dtype.str, list(array.shape)])
-        parts.append(array.tobytes())
-    body = b"".join(parts)
-    checksum = _checksum([what, described], body)
+        pieces.append(array.reshape(-1).view(np.uint8).data)
+    checksum = _checksum([what, described], pieces)
     head = {"format": FORMAT, "what": what, "sha256": checksum, "arrays": described}
-    return json.dumps(head).encode() + b"\n" + body
+    return [json.dumps(head).encode() + b"\n", *pieces]
 
 
 def read_chunk(path: Path, what: str = "") -> Arrays:
@@ -57,7 +57,7 @@ def decoded(contents: bytes, what: str = "") -> Arrays:
         head = json.loads(line)
         known = head["format"] == FORMAT
         described = head["arrays"]
-        right = head["sha256"] == _checksum([head["what"], described], body)
+        right = head["sha256"] == _checksum([head["what"], described], [body])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedChunkError("its first line cannot be read") from None
     if not newline or not known:
@@ -76,7 +76,8 @@ def decoded(contents: bytes, what: str = "") -> Arrays:
     return arrays
 
 
-def _checksum(described: object, body: bytes) -> str:
+def _checksum(described: object, pieces: Iterable[bytes | memoryview]) -> str:
     digest = hashlib.sha256(json.dumps(described).encode())
-    digest.update(body)
+    for piece in pieces:
+        digest.update(piece)
     return digest.hexdigest()

@@ -213,8 +213,9 @@ class Ledger:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RestiveError(f"{path.parent}: cannot be made: {error.strerror}") from None
-        with replacing(path) as temporary:
-            temporary.write_bytes(encoded(arrays, _described(task)))
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            for piece in encoded(arrays, _described(task)):
+                file.write(piece)
 
     def read(self, task: Task) -> Arrays:
         """Read a chunk."""

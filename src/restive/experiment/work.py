@@ -26,7 +26,7 @@ __all__ = ["Arrays", "Execute", "Task", "chunk_size", "prepared", "result_bytes"
 
 Arrays = dict[str, NDArray[Any]]  # a row per replication
 
-CHUNK_WORK = 1 << 22  # steps times arms in a chunk: some tenths of a second
+CHUNK_WORK = 1 << 23  # steps times arms in a chunk: some tenths of a second
 CHUNK_BYTES = 1 << 24
 STEPWISE_SLOWNESS = 256  # of mappings that are asked step by step in Python
 KEPT_CASES = 8  # cases whose tables are kept
@@ -102,13 +102,13 @@ def result_bytes(case: Case) -> int:
     """Bytes that one replication of a case leaves behind."""
     settings = case.settings
     num_times = len(recorded_times(settings.times, settings.horizon))
-    num_arms = settings.systems()[1].num_arms
+    num_arms = prepared(settings.to_json())[1].num_arms
     return 8 * (num_times * (5 + num_arms * settings.posterior) + num_arms)
 
 
 def chunk_size(case: Case) -> int:
     """Replications that are run and kept together: short enough to lose, long enough to pay."""
-    num_arms = case.settings.systems()[1].num_arms
+    num_arms = prepared(case.settings.to_json())[1].num_arms
     slowness = 1 if case.mapping in INDEX_RULES else STEPWISE_SLOWNESS
     by_work = CHUNK_WORK // (case.settings.horizon * num_arms * slowness)
     return max(1, min(by_work, CHUNK_BYTES // result_bytes(case)))
