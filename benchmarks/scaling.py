@@ -16,7 +16,7 @@ from restive.reproduction.running import paper_study
 
 __all__ = ["run"]
 
-MINUTE = 40_000  # replications of the paper's Bayesian study that take one worker about a minute
+MINUTE = 54_000  # replications of the paper's Bayesian study that take one worker about a minute
 MEMORY = """
 import resource, sys
 from restive.experiment import load_results, run_study, study_from_toml
@@ -65,7 +65,10 @@ def _ledger() -> Result:
 
 def _workers() -> Result:
     study = replace(paper_study("bayesian"), replications=MINUTE)
-    one, two = _seconds(study, "dask", 1), _seconds(study, "dask", 2)
+    one = two = float("inf")
+    for _ in range(2):  # turn by turn, the better of each, as everywhere here
+        one = min(one, _seconds(study, "dask", 1))
+        two = min(two, _seconds(study, "dask", 2))
     return Result(
         "two local Dask workers: times faster than one",
         one / two,
