@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restive.cli.progress import run_display, spinner
-from restive.cli.study import going_on, tell
+from restive.cli.study import Executor, Scheduler, Workers, going_on, tell
 
 if TYPE_CHECKING:
     from restive.experiment import CaseSummary
@@ -22,29 +22,22 @@ def compare(
         list[str], typer.Argument(metavar="INSTANCE...", help="Zoo instances, see `restive zoo`.")
     ],
     learners: Annotated[
-        str, typer.Option(help="Names, separated by commas [default: all that fit].")
+        str, typer.Option(help="Names, separated by commas (default: all that fit).")
     ] = "",
     policy_mapping: Annotated[
         str, typer.Option(help="What learners with a posterior play, and regret is against.")
     ] = "whittle",
     horizon: Annotated[
-        int | None, typer.Option(min=2, help="Steps [default: the instance's own].")
+        int | None, typer.Option(min=2, help="Steps (default: the instance's own).")
     ] = None,
     replications: Annotated[int, typer.Option(min=2, help="Of every learner.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
     out: Annotated[Path, typer.Option(help="Results folder: new, or one to go on with.")] = Path(
         "comparison"
     ),
-    executor: Annotated[
-        str, typer.Option(help="Where it runs: serial, threads or dask.")
-    ] = "threads",
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Threads or local Dask workers [default: one per processor]."),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask cluster, as tcp://host:8786.")
-    ] = None,
+    executor: Executor = "threads",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Let learners play in the same worlds, rank them and tell which differences are real."""
     from restive.comparison import comparison_study

@@ -32,7 +32,7 @@ def plan(
     ] = 200_000,
     max_elapsed: Annotated[
         int | None,
-        typer.Option(min=1, help="Ages told apart, for arms that mix very slowly [default: auto]."),
+        typer.Option(min=1, help="Ages told apart, for arms that mix very slowly (default: auto)."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,
 ) -> None:

@@ -20,15 +20,15 @@ __all__ = ["reproduce"]
 def reproduce(
     replications: Annotated[
         int | None,
-        typer.Option(min=2, help="Of each experiment and mapping [default: 4000; quick: 200]."),
+        typer.Option(min=2, help="Of each experiment and mapping (default: 4000; quick: 200)."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to write to [default: reproduction; quick: reproduction-quick]."),
+        typer.Option(help="Folder to write to (default: reproduction; quick: reproduction-quick)."),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="[default: one per processor].")
+        int | None, typer.Option(min=1, help="How many to run on (default: one per processor).")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few replications: seconds.")] = False,
 ) -> None:

@@ -16,7 +16,27 @@ from restive.errors import RestiveError
 if TYPE_CHECKING:
     from restive.experiment import Ledger, Study
 
-__all__ = ["export", "going_on", "report", "run", "status", "tell"]
+__all__ = [
+    "Executor",
+    "Scheduler",
+    "Workers",
+    "export",
+    "going_on",
+    "report",
+    "run",
+    "status",
+    "tell",
+]
+
+# where a study runs: the same options for every command that runs one
+Executor = Annotated[str, typer.Option(help="Where it runs: serial, threads or dask.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Threads or local Dask workers (default: one per processor)."),
+]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Address of a Dask cluster, as tcp://host:8786.")
+]
 
 Results = Annotated[Path, typer.Argument(metavar="DIR", help="Results folder of `restive run`.")]
 
@@ -29,16 +49,9 @@ def run(
     replications: Annotated[
         int | None, typer.Option(min=1, help="More replications than the file says.")
     ] = None,
-    executor: Annotated[
-        str, typer.Option(help="Where it runs: serial, threads or dask.")
-    ] = "threads",
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Threads or local Dask workers [default: one per processor]."),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask cluster, as tcp://host:8786.")
-    ] = None,
+    executor: Executor = "threads",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only check the file and tell what would be run.")
     ] = False,
@@ -125,7 +138,7 @@ def status(folder: Results) -> None:
 def report(
     folder: Results,
     out: Annotated[
-        Path | None, typer.Option(help="The page to write [default: DIR/report.html].")
+        Path | None, typer.Option(help="The page to write (default: DIR/report.html).")
     ] = None,
 ) -> None:
     """Make one HTML page of a study's results: curves, tables and what was run."""
@@ -144,7 +157,7 @@ def export(
         str, typer.Option(help="curves, replications (every one), or posterior.")
     ] = "curves",
     out: Annotated[
-        Path | None, typer.Option(help="The file to write [default: DIR/TABLE.FORMAT].")
+        Path | None, typer.Option(help="The file to write (default: DIR/TABLE.FORMAT).")
     ] = None,
 ) -> None:
     """Write the results as a table for other tools."""
