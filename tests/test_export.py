@@ -26,7 +26,7 @@ COLUMNS = {
         "time", "replications", "regret", "regret_stderr", "realised_regret",
         "realised_regret_stderr", "average_reward", "average_reward_stderr", "oracle_reward",
         "oracle_reward_stderr", "num_episodes", "num_episodes_stderr", "truth_reward",
-        "truth_reward_stderr",
+        "truth_reward_stderr", "relaxation_bound", "bound_regret", "bound_regret_stderr",
     ],
     "replications": [
         "replication", "time", "expected_reward", "realised_reward", "num_episodes",
@@ -105,13 +105,19 @@ def test_the_values_are_those_of_load_results(ledger, tmp_path, format):  # noqa
             assert curves[f"{name}_stderr"] == getattr(found, name).stderr.tolist()
         assert set(curves["truth_reward"]) == {found.truth_reward[0]}
         assert set(curves["truth_reward_stderr"]) == {found.truth_reward[1]}
+        bound = rs.relaxation_bound(found.case.settings.systems()[0])
+        assert set(curves["relaxation_bound"]) == {bound}
+        arrays = concatenated(ledger, found.case)
+        lost = bound * found.times - arrays["expected"]
+        assert curves["bound_regret"] == pytest.approx(lost.mean(axis=0), abs=1e-9)
+        errors = lost.std(axis=0, ddof=1) / 3  # the root of nine replications
+        assert curves["bound_regret_stderr"] == pytest.approx(errors, abs=1e-9)
         weights = found.truth_weights
         posterior = rows["posterior"]
         assert posterior["arm"] == np.repeat([0, 1, 2], len(found.times)).tolist()
         assert posterior["time"] == found.times.tolist() * 3
         assert posterior["weight"] == weights.mean.T.ravel().tolist()
         assert posterior["weight_stderr"] == weights.stderr.T.ravel().tolist()
-        arrays = concatenated(ledger, found.case)
         replications = rows["replications"]
         assert replications["replication"] == np.repeat(np.arange(9), len(found.times)).tolist()
         assert replications["time"] == found.times.tolist() * 9
@@ -141,6 +147,8 @@ def test_a_single_replication_has_errors_that_are_no_numbers(tmp_path):
         found = read(export_results(tmp_path, format))
         assert np.isnan(found["regret_stderr"]).all()
         assert np.isfinite(found["regret"]).all()
+        for name in ("relaxation_bound", "bound_regret", "bound_regret_stderr"):
+            assert np.isnan(found[name]).all()  # there is none where the truth is drawn
 
 
 def test_arms_that_are_swept_and_arms_of_the_posterior(tmp_path):

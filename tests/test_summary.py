@@ -79,6 +79,13 @@ def test_the_curves_are_numpys(results):
         assert_curve(found.average_reward, arrays["expected"] / times)
         assert_curve(found.oracle_reward, arrays["oracle_expected"] / times)
         assert_curve(found.num_episodes, arrays["episodes"].astype(float))
+        bandit = case.settings.systems()[0]
+        if bandit is None:
+            assert found.relaxation_bound is found.bound_regret is found.oracle_bound_regret is None
+        else:
+            limit = rs.relaxation_bound(bandit) * times
+            assert_curve(found.bound_regret, limit - arrays["expected"])
+            assert_curve(found.oracle_bound_regret, limit - arrays["oracle_expected"])
         assert found.final_regrets == pytest.approx((goal - arrays["expected"])[:, -1], rel=1e-12)
         if case.settings.posterior and case.learner != "ucb1":  # which has none
             assert_curve(found.truth_weights, arrays["truth_weights"])
@@ -139,6 +146,48 @@ def test_the_exact_baseline_of_drawn_systems(tmp_path):
         assert found.truth_method == "exact, system by system"
         mean, error = found.truth_reward
         assert (mean, error) == pytest.approx(mean_and_stderr(found.truth_rewards))
+
+
+def test_the_two_regrets_differ_by_what_the_mapping_falls_short_of_the_bound(tmp_path):
+    run(frequentist(policy_mappings='["best_fixed", "myopic", "optimal"]'), tmp_path)
+    for found in rs.load_results(tmp_path):
+        bandit, _, _ = found.case.settings.systems()
+        value = rs.evaluate(bandit, rs.policy_mapping(found.case.mapping)(bandit)).average_reward
+        gap = (rs.relaxation_bound(bandit) - value) * found.times
+        assert gap[-1] > 0
+        np.testing.assert_allclose(found.bound_regret.mean - found.regret.mean, gap, atol=1e-9)
+        np.testing.assert_allclose(found.bound_regret.stderr, found.regret.stderr, atol=1e-12)
+
+
+SLOW_ARM = "active = [[0.99999999, 1e-8], [1e-8, 0.99999999]]\nrewards = [0.0, 1.0]\n"
+HELD_BACK = (  # pulled, it stays where it is
+    "active = [[1.0, 0.0], [0.0, 1.0]]\npassive = [[0.5, 0.5], [0.5, 0.5]]\nrewards = [0.0, 1.0]\n"
+)
+
+
+def of_two_arms(arm, **changes):
+    text = FREQUENTIST[: FREQUENTIST.index("[[problem.arm]]")]
+    text += f"[[problem.arm]]\ncount = 2\n{arm}[[prior.arm]]\ncount = 2\n"
+    text += f"[[prior.arm.candidate]]\n{arm}[[prior.arm.candidate]]\np01 = 0.3\np11 = 0.6\n"
+    return changed(text, policy_mappings='["myopic"]', replications=3, **changes)
+
+
+def test_the_bound_of_arms_that_hardly_move_has_the_studys_longest_age(tmp_path):
+    run(of_two_arms(SLOW_ARM, max_elapsed=50, mixing_time=20), tmp_path)
+    (found,) = rs.load_results(tmp_path)
+    bandit, _, _ = found.case.settings.systems()
+    with pytest.raises(rs.TooLargeError):
+        rs.relaxation_bound(bandit)
+    assert found.relaxation_bound == rs.relaxation_bound(bandit, 50)
+
+
+def test_where_the_relaxation_cannot_be_solved_there_is_no_regret_against_it(tmp_path):
+    run(of_two_arms(HELD_BACK), tmp_path)
+    (found,) = rs.load_results(tmp_path)
+    with pytest.raises(rs.AssumptionError):
+        rs.relaxation_bound(found.case.settings.systems()[0])
+    assert found.relaxation_bound is found.bound_regret is found.oracle_bound_regret is None
+    assert np.isfinite(found.regret.mean).all()
 
 
 def test_too_many_drawn_systems_for_an_exact_baseline(tmp_path, monkeypatch):

@@ -47,7 +47,8 @@ def export_results(
     format
         "csv", "parquet" (needs pyarrow) or "npz", an array per column.
     table
-        "curves": regret, rewards and episodes with standard errors, by case and time;
+        "curves": regret, rewards and episodes with standard errors, by case and time; what
+        takes the relaxation bound is nan where there is none;
         "replications": sums up to each time of every replication;
         "posterior": weight of each arm's truth, where the study recorded it.
     path
@@ -103,6 +104,11 @@ def _curves(ledger: Ledger, case: Case) -> Columns:
     mean, stderr = found.truth_reward
     columns["truth_reward"] = np.full(count, mean)
     columns["truth_reward_stderr"] = np.full(count, stderr)
+    bound, against_bound = found.relaxation_bound, found.bound_regret
+    missing = np.full(count, np.nan)  # the columns are the same everywhere
+    columns["relaxation_bound"] = missing if bound is None else np.full(count, bound)
+    columns["bound_regret"] = missing if against_bound is None else against_bound.mean
+    columns["bound_regret_stderr"] = missing if against_bound is None else against_bound.stderr
     return columns
 
 

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from restive.errors import AssumptionError, RestiveError, TooLargeError
 from restive.experiment.ledger import Ledger
+from restive.experiment.settings import Settings
 from restive.experiment.spec import Case
 from restive.experiment.work import Arrays, prepared
 from restive.kernels.moments import add_rows
 from restive.regret import MOST_SYSTEMS_FOR_J, NORMAL_QUANTILE, exact_rewards, recorded_times
+from restive.relaxation import relaxation_bound
 
 __all__ = ["CaseSummary", "Curve", "Slope", "load_results", "summarise"]
 
@@ -30,7 +32,7 @@ IntArray = NDArray[np.int64]
 
 GROUPS = 50  # of replications, for the jackknife
 STUDENT_QUANTILE = 2.0095752371292397  # of a 95% interval with GROUPS - 1 degrees of freedom
-KEPT_REWARDS = 256  # systems whose J is remembered
+KEPT_REWARDS = 256  # systems whose J or bound is remembered
 LEAST_TIMES = 5  # through which a slope is laid
 
 
@@ -90,6 +92,31 @@ class CaseSummary:
             return float(rewards[0]), 0.0
         spread = float(rewards.std(ddof=1)) if len(rewards) > 1 else float("nan")
         return float(rewards.mean()), spread / sqrt(len(rewards))
+
+    @property
+    def relaxation_bound(self) -> float | None:
+        """Reward per step that no policy exceeds in the long run, on a truth that is fixed.
+
+        None where the truth is drawn or the relaxation cannot be solved.
+        """
+        # solved when asked for: who does not show it need not wait for it
+        return _bound(self.case.settings.model_copy(update={"learners": ["tsde"]}).to_json())
+
+    @property
+    def bound_regret(self) -> Curve | None:
+        """Regret [M] against the relaxation bound, with expected rewards; None without a bound."""
+        return self._short_of_bound(self.average_reward)
+
+    @property
+    def oracle_bound_regret(self) -> Curve | None:
+        """Likewise of the policy that knows the truth: what no learning can win back."""
+        return self._short_of_bound(self.oracle_reward)
+
+    def _short_of_bound(self, reward: Curve) -> Curve | None:
+        bound = self.relaxation_bound
+        if bound is None:
+            return None
+        return Curve((bound - reward.mean) * self.times, reward.stderr * self.times)
 
 
 def load_results(folder: str | PathLike[str]) -> list[CaseSummary]:
@@ -187,6 +214,18 @@ def _solved(settings: str) -> float | None:
     except (AssumptionError, TooLargeError):
         if checked.baseline == "exact":
             raise
+        return None
+
+
+@lru_cache(maxsize=KEPT_REWARDS)  # the same for all learners
+def _bound(settings: str) -> float | None:
+    checked = Settings.model_validate_json(settings)
+    bandit = checked.systems()[0]
+    if bandit is None:
+        return None
+    try:
+        return relaxation_bound(bandit, checked.max_elapsed)
+    except RestiveError:  # an arm that is against the assumptions, or too large
         return None
 
 
