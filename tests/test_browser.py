@@ -176,7 +176,7 @@ def test_a_page_fits_and_can_be_read(shown, name, device):
 
 
 @pytest.mark.parametrize("device", WIDTHS)
-@pytest.mark.parametrize(("name", "count"), [("reproduction", 4), ("study", 6)])
+@pytest.mark.parametrize(("name", "count"), [("reproduction", 4), ("study", 8)])
 def test_pictures_are_as_wide_as_their_place(shown, name, count, device):
     found = shown[0][f"{name} {device}"]
     assert len(found["pictures"]) == count

@@ -374,6 +374,39 @@ def test_average_reward_is_drawn_with_what_it_is_measured_against(found):
     assert "time" in axes.get_xlabel()
 
 
+def test_regret_against_the_bound_is_drawn_with_what_the_mappings_fall_short_of_it(channels, found):
+    axes = drawn(charts.draw_bound_regret(found))
+    bound = rs.relaxation_bound(found[0].case.settings.systems()[0])
+    lines = curves(axes)
+    dotted = [line for line in axes.lines if line not in lines and len(line.get_xdata())]
+    ledger = Ledger.open(channels)
+    for one, line, band, known in zip(
+        found, lines, bands(axes, found[0].times), dotted, strict=True
+    ):
+        arrays = [arrays for _, arrays in ledger.chunks(one.case)]
+        lost = bound * one.times - np.concatenate([part["expected"] for part in arrays])
+        half = 1.959964 * lost.std(axis=0, ddof=1) / np.sqrt(60)
+        assert np.array_equal(line.get_xdata(), one.times)
+        assert line.get_ydata() == pytest.approx(lost.mean(axis=0), abs=1e-9)
+        assert band[0] == pytest.approx(lost.mean(axis=0) - half, abs=1e-6)
+        assert band[1] == pytest.approx(lost.mean(axis=0) + half, abs=1e-6)
+        oracle = np.concatenate([part["oracle_expected"] for part in arrays]).mean(axis=0)
+        assert np.array_equal(known.get_xdata(), one.times)
+        assert known.get_ydata() == pytest.approx(bound * one.times - oracle, abs=1e-9)
+        assert known.get_color() == line.get_color()
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["best fixed arms", "myopic", "Whittle index", "knows the truth"]
+    assert axes.get_xlabel() == "time (steps)"
+    assert axes.get_ylabel() == "regret against the relaxation bound"
+
+
+def test_one_policy_that_knows_has_no_learners_colour(found):
+    learners = [found[2], found[2]]
+    axes = drawn(charts.draw_bound_regret(learners))
+    (known,) = [line for line in axes.lines if line not in curves(axes) and len(line.get_xdata())]
+    assert known.get_color() not in {line.get_color() for line in curves(axes)}
+
+
 def test_posterior_weights_are_drawn_by_arm(found):
     one = found[2]
     axes = drawn(charts.draw_posterior(one))
@@ -388,6 +421,12 @@ def test_posterior_weights_are_drawn_by_arm(found):
     assert axes.get_ylim()[1] > 1
 
 
+DRAWN_BY_CASE = (
+    charts.draw_regret, charts.draw_log_regret, charts.draw_bound_regret,
+    charts.draw_average_reward,
+)  # fmt: skip
+
+
 def test_a_single_replication_has_no_band_and_is_no_crash(found):
     def alone(curve):
         return Curve(curve.mean, np.full_like(curve.mean, np.nan))
@@ -397,7 +436,7 @@ def test_a_single_replication_has_no_band_and_is_no_crash(found):
         average_reward=alone(found[2].average_reward), truth_weights=alone(found[2].truth_weights),
         truth_rewards=found[2].truth_rewards[:1], final_regrets=found[2].final_regrets[:1],
     )  # fmt: skip
-    for draw in (charts.draw_regret, charts.draw_log_regret, charts.draw_average_reward):
+    for draw in DRAWN_BY_CASE:
         assert len(curves(drawn(draw([one])))) == 1
     assert len(curves(drawn(charts.draw_posterior(one)))) == 3
 
@@ -409,8 +448,9 @@ def test_a_single_time_is_no_crash(found):
     one = replace(
         found[2], times=found[2].times[-1:], regret=last(found[2].regret), slope=None,
         average_reward=last(found[2].average_reward), truth_weights=last(found[2].truth_weights),
+        oracle_reward=last(found[2].oracle_reward),
     )  # fmt: skip
-    for draw in (charts.draw_regret, charts.draw_log_regret, charts.draw_average_reward):
+    for draw in DRAWN_BY_CASE:
         assert len(curves(drawn(draw([one])))) == 1
     assert len(curves(drawn(charts.draw_posterior(one)))) == 3
 
@@ -564,7 +604,9 @@ def test_the_page_of_a_study_has_its_results(channels, channels_page):
             expected = [case.slope.value, case.slope.lower, case.slope.upper]
             assert shown == pytest.approx(expected, abs=0.00501)
     assert any(case.slope is not None for case in cases)
-    assert found.tags["figure"] == found.tags["svg"] == 3 + 3
+    assert found.tags["figure"] == found.tags["svg"] == 4 + 3
+    bound = rs.relaxation_bound(cases[0].case.settings.systems()[0])
+    assert f"Regret against the relaxation bound of {bound:.6f} per step" in found.text
 
 
 def test_the_page_of_a_study_says_how_it_was_run(channels, channels_page):
@@ -640,7 +682,7 @@ def test_points_beyond_those_drawn_are_said(swept, monkeypatch, no_pictures, tmp
     found = Page(write_report(swept, tmp_path / "page.html").read_text(encoding="utf-8"))
     assert "The first 1 of 2 points are drawn" in found.text
     assert len(found.tables[0]) == 1 + 4
-    assert found.tags["svg"] == 3
+    assert found.tags["svg"] == 4
 
 
 def test_anchors_of_names_that_look_alike_are_told_apart(no_pictures, tmp_path):
@@ -653,7 +695,7 @@ def test_anchors_of_names_that_look_alike_are_told_apart(no_pictures, tmp_path):
 def test_names_with_dollar_signs_are_no_formulas(tmp_path):
     run_study(study_from_toml(THREE_STATES), tmp_path / "r", workers=1)
     found = Page(write_report(tmp_path / "r").read_text(encoding="utf-8"))
-    assert found.tags["svg"] == 4
+    assert found.tags["svg"] == 5
 
 
 def test_a_single_replication_makes_a_page(no_pictures, tmp_path):

@@ -21,6 +21,7 @@ from restive.files import replacing
 
 __all__ = [
     "draw_average_reward",
+    "draw_bound_regret",
     "draw_log_regret",
     "draw_posterior",
     "draw_regret",
@@ -54,6 +55,30 @@ def draw_regret(cases: Sequence[CaseSummary]) -> Draw:
             _line(axes, found.times, found.regret, i, line_name(found, cases))
         axes.set_xlabel("time (steps)")
         axes.set_ylabel("regret (total reward lost)")
+        axes.set_xlim(left=0)
+        _finish(axes)
+
+    return draw
+
+
+def draw_bound_regret(cases: Sequence[CaseSummary]) -> Draw:
+    """Regret against the relaxation bound, of each learner and of the policies that know."""
+
+    def draw(axes: Any) -> None:
+        firsts: dict[str, int] = {}  # the first case of each mapping
+        for i, found in enumerate(cases):
+            assert found.bound_regret is not None
+            _line(axes, found.times, found.bound_regret, i, line_name(found, cases))
+            firsts.setdefault(found.case.mapping, i)
+        for i in firsts.values():
+            known = cases[i].oracle_bound_regret
+            assert known is not None
+            # a single policy is every learner's, so it has no learner's colour
+            colour = "0.35" if len(firsts) == 1 else COLOURS[i % len(COLOURS)]
+            axes.plot(cases[i].times, known.mean, color=colour, linestyle=":", linewidth=1)
+        axes.plot([], [], color="0.35", linestyle=":", label="knows the truth")
+        axes.set_xlabel("time (steps)")
+        axes.set_ylabel("regret against the relaxation bound")
         axes.set_xlim(left=0)
         _finish(axes)
 

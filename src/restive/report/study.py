@@ -95,6 +95,7 @@ def charts_of(found: Sequence[CaseSummary], name: str) -> list[tuple[str, str]]:
     drawn = [
         ("regret", charts.draw_regret(found), "Regret against time."),
         ("log", charts.draw_log_regret(found), "The same on logarithmic axes."),
+        *_against_bound(found),
         (
             "reward",
             charts.draw_average_reward(found),
@@ -109,6 +110,18 @@ def charts_of(found: Sequence[CaseSummary], name: str) -> list[tuple[str, str]]:
         (charts.svg(charts.side_by_side([draw]), f"{name}-{kind}"), caption)
         for kind, draw, caption in drawn
     ]
+
+
+def _against_bound(found: Sequence[CaseSummary]) -> list[tuple[str, charts.Draw, str]]:
+    """Return the chart of regret against the relaxation bound, where there is one."""
+    bound = found[0].relaxation_bound  # that of all cases of a point: they have the same truth
+    if bound is None:
+        return []
+    caption = (
+        f"Regret against the relaxation bound of {bound:.6f} per step; dotted: what the policy "
+        "that knows the truth falls short of it."
+    )
+    return [("bound", charts.draw_bound_regret(found), caption)]
 
 
 def _points(found: Sequence[CaseSummary]) -> list[str]:
