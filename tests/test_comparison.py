@@ -1,5 +1,6 @@
 """Learners side by side: rankings by a second method, and the command."""
 
+import html
 import json
 from itertools import combinations
 
@@ -13,7 +14,8 @@ from restive.cli import app
 from restive.comparison import comparison_study
 from restive.experiment.comparison import rankings
 from restive.experiment.ledger import Ledger
-from restive.report.ranking import ranking_parts, ranking_rows
+from restive.report.ranking import HEADER, ranking_caption, ranking_parts, ranking_rows
+from restive.report.study import charts_of
 
 LEARNERS = ["tsde", "thompson_every_step", "ucb1"]
 INSTANCES = ["paper-frequentist", "satellite-urban-s"]
@@ -32,8 +34,8 @@ def found(folder):
     return rs.load_results(folder)
 
 
-def earned(folder, case):
-    return np.concatenate([arrays["expected"] for _, arrays in Ledger.open(folder).chunks(case)])
+def earned(folder, case, name="expected"):
+    return np.concatenate([arrays[name] for _, arrays in Ledger.open(folder).chunks(case)])
 
 
 def test_pairs_are_paired_differences_of_rewards(folder, found):
@@ -84,16 +86,48 @@ def test_a_learner_is_not_compared_with_itself_or_alone(found):
     assert ranking_parts([found[0]]) == []
 
 
-def test_rows_show_the_bound_and_the_policy_that_knows(found):
-    ranking = ranking_of(found, "paper-frequentist")
-    rows = ranking_rows(ranking)
-    bound = rs.relaxation_bound(rs.zoo.load("paper-frequentist").bandit)
-    assert len(rows) == 4
-    assert "Whittle" in rows[0][1]
-    for row, case in zip(rows[1:], ranking.cases, strict=True):
-        assert row[4] == f"{case.average_reward.mean[-1] / bound:.2%}"
-        assert float(row[4].rstrip("%")) < 100
-        assert float(row[6]) > 0
+def assert_shown(text, samples):
+    """Compare a cell with the mean of samples and its 95% half-width, to the digits shown."""
+    value, half = (float(word.replace(",", "")) for word in text.split(" ± "))
+    last_digit = 10.0 ** -len(text.partition("± ")[2].partition(".")[2])
+    assert value == pytest.approx(samples.mean(), abs=0.51 * last_digit)
+    assert half == pytest.approx(1.959964 * stats.sem(samples), abs=0.51 * last_digit)
+
+
+@pytest.mark.parametrize("instance", INSTANCES)
+def test_rows_show_both_regrets_and_what_was_earned(folder, found, instance):
+    ranking = ranking_of(found, instance)
+    known, *rows = (dict(zip(HEADER, row, strict=True)) for row in ranking_rows(ranking))
+    bandit = rs.zoo.load(instance).bandit
+    limit = 400 * rs.relaxation_bound(bandit)
+    target = 400 * rs.evaluate(bandit, rs.whittle(bandit)).average_reward
+    oracle = earned(folder, ranking.cases[0].case, "oracle_expected")[:, -1]
+    assert known["learner"] == "(knows the truth: Whittle index)"
+    assert_shown(known["against the bound"], limit - oracle)
+    assert_shown(known["reward per step"], oracle / 400)
+    assert [known[name] for name in ("place", "regret", "episodes", "us a step")] == ["-"] * 4
+    for row, case in zip(rows, ranking.cases, strict=True):
+        total = earned(folder, case.case)[:, -1]
+        assert_shown(row["regret"], target - total)
+        assert_shown(row["against the bound"], limit - total)
+        assert_shown(row["reward per step"], total / 400)
+        episodes = earned(folder, case.case, "episodes")[:, -1].mean()
+        assert float(row["episodes"].replace(",", "")) == pytest.approx(episodes, abs=0.51)
+        assert float(row["us a step"]) > 0
+    assert f"T times {limit / 400:.6f}, which no policy exceeds" in ranking_caption(ranking)
+    assert "'Whittle index' that knows the truth" in ranking_caption(ranking)
+
+
+def test_where_the_truth_is_drawn_there_is_no_bound(tmp_path):
+    study = comparison_study(["paper-bayesian"], ["tsde", "ucb1"], horizon=30, replications=5)
+    rs.run_study(study, tmp_path / "out")
+    cases = rs.load_results(tmp_path / "out")
+    (ranking,) = rankings(cases)
+    assert [row[HEADER.index("against the bound")] for row in ranking_rows(ranking)] == ["-"] * 3
+    assert "bound" not in ranking_caption(ranking)
+    captions = [caption for _, caption in charts_of(cases, "p")]
+    assert len(captions) == 3
+    assert not any("bound" in caption for caption in captions)
 
 
 def test_a_stopped_run_compares_what_all_have(found):
@@ -145,6 +179,19 @@ def test_the_command(tmp_path):
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "UCB1" in page
     assert "minus" in page
+    (ranking,) = rankings(rs.load_results(out))
+    printed = " ".join(done.output.split())
+    assert ranking_caption(ranking) in printed
+    assert html.escape(ranking_caption(ranking)) in page
+    for row in ranking_rows(ranking):
+        place, *_, steps = HEADER
+        for column, cell in zip(HEADER, row, strict=True):
+            if column not in (place, steps):  # a time is measured anew each time
+                assert cell in printed
+                assert f">{cell}</td>" in page
+    assert "against the bound" in printed
+    assert page.count("against the bound</th>") == 1
+    assert page.count("<figure") == 4
     again = CliRunner().invoke(app, [*words, "--replications", "20", "--out", str(out)])
     assert again.exit_code == 0
     other = CliRunner().invoke(app, [*words, "--seed", "1", "--out", str(out)])

@@ -72,11 +72,13 @@ def _print_rankings(found: list[CaseSummary]) -> None:
     from rich.table import Table
 
     from restive.experiment.comparison import rankings
-    from restive.report.ranking import HEADER, ranking_rows
+    from restive.report.ranking import HEADER, ranking_caption, ranking_rows
 
     console = Console(width=None if sys.stdout.isatty() else 120)
     for ranking in rankings(found):
-        table = Table(title=escape(f"{ranking.point or 'learners'}, against {ranking.mapping}"))
+        table = Table(
+            title=escape(ranking.point or "learners"), caption=escape(ranking_caption(ranking))
+        )
         for column in HEADER:
             table.add_column(column, justify="left" if column == "learner" else "right")
         for row in ranking_rows(ranking):

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from restive.experiment import Case, CaseSummary
 from restive.experiment.comparison import Ranking, rankings
 from restive.experiment.running import estimate
-from restive.relaxation import relaxation_bound
+from restive.experiment.summary import Curve
 from restive.report.charts import NAMES, learner_title
 from restive.report.numbers import with_error, with_half_width
 from restive.report.page import paragraph, table
 
-__all__ = ["ranking_parts", "ranking_rows"]
+__all__ = ["HEADER", "ranking_caption", "ranking_parts", "ranking_rows"]
 
-HEADER = ("place", "learner", "regret", "reward per step", "of the bound", "episodes", "us a step")
+HEADER = (
+    "place", "learner", "regret", "against the bound", "reward per step", "episodes", "us a step",
+)  # fmt: skip
 READING = (
     "The last column is the time of a step on the machine that made this page. In the table of "
     "pairs each cell is the regret of the row's learner minus that of the column's, replication "
@@ -23,29 +25,42 @@ READING = (
 )
 
 
+def ranking_caption(ranking: Ranking) -> str:
+    """Return what the regrets of a ranking are measured against."""
+    mapping = NAMES.get(ranking.mapping, ranking.mapping)
+    known = f"Regret at T against the policy '{mapping}' that knows the truth"
+    bound = ranking.cases[0].relaxation_bound
+    if bound is None:
+        return f"{known}."
+    return (
+        f"{known}, and against the relaxation bound: T times {bound:.6f}, which no policy exceeds "
+        "per step in the long run, minus what was earned."
+    )
+
+
 def ranking_rows(ranking: Ranking) -> list[list[str]]:
     """Return a row for the policy that knows the truth, then one per learner, best first."""
-    bandit = ranking.cases[0].case.settings.systems()[0]
-    bound = None if bandit is None else relaxation_bound(bandit)
-    oracle = ranking.cases[0].oracle_reward
+    first = ranking.cases[0]  # all have the same truth
     name = f"(knows the truth: {NAMES.get(ranking.mapping, ranking.mapping)})"
-    share = "-" if bound is None else f"{oracle.mean[-1] / bound:.2%}"
-    earned = with_error(oracle.mean[-1], oracle.stderr[-1])
-    rows = [["-", name, "-", earned, share, "-", "-"]]
+    known = [_at_end(first.oracle_bound_regret), _at_end(first.oracle_reward)]
+    rows = [["-", name, "-", *known, "-", "-"]]
     for at, found in enumerate(ranking.cases):
-        reward = found.average_reward
         rows.append(
             [
                 ranking.place(at),
                 learner_title(found),
-                with_error(found.regret.mean[-1], found.regret.stderr[-1]),
-                with_error(reward.mean[-1], reward.stderr[-1]),
-                "-" if bound is None else f"{reward.mean[-1] / bound:.2%}",
+                _at_end(found.regret),
+                _at_end(found.bound_regret),
+                _at_end(found.average_reward),
                 f"{found.num_episodes.mean[-1]:,.0f}",
                 f"{1e6 * _seconds(found.case) / found.case.settings.horizon:.2g}",
             ]
         )
     return rows
+
+
+def _at_end(curve: Curve | None) -> str:
+    return "-" if curve is None else with_error(curve.mean[-1], curve.stderr[-1])
 
 
 _measured: dict[str, float] = {}  # seconds of a run, by case, so that each is tried once
@@ -67,10 +82,9 @@ def ranking_parts(found: Sequence[CaseSummary]) -> list[str]:
         for i, name in enumerate(names):
             cells = ["" if i == j else _cell(ranking, i, j) for j in range(len(names))]
             pairs.append([name, *cells])
-        mapping = NAMES.get(ranking.mapping, ranking.mapping)
         parts += [
-            paragraph(f"Regret against the policy '{mapping}' that knows the truth, at T."),
-            table(HEADER, ranking_rows(ranking), (0, 2, 3, 4, 5, 6)),
+            paragraph(ranking_caption(ranking)),
+            table(HEADER, ranking_rows(ranking), (0, *range(2, len(HEADER)))),
             table(("minus", *names), pairs, range(1, len(names) + 1)),
         ]
     if parts:
