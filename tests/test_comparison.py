@@ -102,7 +102,7 @@ def test_rows_show_both_regrets_and_what_was_earned(folder, found, instance):
     limit = 400 * rs.relaxation_bound(bandit)
     target = 400 * rs.evaluate(bandit, rs.whittle(bandit)).average_reward
     oracle = earned(folder, ranking.cases[0].case, "oracle_expected")[:, -1]
-    assert known["learner"] == "(knows the truth: Whittle index)"
+    assert known["learner"] == "(knows the truth)"
     assert_shown(known["against the bound"], limit - oracle)
     assert_shown(known["reward per step"], oracle / 400)
     assert [known[name] for name in ("place", "regret", "episodes", "us a step")] == ["-"] * 4

@@ -47,8 +47,8 @@ def export_results(
     format
         "csv", "parquet" (needs pyarrow) or "npz", an array per column.
     table
-        "curves": regret, rewards and episodes with standard errors, by case and time; what
-        takes the relaxation bound is nan where there is none;
+        "curves": regret, rewards and episodes with standard errors, by case and time; the
+        relaxation bound and regret against it are nan where there is none;
         "replications": sums up to each time of every replication;
         "posterior": weight of each arm's truth, where the study recorded it.
     path

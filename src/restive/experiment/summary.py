@@ -109,7 +109,7 @@ class CaseSummary:
 
     @property
     def oracle_bound_regret(self) -> Curve | None:
-        """Likewise of the policy that knows the truth: what no learning can win back."""
+        """Likewise of the policy that knows the truth: the part that is not the learning's."""
         return self._short_of_bound(self.oracle_reward)
 
     def _short_of_bound(self, reward: Curve) -> Curve | None:
