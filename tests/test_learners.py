@@ -20,7 +20,7 @@ from restive.agents import LEARNERS, TSDE, Player, make_learner
 from restive.agents.learners import Compiled, Relative, describe, learner
 from restive.agents.setup import setup_learner
 from restive.kernels.learners.memory import DRAWS
-from restive.kernels.tsde import DRAWS as TSDE_DRAWS
+from restive.kernels.tables import DRAWS as TSDE_DRAWS
 from restive.replication import replicate, trace
 from restive.world import World
 

@@ -16,8 +16,15 @@ from numpy.typing import NDArray
 
 from restive.belief import belief_tables, mixing_time, settled_lengths
 from restive.errors import ProblemError, RestiveError, TooLargeError
-from restive.kernels.tables import LANES, BeliefTables, PriorTables
-from restive.kernels.tsde import LEAST_LIKELIHOOD, LEAST_WEIGHT, MOST_LOSS
+from restive.kernels.tables import (
+    BLOCK,
+    LEAST_LIKELIHOOD,
+    LEAST_WEIGHT,
+    MOST_LOSS,
+    BeliefTables,
+    PriorTables,
+)
+from restive.kernels.vectors import LANES
 from restive.prior import ArmPrior, JointPrior, Prior
 from restive.problem import Arm, Kinds, RestlessBandit, kinds_among, starts_of
 
@@ -103,6 +110,7 @@ def learning_tables(
             weights=np.concatenate(padded),
             row_offsets=starts_of([len(group) // LANES for group in padded]),
             row_counts=np.array([len(group) // LANES for group in padded], dtype=np.int64),
+            block_offsets=starts_of([len(group) // LANES // BLOCK for group in padded]),
         ),
         in_support=in_support,
         used=used,
@@ -170,7 +178,7 @@ def _require_likelihoods_fit(
     total = 0
     for candidates, first in zip(choices, offsets.tolist(), strict=True):
         longest = int(lengths[first : first + len(candidates)].max())
-        total += candidates[0].num_states ** 2 * longest * (len(candidates) + LANES) * 8
+        total += candidates[0].num_states ** 2 * longest * (len(candidates) + BLOCK * LANES) * 8
     if total > MOST_LIKELIHOOD_BYTES:
         raise TooLargeError(
             f"the likelihoods of {len(lengths):,} candidates take {total / 2**30:.1f} GiB, more "
@@ -192,7 +200,7 @@ def _likelihoods(tables: BeliefTables, kinds: Sequence[int] | IntArray) -> Float
 
 
 def _held(values: FloatArray, least: float) -> FloatArray:
-    """Raise what is positive to `least`, so that products do not underflow (see kernels.tsde)."""
+    """Raise what is positive to `least`, so that products do not underflow (see kernels.tables)."""
     held: FloatArray = np.where(values > 0, np.maximum(values, least), 0.0)
     return held
 
@@ -214,7 +222,7 @@ def _loss(likelihoods: FloatArray) -> int:
 
 def lane_places(count: int) -> IntArray:
     """Where each of `count` candidates stands: row c % rows of lane c // rows."""
-    rows = -(-count // LANES)
+    rows = _num_rows(count)
     candidates = np.arange(count, dtype=np.int64)
     return np.asarray((candidates % rows) * LANES + candidates // rows)
 
@@ -222,6 +230,11 @@ def lane_places(count: int) -> IntArray:
 def in_lanes(values: FloatArray) -> FloatArray:
     """Lay numbers by candidate, on the last axis, out in lanes, filled up with zeros."""
     count = values.shape[-1]
-    laid = np.zeros((*values.shape[:-1], -(-count // LANES) * LANES))
+    laid = np.zeros((*values.shape[:-1], _num_rows(count) * LANES))
     laid[..., lane_places(count)] = values
     return laid
+
+
+def _num_rows(count: int) -> int:
+    """Rows for `count` candidates: whole blocks, so that kernels need not look for the last."""
+    return -(-count // (BLOCK * LANES)) * BLOCK

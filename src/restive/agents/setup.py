@@ -15,8 +15,8 @@ from restive.agents.learners import DynamicEpisodes, Facts, Learner, Relative, R
 from restive.arguments import checked_count, checked_elapsed, require_memory
 from restive.belief import BeliefState, start_or_initial
 from restive.errors import ProblemError
-from restive.kernels.tables import LANES, LearnerState, RankTables
-from restive.kernels.tsde import BUFFER, CLOCK_SIZE, VISITS
+from restive.kernels.tables import BLOCK, BUFFER, CLOCK_SIZE, VISITS, LearnerState, RankTables
+from restive.kernels.vectors import LANES
 from restive.policies import INDEX_RULES, POLICY_MAPPINGS, IndexRule, Policy, mapping_name
 from restive.policies.base import IndexPolicy, checked_table, rank_tables
 from restive.posterior import LearningTables, aligned, learning_tables
@@ -123,9 +123,10 @@ class Setup:
             rank_length=room(num_arms),
             rank=room(num_arms),
             weights=aligned(prior.weights),
-            starts=np.zeros(num_groups * LANES),
+            sums=aligned(np.zeros(len(prior.weights) // BLOCK)),
+            starts=aligned(np.zeros(num_groups * LANES)),
             totals=np.zeros(num_groups),
-            sums=aligned(np.zeros((int(prior.row_counts.max()) + 1) * LANES)),
+            uniforms=np.zeros(num_groups),
             pending=room(num_groups * BUFFER),
             num_pending=room(num_groups),
             lost=room(num_groups),

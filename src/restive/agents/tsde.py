@@ -29,9 +29,9 @@ from restive.agents.snapshots import (
 from restive.arguments import checked_count, checked_seed
 from restive.belief import BeliefState
 from restive.errors import ProblemError, RestiveError
-from restive.kernels import online, tsde
+from restive.kernels import online, tables
 from restive.kernels.random import LEARNER
-from restive.kernels.tables import LANES
+from restive.kernels.vectors import LANES
 from restive.policies.base import IndexPolicy, checked_choice, top_ranked
 from restive.posterior import lane_places
 from restive.prior import Prior
@@ -44,10 +44,10 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 REASONS = {
-    tsde.NONE: "none has ended",
-    tsde.LENGTH_RULE: "it was longer than the one before",
-    tsde.DOUBLING_RULE: "a counter more than doubled",
-    tsde.EPOCH_RULE: "an epoch began",
+    tables.NONE: "none has ended",
+    tables.LENGTH_RULE: "it was longer than the one before",
+    tables.DOUBLING_RULE: "a counter more than doubled",
+    tables.EPOCH_RULE: "an epoch began",
 }
 ARRAYS = ("last_state", "seen", "drawn", "sampled", "num_pending", "lost", "clock")
 
@@ -133,7 +133,7 @@ class TSDE:
     @property
     def time(self) -> int:
         """The time t of the next or current step, from 1."""
-        return int(self._state.clock[tsde.TIME])
+        return int(self._state.clock[tables.TIME])
 
     @property
     def belief_state(self) -> BeliefState:
@@ -144,20 +144,20 @@ class TSDE:
     def episode(self) -> Episode:
         """The current episode."""
         clock = self._state.clock
-        started = int(clock[tsde.STARTED])
+        started = int(clock[tables.STARTED])
         return Episode(
-            number=int(clock[tsde.EPISODE]),
+            number=int(clock[tables.EPISODE]),
             start=started,
             length=self.time - started if started else 0,
-            last_ended=REASONS[int(clock[tsde.REASON])],
-            epoch=int(clock[tsde.EPOCH]),
-            mixing_time=int(clock[tsde.MIXING]),
+            last_ended=REASONS[int(clock[tables.REASON])],
+            epoch=int(clock[tables.EPOCH]),
+            mixing_time=int(clock[tables.MIXING]),
         )
 
     @property
     def sampled_bandit(self) -> RestlessBandit | None:
         """The system drawn for the current episode, None before the first step."""
-        if self._state.clock[tsde.EPISODE] == 0:
+        if self._state.clock[tables.EPISODE] == 0:
             return None
         return self._setup.bandit_of(self._state.sampled)
 
@@ -174,16 +174,16 @@ class TSDE:
 
     def belief(self, k: int) -> FloatArray:
         """Law of arm k's state now, over the posterior."""
-        tables = self._setup.tables.prior
+        prior = self._setup.tables.prior
         k = self._checked_arm(k)
         candidates = self._setup.prior.candidates(k)
-        size, length = int(tables.sizes[k]), int(tables.lengths[k])
+        size, length = int(prior.sizes[k]), int(prior.lengths[k])
         cell = int(self._state.last_state[k]) * length + (
             min(self.time - int(self._state.seen[k]), length) - 1
         )
-        width = int(tables.row_counts[tables.groups[k]]) * LANES
-        begin = int(tables.offsets[k]) + cell * size * width
-        likelihoods = tables.likelihoods[begin : begin + size * width].reshape(size, width)
+        width = int(prior.row_counts[prior.groups[k]]) * LANES
+        begin = int(prior.offsets[k]) + cell * size * width
+        likelihoods = prior.likelihoods[begin : begin + size * width].reshape(size, width)
         law: FloatArray = likelihoods[:, lane_places(len(candidates))] @ self.posterior(k)
         law /= law.sum()
         return law
@@ -250,9 +250,9 @@ class TSDE:
         It holds the prior too; a policy mapping that is a function is named only.
         """
         setup, state = self._setup, self._state
-        visits = state.visits.reshape(-1, tsde.VISITS)
-        cells = np.flatnonzero(visits[:, tsde.STAMP])
-        pending = state.pending.reshape(-1, tsde.BUFFER)
+        visits = state.visits.reshape(-1, tables.VISITS)
+        cells = np.flatnonzero(visits[:, tables.STAMP])
+        pending = state.pending.reshape(-1, tables.BUFFER)
         data = {
             "format": SNAPSHOT_FORMAT,
             "prior": prior_to_data(setup.prior),
@@ -322,27 +322,27 @@ class TSDE:
 
     def _load(self, snapshot: dict[str, Any]) -> None:
         prior = self._setup.tables.prior
-        mixing = checked_count(snapshot["state"]["clock"][tsde.MIXING], "the snapshot's T^mix")
+        mixing = checked_count(snapshot["state"]["clock"][tables.MIXING], "the snapshot's T^mix")
         self._state = state = self._setup.fresh_state(mixing)
         for name in ARRAYS:
             _fill(getattr(state, name), snapshot["state"][name])
         _fill(state.weights, snapshot["weights"])
-        pending = state.pending.reshape(-1, tsde.BUFFER)
+        pending = state.pending.reshape(-1, tables.BUFFER)
         for group, row in zip(range(len(pending)), snapshot["pending"], strict=True):
             pending[group, : len(row)] = row
         cells, columns = snapshot["visits"]
         if cells:
-            state.visits.reshape(-1, tsde.VISITS)[cells] = np.array(columns).T
-        online.add_all_lanes(prior, state)
-        if self._setup.ranks is not None and state.clock[tsde.EPISODE] > 0:
+            state.visits.reshape(-1, tables.VISITS)[cells] = np.array(columns).T
+        online.add_up_all(prior, state)
+        if self._setup.ranks is not None and state.clock[tables.EPISODE] > 0:
             online.follow_ranks(self._setup.ranks, state)
         selected = snapshot["selected"]
         self._selected = None if selected is None else np.array(selected, dtype=np.int64)
 
     def _begin_what_is_due(self) -> None:
         clock = self._state.clock
-        if clock[tsde.TIME] == clock[tsde.EPOCH_END]:
-            clock[tsde.EPOCH] += 1
+        if clock[tables.TIME] == clock[tables.EPOCH_END]:
+            clock[tables.EPOCH] += 1
             self._begin_epoch()
         began = online.begin_if_due(self._setup.tables.prior, self._state, self._key)
         if began and self._setup.ranks is not None:
@@ -350,7 +350,7 @@ class TSDE:
 
     def _begin_epoch(self) -> None:
         clock = self._state.clock
-        mixing = self._setup.truncation(int(clock[tsde.EPOCH]))
+        mixing = self._setup.truncation(int(clock[tables.EPOCH]))
         visits = self._setup.fresh_visits(mixing)
         if len(visits) > len(self._state.visits):  # grows with the logarithm of the time
             self._state = self._state._replace(visits=visits)

@@ -10,27 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel, inlined, kernel, place
+from restive.kernels.posterior import draw_truth, weigh_truth
 from restive.kernels.random import LEARNER, TRUTH, WORLD, stream_key
-from restive.kernels.tables import BeliefTables, LearnerState, PriorTables, RankTables, Scratch
-from restive.kernels.tsde import (
+from restive.kernels.tables import (
     EPISODE,
     EPOCH,
     EPOCH_END,
     EXPLORING,
     IMPOSSIBLE,
     NONE,
+    BeliefTables,
+    LearnerState,
+    PriorTables,
+    RankTables,
+    Scratch,
+)
+from restive.kernels.tsde import (
     begin_episode,
     begin_epoch,
     choose,
-    draw_truth,
+    drawn_kind,
     due,
     explore,
     finish,
-    follow_ranks,
+    follow_kind,
     pass_time,
     reset,
     take_in_arm,
-    weigh_truth,
 )
 from restive.kernels.world import copy_into, pull, select_by_rank
 
@@ -80,7 +86,8 @@ def run_replications(
             reason = due(state)
             if reason != NONE:
                 begin_episode(prior, state, reason, learner)
-                follow_ranks(policy, state)
+                for k in range(num_arms):
+                    follow_kind(policy, state, k, drawn_kind(prior, state, k))
             choose(policy, state, scratch.everything, chosen)
             if state.rules[EXPLORING] != 0:
                 explore(state, learner, scratch.everything, chosen)

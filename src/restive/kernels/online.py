@@ -5,17 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels import tsde
+from restive.kernels import posterior, tsde
 from restive.kernels.compiler import hot_kernel, kernel
 from restive.kernels.random import stream_key
-from restive.kernels.tables import BeliefTables, LearnerState, PriorTables, RankTables
+from restive.kernels.tables import (
+    EXPLORING,
+    NONE,
+    BeliefTables,
+    LearnerState,
+    PriorTables,
+    RankTables,
+)
 from restive.kernels.world import pull
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 __all__ = [
-    "add_all_lanes",
+    "add_up_all",
     "begin_epoch",
     "begin_if_due",
     "choose",
@@ -54,15 +61,18 @@ def begin_epoch(state: LearnerState, mixing: int, end: int) -> None:
 def begin_if_due(prior: PriorTables, state: LearnerState, key: np.uint64) -> bool:
     """Begin an episode if one must begin at this time; tell whether one did."""
     reason = tsde.due(state)
-    if reason != tsde.NONE:
+    if reason != NONE:
         tsde.begin_episode(prior, state, reason, key)
-    return reason != tsde.NONE
+        for k in range(len(state.sampled)):
+            state.sampled[k] = tsde.drawn_kind(prior, state, k)
+    return reason != NONE
 
 
 @kernel
 def follow_ranks(policy: RankTables, state: LearnerState) -> None:
-    """See `tsde.follow_ranks`."""
-    tsde.follow_ranks(policy, state)
+    """Point each arm at the ranks of the kind that was sampled for it."""
+    for k in range(len(state.sampled)):
+        tsde.follow_kind(policy, state, k, state.sampled[k])
 
 
 @kernel
@@ -75,7 +85,7 @@ def choose(policy: RankTables, state: LearnerState, available: BoolArray, chosen
 @kernel
 def explore(state: LearnerState, key: np.uint64, available: BoolArray, chosen: IntArray) -> None:
     """See `tsde.explore`."""
-    if len(chosen) > 0 and state.rules[tsde.EXPLORING] != 0:
+    if len(chosen) > 0 and state.rules[EXPLORING] != 0:
         tsde.explore(state, key, available, chosen)
 
 
@@ -85,7 +95,7 @@ def take_in_if_possible(
 ) -> int:
     """Learn what was seen and return -1, or return an arm that cannot have been seen so."""
     _multiply_pending_of(prior, state, pulled)
-    arm = tsde.impossible_arm(prior, state, pulled, states)
+    arm = posterior.impossible_arm(prior, state, pulled, states)
     if arm < 0:
         _take_in(prior, state, pulled, states)
     return int(arm)
@@ -95,7 +105,7 @@ def take_in_if_possible(
 def _multiply_pending_of(prior: PriorTables, state: LearnerState, pulled: IntArray) -> None:
     """Bring the weights of the pulled arms' groups up to date."""
     for i in range(len(pulled)):
-        tsde.multiply_pending(prior, state, prior.groups[pulled[i]])
+        posterior.multiply_pending(prior, state, prior.groups[pulled[i]])
 
 
 @hot_kernel
@@ -106,21 +116,21 @@ def _take_in(prior: PriorTables, state: LearnerState, pulled: IntArray, states: 
 
 @kernel
 def multiply_pending(prior: PriorTables, state: LearnerState, group: int) -> None:
-    """See `tsde.multiply_pending`."""
-    tsde.multiply_pending(prior, state, group)
+    """See `posterior.multiply_pending`."""
+    posterior.multiply_pending(prior, state, group)
 
 
 @hot_kernel
-def add_all_lanes(prior: PriorTables, state: LearnerState) -> None:
-    """Add up the lanes of every group, for weights that were set from outside."""
+def add_up_all(prior: PriorTables, state: LearnerState) -> None:
+    """Make the sums of every group anew, for weights that were set from outside."""
     for group in range(len(prior.row_counts)):
-        tsde.add_lanes(prior, state, group)
+        posterior.add_up(prior, state, group)
 
 
 @kernel
 def draw_truth(prior: PriorTables, state: LearnerState, key: np.uint64, truth: IntArray) -> None:
-    """See `tsde.draw_truth`."""
-    tsde.draw_truth(prior, state, key, truth)
+    """See `posterior.draw_truth`."""
+    posterior.draw_truth(prior, state, key, truth)
 
 
 @kernel

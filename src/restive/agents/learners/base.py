@@ -67,7 +67,7 @@ class Rules:
     exploring: float = 0.0  # share of steps in which arms are pulled at random
 
     def as_numbers(self) -> NDArray[np.int64]:
-        """Return them as `kernels.tsde` takes them."""
+        """Return them as `LearnerState.rules` holds them."""
         limit = -1 if self.length is None else self.length - 1
         if not self.length_rule:
             limit = NEVER

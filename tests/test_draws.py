@@ -1,0 +1,111 @@
+"""Drawing a candidate is the inverse of the posterior's distribution function, rounding and all."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numba
+import numpy as np
+import pytest
+from scipy import stats
+
+import restive as rs
+from restive.agents.setup import setup_learner
+from restive.kernels import online
+from restive.kernels.posterior import draw_candidate
+from restive.kernels.tables import IMPOSSIBLE
+from restive.posterior import lane_places
+
+COUNTS = [1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 81, 100, 300]
+LARGEST = 1 - 2.0**-53  # of the random numbers
+
+
+@numba.njit  # not kept on disk, where a change in what it calls would not be seen
+def draw_many(prior, state, group, us, drawn):
+    for i in range(len(us)):
+        drawn[i] = draw_candidate(prior, state, group, us[i])
+
+
+class Group:
+    """The second of two groups of candidates, with weights set from outside."""
+
+    def __init__(self, weights):
+        levels = np.linspace(0.2, 0.8, len(weights))
+        arms = rs.ArmPrior([rs.gilbert_elliott(p, 0.5) for p in levels])
+        other = rs.ArmPrior([rs.gilbert_elliott(0.3, 0.5)] * 50)
+        setup = setup_learner(rs.IndependentPrior([other, arms]), 1, "myopic", 10)
+        self.prior = setup.tables.prior
+        self.state = setup.fresh_state(1)
+        begin = int(self.prior.row_offsets[1]) * 8
+        self.state.weights[begin:] = 0.0
+        self.state.weights[begin + lane_places(len(weights))] = weights
+        online.add_up_all(self.prior, self.state)
+
+    def draw(self, us):
+        drawn = np.empty(len(us), dtype=np.int64)
+        draw_many(self.prior, self.state, 1, us, drawn)
+        return drawn
+
+    @property
+    def total(self):
+        return float(self.state.totals[1])
+
+
+def some_weights(count, rng, kind):
+    if kind == "even":
+        return np.full(count, 1 / 3)
+    weights = rng.dirichlet(np.full(count, 0.3))
+    if kind == "ruled out":
+        weights[rng.random(count) < 0.6] = 0.0
+        weights[rng.integers(count)] = 0.25
+    if kind == "spread":
+        weights = 2.0 ** rng.integers(-600, 0, count).astype(float)
+    return weights
+
+
+@pytest.mark.parametrize("kind", ["even", "uneven", "ruled out", "spread"])
+@pytest.mark.parametrize("count", COUNTS)
+def test_draws_invert_the_distribution_function(count, kind):
+    """Away from the ends of shares by more than rounding, exactly; near them, a neighbour."""
+    rng = np.random.default_rng([count, len(kind)])
+    weights = some_weights(count, rng, kind)
+    group = Group(weights)
+    sums = np.cumsum([Fraction(w) for w in weights.tolist()])
+    assert group.total == pytest.approx(float(sums[-1]), rel=1e-13)
+    ends = np.array([float(s / sums[-1]) for s in sums])
+    near = np.concatenate([np.nextafter(ends, 0), ends, np.nextafter(ends, 2)])
+    us = np.concatenate([rng.random(2000), near, [0.0, LARGEST]]).clip(0, LARGEST)
+    us.sort()
+    drawn = group.draw(us)
+    assert (weights[drawn] > 0).all()
+    assert (np.diff(drawn) >= 0).all()
+    lower, upper = (ends[drawn] - weights[drawn] / float(sums[-1])), ends[drawn]
+    assert (us >= lower - 1e-13).all()
+    assert (us <= upper + 1e-13).all()
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_the_largest_random_number_takes_the_last_that_is_possible(count):
+    """Times a total it rounds to less than that, whatever the total's digits."""
+    rng = np.random.default_rng(count)
+    for total in (1.0, np.nextafter(1, 2), np.nextafter(2, 0), 3.0, 2.0**-900, *rng.random(20)):
+        assert LARGEST * total < total
+        weights = np.zeros(count)
+        weights[count // 2] = total
+        assert Group(weights).draw(np.array([0.0, 0.5, LARGEST])).tolist() == [count // 2] * 3
+
+
+def test_where_all_are_ruled_out_the_clock_says_so():
+    group = Group(np.zeros(20))
+    assert group.state.clock[IMPOSSIBLE] == 2
+    assert group.draw(np.array([0.0, LARGEST])).tolist() == [0, 0]
+
+
+def test_shares_are_hit_as_often_as_they_should_be():
+    """A chi-square test of 100,000 draws, which fails once in a million; the seed is fixed."""
+    rng = np.random.default_rng(5)
+    weights = some_weights(81, rng, "uneven") + 0.002
+    drawn = Group(weights).draw(rng.random(100_000))
+    expected = weights / weights.sum() * 100_000
+    found = np.bincount(drawn, minlength=81)
+    assert stats.chisquare(found, expected).pvalue > 1e-6

@@ -1,0 +1,60 @@
+"""Operations on eight numbers: what is compiled does what the Python beside it says."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from restive.kernels import vectors
+from restive.kernels.vectors import LANES
+
+NUMBERS = st.lists(
+    st.floats(allow_nan=False, width=64), min_size=3 * LANES, max_size=3 * LANES
+).map(np.array)
+
+
+@numba.njit
+def compiled(values, at, x, out):
+    a, b = vectors.load(values, at), vectors.load(values, at + LANES)
+    vectors.store(out[0], 1, vectors.plus(a, b))
+    vectors.store(out[1], 1, vectors.times(a, b))
+    vectors.store(out[2], 1, vectors.sums_before(a))
+    out[3, 0] = vectors.last(b)
+    return vectors.not_above(a, x)
+
+
+def in_python(values, at, x, out):
+    return compiled.py_func(values, at, x, out)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=NUMBERS, at=st.integers(0, LANES), x=st.floats(allow_nan=False))
+def test_compiled_is_what_the_python_says_to_the_bit(values, at, x):
+    ours, expected = np.full((4, LANES + 2), 7.0), np.full((4, LANES + 2), 7.0)
+    with np.errstate(all="ignore"):
+        count = compiled(values, at, x, ours)
+        assert count == in_python(values, at, x, expected)
+    np.testing.assert_array_equal(ours.view(np.int64), expected.view(np.int64))
+
+
+def test_the_python_is_right():
+    """Otherwise both could be wrong alike; nothing beside the eight numbers is written."""
+    values, out = np.arange(1.0, 18.0), np.full((4, LANES + 2), 7.0)
+    assert in_python(values, 1, 4.0, out) == 3  # 2, 3 and 4 of 2, ..., 9
+    a, b = values[1:9], values[9:17]
+    np.testing.assert_array_equal(out[0, 1:-1], a + b)
+    np.testing.assert_array_equal(out[1, 1:-1], a * b)
+    np.testing.assert_array_equal(out[2, 1:-1], [sum(a[:i]) for i in range(LANES)])
+    assert out[3, 0] == 17
+    assert (out[:3, [0, -1]] == 7).all()
+
+
+@pytest.mark.parametrize("x", [np.inf, -np.inf, np.nan])
+def test_counts_with_what_is_not_finite(x):
+    values = np.array([-np.inf, -1, 0, np.nan, 1, 2, np.inf, np.nan] * 2)
+    out = np.zeros((4, LANES + 2))
+    expected = int(np.count_nonzero(values[:LANES] <= x))
+    assert compiled(values, 0, x, out) == in_python(values, 0, x, out) == expected
