@@ -1,10 +1,12 @@
 """Learners side by side: rankings by a second method, and the command."""
 
 import html
+import importlib
 import json
 import sys
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -362,6 +364,26 @@ def test_without_matplotlib_nothing_is_run(tmp_path, monkeypatch):
     assert isinstance(done.exception, rs.RestiveError)
     assert "pictures need matplotlib" in str(done.exception)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_tables_of_the_documentation(folder, found, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
+    comparison_tables = importlib.import_module("comparison_tables")
+    comparison_tables.main([folder])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
+    ranking = ranking_of(found, INSTANCES[1])
+    (at,) = [i for i, case in enumerate(ranking.cases) if case.case.learner == "ucb1"]
+    (first,) = [i for i, case in enumerate(ranking.cases) if case.case.learner == "tsde"]
+    shown = {row[0]: row[1:] for row in reversed(rows)}  # the first of each name
+    assert shown["learner"] == ["paper-frequentist", "urban-s"]
+    regret = ranking_rows(ranking)[1 + at][HEADER.index("regret")]
+    assert shown["UCB1"][1] == f"{regret} ({ranking.place(at)})"
+    assert shown["minus TSDE"] == ["Thompson, every step", "UCB1"]
+    pair = ranking.pairs[first, at]
+    value, half = shown["urban-s"][1].rstrip("*").split(" ± ")
+    assert float(value) == pytest.approx(pair.difference, rel=0.05)
+    assert float(half) == pytest.approx(pair.half_width, rel=0.05)
+    assert shown["urban-s"][1].endswith("*") == pair.told_apart
 
 
 @pytest.mark.parametrize(

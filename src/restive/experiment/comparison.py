@@ -23,8 +23,8 @@ __all__ = ["LEAST_REPLICATIONS", "Paired", "Ranking", "rankings"]
 
 # Regrets are skewed: of a rare loss that was not seen the spread knows nothing. With the regrets of
 # docs/comparison.md, shifted to equal means, some pair of an instance is falsely told apart in 2 to
-# 5% of samples of 100 on seven instances and in 7 to 11% on the two most skewed ones, where samples
-# of 20 or 30 give 20%.
+# 4% of samples of 100 on seven instances and in 10% on the two most skewed ones, where samples of
+# 20 give 20% (docs/how-to/compare-learners.md has the table).
 LEAST_REPLICATIONS = 100
 
 

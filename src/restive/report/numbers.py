@@ -34,4 +34,5 @@ def with_half_width(value: float, half: float) -> str:
     if not half > 0:
         return f"{value:.4g}"
     places = min(MOST_PLACES, max(0, 1 - floor(log10(half))))
-    return f"{value:,.{places}f} ± {half:,.{places}f}"
+    shown = round(value, places) + 0.0  # not -0
+    return f"{shown:,.{places}f} ± {half:,.{places}f}"
