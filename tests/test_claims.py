@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from restive.experiment import load_results, run_study
 from restive.experiment.summary import Curve, Slope
@@ -16,7 +17,8 @@ NAMES = {"best_fixed": "best fixed arms", "myopic": "myopic", "whittle": "Whittl
 COUNT = 400
 SPREAD = np.linspace(-0.5, 0.5, COUNT)  # mean 0, so that shifts are exact
 NOISE = np.where(np.arange(COUNT) % 2, 1.0, -1.0)
-WIDTH = 1.959963984540054 / np.sqrt(COUNT)  # half-width of an interval, in standard deviations
+QUANTILE = stats.t.ppf(0.975, COUNT - 1)
+WIDTH = QUANTILE / np.sqrt(COUNT)  # half-width of an interval, in standard deviations
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,7 @@ def frequentist(measured):
     for mapping, one in found.items():
         size = len(one.times)
         target = one.truth_reward[0]
-        average = Curve(np.full(size, 0.997 * target), np.full(size, 0.0005 * target))
+        average = Curve(np.full(size, 0.997 * target), np.full(size, 0.0005 * target), COUNT)
         found[mapping] = replace(one, replications=COUNT, average_reward=average)
     return found | {"whittle": with_weights(found["whittle"], rising)}
 
@@ -67,7 +69,7 @@ def with_weights(found, curve, stderr=0.005, arm=None):
     arms = slice(None) if arm is None else slice(arm, arm + 1)
     mean[:, arms] = curve(found.times.astype(float))[:, None]
     error[:, arms] = stderr
-    return replace(found, truth_weights=Curve(mean, error))
+    return replace(found, truth_weights=Curve(mean, error, found.replications))
 
 
 def checked(bayesian, frequentist):
@@ -102,7 +104,7 @@ def test_the_figures_of_the_paper_are_those_that_it_prints(bayesian, frequentist
     for mapping, (drawn, fixed) in printed.items():
         claim = found[f"E J of the mapping '{NAMES[mapping]}'"]
         stderr = (2 + SPREAD).std(ddof=1) / 10  # of the paper's 100 draws
-        assert claim.paper == f"{drawn:.2f} (± {1.96 * stderr:.2f} with 100 draws)"
+        assert claim.paper == f"{drawn:.2f} (± {QUANTILE * stderr:.2f} with 100 draws)"
         assert found[f"J of the mapping '{NAMES[mapping]}'"].paper == f"{fixed:.2f}"
     assert found["E J: 'myopic' above 'best fixed arms'"].paper == "by 0.11"
     assert found["E J: 'Whittle index' above 'myopic'"].paper == "by 0.01"
@@ -118,7 +120,7 @@ def test_a_mean_over_drawn_systems_is_compared_with_both_errors(
 ):
     """`steps` counts half-widths of the difference, ours and the paper's taken together."""
     deviation = SPREAD.std(ddof=1)
-    width = 1.959963984540054 * deviation * np.sqrt(1 / COUNT + 1 / 100)
+    width = QUANTILE * deviation * np.sqrt(1 / COUNT + 1 / 100)
     paper = {"best_fixed": 2.05, "myopic": 2.16, "whittle": 2.17}[mapping]
     shifted = replace(bayesian[mapping], truth_rewards=paper + steps * width + SPREAD)
     claim = checked(bayesian | {mapping: shifted}, frequentist)[
@@ -145,7 +147,7 @@ def test_two_replications_of_one_system_contradict_nothing(bayesian, frequentist
     few = {}
     for mapping, found in frequentist.items():
         size = len(found.times)
-        average = Curve(np.full(size, 0.98 * found.truth_reward[0]), np.full(size, 1e-6))
+        average = Curve(np.full(size, 0.98 * found.truth_reward[0]), np.full(size, 1e-6), 2)
         few[mapping] = replace(found, replications=2, average_reward=average)
     few["whittle"] = with_weights(few["whittle"], stuck, 1e-6)
     found = checked(bayesian, few).values()
@@ -169,7 +171,7 @@ def test_an_order_is_decided_by_differences_on_the_same_systems(
     claim = found[f"E J: '{NAMES[better]}' above '{NAMES[worse]}'"]
     assert claim.verdict == verdict
     differences = rewards - bayesian[worse].truth_rewards
-    half = 1.959963984540054 * np.std(differences, ddof=1) / np.sqrt(COUNT)
+    half = QUANTILE * np.std(differences, ddof=1) / np.sqrt(COUNT)
     assert claim.ours == f"by {gain:.4f} ± {half:.4f} (same systems)"
     unpaired = np.sqrt(rewards.var() + bayesian[worse].truth_rewards.var()) / np.sqrt(COUNT)
     assert abs(gain) < unpaired
@@ -243,7 +245,7 @@ def test_convergence_is_a_gap_of_at_most_one_percent(bayesian, frequentist, gap,
     size = len(found.times)
     mean = np.full(size, 2 * target)  # only the last time counts
     mean[-1] = (1 - gap) * target
-    curve = Curve(mean, np.full(size, stderr * target))
+    curve = Curve(mean, np.full(size, stderr * target), COUNT)
     claim = checked(bayesian, frequentist | {"myopic": replace(found, average_reward=curve)})[
         "reward per step comes within 1% of J ('myopic')"
     ]
@@ -319,11 +321,12 @@ def test_noise_in_a_rising_curve_is_no_fall(bayesian, frequentist):
         (46.71234, 0.1530612, "46.71 ± 0.30"),
         (2.0670481, 0.0153, "2.067 ± 0.030"),
         (351.2, 7.7, "351 ± 15"),
-        (1234567.8, 5000.0, "1,234,568 ± 9,800"),
+        (1234567.8, 5000.0, "1,234,568 ± 9,830"),
         (-0.4, 1.85, "-0.4 ± 3.6"),
+        (-0.4, 7.7, "0 ± 15"),
         (1.0, 0.0, "1.000000"),
         (3.14159, np.nan, "3.142"),
     ],
 )
 def test_a_number_is_told_to_two_digits_of_its_error(value, stderr, text):
-    assert claims.with_error(value, stderr) == text
+    assert claims.with_error(value, stderr, COUNT) == text

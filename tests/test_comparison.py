@@ -1,8 +1,12 @@
 """Learners side by side: rankings by a second method, and the command."""
 
 import html
+import importlib
 import json
+import sys
+from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,19 +16,28 @@ from typer.testing import CliRunner
 import restive as rs
 from restive.cli import app
 from restive.comparison import comparison_study
-from restive.experiment.comparison import rankings
+from restive.experiment.comparison import LEAST_REPLICATIONS, rankings
 from restive.experiment.ledger import Ledger
-from restive.report.ranking import HEADER, ranking_caption, ranking_parts, ranking_rows
+from restive.report import ranking as ranking_page
+from restive.report.ranking import (
+    HEADER,
+    ranking_caption,
+    ranking_parts,
+    ranking_rows,
+    ranking_verdict,
+    victories,
+)
 from restive.report.study import charts_of
 
 LEARNERS = ["tsde", "thompson_every_step", "ucb1"]
 INSTANCES = ["paper-frequentist", "satellite-urban-s"]
+COUNT = 120
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("compared") / "out"
-    study = comparison_study(INSTANCES, LEARNERS, horizon=400, replications=60, seed=3)
+    study = comparison_study(INSTANCES, LEARNERS, horizon=400, replications=COUNT, seed=3)
     rs.run_study(study, out)
     return out
 
@@ -39,7 +52,7 @@ def earned(folder, case, name="expected"):
 
 
 def test_pairs_are_paired_differences_of_rewards(folder, found):
-    quantile = stats.norm.ppf(1 - 0.05 / 2 / 3)  # three pairs an instance
+    quantile = stats.t.ppf(1 - 0.05 / 2 / 3, COUNT - 1)  # three pairs an instance
     compared = rankings(found)
     assert [ranking.point for ranking in compared] == [f"instance {name}" for name in INSTANCES]
     for ranking in compared:
@@ -54,7 +67,7 @@ def test_pairs_are_paired_differences_of_rewards(folder, found):
             assert pair.difference == pytest.approx(gaps.mean(), abs=1e-9)
             assert pair.half_width == pytest.approx(quantile * stats.sem(gaps), rel=1e-6)
             assert pair.told_apart == (stats.ttest_1samp(gaps, 0).statistic > quantile)
-            assert pair.replications == 60
+            assert pair.replications == COUNT
 
 
 def test_places_count_those_that_beat_and_are_beaten(found):
@@ -82,8 +95,119 @@ def test_all_learners_meet_the_same_worlds(found):
 
 
 def test_a_learner_is_not_compared_with_itself_or_alone(found):
-    assert rankings([case for case in found if case.case.learner == "tsde"]) == []
+    alone = rankings([case for case in found if case.case.learner == "tsde"])
+    assert [(len(ranking.cases), ranking.pairs) for ranking in alone] == [(1, {})] * 2
+    assert [ranking.place(0) for ranking in alone] == ["1", "1"]
     assert ranking_parts([found[0]]) == []
+
+
+# ---------------------------------------------------------------- false alarms
+
+
+@pytest.fixture(scope="module")
+def skewed(tmp_path_factory):
+    """Return learners whose regrets are skewed: most runs lose little, some very much."""
+    out = tmp_path_factory.mktemp("skewed") / "out"
+    relatives = ["tsde", "tsde_doubling_only", "thompson_every_step", "episodic_thompson"]
+    study = comparison_study(INSTANCES[:1], relatives, horizon=10_000, replications=400, seed=5)
+    rs.run_study(study, out)
+    cases = rs.load_results(out)
+    assert all(stats.skew(case.final_regrets) > 2 for case in cases)
+    return cases
+
+
+def false_alarms(cases, count, trials):
+    """Return how often some pair is told apart where all learners are equally good.
+
+    Regrets are shifted to mean zero; all learners have the same `count` worlds, drawn anew.
+    """
+    rng = np.random.default_rng(0)
+    level = [case.final_regrets - case.final_regrets.mean() for case in cases]
+    alarms = 0
+    for _ in range(trials):
+        worlds = rng.integers(len(level[0]), size=count)
+        drawn = [
+            replace(case, replications=count, final_regrets=regrets[worlds])
+            for case, regrets in zip(cases, level, strict=True)
+        ]
+        (ranking,) = rankings(drawn)
+        alarms += any(pair.told_apart for pair in ranking.pairs.values())
+    return alarms / trials
+
+
+@pytest.mark.parametrize("count", [LEAST_REPLICATIONS, 2 * LEAST_REPLICATIONS])
+def test_equals_are_told_apart_in_one_comparison_of_twenty_at_most(skewed, count):
+    """The rate is 5%, on real and skewed regrets; 8% of 1000 would be 4 sd more."""
+    assert 0 < false_alarms(skewed, count, 1000) < 0.08
+
+
+@pytest.mark.parametrize("count", [1, 2, 10, 20, 40, LEAST_REPLICATIONS - 1])
+def test_of_few_replications_nothing_is_claimed(skewed, count):
+    assert false_alarms(skewed, count, 100) == 0
+
+
+@pytest.mark.parametrize(("count", "claimed"), [(2, 0), (LEAST_REPLICATIONS - 1, 0), (200, 6)])
+def test_differences_without_spread_are_not_claimed_from_few(skewed, count, claimed):
+    constant = [
+        replace(case, replications=count, final_regrets=np.full(count, float(number)))
+        for number, case in enumerate(skewed)
+    ]
+    (ranking,) = rankings(constant)
+    assert sum(pair.told_apart for pair in ranking.pairs.values()) == claimed
+    places = ["1-4"] * 4 if claimed == 0 else ["1", "2", "3", "4"]
+    assert [ranking.place(at) for at in range(4)] == places
+    assert len(victories(ranking)) == (0 if claimed == 0 else 3)
+    verdict = ranking_verdict(ranking)
+    if claimed == 0:
+        expected = f"Too few replications to tell learners apart: {count}, and at least 100 are"
+        assert verdict.startswith(expected)
+    else:
+        assert "that the data tell apart: 6 of 6" in verdict
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def test_victories_name_whom_a_learner_beats_and_by_how_much(found):
+    ranking = ranking_of(found, INSTANCES[0])
+    shown = dict(victories(ranking))
+    assert set(shown) == {"TSDE", "Thompson, every step"}
+    for at, title in ((0, ranking.cases[0]), (1, ranking.cases[1])):
+        pair = ranking.pairs[at, 2]
+        (line,) = shown[title.case.settings.learner().title].split("; ")
+        assert line.startswith("UCB1 by ")
+        value, half = map(float, line.removeprefix("UCB1 by ").split(" ± "))
+        assert value == pytest.approx(pair.difference, rel=0.05)
+        assert half == pytest.approx(pair.half_width, rel=0.05)
+
+
+def test_the_time_of_a_step_is_that_of_the_learner_alone(found, monkeypatch):
+    asked = []
+
+    def known(case, *, with_oracle):
+        asked.append((case.learner().name, with_oracle))
+        return 0.000352
+
+    monkeypatch.setattr(ranking_page, "seconds_per_step", known)
+    monkeypatch.setattr(ranking_page, "_measured", {})
+    rows = ranking_rows(ranking_of(found, INSTANCES[0]))
+    assert sorted(asked) == [(name, False) for name in sorted(LEARNERS)]
+    assert [row[-1] for row in rows] == ["-", "350", "350", "350"]
+
+
+@pytest.mark.parametrize("name", ["tsde", "ucb1"])
+def test_who_knows_the_truth_does_not_play_when_a_learner_is_timed(name, monkeypatch):
+    """The optimal policy is asked in Python, which takes hundreds of times as long as UCB1."""
+    from restive import replication
+    from restive.experiment.timing import seconds_per_step
+
+    (case,) = comparison_study(INSTANCES[1:], [name], "optimal", horizon=20).cases
+    ran = []
+    monkeypatch.setattr(replication, "_run_oracle", lambda *_: ran.append(name))
+    assert seconds_per_step(case.settings, with_oracle=False) > 0
+    assert ran == []
+    assert seconds_per_step(case.settings, with_oracle=True) > 0
+    assert ran
 
 
 def assert_shown(text, samples):
@@ -91,7 +215,9 @@ def assert_shown(text, samples):
     value, half = (float(word.replace(",", "")) for word in text.split(" ± "))
     last_digit = 10.0 ** -len(text.partition("± ")[2].partition(".")[2])
     assert value == pytest.approx(samples.mean(), abs=0.51 * last_digit)
-    assert half == pytest.approx(1.959964 * stats.sem(samples), abs=0.51 * last_digit)
+    assert half == pytest.approx(
+        stats.t.ppf(0.975, COUNT - 1) * stats.sem(samples), abs=0.51 * last_digit
+    )
 
 
 @pytest.mark.parametrize("instance", INSTANCES)
@@ -115,7 +241,9 @@ def test_rows_show_both_regrets_and_what_was_earned(folder, found, instance):
         assert float(row["episodes"].replace(",", "")) == pytest.approx(episodes, abs=0.51)
         assert float(row["us a step"]) > 0
     assert f"T times {limit / 400:.6f}, which no policy exceeds" in ranking_caption(ranking)
-    assert "'Whittle index' that knows the truth" in ranking_caption(ranking)
+    caption = ranking_caption(ranking)
+    assert "'Whittle index' that knows the truth" in caption
+    assert f"Means over {COUNT} replications at T = 400, ± the half-width of a 95%" in caption
 
 
 def test_where_the_truth_is_drawn_there_is_no_bound(tmp_path):
@@ -141,8 +269,6 @@ def test_a_stopped_run_compares_what_all_have(found):
 
 
 def shorter(case, count):
-    from dataclasses import replace
-
     return replace(
         case,
         replications=count,
@@ -162,6 +288,23 @@ def test_by_default_all_learners_that_can_play_are_compared():
     assert [case.learner for case in small.cases] == list(rs.LEARNERS)
 
 
+def test_only_what_is_too_large_is_left_out():
+    told = []
+    with pytest.raises(rs.ProblemError, match=r"^unknown policy mapping 'optimall'.*'optimal'"):
+        comparison_study(["paper-frequentist"], policy_mapping="optimall", tell=told.append)
+    with pytest.raises(rs.ProblemError, match="horizon"):
+        comparison_study(["paper-frequentist"], horizon=0, tell=told.append)
+    assert told == []
+
+
+def test_titles_count_learners():
+    one, two = (
+        comparison_study(["paper-frequentist"], names) for names in (["ucb1"], ["tsde", "ucb1"])
+    )
+    assert one.title == "ucb1 on paper-frequentist"
+    assert two.title == "2 learners on paper-frequentist"
+
+
 def test_each_instance_has_its_own_horizon_by_default():
     study = comparison_study(["paper-frequentist", "satellite-urban-s"], ["tsde"])
     horizons = [case.settings.horizon for case in study.cases]
@@ -173,9 +316,8 @@ def test_each_instance_has_its_own_horizon_by_default():
 def test_the_command(tmp_path):
     out = tmp_path / "out"
     words = ["compare", "satellite-urban-s", "--learners", "tsde,ucb1", "--horizon", "100"]
-    done = CliRunner().invoke(app, [*words, "--replications", "20", "--out", str(out)])
+    done = CliRunner().invoke(app, [*words, "--replications", "100", "--out", str(out)])
     assert done.exit_code == 0, done.output
-    assert "pairs are told apart" in done.output
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "UCB1" in page
     assert "minus" in page
@@ -192,11 +334,56 @@ def test_the_command(tmp_path):
     assert "against the bound" in printed
     assert page.count("against the bound</th>") == 1
     assert page.count("<figure") == 4
-    again = CliRunner().invoke(app, [*words, "--replications", "20", "--out", str(out)])
+    assert ranking_verdict(ranking) in printed
+    assert ranking_verdict(ranking) in page
+    ((winner, beaten),) = victories(ranking)
+    assert f"│ {winner} │ {beaten} │" in printed
+    again = CliRunner().invoke(app, [*words, "--replications", "100", "--out", str(out)])
     assert again.exit_code == 0
     other = CliRunner().invoke(app, [*words, "--seed", "1", "--out", str(out)])
     assert isinstance(other.exception, rs.RestiveError)
     assert "seed: 0 there, 1 in this study" in str(other.exception)
+
+
+def test_a_single_learner_is_shown(tmp_path):
+    words = ["compare", "satellite-urban-s", "--learners", "tsde", "--horizon", "30"]
+    done = CliRunner().invoke(app, [*words, "--replications", "5", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    (ranking,) = rankings(rs.load_results(tmp_path / "out"))
+    for cell in ranking_rows(ranking)[1][:-1]:
+        assert cell in done.output
+    assert "(knows the truth)" in done.output
+    assert "pairs" not in done.output
+    assert "Too few" not in done.output
+
+
+def test_without_matplotlib_nothing_is_run(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    words = ["compare", "satellite-urban-s", "--learners", "tsde", "--horizon", "30"]
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, rs.RestiveError)
+    assert "pictures need matplotlib" in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_tables_of_the_documentation(folder, found, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
+    comparison_tables = importlib.import_module("comparison_tables")
+    comparison_tables.main([folder])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
+    ranking = ranking_of(found, INSTANCES[1])
+    (at,) = [i for i, case in enumerate(ranking.cases) if case.case.learner == "ucb1"]
+    (first,) = [i for i, case in enumerate(ranking.cases) if case.case.learner == "tsde"]
+    shown = {row[0]: row[1:] for row in reversed(rows)}  # the first of each name
+    assert shown["learner"] == ["paper-frequentist", "urban-s"]
+    regret = ranking_rows(ranking)[1 + at][HEADER.index("regret")]
+    assert shown["UCB1"][1] == f"{regret} ({ranking.place(at)})"
+    assert shown["minus TSDE"] == ["Thompson, every step", "UCB1"]
+    pair = ranking.pairs[first, at]
+    value, half = shown["urban-s"][1].rstrip("*").split(" ± ")
+    assert float(value) == pytest.approx(pair.difference, rel=0.05)
+    assert float(half) == pytest.approx(pair.half_width, rel=0.05)
+    assert shown["urban-s"][1].endswith("*") == pair.told_apart
 
 
 @pytest.mark.parametrize(
@@ -206,6 +393,8 @@ def test_the_command(tmp_path):
         (["compare", "paper-frequentist", "--learners", "tsed"], "did you mean 'tsde'"),
         (["compare", "paper-frequentist", "--policy-mapping", "whitle"], "did you mean 'whittle'"),
         (["compare", "paper-frequentist", "--learners", "tsde,tsde"], "named twice"),
+        (["compare", "paper-frequentist", "--learners", ","], "names separated by commas, got ','"),
+        (["compare", "paper-frequentist", "--learners", ""], "names separated by commas, got ''"),
         (["compare", "paper-frequentist", "--learners", "colored_ucrl2"], "50,625 joint states"),
     ],
 )

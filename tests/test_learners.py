@@ -64,6 +64,12 @@ INSTANCES = {  # priors and numbers of pulls
     "joint": joint(),
 }
 
+
+def test_each_learner_has_a_file_of_its_name():
+    for name, made in LEARNERS.items():
+        assert made.__module__ == f"restive.agents.learners.{name}"
+
+
 every_learner = pytest.mark.parametrize("name", NAMES)
 every_instance = pytest.mark.parametrize("instance", INSTANCES)
 

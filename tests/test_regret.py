@@ -183,8 +183,9 @@ def test_the_summary_is_that_of_the_samples():
     assert found.policy_mapping == "myopic"
     assert found.mean == pytest.approx(found.samples.mean(axis=0))
     assert found.stderr == pytest.approx(found.samples.std(axis=0, ddof=1) / 5)
-    assert found.upper - found.mean == pytest.approx(1.959964 * found.stderr, rel=1e-6)
-    assert found.mean - found.lower == pytest.approx(1.959964 * found.stderr, rel=1e-6)
+    quantile = stats.t.ppf(0.975, found.replications - 1)
+    assert found.upper - found.mean == pytest.approx(quantile * found.stderr, rel=1e-6)
+    assert found.mean - found.lower == pytest.approx(quantile * found.stderr, rel=1e-6)
     assert found.num_episodes[0] == 1
     assert (np.diff(found.num_episodes) > 0).all()
     assert ((found.average_reward > 0) & (found.average_reward < num_pulls)).all()

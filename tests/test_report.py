@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from PIL import Image
+from scipy import stats
 from typer.testing import CliRunner
 
 import restive as rs
@@ -21,6 +22,7 @@ from restive.experiment.summary import Curve, Slope
 from restive.report import charts, page, write_report
 from restive.report import study as study_page
 
+QUANTILE = stats.t.ppf(0.975, 60 - 1)  # of the 60 replications of CHANNELS
 SVG = "{http://www.w3.org/2000/svg}"
 VOID = {"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
 LOADING = {"src", "href", "xlink:href", "srcset", "data", "poster", "action", "background"}
@@ -258,7 +260,9 @@ def bands(axes, times):
 
 def with_regret(one, mean, stderr=1.0, slope=None):
     mean = np.broadcast_to(np.asarray(mean, dtype=float), one.times.shape)
-    return replace(one, regret=Curve(mean, np.full(len(one.times), stderr)), slope=slope)
+    return replace(
+        one, regret=Curve(mean, np.full(len(one.times), stderr), one.replications), slope=slope
+    )
 
 
 def test_regret_is_drawn_as_it_was_measured(found):
@@ -268,7 +272,7 @@ def test_regret_is_drawn_as_it_was_measured(found):
     for line, band, one in zip(lines, bands(axes, found[0].times), found, strict=True):
         assert np.array_equal(line.get_xdata(), one.times)
         assert np.array_equal(line.get_ydata(), one.regret.mean)
-        half = 1.959963984540054 * one.regret.stderr
+        half = QUANTILE * one.regret.stderr
         assert band[0] == pytest.approx(one.regret.mean - half)
         assert band[1] == pytest.approx(one.regret.mean + half)
     assert axes.get_xlabel() == "time (steps)"
@@ -284,8 +288,8 @@ def test_the_band_of_any_regret_lies_around_its_line(found, level):
     one = with_regret(found[0], level, stderr=1.0)
     axes = drawn(charts.draw_regret([one]))
     ((lower, upper),) = bands(axes, one.times)
-    assert lower == pytest.approx(np.full(len(one.times), level - 1.959964))
-    assert upper == pytest.approx(np.full(len(one.times), level + 1.959964))
+    assert lower == pytest.approx(np.full(len(one.times), level - QUANTILE))
+    assert upper == pytest.approx(np.full(len(one.times), level + QUANTILE))
 
 
 def test_rewards_may_be_negative_and_keep_their_band(found):
@@ -293,13 +297,13 @@ def test_rewards_may_be_negative_and_keep_their_band(found):
     size = len(found[0].times)
     one = replace(
         found[0],
-        average_reward=Curve(np.full(size, -2.0), np.full(size, 0.1)),
+        average_reward=Curve(np.full(size, -2.0), np.full(size, 0.1), 60),
         truth_rewards=np.full(found[0].replications, -1.9),
     )
     axes = drawn(charts.draw_average_reward([one]))
     ((lower, upper),) = bands(axes, one.times)
-    assert lower == pytest.approx(np.full(size, -2 - 0.1959964))
-    assert upper == pytest.approx(np.full(size, -2 + 0.1959964))
+    assert lower == pytest.approx(np.full(size, -2 - 0.1 * QUANTILE))
+    assert upper == pytest.approx(np.full(size, -2 + 0.1 * QUANTILE))
     assert axes.get_ylim()[0] < -2
     assert axes.get_ylim()[1] > -1.9
 
@@ -342,8 +346,8 @@ def test_what_has_no_logarithm_is_left_out(found):
         assert (lower > 0).all()
         assert (upper > lower).all()
     ((lower, upper),) = bands(drawn(charts.draw_log_regret([good])), good.times)
-    assert lower == pytest.approx(np.full(len(good.times), 7 - 2 * 1.959964))
-    assert upper == pytest.approx(np.full(len(good.times), 7 + 2 * 1.959964))
+    assert lower == pytest.approx(np.full(len(good.times), 7 - 2 * QUANTILE))
+    assert upper == pytest.approx(np.full(len(good.times), 7 + 2 * QUANTILE))
 
 
 @pytest.mark.parametrize("level", [-1.0, 0.0])
@@ -385,7 +389,7 @@ def test_regret_against_the_bound_is_drawn_with_what_the_mappings_fall_short_of_
     ):
         arrays = [arrays for _, arrays in ledger.chunks(one.case)]
         lost = bound * one.times - np.concatenate([part["expected"] for part in arrays])
-        half = 1.959964 * lost.std(axis=0, ddof=1) / np.sqrt(60)
+        half = QUANTILE * lost.std(axis=0, ddof=1) / np.sqrt(60)
         assert np.array_equal(line.get_xdata(), one.times)
         assert line.get_ydata() == pytest.approx(lost.mean(axis=0), abs=1e-9)
         assert band[0] == pytest.approx(lost.mean(axis=0) - half, abs=1e-6)
@@ -429,7 +433,7 @@ DRAWN_BY_CASE = (
 
 def test_a_single_replication_has_no_band_and_is_no_crash(found):
     def alone(curve):
-        return Curve(curve.mean, np.full_like(curve.mean, np.nan))
+        return Curve(curve.mean, np.full_like(curve.mean, np.nan), 1)
 
     one = replace(
         found[2], replications=1, regret=alone(found[2].regret), slope=None,
@@ -443,7 +447,7 @@ def test_a_single_replication_has_no_band_and_is_no_crash(found):
 
 def test_a_single_time_is_no_crash(found):
     def last(curve):
-        return Curve(curve.mean[-1:], curve.stderr[-1:])
+        return Curve(curve.mean[-1:], curve.stderr[-1:], curve.replications)
 
     one = replace(
         found[2], times=found[2].times[-1:], regret=last(found[2].regret), slope=None,
@@ -595,7 +599,7 @@ def test_the_page_of_a_study_has_its_results(channels, channels_page):
             ("episodes", case.num_episodes),
         ):
             value, half = map(float, cells[name].split(" ± "))
-            assert half == pytest.approx(1.96 * curve.stderr[-1], rel=0.05)
+            assert half == pytest.approx(QUANTILE * curve.stderr[-1], rel=0.05)
             assert value == pytest.approx(curve.mean[-1], abs=half / 10)
         if case.slope is None:
             assert cells["slope"] == "-"

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PIL import Image
+from scipy import stats
 from typer.testing import CliRunner
 
 import restive as rs
@@ -31,6 +32,7 @@ from restive.reproduction import claims, running, theory_section
 from test_report import Page, refused
 
 REPLICATIONS = 60  # a slope needs 50
+QUANTILE = stats.t.ppf(0.975, REPLICATIONS - 1)
 FILES = {
     "bayesian", "frequentist", "claims.json", "reproduction.json", "report.html",
     "figure-2.png", "figure-2.svg", "figure-3.png", "figure-3.svg",
@@ -227,7 +229,7 @@ def test_the_mean_over_drawn_systems_of_the_best_fixed_arms(whole, runs):
     assert abs(mean - exact) < 4.5 * stderr
     value, half = map(float, ours(whole, "E J of the mapping 'best fixed arms'").split(" ± "))
     assert value == pytest.approx(mean, abs=6e-4)
-    assert half == pytest.approx(1.96 * stderr, rel=0.02)
+    assert half == pytest.approx(QUANTILE * stderr, rel=0.02)
 
 
 def test_the_other_means_are_of_what_the_policy_earned_late(whole, runs):
@@ -243,7 +245,7 @@ def test_the_other_means_are_of_what_the_policy_earned_late(whole, runs):
     shown = ours(whole, "E J: 'Whittle index' above 'myopic'")
     value, half = map(float, re.findall(r"[\d.]+", shown))
     assert value == pytest.approx(gains.mean(), abs=6e-5)
-    assert half == pytest.approx(1.96 * gains.std(ddof=1) / np.sqrt(REPLICATIONS), rel=0.05)
+    assert half == pytest.approx(QUANTILE * gains.std(ddof=1) / np.sqrt(REPLICATIONS), rel=0.05)
 
 
 def test_the_exact_figures(whole):
@@ -286,7 +288,7 @@ def test_gaps_to_the_exact_rewards(whole, runs):
     shown = ours(whole, "reward per step comes within 1% of J ('Whittle index')")
     value, half = map(float, re.findall(r"-?[\d.]+", shown)[:2])
     assert value == pytest.approx(gaps.mean(), abs=6e-3)
-    assert half == pytest.approx(1.96 * gaps.std(ddof=1) / np.sqrt(REPLICATIONS), rel=0.05)
+    assert half == pytest.approx(QUANTILE * gaps.std(ddof=1) / np.sqrt(REPLICATIONS), rel=0.05)
 
 
 def test_the_figures_show_both_experiments(whole, copied, monkeypatch):
@@ -449,7 +451,7 @@ def test_the_page_has_its_sections_and_needs_nothing_else(whole):
         for row, found in zip(table, results, strict=True):
             value, half = map(float, row[table_column("regret")].split(" ± "))
             assert value == pytest.approx(found.regret.mean[-1], abs=half / 10)
-            assert half == pytest.approx(1.96 * found.regret.stderr[-1], rel=0.05)
+            assert half == pytest.approx(QUANTILE * found.regret.stderr[-1], rel=0.05)
             assert row[1] == str(REPLICATIONS)
 
 
@@ -525,7 +527,9 @@ def test_the_differences_do_not_say_what_the_data_do_not(copied, fast, monkeypat
         if one.truth_weights is None:
             return one
         mean = one.truth_weights.mean[::-1]
-        return replace(one, truth_weights=Curve(mean, one.truth_weights.stderr[::-1]))
+        return replace(
+            one, truth_weights=Curve(mean, one.truth_weights.stderr[::-1], one.replications)
+        )
 
     usual = rendered(copied, monkeypatch, as_found)
     sentences = ("slower than the square root", "ours lie within", "They rise throughout")

@@ -10,6 +10,7 @@ from time import sleep
 
 import numpy as np
 import pytest
+from scipy import stats
 from typer.testing import CliRunner
 
 import restive as rs
@@ -76,7 +77,7 @@ def test_a_run_prints_what_load_results_says(study, tmp_path):
         assert table[found.case.mapping] == [
             "30",
             f"{found.regret.mean[-1]:.4g}",
-            f"{1.959963984540054 * found.regret.stderr[-1]:.2g}",
+            f"{stats.t.ppf(0.975, found.replications - 1) * found.regret.stderr[-1]:.2g}",
             f"{found.average_reward.mean[-1]:.5g}",
             f"{found.truth_reward[0]:.5g}",
             f"{found.num_episodes.mean[-1]:.4g}",

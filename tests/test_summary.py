@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import restive as rs
 from restive.experiment import Ledger
-from restive.experiment.summary import GROUPS, STUDENT_QUANTILE
+from restive.experiment.summary import GROUPS
 from restive.experiment.work import Task, prepared, run_chunk
 from restive.kernels.moments import add_rows
 from study_cases import (
@@ -56,7 +57,8 @@ def assert_curve(curve, samples):
     scale = np.abs(samples).max()
     np.testing.assert_allclose(curve.mean, mean, rtol=1e-12, atol=1e-13 * scale)
     np.testing.assert_allclose(curve.stderr, stderr, rtol=1e-12, atol=1e-13 * scale)
-    np.testing.assert_allclose(curve.upper - curve.lower, 2 * 1.959963984540054 * curve.stderr)
+    quantile = stats.t.ppf(0.975, len(samples) - 1)
+    np.testing.assert_allclose(curve.upper - curve.lower, 2 * quantile * curve.stderr)
 
 
 # ---------------------------------------------------------------- against numpy and the library
@@ -351,10 +353,7 @@ def jackknifed(regrets):
     number = np.arange(len(regrets))
     others = [polyfitted(regrets[number % GROUPS != g].mean(axis=0)) for g in range(GROUPS)]
     spread = np.sqrt((GROUPS - 1) / GROUPS * np.sum((others - np.mean(others)) ** 2))
-    from scipy.stats import t
-
-    assert t.ppf(0.975, GROUPS - 1) == pytest.approx(STUDENT_QUANTILE, rel=1e-12)
-    return STUDENT_QUANTILE * spread
+    return stats.t.ppf(0.975, GROUPS - 1) * spread
 
 
 @pytest.mark.parametrize("count", [50, 51, 99, 400])

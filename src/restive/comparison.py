@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 
 from restive import zoo
 from restive.agents.learners import LEARNERS, learner
-from restive.errors import ProblemError, TooLargeError
+from restive.errors import TooLargeError
 from restive.experiment.running import require_sound
 from restive.experiment.spec import Study, study_from_data
+from restive.policies import mapping_name
 
 __all__ = ["comparison_study"]
 
 
 def comparison_study(
     instances: Sequence[str],
-    learners: Sequence[str] = (),
+    learners: Sequence[str] | None = None,
     policy_mapping: str = "whittle",
     horizon: int | None = None,
     replications: int = 200,
@@ -40,13 +41,14 @@ def comparison_study(
         Called with a line for each learner that is left out.
     """
     names = [zoo.load(name).name for name in instances]
-    named = [learner(name).name for name in learners] or list(LEARNERS)
+    mapping = mapping_name(policy_mapping)
 
     def study(chosen: Sequence[str]) -> Study:
+        who = f"{len(chosen)} learners" if len(chosen) > 1 else chosen[0]
         data = {
-            "title": f"{len(chosen)} learners on {', '.join(names)}",
+            "title": f"{who} on {', '.join(names)}",
             "learners": list(chosen),
-            "policy_mappings": [policy_mapping],
+            "policy_mappings": [mapping],
             "replications": replications,
             "seed": seed,
             "sweep": {"instance": names},
@@ -55,13 +57,14 @@ def comparison_study(
             data["horizon"] = horizon
         return study_from_data(data)
 
-    if learners:
-        return study(named)
+    if learners is not None:
+        return study([learner(name).name for name in learners])
+    require_sound(study(["tsde"]))  # what is wrong for every learner is told once
     fitting = []
-    for name in named:
+    for name in LEARNERS:
         try:
             require_sound(study([name]))
-        except (ProblemError, TooLargeError) as error:
+        except TooLargeError as error:
             tell(f"{name} is left out: {error}")
         else:
             fitting.append(name)

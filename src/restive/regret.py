@@ -27,6 +27,7 @@ from restive.belief import BeliefState
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.figures import plot_band
 from restive.files import replacing
+from restive.intervals import student_quantile
 from restive.planning import exact_value
 from restive.policies.best_fixed import fixed_reward
 from restive.prior import Prior
@@ -47,7 +48,6 @@ IntArray = NDArray[np.int64]
 Rewards: TypeAlias = Literal["expected", "realised"]
 Baseline: TypeAlias = Literal["auto", "exact", "coupled"]
 
-NORMAL_QUANTILE = 1.959963984540054  # of a 95% band
 DEFAULT_TIMES = 50
 MOST_TIMES = 1_000_000
 MAX_STATES_FOR_J = 50_000
@@ -74,13 +74,13 @@ class RegretCurve:
 
     @property
     def lower(self) -> FloatArray:
-        """Lower end [M] of the 95% band of the mean."""
-        return self.mean - NORMAL_QUANTILE * self.stderr
+        """Lower end [M] of the 95% band of the mean (Student's t)."""
+        return self.mean - student_quantile(self.replications) * self.stderr
 
     @property
     def upper(self) -> FloatArray:
-        """Upper end [M] of the 95% band of the mean."""
-        return self.mean + NORMAL_QUANTILE * self.stderr
+        """Upper end [M] of the 95% band of the mean (Student's t)."""
+        return self.mean + student_quantile(self.replications) * self.stderr
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write a row per time."""

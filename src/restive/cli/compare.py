@@ -10,6 +10,7 @@ import typer
 
 from restive.cli.progress import run_display, spinner
 from restive.cli.study import Executor, Scheduler, Workers, going_on, tell
+from restive.errors import ProblemError
 
 if TYPE_CHECKING:
     from restive.experiment import CaseSummary
@@ -22,8 +23,8 @@ def compare(
         list[str], typer.Argument(metavar="INSTANCE...", help="Zoo instances, see `restive zoo`.")
     ],
     learners: Annotated[
-        str, typer.Option(help="Names, separated by commas (default: all that fit).")
-    ] = "",
+        str | None, typer.Option(help="Names, separated by commas (default: all that fit).")
+    ] = None,
     policy_mapping: Annotated[
         str, typer.Option(help="What learners with a posterior play, and regret is against.")
     ] = "whittle",
@@ -42,9 +43,11 @@ def compare(
     """Let learners play in the same worlds, rank them and tell which differences are real."""
     from restive.comparison import comparison_study
     from restive.experiment import load_results, run_study
+    from restive.figures import matplotlib_figures
     from restive.report import write_report
 
-    named = [name.strip() for name in learners.split(",") if name.strip()]
+    matplotlib_figures()  # the page needs it: told now, not after the run
+    named = None if learners is None else _names(learners)
     study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
     if scheduler is not None and executor == "threads":
         executor = "dask"
@@ -66,13 +69,26 @@ def compare(
     print(f"the report: {page}")
 
 
+def _names(learners: str) -> list[str]:
+    named = [name.strip() for name in learners.split(",") if name.strip()]
+    if not named:
+        raise ProblemError(f"--learners: names separated by commas, got {learners!r}")
+    return named
+
+
 def _print_rankings(found: list[CaseSummary]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from restive.experiment.comparison import rankings
-    from restive.report.ranking import HEADER, ranking_caption, ranking_rows
+    from restive.report.ranking import (
+        HEADER,
+        ranking_caption,
+        ranking_rows,
+        ranking_verdict,
+        victories,
+    )
 
     console = Console(width=None if sys.stdout.isatty() else 120)
     for ranking in rankings(found):
@@ -84,9 +100,11 @@ def _print_rankings(found: list[CaseSummary]) -> None:
         for row in ranking_rows(ranking):
             table.add_row(*map(escape, row))
         console.print(table)
-        beaten = [
-            f"{a.first.case.learner} beats {a.second.case.learner}"
-            for a in ranking.pairs.values()
-            if a.told_apart
-        ]
-        print(f"{len(beaten)} of {len(ranking.pairs)} pairs are told apart")
+        if not ranking.pairs:
+            continue
+        if won := victories(ranking):
+            beaten = Table("learner", "beats", show_lines=True)
+            for names in won:
+                beaten.add_row(*map(escape, names))
+            console.print(beaten)
+        console.print(ranking_verdict(ranking), highlight=False)

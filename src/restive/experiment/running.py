@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from time import perf_counter
 
 from restive.arguments import checked_count
 from restive.errors import ProblemError
@@ -14,19 +13,17 @@ from restive.experiment.executors import checked_options
 from restive.experiment.executors import executor as open_executor
 from restive.experiment.ledger import Ledger
 from restive.experiment.spec import Case, Study
+from restive.experiment.timing import seconds_per_step
 from restive.experiment.work import (
     KEPT_CASES,
     Task,
     chunk_size,
     prepared,
     result_bytes,
-    run_chunk,
 )
 from restive.regret import exact_rewards
 
 __all__ = ["Estimate", "Progress", "estimate", "run_study"]
-
-TRIAL_STEPS = 20_000  # of a case, to estimate its time
 
 
 @dataclass(frozen=True)
@@ -143,20 +140,9 @@ class Estimate:
 
 def estimate(case: Case, replications: int) -> Estimate:
     """Estimate what a case would take, from a short trial."""
-    settings = case.settings
-    steps = min(settings.horizon, TRIAL_STEPS)
-    trial = settings.model_copy(update={"horizon": steps, "times": [steps], "posterior": False})
-    text = trial.to_json()
-    run_chunk(text, 0, 1)  # compiles
-    count, seconds = 1, 0.0
-    while seconds < 0.05:
-        began = perf_counter()
-        run_chunk(text, 0, count)
-        seconds = perf_counter() - began
-        count *= 4
-    per_step = seconds / (steps * count / 4)
+    per_step = seconds_per_step(case.settings, with_oracle=True)
     return Estimate(
-        per_step * settings.horizon * replications,
+        per_step * case.settings.horizon * replications,
         result_bytes(case) * replications,
         # chunks that run or wait, and two numbers per replication in a summary
         8 * chunk_size(case) * result_bytes(case) + 16 * replications,

@@ -21,8 +21,9 @@ from restive.experiment.ledger import Ledger
 from restive.experiment.settings import Settings
 from restive.experiment.spec import Case
 from restive.experiment.work import Arrays, prepared
+from restive.intervals import student_quantile
 from restive.kernels.moments import add_rows
-from restive.regret import MOST_SYSTEMS_FOR_J, NORMAL_QUANTILE, exact_rewards, recorded_times
+from restive.regret import MOST_SYSTEMS_FOR_J, exact_rewards, recorded_times
 from restive.relaxation import relaxation_bound
 
 __all__ = ["CaseSummary", "Curve", "Slope", "load_results", "summarise"]
@@ -31,7 +32,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 GROUPS = 50  # of replications, for the jackknife
-STUDENT_QUANTILE = 2.0095752371292397  # of a 95% interval with GROUPS - 1 degrees of freedom
 KEPT_REWARDS = 256  # systems whose J or bound is remembered
 LEAST_TIMES = 5  # through which a slope is laid
 
@@ -42,16 +42,17 @@ class Curve:
 
     mean: FloatArray
     stderr: FloatArray
+    replications: int
 
     @property
     def lower(self) -> FloatArray:
-        """Lower end of the 95% band."""
-        return self.mean - NORMAL_QUANTILE * self.stderr
+        """Lower end of the 95% band (Student's t)."""
+        return self.mean - student_quantile(self.replications) * self.stderr
 
     @property
     def upper(self) -> FloatArray:
-        """Upper end of the 95% band."""
-        return self.mean + NORMAL_QUANTILE * self.stderr
+        """Upper end of the 95% band (Student's t)."""
+        return self.mean + student_quantile(self.replications) * self.stderr
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ class CaseSummary:
         bound = self.relaxation_bound
         if bound is None:
             return None
-        return Curve((bound - reward.mean) * self.times, reward.stderr * self.times)
+        short = (bound - reward.mean) * self.times
+        return Curve(short, reward.stderr * self.times, reward.replications)
 
 
 def load_results(folder: str | PathLike[str]) -> list[CaseSummary]:
@@ -194,9 +196,8 @@ class _Sums:
             stderr = np.sqrt(self.squares / (self.count - 1) / self.count)
         else:
             stderr = np.full_like(self.mean, np.nan)
-        if columns is None:
-            return Curve(self.mean, stderr)
-        return Curve(self.mean.reshape(-1, columns), stderr.reshape(-1, columns))
+        shape = (-1,) if columns is None else (-1, columns)
+        return Curve(self.mean.reshape(shape), stderr.reshape(shape), self.count)
 
 
 def _exact_reward(case: Case) -> float | None:
@@ -279,10 +280,11 @@ def _slope(times: IntArray, regret: _Sums) -> Slope | None:
     value = _fitted(times[late], regret.mean[late])
     others = np.array([_fitted(times[late], curve) for curve in left_out])
     spread = np.sqrt((GROUPS - 1) / GROUPS * ((others - others.mean()) ** 2).sum())
+    half_width = student_quantile(GROUPS) * float(spread)
     return Slope(
         value,
-        value - STUDENT_QUANTILE * float(spread),
-        value + STUDENT_QUANTILE * float(spread),
+        value - half_width,
+        value + half_width,
         int(times[late][0]),
         int(times[-1]),
     )

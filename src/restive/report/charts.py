@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from io import StringIO
 from math import ceil
 from pathlib import Path
@@ -97,7 +98,7 @@ def draw_log_regret(cases: Sequence[CaseSummary]) -> Draw:
             highest = max(highest, float(found.regret.mean[-1]))
             lowest = float(found.regret.mean[positive].min())
             floor = min(floor, lowest / 3)
-            clipped = Curve(np.maximum(found.regret.mean, lowest / 2), found.regret.stderr)
+            clipped = replace(found.regret, mean=np.maximum(found.regret.mean, lowest / 2))
             label = line_name(found, cases)
             if found.slope is not None and len(cases) < MOST_INSIDE:
                 label += f", slope {found.slope.value:.2f}"
@@ -145,7 +146,8 @@ def draw_posterior(found: CaseSummary) -> Draw:
     def draw(axes: Any) -> None:
         assert found.truth_weights is not None
         for k in range(found.truth_weights.mean.shape[1]):
-            weights = Curve(found.truth_weights.mean[:, k], found.truth_weights.stderr[:, k])
+            whole = found.truth_weights
+            weights = replace(whole, mean=whole.mean[:, k], stderr=whole.stderr[:, k])
             _line(axes, found.times, weights, k, _arm_label(found, k))
         axes.axhline(1, color="0.35", linestyle=":", linewidth=1)
         axes.set_ylim(0, 1.05)

@@ -5,30 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from restive.experiment import Case, CaseSummary
-from restive.experiment.comparison import Ranking, rankings
-from restive.experiment.running import estimate
-from restive.experiment.summary import Curve
+from restive.experiment.comparison import LEAST_REPLICATIONS, Ranking, rankings
+from restive.experiment.timing import seconds_per_step
 from restive.report.charts import NAMES, learner_title
-from restive.report.numbers import with_error, with_half_width
+from restive.report.numbers import at_end, with_half_width
 from restive.report.page import paragraph, table
 
-__all__ = ["HEADER", "ranking_caption", "ranking_parts", "ranking_rows"]
+__all__ = [
+    "HEADER",
+    "ranking_caption",
+    "ranking_parts",
+    "ranking_rows",
+    "ranking_verdict",
+    "victories",
+]
 
 HEADER = (
     "place", "learner", "regret", "against the bound", "reward per step", "episodes", "us a step",
 )  # fmt: skip
 READING = (
-    "The last column is the time of a step on the machine that made this page. In the table of "
-    "pairs each cell is the regret of the row's learner minus that of the column's, replication "
-    "by replication in the same worlds, with simultaneous 95% intervals; a star marks the pairs "
-    "that the data tell apart. A place such as 2-4 means that they do not tell second from fourth."
+    "The last column is the time of a step of the learner alone, on the machine that made this "
+    "page. In the table of pairs each cell is the regret of the row's learner minus that of the "
+    "column's, replication by replication in the same worlds; ± is the half-width of simultaneous "
+    "95% intervals (Student's t, Bonferroni), and a star marks the pairs that the data tell apart. "
+    "A place such as 2-4 means that they do not tell second from fourth."
 )
 
 
 def ranking_caption(ranking: Ranking) -> str:
-    """Return what the regrets of a ranking are measured against."""
+    """Return what the numbers of a ranking are: at what time, over what, against what."""
     mapping = NAMES.get(ranking.mapping, ranking.mapping)
-    known = f"Regret at T against the policy '{mapping}' that knows the truth"
+    known = (
+        f"Means over {ranking.replications:,} replications at T = {ranking.cases[0].times[-1]:,}, "
+        "± the half-width of a 95% interval (Student's t). "
+        f"Regret is against the policy '{mapping}' that knows the truth"
+    )
     bound = ranking.cases[0].relaxation_bound
     if bound is None:
         return f"{known}."
@@ -38,37 +49,64 @@ def ranking_caption(ranking: Ranking) -> str:
     )
 
 
+def ranking_verdict(ranking: Ranking) -> str:
+    """Return how many pairs the data tell apart, or that there are too few replications to say."""
+    if ranking.replications < LEAST_REPLICATIONS:
+        return (
+            f"Too few replications to tell learners apart: {ranking.replications}, and at least "
+            f"{LEAST_REPLICATIONS} are needed."
+        )
+    told_apart = sum(pair.told_apart for pair in ranking.pairs.values())
+    return (
+        f"Pairs of learners that the data tell apart: {told_apart} of {len(ranking.pairs)} "
+        "(paired differences of regret; with 95% all intervals of the table are right at once)."
+    )
+
+
+def victories(ranking: Ranking) -> list[tuple[str, str]]:
+    """Return each learner that beats others, best first, with whom it beats by how much."""
+    rows = []
+    for at, found in enumerate(ranking.cases):
+        beaten = [
+            f"{learner_title(pair.second)} by {with_half_width(pair.difference, pair.half_width)}"
+            for pair in ranking.victories(at)
+        ]
+        if beaten:
+            rows.append((learner_title(found), "; ".join(beaten)))
+    return rows
+
+
 def ranking_rows(ranking: Ranking) -> list[list[str]]:
     """Return a row for the policy that knows the truth, then one per learner, best first."""
     first = ranking.cases[0]  # all have the same truth
-    known = [_at_end(first.oracle_bound_regret), _at_end(first.oracle_reward)]
+    known = [at_end(first.oracle_bound_regret), at_end(first.oracle_reward)]
     rows = [["-", "(knows the truth)", "-", *known, "-", "-"]]
     for at, found in enumerate(ranking.cases):
         rows.append(
             [
                 ranking.place(at),
                 learner_title(found),
-                _at_end(found.regret),
-                _at_end(found.bound_regret),
-                _at_end(found.average_reward),
+                at_end(found.regret),
+                at_end(found.bound_regret),
+                at_end(found.average_reward),
                 f"{found.num_episodes.mean[-1]:,.0f}",
-                f"{1e6 * _seconds(found.case) / found.case.settings.horizon:.2g}",
+                _two_digits(1e6 * _seconds_per_step(found.case)),
             ]
         )
     return rows
 
 
-def _at_end(curve: Curve | None) -> str:
-    return "-" if curve is None else with_error(curve.mean[-1], curve.stderr[-1])
+def _two_digits(value: float) -> str:
+    return f"{float(f'{value:.2g}'):,g}"  # 350, not 3.5e+02
 
 
-_measured: dict[str, float] = {}  # seconds of a run, by case, so that each is tried once
+_measured: dict[str, float] = {}  # seconds of a step, by case, so that each is tried once
 
 
-def _seconds(case: Case) -> float:
+def _seconds_per_step(case: Case) -> float:
     text = case.settings.to_json()
     if text not in _measured:
-        _measured[text] = estimate(case, 1).seconds
+        _measured[text] = seconds_per_step(case.settings, with_oracle=False)
     return _measured[text]
 
 
@@ -76,6 +114,8 @@ def ranking_parts(found: Sequence[CaseSummary]) -> list[str]:
     """Return the tables of a point's rankings; none where there is one learner."""
     parts = []
     for ranking in rankings(found):
+        if len(ranking.cases) == 1:
+            continue
         names = [learner_title(case) for case in ranking.cases]
         pairs = []
         for i, name in enumerate(names):
@@ -84,6 +124,7 @@ def ranking_parts(found: Sequence[CaseSummary]) -> list[str]:
         parts += [
             paragraph(ranking_caption(ranking)),
             table(HEADER, ranking_rows(ranking), (0, *range(2, len(HEADER)))),
+            paragraph(ranking_verdict(ranking)),
             table(("minus", *names), pairs, range(1, len(names) + 1)),
         ]
     if parts:

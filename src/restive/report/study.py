@@ -9,9 +9,10 @@ from pathlib import Path
 
 from restive.errors import RestiveError
 from restive.experiment import CaseSummary, Ledger, load_results
+from restive.experiment.summary import Curve
 from restive.files import replacing, require_target
 from restive.report import charts
-from restive.report.numbers import with_error
+from restive.report.numbers import at_end, with_error
 from restive.report.page import code, figures, page, paragraph, section, table
 from restive.report.ranking import ranking_parts
 
@@ -71,13 +72,13 @@ def results_table(found: Sequence[CaseSummary]) -> str:
                 *(case.case.labels[key] for key in swept),
                 charts.NAMES.get(case.case.mapping, case.case.mapping),
                 f"{case.replications:,}",
-                with_error(*case.truth_reward),
-                with_error(case.average_reward.mean[-1], case.average_reward.stderr[-1]),
-                with_error(case.regret.mean[-1], case.regret.stderr[-1]),
+                with_error(*case.truth_reward, case.replications),
+                at_end(case.average_reward),
+                at_end(case.regret),
                 "-"
                 if slope is None
                 else f"{slope.value:.2f} [{slope.lower:.2f}, {slope.upper:.2f}]",
-                _count(case.num_episodes.mean[-1], case.num_episodes.stderr[-1]),
+                _count(case.num_episodes),
             ]
         )
     first = len(swept) + 1
@@ -85,9 +86,9 @@ def results_table(found: Sequence[CaseSummary]) -> str:
     return table(header, rows, range(first, first + 6)) + paragraph(caption, "note")
 
 
-def _count(mean: float, stderr: float) -> str:
+def _count(curve: Curve) -> str:
     """Return a mean of whole numbers; those of a learner that has no choice do not vary."""
-    return with_error(mean, stderr) if stderr > 0 else f"{mean:,.0f}"
+    return at_end(curve) if curve.stderr[-1] > 0 else f"{curve.mean[-1]:,.0f}"
 
 
 def charts_of(found: Sequence[CaseSummary], name: str) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.experiment import CaseSummary
-from restive.regret import NORMAL_QUANTILE
+from restive.intervals import student_quantile
 from restive.report.charts import NAMES
 from restive.report.numbers import with_error
 
@@ -62,15 +62,18 @@ def check_claims(
 
 def _drawn_rewards(drawn: Mapping[str, CaseSummary]) -> Iterator[Claim]:
     for mapping, paper in PAPER_BAYESIAN_J.items():
-        mean, stderr = drawn[mapping].truth_reward
-        paper_stderr = drawn[mapping].truth_rewards.std(ddof=1) / np.sqrt(PAPER_REPLICATIONS)
-        near = NORMAL_QUANTILE * float(np.hypot(stderr, paper_stderr)) + ROUNDING
+        found = drawn[mapping]
+        mean, stderr = found.truth_reward
+        # of a mean over as many draws, with the spread that ours have
+        paper_stderr = found.truth_rewards.std(ddof=1) / np.sqrt(PAPER_REPLICATIONS)
+        quantile = student_quantile(found.replications)
+        near = quantile * float(np.hypot(stderr, paper_stderr)) + ROUNDING
         yield Claim(
             "Section 6, Bayesian",
             f"E J of the mapping '{NAMES[mapping]}'",
-            f"{paper:.2f} (± {NORMAL_QUANTILE * paper_stderr:.2f} with {PAPER_REPLICATIONS} draws)",
-            with_error(mean, stderr),
-            _if_enough(drawn[mapping], "holds" if abs(mean - paper) <= near else "fails"),
+            f"{paper:.2f} (± {quantile * paper_stderr:.2f} with {PAPER_REPLICATIONS} draws)",
+            with_error(mean, stderr, found.replications),
+            _if_enough(found, "holds" if abs(mean - paper) <= near else "fails"),
         )
 
 
@@ -83,8 +86,8 @@ def _orders(drawn: Mapping[str, CaseSummary]) -> Iterator[Claim]:
             "Section 6, Bayesian",
             f"E J: '{NAMES[better]}' above '{NAMES[worse]}'",
             f"by {PAPER_BAYESIAN_J[better] - PAPER_BAYESIAN_J[worse]:.2f}",
-            f"by {with_error(mean, stderr)} (same systems)",
-            _if_enough(drawn[better], _decided(-mean, stderr, 0)),
+            f"by {with_error(mean, stderr, len(gains))} (same systems)",
+            _if_enough(drawn[better], _decided(-mean, stderr, 0, len(gains))),
         )
 
 
@@ -121,12 +124,13 @@ def _convergence(fixed: Mapping[str, CaseSummary]) -> Iterator[Claim]:
     for mapping, found in fixed.items():
         target = found.truth_reward[0]
         gap, stderr = target - found.average_reward.mean[-1], found.average_reward.stderr[-1]
-        verdict = _decided(abs(float(gap)) / target, float(stderr) / target, SMALL_GAP)
+        count = found.replications
+        verdict = _decided(abs(float(gap)) / target, float(stderr) / target, SMALL_GAP, count)
         yield Claim(
             "Figure 3, left",
             f"reward per step comes within {SMALL_GAP:.0%} of J ('{NAMES[mapping]}')",
             "converged",
-            f"J minus it: {with_error(100 * gap / target, 100 * stderr / target)}% of J",
+            f"J minus it: {with_error(100 * gap / target, 100 * stderr / target, count)}% of J",
             _if_enough(found, verdict),
         )
 
@@ -135,6 +139,7 @@ def _posteriors(found: CaseSummary) -> Iterator[Claim]:
     """Weight of each arm's truth: never falls, and what it lacks of one more than halves."""
     assert found.truth_weights is not None
     mean, stderr = found.truth_weights.mean, found.truth_weights.stderr
+    count = found.replications
     tenth = int(np.searchsorted(found.times, found.times[-1] / 10))
     for k in range(mean.shape[1]):
         drops = -np.diff(mean[:, k])
@@ -142,13 +147,13 @@ def _posteriors(found: CaseSummary) -> Iterator[Claim]:
         falls = bool((drops > MOST_DROP * noise + 1e-12).any())
         lacking, before = 1 - mean[-1, k], 1 - mean[tenth, k]
         error = float(np.hypot(stderr[-1, k], stderr[tenth, k] / 2))
-        verdict = "fails" if falls else _decided(float(lacking - before / 2), error, 0)
+        verdict = "fails" if falls else _decided(float(lacking - before / 2), error, 0, count)
         yield Claim(
             "Figure 3, right",
             f"weight of arm {k}'s truth rises towards one ('{NAMES[found.case.mapping]}')",
             "increased to one",
             f"{mean[tenth, k]:.3f} at t = {found.times[tenth]:,}, "
-            f"{with_error(mean[-1, k], stderr[-1, k])} at t = {found.times[-1]:,}",
+            f"{with_error(mean[-1, k], stderr[-1, k], count)} at t = {found.times[-1]:,}",
             _if_enough(found, _verdict(verdict)),
         )
 
@@ -157,13 +162,14 @@ def _if_enough(found: CaseSummary, verdict: Verdict) -> Verdict:
     return verdict if found.replications >= LEAST_REPLICATIONS else "undecided"
 
 
-def _decided(value: float, stderr: float, limit: float) -> Verdict:
+def _decided(value: float, stderr: float, limit: float, replications: int) -> Verdict:
     """Whether a value is at most a limit, as far as its error lets one say."""
     if not np.isfinite(stderr):
         return "undecided"
-    if value + NORMAL_QUANTILE * stderr <= limit:
+    half_width = student_quantile(replications) * stderr
+    if value + half_width <= limit:
         return "holds"
-    return "fails" if value - NORMAL_QUANTILE * stderr > limit else "undecided"
+    return "fails" if value - half_width > limit else "undecided"
 
 
 def _verdict(word: str) -> Verdict:

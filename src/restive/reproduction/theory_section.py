@@ -78,6 +78,7 @@ def _bounds(found: CaseSummary, span: float) -> dict[str, Any]:
         "bound": bounds.regret,
         "most": num_pulls * horizon,
         "regret": [float(found.regret.mean[-1]), float(found.regret.stderr[-1])],
+        "replications": found.replications,
         "episodes": float(found.num_episodes.mean[-1]),
         "episode_bound": bounds.episodes,
         "episode_bound_as_printed": bounds.episodes_as_printed,
@@ -86,12 +87,13 @@ def _bounds(found: CaseSummary, span: float) -> dict[str, Any]:
 
 def theory_section(numbers: dict[str, Any]) -> str:
     """Return the section."""
+    count = numbers["replications"]
     paper_rows = [
         [
             f"{row['kind']}, {row['mapping'].replace('_', ' ')}",
             f"{row['bound']:,.0f}",
             f"{row['most']:,}",
-            with_error(*row["regret"]),
+            with_error(row["regret"][0], row["regret"][1], row["replications"]),
             f"{row['regret'][0] / row['bound']:.1e}",
             f"{row['episode_bound']:,.0f} ({row['episode_bound_as_printed']:,.0f})",
             f"{row['episodes']:.0f}",
@@ -133,13 +135,13 @@ def theory_section(numbers: dict[str, Any]) -> str:
             "Regret taken apart (Section 5.1)",
             table(
                 ("part", "mean"),
-                [[name, with_error(mean, error)] for name, mean, error in numbers["terms"]],
+                [[name, with_error(mean, error, count)] for name, mean, error in numbers["terms"]],
                 (1,),
             ),
             table(
                 ("", "measured", "bound", "ratio"),
                 [
-                    [name, with_error(measured, error), f"{bound:,.4g}", f"{ratio:.3g}"]
+                    [name, with_error(measured, error, count), f"{bound:,.4g}", f"{ratio:.3g}"]
                     for name, measured, error, bound, ratio in numbers["comparisons"]
                 ],
                 (1, 2, 3),

@@ -13,17 +13,16 @@ from restive.agents.learners.base import (
     Rules,
 )
 from restive.agents.learners.beta_bernoulli import BetaBernoulli
-from restive.agents.learners.certainty import CertaintyEquivalence, EpsilonGreedy
+from restive.agents.learners.certainty_equivalence import CertaintyEquivalence
 from restive.agents.learners.colored_ucrl2 import ColoredUCRL2
+from restive.agents.learners.episodic_thompson import EpisodicThompson
+from restive.agents.learners.epsilon_greedy import EpsilonGreedy
 from restive.agents.learners.regenerative_cycle import RegenerativeCycle
 from restive.agents.learners.restless_ucb import RestlessUCB
-from restive.agents.learners.thompson import (
-    DoublingOnly,
-    DynamicEpisodes,
-    EpisodicThompson,
-    EveryStep,
-    LengthOnly,
-)
+from restive.agents.learners.thompson_every_step import EveryStep
+from restive.agents.learners.tsde import DynamicEpisodes
+from restive.agents.learners.tsde_doubling_only import DoublingOnly
+from restive.agents.learners.tsde_length_only import LengthOnly
 from restive.agents.learners.ucb1 import UCB1
 from restive.arguments import suggestion
 from restive.errors import ProblemError
