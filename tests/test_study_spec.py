@@ -228,6 +228,28 @@ def test_sweeps_are_crossed():
     assert len({case.title for case in study.cases}) == len({case.name for case in study.cases})
 
 
+def test_values_of_the_last_point_are_not_kept_beside_the_sweep():
+    study = study_from_toml(SWEPT.replace("[sweep]", "[sweep]\nseed = [0, 1]"))
+    assert study.data["sweep"] == {
+        "num_pulls": [1, 2],
+        "prior": {"levels": [[0.3, 0.7], [0.1, 0.5, 0.9], [0.5]]},
+        "seed": [0, 1],
+    }
+    assert study.data.keys().isdisjoint({"num_pulls", "seed"})
+    assert study.data["prior"] == {"num_arms": 3}
+    assert (
+        "prior"
+        not in study_from_toml(
+            SWEPT.replace("num_arms = 3", "").replace(
+                'kind = "bayesian"', 'kind = "frequentist"\nproblem.zoo = "paper-frequentist"'
+            )
+        ).data
+    )
+    base = SWEPT.replace("levels = [0.2, 0.8]\n", "").replace("num_pulls = 1\n", "")
+    other = study_from_toml(base)  # the values that the sweep overrides are of no matter
+    assert other.hash == study_from_toml(SWEPT).hash
+
+
 def test_whole_tables_can_be_swept():
     text = """
 kind = "frequentist"

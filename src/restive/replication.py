@@ -28,12 +28,13 @@ from restive.kernels.random import LEARNER, TRUTH, WORLD
 from restive.kernels.tables import Scratch
 from restive.world import World, stream
 
-__all__ = ["Replications", "available_threads", "replicate", "trace"]
+__all__ = ["NUMBERS", "Replications", "available_threads", "replicate", "trace"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Traces = tuple[IntArray, IntArray]  # arms and states [T, N] of the one replication that is run
 
+NUMBERS = 1  # to be raised with any change that gives a replication other numbers than before
 CHUNK = 64  # replications that a thread takes at a time
 
 

@@ -127,6 +127,7 @@ def status(folder: Results) -> None:
         )
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
+    print(f"run by restive {ledger.manifest['restive']}, {ledger.commits}")
     if ledger.is_being_written():
         print("a run is writing here now")
     elif whole:

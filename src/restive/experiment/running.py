@@ -77,7 +77,8 @@ def run_study(
     progress
         Called at the start and after each chunk.
     tell
-        Called with a line for a person: a damaged chunk, the address of a dashboard.
+        Called with a line for a person: a damaged chunk, other code than before, the address of
+        a dashboard.
     """
     if replications is not None:
         study = replace(study, replications=checked_count(replications, "replications"))
@@ -94,7 +95,7 @@ def run_study(
             return ledger
         done = 0
         with (
-            ledger.timed(executor),
+            ledger.noted(executor, tell),
             open_executor(executor, workers, scheduler, tell) as execute,
         ):
             for task, arrays in execute(_interleaved(ledger)):

@@ -49,7 +49,7 @@ from restive.experiment.settings import Data, Settings, StudyTable, canonical_js
 from restive.experiment.toml_lines import placed
 from restive.problem_file import parse_toml, read_text
 
-__all__ = ["Case", "Study", "load_study", "study_from_data", "study_from_toml"]
+__all__ = ["Case", "Study", "digest", "load_study", "study_from_data", "study_from_toml"]
 
 MOST_CASES = 10_000
 NOT_SWEPT = ("title", "replications", "learners", "policy_mappings", "sweep")
@@ -106,7 +106,12 @@ class Study:
     @property
     def hash(self) -> str:
         """Digest of everything that decides the numbers of a replication."""
-        return hashlib.sha256(canonical_json(self.data).encode()).hexdigest()
+        return digest(self.data)
+
+
+def digest(data: Data) -> str:
+    """Return the hash of a study that is plain data."""
+    return hashlib.sha256(canonical_json(data).encode()).hexdigest()
 
 
 def load_study(path: str | PathLike[str]) -> Study:
@@ -177,6 +182,7 @@ def study_from_data(
     if len(cases) > MOST_CASES:
         raise ProblemError(f"{len(cases):,} cases, more than {MOST_CASES:,}")
     for path, values in swept:
+        _remove(whole, path)  # what the last point had
         _put(whole, ("sweep", *path), values)
     return Study(table.title or title, table.replications, whole, tuple(cases))
 
@@ -227,6 +233,15 @@ def _put(data: Data, path: tuple[str, ...], value: Any) -> None:
     for key in path[:-1]:
         data = data.setdefault(key, {})
     data[path[-1]] = deepcopy(value)
+
+
+def _remove(data: Data, path: tuple[str, ...]) -> None:
+    """Remove a value, and the tables that are empty without it."""
+    if path[0] in data:
+        if len(path) > 1:
+            _remove(data[path[0]], path[1:])
+        if len(path) == 1 or not data[path[0]]:
+            del data[path[0]]
 
 
 def _taken_in(data: Data, path: tuple[str, ...]) -> Any:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from restive.errors import RestiveError
 from restive.experiment import CaseSummary, Ledger, load_results
@@ -148,18 +149,26 @@ def _points(found: Sequence[CaseSummary]) -> list[str]:
     return parts
 
 
+def _seeds(study: dict[str, Any]) -> str:
+    return ", ".join(map(str, study.get("sweep", {}).get("seed") or [study["seed"]]))
+
+
+def _versions(code: dict[str, Any]) -> str:
+    return ", ".join(f"{package} {number}" for package, number in code["versions"].items())
+
+
 def how_it_was_run(ledgers: Sequence[Ledger], command: str) -> str:
     """Return the section that lets a reader run it again."""
     parts = []
     for ledger in ledgers:
         manifest = ledger.manifest
-        versions = ", ".join(f"{key} {value}" for key, value in manifest["versions"].items())
+        versions = "; ".join(dict.fromkeys(map(_versions, ledger.codes)))
         seconds = sum(run["seconds"] for run in manifest["runs"])
         facts = [
             ("study", ledger.study.title),
             ("replications of each case", f"{ledger.study.replications:,}"),
-            ("seed", str(manifest["study"]["seed"])),
-            ("restive", f"{manifest['restive']}, commit {manifest['commit'] or 'not known'}"),
+            ("seed", _seeds(manifest["study"])),
+            ("restive", f"{manifest['restive']}, {ledger.commits}"),
             ("versions", versions),
             ("machine", manifest["machine"]),
             ("begun", manifest["begun"]),
