@@ -214,6 +214,47 @@ def test_all_mistakes_of_a_study_are_told(capsys, monkeypatch, tmp_path):
         assert words in err
 
 
+TWO_INSTANCES = """
+learners = ["tsde", "colored_ucrl2"]
+horizon = 20
+sweep.instance = ["satellite-urban-s", "paper-bayesian"]
+"""
+NEVER_SETTLED = """
+kind = "frequentist"
+horizon = 20
+problem = {num_pulls = 1, arm = [{p01 = 1, p11 = 0, count = 2}]}
+prior.levels = [0.5]
+"""
+MANY_PULLS = """
+kind = "frequentist"
+baseline = "exact"
+horizon = 20
+problem = {num_pulls = 50, arm = [{p01 = 0.3, p11 = 0.5, count = 51}]}
+prior.levels = [0.3, 0.5]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "case", "words"),
+    [
+        (TWO_INSTANCES, "instance paper-bayesian, colored_ucrl2, whittle", "raise most_states"),
+        (NEVER_SETTLED, "whittle", "give max_elapsed, the same wherever the arm is used"),
+        (MANY_PULLS, "whittle", "pull fewer arms; use baseline = 'coupled'"),
+    ],
+)
+def test_what_is_wrong_with_a_case_names_file_and_case(
+    capsys, monkeypatch, tmp_path, text, case, words
+):
+    path = tmp_path / "large.toml"
+    path.write_text(text)
+    for options in (["--check"], ["--out", tmp_path / "out"]):
+        err = refused(capsys, monkeypatch, "run", path, *options)
+        assert err.startswith(f"restive: {path}: {case}: ")
+        assert words in err
+        assert err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
 def test_another_study_is_refused_with_the_difference(capsys, monkeypatch, study, tmp_path):
     folder = tmp_path / "out"
     run(frequentist(), folder)

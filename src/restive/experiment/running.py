@@ -9,7 +9,8 @@ from pathlib import Path
 from time import perf_counter
 
 from restive.arguments import checked_count
-from restive.errors import ProblemError
+from restive.errors import RestiveError
+from restive.experiment.exact import require_exact_baseline
 from restive.experiment.executors import checked_options
 from restive.experiment.executors import executor as open_executor
 from restive.experiment.ledger import Ledger
@@ -22,7 +23,6 @@ from restive.experiment.work import (
     result_bytes,
     run_chunk,
 )
-from restive.regret import exact_rewards
 
 __all__ = ["Estimate", "Progress", "estimate", "run_study"]
 
@@ -107,14 +107,18 @@ def run_study(
 
 
 def require_sound(study: Study) -> None:
-    """Make the tables of every case, so that what is wrong is told before anything runs."""
+    """Make the tables of every case, and J where it must be exact, so that what is wrong is told
+    before anything runs.
+    """
+    source = f"{study.source}: " if study.source else ""
     for case in study.cases:
         try:
-            settings, setup = prepared(case.settings.to_json())
-            if settings.kind == "frequentist" and settings.baseline == "exact":
-                exact_rewards(setup, setup.tables.true_kinds[None])
-        except ProblemError as error:
-            raise ProblemError(f"{case.title}: {error}") from None
+            prepared(case.settings.to_json())
+            if case.settings.baseline == "exact":
+                require_exact_baseline(case, study.replications)
+        except RestiveError as error:
+            error.args = (f"{source}{case.title}: {error}",)
+            raise
 
 
 def _interleaved(ledger: Ledger) -> Iterator[Task]:

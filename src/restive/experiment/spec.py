@@ -33,7 +33,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from os import PathLike
@@ -102,6 +102,7 @@ class Study:
     replications: int
     data: Data  # what was checked, files taken in, without title and replications
     cases: tuple[Case, ...]
+    source: str = ""  # the file that it was read from
 
     @property
     def hash(self) -> str:
@@ -119,9 +120,10 @@ def load_study(path: str | PathLike[str]) -> Study:
     path = Path(path)
     text = read_text(path)
     try:
-        return study_from_toml(text, path.parent, path.stem)
+        study = study_from_toml(text, path.parent, path.stem)
     except ProblemError as error:
         raise ProblemError(f"{path}: {error}") from None
+    return replace(study, source=str(path))
 
 
 def study_from_toml(text: str, folder: Path = Path(), title: str = "study") -> Study:
