@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
@@ -755,7 +754,7 @@ def full(number):
     return wrapper
 
 
-@pytest.mark.parametrize("call", ["replace", "write", "mkstemp"])
+@pytest.mark.parametrize("call", ["replace", "write", "touch"])
 @pytest.mark.parametrize("number", [0, 1, 2, 5])
 def test_a_full_disk(tmp_path, monkeypatch, undisturbed, call, number):
     if call == "write":
@@ -768,8 +767,8 @@ def test_a_full_disk(tmp_path, monkeypatch, undisturbed, call, number):
             yield from rest
 
         monkeypatch.setattr("restive.experiment.ledger.encoded", pieces)
-    elif call == "mkstemp":
-        monkeypatch.setattr(tempfile, "mkstemp", full(number)(tempfile.mkstemp))
+    elif call == "touch":
+        monkeypatch.setattr(Path, "touch", full(number)(Path.touch))
     else:
         monkeypatch.setattr(os, call, full(number)(getattr(os, call)))
     with pytest.raises(rs.RestiveError, match="No space left on device"):
