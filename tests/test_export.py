@@ -53,8 +53,8 @@ def read(path):
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     columns = dict(zip(rows[0], zip(*rows[1:], strict=True), strict=True))
-    text = ("learner", "mapping", "problem", "horizon")
-    whole = ("case", "time", "replication", "replications", "arm", "num_episodes")
+    text = ("learner", "mapping", "problem")
+    whole = ("case", "horizon", "time", "replication", "replications", "arm", "num_episodes")
     return {
         name: list(values)
         if name in text
@@ -95,7 +95,7 @@ def test_the_values_are_those_of_load_results(ledger, tmp_path, format):  # noqa
         for columns in rows.values():
             assert set(columns["mapping"]) == {found.case.mapping}
             assert set(columns["learner"]) == {"tsde"}
-            assert set(columns["horizon"]) == {str(found.case.settings.horizon)}
+            assert set(columns["horizon"]) == {found.case.settings.horizon}
             assert set(columns["problem"]) == {found.case.settings.problem.name}
         curves = rows["curves"]
         assert curves["time"] == found.times.tolist()
@@ -129,6 +129,19 @@ def test_the_values_are_those_of_load_results(ledger, tmp_path, format):  # noqa
             ("oracle_realised_reward", "oracle_realised"),
         ):
             assert replications[name] == arrays[array].ravel().tolist()
+
+
+@pytest.mark.parametrize("format", export.FORMATS)
+def test_swept_values_that_are_not_all_numbers_are_text(tmp_path, format):  # noqa: A002
+    sweep = "[sweep]\ndoubling = [true, false]\nmixing_time = [2, 3]\ntimes = [4, [1, 40]]\n"
+    run(changed(BAYESIAN + sweep, replications=2, policy_mappings='["whittle"]'), tmp_path)
+    path = export_results(tmp_path, format)
+    if format == "csv":
+        assert path.read_text().splitlines()[1].startswith("0,tsde,whittle,True,2,4,1,")
+        return
+    found = read(path)
+    assert (set(found["doubling"]), set(found["mixing_time"])) == ({True, False}, {2, 3})
+    assert set(found["times"]) == {"4", "[1, 40]"}
 
 
 def test_by_default_the_table_is_in_the_folder(tmp_path):

@@ -250,6 +250,24 @@ def test_values_of_the_last_point_are_not_kept_beside_the_sweep():
     assert other.hash == study_from_toml(SWEPT).hash
 
 
+def test_labels_show_the_values_or_the_legend_does(pytestconfig):
+    study = load_study(pytestconfig.rootpath / "examples" / "studies" / "channels.toml")
+    assert study.cases[0].title == "levels [0.3, 0.4, 0.5, 0.6, 0.7], myopic"
+    assert study.cases[3].title == "levels [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], whittle"
+    assert study.legend == ()
+    long = [round(0.01 * i, 2) for i in range(1, 20)]
+    text = SWEPT.replace("[0.5]]", f"{long}, {[*long] * 9}]")
+    study = study_from_toml(text)
+    assert study.cases[4].point == "num_pulls 1, levels #3"
+    assert study.legend[0] == f"levels #3 is {long}"
+    assert study.legend[1].startswith("levels #4 is [0.01, ")
+    assert study.legend[1].endswith("...")
+    assert len(study.legend) == 2
+    unnamed = "[{num_pulls = 1, arm = [{p01 = 0.2, p11 = 0.5, count = 2}]}]"
+    text = FROM_FILE + f"sweep.problem = {unnamed}"
+    assert study_from_toml(text).legend[0].startswith('problem #1 is {"num_pulls": 1, "arm": ')
+
+
 def test_whole_tables_can_be_swept():
     text = """
 kind = "frequentist"

@@ -20,7 +20,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path to write to; it takes the final name only when everything has been written."""
     final = Path(path).resolve()  # a link stays one
     # named before it is there: Ctrl-C may come at any moment, and it is removed all the same
-    temporary = final.parent / (f".{final.name}.{token_hex(8)}{final.suffix}")
+    temporary = final.parent / f".{final.name}.{token_hex(8)}{final.suffix}"
     try:
         _require_regular(final)
         temporary.touch(exist_ok=False)

@@ -107,7 +107,7 @@ def status(folder: Results) -> None:
 
     ledger = Ledger.open(folder)
     wanted = ledger.study.replications
-    table = Table(title=escape(ledger.study.title))
+    table = Table(title=escape(ledger.study.title), caption=_legend(ledger.study))
     table.add_column("case")
     for column in ("done", "of", "chunks", "damaged"):
         table.add_column(column, justify="right")
@@ -174,6 +174,13 @@ def tell(line: str) -> None:
     print(f"restive: {line}", file=sys.stderr, flush=True)
 
 
+def _legend(study: Study) -> str | None:
+    """Tell under a table what its numbered labels stand for."""
+    from rich.markup import escape
+
+    return escape("\n".join(study.legend)) or None
+
+
 def _print_check(study: Study) -> None:
     from rich.console import Console
     from rich.markup import escape
@@ -183,7 +190,8 @@ def _print_check(study: Study) -> None:
     from restive.replication import available_threads
 
     require_sound(study)
-    table = Table(title=escape(f"{study.title}: {len(study.cases)} cases"))
+    count = f"{len(study.cases)} case{'s' * (len(study.cases) > 1)}"
+    table = Table(title=escape(f"{study.title}: {count}"), caption=_legend(study))
     table.add_column("case")
     for column in ("arms", "pulls", "horizon", "replications", "seconds", "results"):
         table.add_column(column, justify="right")
@@ -220,7 +228,7 @@ def _print_results(ledger: Ledger) -> None:
 
     from restive.experiment import load_results
 
-    table = Table(title=escape(ledger.study.title))
+    table = Table(title=escape(ledger.study.title), caption=_legend(ledger.study))
     table.add_column("case")
     for column in ("replications", "regret", "±", "reward per step", "J", "episodes"):
         table.add_column(column, justify="right")

@@ -8,7 +8,7 @@ Each row of `curves` is a case at a time, of `posterior` a case, an arm and a ti
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from restive.arguments import suggestion
 from restive.errors import ProblemError, RestiveError
 from restive.experiment.ledger import Ledger
-from restive.experiment.spec import Case
+from restive.experiment.spec import OWN_LABELS, Case
 from restive.experiment.summary import summarise
 from restive.files import replacing, require_target
 from restive.regret import recorded_times
@@ -69,6 +69,7 @@ def export_results(
 def _blocks(ledger: Ledger, table: str) -> Iterator[Columns]:
     """Rows of a table, some at a time, in order."""
     found = False
+    labels = _label_columns(ledger.study.cases)
     for case in ledger.study.cases:
         if not ledger.replications_done(case):
             continue
@@ -82,11 +83,23 @@ def _blocks(ledger: Ledger, table: str) -> Iterator[Columns]:
             found = True
             count = len(next(iter(block.values())))
             head = {"case": case.number, "learner": case.learner, "mapping": case.mapping}
-            head |= {key: value for key, value in case.labels.items() if key not in head}
+            head |= {key: values[case.number] for key, values in labels.items()}
             yield {key: np.full(count, value) for key, value in head.items()} | block
     if not found:
         what = "no posterior was recorded (posterior = true)" if table == "posterior" else "empty"
         raise RestiveError(f"{ledger.folder}: nothing to export: {what}")
+
+
+def _label_columns(cases: Sequence[Case]) -> Columns:
+    """Swept values by case: numbers where all of a key's are, so that they are no text."""
+    columns: Columns = {}
+    for key in cases[0].labels:
+        if key not in OWN_LABELS:
+            numbers = all(not isinstance(case.labels[key], str) for case in cases)
+            columns[key] = np.array(
+                [case.labels[key] if numbers else case.shown[key] for case in cases]
+            )
+    return columns
 
 
 def _curves(ledger: Ledger, case: Case) -> Columns:

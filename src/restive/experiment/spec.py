@@ -56,7 +56,10 @@ NOT_SWEPT = ("title", "replications", "learners", "policy_mappings", "sweep")
 OWN_LABELS = ("learner", "mapping")
 DEFAULTED = {name for name, field in Settings.model_fields.items() if not field.is_required()}
 COLUMNS = ("arm",)  # of an exported table
-SHORT = 24  # letters of a swept value that are shown as they are
+SHORT = 60  # letters of a swept value that are shown as they are
+LEGEND = 200  # letters of a longer one in the legend
+
+Label = str | int | float  # of a swept value: a number is kept as one
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Case:
     """One mapping at one point of the sweep."""
 
     number: int
-    labels: Mapping[str, str]  # what tells it from the others: swept values, learner and mapping
+    labels: Mapping[str, Label]  # what tells it from the others: swept values, learner and mapping
     settings: Settings  # with that one learner and mapping
 
     @property
@@ -85,13 +88,21 @@ class Case:
     @property
     def point(self) -> str:
         """The swept values in a line; empty where nothing is swept."""
-        swept = (f"{key} {value}" for key, value in self.labels.items() if key not in OWN_LABELS)
+        swept = (f"{key} {text}" for key, text in self.shown.items() if key not in OWN_LABELS)
         return ", ".join(swept)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """Its labels as text."""
+        return {
+            key: label if isinstance(label, str) else json.dumps(label)
+            for key, label in self.labels.items()
+        }
 
     @property
     def title(self) -> str:
         """Its labels in a line."""
-        return ", ".join(filter(None, (self.point, self.labels.get("learner"), self.mapping)))
+        return ", ".join(filter(None, (self.point, self.shown.get("learner"), self.mapping)))
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,7 @@ class Study:
     replications: int
     data: Data  # what was checked, files taken in, without title and replications
     cases: tuple[Case, ...]
+    legend: tuple[str, ...] = ()  # what labels that are mere numbers (#1) stand for, a line each
     source: str = ""  # the file that it was read from
 
     @property
@@ -143,6 +155,7 @@ def study_from_data(
         raise ProblemError(f"sweep: {num_points:,} points, more than {MOST_CASES:,}")
     keys = _label_keys([path for path, _ in swept])
     cases: list[Case] = []
+    legend: dict[str, None] = {}  # in order, each once
     whole: Data = {}
     table: StudyTable | None = None
     for choice in product(*(range(len(values)) for _, values in swept)):
@@ -158,10 +171,12 @@ def study_from_data(
         dumped = table.data()
         for key in ("title", "replications"):
             dumped.pop(key, None)
-        labels = {}
+        labels: dict[str, Label] = {}
         for key, (path, values), at in zip(keys, swept, choice, strict=True):
             values[at] = _taken_in(dumped, path)
             labels[key] = _label(values[at], at)
+            if labels[key] == _number(at):
+                legend[f"{key} {labels[key]} is {_cut(json.dumps(values[at]))}"] = None
         # what an instance tells is not kept: at another point of the sweep it is another's
         whole = {key: value for key, value in dumped.items() if key in base or key in DEFAULTED}
         for entry, mapping in product(table.learners, table.policy_mappings):
@@ -186,7 +201,7 @@ def study_from_data(
     for path, values in swept:
         _remove(whole, path)  # what the last point had
         _put(whole, ("sweep", *path), values)
-    return Study(table.title or title, table.replications, whole, tuple(cases))
+    return Study(table.title or title, table.replications, whole, tuple(cases), tuple(legend))
 
 
 def _swept(
@@ -253,10 +268,18 @@ def _taken_in(data: Data, path: tuple[str, ...]) -> Any:
     return data
 
 
-def _label(value: Any, number: int) -> str:
+def _label(value: Any, at: int) -> Label:
     if isinstance(value, dict):
-        return str(value.get("name") or value.get("zoo") or f"#{number + 1}")
-    if isinstance(value, str):
+        return str(value.get("name") or value.get("zoo") or _number(at))
+    if isinstance(value, str | int | float):
         return value
     text = json.dumps(value)
-    return text if len(text) <= SHORT else f"#{number + 1}"
+    return text if len(text) <= SHORT else _number(at)
+
+
+def _number(at: int) -> str:
+    return f"#{at + 1}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LEGEND else f"{text[: LEGEND - 3]}..."

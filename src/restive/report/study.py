@@ -45,7 +45,8 @@ def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None =
         parts.append(
             paragraph(f"Not complete: {wanted:,} replications of every case are wanted.", "fails")
         )
-    results = section("Results", results_table(found), paragraph(READING, "note"))
+    legend = [paragraph(line, "note") for line in ledger.study.legend]
+    results = section("Results", results_table(found), *legend, paragraph(READING, "note"))
     compares = len({case.case.learner for case in found}) > 1  # then the rankings come first
     parts += [
         *([] if compares else [results]),
@@ -69,7 +70,7 @@ def results_table(found: Sequence[CaseSummary]) -> str:
         slope = case.slope
         rows.append(
             [
-                *(case.case.labels[key] for key in swept),
+                *(case.case.shown[key] for key in swept),
                 charts.NAMES.get(case.case.mapping, case.case.mapping),
                 f"{case.replications:,}",
                 with_error(*case.truth_reward),
