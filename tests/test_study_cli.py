@@ -20,6 +20,7 @@ from study_cases import (
     BAYESIAN,
     FREQUENTIST,
     begin,
+    bits,
     changed,
     changed_text,
     chunk_bytes,
@@ -94,6 +95,16 @@ def test_options_of_a_run(study, tmp_path):
     assert [once["executor"] for once in ledger.manifest["runs"]] == ["serial", "threads"]
     assert ledger.manifest["title"] == "Small [b]study"
     assert [found.replications for found in rs.load_results(folder)] == [9, 9]
+
+
+def test_a_results_folder_is_run_on_and_run_again_elsewhere(study, tmp_path):
+    folder, other = tmp_path / "out", tmp_path / "other"
+    run(frequentist(), folder, replications=5)
+    cli("run", folder, "--replications", 9)
+    assert [found.replications for found in rs.load_results(folder)] == [9, 9]
+    cli("run", folder, "--out", other)
+    here, there = rs.load_results(folder), rs.load_results(other)
+    assert [bits(found) for found in here] == [bits(found) for found in there]
 
 
 def test_a_relative_folder_and_a_problem_beside_the_study(tmp_path, monkeypatch):
@@ -274,8 +285,8 @@ def test_status_tells_how_far_a_study_is(study, tmp_path):
     begin(frequentist(), folder)
     out = cli("status", folder)
     assert rows_of(out)["whittle"] == ["0", "30", "0", "0"]
-    assert f"not complete and nothing is running; go on: restive run STUDY --out {folder}" in out
-    run(frequentist(), folder)
+    assert f"not complete and nothing is running; go on: restive run {folder}" in out
+    cli("run", folder)  # as it says
     out = cli("status", folder)
     assert rows_of(out) == {"myopic": ["30", "30", "5", "0"], "whittle": ["30", "30", "5", "0"]}
     assert f"complete; see it: restive report {folder}" in out

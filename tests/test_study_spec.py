@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+import tomllib
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import restive as rs
 from restive.experiment import run_study
 from restive.experiment.spec import load_study, study_from_data, study_from_toml
+from restive.experiment.toml_text import toml_text
 from study_cases import BAYESIAN, FREQUENTIST, JOINT, changed_text
 
 CANDIDATES = """
@@ -56,6 +58,9 @@ num_arms = 3
 num_pulls = [1, 2]
 prior.levels = [[0.3, 0.7], [0.1, 0.5, 0.9], [0.5]]
 """
+
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=5)
 
 
 def refused(text, folder=None):
@@ -442,6 +447,24 @@ def test_a_study_that_goes_through_json_is_the_same(text):
     assert [case.settings.to_json() for case in again.cases] == [
         case.settings.to_json() for case in study.cases
     ]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_a_study_that_is_written_as_toml_is_the_same(text):
+    study = study_from_toml(text, title='a "b"\n\x7f\\é')
+    again = study_from_toml(study.to_toml())
+    assert again == study
+
+
+@given(st.data())
+def test_any_data_is_written_as_toml_that_reads_back_equal(draw):
+    values = st.recursive(
+        st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | TEXT,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+        max_leaves=12,
+    )
+    data = draw.draw(st.dictionaries(TEXT, values, max_size=4))
+    assert tomllib.loads(toml_text(data)) == data
 
 
 def shuffled(data, rng):

@@ -31,6 +31,7 @@ from restive.errors import ProblemError
 from restive.problem import Arm, RestlessBandit, gilbert_elliott
 
 __all__ = [
+    "basic_string",
     "load_problem",
     "parse_toml",
     "problem_from_toml",
@@ -163,7 +164,7 @@ def _first_that_is_no_number(value: Any) -> Any:
 
 
 def _write_arm(arm: Arm) -> list[str]:
-    lines = [] if arm.name is None else [f"name = {_basic_string(arm.name)}"]
+    lines = [] if arm.name is None else [f"name = {basic_string(arm.name)}"]
     if arm.num_states == 2:
         p01, p11 = float(arm.active[0, 1]), float(arm.active[1, 1])
         if arm == gilbert_elliott(p01, p11, name=arm.name):
@@ -175,6 +176,7 @@ def _write_arm(arm: Arm) -> list[str]:
     return lines
 
 
-def _basic_string(text: str) -> str:
+def basic_string(text: str) -> str:
+    """Write text as a TOML string."""
     # TOML's basic strings are JSON's, except that JSON leaves the control character U+007F bare
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

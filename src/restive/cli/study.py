@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,7 +43,9 @@ Results = Annotated[Path, typer.Argument(metavar="DIR", help="Results folder of 
 
 
 def run(
-    study: Annotated[Path, typer.Argument(help="TOML file that says what is run.")],
+    study: Annotated[
+        Path, typer.Argument(help="TOML file that says what is run, or a results folder to go on.")
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Results folder: new, or one to go on with.")
     ] = None,
@@ -60,9 +63,13 @@ def run(
     from dataclasses import replace
 
     from restive.arguments import checked_count
-    from restive.experiment import load_study, run_study
+    from restive.experiment import Ledger, load_study, run_study
+    from restive.experiment.ledger import MANIFEST
 
-    found = load_study(study)
+    if (study / MANIFEST).is_file():
+        found, out = Ledger.open(study).study, out or study
+    else:
+        found = load_study(study)
     if replications is not None:
         found = replace(found, replications=checked_count(replications, "replications"))
     if check:
@@ -133,7 +140,7 @@ def status(folder: Results) -> None:
     elif whole:
         print(f"complete; see it: restive report {folder}")
     else:
-        print(f"not complete and nothing is running; go on: restive run STUDY --out {folder}")
+        print(f"not complete and nothing is running; go on: restive run {quote(str(folder))}")
 
 
 def report(

@@ -47,6 +47,7 @@ from restive.errors import ProblemError
 from restive.experiment.mistakes import told
 from restive.experiment.settings import Data, Settings, StudyTable, canonical_json, keys_at
 from restive.experiment.toml_lines import placed
+from restive.experiment.toml_text import toml_text
 from restive.problem_file import parse_toml, read_text
 
 __all__ = ["Case", "Study", "digest", "load_study", "study_from_data", "study_from_toml"]
@@ -120,6 +121,10 @@ class Study:
     def hash(self) -> str:
         """Digest of everything that decides the numbers of a replication."""
         return digest(self.data)
+
+    def to_toml(self) -> str:
+        """Write it as the text of a study's file, which needs no other files."""
+        return toml_text({"title": self.title, "replications": self.replications, **self.data})
 
 
 def digest(data: Data) -> str:

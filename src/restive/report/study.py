@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -52,7 +51,7 @@ def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None =
         *([] if compares else [results]),
         *_points(found),
         *([results] if compares else []),
-        how_it_was_run([ledger], f"restive run STUDY --out {folder}"),
+        how_it_was_run([ledger], "restive run study.toml --out results"),
     ]
     with replacing(target) as temporary:
         temporary.write_text(page(ledger.study.title, parts), encoding="utf-8")
@@ -168,16 +167,17 @@ def how_it_was_run(ledgers: Sequence[Ledger], command: str) -> str:
         facts = [
             ("study", ledger.study.title),
             ("replications of each case", f"{ledger.study.replications:,}"),
-            ("seed", _seeds(manifest["study"])),
+            ("seed", _seeds(ledger.study.data)),
             ("restive", f"{manifest['restive']}, {ledger.commits}"),
             ("versions", versions),
             ("machine", manifest["machine"]),
             ("begun", manifest["begun"]),
             ("time taken", f"{seconds:,.1f} s in {len(manifest['runs'])} run(s)"),
-            ("hash of the study", manifest["hash"][:16]),
+            ("hash of the study", ledger.study.hash[:16]),
         ]
         parts.append(table(("", ""), facts))
-        parts.append(code(json.dumps(manifest["study"], indent=1)))
+        parts.append(paragraph("The study, as a file study.toml:"))
+        parts.append(code(ledger.study.to_toml()))
     return section(
         "How it was run, and how to run it again",
         *parts,
