@@ -469,7 +469,7 @@ def test_reading_writes_nothing(tmp_path):
 def damaged_then_redone(folder, undisturbed, path, contents):
     """Damage a chunk: readers say so, the next run tells it and makes it anew."""
     path.write_bytes(contents)
-    with pytest.raises(DamagedChunkError, match="damaged"):
+    with pytest.raises(DamagedChunkError, match=rf"damaged: .*restive run {folder}: it is redone"):
         rs.load_results(folder)
     lines = []
     run(STUDY, folder, tell=lines.append)
@@ -771,9 +771,11 @@ def test_a_full_disk(tmp_path, monkeypatch, undisturbed, call, number):
         monkeypatch.setattr(Path, "touch", full(number)(Path.touch))
     else:
         monkeypatch.setattr(os, call, full(number)(getattr(os, call)))
-    with pytest.raises(rs.RestiveError, match="No space left on device"):
+    with pytest.raises(rs.RestiveError, match="No space left on device") as caught:
         run(STUDY, tmp_path)
     monkeypatch.undo()
+    if chunk_paths(tmp_path):
+        assert "what is done is kept: make room" in str(caught.value)
     found = chunk_bytes(tmp_path) if (tmp_path / "chunks").exists() else {}
     assert all(undisturbed.get(name) == contents for name, contents in found.items())
     run(STUDY, tmp_path)

@@ -412,7 +412,10 @@ def test_the_path_of_the_study_is_told(tmp_path):
         (b"horizon = 1" + b"0" * 5000, "not valid TOML"),
         (b"horizon = 1\nhorizon = 2", "not valid TOML: Cannot overwrite"),
         (b"", "kind: is missing"),
-        (b"\xef\xbb\xbf", "not valid TOML"),
+        (b"\xef\xbb\xbf", "kind: is missing"),
+        (b"\xef\xbb\xbfseed = 1\r\nhorizon = 0\r\n", "horizon (line 2): must be at least 1"),
+        (b"\xef\xbb\xbf# \xff", "not UTF-8 text (byte 5)"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf", "not valid TOML"),
         (b"\x00", "not valid TOML"),
     ],
 )

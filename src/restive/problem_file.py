@@ -45,6 +45,7 @@ PROBLEM_KEYS = ("num_pulls", "arm")
 ARM_KEYS = ("name", "count", "p01", "p11", "active", "passive", "rewards")
 MOST_ARMS = 10_000_000  # `count` is one typing slip away from filling the memory
 LARGEST_FILE = 1 << 28  # bytes
+BYTE_ORDER_MARK = "\ufeff"  # with which some editors on Windows begin a file
 
 
 def load_problem(path: str | PathLike[str]) -> RestlessBandit:
@@ -62,7 +63,7 @@ def read_text(path: str | PathLike[str]) -> str:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ProblemError(f"{path}: larger than {LARGEST_FILE >> 20} MiB; use `count`")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8").removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         raise ProblemError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except OSError as error:

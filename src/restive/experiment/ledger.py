@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from shlex import quote
 from time import perf_counter, sleep
 from typing import Any
 
@@ -146,7 +147,7 @@ class Ledger:
 
     def _written(self) -> Ledger:
         with (
-            replacing(self.folder / MANIFEST) as temporary,
+            _keeping(self.folder / MANIFEST) as temporary,
             temporary.open("w", encoding="utf-8") as file,
         ):
             file.write(json.dumps(self.manifest, indent=1) + "\n")
@@ -253,7 +254,7 @@ class Ledger:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RestiveError(f"{path.parent}: cannot be made: {error.strerror}") from None
-        with replacing(path) as temporary, temporary.open("wb") as file:
+        with _keeping(path) as temporary, temporary.open("wb") as file:
             for piece in encoded(arrays, _described(task)):
                 file.write(piece)
 
@@ -271,7 +272,14 @@ class Ledger:
             if task.first > at:
                 return
             if task.first == at:  # else it is there already
-                yield at, self.read(task)
+                try:
+                    arrays = self.read(task)
+                except DamagedChunkError as error:
+                    raise DamagedChunkError(
+                        f"{error}; run the same command again, or restive run "
+                        f"{quote(str(self.folder))}: it is redone"
+                    ) from None
+                yield at, arrays
                 at += task.count
 
     def replications_done(self, case: Case) -> int:
@@ -287,6 +295,18 @@ class Ledger:
 
     def _path_of(self, task: Task) -> Path:
         return self._folder_of(task.case) / f"{task.first:010d}-{task.count}.chunk"
+
+
+@contextmanager
+def _keeping(path: Path) -> Iterator[Path]:
+    """Replace a file; where that fails, say how to go on."""
+    try:
+        with replacing(path) as temporary:
+            yield temporary
+    except RestiveError as error:
+        raise RestiveError(
+            f"{error}; what is done is kept: make room, or mend it, and run the same command again"
+        ) from None
 
 
 def _described(task: Task) -> str:
