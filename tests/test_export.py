@@ -154,6 +154,15 @@ def test_by_default_the_table_is_in_the_folder(tmp_path):
     assert (tmp_path / "curves.csv").exists()
 
 
+@pytest.mark.parametrize("format", export.FORMATS)
+def test_the_ending_of_the_path_says_the_format(ledger, tmp_path, format):  # noqa: A002
+    path = export_results(ledger.folder, path=tmp_path / f"MINE.{format.upper()}")
+    lower = path.rename(tmp_path / f"mine.{format}")
+    assert read(lower) == read(export_results(ledger.folder, format, path=tmp_path / f"o.{format}"))
+    with pytest.raises(rs.ProblemError, match="can be written as"):
+        export_results(ledger.folder, "npz", path=tmp_path / "mine.csv")
+
+
 def test_a_single_replication_has_errors_that_are_no_numbers(tmp_path):
     run(changed(BAYESIAN, replications=1), tmp_path)
     for format in export.FORMATS:  # noqa: A001
@@ -202,7 +211,7 @@ def test_nothing_to_export(tmp_path):
         ({"format": "cvs"}, "unknown format 'cvs'; did you mean 'csv'?"),
         ({"format": "xlsx"}, "unknown format 'xlsx'; known are csv, parquet, npz"),
         ({"table": "curve"}, "unknown table 'curve'; did you mean 'curves'?"),
-        ({"path": "mine.txt"}, "mine.txt: can be written as .csv; got '.txt'"),
+        ({"path": "mine.txt"}, "mine.txt: can be written as .csv, .parquet, .npz; got '.txt'"),
         ({"path": "nowhere/mine.csv"}, "cannot be written: No such file or directory"),
     ],
 )

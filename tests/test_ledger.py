@@ -232,6 +232,10 @@ def test_the_ledger_of_a_study_goes_on_when_the_title_changes(tmp_path):
     run(STUDY, tmp_path)
     run(replace(STUDY, title="another", replications=35), tmp_path)
     assert [found.replications for found in rs.load_results(tmp_path)] == [35, 35]
+    assert Ledger.open(tmp_path).study.title == "another"
+    ledger = run(replace(STUDY, title="a third"), tmp_path)  # with nothing to run
+    assert ledger.study.title == manifest_of(tmp_path)["title"] == "a third"
+    assert ledger.study.replications == 35
 
 
 @pytest.mark.parametrize("replications", [4, 6])
@@ -830,7 +834,9 @@ def test_an_exact_baseline_that_cannot_be_had_is_told_before_the_folder_is_made(
     "options",
     [
         {"executor": "thread"},
+        {"executor": None},
         {"executor": "serial", "scheduler": "tcp://127.0.0.1:1"},
+        {"executor": "dask", "scheduler": "tcp://127.0.0.1:1", "workers": 2},
         {"workers": 0},
         {"workers": 1.5},
         {"workers": True},
@@ -844,6 +850,34 @@ def test_wrong_options_are_told_before_the_folder_is_made(tmp_path, options):
     with pytest.raises(rs.ProblemError):
         run_study(STUDY, tmp_path / "new", **options)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("path", [None, 3, "a\0b", b"bytes", ["a"]])
+def test_what_is_no_path_is_told(tmp_path, path):
+    for call in (
+        lambda: run_study(STUDY, path),
+        lambda: run_study(path, tmp_path / "new"),
+        lambda: rs.load_study(path),
+        lambda: rs.load_problem(path),
+        lambda: rs.load_results(path),
+        lambda: rs.write_report(path),
+        lambda: rs.export_results(path),
+    ):
+        with pytest.raises(rs.ProblemError, match="must be a path, got"):
+            call()
+    run(STUDY, tmp_path / "there", replications=2)
+    if path is not None:
+        with pytest.raises(rs.ProblemError, match="must be a path, got"):
+            rs.write_report(tmp_path / "there", path)
+    for options in ({"format": 3}, {"table": None}):
+        with pytest.raises(rs.ProblemError, match="unknown"):
+            rs.export_results(tmp_path / "there", **options)
+
+
+def test_a_study_is_run_from_its_path(tmp_path):
+    (tmp_path / "mine.toml").write_text(FREQUENTIST)
+    ledger = run(tmp_path / "mine.toml", tmp_path / "out", replications=2)
+    assert (ledger.study.title, ledger.study.hash) == ("mine", STUDY.hash)
 
 
 def test_the_plan_of_a_very_long_run_takes_little_memory(tmp_path):

@@ -139,6 +139,8 @@ def test_a_check_tells_what_would_be_run_and_runs_nothing(study, tmp_path):
     assert re.search(r"about .* on \d+ processors, .* MiB on disk, about .* MiB of memory", out)
     assert "nothing was run" in out
     assert list(tmp_path.iterdir()) == [study]
+    study.write_text(changed_text(FREQUENTIST, policy_mappings='["whittle"]'))
+    assert "small: 1 case " in cli("run", study, "--check")
     again = cli("run", study, "--check", "--out", tmp_path / "out")
     assert "nothing was run" in again
     assert list(tmp_path.iterdir()) == [study]
@@ -175,6 +177,10 @@ def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
         (
             ["run", "small.toml", "--out", "x", "--executor", "serial", "--scheduler", "tcp://x:1"],
             "a scheduler goes with the executor 'dask', not with 'serial'",
+        ),
+        (
+            ["run", "small.toml", "--out", "x", "--workers", "2", "--scheduler", "tcp://x:1"],
+            "give workers or a scheduler: tcp://x:1 has workers of its own",
         ),
         (["run", "small.toml", "--check", "--replications", "9" * 17], "at most 1,000,000,000,"),
         (["status", "gone"], "gone: no results folder: manifest.json: there is none"),

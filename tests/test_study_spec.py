@@ -158,8 +158,8 @@ def test_learners_with_and_without_options():
 @pytest.mark.parametrize(
     ("learners", "place", "words"),
     [
-        ("[]", "learners (line 1)", "at least 1 item"),
-        ('"tsde"', "learners (line 1)", "valid list, got 'tsde'"),
+        ("[]", "learners (line 1)", "at least one item"),
+        ('"tsde"', "learners (line 1)", "must be a list, got 'tsde'; write [\"tsde\"]"),
         ("[3]", "learners[0] (line 1)", "must be text, got 3"),
         ('[["tsde"]]', "learners[0] (line 1)", "must be text"),
         ('["tsde", "ucb"]', "learners[1] (line 1)", "did you mean 'ucb1'?"),
@@ -540,16 +540,16 @@ def test_the_hash_is_the_same_on_every_machine():
 
 # (what is replaced, by what, how the place begins, words of the message)
 MISTAKES = [
-    ("horizon = 40", "", "horizon", "is missing"),
+    ("horizon = 40", "", "horizon", "is missing: give the number of steps, as horizon = "),
     ("horizon = 40", "horizon = true", "horizon (line 4)", "must be a whole number, got True"),
     ("horizon = 40", "horizon = 40.0", "horizon (line 4)", "must be a whole number, got 40.0"),
     ("horizon = 40", 'horizon = "40"', "horizon (line 4)", "must be a whole number, got '40'"),
     ("horizon = 40", "horizon = [[40]]", "horizon (line 4)", "must be a whole number"),
     ("horizon = 40", "horizon = 0", "horizon (line 4)", "must be at least 1, got 0"),
-    ("horizon = 40", f"horizon = {10**16}", "horizon (line 4)", "is too large"),
+    ("horizon = 40", f"horizon = {10**16}", "horizon (line 4)", "at most 1,000,000,000,000,000"),
     ("horizon = 40", "horizon = 1979-05-27", "horizon (line 4)", "must be a whole number"),
     ("seed = 7", "seed = -1", "seed (line 6)", "must be at least 0, got -1"),
-    ("seed = 7", f"seed = {2**63}", "seed (line 6)", "is too large"),
+    ("seed = 7", f"seed = {2**63}", "seed (line 6)", "at most 9,223,372,036,854,775,807, got"),
     ("seed = 7", "sede = 7", "sede (line 6)", "unknown key; did you mean 'seed'?"),
     ("seed = 7", "swep.seed = [7]", "swep (line 6)", "unknown key; did you mean 'sweep'?"),
     ("posterior = true", "posterior = 1", "posterior (line 7)", "boolean, got 1"),
@@ -565,7 +565,7 @@ MISTAKES = [
     ("times = 8", "times = [20.0, 40.0]", "times[0] (line 5)", "must be a whole number, got 20.0"),
     ("times = 8", "times = [true, 40]", "times[0] (line 5)", "must be a whole number, got True"),
     ("times = 8", "times = 'all'", "times (line 5)", "got 'all'"),
-    ('"myopic", "whittle"', "", "policy_mappings (line 3)", "at least 1 item"),
+    ('"myopic", "whittle"', "", "policy_mappings (line 3)", "at least one item"),
     ('"myopic", "whittle"', '"whitle"', "policy_mappings (line 3)", "did you mean 'whittle'?"),
     ('"myopic", "whittle"', '"whittle", 3', "policy_mappings[1] (line 3)", "valid string, got 3"),
     ('"myopic", "whittle"', '"best-fixed", "best_fixed"', "policy_mappings (line 3)", "twice"),
@@ -573,14 +573,19 @@ MISTAKES = [
     ("num_pulls = 1", "num_pulls = 4", "problem", "between 1 and"),
     ("num_pulls = 1", "", "problem (line 10)", "num_pulls is missing beside the arms"),
     ("num_pulls = 1", "num_puls = 1", "problem.num_puls (line 11)", "did you mean 'num_pulls'?"),
-    ("p01 = 0.2", "p01 = 1.2", "problem.arm[0] (line 12)", "p01"),
+    ("p01 = 0.2", "p01 = 1.2", "problem.arm[0] (line 12): p01", "1.2"),
     ("p01 = 0.2", "p01 = nan", "problem.arm[0] (line 12)", "p01"),
-    ("p01 = 0.2", "p1 = 0.2", "problem.arm[0] (line 12)", "unknown key 'p1'; did you mean"),
+    ("p01 = 0.2", "p1 = 0.2", "problem.arm[0] (line 12): unknown key 'p1'", "did you mean"),
     ("count = 2", "count = true", "problem.arm[1] (line 15)", "count must be a whole number"),
     ("count = 2", f"count = {10**12}", "problem", "10,000,000 arms"),
     ("levels = [0.2, 0.5, 0.8]", "levels = []", "prior", "levels must be"),
-    ("levels = [0.2, 0.5, 0.8]", "levels = [2]", "prior", "p01 is 2"),
-    ("levels = [0.2, 0.5, 0.8]", "levels = [nan]", "prior", ""),
+    (
+        "levels = [0.2, 0.5, 0.8]",
+        "levels = [0.1, 2]",
+        "prior.levels[1] (line 21)",
+        "from 0 to 1, got 2",
+    ),
+    ("levels = [0.2, 0.5, 0.8]", "levels = [nan]", "prior.levels[0] (line 21)", "got nan"),
     ("levels = [0.2, 0.5, 0.8]", "levels = ['a']", "prior.levels[0] (line 21)", "got 'a'"),
     ("levels = [0.2, 0.5, 0.8]", "levels = [true]", "prior.levels[0] (line 21)", "got True"),
     ("levels = [0.2, 0.5, 0.8]", "levels = [[0.5]]", "prior.levels[0] (line 21)", "got [0.5]"),
@@ -619,7 +624,7 @@ CANDIDATE_MISTAKES = [
     ("weight = 3", "weight = inf", "prior.arm[0].candidate[0] (line 8)", "got inf"),
     ("weight = 3", "weight = true", "prior.arm[0].candidate[0] (line 8)", "got True"),
     ("weight = 3", f"weight = 1{'0' * 400}", "prior.arm[0].candidate[0] (line 8)", "weight"),
-    ("weight = 3", "wight = 3", "prior.arm[0].candidate[0] (line 8)", "did you mean 'weight'?"),
+    ("weight = 3", "wight = 3", "prior.arm[0].candidate[0] (line 8): unk", "mean 'weight'?"),
     ("weight = 3", "count = 3", "prior.arm[0].candidate[0] (line 8)", "larger weight"),
     ("rewards = [0.0, 0.5]", "", "prior.arm[1].candidate[0] (line 16)", "rewards"),
     ("count = 3", "count = 0", "prior.arm[0].count (line 7)", "must be at least 1"),
@@ -697,6 +702,67 @@ p11 = 0.5
     assert re.match(r"\d+ mistakes\n", message)
 
 
+@pytest.mark.parametrize("times", ["'a'", "[1, 2.5]", "true", "1.5", "{}"])
+def test_one_mistake_in_times_is_told_once(times):
+    message = refused(FREQUENTIST.replace("times = 8", f"times = {times}"))
+    assert message.startswith("times")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("times", ["1", "[5, 5, 40]", "[0, 40]", "[]", "[1, true]"])
+def test_a_wrong_horizon_does_not_hide_wrong_times(times):
+    text = FREQUENTIST.replace("times = 8", f"times = {times}")
+    message = refused(text.replace("horizon = 40", "horizon = 0"))
+    assert message.startswith("2 mistakes\n  horizon (line 4): must be at least 1, got 0\n  times")
+    assert "horizon" not in refused(text.replace("horizon = 40", "")).splitlines()[2][:10]
+
+
+def test_every_key_beside_an_instance_is_told_and_other_mistakes_too():
+    message = refused(
+        'instance = "paper-bayesian"\nkind = "bayesian"\nseed = -1\n[prior]\nlevels = [0.5]\n'
+    )
+    assert message.splitlines() == [
+        "3 mistakes",
+        "  kind (line 2): give instance or kind, not both",
+        "  prior (line 4): give instance or prior, not both",
+        "  seed (line 3): must be at least 0, got -1",
+    ]
+    assert refused('instance = "paper-bayesian"\nprior.levels = [0.5]\n') == (
+        "prior (line 2): give instance or prior, not both"
+    )
+
+
+@pytest.mark.parametrize("wrong", ["horizon = 0", "sede = 3", "times = 1", "replications = 0"])
+def test_what_does_not_go_together_is_told_beside_other_mistakes(wrong):
+    key = wrong.split()[0]
+    lines = [line for line in BAYESIAN.splitlines() if not line.startswith(f"{key} =")]
+    text = "\n".join([wrong, *lines]).replace("num_pulls = 1", "num_pulls = 4")
+    message = refused(text)
+    assert message.startswith("2 mistakes\n")
+    assert f"{key} (line 1): " in message
+    assert "num_pulls" in message
+    assert "is 4, but there are 3 arms" in message
+
+
+def test_what_is_missing_says_what_to_give():
+    message = refused("")
+    assert "kind: is missing: give kind = 'bayesian' or 'frequentist', or instance" in message
+    assert "prior: is missing: give [prior] with levels" in message
+    assert "horizon: is missing: give" in message
+
+
+def test_files_of_one_name_are_told_apart_as_the_message_says(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_channels(tmp_path / folder)
+    files = '["a/channels.toml", "b/channels.toml"]'
+    message = refused(FROM_FILE + f"[sweep]\nproblem.file = {files}", tmp_path)
+    assert "a table [[sweep.problem]] for each, with file = ... and name = ..." in message
+    tables = [f'[[sweep.problem]]\nfile = "{f}/channels.toml"\nname = "{f}"\n' for f in "ab"]
+    study = study_from_toml(FROM_FILE + "".join(tables), tmp_path)
+    assert [case.point for case in study.cases] == ["problem a", "problem b"]
+
+
 @pytest.mark.parametrize(
     ("sweep", "words"),
     [
@@ -704,7 +770,7 @@ p11 = 0.5
         ("replications = [1, 2]", "sweep.replications (line 8): cannot be swept"),
         ("policy_mappings = [['myopic']]", "sweep.policy_mappings (line 8): cannot be swept"),
         ("sweep = [1]", "sweep.sweep (line 8): cannot be swept"),
-        ("horizon = []", "sweep.horizon (line 8)"),
+        ("horizon = []", "sweep.horizon (line 8): must be a list of one value or more, got []"),
         ("horizon = 5", "sweep.horizon (line 8)"),
         ("horizon = 'ab'", "sweep.horizon (line 8)"),
         ("horizon = [5, true]", "sweep.horizon[1] (line 8): must be a whole number, got True"),

@@ -10,6 +10,7 @@ from errno import EINVAL, EISDIR
 from pathlib import Path
 from secrets import token_hex
 
+from restive.arguments import checked_path
 from restive.errors import ProblemError, RestiveError
 
 __all__ = ["replacing", "require_target"]
@@ -18,7 +19,7 @@ __all__ = ["replacing", "require_target"]
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path to write to; it takes the final name only when everything has been written."""
-    final = Path(path).resolve()  # a link stays one
+    final = checked_path(path, "path").resolve()  # a link stays one
     # named before it is there: Ctrl-C may come at any moment, and it is removed all the same
     temporary = final.parent / f".{final.name}.{token_hex(8)}{final.suffix}"
     try:
@@ -45,7 +46,7 @@ def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> s
 
     Asked before long computations, so that their results are not lost to a typing slip.
     """
-    final = Path(path)
+    final = checked_path(path, "path")
     suffix = final.suffix.lower()
     if suffix not in suffixes:
         ending = repr(suffix) if suffix else "no ending"

@@ -23,10 +23,9 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
-from restive.arguments import suggestion
+from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError
 from restive.problem import Arm, RestlessBandit, gilbert_elliott
 
@@ -59,7 +58,7 @@ def load_problem(path: str | PathLike[str]) -> RestlessBandit:
 
 def read_text(path: str | PathLike[str]) -> str:
     """Read a text file of sane size, or say what is wrong with it."""
-    path = Path(path)
+    path = checked_path(path, "path")
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ProblemError(f"{path}: larger than {LARGEST_FILE >> 20} MiB; use `count`")

@@ -160,7 +160,10 @@ def report(
 
 def export(
     folder: Results,
-    format: Annotated[str, typer.Option(help="csv, parquet or npz.")] = "csv",  # noqa: A002
+    format: Annotated[  # noqa: A002
+        str | None,
+        typer.Option(help="csv, parquet or npz (default: as --out ends, else csv)."),
+    ] = None,
     table: Annotated[
         str, typer.Option(help="curves, replications (every one), or posterior.")
     ] = "curves",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import suggestion
+from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError, RestiveError
 from restive.experiment.ledger import Ledger
 from restive.experiment.spec import OWN_LABELS, Case
@@ -34,7 +34,7 @@ Columns = dict[str, NDArray[Any]]  # equally long
 
 def export_results(
     folder: str | PathLike[str],
-    format: str = "csv",  # noqa: A002
+    format: str | None = None,  # noqa: A002
     table: str = "curves",
     path: str | PathLike[str] | None = None,
 ) -> Path:
@@ -45,7 +45,8 @@ def export_results(
     folder
         The results folder.
     format
-        "csv", "parquet" (needs pyarrow) or "npz", an array per column.
+        "csv", "parquet" (needs pyarrow) or "npz", an array per column; by default what the
+        ending of `path` says, and "csv" without one.
     table
         "curves": regret, rewards and episodes with standard errors, by case and time; the
         relaxation bound and regret against it are nan where there is none;
@@ -54,11 +55,18 @@ def export_results(
     path
         By default in the folder, named after the table.
     """
+    folder = checked_path(folder, "folder")
+    if path is not None:
+        path = checked_path(path, "path")
+    if format is None:
+        endings = tuple(f".{known}" for known in FORMATS)
+        ending = ".csv" if path is None else require_target(path, endings)
+        format = ending.removeprefix(".")  # noqa: A001
     for value, known, what in ((format, FORMATS, "format"), (table, TABLES, "table")):
         if value not in known:
             raise ProblemError(f"unknown {what} {value!r}; {suggestion(value, known)}")
-    ledger = Ledger.open(Path(folder))
-    path = Path(folder) / f"{table}.{format}" if path is None else Path(path)
+    ledger = Ledger.open(folder)
+    path = folder / f"{table}.{format}" if path is None else path
     require_target(path, (f".{format}",))
     write = {"csv": _write_csv, "parquet": _write_parquet, "npz": _write_npz}[format]
     with replacing(path) as temporary:

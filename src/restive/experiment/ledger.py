@@ -138,12 +138,13 @@ class Ledger:
                 f"{self.manifest['numbers']}, this restive draws version {NUMBERS}: they would be "
                 "other replications; name another folder"
             )
-        if study.replications <= self.study.replications:
-            return self
-        manifest = self.manifest | {"replications": study.replications}
+        replications = max(study.replications, self.study.replications)
         # with the cases as this ledger has them: they have numbers
-        study = replace(self.study, replications=study.replications)
-        return replace(self, study=study, manifest=manifest)._written()
+        now = replace(self.study, title=study.title, replications=replications)
+        if now == self.study:
+            return self
+        changed = {"title": now.title, "replications": now.replications}
+        return replace(self, study=now, manifest=self.manifest | changed)._written()
 
     def _written(self) -> Ledger:
         with (

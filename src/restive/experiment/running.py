@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from time import perf_counter
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, checked_path
 from restive.errors import RestiveError
 from restive.experiment.exact import require_exact_baseline
 from restive.experiment.executors import checked_options
 from restive.experiment.executors import executor as open_executor
 from restive.experiment.ledger import Ledger
-from restive.experiment.spec import Case, Study
+from restive.experiment.spec import Case, Study, load_study
 from restive.experiment.work import (
     KEPT_CASES,
     Task,
@@ -45,7 +44,7 @@ class Progress:
 
 
 def run_study(
-    study: Study,
+    study: Study | str | PathLike[str],
     folder: str | PathLike[str],
     *,
     replications: int | None = None,
@@ -63,7 +62,7 @@ def run_study(
     Parameters
     ----------
     study
-        From `load_study`.
+        From `load_study`, or the path of its file.
     folder
         A new or empty folder, or one in which this study was begun.
     replications
@@ -80,12 +79,15 @@ def run_study(
         Called with a line for a person: a damaged chunk, other code than before, the address of
         a dashboard.
     """
+    folder = checked_path(folder, "folder")
+    if not isinstance(study, Study):
+        study = load_study(checked_path(study, "study"))
     if replications is not None:
         study = replace(study, replications=checked_count(replications, "replications"))
     checked_options(executor, workers, scheduler)
     checked_count(study.replications, "replications")
     require_sound(study)
-    with Ledger.writing(Path(folder), study) as ledger:
+    with Ledger.writing(folder, study) as ledger:
         ledger.remove_damaged(tell)
         wanted = ledger.study.replications
         there = {case.title: wanted - ledger.num_missing(case) for case in ledger.study.cases}

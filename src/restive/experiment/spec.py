@@ -41,11 +41,19 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from restive.agents.learners import describe
 from restive.errors import ProblemError
-from restive.experiment.mistakes import told
-from restive.experiment.settings import Data, Settings, StudyTable, canonical_json, keys_at
+from restive.experiment.mistakes import place_of, told, told_at
+from restive.experiment.settings import (
+    Data,
+    Settings,
+    StudyTable,
+    beside_instance,
+    canonical_json,
+    keys_at,
+)
 from restive.experiment.toml_lines import placed
 from restive.experiment.toml_text import toml_text
 from restive.problem_file import parse_toml, read_text
@@ -54,6 +62,7 @@ __all__ = ["Case", "Study", "digest", "load_study", "study_from_data", "study_fr
 
 MOST_CASES = 10_000
 NOT_SWEPT = ("title", "replications", "learners", "policy_mappings", "sweep")
+HOLDING = {"instance", "kind", "problem", "prior", "num_pulls"}  # keys that others must fit
 OWN_LABELS = ("learner", "mapping")
 DEFAULTED = {name for name, field in Settings.model_fields.items() if not field.is_required()}
 COLUMNS = ("arm",)  # of an exported table
@@ -134,8 +143,8 @@ def digest(data: Data) -> str:
 
 def load_study(path: str | PathLike[str]) -> Study:
     """Read a study from a TOML file; all mistakes are told at once, each with its place."""
-    path = Path(path)
     text = read_text(path)
+    path = Path(path)
     try:
         study = study_from_toml(text, path.parent, path.stem)
     except ProblemError as error:
@@ -167,10 +176,14 @@ def study_from_data(
         point = deepcopy(base)
         for (path, values), at in zip(swept, choice, strict=True):
             _put(point, path, values[at])
+        for conflict in beside_instance(point):
+            words = told_at(conflict.place, str(conflict), swept, choice, text)
+            mistakes[words] = None
         try:
             table = StudyTable.model_validate(point, context={"folder": folder})
         except ValidationError as error:
-            for detail in error.errors(include_url=False):
+            details = error.errors(include_url=False)
+            for detail in [*details, *_seen_without(point, details, folder)]:
                 mistakes[told(detail, swept, choice, text, keys_at)] = None
             continue
         dumped = table.data()
@@ -199,7 +212,8 @@ def study_from_data(
     if len(set(titles)) < len(titles):
         double = next(title for title in titles if titles.count(title) > 1)
         raise ProblemError(
-            f"sweep: two cases are called {double!r}; remove the double, or give problems a name"
+            f"sweep: two cases are called {double!r}; remove the double, or name problems "
+            "apart: a table [[sweep.problem]] for each, with file = ... and name = ..."
         )
     if len(cases) > MOST_CASES:
         raise ProblemError(f"{len(cases):,} cases, more than {MOST_CASES:,}")
@@ -207,6 +221,24 @@ def study_from_data(
         _remove(whole, path)  # what the last point had
         _put(whole, ("sweep", *path), values)
     return Study(table.title or title, table.replications, whole, tuple(cases), tuple(legend))
+
+
+def _seen_without(point: Data, details: list[ErrorDetails], folder: Path) -> list[ErrorDetails]:
+    """Mistakes in how keys go together, which are looked for where each key is right by itself.
+
+    So keys that are not are left out, unless the others hang together by them.
+    """
+    wrong = {place[0] for detail in details if (place := place_of(detail))}
+    if not wrong or wrong & HOLDING:
+        return []
+    rest = {key: value for key, value in point.items() if key not in wrong | {"times"}}
+    if "horizon" in wrong:
+        rest["horizon"] = 1
+    try:
+        StudyTable.model_validate(rest, context={"folder": folder})
+    except ValidationError as error:
+        return error.errors(include_url=False)
+    return []
 
 
 def _swept(
@@ -220,7 +252,7 @@ def _swept(
         for key in path[:-1]:
             above = above.get(key, {}) if isinstance(above, dict) else above
         if not path or (path[0] not in NOT_SWEPT and not (isinstance(values, list) and values)):
-            wrong = f"must be a list of values, got {values!r:.60}"
+            wrong = f"must be a list of one value or more, got {values!r:.60}"
         elif path[0] in NOT_SWEPT:
             wrong = "cannot be swept"
         elif not isinstance(above, dict):

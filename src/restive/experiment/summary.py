@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import checked_path
 from restive.errors import RestiveError
 from restive.experiment.exact import drawn_rewards, fixed_truth_reward
 from restive.experiment.ledger import Ledger
@@ -122,7 +122,7 @@ class CaseSummary:
 
 def load_results(folder: str | PathLike[str]) -> list[CaseSummary]:
     """Summarise the cases of a results folder that have replications without a gap."""
-    ledger = Ledger.open(Path(folder))
+    ledger = Ledger.open(checked_path(folder, "folder"))
     return [
         summarise(ledger, case) for case in ledger.study.cases if ledger.replications_done(case)
     ]

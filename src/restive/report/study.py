@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from restive.arguments import checked_path
 from restive.errors import RestiveError
 from restive.experiment import CaseSummary, Ledger, load_results
 from restive.files import replacing, require_target
@@ -31,9 +32,9 @@ READING = (
 
 def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None = None) -> Path:
     """Write the page of a results folder, by default as DIR/report.html; return its path."""
-    folder = Path(folder)
+    folder = checked_path(folder, "folder")
     ledger = Ledger.open(folder)
-    target = folder / "report.html" if path is None else Path(path)
+    target = folder / "report.html" if path is None else checked_path(path, "path")
     require_target(target, (".html",))
     found = load_results(folder)
     if not found:
