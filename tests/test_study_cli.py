@@ -250,6 +250,13 @@ problem = {num_pulls = 50, arm = [{p01 = 0.3, p11 = 0.5, count = 51}]}
 prior.levels = [0.3, 0.5]
 """
 
+OPTIMAL = """
+kind = "bayesian"
+horizon = 20
+policy_mappings = ["optimal"]
+prior.zoo = "paper-bayesian"
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "case", "words"),
@@ -257,7 +264,9 @@ prior.levels = [0.3, 0.5]
         (TWO_INSTANCES, "instance paper-bayesian, colored_ucrl2, whittle", "raise most_states"),
         (NEVER_SETTLED, "whittle", "give max_elapsed, the same wherever the arm is used"),
         (MANY_PULLS, "whittle", "pull fewer arms; use baseline = 'coupled'"),
+        (OPTIMAL, "optimal", "use whittle or lp_priority"),
     ],
+    ids=["learner", "periodic", "pulls", "optimal"],
 )
 def test_what_is_wrong_with_a_case_names_file_and_case(
     capsys, monkeypatch, tmp_path, text, case, words

@@ -22,6 +22,7 @@ from restive.experiment.work import (
     result_bytes,
     run_chunk,
 )
+from restive.replication import drawn_truths
 
 __all__ = ["Estimate", "Progress", "estimate", "run_study"]
 
@@ -115,7 +116,9 @@ def require_sound(study: Study) -> None:
     source = f"{study.source}: " if study.source else ""
     for case in study.cases:
         try:
-            prepared(case.settings.to_json())
+            settings, setup = prepared(case.settings.to_json())
+            if setup.make_policy is not None:  # asked step by step: too large a system is told now
+                setup.policy_of(drawn_truths(setup, 1, settings.seed)[0])
             if case.settings.baseline == "exact":
                 require_exact_baseline(case, study.replications)
         except RestiveError as error:
