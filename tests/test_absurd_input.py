@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from restive.files import replacing
 
 CHANNEL = rs.gilbert_elliott(0.3, 0.7)
 BANDIT = rs.RestlessBandit([CHANNEL] * 3, 1)
@@ -144,6 +145,29 @@ def test_what_is_no_such_thing_or_far_too_large(call):
 
 def test_very_large_weights_are_weights():
     assert rs.ArmPrior([CHANNEL] * 2, [1e308] * 2).weights.tolist() == [0.5, 0.5]
+
+
+def test_ctrl_c_while_a_file_is_made_leaves_nothing(tmp_path, monkeypatch):
+    """At the worst moment: the temporary file is there, and its name not yet handed on."""
+    real = os.close
+
+    def interrupted(handle):
+        real(handle)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "close", interrupted)
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "a.chunk"):
+        pass
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_have_the_rights_that_new_files_have(tmp_path):
+    (tmp_path / "plain").touch()
+    with replacing(tmp_path / "a.chunk") as temporary:
+        temporary.write_bytes(b"whole")
+    modes = {path.name: path.stat().st_mode for path in tmp_path.iterdir()}
+    assert modes == {"plain": modes["plain"], "a.chunk": modes["plain"]}
 
 
 def test_files_are_written_through_links_and_never_over_devices(tmp_path):

@@ -53,8 +53,8 @@ def read(path):
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     columns = dict(zip(rows[0], zip(*rows[1:], strict=True), strict=True))
-    text = ("learner", "mapping", "problem", "horizon")
-    whole = ("case", "time", "replication", "replications", "arm", "num_episodes")
+    text = ("learner", "mapping", "problem")
+    whole = ("case", "horizon", "time", "replication", "replications", "arm", "num_episodes")
     return {
         name: list(values)
         if name in text
@@ -95,7 +95,7 @@ def test_the_values_are_those_of_load_results(ledger, tmp_path, format):  # noqa
         for columns in rows.values():
             assert set(columns["mapping"]) == {found.case.mapping}
             assert set(columns["learner"]) == {"tsde"}
-            assert set(columns["horizon"]) == {str(found.case.settings.horizon)}
+            assert set(columns["horizon"]) == {found.case.settings.horizon}
             assert set(columns["problem"]) == {found.case.settings.problem.name}
         curves = rows["curves"]
         assert curves["time"] == found.times.tolist()
@@ -131,6 +131,19 @@ def test_the_values_are_those_of_load_results(ledger, tmp_path, format):  # noqa
             assert replications[name] == arrays[array].ravel().tolist()
 
 
+@pytest.mark.parametrize("format", export.FORMATS)
+def test_swept_values_that_are_not_all_numbers_are_text(tmp_path, format):  # noqa: A002
+    sweep = "[sweep]\ndoubling = [true, false]\nmixing_time = [2, 3]\ntimes = [4, [1, 40]]\n"
+    run(changed(BAYESIAN + sweep, replications=2, policy_mappings='["whittle"]'), tmp_path)
+    path = export_results(tmp_path, format)
+    if format == "csv":
+        assert path.read_text().splitlines()[1].startswith("0,tsde,whittle,True,2,4,1,")
+        return
+    found = read(path)
+    assert (set(found["doubling"]), set(found["mixing_time"])) == ({True, False}, {2, 3})
+    assert set(found["times"]) == {"4", "[1, 40]"}
+
+
 def test_by_default_the_table_is_in_the_folder(tmp_path):
     ledger = run(changed(FREQUENTIST, replications=3), tmp_path)
     assert export_results(tmp_path) == tmp_path / "curves.csv"
@@ -139,6 +152,15 @@ def test_by_default_the_table_is_in_the_folder(tmp_path):
     run(changed(FREQUENTIST, replications=3), tmp_path)  # tables are in nobody's way
     assert chunk_paths(ledger.folder) == before
     assert (tmp_path / "curves.csv").exists()
+
+
+@pytest.mark.parametrize("format", export.FORMATS)
+def test_the_ending_of_the_path_says_the_format(ledger, tmp_path, format):  # noqa: A002
+    path = export_results(ledger.folder, path=tmp_path / f"MINE.{format.upper()}")
+    lower = path.rename(tmp_path / f"mine.{format}")
+    assert read(lower) == read(export_results(ledger.folder, format, path=tmp_path / f"o.{format}"))
+    with pytest.raises(rs.ProblemError, match="can be written as"):
+        export_results(ledger.folder, "npz", path=tmp_path / "mine.csv")
 
 
 def test_a_single_replication_has_errors_that_are_no_numbers(tmp_path):
@@ -189,7 +211,7 @@ def test_nothing_to_export(tmp_path):
         ({"format": "cvs"}, "unknown format 'cvs'; did you mean 'csv'?"),
         ({"format": "xlsx"}, "unknown format 'xlsx'; known are csv, parquet, npz"),
         ({"table": "curve"}, "unknown table 'curve'; did you mean 'curves'?"),
-        ({"path": "mine.txt"}, "mine.txt: can be written as .csv; got '.txt'"),
+        ({"path": "mine.txt"}, "mine.txt: can be written as .csv, .parquet, .npz; got '.txt'"),
         ({"path": "nowhere/mine.csv"}, "cannot be written: No such file or directory"),
     ],
 )

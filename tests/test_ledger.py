@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
@@ -18,9 +17,11 @@ import pytest
 
 import restive as rs
 from restive.experiment import Ledger, run_study
+from restive.experiment import ledger as ledger_module
 from restive.experiment.chunk_file import DamagedChunkError, decoded, encoded
-from restive.experiment.spec import study_from_toml
-from restive.experiment.work import Task
+from restive.experiment.spec import digest, study_from_toml
+from restive.experiment.work import Task, run_chunk
+from restive.replication import NUMBERS
 from study_cases import (
     BAYESIAN,
     CHUNK,
@@ -78,7 +79,10 @@ def test_the_manifest_tells_what_was_run(tmp_path):
     assert manifest["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
     assert manifest["machine"].startswith("Linux")
     assert set(manifest) >= {"commit", "begun"}
+    assert manifest["numbers"] == NUMBERS
     (once,) = manifest["runs"]
+    assert once["commit"] == manifest["commit"]
+    assert once["versions"] == manifest["versions"]
     assert once["executor"] == "threads"
     assert once["seconds"] > 0
 
@@ -94,8 +98,6 @@ def test_the_files_are_those_of_the_docstring(tmp_path):
 
 
 def test_chunks_hold_what_the_engine_gives(tmp_path):
-    from restive.experiment.work import run_chunk
-
     ledger = run(STUDY, tmp_path)
     case = STUDY.cases[1]
     whole = run_chunk(case.settings.to_json(), 0, 30)
@@ -230,6 +232,10 @@ def test_the_ledger_of_a_study_goes_on_when_the_title_changes(tmp_path):
     run(STUDY, tmp_path)
     run(replace(STUDY, title="another", replications=35), tmp_path)
     assert [found.replications for found in rs.load_results(tmp_path)] == [35, 35]
+    assert Ledger.open(tmp_path).study.title == "another"
+    ledger = run(replace(STUDY, title="a third"), tmp_path)  # with nothing to run
+    assert ledger.study.title == manifest_of(tmp_path)["title"] == "a third"
+    assert ledger.study.replications == 35
 
 
 @pytest.mark.parametrize("replications", [4, 6])
@@ -278,6 +284,107 @@ def test_results_of_another_version_are_not_added_to(tmp_path):
         run(STUDY, tmp_path)
     assert everything(tmp_path) == before
     assert len(rs.load_results(tmp_path)) == 2  # reading is fine
+
+
+def test_results_of_other_random_numbers_are_not_added_to(tmp_path, monkeypatch):
+    run(STUDY, tmp_path)
+    monkeypatch.setattr("restive.experiment.ledger.NUMBERS", NUMBERS + 1)
+    before = everything(tmp_path)
+    with pytest.raises(rs.RestiveError) as caught:
+        run(STUDY, tmp_path, replications=40)
+    assert f"numbers of version {NUMBERS}, this restive draws version {NUMBERS + 1}" in str(
+        caught.value
+    )
+    assert everything(tmp_path) == before
+    assert len(rs.load_results(tmp_path)) == 2  # reading is fine
+
+
+def test_the_version_of_the_numbers_is_that_of_the_numbers():
+    """If this fails by a change that is meant, raise `NUMBERS` in replication.py and mend this."""
+    found = run_chunk(STUDY.cases[1].settings.to_json(), 0, 200)
+    drawn = run_chunk(changed(BAYESIAN).cases[1].settings.to_json(), 0, 200)
+    assert (
+        NUMBERS,
+        int(found["episodes"].sum()),
+        int(drawn["true_kinds"].sum()),
+        round(float(found["realised"].sum())),
+        round(float(drawn["oracle_realised"].sum())),
+        round(float(drawn["expected"].sum()), 6),
+    ) == (1, 13864, 2340, 9659, 13203, 10692.270203)
+
+
+def test_other_code_in_a_folder_is_told_and_recorded(tmp_path, monkeypatch):
+    def code(commit, numpy):
+        monkeypatch.setattr("restive.experiment.ledger._commit", lambda: commit)
+        monkeypatch.setattr("restive.experiment.ledger._versions", lambda: {"numpy": numpy})
+
+    told = []
+    code("abc", "2.1")
+    run(STUDY, tmp_path, tell=told.append)
+    run(STUDY, tmp_path, tell=told.append, replications=35)
+    code("def", "2.1")
+    run(STUDY, tmp_path, tell=told.append, replications=35)  # nothing to do
+    assert told == []
+    run(STUDY, tmp_path, tell=told.append, replications=40)
+    code(None, "2.2")
+    run(STUDY, tmp_path, tell=told.append, replications=45)
+    assert len(told) == 2
+    assert "what commit abc (numpy 2.1) has begun, with commit def (numpy 2.1); both" in told[0]
+    assert "what commit def (numpy 2.1) has begun, with commit not known (numpy 2.2); " in told[1]
+    ledger = Ledger.open(tmp_path)
+    assert [once["commit"] for once in ledger.manifest["runs"]] == ["abc", "abc", "def", None]
+    assert ledger.commits == "commits abc, def, not known"
+    assert "0.1.0, commits abc, def, not known" in shell("status", tmp_path).stdout
+
+
+def test_the_code_of_a_run_that_is_killed_is_recorded(tmp_path):
+    begin(STUDY, tmp_path)
+
+    class KilledError(Exception):
+        pass
+
+    def look(progress):
+        if progress.done:
+            (once,) = manifest_of(tmp_path)["runs"]
+            assert (once["seconds"], once["commit"]) == (0, manifest_of(tmp_path)["commit"])
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        run(STUDY, tmp_path, progress=look)
+
+
+def test_changes_that_are_not_committed_are_told_apart(tmp_path, monkeypatch):
+    place = tmp_path / "src" / "restive" / "experiment" / "ledger.py"
+    place.parent.mkdir(parents=True)
+    monkeypatch.setattr("restive.experiment.ledger.__file__", str(place))
+    assert ledger_module._commit() is None
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b"]
+    place.write_text("one")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True)
+    clean = ledger_module._commit()
+    assert len(clean) == 12
+    names = {clean}
+    for text in ("two", "three"):
+        place.write_text(text)
+        names.add(ledger_module._commit())
+        assert ledger_module._commit().startswith(f"{clean}-dirty-")
+    assert len(names) == 3
+
+
+def test_a_folder_from_before_numbers_had_a_version_goes_on(tmp_path):
+    """Also one whose study still holds the values of the sweep's last point."""
+    study = study_from_toml(f"{BAYESIAN}[sweep]\nseed = [1, 2]\n")
+    run(study, tmp_path)
+    manifest = manifest_of(tmp_path)
+    del manifest["numbers"]
+    manifest["study"]["seed"] = 2
+    manifest["hash"] = digest(manifest["study"])
+    for once in manifest["runs"]:
+        del once["commit"], once["versions"]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    run(study, tmp_path, replications=40)
+    assert [found.replications for found in rs.load_results(tmp_path)] == [40] * 4
 
 
 # ---------------------------------------------------------------- folders of others
@@ -366,7 +473,7 @@ def test_reading_writes_nothing(tmp_path):
 def damaged_then_redone(folder, undisturbed, path, contents):
     """Damage a chunk: readers say so, the next run tells it and makes it anew."""
     path.write_bytes(contents)
-    with pytest.raises(DamagedChunkError, match="damaged"):
+    with pytest.raises(DamagedChunkError, match=rf"damaged: .*restive run {folder}: it is redone"):
         rs.load_results(folder)
     lines = []
     run(STUDY, folder, tell=lines.append)
@@ -524,10 +631,12 @@ def test_a_damaged_manifest_is_told(tmp_path):
             assert "manifest.json" in str(caught.value)
 
 
-KEYS = ("format", "title", "study", "hash", "replications", "chunk_sizes", "restive", "runs")
+KEYS = ("format", "title", "study", "hash", "replications", "chunk_sizes", "restive", "runs",
+        "numbers", "versions")  # fmt: skip
 WRONG = {"none": None, "negative": -1, "huge": 10**30, "float": 1.5, "list": [], "table": {},
          "text": "text", "bool": True}  # fmt: skip
-FINE = {("title", "text"), ("restive", "text"), ("runs", "list"), ("format", "bool")}
+FINE = {("title", "text"), ("restive", "text"), ("runs", "list"), ("format", "bool"),
+        ("versions", "table"), ("numbers", "missing")}  # fmt: skip
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -537,7 +646,8 @@ def test_a_manifest_with_a_wrong_value_is_told(tmp_path, key):
     path = tmp_path / "manifest.json"
     values = {name: value for name, value in WRONG.items() if (key, name) not in FINE}
     wrong = [manifest | {key: value} for value in values.values()]
-    wrong.append({name: value for name, value in manifest.items() if name != key})
+    if (key, "missing") not in FINE:
+        wrong.append({name: value for name, value in manifest.items() if name != key})
     for data in wrong:
         path.write_text(json.dumps(data))
         with pytest.raises(rs.RestiveError, match=r"manifest\.json"):
@@ -648,7 +758,7 @@ def full(number):
     return wrapper
 
 
-@pytest.mark.parametrize("call", ["replace", "write", "mkstemp"])
+@pytest.mark.parametrize("call", ["replace", "write", "touch"])
 @pytest.mark.parametrize("number", [0, 1, 2, 5])
 def test_a_full_disk(tmp_path, monkeypatch, undisturbed, call, number):
     if call == "write":
@@ -661,13 +771,15 @@ def test_a_full_disk(tmp_path, monkeypatch, undisturbed, call, number):
             yield from rest
 
         monkeypatch.setattr("restive.experiment.ledger.encoded", pieces)
-    elif call == "mkstemp":
-        monkeypatch.setattr(tempfile, "mkstemp", full(number)(tempfile.mkstemp))
+    elif call == "touch":
+        monkeypatch.setattr(Path, "touch", full(number)(Path.touch))
     else:
         monkeypatch.setattr(os, call, full(number)(getattr(os, call)))
-    with pytest.raises(rs.RestiveError, match="No space left on device"):
+    with pytest.raises(rs.RestiveError, match="No space left on device") as caught:
         run(STUDY, tmp_path)
     monkeypatch.undo()
+    if chunk_paths(tmp_path):
+        assert "what is done is kept: make room" in str(caught.value)
     found = chunk_bytes(tmp_path) if (tmp_path / "chunks").exists() else {}
     assert all(undisturbed.get(name) == contents for name, contents in found.items())
     run(STUDY, tmp_path)
@@ -722,7 +834,9 @@ def test_an_exact_baseline_that_cannot_be_had_is_told_before_the_folder_is_made(
     "options",
     [
         {"executor": "thread"},
+        {"executor": None},
         {"executor": "serial", "scheduler": "tcp://127.0.0.1:1"},
+        {"executor": "dask", "scheduler": "tcp://127.0.0.1:1", "workers": 2},
         {"workers": 0},
         {"workers": 1.5},
         {"workers": True},
@@ -736,6 +850,34 @@ def test_wrong_options_are_told_before_the_folder_is_made(tmp_path, options):
     with pytest.raises(rs.ProblemError):
         run_study(STUDY, tmp_path / "new", **options)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("path", [None, 3, "a\0b", b"bytes", ["a"]])
+def test_what_is_no_path_is_told(tmp_path, path):
+    for call in (
+        lambda: run_study(STUDY, path),
+        lambda: run_study(path, tmp_path / "new"),
+        lambda: rs.load_study(path),
+        lambda: rs.load_problem(path),
+        lambda: rs.load_results(path),
+        lambda: rs.write_report(path),
+        lambda: rs.export_results(path),
+    ):
+        with pytest.raises(rs.ProblemError, match="must be a path, got"):
+            call()
+    run(STUDY, tmp_path / "there", replications=2)
+    if path is not None:
+        with pytest.raises(rs.ProblemError, match="must be a path, got"):
+            rs.write_report(tmp_path / "there", path)
+    for options in ({"format": 3}, {"table": None}):
+        with pytest.raises(rs.ProblemError, match="unknown"):
+            rs.export_results(tmp_path / "there", **options)
+
+
+def test_a_study_is_run_from_its_path(tmp_path):
+    (tmp_path / "mine.toml").write_text(FREQUENTIST)
+    ledger = run(tmp_path / "mine.toml", tmp_path / "out", replications=2)
+    assert (ledger.study.title, ledger.study.hash) == ("mine", STUDY.hash)
 
 
 def test_the_plan_of_a_very_long_run_takes_little_memory(tmp_path):

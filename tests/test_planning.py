@@ -371,7 +371,7 @@ def test_wrong_options_of_a_simulation_are_refused(paper_bandit, options, words)
 def test_slow_arms_can_be_evaluated_with_the_ages_held():
     slow = rs.gilbert_elliott(1e-5, 1 - 1e-5)
     bandit = rs.RestlessBandit([slow, rs.gilbert_elliott(0.3, 0.7)], 1)
-    with pytest.raises(rs.TooLargeError, match=r"arm 0: .*pass max_elapsed"):
+    with pytest.raises(rs.TooLargeError, match=r"arm 0: .*give max_elapsed"):
         rs.evaluate(bandit, rs.index_policy(bandit, oldest_first))
     policy = rs.myopic(bandit, max_elapsed=50)
     arms = [as_oracle(arm) for arm in bandit.arms]

@@ -208,6 +208,14 @@ def test_load_names_the_file_and_the_place(tmp_path):
     assert str(caught.value).startswith(f"{path}: [[arm]] number 1: p11 is 1.7")
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, paper_bandit):
+    """As Notepad writes it, with its ends of lines."""
+    path = tmp_path / "problem.toml"
+    text = rs.problem_to_toml(paper_bandit).replace("\n", "\r\n")
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert rs.load_problem(path) == paper_bandit
+
+
 def test_load_reads_what_was_written(tmp_path, paper_bandit):
     path = tmp_path / "good.toml"
     path.write_text(rs.problem_to_toml(paper_bandit), encoding="utf-8")

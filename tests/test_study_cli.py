@@ -21,6 +21,7 @@ from study_cases import (
     BAYESIAN,
     FREQUENTIST,
     begin,
+    bits,
     changed,
     changed_text,
     chunk_bytes,
@@ -97,6 +98,16 @@ def test_options_of_a_run(study, tmp_path):
     assert [found.replications for found in rs.load_results(folder)] == [9, 9]
 
 
+def test_a_results_folder_is_run_on_and_run_again_elsewhere(study, tmp_path):
+    folder, other = tmp_path / "out", tmp_path / "other"
+    run(frequentist(), folder, replications=5)
+    cli("run", folder, "--replications", 9)
+    assert [found.replications for found in rs.load_results(folder)] == [9, 9]
+    cli("run", folder, "--out", other)
+    here, there = rs.load_results(folder), rs.load_results(other)
+    assert [bits(found) for found in here] == [bits(found) for found in there]
+
+
 def test_a_relative_folder_and_a_problem_beside_the_study(tmp_path, monkeypatch):
     (tmp_path / "studies").mkdir()
     bandit, _, _ = frequentist().cases[0].settings.systems()
@@ -129,6 +140,8 @@ def test_a_check_tells_what_would_be_run_and_runs_nothing(study, tmp_path):
     assert re.search(r"about .* on \d+ processors, .* MiB on disk, about .* MiB of memory", out)
     assert "nothing was run" in out
     assert list(tmp_path.iterdir()) == [study]
+    study.write_text(changed_text(FREQUENTIST, policy_mappings='["whittle"]'))
+    assert "small: 1 case " in cli("run", study, "--check")
     again = cli("run", study, "--check", "--out", tmp_path / "out")
     assert "nothing was run" in again
     assert list(tmp_path.iterdir()) == [study]
@@ -165,6 +178,10 @@ def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
         (
             ["run", "small.toml", "--out", "x", "--executor", "serial", "--scheduler", "tcp://x:1"],
             "a scheduler goes with the executor 'dask', not with 'serial'",
+        ),
+        (
+            ["run", "small.toml", "--out", "x", "--workers", "2", "--scheduler", "tcp://x:1"],
+            "give workers or a scheduler: tcp://x:1 has workers of its own",
         ),
         (["run", "small.toml", "--check", "--replications", "9" * 17], "at most 1,000,000,000,"),
         (["status", "gone"], "gone: no results folder: manifest.json: there is none"),
@@ -215,6 +232,56 @@ def test_all_mistakes_of_a_study_are_told(capsys, monkeypatch, tmp_path):
         assert words in err
 
 
+TWO_INSTANCES = """
+learners = ["tsde", "colored_ucrl2"]
+horizon = 20
+sweep.instance = ["satellite-urban-s", "paper-bayesian"]
+"""
+NEVER_SETTLED = """
+kind = "frequentist"
+horizon = 20
+problem = {num_pulls = 1, arm = [{p01 = 1, p11 = 0, count = 2}]}
+prior.levels = [0.5]
+"""
+MANY_PULLS = """
+kind = "frequentist"
+baseline = "exact"
+horizon = 20
+problem = {num_pulls = 50, arm = [{p01 = 0.3, p11 = 0.5, count = 51}]}
+prior.levels = [0.3, 0.5]
+"""
+
+OPTIMAL = """
+kind = "bayesian"
+horizon = 20
+policy_mappings = ["optimal"]
+prior.zoo = "paper-bayesian"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "case", "words"),
+    [
+        (TWO_INSTANCES, "instance paper-bayesian, colored_ucrl2, whittle", "raise most_states"),
+        (NEVER_SETTLED, "whittle", "give max_elapsed, the same wherever the arm is used"),
+        (MANY_PULLS, "whittle", "pull fewer arms; use baseline = 'coupled'"),
+        (OPTIMAL, "optimal", "use whittle or lp_priority"),
+    ],
+    ids=["learner", "periodic", "pulls", "optimal"],
+)
+def test_what_is_wrong_with_a_case_names_file_and_case(
+    capsys, monkeypatch, tmp_path, text, case, words
+):
+    path = tmp_path / "large.toml"
+    path.write_text(text)
+    for options in (["--check"], ["--out", tmp_path / "out"]):
+        err = refused(capsys, monkeypatch, "run", path, *options)
+        assert err.startswith(f"restive: {path}: {case}: ")
+        assert words in err
+        assert err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
 def test_another_study_is_refused_with_the_difference(capsys, monkeypatch, study, tmp_path):
     folder = tmp_path / "out"
     run(frequentist(), folder)
@@ -234,8 +301,8 @@ def test_status_tells_how_far_a_study_is(study, tmp_path):
     begin(frequentist(), folder)
     out = cli("status", folder)
     assert rows_of(out)["whittle"] == ["0", "30", "0", "0"]
-    assert f"not complete and nothing is running; go on: restive run STUDY --out {folder}" in out
-    run(frequentist(), folder)
+    assert f"not complete and nothing is running; go on: restive run {folder}" in out
+    cli("run", folder)  # as it says
     out = cli("status", folder)
     assert rows_of(out) == {"myopic": ["30", "30", "5", "0"], "whittle": ["30", "30", "5", "0"]}
     assert f"complete; see it: restive report {folder}" in out

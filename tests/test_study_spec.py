@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+import tomllib
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import restive as rs
 from restive.experiment import run_study
 from restive.experiment.spec import load_study, study_from_data, study_from_toml
+from restive.experiment.toml_text import toml_text
 from study_cases import BAYESIAN, FREQUENTIST, JOINT, changed_text
 
 CANDIDATES = """
@@ -56,6 +58,9 @@ num_arms = 3
 num_pulls = [1, 2]
 prior.levels = [[0.3, 0.7], [0.1, 0.5, 0.9], [0.5]]
 """
+
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=5)
 
 
 def refused(text, folder=None):
@@ -153,8 +158,8 @@ def test_learners_with_and_without_options():
 @pytest.mark.parametrize(
     ("learners", "place", "words"),
     [
-        ("[]", "learners (line 1)", "at least 1 item"),
-        ('"tsde"', "learners (line 1)", "valid list, got 'tsde'"),
+        ("[]", "learners (line 1)", "at least one item"),
+        ('"tsde"', "learners (line 1)", "must be a list, got 'tsde'; write [\"tsde\"]"),
         ("[3]", "learners[0] (line 1)", "must be text, got 3"),
         ('[["tsde"]]', "learners[0] (line 1)", "must be text"),
         ('["tsde", "ucb"]', "learners[1] (line 1)", "did you mean 'ucb1'?"),
@@ -226,6 +231,46 @@ def test_sweeps_are_crossed():
     ]
     assert study.cases[0].title == "num_pulls 1, levels [0.3, 0.7], myopic"
     assert len({case.title for case in study.cases}) == len({case.name for case in study.cases})
+
+
+def test_values_of_the_last_point_are_not_kept_beside_the_sweep():
+    study = study_from_toml(SWEPT.replace("[sweep]", "[sweep]\nseed = [0, 1]"))
+    assert study.data["sweep"] == {
+        "num_pulls": [1, 2],
+        "prior": {"levels": [[0.3, 0.7], [0.1, 0.5, 0.9], [0.5]]},
+        "seed": [0, 1],
+    }
+    assert study.data.keys().isdisjoint({"num_pulls", "seed"})
+    assert study.data["prior"] == {"num_arms": 3}
+    assert (
+        "prior"
+        not in study_from_toml(
+            SWEPT.replace("num_arms = 3", "").replace(
+                'kind = "bayesian"', 'kind = "frequentist"\nproblem.zoo = "paper-frequentist"'
+            )
+        ).data
+    )
+    base = SWEPT.replace("levels = [0.2, 0.8]\n", "").replace("num_pulls = 1\n", "")
+    other = study_from_toml(base)  # the values that the sweep overrides are of no matter
+    assert other.hash == study_from_toml(SWEPT).hash
+
+
+def test_labels_show_the_values_or_the_legend_does(pytestconfig):
+    study = load_study(pytestconfig.rootpath / "examples" / "studies" / "channels.toml")
+    assert study.cases[0].title == "levels [0.3, 0.4, 0.5, 0.6, 0.7], myopic"
+    assert study.cases[3].title == "levels [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], whittle"
+    assert study.legend == ()
+    long = [round(0.01 * i, 2) for i in range(1, 20)]
+    text = SWEPT.replace("[0.5]]", f"{long}, {[*long] * 9}]")
+    study = study_from_toml(text)
+    assert study.cases[4].point == "num_pulls 1, levels #3"
+    assert study.legend[0] == f"levels #3 is {long}"
+    assert study.legend[1].startswith("levels #4 is [0.01, ")
+    assert study.legend[1].endswith("...")
+    assert len(study.legend) == 2
+    unnamed = "[{num_pulls = 1, arm = [{p01 = 0.2, p11 = 0.5, count = 2}]}]"
+    text = FROM_FILE + f"sweep.problem = {unnamed}"
+    assert study_from_toml(text).legend[0].startswith('problem #1 is {"num_pulls": 1, "arm": ')
 
 
 def test_whole_tables_can_be_swept():
@@ -367,7 +412,10 @@ def test_the_path_of_the_study_is_told(tmp_path):
         (b"horizon = 1" + b"0" * 5000, "not valid TOML"),
         (b"horizon = 1\nhorizon = 2", "not valid TOML: Cannot overwrite"),
         (b"", "kind: is missing"),
-        (b"\xef\xbb\xbf", "not valid TOML"),
+        (b"\xef\xbb\xbf", "kind: is missing"),
+        (b"\xef\xbb\xbfseed = 1\r\nhorizon = 0\r\n", "horizon (line 2): must be at least 1"),
+        (b"\xef\xbb\xbf# \xff", "not UTF-8 text (byte 5)"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf", "not valid TOML"),
         (b"\x00", "not valid TOML"),
     ],
 )
@@ -402,6 +450,24 @@ def test_a_study_that_goes_through_json_is_the_same(text):
     assert [case.settings.to_json() for case in again.cases] == [
         case.settings.to_json() for case in study.cases
     ]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_a_study_that_is_written_as_toml_is_the_same(text):
+    study = study_from_toml(text, title='a "b"\n\x7f\\é')
+    again = study_from_toml(study.to_toml())
+    assert again == study
+
+
+@given(st.data())
+def test_any_data_is_written_as_toml_that_reads_back_equal(draw):
+    values = st.recursive(
+        st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | TEXT,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+        max_leaves=12,
+    )
+    data = draw.draw(st.dictionaries(TEXT, values, max_size=4))
+    assert tomllib.loads(toml_text(data)) == data
 
 
 def shuffled(data, rng):
@@ -474,16 +540,16 @@ def test_the_hash_is_the_same_on_every_machine():
 
 # (what is replaced, by what, how the place begins, words of the message)
 MISTAKES = [
-    ("horizon = 40", "", "horizon", "is missing"),
+    ("horizon = 40", "", "horizon", "is missing: give the number of steps, as horizon = "),
     ("horizon = 40", "horizon = true", "horizon (line 4)", "must be a whole number, got True"),
     ("horizon = 40", "horizon = 40.0", "horizon (line 4)", "must be a whole number, got 40.0"),
     ("horizon = 40", 'horizon = "40"', "horizon (line 4)", "must be a whole number, got '40'"),
     ("horizon = 40", "horizon = [[40]]", "horizon (line 4)", "must be a whole number"),
     ("horizon = 40", "horizon = 0", "horizon (line 4)", "must be at least 1, got 0"),
-    ("horizon = 40", f"horizon = {10**16}", "horizon (line 4)", "is too large"),
+    ("horizon = 40", f"horizon = {10**16}", "horizon (line 4)", "at most 1,000,000,000,000,000"),
     ("horizon = 40", "horizon = 1979-05-27", "horizon (line 4)", "must be a whole number"),
     ("seed = 7", "seed = -1", "seed (line 6)", "must be at least 0, got -1"),
-    ("seed = 7", f"seed = {2**63}", "seed (line 6)", "is too large"),
+    ("seed = 7", f"seed = {2**63}", "seed (line 6)", "at most 9,223,372,036,854,775,807, got"),
     ("seed = 7", "sede = 7", "sede (line 6)", "unknown key; did you mean 'seed'?"),
     ("seed = 7", "swep.seed = [7]", "swep (line 6)", "unknown key; did you mean 'sweep'?"),
     ("posterior = true", "posterior = 1", "posterior (line 7)", "boolean, got 1"),
@@ -499,7 +565,7 @@ MISTAKES = [
     ("times = 8", "times = [20.0, 40.0]", "times[0] (line 5)", "must be a whole number, got 20.0"),
     ("times = 8", "times = [true, 40]", "times[0] (line 5)", "must be a whole number, got True"),
     ("times = 8", "times = 'all'", "times (line 5)", "got 'all'"),
-    ('"myopic", "whittle"', "", "policy_mappings (line 3)", "at least 1 item"),
+    ('"myopic", "whittle"', "", "policy_mappings (line 3)", "at least one item"),
     ('"myopic", "whittle"', '"whitle"', "policy_mappings (line 3)", "did you mean 'whittle'?"),
     ('"myopic", "whittle"', '"whittle", 3', "policy_mappings[1] (line 3)", "valid string, got 3"),
     ('"myopic", "whittle"', '"best-fixed", "best_fixed"', "policy_mappings (line 3)", "twice"),
@@ -507,14 +573,19 @@ MISTAKES = [
     ("num_pulls = 1", "num_pulls = 4", "problem", "between 1 and"),
     ("num_pulls = 1", "", "problem (line 10)", "num_pulls is missing beside the arms"),
     ("num_pulls = 1", "num_puls = 1", "problem.num_puls (line 11)", "did you mean 'num_pulls'?"),
-    ("p01 = 0.2", "p01 = 1.2", "problem.arm[0] (line 12)", "p01"),
+    ("p01 = 0.2", "p01 = 1.2", "problem.arm[0] (line 12): p01", "1.2"),
     ("p01 = 0.2", "p01 = nan", "problem.arm[0] (line 12)", "p01"),
-    ("p01 = 0.2", "p1 = 0.2", "problem.arm[0] (line 12)", "unknown key 'p1'; did you mean"),
+    ("p01 = 0.2", "p1 = 0.2", "problem.arm[0] (line 12): unknown key 'p1'", "did you mean"),
     ("count = 2", "count = true", "problem.arm[1] (line 15)", "count must be a whole number"),
     ("count = 2", f"count = {10**12}", "problem", "10,000,000 arms"),
     ("levels = [0.2, 0.5, 0.8]", "levels = []", "prior", "levels must be"),
-    ("levels = [0.2, 0.5, 0.8]", "levels = [2]", "prior", "p01 is 2"),
-    ("levels = [0.2, 0.5, 0.8]", "levels = [nan]", "prior", ""),
+    (
+        "levels = [0.2, 0.5, 0.8]",
+        "levels = [0.1, 2]",
+        "prior.levels[1] (line 21)",
+        "from 0 to 1, got 2",
+    ),
+    ("levels = [0.2, 0.5, 0.8]", "levels = [nan]", "prior.levels[0] (line 21)", "got nan"),
     ("levels = [0.2, 0.5, 0.8]", "levels = ['a']", "prior.levels[0] (line 21)", "got 'a'"),
     ("levels = [0.2, 0.5, 0.8]", "levels = [true]", "prior.levels[0] (line 21)", "got True"),
     ("levels = [0.2, 0.5, 0.8]", "levels = [[0.5]]", "prior.levels[0] (line 21)", "got [0.5]"),
@@ -553,7 +624,7 @@ CANDIDATE_MISTAKES = [
     ("weight = 3", "weight = inf", "prior.arm[0].candidate[0] (line 8)", "got inf"),
     ("weight = 3", "weight = true", "prior.arm[0].candidate[0] (line 8)", "got True"),
     ("weight = 3", f"weight = 1{'0' * 400}", "prior.arm[0].candidate[0] (line 8)", "weight"),
-    ("weight = 3", "wight = 3", "prior.arm[0].candidate[0] (line 8)", "did you mean 'weight'?"),
+    ("weight = 3", "wight = 3", "prior.arm[0].candidate[0] (line 8): unk", "mean 'weight'?"),
     ("weight = 3", "count = 3", "prior.arm[0].candidate[0] (line 8)", "larger weight"),
     ("rewards = [0.0, 0.5]", "", "prior.arm[1].candidate[0] (line 16)", "rewards"),
     ("count = 3", "count = 0", "prior.arm[0].count (line 7)", "must be at least 1"),
@@ -631,6 +702,67 @@ p11 = 0.5
     assert re.match(r"\d+ mistakes\n", message)
 
 
+@pytest.mark.parametrize("times", ["'a'", "[1, 2.5]", "true", "1.5", "{}"])
+def test_one_mistake_in_times_is_told_once(times):
+    message = refused(FREQUENTIST.replace("times = 8", f"times = {times}"))
+    assert message.startswith("times")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("times", ["1", "[5, 5, 40]", "[0, 40]", "[]", "[1, true]"])
+def test_a_wrong_horizon_does_not_hide_wrong_times(times):
+    text = FREQUENTIST.replace("times = 8", f"times = {times}")
+    message = refused(text.replace("horizon = 40", "horizon = 0"))
+    assert message.startswith("2 mistakes\n  horizon (line 4): must be at least 1, got 0\n  times")
+    assert "horizon" not in refused(text.replace("horizon = 40", "")).splitlines()[2][:10]
+
+
+def test_every_key_beside_an_instance_is_told_and_other_mistakes_too():
+    message = refused(
+        'instance = "paper-bayesian"\nkind = "bayesian"\nseed = -1\n[prior]\nlevels = [0.5]\n'
+    )
+    assert message.splitlines() == [
+        "3 mistakes",
+        "  kind (line 2): give instance or kind, not both",
+        "  prior (line 4): give instance or prior, not both",
+        "  seed (line 3): must be at least 0, got -1",
+    ]
+    assert refused('instance = "paper-bayesian"\nprior.levels = [0.5]\n') == (
+        "prior (line 2): give instance or prior, not both"
+    )
+
+
+@pytest.mark.parametrize("wrong", ["horizon = 0", "sede = 3", "times = 1", "replications = 0"])
+def test_what_does_not_go_together_is_told_beside_other_mistakes(wrong):
+    key = wrong.split()[0]
+    lines = [line for line in BAYESIAN.splitlines() if not line.startswith(f"{key} =")]
+    text = "\n".join([wrong, *lines]).replace("num_pulls = 1", "num_pulls = 4")
+    message = refused(text)
+    assert message.startswith("2 mistakes\n")
+    assert f"{key} (line 1): " in message
+    assert "num_pulls" in message
+    assert "is 4, but there are 3 arms" in message
+
+
+def test_what_is_missing_says_what_to_give():
+    message = refused("")
+    assert "kind: is missing: give kind = 'bayesian' or 'frequentist', or instance" in message
+    assert "prior: is missing: give [prior] with levels" in message
+    assert "horizon: is missing: give" in message
+
+
+def test_files_of_one_name_are_told_apart_as_the_message_says(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_channels(tmp_path / folder)
+    files = '["a/channels.toml", "b/channels.toml"]'
+    message = refused(FROM_FILE + f"[sweep]\nproblem.file = {files}", tmp_path)
+    assert "a table [[sweep.problem]] for each, with file = ... and name = ..." in message
+    tables = [f'[[sweep.problem]]\nfile = "{f}/channels.toml"\nname = "{f}"\n' for f in "ab"]
+    study = study_from_toml(FROM_FILE + "".join(tables), tmp_path)
+    assert [case.point for case in study.cases] == ["problem a", "problem b"]
+
+
 @pytest.mark.parametrize(
     ("sweep", "words"),
     [
@@ -638,7 +770,7 @@ p11 = 0.5
         ("replications = [1, 2]", "sweep.replications (line 8): cannot be swept"),
         ("policy_mappings = [['myopic']]", "sweep.policy_mappings (line 8): cannot be swept"),
         ("sweep = [1]", "sweep.sweep (line 8): cannot be swept"),
-        ("horizon = []", "sweep.horizon (line 8)"),
+        ("horizon = []", "sweep.horizon (line 8): must be a list of one value or more, got []"),
         ("horizon = 5", "sweep.horizon (line 8)"),
         ("horizon = 'ab'", "sweep.horizon (line 8)"),
         ("horizon = [5, true]", "sweep.horizon[1] (line 8): must be a whole number, got True"),

@@ -192,19 +192,35 @@ def test_where_the_relaxation_cannot_be_solved_there_is_no_regret_against_it(tmp
     assert np.isfinite(found.regret.mean).all()
 
 
-def test_too_many_drawn_systems_for_an_exact_baseline(tmp_path, monkeypatch):
-    """Whatever the cut into chunks: the limit is on the systems, not on those of one chunk."""
-    for place in ("restive.regret", "restive.experiment.summary"):
-        monkeypatch.setattr(f"{place}.MOST_SYSTEMS_FOR_J", 10, raising=False)
+def test_too_many_drawn_systems_for_an_exact_baseline_are_told_beforehand(tmp_path, monkeypatch):
+    """Exactly when the replications that are asked for draw more than the limit."""
     study = changed(STUDIES["exact"], policy_mappings='["whittle"]', replications=25)
-    for size in (100, 5):
-        run(study, tmp_path / str(size), size=size)
-        with pytest.raises(rs.TooLargeError, match="baseline"):
-            rs.load_results(tmp_path / str(size))
+    ledger = run(study, tmp_path / "all")
+    drawn = concatenated(ledger, study.cases[0])["true_kinds"]
+    few = len(np.unique(drawn[:20], axis=0))
+    assert len(np.unique(drawn, axis=0)) > few
+    monkeypatch.setattr("restive.experiment.exact.MOST_SYSTEMS_FOR_J", few)
+    monkeypatch.setattr("restive.experiment.exact.AT_ONCE", 7)
+    run(study, tmp_path / "few", replications=20)
+    message = f"whittle: its replications draw more than {few} different systems, .*'coupled'"
+    with pytest.raises(rs.TooLargeError, match=message):
+        run(study, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    run(changed(STUDIES["exact"], policy_mappings='["best_fixed"]'), tmp_path / "fixed")
+    assert len(rs.load_results(tmp_path / "all")[0].truth_rewards) == 25
+
+
+def test_a_drawn_system_with_too_many_joint_states_is_told_beforehand(tmp_path, monkeypatch):
+    monkeypatch.setattr("restive.regret.MAX_STATES_FOR_J", 150)
+    study = changed(STUDIES["exact"], policy_mappings='["whittle"]', seed=10)
+    message = r"whittle: J cannot be solved exactly: .* 150 joint states; use baseline = 'coupled'$"
+    with pytest.raises(rs.TooLargeError, match=message):
+        run(study, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_each_drawn_system_is_solved_once(tmp_path, monkeypatch):
-    """However many chunks it was drawn in."""
+    """However many chunks it was drawn in: before the run, and no more in the summary."""
     from restive import regret
 
     study = changed(
@@ -212,7 +228,6 @@ def test_each_drawn_system_is_solved_once(tmp_path, monkeypatch):
         policy_mappings='["whittle"]',
         replications=40,
     )
-    run(study, tmp_path, size=2)
     solved = []
     real = regret._exact_reward
 
@@ -221,6 +236,7 @@ def test_each_drawn_system_is_solved_once(tmp_path, monkeypatch):
         return real(setup, kinds)
 
     monkeypatch.setattr(regret, "_exact_reward", exact_reward)
+    run(study, tmp_path, size=2)
     rs.load_results(tmp_path)
     assert len(solved) == len(np.unique(solved, axis=0)) == 4
 

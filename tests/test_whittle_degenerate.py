@@ -15,7 +15,7 @@ SLOW = rs.gilbert_elliott(1e-5, 1 - 1e-5)
 
 
 def test_channels_that_mix_too_slowly_for_a_table_have_an_index_for_the_ages_asked_for():
-    with pytest.raises(rs.TooLargeError, match="pass max_elapsed="):
+    with pytest.raises(rs.TooLargeError, match="give max_elapsed ="):
         rs.whittle_index(SLOW)
     index = rs.whittle_index(SLOW, max_elapsed=4).index
     assert index[0, 0] == pytest.approx(1e-5, rel=1e-9)

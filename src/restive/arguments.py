@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from restive.errors import ProblemError, TooLargeError
 
-__all__ = ["checked_count", "checked_elapsed", "checked_seed", "require_memory", "suggestion"]
+__all__ = [
+    "checked_count",
+    "checked_elapsed",
+    "checked_path",
+    "checked_seed",
+    "require_memory",
+    "suggestion",
+]
 
 MOST = 10**15  # steps, ages, replications: times and places are 64-bit numbers
 MOST_ELAPSED = 10**7
@@ -41,6 +51,14 @@ def checked_elapsed(max_elapsed: Any) -> int:
     return checked_count(max_elapsed, "max_elapsed", most=MOST_ELAPSED)
 
 
+def checked_path(path: Any, what: str) -> Path:
+    """Return a path that can be one, or raise."""
+    text = os.fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(text, str) or "\0" in text:
+        raise ProblemError(f"{what} must be a path, got {path!r:.60}")
+    return Path(text)
+
+
 def checked_seed(seed: Any) -> int:
     """Return a seed in [0, 2^64), or raise."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
@@ -48,8 +66,8 @@ def checked_seed(seed: Any) -> int:
     return int(seed)
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggestion(word: object, known: Iterable[str]) -> str:
     """Tell what may have been meant by a word that is not among the known ones."""
     known = tuple(known)
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(word), known, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

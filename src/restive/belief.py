@@ -75,15 +75,15 @@ def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIE
         require_ergodic(arm.passive, label)
     except AssumptionError as error:
         raise AssumptionError(
-            f"{error}; pass max_elapsed, to policies and evaluate alike, to hold the belief at its "
-            "value of that age"
+            f"{error}; give max_elapsed, the same wherever the arm is used, to hold the belief at "
+            "its value of that age"
         ) from None
     law = stationary_law(arm.passive)
     age, gap = settling_age(arm.active, arm.passive, law, tolerance, MOST_ELAPSED)
     if gap > tolerance:
         raise TooLargeError(
             f"{label}: mixes too slowly: after {MOST_ELAPSED:,} steps its belief is still "
-            f"{gap:.2g} (L1) from its limit; pass max_elapsed={MOST_ELAPSED} (or another length) "
+            f"{gap:.2g} (L1) from its limit; give max_elapsed = {MOST_ELAPSED} (or another length) "
             "to hold the belief at its value of that age"
         )
     return int(age)

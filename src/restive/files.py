@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from errno import EINVAL, EISDIR
 from pathlib import Path
+from secrets import token_hex
 
+from restive.arguments import checked_path
 from restive.errors import ProblemError, RestiveError
 
 __all__ = ["replacing", "require_target"]
@@ -17,25 +19,18 @@ __all__ = ["replacing", "require_target"]
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path to write to; it takes the final name only when everything has been written."""
-    final = Path(path).resolve()  # a link stays one
-    temporary: Path | None = None
+    final = checked_path(path, "path").resolve()  # a link stays one
+    # named before it is there: Ctrl-C may come at any moment, and it is removed all the same
+    temporary = final.parent / f".{final.name}.{token_hex(8)}{final.suffix}"
     try:
         _require_regular(final)
-        handle, name = tempfile.mkstemp(
-            dir=final.parent, prefix=f".{final.name}.", suffix=final.suffix
-        )
-        os.close(handle)
-        temporary = Path(name)
+        temporary.touch(exist_ok=False)
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)  # mkstemp makes files for the owner only
         os.replace(temporary, final)
-        temporary = None
     except OSError as error:
         raise RestiveError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        if temporary is not None:
+        with suppress(OSError):  # a folder that is none, or not there
             temporary.unlink(missing_ok=True)
 
 
@@ -51,7 +46,7 @@ def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> s
 
     Asked before long computations, so that their results are not lost to a typing slip.
     """
-    final = Path(path)
+    final = checked_path(path, "path")
     suffix = final.suffix.lower()
     if suffix not in suffixes:
         ending = repr(suffix) if suffix else "no ending"

@@ -58,7 +58,7 @@ class JointStates:
         if self.most_outcomes > MOST_OUTCOMES:
             raise TooLargeError(
                 f"one step of {bandit.num_pulls} pulls can end in {self.most_outcomes:,} ways, "
-                f"more than {MOST_OUTCOMES:,}"
+                f"more than {MOST_OUTCOMES:,}: too many for a joint chain; pull fewer arms"
             )
         self.count = 0
         self._states = np.empty((64, bandit.num_arms), dtype=np.int32)

@@ -23,14 +23,14 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
-from restive.arguments import suggestion
+from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError
 from restive.problem import Arm, RestlessBandit, gilbert_elliott
 
 __all__ = [
+    "basic_string",
     "load_problem",
     "parse_toml",
     "problem_from_toml",
@@ -44,6 +44,7 @@ PROBLEM_KEYS = ("num_pulls", "arm")
 ARM_KEYS = ("name", "count", "p01", "p11", "active", "passive", "rewards")
 MOST_ARMS = 10_000_000  # `count` is one typing slip away from filling the memory
 LARGEST_FILE = 1 << 28  # bytes
+BYTE_ORDER_MARK = "\ufeff"  # with which some editors on Windows begin a file
 
 
 def load_problem(path: str | PathLike[str]) -> RestlessBandit:
@@ -57,11 +58,11 @@ def load_problem(path: str | PathLike[str]) -> RestlessBandit:
 
 def read_text(path: str | PathLike[str]) -> str:
     """Read a text file of sane size, or say what is wrong with it."""
-    path = Path(path)
+    path = checked_path(path, "path")
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ProblemError(f"{path}: larger than {LARGEST_FILE >> 20} MiB; use `count`")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8").removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         raise ProblemError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except OSError as error:
@@ -163,7 +164,7 @@ def _first_that_is_no_number(value: Any) -> Any:
 
 
 def _write_arm(arm: Arm) -> list[str]:
-    lines = [] if arm.name is None else [f"name = {_basic_string(arm.name)}"]
+    lines = [] if arm.name is None else [f"name = {basic_string(arm.name)}"]
     if arm.num_states == 2:
         p01, p11 = float(arm.active[0, 1]), float(arm.active[1, 1])
         if arm == gilbert_elliott(p01, p11, name=arm.name):
@@ -175,6 +176,7 @@ def _write_arm(arm: Arm) -> list[str]:
     return lines
 
 
-def _basic_string(text: str) -> str:
+def basic_string(text: str) -> str:
+    """Write text as a TOML string."""
     # TOML's basic strings are JSON's, except that JSON leaves the control character U+007F bare
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -269,7 +269,7 @@ def exact_rewards(setup: Setup, true_kinds: IntArray) -> FloatArray:
     if len(systems) > MOST_SYSTEMS_FOR_J:
         raise TooLargeError(
             f"{len(systems):,} different systems were drawn, and J of each would have to be solved "
-            f"(limit {MOST_SYSTEMS_FOR_J:,}); use baseline='coupled'"
+            f"(limit {MOST_SYSTEMS_FOR_J:,}); use baseline = 'coupled'"
         )
     values = np.array([_exact_reward(setup, kinds) for kinds in systems])
     return values[places.ravel()]
@@ -278,9 +278,15 @@ def exact_rewards(setup: Setup, true_kinds: IntArray) -> FloatArray:
 def _exact_reward(setup: Setup, kinds: IntArray) -> float:
     bandit = setup.bandit_of(kinds)
     policy = setup.policy_of(kinds)
-    value = exact_value(
-        bandit, policy, setup.start, max_states=MAX_STATES_FOR_J, max_elapsed=setup.max_elapsed
-    )
+    try:
+        value = exact_value(
+            bandit, policy, setup.start, max_states=MAX_STATES_FOR_J, max_elapsed=setup.max_elapsed
+        )
+    except TooLargeError as error:
+        why = str(error).removesuffix("; raise max_states")  # which is no option here
+        raise TooLargeError(
+            f"J cannot be solved exactly: {why}; use baseline = 'coupled'"
+        ) from None
     return value.average_reward
 
 

@@ -28,12 +28,13 @@ from restive.kernels.random import LEARNER, TRUTH, WORLD
 from restive.kernels.tables import Scratch
 from restive.world import World, stream
 
-__all__ = ["Replications", "available_threads", "replicate", "trace"]
+__all__ = ["NUMBERS", "Replications", "available_threads", "drawn_truths", "replicate", "trace"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Traces = tuple[IntArray, IntArray]  # arms and states [T, N] of the one replication that is run
 
+NUMBERS = 1  # to be raised with any change that gives a replication other numbers than before
 CHUNK = 64  # replications that a thread takes at a time
 
 
@@ -166,17 +167,17 @@ def _no_traces(setup: Setup) -> Traces:
     return nothing, nothing
 
 
-def _draw_truths(
-    setup: Setup, done: Replications, begin: int, end: int, seed: int, first: int
-) -> None:
-    """Write the kinds of the true arms, as the engine draws them."""
+def drawn_truths(setup: Setup, count: int, seed: int, first: int = 0) -> IntArray:
+    """Kinds [count, K] of the true arms of replications first, ..., as the engine draws them."""
+    truths = np.empty((count, setup.num_arms), dtype=np.int64)
     if len(setup.tables.true_kinds):
-        done.true_kinds[begin:end] = setup.tables.true_kinds
-        return
+        truths[:] = setup.tables.true_kinds
+        return truths
     state = setup.fresh_state(1)
     reset(setup.tables.prior, state, setup.start.last_state, setup.start.elapsed)
-    for r in range(begin, end):
-        draw_truth(setup.tables.prior, state, stream(seed, first + r, TRUTH), done.true_kinds[r])
+    for r in range(count):
+        draw_truth(setup.tables.prior, state, stream(seed, first + r, TRUTH), truths[r])
+    return truths
 
 
 def _run_engine(
@@ -261,7 +262,7 @@ def _run_playing(
     fresh = fresh_memory(spec, facts, setup.start)
     trace_arms, trace_states = traces or _no_traces(setup)
     chosen, states = np.empty((2, setup.num_pulls), dtype=np.int64)
-    _draw_truths(setup, done, begin, end, seed, first)
+    done.true_kinds[begin:end] = drawn_truths(setup, end - begin, seed, first + begin)
     for r in range(begin, end):
         replication = first + r
         truth = done.true_kinds[r]
@@ -307,7 +308,7 @@ def _run_stepwise(
     setup: Setup, done: Replications, begin: int, end: int, seed: int, first: int
 ) -> None:
     """Run mappings that are no index rules through the online agent, in Python."""
-    _draw_truths(setup, done, begin, end, seed, first)
+    done.true_kinds[begin:end] = drawn_truths(setup, end - begin, seed, first + begin)
     for r in range(begin, end):
         replication = first + r
         agent = TSDE.of_setup(setup, seed, replication)

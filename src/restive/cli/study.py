@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,7 +43,9 @@ Results = Annotated[Path, typer.Argument(metavar="DIR", help="Results folder of 
 
 
 def run(
-    study: Annotated[Path, typer.Argument(help="TOML file that says what is run.")],
+    study: Annotated[
+        Path, typer.Argument(help="TOML file that says what is run, or a results folder to go on.")
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Results folder: new, or one to go on with.")
     ] = None,
@@ -60,9 +63,13 @@ def run(
     from dataclasses import replace
 
     from restive.arguments import checked_count
-    from restive.experiment import load_study, run_study
+    from restive.experiment import Ledger, load_study, run_study
+    from restive.experiment.ledger import MANIFEST
 
-    found = load_study(study)
+    if (study / MANIFEST).is_file():
+        found, out = Ledger.open(study).study, out or study
+    else:
+        found = load_study(study)
     if replications is not None:
         found = replace(found, replications=checked_count(replications, "replications"))
     if check:
@@ -107,7 +114,7 @@ def status(folder: Results) -> None:
 
     ledger = Ledger.open(folder)
     wanted = ledger.study.replications
-    table = Table(title=escape(ledger.study.title))
+    table = Table(title=escape(ledger.study.title), caption=_legend(ledger.study))
     table.add_column("case")
     for column in ("done", "of", "chunks", "damaged"):
         table.add_column(column, justify="right")
@@ -127,12 +134,13 @@ def status(folder: Results) -> None:
         )
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
+    print(f"run by restive {ledger.manifest['restive']}, {ledger.commits}")
     if ledger.is_being_written():
         print("a run is writing here now")
     elif whole:
         print(f"complete; see it: restive report {folder}")
     else:
-        print(f"not complete and nothing is running; go on: restive run STUDY --out {folder}")
+        print(f"not complete and nothing is running; go on: restive run {quote(str(folder))}")
 
 
 def report(
@@ -152,7 +160,10 @@ def report(
 
 def export(
     folder: Results,
-    format: Annotated[str, typer.Option(help="csv, parquet or npz.")] = "csv",  # noqa: A002
+    format: Annotated[  # noqa: A002
+        str | None,
+        typer.Option(help="csv, parquet or npz (default: as --out ends, else csv)."),
+    ] = None,
     table: Annotated[
         str, typer.Option(help="curves, replications (every one), or posterior.")
     ] = "curves",
@@ -173,6 +184,13 @@ def tell(line: str) -> None:
     print(f"restive: {line}", file=sys.stderr, flush=True)
 
 
+def _legend(study: Study) -> str | None:
+    """Tell under a table what its numbered labels stand for."""
+    from rich.markup import escape
+
+    return escape("\n".join(study.legend)) or None
+
+
 def _print_check(study: Study) -> None:
     from rich.console import Console
     from rich.markup import escape
@@ -182,7 +200,8 @@ def _print_check(study: Study) -> None:
     from restive.replication import available_threads
 
     require_sound(study)
-    table = Table(title=escape(f"{study.title}: {len(study.cases)} cases"))
+    count = f"{len(study.cases)} case{'s' * (len(study.cases) > 1)}"
+    table = Table(title=escape(f"{study.title}: {count}"), caption=_legend(study))
     table.add_column("case")
     for column in ("arms", "pulls", "horizon", "replications", "seconds", "results"):
         table.add_column(column, justify="right")
@@ -219,7 +238,7 @@ def _print_results(ledger: Ledger) -> None:
 
     from restive.experiment import load_results
 
-    table = Table(title=escape(ledger.study.title))
+    table = Table(title=escape(ledger.study.title), caption=_legend(ledger.study))
     table.add_column("case")
     for column in ("replications", "regret", "±", "reward per step", "J", "episodes"):
         table.add_column(column, justify="right")

@@ -52,6 +52,8 @@ def checked_options(name: str, workers: int | None, scheduler: str | None) -> No
         raise ProblemError(f"unknown executor {name!r}; {suggestion(name, EXECUTORS)}")
     if scheduler is not None and name != "dask":
         raise ProblemError(f"a scheduler goes with the executor 'dask', not with {name!r}")
+    if scheduler is not None and workers is not None:
+        raise ProblemError(f"give workers or a scheduler: {scheduler} has workers of its own")
     if workers is not None:
         checked_count(workers, "workers")
 

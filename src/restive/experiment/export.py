@@ -8,7 +8,7 @@ Each row of `curves` is a case at a time, of `posterior` a case, an arm and a ti
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import suggestion
+from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError, RestiveError
 from restive.experiment.ledger import Ledger
-from restive.experiment.spec import Case
+from restive.experiment.spec import OWN_LABELS, Case
 from restive.experiment.summary import summarise
 from restive.files import replacing, require_target
 from restive.regret import recorded_times
@@ -34,7 +34,7 @@ Columns = dict[str, NDArray[Any]]  # equally long
 
 def export_results(
     folder: str | PathLike[str],
-    format: str = "csv",  # noqa: A002
+    format: str | None = None,  # noqa: A002
     table: str = "curves",
     path: str | PathLike[str] | None = None,
 ) -> Path:
@@ -45,7 +45,8 @@ def export_results(
     folder
         The results folder.
     format
-        "csv", "parquet" (needs pyarrow) or "npz", an array per column.
+        "csv", "parquet" (needs pyarrow) or "npz", an array per column; by default what the
+        ending of `path` says, and "csv" without one.
     table
         "curves": regret, rewards and episodes with standard errors, by case and time; the
         relaxation bound and regret against it are nan where there is none;
@@ -54,11 +55,18 @@ def export_results(
     path
         By default in the folder, named after the table.
     """
+    folder = checked_path(folder, "folder")
+    if path is not None:
+        path = checked_path(path, "path")
+    if format is None:
+        endings = tuple(f".{known}" for known in FORMATS)
+        ending = ".csv" if path is None else require_target(path, endings)
+        format = ending.removeprefix(".")  # noqa: A001
     for value, known, what in ((format, FORMATS, "format"), (table, TABLES, "table")):
         if value not in known:
             raise ProblemError(f"unknown {what} {value!r}; {suggestion(value, known)}")
-    ledger = Ledger.open(Path(folder))
-    path = Path(folder) / f"{table}.{format}" if path is None else Path(path)
+    ledger = Ledger.open(folder)
+    path = folder / f"{table}.{format}" if path is None else path
     require_target(path, (f".{format}",))
     write = {"csv": _write_csv, "parquet": _write_parquet, "npz": _write_npz}[format]
     with replacing(path) as temporary:
@@ -69,6 +77,7 @@ def export_results(
 def _blocks(ledger: Ledger, table: str) -> Iterator[Columns]:
     """Rows of a table, some at a time, in order."""
     found = False
+    labels = _label_columns(ledger.study.cases)
     for case in ledger.study.cases:
         if not ledger.replications_done(case):
             continue
@@ -82,11 +91,23 @@ def _blocks(ledger: Ledger, table: str) -> Iterator[Columns]:
             found = True
             count = len(next(iter(block.values())))
             head = {"case": case.number, "learner": case.learner, "mapping": case.mapping}
-            head |= {key: value for key, value in case.labels.items() if key not in head}
+            head |= {key: values[case.number] for key, values in labels.items()}
             yield {key: np.full(count, value) for key, value in head.items()} | block
     if not found:
         what = "no posterior was recorded (posterior = true)" if table == "posterior" else "empty"
         raise RestiveError(f"{ledger.folder}: nothing to export: {what}")
+
+
+def _label_columns(cases: Sequence[Case]) -> Columns:
+    """Swept values by case: numbers where all of a key's are, so that they are no text."""
+    columns: Columns = {}
+    for key in cases[0].labels:
+        if key not in OWN_LABELS:
+            numbers = all(not isinstance(case.labels[key], str) for case in cases)
+            columns[key] = np.array(
+                [case.labels[key] if numbers else case.shown[key] for case in cases]
+            )
+    return columns
 
 
 def _curves(ledger: Ledger, case: Case) -> Columns:

@@ -1,8 +1,8 @@
 """The ledger: a folder that holds what a study has done so far, and survives any kill.
 
-    DIR/manifest.json                    the study, its hash, seed, versions, commit, chunk sizes
+    DIR/manifest.json                    the study, its hash, chunk sizes, the code of every run
     DIR/lock                             held by the run that is writing
-    DIR/chunks/0000-whittle/0000000000-262.chunk   replications 0 to 261 of a case
+    DIR/chunks/0000-tsde-whittle/0000000000-262.chunk   replications 0 to 261 of a case
 
 Every file appears under its name only when it is whole. The finished chunks are the only record of
 progress: what is missing is what no chunk covers. Readers need no lock.
@@ -22,15 +22,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from shlex import quote
 from time import perf_counter, sleep
 from typing import Any
 
 from restive.arguments import checked_count
-from restive.errors import ProblemError, RestiveError
+from restive.errors import RestiveError
 from restive.experiment.chunk_file import DamagedChunkError, encoded, read_chunk
-from restive.experiment.spec import Case, Study, study_from_data
+from restive.experiment.spec import Case, Study, digest, study_from_data
 from restive.experiment.work import Arrays, Task, chunk_size
 from restive.files import replacing
+from restive.replication import NUMBERS
 
 __all__ = ["Ledger"]
 
@@ -92,23 +94,27 @@ class Ledger:
         try:
             if manifest["format"] != FORMAT:
                 raise RestiveError(f"{path}: format {manifest['format']!r:.60}, expected {FORMAT}")
+            if digest(manifest["study"]) != manifest["hash"]:
+                raise KeyError("hash")
             study = study_from_data(manifest["study"], title=manifest["title"])
             replications = checked_count(manifest["replications"], "replications")
             study = replace(study, replications=replications)
             sizes = manifest["chunk_sizes"]
             for size in sizes.values():
                 checked_count(size, "chunk size")
+            manifest.setdefault("numbers", 1)  # folders from before it was kept
+            checked_count(manifest["numbers"], "numbers")
             right = (
-                study.hash == manifest["hash"]
-                and set(sizes) == {case.name for case in study.cases}
+                set(sizes) == {case.name for case in study.cases}
                 and isinstance(manifest["title"], str)
                 and isinstance(manifest["restive"], str)
+                and isinstance(manifest["versions"], dict)
                 and all(run["seconds"] >= 0 for run in manifest["runs"])
                 and isinstance(manifest["runs"], list)
             )
             if not right:
                 raise KeyError("hash")
-        except (KeyError, TypeError, AttributeError, ProblemError):
+        except (KeyError, TypeError, AttributeError, ValueError):  # also a ProblemError
             raise RestiveError(
                 f"{path}: damaged, or changed by hand: it does not fit its own hash"
             ) from None
@@ -126,16 +132,23 @@ class Ledger:
                 f"{self.folder}: was begun by restive {self.manifest['restive']}, this is "
                 f"{VERSION}: numbers may differ; name another folder"
             )
-        if study.replications <= self.study.replications:
-            return self
-        manifest = self.manifest | {"replications": study.replications}
+        if self.manifest["numbers"] != NUMBERS:
+            raise RestiveError(
+                f"{self.folder}: its replications have numbers of version "
+                f"{self.manifest['numbers']}, this restive draws version {NUMBERS}: they would be "
+                "other replications; name another folder"
+            )
+        replications = max(study.replications, self.study.replications)
         # with the cases as this ledger has them: they have numbers
-        study = replace(self.study, replications=study.replications)
-        return replace(self, study=study, manifest=manifest)._written()
+        now = replace(self.study, title=study.title, replications=replications)
+        if now == self.study:
+            return self
+        changed = {"title": now.title, "replications": now.replications}
+        return replace(self, study=now, manifest=self.manifest | changed)._written()
 
     def _written(self) -> Ledger:
         with (
-            replacing(self.folder / MANIFEST) as temporary,
+            _keeping(self.folder / MANIFEST) as temporary,
             temporary.open("w", encoding="utf-8") as file,
         ):
             file.write(json.dumps(self.manifest, indent=1) + "\n")
@@ -144,15 +157,44 @@ class Ledger:
         return self
 
     @contextmanager
-    def timed(self, executor: str) -> Iterator[None]:
-        """Note in the manifest how long a run took, also when it is stopped; a kill leaves none."""
-        begun, clock = _now(), perf_counter()
+    def noted(self, executor: str, tell: Callable[[str], None]) -> Iterator[None]:
+        """Note a run in the manifest: its code when it begins, its time when it ends.
+
+        A run that is killed has taken no time. Code that is not that of the earlier runs is told.
+        """
+        code = {"commit": _commit(), "versions": _versions()}
+        others = [other for other in self.codes if other != code]
+        if others:
+            tell(
+                f"{self.folder}: goes on what {_code_in_words(others[-1])} has begun, with "
+                f"{_code_in_words(code)}; both should give the same numbers (version {NUMBERS}): "
+                "in doubt begin anew in another folder"
+            )
+        run = {"begun": _now(), "seconds": 0.0, "executor": executor, **code}
+        self.manifest["runs"].append(run)
+        self._written()
+        clock = perf_counter()
         try:
             yield
         finally:
-            seconds = round(perf_counter() - clock, 3)
-            self.manifest["runs"].append({"begun": begun, "seconds": seconds, "executor": executor})
+            run["seconds"] = round(perf_counter() - clock, 3)
             self._written()
+
+    @property
+    def codes(self) -> list[dict[str, Any]]:
+        """Commit and versions of packages of the runs, each once, in order."""
+        found: list[dict[str, Any]] = []
+        for run in [self.manifest, *self.manifest["runs"]]:
+            code = {key: run[key] for key in ("commit", "versions") if key in run}
+            if len(code) == 2 and code not in found:
+                found.append(code)
+        return found
+
+    @property
+    def commits(self) -> str:
+        """The commits that took part, in a line."""
+        names = dict.fromkeys(code["commit"] or "not known" for code in self.codes)
+        return f"commit{'s' * (len(names) > 1)} {', '.join(names)}"
 
     def is_being_written(self) -> bool:
         """Whether a run is writing here now."""
@@ -213,7 +255,7 @@ class Ledger:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RestiveError(f"{path.parent}: cannot be made: {error.strerror}") from None
-        with replacing(path) as temporary, temporary.open("wb") as file:
+        with _keeping(path) as temporary, temporary.open("wb") as file:
             for piece in encoded(arrays, _described(task)):
                 file.write(piece)
 
@@ -231,7 +273,14 @@ class Ledger:
             if task.first > at:
                 return
             if task.first == at:  # else it is there already
-                yield at, self.read(task)
+                try:
+                    arrays = self.read(task)
+                except DamagedChunkError as error:
+                    raise DamagedChunkError(
+                        f"{error}; run the same command again, or restive run "
+                        f"{quote(str(self.folder))}: it is redone"
+                    ) from None
+                yield at, arrays
                 at += task.count
 
     def replications_done(self, case: Case) -> int:
@@ -249,10 +298,22 @@ class Ledger:
         return self._folder_of(task.case) / f"{task.first:010d}-{task.count}.chunk"
 
 
+@contextmanager
+def _keeping(path: Path) -> Iterator[Path]:
+    """Replace a file; where that fails, say how to go on."""
+    try:
+        with replacing(path) as temporary:
+            yield temporary
+    except RestiveError as error:
+        raise RestiveError(
+            f"{error}; what is done is kept: make room, or mend it, and run the same command again"
+        ) from None
+
+
 def _described(task: Task) -> str:
     """Say in a chunk's file which one it is, so that a file in the wrong place is noticed."""
-    digest = hashlib.sha256(task.case.settings.to_json().encode()).hexdigest()
-    return f"{digest[:16]} from {task.first}"
+    settings = hashlib.sha256(task.case.settings.to_json().encode()).hexdigest()
+    return f"{settings[:16]} from {task.first}"
 
 
 @contextmanager
@@ -305,6 +366,7 @@ def _manifest(study: Study) -> dict[str, Any]:
         "replications": study.replications,
         "chunk_sizes": {case.name: chunk_size(case) for case in study.cases},
         "restive": VERSION,
+        "numbers": NUMBERS,
         "versions": _versions(),
         "commit": _commit(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
@@ -345,16 +407,28 @@ def _versions() -> dict[str, str]:
     return found
 
 
+def _code_in_words(code: dict[str, Any]) -> str:
+    versions = (f"{package} {number}" for package, number in code["versions"].items())
+    return f"commit {code['commit'] or 'not known'} ({', '.join(versions)})"
+
+
 def _commit() -> str | None:
-    """Commit of the checkout that restive is run from, None when it is installed."""
+    """Commit of the checkout that restive is run from, None when it is installed.
+
+    Changes that are not committed are named by their digest.
+    """
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():
         return None
     try:
-        described = subprocess.run(
-            ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"],
-            capture_output=True, text=True, timeout=10, check=True,
-        )  # fmt: skip
+        name = _git(root, "rev-parse", "--short=12", "HEAD").decode().strip()
+        changes = _git(root, "diff", "HEAD", "--", "src")
     except (OSError, subprocess.SubprocessError):
         return None
-    return described.stdout.strip()
+    return f"{name}-dirty-{hashlib.sha256(changes).hexdigest()[:8]}" if changes else name
+
+
+def _git(root: Path, *words: str) -> bytes:
+    return subprocess.run(
+        ["git", "-C", str(root), *words], capture_output=True, timeout=10, check=True
+    ).stdout

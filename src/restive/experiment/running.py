@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 
-from restive.arguments import checked_count
-from restive.errors import ProblemError
+from restive.arguments import checked_count, checked_path
+from restive.errors import RestiveError
+from restive.experiment.exact import require_exact_baseline
 from restive.experiment.executors import checked_options
 from restive.experiment.executors import executor as open_executor
 from restive.experiment.ledger import Ledger
-from restive.experiment.spec import Case, Study
+from restive.experiment.spec import Case, Study, load_study
 from restive.experiment.timing import seconds_per_step
 from restive.experiment.work import (
     KEPT_CASES,
@@ -21,7 +21,7 @@ from restive.experiment.work import (
     prepared,
     result_bytes,
 )
-from restive.regret import exact_rewards
+from restive.replication import drawn_truths
 
 __all__ = ["Estimate", "Progress", "estimate", "run_study"]
 
@@ -42,7 +42,7 @@ class Progress:
 
 
 def run_study(
-    study: Study,
+    study: Study | str | PathLike[str],
     folder: str | PathLike[str],
     *,
     replications: int | None = None,
@@ -60,7 +60,7 @@ def run_study(
     Parameters
     ----------
     study
-        From `load_study`.
+        From `load_study`, or the path of its file.
     folder
         A new or empty folder, or one in which this study was begun.
     replications
@@ -74,14 +74,18 @@ def run_study(
     progress
         Called at the start and after each chunk.
     tell
-        Called with a line for a person: a damaged chunk, the address of a dashboard.
+        Called with a line for a person: a damaged chunk, other code than before, the address of
+        a dashboard.
     """
+    folder = checked_path(folder, "folder")
+    if not isinstance(study, Study):
+        study = load_study(checked_path(study, "study"))
     if replications is not None:
         study = replace(study, replications=checked_count(replications, "replications"))
     checked_options(executor, workers, scheduler)
     checked_count(study.replications, "replications")
     require_sound(study)
-    with Ledger.writing(Path(folder), study) as ledger:
+    with Ledger.writing(folder, study) as ledger:
         ledger.remove_damaged(tell)
         wanted = ledger.study.replications
         there = {case.title: wanted - ledger.num_missing(case) for case in ledger.study.cases}
@@ -91,7 +95,7 @@ def run_study(
             return ledger
         done = 0
         with (
-            ledger.timed(executor),
+            ledger.noted(executor, tell),
             open_executor(executor, workers, scheduler, tell) as execute,
         ):
             for task, arrays in execute(_interleaved(ledger)):
@@ -103,14 +107,20 @@ def run_study(
 
 
 def require_sound(study: Study) -> None:
-    """Make the tables of every case, so that what is wrong is told before anything runs."""
+    """Make the tables of every case, and J where it must be exact, so that what is wrong is told
+    before anything runs.
+    """
+    source = f"{study.source}: " if study.source else ""
     for case in study.cases:
         try:
             settings, setup = prepared(case.settings.to_json())
-            if settings.kind == "frequentist" and settings.baseline == "exact":
-                exact_rewards(setup, setup.tables.true_kinds[None])
-        except ProblemError as error:
-            raise ProblemError(f"{case.title}: {error}") from None
+            if setup.make_policy is not None:  # asked step by step: too large a system is told now
+                setup.policy_of(drawn_truths(setup, 1, settings.seed)[0])
+            if case.settings.baseline == "exact":
+                require_exact_baseline(case, study.replications)
+        except RestiveError as error:
+            error.args = (f"{source}{case.title}: {error}",)
+            raise
 
 
 def _interleaved(ledger: Ledger) -> Iterator[Task]:

@@ -6,7 +6,9 @@ Every check says what to do; `restive.experiment.mistakes` adds the place in the
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +16,9 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -40,22 +44,42 @@ from restive.problem_file import (
 )
 from restive.regret import recorded_times
 
-__all__ = ["Data", "Settings", "StudyTable", "canonical_json", "keys_at"]
+__all__ = ["Data", "Settings", "StudyTable", "beside_instance", "canonical_json", "keys_at"]
 
 FROM_INSTANCE = ("kind", "problem", "prior")
 
 Data = dict[str, Any]
 Count = Annotated[int, Field(ge=1, le=MOST)]
+Times = Annotated[  # told apart beforehand, so that a mistake is not one of each
+    Annotated[int, Tag("int")] | Annotated[list[int], Tag("list[int]")],
+    Discriminator(lambda times: "list[int]" if isinstance(times, list) else "int"),
+]
 ArmCount = Annotated[int, Field(ge=1, le=MOST_ARMS)]
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+@contextmanager
+def _without(place: str) -> Iterator[None]:
+    """Let messages not begin with a place: where in the file it is, is told anyway."""
+    try:
+        yield
+    except ProblemError as error:
+        raise ProblemError(str(error).removeprefix(f"{place}: ")) from None
+
+
 def _checked_arm(table: Data) -> Data:
-    read_arm(table, "arm")
+    with _without("arm"):
+        read_arm(table, "arm")
     return table
 
 
 def _checked_candidate(table: Data) -> Data:
+    with _without("candidate"):
+        _check_candidate(table)
+    return table
+
+
+def _check_candidate(table: Data) -> None:
     if "count" in table:
         raise ProblemError("a candidate has no count; give it a larger weight")
     refuse_unknown_keys(table, ("weight", *ARM_KEYS), "candidate")
@@ -63,7 +87,6 @@ def _checked_candidate(table: Data) -> Data:
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < 1e300:
         raise ProblemError(f"weight must be a number from 0 on, got {weight!r:.60}")
     _candidate(table)
-    return table
 
 
 def _candidate(table: Data) -> Arm:
@@ -183,6 +206,9 @@ class PriorTable(ZooName):
     @field_validator("levels")
     @classmethod
     def _grid(cls, levels: list[float] | None) -> list[float] | None:
+        for at, level in enumerate(levels or ()):
+            if not 0 <= level <= 1:
+                raise PlacedError((at,), f"must be a probability, from 0 to 1, got {level}")
         if levels is not None:
             grid_prior(levels, 1)
         return levels
@@ -230,7 +256,7 @@ class Settings(Table):
     policy_mappings: list[str] = Field(default=["whittle"], min_length=1)
     horizon: Count
     seed: int = Field(default=0, ge=0, lt=2**63)
-    times: int | list[int] = 50
+    times: Times = 50
     num_pulls: Count | None = None
     baseline: Literal["auto", "coupled", "exact"] = "auto"
     doubling: bool = False
@@ -249,9 +275,6 @@ class Settings(Table):
             found = zoo.load(data["instance"])
         except ProblemError as error:
             raise PlacedError(("instance",), str(error)) from None
-        for key in FROM_INSTANCE:
-            if key in data:
-                raise PlacedError((key,), f"give instance or {key}, not both")
         given: Data = {"horizon": found.horizon} | data
         given |= {"instance": found.name, "kind": "bayesian", "prior": {"zoo": found.name}}
         if found.bandit is not None:
@@ -279,6 +302,10 @@ class Settings(Table):
     def _rising(cls, times: int | list[int], info: ValidationInfo) -> int | list[int]:
         if "horizon" in info.data:
             recorded_times(times, info.data["horizon"])
+        elif isinstance(times, int):  # the horizon is wrong, but what it says is not needed
+            recorded_times(times, MOST)
+        elif not times or times[0] < 1 or any(b <= a for a, b in pairwise(times)):
+            raise ProblemError(f"must rise from at least 1 to the horizon, got {times!r:.60}")
         return times
 
     @model_validator(mode="after")
@@ -344,6 +371,13 @@ class StudyTable(Settings):
 
     title: str | None = None
     replications: Count = 1000
+
+
+def beside_instance(data: Data) -> Iterator[PlacedError]:
+    """Keys that an instance says, and that are given all the same."""
+    for key in FROM_INSTANCE:
+        if "instance" in data and key in data:
+            yield PlacedError((key,), f"give instance or {key}, not both")
 
 
 def canonical_json(data: Any) -> str:

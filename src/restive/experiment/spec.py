@@ -33,7 +33,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from os import PathLike
@@ -41,22 +41,35 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from restive.agents.learners import describe
 from restive.errors import ProblemError
-from restive.experiment.mistakes import told
-from restive.experiment.settings import Data, Settings, StudyTable, canonical_json, keys_at
+from restive.experiment.mistakes import place_of, told, told_at
+from restive.experiment.settings import (
+    Data,
+    Settings,
+    StudyTable,
+    beside_instance,
+    canonical_json,
+    keys_at,
+)
 from restive.experiment.toml_lines import placed
+from restive.experiment.toml_text import toml_text
 from restive.problem_file import parse_toml, read_text
 
-__all__ = ["Case", "Study", "load_study", "study_from_data", "study_from_toml"]
+__all__ = ["Case", "Study", "digest", "load_study", "study_from_data", "study_from_toml"]
 
 MOST_CASES = 10_000
 NOT_SWEPT = ("title", "replications", "learners", "policy_mappings", "sweep")
+HOLDING = {"instance", "kind", "problem", "prior", "num_pulls"}  # keys that others must fit
 OWN_LABELS = ("learner", "mapping")
 DEFAULTED = {name for name, field in Settings.model_fields.items() if not field.is_required()}
 COLUMNS = ("arm",)  # of an exported table
-SHORT = 24  # letters of a swept value that are shown as they are
+SHORT = 60  # letters of a swept value that are shown as they are
+LEGEND = 200  # letters of a longer one in the legend
+
+Label = str | int | float  # of a swept value: a number is kept as one
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,7 @@ class Case:
     """One mapping at one point of the sweep."""
 
     number: int
-    labels: Mapping[str, str]  # what tells it from the others: swept values, learner and mapping
+    labels: Mapping[str, Label]  # what tells it from the others: swept values, learner and mapping
     settings: Settings  # with that one learner and mapping
 
     @property
@@ -85,13 +98,21 @@ class Case:
     @property
     def point(self) -> str:
         """The swept values in a line; empty where nothing is swept."""
-        swept = (f"{key} {value}" for key, value in self.labels.items() if key not in OWN_LABELS)
+        swept = (f"{key} {text}" for key, text in self.shown.items() if key not in OWN_LABELS)
         return ", ".join(swept)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """Its labels as text."""
+        return {
+            key: label if isinstance(label, str) else json.dumps(label)
+            for key, label in self.labels.items()
+        }
 
     @property
     def title(self) -> str:
         """Its labels in a line."""
-        return ", ".join(filter(None, (self.point, self.labels.get("learner"), self.mapping)))
+        return ", ".join(filter(None, (self.point, self.shown.get("learner"), self.mapping)))
 
 
 @dataclass(frozen=True)
@@ -102,21 +123,33 @@ class Study:
     replications: int
     data: Data  # what was checked, files taken in, without title and replications
     cases: tuple[Case, ...]
+    legend: tuple[str, ...] = ()  # what labels that are mere numbers (#1) stand for, a line each
+    source: str = ""  # the file that it was read from
 
     @property
     def hash(self) -> str:
         """Digest of everything that decides the numbers of a replication."""
-        return hashlib.sha256(canonical_json(self.data).encode()).hexdigest()
+        return digest(self.data)
+
+    def to_toml(self) -> str:
+        """Write it as the text of a study's file, which needs no other files."""
+        return toml_text({"title": self.title, "replications": self.replications, **self.data})
+
+
+def digest(data: Data) -> str:
+    """Return the hash of a study that is plain data."""
+    return hashlib.sha256(canonical_json(data).encode()).hexdigest()
 
 
 def load_study(path: str | PathLike[str]) -> Study:
     """Read a study from a TOML file; all mistakes are told at once, each with its place."""
-    path = Path(path)
     text = read_text(path)
+    path = Path(path)
     try:
-        return study_from_toml(text, path.parent, path.stem)
+        study = study_from_toml(text, path.parent, path.stem)
     except ProblemError as error:
         raise ProblemError(f"{path}: {error}") from None
+    return replace(study, source=str(path))
 
 
 def study_from_toml(text: str, folder: Path = Path(), title: str = "study") -> Study:
@@ -136,25 +169,32 @@ def study_from_data(
         raise ProblemError(f"sweep: {num_points:,} points, more than {MOST_CASES:,}")
     keys = _label_keys([path for path, _ in swept])
     cases: list[Case] = []
+    legend: dict[str, None] = {}  # in order, each once
     whole: Data = {}
     table: StudyTable | None = None
     for choice in product(*(range(len(values)) for _, values in swept)):
         point = deepcopy(base)
         for (path, values), at in zip(swept, choice, strict=True):
             _put(point, path, values[at])
+        for conflict in beside_instance(point):
+            words = told_at(conflict.place, str(conflict), swept, choice, text)
+            mistakes[words] = None
         try:
             table = StudyTable.model_validate(point, context={"folder": folder})
         except ValidationError as error:
-            for detail in error.errors(include_url=False):
+            details = error.errors(include_url=False)
+            for detail in [*details, *_seen_without(point, details, folder)]:
                 mistakes[told(detail, swept, choice, text, keys_at)] = None
             continue
         dumped = table.data()
         for key in ("title", "replications"):
             dumped.pop(key, None)
-        labels = {}
+        labels: dict[str, Label] = {}
         for key, (path, values), at in zip(keys, swept, choice, strict=True):
             values[at] = _taken_in(dumped, path)
             labels[key] = _label(values[at], at)
+            if labels[key] == _number(at):
+                legend[f"{key} {labels[key]} is {_cut(json.dumps(values[at]))}"] = None
         # what an instance tells is not kept: at another point of the sweep it is another's
         whole = {key: value for key, value in dumped.items() if key in base or key in DEFAULTED}
         for entry, mapping in product(table.learners, table.policy_mappings):
@@ -172,13 +212,33 @@ def study_from_data(
     if len(set(titles)) < len(titles):
         double = next(title for title in titles if titles.count(title) > 1)
         raise ProblemError(
-            f"sweep: two cases are called {double!r}; remove the double, or give problems a name"
+            f"sweep: two cases are called {double!r}; remove the double, or name problems "
+            "apart: a table [[sweep.problem]] for each, with file = ... and name = ..."
         )
     if len(cases) > MOST_CASES:
         raise ProblemError(f"{len(cases):,} cases, more than {MOST_CASES:,}")
     for path, values in swept:
+        _remove(whole, path)  # what the last point had
         _put(whole, ("sweep", *path), values)
-    return Study(table.title or title, table.replications, whole, tuple(cases))
+    return Study(table.title or title, table.replications, whole, tuple(cases), tuple(legend))
+
+
+def _seen_without(point: Data, details: list[ErrorDetails], folder: Path) -> list[ErrorDetails]:
+    """Mistakes in how keys go together, which are looked for where each key is right by itself.
+
+    So keys that are not are left out, unless the others hang together by them.
+    """
+    wrong = {place[0] for detail in details if (place := place_of(detail))}
+    if not wrong or wrong & HOLDING:
+        return []
+    rest = {key: value for key, value in point.items() if key not in wrong | {"times"}}
+    if "horizon" in wrong:
+        rest["horizon"] = 1
+    try:
+        StudyTable.model_validate(rest, context={"folder": folder})
+    except ValidationError as error:
+        return error.errors(include_url=False)
+    return []
 
 
 def _swept(
@@ -192,7 +252,7 @@ def _swept(
         for key in path[:-1]:
             above = above.get(key, {}) if isinstance(above, dict) else above
         if not path or (path[0] not in NOT_SWEPT and not (isinstance(values, list) and values)):
-            wrong = f"must be a list of values, got {values!r:.60}"
+            wrong = f"must be a list of one value or more, got {values!r:.60}"
         elif path[0] in NOT_SWEPT:
             wrong = "cannot be swept"
         elif not isinstance(above, dict):
@@ -229,6 +289,15 @@ def _put(data: Data, path: tuple[str, ...], value: Any) -> None:
     data[path[-1]] = deepcopy(value)
 
 
+def _remove(data: Data, path: tuple[str, ...]) -> None:
+    """Remove a value, and the tables that are empty without it."""
+    if path[0] in data:
+        if len(path) > 1:
+            _remove(data[path[0]], path[1:])
+        if len(path) == 1 or not data[path[0]]:
+            del data[path[0]]
+
+
 def _taken_in(data: Data, path: tuple[str, ...]) -> Any:
     """Value at a path, as it was checked."""
     for key in path:
@@ -236,10 +305,18 @@ def _taken_in(data: Data, path: tuple[str, ...]) -> Any:
     return data
 
 
-def _label(value: Any, number: int) -> str:
+def _label(value: Any, at: int) -> Label:
     if isinstance(value, dict):
-        return str(value.get("name") or value.get("zoo") or f"#{number + 1}")
-    if isinstance(value, str):
+        return str(value.get("name") or value.get("zoo") or _number(at))
+    if isinstance(value, str | int | float):
         return value
     text = json.dumps(value)
-    return text if len(text) <= SHORT else f"#{number + 1}"
+    return text if len(text) <= SHORT else _number(at)
+
+
+def _number(at: int) -> str:
+    return f"#{at + 1}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LEGEND else f"{text[: LEGEND - 3]}..."

@@ -11,19 +11,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.errors import AssumptionError, RestiveError, TooLargeError
+from restive.arguments import checked_path
+from restive.errors import RestiveError
+from restive.experiment.exact import drawn_rewards, fixed_truth_reward
 from restive.experiment.ledger import Ledger
 from restive.experiment.settings import Settings
 from restive.experiment.spec import Case
 from restive.experiment.work import Arrays, prepared
 from restive.intervals import student_quantile
 from restive.kernels.moments import add_rows
-from restive.regret import MOST_SYSTEMS_FOR_J, exact_rewards, recorded_times
+from restive.regret import recorded_times
 from restive.relaxation import relaxation_bound
 
 __all__ = ["CaseSummary", "Curve", "Slope", "load_results", "summarise"]
@@ -32,7 +33,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 GROUPS = 50  # of replications, for the jackknife
-KEPT_REWARDS = 256  # systems whose J or bound is remembered
+KEPT_BOUNDS = 256  # systems whose bound is remembered
 LEAST_TIMES = 5  # through which a slope is laid
 
 
@@ -123,7 +124,7 @@ class CaseSummary:
 
 def load_results(folder: str | PathLike[str]) -> list[CaseSummary]:
     """Summarise the cases of a results folder that have replications without a gap."""
-    ledger = Ledger.open(Path(folder))
+    ledger = Ledger.open(checked_path(folder, "folder"))
     return [
         summarise(ledger, case) for case in ledger.study.cases if ledger.replications_done(case)
     ]
@@ -133,14 +134,13 @@ def summarise(ledger: Ledger, case: Case) -> CaseSummary:
     """Read the chunks of a case."""
     settings, setup = prepared(case.settings.to_json())
     times = recorded_times(settings.times, settings.horizon)
-    exact = _exact_reward(case) if settings.baseline != "coupled" else None
+    exact = fixed_truth_reward(case) if settings.baseline != "coupled" else None
     names = ("regret", "realised", "reward", "oracle", "episodes")
     sums = {name: _Sums(len(times)) for name in names}
     weights = _Sums(len(times) * setup.num_arms)
     truth_rewards, final_regrets = [], []
-    solved: dict[bytes, float] = {}
     for first, arrays in ledger.chunks(case):
-        truth, method = _truth_rewards(case, arrays, times, exact, solved)
+        truth, method = _truth_rewards(case, arrays, times, exact)
         if exact is not None or settings.baseline == "exact":
             goal = realised_goal = truth[:, None] * times
             baseline = "exact: J t"
@@ -200,25 +200,7 @@ class _Sums:
         return Curve(self.mean.reshape(shape), stderr.reshape(shape), self.count)
 
 
-def _exact_reward(case: Case) -> float | None:
-    """J of a fixed truth, None where the truth is drawn or J cannot be had exactly."""
-    if case.settings.kind == "bayesian":
-        return None
-    return _solved(case.settings.model_copy(update={"learners": ["tsde"]}).to_json())
-
-
-@lru_cache(maxsize=KEPT_REWARDS)  # the same for all learners
-def _solved(settings: str) -> float | None:
-    checked, setup = prepared(settings)
-    try:
-        return float(exact_rewards(setup, setup.tables.true_kinds[None])[0])
-    except (AssumptionError, TooLargeError):
-        if checked.baseline == "exact":
-            raise
-        return None
-
-
-@lru_cache(maxsize=KEPT_REWARDS)  # the same for all learners
+@lru_cache(maxsize=KEPT_BOUNDS)  # the same for all learners
 def _bound(settings: str) -> float | None:
     checked = Settings.model_validate_json(settings)
     bandit = checked.systems()[0]
@@ -235,30 +217,13 @@ def _truth_rewards(
     arrays: Arrays,
     times: IntArray,
     exact: float | None,
-    solved: dict[bytes, float],
 ) -> tuple[FloatArray, str]:
-    """J of the mapping on each replication's truth, and how it was found.
-
-    `solved` keeps J of the systems of earlier chunks.
-    """
+    """J of the mapping on each replication's truth, and how it was found."""
     count = len(arrays["expected"])
     if exact is not None:
         return np.full(count, exact), "exact"
     if case.mapping == "best_fixed" or case.settings.baseline == "exact":
-        _, setup = prepared(case.settings.to_json())
-        if case.mapping == "best_fixed":
-            return exact_rewards(setup, arrays["true_kinds"]), "exact, system by system"
-        systems, places = np.unique(arrays["true_kinds"], axis=0, return_inverse=True)
-        new = [system for system in systems if system.tobytes() not in solved]
-        if len(solved) + len(new) > MOST_SYSTEMS_FOR_J:
-            raise TooLargeError(
-                f"more than {MOST_SYSTEMS_FOR_J:,} different systems were drawn, and J of each "
-                "would have to be solved; use baseline = 'coupled'"
-            )
-        for system in new:
-            solved[system.tobytes()] = float(exact_rewards(setup, system[None])[0])
-        values = np.array([solved[system.tobytes()] for system in systems])
-        return values[places.ravel()], "exact, system by system"
+        return drawn_rewards(case, arrays["true_kinds"]), "exact, system by system"
     earned = arrays["oracle_expected"]
     half = int(np.searchsorted(times, times[-1] / 2, side="right")) - 1
     if half < 0:  # no time in the first half is recorded

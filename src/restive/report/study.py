@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
+from restive.arguments import checked_path
 from restive.errors import RestiveError
 from restive.experiment import CaseSummary, Ledger, load_results
 from restive.experiment.summary import Curve
@@ -32,9 +33,9 @@ READING = (
 
 def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None = None) -> Path:
     """Write the page of a results folder, by default as DIR/report.html; return its path."""
-    folder = Path(folder)
+    folder = checked_path(folder, "folder")
     ledger = Ledger.open(folder)
-    target = folder / "report.html" if path is None else Path(path)
+    target = folder / "report.html" if path is None else checked_path(path, "path")
     require_target(target, (".html",))
     found = load_results(folder)
     if not found:
@@ -45,13 +46,14 @@ def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None =
         parts.append(
             paragraph(f"Not complete: {wanted:,} replications of every case are wanted.", "fails")
         )
-    results = section("Results", results_table(found), paragraph(READING, "note"))
+    legend = [paragraph(line, "note") for line in ledger.study.legend]
+    results = section("Results", results_table(found), *legend, paragraph(READING, "note"))
     compares = len({case.case.learner for case in found}) > 1  # then the rankings come first
     parts += [
         *([] if compares else [results]),
         *_points(found),
         *([results] if compares else []),
-        how_it_was_run([ledger], f"restive run STUDY --out {folder}"),
+        how_it_was_run([ledger], "restive run study.toml --out results"),
     ]
     with replacing(target) as temporary:
         temporary.write_text(page(ledger.study.title, parts), encoding="utf-8")
@@ -69,7 +71,7 @@ def results_table(found: Sequence[CaseSummary]) -> str:
         slope = case.slope
         rows.append(
             [
-                *(case.case.labels[key] for key in swept),
+                *(case.case.shown[key] for key in swept),
                 charts.NAMES.get(case.case.mapping, case.case.mapping),
                 f"{case.replications:,}",
                 with_error(*case.truth_reward, case.replications),
@@ -149,26 +151,35 @@ def _points(found: Sequence[CaseSummary]) -> list[str]:
     return parts
 
 
+def _seeds(study: dict[str, Any]) -> str:
+    return ", ".join(map(str, study.get("sweep", {}).get("seed") or [study["seed"]]))
+
+
+def _versions(code: dict[str, Any]) -> str:
+    return ", ".join(f"{package} {number}" for package, number in code["versions"].items())
+
+
 def how_it_was_run(ledgers: Sequence[Ledger], command: str) -> str:
     """Return the section that lets a reader run it again."""
     parts = []
     for ledger in ledgers:
         manifest = ledger.manifest
-        versions = ", ".join(f"{key} {value}" for key, value in manifest["versions"].items())
+        versions = "; ".join(dict.fromkeys(map(_versions, ledger.codes)))
         seconds = sum(run["seconds"] for run in manifest["runs"])
         facts = [
             ("study", ledger.study.title),
             ("replications of each case", f"{ledger.study.replications:,}"),
-            ("seed", str(manifest["study"]["seed"])),
-            ("restive", f"{manifest['restive']}, commit {manifest['commit'] or 'not known'}"),
+            ("seed", _seeds(ledger.study.data)),
+            ("restive", f"{manifest['restive']}, {ledger.commits}"),
             ("versions", versions),
             ("machine", manifest["machine"]),
             ("begun", manifest["begun"]),
             ("time taken", f"{seconds:,.1f} s in {len(manifest['runs'])} run(s)"),
-            ("hash of the study", manifest["hash"][:16]),
+            ("hash of the study", ledger.study.hash[:16]),
         ]
         parts.append(table(("", ""), facts))
-        parts.append(code(json.dumps(manifest["study"], indent=1)))
+        parts.append(paragraph("The study, as a file study.toml:"))
+        parts.append(code(ledger.study.to_toml()))
     return section(
         "How it was run, and how to run it again",
         *parts,
