@@ -1,13 +1,15 @@
 """Where the work runs changes nothing: the same bytes on threads, on clusters, after kills."""
 
 import itertools
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import sleep
 
 import numpy as np
@@ -343,6 +345,10 @@ def test_a_task_whose_workers_die_is_given_up_in_the_end(tmp_path, cluster, monk
         """A client all of whose tasks kill their workers."""
 
         submitted = 0
+        status = "running"
+
+        def run(self, function, *words, workers, on_error):
+            return {worker: function(*words) for worker in workers}
 
         def submit(self, *words, **options):
             self.submitted += 1
@@ -368,9 +374,11 @@ def test_a_task_whose_workers_die_is_given_up_in_the_end(tmp_path, cluster, monk
 
         add = list.append
 
-        def __iter__(self):
-            while self:
-                yield self.pop()
+        def has_ready(self):
+            return len(self) > 0
+
+        def __next__(self):
+            return self.pop()
 
     monkeypatch.setattr("distributed.as_completed", Completed)
     client = Deadly()
@@ -392,20 +400,15 @@ def test_a_worker_that_joins_late_does_the_work(tmp_path):
     from distributed import LocalCluster
 
     whole = run(frequentist(), tmp_path / "whole")
-    helpers = []
+    helpers, lines = [], []
     with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
         address = cluster.scheduler_address
 
         def join(line):
-            """Start a worker once the run has found the scheduler."""
-            words = ["--nthreads", "1", "--no-dashboard", "--no-nanny", "--death-timeout", "60"]
-            helpers.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "distributed.cli.dask_worker", address, *words],
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
-            )
+            """Start a worker once the run has said that nobody is there."""
+            lines.append(line)
+            if "no worker" in line:
+                helpers.append(dask_worker(address))
 
         folder = tmp_path / "late"
         try:
@@ -415,7 +418,47 @@ def test_a_worker_that_joins_late_does_the_work(tmp_path):
                 helper.terminate()
                 helper.wait()
     assert len(helpers) == 1
+    assert lines[1:] == [f"{address}: no worker is there; waiting for one: dask worker {address}"]
     assert chunk_bytes(folder) == chunk_bytes(whole.folder)
+
+
+def dask_worker(address, **environment):
+    """Start a worker process that joins the cluster at this address."""
+    words = ["--nthreads", "1", "--no-dashboard", "--no-nanny", "--death-timeout", "60"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", address, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | environment,
+    )
+
+
+def test_a_worker_without_restive_is_refused(tmp_path):
+    """Handed a task it would end itself, and the driver would wait for ever."""
+    from distributed import LocalCluster
+
+    stub = tmp_path / "stub" / "restive" / "__init__.py"
+    stub.parent.mkdir(parents=True)
+    stub.write_text("raise ModuleNotFoundError('No module named restive')")
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
+        address = cluster.scheduler_address
+        helper = dask_worker(address, PYTHONPATH=str(tmp_path / "stub"))
+        try:
+            words = r"the Dask worker at tcp://.* has no restive of this version \(No module named"
+            with pytest.raises(rs.RestiveError, match=words):
+                run(frequentist(), tmp_path / "out", executor="dask", scheduler=address)
+        finally:
+            helper.terminate()
+            helper.wait()
+    assert chunk_paths(tmp_path / "out") == []
+
+
+def test_a_worker_whose_numbers_are_others_is_refused(tmp_path, cluster, monkeypatch):
+    monkeypatch.setattr(on_dask, "NUMBERS", 99)
+    address = cluster.scheduler_address
+    with pytest.raises(rs.RestiveError, match=r"other numbers \(version \d+ of them, here 99\)"):
+        run(frequentist(), tmp_path, executor="dask", scheduler=address)
+    assert chunk_paths(tmp_path) == []
 
 
 def test_a_scheduler_that_dies_is_told_and_what_is_done_is_kept(tmp_path, monkeypatch):
@@ -457,6 +500,93 @@ def test_a_scheduler_that_is_not_there(tmp_path):
     assert done.returncode == 2
     assert f"restive: {address}: no Dask scheduler answers" in done.stderr
     assert chunk_paths(tmp_path / "out") == []
+
+
+def test_somebody_else_listens_at_the_address(tmp_path):
+    """In a process of its own, since Dask goes on waiting there."""
+    text = tmp_path / "study.toml"
+    text.write_text(FREQUENTIST)
+    code = "from restive.experiment import on_dask; on_dask.CONNECT_SECONDS = 0.5; "
+    code += "on_dask.GRACE_SECONDS = 0.5; from restive.cli import main; main()"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"tcp://127.0.0.1:{other.getsockname()[1]}"
+        threading.Thread(target=talk_http, args=[other], daemon=True).start()
+        words = ["run", str(text), "--out", str(tmp_path / "out"), "--scheduler", address]
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert f"restive: {address}: " in done.stderr
+    assert "no Dask scheduler answers" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def talk_http(server):
+    """Answer as a web server does that is asked something it does not understand."""
+    with suppress(OSError):
+        while True:
+            connection = server.accept()[0]
+            connection.recv(1000)
+            connection.sendall(b"HTTP/1.0 400 Bad request\r\n\r\n" + b"what?" * 1000)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 2.0])
+def test_ctrl_c_while_a_cluster_starts_leaves_no_traceback(tmp_path, seconds):
+    text = tmp_path / "study.toml"
+    text.write_text(changed_text(FREQUENTIST, horizon=2000, replications=20_000))
+    folder = tmp_path / "out"
+    words = ("run", text, "--out", folder, "--executor", "dask", "--workers", 2)
+    driver = start(*words, start_new_session=True)
+    while not (folder / "manifest.json").exists() and driver.poll() is None:
+        sleep(0.005)
+    sleep(seconds)
+    os.killpg(driver.pid, signal.SIGINT)
+    out, errors = driver.communicate(timeout=60)
+    assert (driver.returncode, out) == (130, "")
+    assert "Traceback" not in errors
+    assert f"restive: stopped; what is done is kept in {folder}, " in errors.splitlines()[-1]
+
+
+def test_a_scheduler_that_is_killed_is_told_in_one_sentence(tmp_path):
+    """From the command line, where Dask would write pages of tracebacks."""
+    file = tmp_path / "scheduler.json"
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard",
+         "--host", "127.0.0.1", "--scheduler-file", str(file)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    helper = None
+    try:
+        while not file.exists():
+            sleep(0.01)
+        sleep(0.1)
+        address = json.loads(file.read_text())["address"]
+        helper = dask_worker(address)
+        text, folder = tmp_path / "study.toml", tmp_path / "out"
+        study = frequentist(horizon=1000, replications=3000)
+        text.write_text(changed_text(FREQUENTIST, horizon=1000, replications=3000))
+        begin(study, folder, size=2)
+        driver = start("run", text, "--out", folder, "--scheduler", address, "--executor", "dask")
+        while len(chunk_paths(folder)) < 5 and driver.poll() is None:
+            sleep(0.005)
+        scheduler.kill()
+        errors = driver.communicate(timeout=120)[1]
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+        if helper is not None:
+            helper.kill()
+            helper.wait()
+    assert driver.returncode == 2
+    assert "Traceback" not in errors
+    *_, last = errors.splitlines()
+    assert last.startswith("restive: the Dask cluster failed: the scheduler has gone; ")
+    assert last.endswith("what is done is kept: run the same command again")
 
 
 def test_without_distributed_the_extra_is_named(tmp_path, monkeypatch):
