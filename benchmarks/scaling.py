@@ -16,7 +16,7 @@ from restive.reproduction.running import paper_study
 
 __all__ = ["run"]
 
-MINUTE = 54_000  # replications of the paper's Bayesian study that take one worker about a minute
+MINUTE = 60_000  # replications of the paper's Bayesian study that take one worker about a minute
 MEMORY = """
 import resource, sys
 from restive.experiment import load_results, run_study, study_from_toml

@@ -67,16 +67,20 @@ def _local_client(workers: int | None) -> Iterator[Any]:
 
 
 def _local_cluster(workers: int | None) -> Any:
+    import dask
     from distributed import LocalCluster
 
     try:
-        return LocalCluster(
-            n_workers=workers or available_threads(),
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            silence_logs=CRITICAL,
-        )
+        # Workers are not interrupted a hundred times a second to see which line they are at: they
+        # are in compiled code.
+        with dask.config.set({"distributed.worker.profile.enabled": False}):
+            return LocalCluster(
+                n_workers=workers or available_threads(),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=CRITICAL,
+            )
     except RuntimeError as error:
         raise RestiveError(
             f"no local Dask cluster could be started: {error} (a script that starts one must do so "

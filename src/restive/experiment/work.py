@@ -26,7 +26,7 @@ __all__ = ["Arrays", "Execute", "Task", "chunk_size", "prepared", "result_bytes"
 
 Arrays = dict[str, NDArray[Any]]  # a row per replication
 
-CHUNK_WORK = 1 << 23  # steps times arms in a chunk: some tenths of a second
+CHUNK_WORK = 1 << 24  # steps times arms in a chunk: some tenths of a second
 CHUNK_BYTES = 1 << 24
 STEPWISE_SLOWNESS = 256  # of mappings that are asked step by step in Python
 KEPT_CASES = 8  # cases whose tables are kept
