@@ -145,7 +145,8 @@ def _quiet() -> Iterator[None]:
 def _execute(
     client: Any, tasks: Iterable[Task], tell: Tell = lambda line: None
 ) -> Iterator[tuple[Task, Arrays]]:
-    from distributed import KilledWorker, as_completed
+    from distributed import CancelledError, KilledWorker, as_completed
+    from distributed.comm.core import CommClosedError
 
     left = iter(tasks)
     waiting: dict[Any, tuple[Task, int]] = {}  # what was handed in, and how often
@@ -191,7 +192,8 @@ def _execute(
     except RestiveError:
         raise
     except Exception as error:
-        what = "the scheduler has gone" if client.status != "running" else f"{error!r:.300}"
+        lost = client.status != "running" or isinstance(error, (CommClosedError, CancelledError))
+        what = "the scheduler has gone" if lost else f"{error!r:.300}"
         raise RestiveError(
             f"the Dask cluster failed: {what}; what is done is kept: run the same command again"
         ) from error
