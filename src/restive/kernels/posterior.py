@@ -110,14 +110,11 @@ def _multiply_and_add_up(
     """
     begin = place(prior.row_offsets[at] * LANES)
     sums = place(prior.block_offsets[at] * LANES)
-    below = load(state.sums, sums)  # zeros, below the first block
-    for row in range(place(0), place(prior.row_counts[at]), place(BLOCK)):
-        block = _weight(prior, state, begin, row, one, two, factors)
-        for i in range(place(1), place(BLOCK)):
-            block = plus(block, _weight(prior, state, begin, row + i, one, two, factors))
-        store(state.sums, sums, below)
-        below = plus(below, block)
+    below = _block(prior, state, begin, place(0), one, two, factors)  # below the first are zeros
+    for row in range(place(BLOCK), place(prior.row_counts[at]), place(BLOCK)):
         sums += place(LANES)
+        store(state.sums, sums, below)
+        below = plus(below, _block(prior, state, begin, row, one, two, factors))
     starts = sums_before(below)
     store(state.starts, at * place(LANES), starts)
     total = last(plus(starts, below))
@@ -126,6 +123,18 @@ def _multiply_and_add_up(
         state.clock[IMPOSSIBLE] = 1 + int(at)
     if factors > 0:
         state.drawn[at] = OUTDATED
+
+
+@inlined
+def _block(
+    prior: PriorTables, state: LearnerState, begin: Place, row: Place, one: Place, two: Place,
+    factors: int,
+) -> Vector:  # fmt: skip
+    """Sums of a block's weights, multiplied first."""
+    block = _weight(prior, state, begin, row, one, two, factors)
+    for i in range(place(1), place(BLOCK)):
+        block = plus(block, _weight(prior, state, begin, row + i, one, two, factors))
+    return block
 
 
 @inlined
