@@ -114,6 +114,11 @@ class Setup:
         def room(size: int) -> IntArray:
             return np.zeros(size, dtype=np.int64)
 
+        # side by side: how far apart they lie changes how fast a processor stores and loads them
+        sizes = [len(prior.weights), len(prior.weights) // BLOCK, num_groups * LANES]
+        together = aligned(np.zeros(sum(sizes)))
+        weights, sums, starts_of_lanes = np.split(together, np.cumsum(sizes)[:-1])
+        weights[:] = prior.weights
         return LearnerState(
             last_state=room(num_arms),
             seen=room(num_arms),
@@ -122,9 +127,9 @@ class Setup:
             rank_begin=room(num_arms),
             rank_length=room(num_arms),
             rank=room(num_arms),
-            weights=aligned(prior.weights),
-            sums=aligned(np.zeros(len(prior.weights) // BLOCK)),
-            starts=aligned(np.zeros(num_groups * LANES)),
+            weights=weights,
+            sums=sums,
+            starts=starts_of_lanes,
             totals=np.zeros(num_groups),
             uniforms=np.zeros(num_groups),
             pending=room(num_groups * BUFFER),
