@@ -55,7 +55,7 @@ def inlined(function: Function) -> Function:
     return _part(_compiled(function, _nrt=False, no_cpython_wrapper=True, forceinline=True))
 
 
-class _Part(CPUDispatcher):  # type: ignore[misc]
+class _Part(CPUDispatcher):
     """A compiled function without a wrapper for Python, which would crash if Python called it."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
