@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import checked_count
 from restive.errors import ProblemError
+from restive.evidence import Evidence, log_likelihood
 from restive.problem import Arm, RestlessBandit, gilbert_elliott, numbers_array
 
 __all__ = ["ArmPrior", "IndependentPrior", "JointPrior", "Prior", "grid_prior"]
@@ -45,6 +46,11 @@ class ArmPrior:
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "weights", _normalised(weights, len(candidates), "candidates"))
 
+    def given(self, evidence: Evidence) -> ArmPrior:
+        """Return what the arm may be once this was seen of it: the same arms, other weights."""
+        logs = [log_likelihood(arm, evidence) for arm in self.candidates]
+        return ArmPrior(self.candidates, _reweighted(self.weights, np.array(logs)))
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class IndependentPrior:
@@ -69,6 +75,13 @@ class IndependentPrior:
     def candidates(self, k: int) -> tuple[Arm, ...]:
         """Return what arm k may be."""
         return self.arms[k].candidates
+
+    def given(self, evidence: Sequence[Evidence]) -> IndependentPrior:
+        """Return what the arms may be once this was seen of each."""
+        _require_evidence(evidence, self.num_arms)
+        return IndependentPrior(
+            arm.given(seen) for arm, seen in zip(self.arms, evidence, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -113,6 +126,15 @@ class JointPrior:
         """Return what arm k may be, by system."""
         return tuple(bandit.arms[k] for bandit in self.bandits)
 
+    def given(self, evidence: Sequence[Evidence]) -> JointPrior:
+        """Return what the systems may be once this was seen of each arm."""
+        _require_evidence(evidence, self.num_arms)
+        logs = [
+            sum(log_likelihood(arm, seen) for arm, seen in zip(bandit.arms, evidence, strict=True))
+            for bandit in self.bandits
+        ]
+        return JointPrior(self.bandits, _reweighted(self.weights, np.array(logs)))
+
 
 Prior: TypeAlias = IndependentPrior | JointPrior
 
@@ -128,6 +150,23 @@ def grid_prior(levels: Sequence[float] | FloatArray, num_arms: int) -> Independe
         raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
     shared = ArmPrior([gilbert_elliott(float(a), float(b)) for a in grid for b in grid])
     return IndependentPrior([shared] * num_arms)
+
+
+def _require_evidence(evidence: Sequence[Evidence], num_arms: int) -> None:
+    if len(evidence) != num_arms:
+        raise ProblemError(
+            f"the prior is about {num_arms} arms, evidence of {len(evidence)} was given"
+        )
+
+
+def _reweighted(weights: FloatArray, logs: FloatArray) -> FloatArray:
+    """Weights times exp(logs), up to a factor, without underflow of the largest."""
+    with np.errstate(divide="ignore"):
+        total = np.log(weights) + logs
+    largest = total.max()
+    if largest == -np.inf:
+        raise ProblemError("the evidence has probability zero under every candidate")
+    return np.asarray(np.exp(total - largest))
 
 
 def _listed(values: Iterable[Any], what: str, of: str) -> tuple[Any, ...]:
