@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from restive import zoo
-    from restive.agents import LEARNERS, TSDE, Episode, Player, make_learner
+    from restive.agents import (
+        LEARNERS,
+        TSDE,
+        Agent,
+        Episode,
+        make_learner,
+        register_learner,
+        restore,
+        unregister_learner,
+    )
+    from restive.arm_posterior import ArmPosterior
     from restive.belief import BeliefState, belief_table, mixing_time
     from restive.chains import stationary
     from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
@@ -52,7 +62,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "agents": ("LEARNERS", "TSDE", "Episode", "Player", "make_learner"),
+    "agents": (
+        "LEARNERS",
+        "TSDE",
+        "Agent",
+        "Episode",
+        "make_learner",
+        "register_learner",
+        "restore",
+        "unregister_learner",
+    ),
+    "arm_posterior": ("ArmPosterior",),
     "belief": ("BeliefState", "belief_table", "mixing_time"),
     "chains": ("stationary",),
     "errors": ("AssumptionError", "ProblemError", "RestiveError", "TooLargeError"),

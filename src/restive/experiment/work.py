@@ -14,13 +14,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from restive.agents.learners import Compiled, Relative
-from restive.agents.setup import Setup, setup_learner
+from restive.agents.learners import Compiled, Learner
 from restive.experiment.settings import Settings
 from restive.experiment.spec import Case
 from restive.policies import INDEX_RULES
 from restive.regret import recorded_times
 from restive.replication import replicate
+from restive.task import Task, make_task
 
 __all__ = ["Arrays", "Execute", "Task", "chunk_size", "prepared", "result_bytes", "run_chunk"]
 

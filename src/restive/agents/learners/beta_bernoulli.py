@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restive.agents.learners.base import Facts
-from restive.kernels.learners import play
+from restive.kernels import steps
 from restive.kernels.learners.memory import Memory
+from restive.task import Facts
 
 __all__ = ["BetaBernoulli"]
 
@@ -28,7 +28,8 @@ class BetaBernoulli:
 
     name: ClassVar[str] = "beta_bernoulli"
     title: ClassVar[str] = "Beta-Bernoulli Thompson"
-    number: ClassVar[int] = play.BETA_BERNOULLI
+    number: ClassVar[int] = steps.BETA_BERNOULLI
+    narrows: ClassVar[bool] = True
 
     def room(self, facts: Facts) -> tuple[int, int]:
         """Successes and failures of each arm."""

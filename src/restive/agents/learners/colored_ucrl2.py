@@ -11,12 +11,13 @@ import numpy as np
 from numpy import log10
 from numpy.typing import NDArray
 
-from restive.agents.learners.base import Facts, checked_number
+from restive.agents.learners.base import checked_number
 from restive.arguments import checked_count
 from restive.errors import TooLargeError
 from restive.kernels.learners import colored_ucrl2 as kernels
-from restive.kernels.learners import play
+from restive.kernels import steps
 from restive.kernels.learners.memory import PLANNING, Memory
+from restive.task import Facts
 
 __all__ = ["ColoredUCRL2", "Tables"]
 
@@ -95,7 +96,8 @@ class ColoredUCRL2:
 
     name: ClassVar[str] = "colored_ucrl2"
     title: ClassVar[str] = "Colored-UCRL2"
-    number: ClassVar[int] = play.COLORED_UCRL2
+    number: ClassVar[int] = steps.COLORED_UCRL2
+    narrows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_count(self.ages, "colored_ucrl2: ages", most=10**6)

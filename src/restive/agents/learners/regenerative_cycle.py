@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restive.agents.learners.base import Facts, checked_number
-from restive.kernels.learners import play
+from restive.agents.learners.base import checked_number
+from restive.kernels import steps
 from restive.kernels.learners.memory import Memory
+from restive.task import Facts
 
 __all__ = ["RegenerativeCycle"]
 
@@ -45,7 +46,8 @@ class RegenerativeCycle:
 
     name: ClassVar[str] = "regenerative_cycle"
     title: ClassVar[str] = "regenerative cycles"
-    number: ClassVar[int] = play.REGENERATIVE_CYCLE
+    number: ClassVar[int] = steps.REGENERATIVE_CYCLE
+    narrows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_number(self.exploration, "regenerative_cycle: exploration", 0, 1e12)

@@ -9,16 +9,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.learners.base import Facts, checked_number
+from restive.agents.learners.base import checked_number
 from restive.arguments import MOST_ELAPSED, checked_count, require_memory
 from restive.errors import RestiveError
 from restive.kernels.gilbert_elliott import channel_indices
-from restive.kernels.learners import play
+from restive.kernels import steps
 from restive.kernels.learners.memory import PHASES, PLANNING, Memory
 from restive.kernels.learners.restless_ucb import AGES, LACKING, UNFINISHED, WANTED, WIDTH
 from restive.policies.base import tied_ranks
 from restive.policies.whittle import whittle_table
 from restive.problem import Arm
+from restive.task import Facts
 
 __all__ = ["RestlessUCB", "optimistic_matrix", "planned_channels", "planned_table"]
 
@@ -84,7 +85,8 @@ class RestlessUCB:
 
     name: ClassVar[str] = "restless_ucb"
     title: ClassVar[str] = "Restless-UCB"
-    number: ClassVar[int] = play.RESTLESS_UCB
+    number: ClassVar[int] = steps.RESTLESS_UCB
+    narrows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.exploration is not None:

@@ -1,29 +1,34 @@
-"""What TSDE is given, checked and made into tables; shared by the online agent and the engine."""
+"""A task: what is to be done, whoever does it.
+
+Prior, pulls, policy mapping, horizon and start, checked, with the tables that learners share. No
+learner is in it: a learner is put on it (`agents`), and so are the truths that it meets
+(`replication`).
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import ceil, log2
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.learners import DynamicEpisodes, Facts, Learner, Relative, Rules
-from restive.arguments import checked_count, checked_elapsed, require_memory
+from restive.arguments import checked_count, checked_elapsed
 from restive.belief import BeliefState, start_or_initial
 from restive.errors import ProblemError
-from restive.kernels.tables import BLOCK, BUFFER, CLOCK_SIZE, VISITS, LearnerState, RankTables
-from restive.kernels.vectors import LANES
+from restive.kernels.learners.memory import Knowledge
+from restive.kernels.tables import RankTables
 from restive.policies import INDEX_RULES, POLICY_MAPPINGS, IndexRule, Policy, mapping_name
 from restive.policies.base import IndexPolicy, checked_table, rank_tables
-from restive.posterior import LearningTables, aligned, learning_tables
 from restive.prior import IndependentPrior, JointPrior, Prior
 from restive.problem import Arm, RestlessBandit, checked_num_pulls
+from restive.slots import Choices
 
-__all__ = ["Mapping", "Setup", "setup_learner", "truncation"]
+__all__ = ["Facts", "Mapping", "Task", "make_task", "truncation"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -34,12 +39,47 @@ Mapping: TypeAlias = str | Callable[[Any], Any]
 MOST_CACHED_POLICIES = 256
 
 
-@dataclass(frozen=True, eq=False)
-class Setup:
-    """A learner's prior, mapping and settings, with their tables.
+@dataclass(frozen=True)
+class Facts:
+    """What every learner knows beforehand: nothing of the transition probabilities."""
 
-    Index rules have `ranks`, by kind of arm, and run compiled. Other mappings have `make_policy`,
-    which is called for each sampled system and remembered for the last 256 of them.
+    rewards: tuple[FloatArray, ...]  # [K][S] of each arm's states
+    num_pulls: int
+    horizon: int | None
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        return len(self.rewards)
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of states of each arm."""
+        return self.knowledge.sizes
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """The same for kernels."""
+        sizes = np.array([len(rewards) for rewards in self.rewards], dtype=np.int64)
+        flat = np.concatenate(self.rewards)
+        low, high = float(flat.min()), float(flat.max())
+        shares = (flat - low) / (high - low) if high > low else np.zeros_like(flat)
+        return Knowledge(sizes, np.cumsum(sizes) - sizes, flat, shares)
+
+    def known_horizon(self, learner: str) -> int:
+        """Return the horizon, for a learner that needs one."""
+        if self.horizon is None:
+            raise ProblemError(f"the learner {learner} needs a horizon")
+        return self.horizon
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a learner is put on; made by `make_task`.
+
+    Tables are made when they are first needed. Index rules have ranks, by kind of arm, and run
+    compiled. Other mappings have `make_policy`, which is called for each sampled system and
+    remembered for the last 256 of them.
     """
 
     prior: Prior
@@ -47,14 +87,12 @@ class Setup:
     mapping: Mapping
     mapping_name: str
     horizon: int | None
-    mixing_time: int  # T^mix(1/4)
+    given_mixing_time: int | None
     max_elapsed: int | None
     start: BeliefState
-    tables: LearningTables
-    index_tables: tuple[FloatArray, ...]  # of an index rule, by kind; none for other mappings
-    ranks: RankTables | None  # of these tables
+    choices: Choices
+    rule: IndexRule | None
     make_policy: Callable[[RestlessBandit], Policy] | None
-    learner: Learner = field(default_factory=DynamicEpisodes)
     cached: OrderedDict[bytes, Policy] = field(default_factory=OrderedDict, repr=False)
 
     @property
@@ -62,26 +100,43 @@ class Setup:
         """The number of arms K."""
         return self.prior.num_arms
 
-    @property
+    @cached_property
     def facts(self) -> Facts:
-        """What a learner that has no prior is told."""
+        """What a learner that has no prior knows."""
         rewards = tuple(self.prior.candidates(k)[0].rewards for k in range(self.num_arms))
         return Facts(rewards, self.num_pulls, self.horizon)
+
+    @cached_property
+    def mixing_time(self) -> int:
+        """T^mix(1/4): as given, or the largest over the prior's support."""
+        if self.given_mixing_time is not None:
+            return self.given_mixing_time
+        return self.choices.mixing_time()
 
     def truncation(self, epoch: int) -> int:
         """T^mix of an epoch: ages from which on they share a counter."""
         horizon = 2**epoch if self.horizon is None else self.horizon
         return truncation(horizon, self.mixing_time)
 
+    @cached_property
+    def index_tables(self) -> tuple[FloatArray, ...]:
+        """Index tables by kind, of an index rule; none for other mappings."""
+        return () if self.rule is None else tuple(_index_tables(self.choices, self.rule))
+
+    @cached_property
+    def ranks(self) -> RankTables | None:
+        """Ranks of these tables; None for mappings that are no index rules."""
+        return rank_tables(self.index_tables) if self.index_tables else None
+
     def bandit_of(self, kinds: IntArray) -> RestlessBandit:
         """Return the system whose arms are of these kinds."""
-        return RestlessBandit([self.tables.kinds.arms[kind] for kind in kinds], self.num_pulls)
+        return RestlessBandit([self.choices.kinds.arms[kind] for kind in kinds], self.num_pulls)
 
     def policy_of(self, kinds: IntArray) -> Policy:
-        """Return the policy of a system: what the learner plays when it has drawn it."""
+        """Return the policy of a system: what a learner plays when it has drawn it."""
         if self.make_policy is None:
             assert self.ranks is not None
-            kinds_of_arms = replace(self.tables.kinds, of=kinds.astype(np.intp))
+            kinds_of_arms = replace(self.choices.kinds, of=kinds.astype(np.intp))
             return IndexPolicy(
                 self.bandit_of(kinds),
                 self.mapping_name,
@@ -98,62 +153,19 @@ class Setup:
             self.cached.popitem(last=False)
         return policy
 
-    def fresh_visits(self, longest_truncation: int) -> IntArray:
-        """Room for counters that tell at most this many ages apart."""
-        cells = int(self.tables.prior.sizes.sum()) * longest_truncation
-        require_memory(8 * cells * VISITS, "the counters", "pass a smaller mixing_time or horizon")
-        return np.zeros(cells * VISITS, dtype=np.int64)
 
-    def fresh_state(self, longest_truncation: int) -> LearnerState:
-        """Room for a learner whose counters tell at most this many ages apart."""
-        prior = self.tables.prior
-        num_arms, num_groups = self.num_arms, len(prior.row_counts)
-        starts = np.concatenate([[0], np.cumsum(prior.sizes)]).astype(np.int64)
-        rules = self.learner.rules(self.facts) if isinstance(self.learner, Relative) else Rules()
-
-        def room(size: int) -> IntArray:
-            return np.zeros(size, dtype=np.int64)
-
-        # side by side: how far apart they lie changes how fast a processor stores and loads them
-        sizes = [len(prior.weights), len(prior.weights) // BLOCK, num_groups * LANES]
-        together = aligned(np.zeros(sum(sizes)))
-        weights, sums, starts_of_lanes = np.split(together, np.cumsum(sizes)[:-1])
-        weights[:] = prior.weights
-        return LearnerState(
-            last_state=room(num_arms),
-            seen=room(num_arms),
-            drawn=room(num_groups),
-            sampled=room(num_arms),
-            rank_begin=room(num_arms),
-            rank_length=room(num_arms),
-            rank=room(num_arms),
-            weights=weights,
-            sums=sums,
-            starts=starts_of_lanes,
-            totals=np.zeros(num_groups),
-            uniforms=np.zeros(num_groups),
-            pending=room(num_groups * BUFFER),
-            num_pending=room(num_groups),
-            lost=room(num_groups),
-            visits=self.fresh_visits(longest_truncation),
-            size_starts=starts,
-            clock=room(CLOCK_SIZE),
-            rules=rules.as_numbers(),
-        )
-
-
-def setup_learner(
+def make_task(
     prior: Prior,
     num_pulls: int,
     policy_mapping: Mapping = "whittle",
     horizon: int | None = None,
+    *,
     mixing_time: int | None = None,
     start: BeliefState | None = None,
     max_elapsed: int | None = None,
     true_bandit: RestlessBandit | None = None,
-    learner: Learner | None = None,
-) -> Setup:
-    """Check what a learner is given and make its tables; by default it is TSDE."""
+) -> Task:
+    """Check what a learner is given."""
     if not isinstance(prior, IndependentPrior | JointPrior):
         raise ProblemError(
             f"prior must be an IndependentPrior or a JointPrior, got {type(prior).__name__}"
@@ -161,41 +173,36 @@ def setup_learner(
     num_pulls = checked_num_pulls(num_pulls, prior.num_arms)
     if horizon is not None:
         horizon = checked_count(horizon, "horizon")
-    tables = learning_tables(prior, true_bandit, max_elapsed)
-    quarter = (
-        tables.mixing_time() if mixing_time is None else checked_count(mixing_time, "mixing_time")
-    )
+    if max_elapsed is not None:
+        max_elapsed = checked_elapsed(max_elapsed)
+    if mixing_time is not None:
+        mixing_time = checked_count(mixing_time, "mixing_time")
     first_arms = _first_candidates(prior)
     start = start_or_initial(start, first_arms)
     start.require_fits(RestlessBandit(first_arms, num_pulls))
-    if max_elapsed is not None:
-        max_elapsed = checked_elapsed(max_elapsed)
     for registered, mapping in POLICY_MAPPINGS.items():
         if policy_mapping is mapping:
             policy_mapping = registered
     name, rule, make_policy = _resolved(policy_mapping, first_arms[0], max_elapsed)
-    index_tables = () if rule is None else tuple(_index_tables(tables, rule))
-    return Setup(
+    return Task(
         prior=prior,
         num_pulls=num_pulls,
         mapping=policy_mapping,
         mapping_name=name,
         horizon=horizon,
-        mixing_time=quarter,
+        given_mixing_time=mixing_time,
         max_elapsed=max_elapsed,
         start=start,
-        tables=tables,
-        index_tables=index_tables,
-        ranks=rank_tables(index_tables) if index_tables else None,
+        choices=Choices.of(prior, true_bandit, max_elapsed),
+        rule=rule,
         make_policy=make_policy,
-        learner=learner or DynamicEpisodes(),
     )
 
 
-def _index_tables(tables: LearningTables, rule: IndexRule) -> Iterator[FloatArray]:
+def _index_tables(choices: Choices, rule: IndexRule) -> Iterator[FloatArray]:
     """Index tables by kind; candidates of weight zero are never drawn and need none."""
-    kinds = tables.kinds
-    for arm, label, used in zip(kinds.arms, kinds.labels, tables.used, strict=True):
+    kinds = choices.kinds
+    for arm, label, used in zip(kinds.arms, kinds.labels, choices.used, strict=True):
         yield checked_table(rule(arm), arm, label) if used else np.zeros((arm.num_states, 1))
 
 

@@ -1,0 +1,313 @@
+"""One step of any learner, cut where Python may have to act.
+
+A step is: begin (what is due before anything is chosen), choose, see, take in. The engine runs all
+four in its loop, with a world of its own; an online agent runs the first two when it is asked and
+the last when it is shown what was seen. Where Python must act (a learner plans, an index table is
+made), `begin` returns an event, and is called again afterwards; `Meta.now[STAGE]` says where to
+continue.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels.compiler import inlined, part, place
+from restive.kernels.episodes import (
+    begin_episode,
+    begin_epoch,
+    due,
+    epoch_fits,
+    forget_episodes,
+    note_visits,
+    visit,
+)
+from restive.kernels.following import (
+    REBASED,
+    choose_by_rank,
+    follow_all,
+    follow_kind,
+    follow_pulled,
+)
+from restive.kernels.learners import (
+    beta_bernoulli,
+    colored_ucrl2,
+    regenerative_cycle,
+    restless_ucb,
+    ucb1,
+)
+from restive.kernels.learners.memory import PHASES, PLANNING, Knowledge, Memory
+from restive.kernels.random import uniform_at
+from restive.kernels.tables import (
+    ASKED,
+    DRAWS,
+    EPISODE,
+    EPOCH_END,
+    EXPLORING,
+    FIXED_LIMIT,
+    FOLLOWED,
+    NONE,
+    PICK_MODE,
+    STAGE,
+    TABLED,
+    TIME,
+    Episodes,
+    Following,
+    Meta,
+    Slots,
+    Weights,
+)
+from restive.kernels.weights import (
+    draw_all,
+    forget_all,
+    multiply_all,
+    take_in,
+    take_modes,
+)
+from restive.kernels.world import top_arms
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+__all__ = [
+    "Actor",
+    "begin",
+    "choose",
+    "end_step",
+    "follow_drawn",
+    "num_phases",
+    "start_over",
+    "take_in_arm",
+    "take_in_others",
+]
+
+# Who acts: a policy that is given, TSDE and its relatives, the other compiled learners, or somebody
+# in Python.
+POLICY, TSDE, UCB1, BETA_BERNOULLI, REGENERATIVE_CYCLE, RESTLESS_UCB, COLORED_UCRL2, PYTHON = range(
+    8
+)
+
+# Stages of a step.
+BEGIN, DRAW, FOLLOW, CHOOSE, SEE = 0, 1, 2, 3, 4
+
+# What Python must do before the step can go on; GO is nothing.
+GO = 0
+PLAN = 1  # the learner's planning
+GROW = 2  # room for more counters
+MAKE_RANKS = 3  # of the system that was drawn
+ASK = 4  # which arms to pull
+TELL = 5  # what was seen of them
+PAUSE = 6  # hear whether the user has had enough
+RULED_OUT = 7  # nothing: what was seen cannot be, under any system
+DONE = 8
+
+
+class Actor(NamedTuple):
+    """A learner or a policy: all that it knows and remembers."""
+
+    who: IntArray  # [1]
+    meta: Meta
+    slots: Slots
+    weights: Weights
+    episodes: Episodes
+    following: Following
+    knowledge: Knowledge
+    memory: Memory
+    chosen: IntArray  # [K] arms to pull; the first N count
+    states: IntArray  # [K] in which they are seen
+    room: IntArray  # [K]
+    available: BoolArray  # [K] arms that can be pulled now, or [0] for all
+
+
+@part
+def start_over(actor: Actor, start_state: IntArray, start_elapsed: IntArray) -> None:
+    """Go back to time 1; a compiled learner's memory is not touched."""
+    for k in range(len(start_state)):
+        actor.meta.last_state[k] = start_state[k]
+        actor.meta.seen[k] = 1 - start_elapsed[k]
+    actor.meta.now[TIME] = 1
+    actor.meta.now[STAGE] = BEGIN
+    actor.following.mode[FOLLOWED] = -REBASED
+    if actor.who[0] == TSDE:
+        forget_all(actor.weights)
+        forget_episodes(actor.episodes)
+
+
+@inlined
+def begin(actor: Actor, t: int, key: np.uint64) -> int:
+    """Do what is due before arms can be chosen; GO, or what Python must do first."""
+    if actor.who[0] == TSDE:
+        return _begin_tsde(
+            actor.meta, actor.slots, actor.weights, actor.episodes, actor.following, t, key
+        )
+    if actor.who[0] == POLICY:
+        if t - actor.following.mode[FOLLOWED] >= REBASED:
+            follow_all(actor.following, actor.meta, t)
+    elif actor.who[0] != PYTHON and actor.memory.ints[PLANNING] != 0:
+        return PLAN
+    return GO
+
+
+@inlined
+def _begin_tsde(
+    meta: Meta, slots: Slots, weights: Weights, episodes: Episodes, following: Following, t: int,
+    key: np.uint64,
+) -> int:  # fmt: skip
+    """Begin an epoch and an episode where one is due: draw a system and follow its policy."""
+    clock = episodes.clock
+    if meta.now[STAGE] == BEGIN:
+        if t == clock[EPOCH_END]:
+            if not epoch_fits(episodes):
+                return GROW
+            begin_epoch(episodes, t)
+        reason = due(episodes, t)
+        if reason == NONE:
+            if t - following.mode[FOLLOWED] >= REBASED:
+                follow_all(following, meta, t)
+            return GO
+        begin_episode(episodes, t, reason)
+        if episodes.rules[FIXED_LIMIT] != 0:  # otherwise nothing has waited
+            multiply_all(slots, weights)
+        meta.now[STAGE] = DRAW
+    if meta.now[STAGE] == DRAW:
+        if episodes.rules[PICK_MODE] != 0:
+            take_modes(slots, weights)
+        else:
+            draw_all(slots, weights, key, clock[DRAWS])
+            clock[DRAWS] += len(weights.drawn)
+        meta.now[STAGE] = FOLLOW
+        if following.mode[TABLED] == 0:
+            return MAKE_RANKS
+        follow_drawn(slots, weights, following)
+    follow_all(following, meta, t)
+    meta.now[STAGE] = BEGIN
+    return GO
+
+
+@inlined
+def follow_drawn(slots: Slots, weights: Weights, following: Following) -> None:
+    """Let every arm follow the ranks of what was drawn for it."""
+    for k in range(len(following.begin)):
+        drawn = weights.drawn[place(slots.groups[k])]
+        follow_kind(following, k, slots.kinds[place(slots.kind_offsets[k] + drawn)])
+
+
+@inlined
+def choose(actor: Actor, t: int, key: np.uint64, count: int) -> int:
+    """Write the `count` arms to pull, ascending; GO, or ASK where Python chooses."""
+    who = actor.who[0]
+    if who <= TSDE:
+        if actor.following.mode[ASKED] != 0:
+            return ASK
+        choose_by_rank(actor.following, t, actor.available, actor.chosen, count)
+        if who == TSDE and actor.episodes.rules[EXPLORING] != 0:
+            _explore(actor.episodes, actor.following, key, actor.available, actor.chosen, count)
+        return GO
+    if who == PYTHON:
+        return ASK
+    _choose_others(
+        who, actor.knowledge, actor.memory, t, key, actor.available, actor.chosen[:count]
+    )
+    return GO
+
+
+@part
+def _explore(
+    episodes: Episodes, following: Following, key: np.uint64, available: BoolArray,
+    chosen: IntArray, count: int,
+) -> None:  # fmt: skip
+    """With the probability that the rules say, choose arms at random instead."""
+    clock = episodes.clock
+    u = uniform_at(key, clock[DRAWS])
+    clock[DRAWS] += 1
+    if u * 2.0**53 >= episodes.rules[EXPLORING]:
+        return
+    for k in range(len(following.rank)):
+        following.rank[k] = int(uniform_at(key, clock[DRAWS] + k) * 2.0**31)
+    clock[DRAWS] += len(following.rank)
+    for k in range(len(available)):
+        if not available[k]:
+            following.rank[k] = -1
+    top_arms(following.rank, chosen, count)
+
+
+@part
+def _choose_others(
+    who: int, knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    chosen: IntArray,
+) -> None:  # fmt: skip
+    """Let a learner that is not of TSDE's family choose."""
+    if who == UCB1:
+        ucb1.choose(knowledge, memory, t, key, available, chosen)
+    elif who == BETA_BERNOULLI:
+        beta_bernoulli.choose(knowledge, memory, t, key, available, chosen)
+    elif who == REGENERATIVE_CYCLE:
+        regenerative_cycle.choose(knowledge, memory, t, key, available, chosen)
+    elif who == RESTLESS_UCB:
+        restless_ucb.choose(knowledge, memory, t, key, available, chosen)
+    elif who == COLORED_UCRL2:
+        colored_ucrl2.choose(knowledge, memory, t, key, available, chosen)
+
+
+@inlined
+def take_in_arm(actor: Actor, k: int, state: int, t: int) -> bool:
+    """Learn that arm k was seen at time t; tell whether TSDE's counter has more than doubled.
+
+    For TSDE and policies; the others take in all arms of a step together.
+    """
+    at = place(k)
+    doubled = False
+    if actor.who[0] == TSDE:
+        last_state = actor.meta.last_state[at]
+        age = t - actor.meta.seen[at]
+        take_in(
+            actor.slots, actor.weights, k, last_state, age, state,
+            actor.episodes.rules[FIXED_LIMIT] == 0,
+        )  # fmt: skip
+        doubled = visit(actor.episodes, k, last_state, age)
+    actor.meta.last_state[at] = state
+    actor.meta.seen[at] = t
+    follow_pulled(actor.following, k, state, t)
+    return doubled
+
+
+@part
+def take_in_others(
+    who: int, meta: Meta, knowledge: Knowledge, memory: Memory, t: int, key: np.uint64,
+    pulled: IntArray, states: IntArray,
+) -> None:  # fmt: skip
+    """Let a learner that is not of TSDE's family learn; the meta-state follows."""
+    if who == UCB1:
+        ucb1.learn(knowledge, memory, t, key, pulled, states)
+    elif who == BETA_BERNOULLI:
+        beta_bernoulli.learn(knowledge, memory, t, key, pulled, states)
+    elif who == REGENERATIVE_CYCLE:
+        regenerative_cycle.learn(knowledge, memory, t, key, pulled, states)
+    elif who == RESTLESS_UCB:
+        restless_ucb.learn(knowledge, memory, t, key, pulled, states)
+    elif who == COLORED_UCRL2:
+        colored_ucrl2.learn(knowledge, memory, t, key, pulled, states)
+    for i in range(len(pulled)):
+        meta.last_state[pulled[i]] = states[i]
+        meta.seen[pulled[i]] = t
+
+
+@inlined
+def end_step(actor: Actor, t: int, doubled: bool) -> None:
+    """Go to the next time."""
+    actor.meta.now[TIME] = t + 1
+    actor.meta.now[STAGE] = BEGIN
+    if actor.who[0] == TSDE:
+        note_visits(actor.episodes, doubled)
+
+
+@inlined
+def num_phases(actor: Actor) -> int:
+    """Episodes or phases begun, however the learner calls them."""
+    if actor.who[0] == TSDE:
+        return int(actor.episodes.clock[EPISODE])
+    if actor.who[0] == POLICY or actor.who[0] == PYTHON:
+        return 0
+    return int(actor.memory.ints[PHASES])
