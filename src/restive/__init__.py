@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
     from restive.experiment import CaseSummary, Study, load_results, load_study, run_study
     from restive.experiment.export import export_results
-    from restive.planning import Value, evaluate
     from restive.policies import (
         IndexPolicy,
         OptimalPolicy,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
         regret_bound,
     )
     from restive.world import World
+    from restive.worth import Value, evaluate
 
 __version__ = "0.1.0"
 
@@ -57,7 +57,6 @@ _HOMES = {
     "errors": ("AssumptionError", "ProblemError", "RestiveError", "TooLargeError"),
     "experiment": ("CaseSummary", "Study", "load_results", "load_study", "run_study"),
     "experiment.export": ("export_results",),
-    "planning": ("Value", "evaluate"),
     "policies": (
         "IndexPolicy",
         "OptimalPolicy",
@@ -87,6 +86,7 @@ _HOMES = {
         "regret_bound",
     ),
     "world": ("World",),
+    "worth": ("Value", "evaluate"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -80,6 +80,6 @@ def mapping_name(name: str) -> str:
     return known
 
 
-def policy_mapping(name: str) -> PolicyMapping:
+def policy_mapping(name: str) -> Callable[..., Policy]:
     """Return the mapping with this name."""
     return POLICY_MAPPINGS[mapping_name(name)]
