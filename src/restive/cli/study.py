@@ -196,7 +196,7 @@ def _print_check(study: Study) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from restive.experiment.running import estimate, require_sound
+    from restive.experiment.runner import estimate, require_sound
     from restive.replication import available_threads
 
     require_sound(study)
