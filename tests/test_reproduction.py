@@ -872,3 +872,13 @@ def test_the_package_is_not_among_what_git_ignores(pytestconfig):
     assert len(sources) > 50
     for path in sources:
         assert not [part for part in path.parts if any(fnmatch(part, p) for p in anywhere)], path
+
+
+def test_a_folder_that_vanishes_between_the_studies_is_not_made_anew(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    monkeypatch.setattr(
+        paper_runs, "run_study", lambda study, folder, **options: out.rename(tmp_path / "elsewhere")
+    )
+    with pytest.raises(rs.RestiveError, match="was moved or removed while this was running"):
+        reproduction.reproduce(out, replications=2)
+    assert not out.exists()

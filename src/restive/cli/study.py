@@ -64,7 +64,7 @@ def run(
 
     from restive.arguments import checked_count
     from restive.experiment import Ledger, load_study, run_study
-    from restive.experiment.ledger import MANIFEST
+    from restive.experiment.manifest import MANIFEST
 
     if (study / MANIFEST).is_file():
         found, out = Ledger.open(study).study, out or study

@@ -85,7 +85,7 @@ def run_study(
     checked_options(executor, workers, scheduler)
     checked_count(study.replications, "replications")
     require_sound(study)
-    with Ledger.writing(folder, study) as ledger:
+    with Ledger.writing(folder, study, tell) as ledger:
         ledger.remove_damaged(tell)
         wanted = ledger.study.replications
         there = {case.title: wanted - ledger.num_missing(case) for case in ledger.study.cases}
@@ -103,6 +103,7 @@ def run_study(
                 done += task.count
                 there[task.case.title] += task.count
                 progress(Progress(done, to_do, there, wanted))
+            ledger.require_complete()
     return ledger
 
 

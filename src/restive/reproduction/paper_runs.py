@@ -84,6 +84,8 @@ def reproduce(
     there = [Ledger.open(out / name) for name in STUDIES if (out / name / "manifest.json").exists()]
     replications = max(replications, *(ledger.study.replications for ledger in there), 0)
     for name, study in studies.items():
+        if not out.is_dir():  # not made anew: what is done is elsewhere
+            raise RestiveError(f"{out}: was moved or removed while this was running")
         with display(study.title) as progress:
             run_study(
                 replace(study, replications=replications), out / name,
