@@ -9,7 +9,7 @@ DEVELOPING := $(VENV)/.developing
 KERNELS_FRESH := $(VENV)/.kernels
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce test check bench clean
+.PHONY: reproduce test check soak bench clean
 
 reproduce: $(READY) $(KERNELS_FRESH)
 	$(BIN)/restive reproduce
@@ -24,6 +24,11 @@ check: $(DEVELOPING) $(KERNELS_FRESH)
 	$(BIN)/lint-imports
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/pytest -n 2
+
+# The long versions of the tests that kill runs and break inputs: about half an hour.
+soak: $(DEVELOPING) $(KERNELS_FRESH)
+	RESTIVE_FUZZ=100000 RESTIVE_KILLS=100 $(BIN)/pytest -n 2 tests/test_fuzz.py tests/test_executors.py \
+		-k "broken_input or killed_again"
 
 bench: $(DEVELOPING) $(KERNELS_FRESH)
 	$(BIN)/python -m benchmarks

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from errno import EACCES, EINVAL, EIO, EISDIR, ELOOP, ENXIO, EPERM
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from restive.files import read_regular
 __all__ = ["DamagedChunkError", "UnreadableChunkError", "decoded", "encoded", "read_chunk"]
 
 FORMAT = "restive chunk 1"
+KINDS = ("<f8", "<i8")
 
 
 # errors of what is no chunk, or of a disk that has lost it; others may pass
@@ -77,13 +79,25 @@ def decoded(contents: bytes, what: str = "") -> Arrays:
         raise DamagedChunkError("its checksum does not fit")
     if head["what"] != what:
         raise DamagedChunkError("not what its name says")
+    try:
+        return _arrays(described, body)
+    except (ValueError, TypeError, OverflowError, MemoryError):
+        raise DamagedChunkError("its arrays are not what it says of them") from None
+
+
+def _arrays(described: Any, body: bytes) -> Arrays:
+    """Cut a chunk's bytes into its arrays."""
     arrays: Arrays = {}
     begin = 0
     for name, kind, shape in described:
+        if kind not in KINDS or any(type(size) is not int or size < 0 for size in shape):
+            raise ValueError(f"{kind} {shape}")
         dtype = np.dtype(kind)
         end = begin + prod(shape) * dtype.itemsize
         arrays[name] = np.frombuffer(body[begin:end], dtype=dtype).reshape(shape)
         begin = end
+    if begin != len(body):
+        raise ValueError(f"{begin} bytes of {len(body)}")
     return arrays
 
 

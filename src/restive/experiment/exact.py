@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.errors import AssumptionError, TooLargeError
+from restive.errors import AssumptionError, RestiveError, TooLargeError
 from restive.experiment.spec import Case
 from restive.experiment.work import prepared
 from restive.regret import MOST_SYSTEMS_FOR_J, exact_rewards
@@ -31,6 +31,9 @@ def fixed_truth_reward(case: Case) -> float | None:
 
 def drawn_rewards(case: Case, true_kinds: IntArray) -> FloatArray:
     """J of the mapping on each replication's truth, by kinds of arms [R, K]."""
+    num_kinds = len(prepared(case.settings.to_json())[1].tables.kinds.arms)
+    if true_kinds.size and not 0 <= true_kinds.min() <= true_kinds.max() < num_kinds:
+        raise RestiveError(f"{case.title}: its results hold arms that are none; begin anew")
     if case.mapping == "best_fixed":  # at once, however many systems there are
         return exact_rewards(prepared(case.settings.to_json())[1], true_kinds)
     text = _of_all_learners(case)

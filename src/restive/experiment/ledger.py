@@ -36,7 +36,7 @@ from restive.experiment.folder_lock import LOCK, is_locked, locked
 from restive.experiment.manifest import MANIFEST, difference, new_manifest, now, read_manifest
 from restive.experiment.provenance import VERSION, code, code_in_words
 from restive.experiment.spec import Case, Study
-from restive.experiment.work import Arrays, Task
+from restive.experiment.work import Arrays, Task, fits
 from restive.files import leftover_of, remove_leftovers, replacing
 from restive.replication import NUMBERS
 
@@ -245,7 +245,7 @@ class Ledger:
     def read(self, task: Task) -> Arrays:
         """Read a chunk."""
         arrays = read_chunk(self._path_of(task), _described(task))
-        if any(len(array) not in (0, task.count) for array in arrays.values()):
+        if not fits(arrays, task.case, task.count):
             raise DamagedChunkError(f"{self._path_of(task)}: damaged: not what its name says")
         return arrays
 

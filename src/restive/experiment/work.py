@@ -12,6 +12,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from restive.agents.learners import Compiled, Relative
@@ -22,7 +23,16 @@ from restive.policies import INDEX_RULES
 from restive.regret import recorded_times
 from restive.replication import replicate
 
-__all__ = ["Arrays", "Execute", "Task", "chunk_size", "prepared", "result_bytes", "run_chunk"]
+__all__ = [
+    "Arrays",
+    "Execute",
+    "Task",
+    "chunk_size",
+    "fits",
+    "prepared",
+    "result_bytes",
+    "run_chunk",
+]
 
 Arrays = dict[str, NDArray[Any]]  # a row per replication
 
@@ -30,6 +40,17 @@ CHUNK_WORK = 1 << 24  # steps times arms in a chunk: some tenths of a second
 CHUNK_BYTES = 1 << 24
 STEPWISE_SLOWNESS = 256  # of mappings that are asked step by step in Python
 KEPT_CASES = 8  # cases whose tables are kept
+
+# what a chunk holds: its type, and its axes after the replications: M times, K arms
+CONTENTS = {
+    "true_kinds": ("<i8", "K"),
+    "expected": ("<f8", "M"),
+    "realised": ("<f8", "M"),
+    "episodes": ("<i8", "M"),
+    "truth_weights": ("<f8", "MK"),
+    "oracle_expected": ("<f8", "M"),
+    "oracle_realised": ("<f8", "M"),
+}
 
 _preparing = Lock()
 
@@ -60,19 +81,29 @@ def run_chunk(case: str, first: int, count: int) -> Arrays:
         count,
         settings.seed,
         first=first,
-        with_posterior=settings.posterior and isinstance(setup.learner, Relative),
+        with_posterior=_with_posterior(settings),
         threads=1,
         chunk=count,
     )
-    return {
-        "true_kinds": done.true_kinds,
-        "expected": done.expected,
-        "realised": done.realised,
-        "episodes": done.episodes,
-        "truth_weights": done.truth_weights,
-        "oracle_expected": done.oracle_expected,
-        "oracle_realised": done.oracle_realised,
-    }
+    return {name: getattr(done, name) for name in CONTENTS}
+
+
+def fits(arrays: Arrays, case: Case, count: int) -> bool:
+    """Whether arrays are such as `run_chunk` gives for so many replications of a case."""
+    settings = case.settings
+    sizes = {"K": settings.num_arms, "M": len(recorded_times(settings.times, settings.horizon))}
+    rows = dict.fromkeys(CONTENTS, count)
+    rows["truth_weights"] *= _with_posterior(settings)
+    return arrays.keys() == CONTENTS.keys() and all(
+        array.dtype.str == CONTENTS[name][0]
+        and array.shape == (rows[name], *(sizes[axis] for axis in CONTENTS[name][1]))
+        and bool(np.isfinite(array).all())
+        for name, array in arrays.items()
+    )
+
+
+def _with_posterior(settings: Settings) -> bool:
+    return settings.posterior and isinstance(settings.learner(), Relative)
 
 
 @lru_cache(maxsize=KEPT_CASES)
@@ -102,13 +133,13 @@ def result_bytes(case: Case) -> int:
     """Bytes that one replication of a case leaves behind."""
     settings = case.settings
     num_times = len(recorded_times(settings.times, settings.horizon))
-    num_arms = prepared(settings.to_json())[1].num_arms
+    num_arms = settings.num_arms
     return 8 * (num_times * (5 + num_arms * settings.posterior) + num_arms)
 
 
 def chunk_size(case: Case) -> int:
     """Replications that are run and kept together: short enough to lose, long enough to pay."""
-    num_arms = prepared(case.settings.to_json())[1].num_arms
+    num_arms = case.settings.num_arms
     slowness = 1 if case.mapping in INDEX_RULES else STEPWISE_SLOWNESS
     by_work = CHUNK_WORK // (case.settings.horizon * num_arms * slowness)
     return max(1, min(by_work, CHUNK_BYTES // result_bytes(case)))
