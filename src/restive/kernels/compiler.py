@@ -8,6 +8,8 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
+from restive.kernels.checked_cache import checked
+
 __all__ = ["Place", "hot_kernel", "inlined", "kernel", "place"]
 
 # An index that is known not to be negative. Numba lets negative ones count from the end, and where
@@ -55,7 +57,7 @@ def _compiled(function: Function, **options: Any) -> Function:
         return _plain(function)
     options |= {"nogil": True, "error_model": "numpy"}
     try:
-        return cast(Function, numba.njit(cache=True, **options)(function))
+        return cast(Function, checked(numba.njit(cache=True, **options)(function)))
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
