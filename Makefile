@@ -5,19 +5,17 @@ BIN := $(VENV)/bin
 # What the main job needs, and what the tests need beyond that.
 READY := $(VENV)/.ready
 DEVELOPING := $(VENV)/.developing
-# Numba's cache does not see a change in a kernel that another file's kernel calls.
-KERNELS_FRESH := $(VENV)/.kernels
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce test check bench clean
+.PHONY: reproduce test check soak bench clean
 
-reproduce: $(READY) $(KERNELS_FRESH)
+reproduce: $(READY)
 	$(BIN)/restive reproduce
 
-test: $(DEVELOPING) $(KERNELS_FRESH)
+test: $(DEVELOPING)
 	$(BIN)/pytest -n 2
 
-check: $(DEVELOPING) $(KERNELS_FRESH)
+check: $(DEVELOPING)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -25,7 +23,12 @@ check: $(DEVELOPING) $(KERNELS_FRESH)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/pytest -n 2
 
-bench: $(DEVELOPING) $(KERNELS_FRESH)
+# The long versions of the tests that kill runs and break inputs: about half an hour.
+soak: $(DEVELOPING)
+	RESTIVE_FUZZ=100000 RESTIVE_KILLS=100 $(BIN)/pytest -n 2 tests/test_fuzz.py tests/test_executors.py \
+		-k "broken_input or killed_again"
+
+bench: $(DEVELOPING)
 	$(BIN)/python -m benchmarks
 
 $(READY): pyproject.toml constraints.txt
@@ -35,10 +38,6 @@ $(READY): pyproject.toml constraints.txt
 
 $(DEVELOPING): $(READY)
 	$(PIP) -e '.[dev]'
-	touch $@
-
-$(KERNELS_FRESH): $(wildcard src/restive/kernels/*.py src/restive/kernels/*/*.py) $(READY)
-	find src/restive/kernels -name "*.nb[ic]" -delete
 	touch $@
 
 clean:

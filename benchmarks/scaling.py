@@ -15,7 +15,7 @@ from unittest.mock import patch
 from benchmarks.harness import Result
 from restive.experiment import Ledger, Study, run_study
 from restive.experiment.work import run_chunk
-from restive.reproduction.running import paper_study
+from restive.reproduction.paper_runs import paper_study
 
 __all__ = ["run"]
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app
-from restive.comparison import comparison_study
-from restive.experiment.comparison import LEAST_REPLICATIONS, rankings
+from restive.comparison_study import comparison_study
 from restive.experiment.ledger import Ledger
+from restive.experiment.paired_differences import LEAST_REPLICATIONS, rankings
 from restive.report import ranking as ranking_page
 from restive.report.ranking import (
     HEADER,
@@ -27,7 +27,7 @@ from restive.report.ranking import (
     ranking_verdict,
     victories,
 )
-from restive.report.study import charts_of
+from restive.report.study_page import charts_of
 
 LEARNERS = ["tsde", "thompson_every_step", "ucb1"]
 INSTANCES = ["paper-frequentist", "satellite-urban-s"]

@@ -91,7 +91,7 @@ def shuffling(name, *words, seed=0):
 @pytest.mark.parametrize("seed", range(3))
 def test_any_order_gives_the_same_bytes(tmp_path, monkeypatch, undisturbed, seed):
     monkeypatch.setattr(
-        "restive.experiment.running.open_executor",
+        "restive.experiment.runner.open_executor",
         lambda *words, **options: shuffling(*words, seed=seed),
     )
     run(undisturbed[0], tmp_path)

@@ -19,8 +19,7 @@ import restive as rs
 from restive.cli import app, main
 from restive.experiment import Ledger, load_results, run_study, study_from_toml
 from restive.experiment.summary import Curve, Slope
-from restive.report import charts, page, write_report
-from restive.report import study as study_page
+from restive.report import charts, page, study_page, write_report
 from study_cases import chunk_bytes
 
 QUANTILE = stats.t.ppf(0.975, 60 - 1)  # of the 60 replications of CHANNELS

@@ -28,7 +28,7 @@ from restive.experiment import Ledger, load_results, run_study, study_from_toml
 from restive.experiment.summary import Curve, Slope
 from restive.experiment.work import prepared
 from restive.report import charts
-from restive.reproduction import claims, running, theory_section
+from restive.reproduction import claims, paper_page, paper_runs, theory_section
 from test_report import Page, refused
 
 REPLICATIONS = 60  # a slope needs 50
@@ -92,7 +92,7 @@ def fast(whole, monkeypatch):
         asked.append(replications)
         return whole.theory
 
-    monkeypatch.setattr(running, "theory_numbers", known)
+    monkeypatch.setattr(paper_runs, "theory_numbers", known)
     monkeypatch.setattr(charts, "svg", lambda figure, name: f'<svg id="{name}"></svg>')
     monkeypatch.setattr(charts, "write_figure", lambda figure, stem: [])
     return asked
@@ -300,7 +300,7 @@ def test_the_figures_show_both_experiments(whole, copied, monkeypatch):
 
     monkeypatch.setattr(charts, "write_figure", kept)
     monkeypatch.setattr(charts, "svg", lambda figure, name: "<svg></svg>")
-    running.render(copied)
+    paper_page.render(copied)
     bayesian, frequentist = (load_results(copied / name) for name in ("bayesian", "frequentist"))
 
     def lines(axes):
@@ -484,7 +484,7 @@ def test_the_page_says_how_it_was_run_and_how_to_run_it_again(whole):
 
 def test_the_command_to_run_again_survives_a_space(whole, fast, tmp_path):
     folder = Path(shutil.copytree(whole.folder, tmp_path / "a b"))
-    running.render(folder)
+    paper_page.render(folder)
     command = Page((folder / "report.html").read_text(encoding="utf-8")).codes[-1]
     assert shlex.split(command)[-1] == str(folder)
 
@@ -505,8 +505,8 @@ def rendered(copied, monkeypatch, change):
     """Return the words of the page, with the results of a study changed."""
     found = {name: load_results(copied / name) for name in ("bayesian", "frequentist")}
     changed = {name: [change(name, one) for one in cases] for name, cases in found.items()}
-    monkeypatch.setattr(running, "load_results", lambda folder: changed[Path(folder).name])
-    running.render(copied)
+    monkeypatch.setattr(paper_page, "load_results", lambda folder: changed[Path(folder).name])
+    paper_page.render(copied)
     return Page((copied / "report.html").read_text(encoding="utf-8")).text
 
 
@@ -601,7 +601,7 @@ def resumed(whole, tmp_path_factory):
             kept(figure, target, **options)
 
         patch.setattr(Figure, "savefig", savefig)
-        patch.setattr(running, "theory_numbers", lambda *arguments: whole.theory)
+        patch.setattr(paper_runs, "theory_numbers", lambda *arguments: whole.theory)
         try:
             second = invoked(out, "--threads", 2)
         except KeyboardInterrupt:
@@ -707,7 +707,7 @@ def stopped_while_growing(copied):
         if progress.done:
             raise KeyboardInterrupt
 
-    study = replace(running.paper_study("bayesian"), replications=62)
+    study = replace(paper_runs.paper_study("bayesian"), replications=62)
     with pytest.raises(KeyboardInterrupt):
         run_study(study, copied / "bayesian", executor="serial", progress=stop)
     counts = [found.replications for found in load_results(copied / "bayesian")]
@@ -872,3 +872,13 @@ def test_the_package_is_not_among_what_git_ignores(pytestconfig):
     assert len(sources) > 50
     for path in sources:
         assert not [part for part in path.parts if any(fnmatch(part, p) for p in anywhere)], path
+
+
+def test_a_folder_that_vanishes_between_the_studies_is_not_made_anew(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    monkeypatch.setattr(
+        paper_runs, "run_study", lambda study, folder, **options: out.rename(tmp_path / "elsewhere")
+    )
+    with pytest.raises(rs.RestiveError, match="was moved or removed while this was running"):
+        reproduction.reproduce(out, replications=2)
+    assert not out.exists()

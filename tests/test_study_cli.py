@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import restive as rs
 from restive.cli import app, main, progress
 from restive.experiment import Ledger
-from restive.experiment.running import Progress
+from restive.experiment.runner import Progress
 from study_cases import (
     BAYESIAN,
     FREQUENTIST,
@@ -148,7 +148,7 @@ def test_a_check_tells_what_would_be_run_and_runs_nothing(study, tmp_path):
 
 
 def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
-    from restive.experiment.running import estimate
+    from restive.experiment.runner import estimate
 
     run(frequentist(), tmp_path / "out")
     case = frequentist().cases[0]

@@ -408,7 +408,7 @@ def test_the_path_of_the_study_is_told(tmp_path):
         (None, "cannot be read: No such file or directory"),
         (b"title = '\xff'", "not UTF-8 text (byte 9)"),
         (b"horizon = = 3", "not valid TOML"),
-        (b"a = " + b"[" * 100_000, "not valid TOML: brackets are nested too deeply"),
+        (b"a = " + b"[" * 100_000, "brackets or tables are nested too deeply"),
         (b"horizon = 1" + b"0" * 5000, "not valid TOML"),
         (b"horizon = 1\nhorizon = 2", "not valid TOML: Cannot overwrite"),
         (b"", "kind: is missing"),

@@ -38,12 +38,15 @@ __all__ = [
     "read_arm",
     "read_arms",
     "read_text",
+    "require_shallow",
 ]
 
 PROBLEM_KEYS = ("num_pulls", "arm")
 ARM_KEYS = ("name", "count", "p01", "p11", "active", "passive", "rewards")
 MOST_ARMS = 10_000_000  # `count` is one typing slip away from filling the memory
 LARGEST_FILE = 1 << 28  # bytes
+DEEPEST = 50  # tables and lists in one another; nothing sound has ten
+TOO_DEEP = f"brackets or tables are nested too deeply (more than {DEEPEST} in one another)"
 BYTE_ORDER_MARK = "\ufeff"  # with which some editors on Windows begin a file
 
 
@@ -86,11 +89,28 @@ def problem_from_toml(text: str) -> RestlessBandit:
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML, or say what is wrong with it."""
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
     except RecursionError:
-        raise ProblemError("not valid TOML: brackets are nested too deeply") from None
+        raise ProblemError(TOO_DEEP) from None
     except ValueError as error:  # also numbers with thousands of digits
         raise ProblemError(f"not valid TOML: {error}") from None
+    require_shallow(data)
+    return data
+
+
+def require_shallow(data: Any) -> None:
+    """Raise for tables and lists in one another so deep that whatever walks them would fail."""
+    level = [data]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    if level:
+        raise ProblemError(TOO_DEEP)
 
 
 def read_arms(tables: Iterable[dict[str, Any]]) -> list[Arm]:

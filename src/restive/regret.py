@@ -41,9 +41,9 @@ __all__ = [
     "RegretCurve",
     "bayesian_regret",
     "exact_rewards",
-    "fixed_truth_reward",
     "frequentist_regret",
     "recorded_times",
+    "truth_reward",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -230,7 +230,7 @@ def _regret(
     _check_choice(baseline, ("auto", "coupled", "exact"), "baseline")
     fixed = None
     if baseline != "coupled" and len(task.choices.true_kinds):
-        fixed = fixed_truth_reward(task, required=baseline == "exact")
+        fixed = truth_reward(task, required=baseline == "exact")
     coupled = fixed is None and baseline != "exact"
     done = replicate(
         task, spec, times, replications, seed, with_oracle=coupled, threads=threads,
@@ -247,8 +247,8 @@ def _regret(
     return _curve(task, spec, done, rewards, samples, EXACT, float(truth.mean()))
 
 
-def fixed_truth_reward(task: Task, required: bool = False) -> float | None:
-    """J of the mapping on the true bandit; None where it cannot be solved, unless it is required."""
+def truth_reward(task: Task, required: bool = False) -> float | None:
+    """J of the mapping on the true bandit; None where it cannot be solved and need not be."""
     try:
         return float(exact_rewards(task, task.choices.true_kinds[None])[0])
     except (AssumptionError, TooLargeError):

@@ -15,13 +15,14 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.actors import make_record, make_trace, world_of
 from restive.agents.learners import Learner, Own, Relative
 from restive.agents.mind import Mind, prior_weights
 from restive.arguments import checked_count, checked_seed, require_memory
 from restive.kernels.engine import NUMBERS, Record
 from restive.kernels.random import LEARNER, TRUTH
 from restive.kernels.weights import draw_truths
-from restive.loop import InPython, drive, make_record, no_trace, world_of
+from restive.loop import InPython, drive
 from restive.problem import RestlessBandit
 from restive.task import Task
 from restive.world import stream
@@ -148,18 +149,18 @@ def _run_rows(
     if isinstance(learner, Own):
         player = learner.made(task, int(stream(seed, number, LEARNER)))
     record = make_record(
-        task, done.times, truths, mind.actor.memory, seed, number,
+        task.num_pulls, task.start, done.times, truths, seed, number, memory=mind.actor.memory,
         with_posterior=bool(len(done.truth_weights)),
     )  # fmt: skip
-    drive(mind, world, record, no_trace(), player, check)
+    drive(mind, world, record, make_trace(0, 0), player, check)
     _copy(record, done.expected[rows], done.realised[rows])
     done.episodes[rows] = record.phases.reshape(truths.shape[0], -1)
     if len(done.truth_weights):
         done.truth_weights[rows] = record.truth_weights.reshape(done.truth_weights[rows].shape)
     if len(done.oracle_expected):
         knowing = Mind(task, None, knows=True)
-        record = make_record(task, done.times, truths, knowing.actor.memory, seed, number)
-        drive(knowing, world, record, no_trace(), None, check)
+        record = make_record(task.num_pulls, task.start, done.times, truths, seed, number)
+        drive(knowing, world, record, make_trace(0, 0), None, check)
         _copy(record, done.oracle_expected[rows], done.oracle_realised[rows])
 
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.actors import make_record, make_trace, world_of
 from restive.agents import Agent
 from restive.agents.learners import Relative
 from restive.agents.mind import Mind
 from restive.arguments import checked_count, require_memory
 from restive.belief import BeliefState
 from restive.errors import ProblemError
-from restive.loop import InPython, drive, make_record, make_trace, world_of
+from restive.loop import InPython, drive
 from restive.policies.base import Policy
 from restive.prior import ArmPrior, IndependentPrior
 from restive.problem import RestlessBandit
@@ -77,7 +78,7 @@ def simulate(
     mind = Mind(task, None)
     player = _Player(mind, agent_or_policy)
     truth = task.choices.kinds.of.astype(np.int64)[task.choices.pool_of_arm][None]
-    record = make_record(task, np.array([horizon]), truth, mind.actor.memory, seed, 0)
+    record = make_record(num_pulls, task.start, np.array([horizon]), truth, seed)
     trace = make_trace(horizon, num_pulls)
     drive(mind, world_of(task.choices.tables, num_arms), record, trace, player)
     arms = trace.arms.reshape(horizon, num_pulls)

@@ -16,7 +16,7 @@ from math import inf, nan, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, checked_seed
+from restive.arguments import checked_count
 from restive.belief import (
     BeliefState,
     belief_table,
@@ -28,10 +28,10 @@ from restive.chains import stationary
 from restive.errors import ProblemError, TooLargeError
 from restive.joint import JointStates, Outcomes
 from restive.kernels.joint import absorbed_values, closed_components, gain_and_bias
-from restive.kernels.world import run_index_policy
 from restive.policies import policy_mapping
 from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.policies.optimal import OptimalPolicy
+from restive.policy_runs import earned_by_policy
 from restive.problem import Kinds, RestlessBandit, kinds_of
 
 __all__ = [
@@ -354,16 +354,9 @@ def _simulated_value(
     steps = checked_count(steps, "steps")
     burn_in = max(steps // 10, int(lengths.max()))
     arms = belief_tables(kinds.arms, lengths)
-    key = np.uint64(checked_seed(seed))
-    means = np.array(
-        [
-            run_index_policy(
-                policy.ranked, policy.kinds.of, arms, kinds.of, bandit.num_pulls,
-                start.last_state, start.elapsed, burn_in, steps, key, replication,
-            )
-            for replication in range(replications)
-        ]
-    )  # fmt: skip
+    times = np.array([burn_in, burn_in + steps])
+    sums = earned_by_policy(policy, arms, kinds.of, start, times, replications, seed)
+    means = (sums[:, 1] - sums[:, 0]) / steps
     mean = float(means.mean())
     return Value(
         average_reward=mean,

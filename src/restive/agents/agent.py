@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -24,18 +23,19 @@ from numpy.typing import ArrayLike, NDArray
 from restive.agents.learners import Compiled, Learner, Own, Relative
 from restive.agents.mind import Mind
 from restive.agents.requests import checked_arm, checked_arms, checked_mask, checked_states
-from restive.arm_posterior import ArmPosterior
 from restive.arguments import MOST, checked_count, checked_seed
-from restive.belief import BeliefState, belief_table
+from restive.arm_posterior import ArmPosterior
+from restive.belief import BeliefState
 from restive.errors import ProblemError, RestiveError
 from restive.evidence import Evidence
 from restive.kernels import online, steps, tables
 from restive.kernels.cells import cells_of
 from restive.kernels.handles import Handle
+from restive.kernels.learners.memory import PHASES
 from restive.kernels.online import NOTE, Seat
 from restive.kernels.random import LEARNER
 from restive.kernels.vectors import LANES
-from restive.policies.base import IndexPolicy, checked_choice, top_ranked
+from restive.policies.base import IndexPolicy, checked_choice
 from restive.prior import Prior
 from restive.problem import RestlessBandit
 from restive.slots import home_size, lane_places, posterior_weights
@@ -98,32 +98,19 @@ class Agent:
         start = self.task.start
         self._actor = self._mind.actor
         self._handle = Handle(
-            Seat(
-                self._actor, key, start.last_state, start.elapsed, self._notes, self._num_notes
-            )
+            Seat(self._actor, key, start.last_state, start.elapsed, self._notes, self._num_notes)
         )
         self._where = self._handle.where
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Agent:
-        twin = Agent.__new__(Agent)
-        memo[id(self)] = twin
-        for name, value in self.__dict__.items():
-            if name not in ("_handle", "_where", "_actor", "_lock"):
-                setattr(twin, name, value if name == "_task" else deepcopy(value, memo))
-        twin._lock = Lock()
-        twin._hold()
-        return twin
+        from restive.agents.snapshots import restore
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = dict(self.__dict__)
-        for name in ("_handle", "_where", "_actor", "_lock"):
-            del kept[name]
-        return kept
+        return restore(self.snapshot(), self.task.mapping)
 
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept)
-        self._lock = Lock()
-        self._hold()
+    def __reduce__(self) -> Any:
+        from restive.agents.snapshots import restore
+
+        return restore, (self.snapshot(),)
 
     @property
     def task(self) -> Task:
@@ -156,7 +143,7 @@ class Agent:
         """Episodes or phases begun, however the learner calls them."""
         if isinstance(self.learner, Relative):
             return int(self._actor.episodes.clock[tables.EPISODE])
-        return int(self._actor.memory.ints[steps.PHASES])
+        return int(self._actor.memory.ints[PHASES])
 
     @property
     def episode(self) -> Episode:
@@ -229,8 +216,10 @@ class Agent:
         k = checked_arm(k, self.task.num_arms)
         self._count_notes()
         found = self._evidence.get(k)
-        return Evidence(int(self.task.choices.sizes[k])) if found is None else found + Evidence(
-            found.num_states
+        return (
+            Evidence(int(self.task.choices.sizes[k]))
+            if found is None
+            else found + Evidence(found.num_states)
         )
 
     def select(self, num_pulls: int | None = None, available: ArrayLike | None = None) -> IntArray:
@@ -387,14 +376,15 @@ class Agent:
 
     def _asked(self, wanted: int, mask: NDArray[np.bool_] | None) -> IntArray:
         """Return the arms that a policy without ranks pulls."""
-        policy = self._mind.policy
+        policy, bandit = self._mind.policy, self._mind.followed
         assert policy is not None
+        assert bandit is not None
         if wanted != self.task.num_pulls or mask is not None:
             raise ProblemError(
                 f"policy mapping {self.task.mapping_name!r} gives no index, so pulls and arms "
                 "cannot be narrowed for a step"
             )
-        return checked_choice(policy, self._mind.followed, self.belief_state)
+        return checked_choice(policy, bandit, self.belief_state)
 
     def _begin(self) -> None:
         while (event := online.begin_step(self._where)) != steps.GO:
@@ -461,9 +451,7 @@ class Agent:
             self._require_narrowing("narrow pulls and arms for a step")
         return wanted, mask
 
-    def _checked_part(
-        self, selected: IntArray, arms: ArrayLike, missing: str | None
-    ) -> IntArray:
+    def _checked_part(self, selected: IntArray, arms: ArrayLike, missing: str | None) -> IntArray:
         """Return the arms that were seen, of those selected."""
         if missing not in (None, NOT_PULLED):
             raise ProblemError(f"missing must be {NOT_PULLED!r} or None, got {missing!r:.60}")
@@ -488,9 +476,7 @@ class Agent:
         return np.asarray(arms, dtype=np.int64)
 
     def _moves_alike(self, k: int) -> bool:
-        return all(
-            np.array_equal(arm.active, arm.passive) for arm in self.prior.candidates(k)
-        )
+        return all(np.array_equal(arm.active, arm.passive) for arm in self.prior.candidates(k))
 
     def _require_narrowing(self, what: str) -> None:
         if isinstance(self.learner, Compiled) and not self.learner.narrows:

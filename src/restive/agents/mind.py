@@ -10,12 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.actors import following_of, plain_actor, room
 from restive.agents.learners.base import Compiled, Learner, Relative
 from restive.arguments import require_memory
 from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.kernels import steps
-from restive.kernels.learners.memory import OWN, Knowledge, Memory
+from restive.kernels.learners.memory import OWN, Memory
 from restive.kernels.tables import (
     ASKED,
     AT_ONCE,
@@ -23,18 +24,12 @@ from restive.kernels.tables import (
     CLOCK_SIZE,
     EPOCH,
     IMPOSSIBLE,
-    MODE_SIZE,
-    NOW_SIZE,
     ROOM_SIZE,
-    RULES_SIZE,
     SHARED,
-    TABLED,
     TIME,
     VISITS,
     Episodes,
-    Following,
     Meta,
-    RankTables,
     Slots,
     Weights,
 )
@@ -77,34 +72,22 @@ class Mind:
         self.actor = self._actor(steps, knows)
 
     def _actor(self, num_steps: int, knows: bool) -> steps.Actor:
-        task, learner, num_arms = self.task, self.learner, self.task.num_arms
-        who = steps.POLICY if knows else steps.PYTHON
-        meta = Meta(task.start.last_state.copy(), 1 - task.start.elapsed, _room(NOW_SIZE))
-        meta.now[TIME] = 1
-        slots, weights, episodes = _no_slots(), _no_weights(), _no_episodes()
+        task, learner = self.task, self.learner
         if isinstance(learner, Relative):
-            who = steps.TSDE
-            slots, weights = task.choices.slots, prior_weights(task, task.choices.slots)
-            episodes = _episodes(task, learner, num_steps)
-        follows = knows or who == steps.TSDE
-        memory, knowledge = _no_memory(), _no_knowledge()
+            actor = plain_actor(steps.TSDE, task.start, following_of(task.ranks, task.num_arms))
+            slots = task.choices.slots
+            return actor._replace(
+                slots=slots,
+                weights=prior_weights(task, slots),
+                episodes=_episodes(task, learner, num_steps),
+            )
         if isinstance(learner, Compiled):
-            who = learner.number
-            memory, knowledge = _memory(learner, task.facts, meta), task.facts.knowledge
-        return steps.Actor(
-            who=np.array([who], dtype=np.int64),
-            meta=meta,
-            slots=slots,
-            weights=weights,
-            episodes=episodes,
-            following=_following(task.ranks, num_arms) if follows else _following(None, 0),
-            knowledge=knowledge,
-            memory=memory,
-            chosen=_room(num_arms),
-            states=_room(num_arms),
-            room=_room(num_arms),
-            available=np.zeros(0, dtype=bool),
-        )
+            actor = plain_actor(learner.number, task.start)
+            memory = _memory(learner, task.facts, actor.meta)
+            return actor._replace(knowledge=task.facts.knowledge, memory=memory)
+        if knows:
+            return plain_actor(steps.POLICY, task.start, following_of(task.ranks, task.num_arms))
+        return plain_actor(steps.PYTHON, task.start)
 
     @property
     def time(self) -> int:
@@ -181,19 +164,19 @@ def prior_weights(task: Task, slots: Slots) -> Weights:
     require_memory(8 * (shared + own), "the posterior's weights", "use fewer arms or candidates")
     numbers = aligned_room(shared + own)
     numbers[:shared] = choices.prior_homes
-    room = _room(ROOM_SIZE)
-    room[SHARED:IMPOSSIBLE] = shared
+    places = room(ROOM_SIZE)
+    places[SHARED:IMPOSSIBLE] = shared
     weights = Weights(
         numbers=numbers,
         homes=choices.first_homes.copy(),
         first_homes=choices.first_homes,
-        pending=_room(num_groups * BUFFER),
-        num_pending=_room(num_groups),
-        lost=_room(num_groups),
-        drawn=_room(num_groups),
+        pending=room(num_groups * BUFFER),
+        num_pending=room(num_groups),
+        lost=room(num_groups),
+        drawn=room(num_groups),
         changed=np.ones(num_groups, dtype=bool),
         uniforms=np.zeros(AT_ONCE),
-        room=room,
+        room=places,
     )
     add_up_groups(slots, weights, np.unique(choices.pool_of_group, return_index=True)[1])
     return weights
@@ -203,12 +186,12 @@ def _episodes(task: Task, learner: Relative, num_steps: int) -> Episodes:
     rules = learner.rules(task.facts)
     known = task.horizon is not None
     epochs = 1 if known else MOST_EPOCHS
-    truncations, longest = _room(epochs), 0
+    truncations, longest = room(epochs), 0
     if rules.doubling_rule:  # otherwise nothing is counted, and the mixing time does not matter
         truncations = np.array([task.truncation(epoch) for epoch in range(epochs)], dtype=np.int64)
         longest = int(truncations[0 if known else num_steps.bit_length() - 1])
     return Episodes(
-        clock=_room(CLOCK_SIZE),
+        clock=room(CLOCK_SIZE),
         visits=_visits(task, longest),
         size_starts=np.concatenate([[0], np.cumsum(task.choices.sizes)]).astype(np.int64),
         truncations=truncations,
@@ -220,28 +203,7 @@ def _visits(task: Task, longest_truncation: int) -> IntArray:
     """Room for counters that tell at most this many ages apart."""
     cells = int(task.choices.sizes.sum()) * longest_truncation
     require_memory(8 * cells * VISITS, "the counters", "pass a smaller mixing_time or horizon")
-    return _room(cells * VISITS)
-
-
-def _following(ranks: RankTables | None, num_arms: int) -> Following:
-    mode = _room(MODE_SIZE)
-    mode[TABLED] = ranks is not None
-    nothing = _room(0)
-
-    def small(size: int) -> NDArray[np.int32]:
-        return np.zeros(size, dtype=np.int32)
-
-    return Following(
-        ranks=small(0) if ranks is None else ranks.ranks.astype(np.int32),
-        offsets=nothing if ranks is None else ranks.offsets,
-        lengths=nothing if ranks is None else ranks.lengths,
-        first=small(num_arms),
-        last=small(num_arms),
-        begin=small(num_arms),
-        length=small(num_arms),
-        rank=small(num_arms),
-        mode=mode,
-    )
+    return room(cells * VISITS)
 
 
 def _memory(learner: Compiled, facts: Facts, meta: Meta) -> Memory:
@@ -249,38 +211,9 @@ def _memory(learner: Compiled, facts: Facts, meta: Meta) -> Memory:
     memory = Memory(
         last_state=meta.last_state,
         seen=meta.seen,
-        ints=_room(OWN + num_ints),
+        ints=room(OWN + num_ints),
         floats=np.zeros(num_floats),
         values=np.zeros(facts.num_arms),
     )
     learner.begin(facts, memory)
     return memory
-
-
-def _room(size: int) -> IntArray:
-    return np.zeros(size, dtype=np.int64)
-
-
-def _no_slots() -> Slots:
-    none = _room(0)
-    return Slots(none, none, none, none, np.zeros(0), none, none, none, none)
-
-
-def _no_weights() -> Weights:
-    none = _room(0)
-    return Weights(
-        np.zeros(0), none, none, none, none, none, none, np.zeros(0, dtype=bool), np.zeros(0),
-        _room(ROOM_SIZE),
-    )  # fmt: skip
-
-
-def _no_episodes() -> Episodes:
-    return Episodes(_room(CLOCK_SIZE), _room(0), _room(1), _room(0), _room(RULES_SIZE))
-
-
-def _no_knowledge() -> Knowledge:
-    return Knowledge(_room(0), _room(0), np.zeros(0), np.zeros(0))
-
-
-def _no_memory() -> Memory:
-    return Memory(_room(0), _room(0), _room(OWN), np.zeros(0), np.zeros(0))

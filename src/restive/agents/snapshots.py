@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import asdict
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive import __version__
 from restive.agents.agent import Agent
 from restive.agents.learners import Compiled, Relative, learner
 from restive.arguments import MOST, checked_count
@@ -32,6 +32,7 @@ from restive.task import Mapping, make_task
 
 __all__ = ["prior_from_data", "prior_to_data", "restore", "snapshot_of"]
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 FORMAT = "restive-agent-1"
@@ -46,7 +47,7 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
     spec: Any = agent.learner
     data = {
         "format": FORMAT,
-        "version": __version__,
+        "version": version("restive"),
         "numbers": NUMBERS,
         "time": agent.time,
         "prior": prior_to_data(task.prior),
@@ -61,7 +62,9 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
         "seed": agent._seed,
         "replication": agent._replication,
         "selected": None if agent._selected is None else agent._selected.tolist(),
-        "seen": [seen.tolist(), actor.meta.last_state[seen].tolist(), actor.meta.seen[seen].tolist()],
+        "seen": [
+            column.tolist() for column in (seen, actor.meta.last_state[seen], actor.meta.seen[seen])
+        ],
         "evidence": {str(k): agent._evidence[k].to_data() for k in sorted(agent._evidence)},
     }
     if isinstance(spec, Relative):
@@ -95,7 +98,7 @@ def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> 
         task = make_task(
             prior,
             snapshot["num_pulls"],
-            policy_mapping,  # type: ignore[arg-type]
+            policy_mapping,
             snapshot["horizon"],
             mixing_time=snapshot["mixing_time"],
             start=BeliefState(*_run_columns(snapshot["start"], prior.num_arms)),
@@ -153,11 +156,12 @@ def _posterior_to_data(agent: Agent) -> dict[str, Any]:
         numbers, lifts = _home_of(agent, group, count)
         raised = np.flatnonzero(lifts)
         rows.append([numbers.tolist(), raised.tolist(), lifts[raised].astype(np.int64).tolist()])
+    changed = groups[weights.changed[groups]]
     return {
         "groups": groups.tolist(),
         "weights": rows,
         "lost": weights.lost[groups].tolist(),
-        "changed": [groups[weights.changed[groups]].tolist(), weights.drawn[groups[weights.changed[groups]]].tolist()],
+        "changed": [changed.tolist(), weights.drawn[changed].tolist()],
     }
 
 
@@ -198,7 +202,7 @@ def _load_posterior(agent: Agent, data: dict[str, Any]) -> None:
     online.follow_again(agent._where)
 
 
-def _home_of(agent: Agent, group: int, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _home_of(agent: Agent, group: int, count: int) -> tuple[FloatArray, FloatArray]:
     """Weights and lifts [count] of a group's slots."""
     slots, weights = agent._actor.slots, agent._actor.weights
     rows, home = int(slots.row_counts[group]), int(weights.homes[group])
@@ -208,7 +212,7 @@ def _home_of(agent: Agent, group: int, count: int) -> tuple[NDArray[np.float64],
 
 
 def _settle_home(
-    agent: Agent, group: int, numbers: NDArray[np.float64], raised: IntArray, lifts: IntArray
+    agent: Agent, group: int, numbers: FloatArray, raised: IntArray, lifts: IntArray
 ) -> None:
     """Give a group a home of its own with these weights."""
     slots, weights = agent._actor.slots, agent._actor.weights
@@ -258,8 +262,8 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
     _require(clock[tables.LAST_LENGTH] <= time and clock[tables.DRAWS] >= 0, "the clock")
     _require(-1 <= epoch < (1 if known else time.bit_length()), "the epoch")
     _require((epoch < 0) == (episode == 0), "the epoch")
-    _require(clock[tables.DRAWS] >= len(agent._actor.weights.drawn) * (episode > 0) or
-             agent._actor.episodes.rules[tables.PICK_MODE] != 0, "the clock")
+    draws = agent._actor.episodes.rules[tables.PICK_MODE] == 0 and episode > 0
+    _require(clock[tables.DRAWS] >= len(agent._actor.weights.drawn) * draws, "the clock")
     if epoch < 0:
         return
     clock[tables.EPOCH_END] = np.iinfo(np.int64).max if known else 2 << epoch
@@ -275,8 +279,8 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
     _require(bool(np.isin(cells, _cells_of_arms(agent, seen)).all()), "the counters")
     _require(columns.shape == (VISITS, len(cells)), "the counters")
     counts, bases, stamps = (_numbers(column) for column in columns)
-    _require(_within(counts, 1, time * agent.task.num_arms) and _within(bases, 0, counts), "the counters")
-    _require(_within(stamps, 0, episode), "the counters")
+    _require(_within(counts, 1, time * agent.task.num_arms), "the counters")
+    _require(_within(bases, 0, counts) and _within(stamps, 0, episode), "the counters")
     visits[cells] = columns.T
 
 
@@ -323,7 +327,8 @@ def _runs(columns: list[IntArray]) -> list[list[int]]:
     changes = np.flatnonzero((np.diff(table, axis=1) != 0).any(axis=0)) + 1
     starts = np.concatenate([[0], changes]).astype(np.int64)
     lengths = np.diff(np.append(starts, table.shape[1]))
-    return [[int(n), *column] for n, column in zip(lengths, table[:, starts].T.tolist(), strict=True)]
+    rows = table[:, starts].T.tolist()
+    return [[int(length), *row] for length, row in zip(lengths, rows, strict=True)]
 
 
 def _run_columns(rows: list[list[int]], total: int) -> list[IntArray]:

@@ -41,7 +41,7 @@ def compare(
     scheduler: Scheduler = None,
 ) -> None:
     """Let learners play in the same worlds, rank them and tell which differences are real."""
-    from restive.comparison import comparison_study
+    from restive.comparison_study import comparison_study
     from restive.experiment import load_results, run_study
     from restive.figures import matplotlib_figures
     from restive.report import write_report
@@ -81,7 +81,7 @@ def _print_rankings(found: list[CaseSummary]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from restive.experiment.comparison import rankings
+    from restive.experiment.paired_differences import rankings
     from restive.report.ranking import (
         HEADER,
         ranking_caption,

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from restive.experiment.running import Progress
+    from restive.experiment.runner import Progress
 
 __all__ = ["run_display", "spinner"]
 

@@ -64,7 +64,7 @@ def run(
 
     from restive.arguments import checked_count
     from restive.experiment import Ledger, load_study, run_study
-    from restive.experiment.ledger import MANIFEST
+    from restive.experiment.manifest import MANIFEST
 
     if (study / MANIFEST).is_file():
         found, out = Ledger.open(study).study, out or study
@@ -196,7 +196,7 @@ def _print_check(study: Study) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from restive.experiment.running import estimate, require_sound
+    from restive.experiment.runner import estimate, require_sound
     from restive.replication import available_threads
 
     require_sound(study)

@@ -225,6 +225,17 @@ class PriorTable(ZooName):
             self.prior(None, 1)
         return self
 
+    @property
+    def num_arms_said(self) -> int | None:
+        """Number of arms, None where a grid leaves it to the problem."""
+        if self.zoo is not None:
+            return zoo.load(self.zoo).prior.num_arms
+        if self.arm is not None:
+            return sum(table.count for table in self.arm)
+        if self.bandit is not None:
+            return _num_arms(self.bandit[0].arm)
+        return self.num_arms
+
     def prior(self, num_arms: int | None, num_pulls: int) -> Prior:
         """Return the prior; a grid has as many arms as it says, else as many as the problem."""
         if self.zoo is not None:
@@ -351,6 +362,16 @@ class Settings(Table):
             )
         return bandit, prior, num_pulls
 
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        said = self.prior.num_arms_said
+        if said is None:
+            assert self.problem is not None
+            assert self.problem.arm is not None
+            return _num_arms(self.problem.arm)
+        return said
+
     def learner(self) -> Learner:
         """Return the first learner; a case has but one."""
         entry = self.learners[0]
@@ -383,6 +404,10 @@ def beside_instance(data: Data) -> Iterator[PlacedError]:
 def canonical_json(data: Any) -> str:
     """Return JSON that is the same for equal data."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _num_arms(tables: list[Data]) -> int:
+    return sum(table.get("count", 1) for table in tables)
 
 
 def _require_one(given: Mapping[str, Any], wanted: str) -> None:

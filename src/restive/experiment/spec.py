@@ -56,7 +56,7 @@ from restive.experiment.settings import (
 )
 from restive.experiment.toml_lines import placed
 from restive.experiment.toml_text import toml_text
-from restive.problem_file import parse_toml, read_text
+from restive.problem_file import parse_toml, read_text, require_shallow
 
 __all__ = ["Case", "Study", "digest", "load_study", "study_from_data", "study_from_toml"]
 
@@ -161,6 +161,7 @@ def study_from_data(
     data: Data, text: str = "", folder: Path = Path(), title: str = "study"
 ) -> Study:
     """Check a study that is plain data; `text` is the TOML in which its mistakes are found."""
+    require_shallow(data)
     base = {key: value for key, value in data.items() if key != "sweep"}
     mistakes: dict[str, None] = {}  # in order, each once
     swept = _swept(data.get("sweep", {}), base, text, mistakes)

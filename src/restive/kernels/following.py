@@ -32,7 +32,7 @@ def follow_all(following: Following, meta: Meta, t: int) -> None:
     for k in range(len(following.first)):
         begin, length = following.begin[k], following.length[k]
         state = meta.last_state[k]
-        following.first[k] = begin + cell_of(state, t - meta.seen[k], np.int64(length))
+        following.first[k] = begin + cell_of(state, t - meta.seen[k], int(length))
         following.last[k] = begin + (state + 1) * length - 1
 
 
@@ -42,7 +42,7 @@ def follow_pulled(following: Following, k: int, state: int, t: int) -> None:
     at = place(k)
     length = following.length[at]
     row = following.begin[at] + state * length
-    following.first[at] = row + min(following.mode[FOLLOWED] - t - 1, np.int64(length))
+    following.first[at] = row + min(following.mode[FOLLOWED] - t - 1, int(length))
     following.last[at] = row + length - 1
 
 

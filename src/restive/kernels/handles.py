@@ -10,7 +10,7 @@ holds a handle holds the arrays, and makes a new handle when one of them is repl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 import numba
 import numpy as np
@@ -25,7 +25,10 @@ from restive.kernels.compiler import JIT_DISABLED
 
 __all__ = ["Handle", "opener"]
 
-NUMBERS_EACH = 2  # address and length
+# Numba has no types of its own.
+named_tuple: Any = types.NamedTuple
+fill_array: Any = populate_array
+pack: Any = cgutils.pack_array
 
 
 class Handle:
@@ -65,17 +68,18 @@ def _leaves(held: Any, kind: Any) -> Iterator[NDArray[Any]]:
 
 
 def _dtype(hint: Any) -> np.dtype[Any]:
-    return np.dtype(get_args(get_args(hint)[1])[0])
+    dtype: np.dtype[Any] = np.dtype(get_args(get_args(hint)[1])[0])
+    return dtype
 
 
-def _numba_type(kind: type[NamedTuple]) -> Any:
+def _numba_type(kind: type[Any]) -> Any:
     members = [
         _numba_type(hint)
         if isinstance(hint, type) and issubclass(hint, tuple)
         else types.Array(numba.from_dtype(_dtype(hint)), 1, "C")
         for hint in get_type_hints(kind).values()
     ]
-    return types.NamedTuple(members, kind)
+    return named_tuple(members, kind)
 
 
 def opener(kind: type[Any]) -> Callable[[Any], Any]:
@@ -102,7 +106,7 @@ def opener(kind: type[Any]) -> Callable[[Any], Any]:
 
         return made(whole)
 
-    return opened  # type: ignore[no-any-return]
+    return cast(Callable[[Any], Any], opened)
 
 
 def _array(context: Any, builder: Any, kind: Any, address: Any, count: Any) -> Any:
@@ -110,11 +114,11 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, count: Any) -> A
     array = context.make_array(kind)(context, builder)
     item = context.get_data_type(kind.dtype)
     size = context.get_constant(types.intp, context.get_abi_sizeof(item))
-    populate_array(
+    fill_array(
         array,
         data=builder.inttoptr(address, item.as_pointer()),
-        shape=cgutils.pack_array(builder, [count]),
-        strides=cgutils.pack_array(builder, [size]),
+        shape=pack(builder, [count]),
+        strides=pack(builder, [size]),
         itemsize=size,
         meminfo=None,
     )

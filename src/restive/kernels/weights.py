@@ -177,15 +177,15 @@ def _move(slots: Slots, weights: Weights, at: Place) -> None:
 
 
 @inlined
-def _sums(home: int, rows: int) -> int:
+def _sums(home: Place, rows: Place) -> Place:
     """Where the sums below each block stand."""
-    return home + rows * LANES
+    return home + rows * place(LANES)
 
 
 @inlined
-def _starts(home: int, rows: int) -> int:
+def _starts(home: Place, rows: Place) -> Place:
     """Where the sums before each lane stand; the total is behind them."""
-    return home + (rows + rows // BLOCK) * LANES
+    return home + (rows + rows // place(BLOCK)) * place(LANES)
 
 
 @inlined
@@ -212,14 +212,14 @@ def _multiply_and_add_up(
     source = place(weights.homes[at])
     target = _own_home(slots, weights, at) if factors > 0 else source
     rows = slots.row_counts[at]
-    sums = place(_sums(target, rows))
+    sums = _sums(target, place(rows))
     below = _block(slots, weights, source, target, place(0), one, two, factors)
     for row in range(place(BLOCK), place(rows), place(BLOCK)):
         sums += place(LANES)
         store(weights.numbers, sums, below)
         below = plus(below, _block(slots, weights, source, target, row, one, two, factors))
     starts = sums_before(below)
-    first = place(_starts(target, rows))
+    first = _starts(target, place(rows))
     store(weights.numbers, first, starts)
     total = last(plus(starts, below))
     weights.numbers[first + place(LANES)] = total
@@ -281,12 +281,12 @@ def draw_slot(slots: Slots, weights: Weights, group: int, u: float) -> int:
     """
     at = place(group)
     home, count = weights.homes[at], slots.row_counts[at]
-    first = place(_starts(home, count))
+    first = _starts(place(home), place(count))
     total = weights.numbers[first + place(LANES)]
     if total == 0.0:  # all have been ruled out, and `room` says so
         return 0
     target = u * total  # less than the total, also rounded: u is at most 1 - 2^-53
-    sums = place(_sums(home, count))
+    sums = _sums(place(home), place(count))
     starts = load(weights.numbers, first)
     lane = not_above(starts, target) - 1
     blocks = 0

@@ -106,7 +106,7 @@ def _top_few(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
     """
     a, b, c, d = -1, -1, -1, -1
     for k in range(len(rank)):
-        key = (np.int64(rank[k]) << ARM_BITS) | (LAST_ARM - k)
+        key = (int(rank[k]) << ARM_BITS) | (LAST_ARM - k)
         a, key = max(a, key), min(a, key)
         b, key = max(b, key), min(b, key)
         c, key = max(c, key), min(c, key)

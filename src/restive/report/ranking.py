@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from restive.experiment import Case, CaseSummary
-from restive.experiment.comparison import LEAST_REPLICATIONS, Ranking, rankings
+from restive.experiment.paired_differences import LEAST_REPLICATIONS, Ranking, rankings
 from restive.experiment.timing import seconds_per_step
 from restive.policies import mapping_title
 from restive.report.charts import learner_title

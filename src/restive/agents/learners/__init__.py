@@ -63,9 +63,7 @@ LEARNERS: dict[str, Any] = {
 BUILT_IN = frozenset(LEARNERS)
 
 
-def register_learner(
-    name: str, make: Callable[[Task, int], Any], title: str | None = None
-) -> None:
+def register_learner(name: str, make: Callable[[Task, int], Any], title: str | None = None) -> None:
     """Enter a learner of your own under a name, for studies, comparisons and regret.
 
     Parameters

@@ -18,7 +18,7 @@ from restive.errors import ProblemError
 from restive.kernels.learners.memory import Memory
 from restive.task import Facts
 
-__all__ = ["Compiled", "Learner", "Relative", "Rules", "checked_number"]
+__all__ = ["Compiled", "Learner", "Relative", "Rules", "checked_number", "counts_only"]
 
 NEVER = np.iinfo(np.int64).max >> 1  # steps
 
@@ -71,6 +71,9 @@ class Compiled(Protocol):
     def plan(self, facts: Facts, memory: Memory) -> None:
         """Do what takes more than a step; called when the memory asks for it (PLANNING)."""
 
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Whether a memory that was read from outside could be its own; `fresh` is its first."""
+
 
 Learner = Relative | Compiled | Own
 
@@ -79,3 +82,8 @@ def checked_number(value: Any, what: str, low: float, high: float) -> None:
     """Raise unless a value is a number between two others."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ProblemError(f"{what} must be a number from {low:g} to {high:g}, got {value!r:.60}")
+
+
+def counts_only(memory: Memory) -> bool:
+    """Whether a memory holds no negative whole number and no float that is infinite or nan."""
+    return bool((memory.ints >= 0).all()) and bool(np.isfinite(memory.floats).all())

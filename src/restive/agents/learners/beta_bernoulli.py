@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from restive.agents.learners.base import counts_only
 from restive.kernels import steps
 from restive.kernels.learners.memory import Memory
 from restive.task import Facts
@@ -40,3 +41,7 @@ class BetaBernoulli:
 
     def plan(self, facts: Facts, memory: Memory) -> None:
         """Never asked."""
+
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Counts are not negative."""
+        return counts_only(memory)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy import log10
 from numpy.typing import NDArray
 
-from restive.agents.learners.base import checked_number
+from restive.agents.learners.base import checked_number, counts_only
 from restive.arguments import checked_count
 from restive.errors import TooLargeError
-from restive.kernels.learners import colored_ucrl2 as kernels
 from restive.kernels import steps
+from restive.kernels.learners import colored_ucrl2 as kernels
 from restive.kernels.learners.memory import PLANNING, Memory
 from restive.task import Facts
 
@@ -134,6 +134,18 @@ class ColoredUCRL2:
             facts.knowledge, memory, facts.num_pulls, self._epsilon(facts, memory), self.delta,
             self.scale, MOST_SWEEPS,
         )  # fmt: skip
+
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Sizes and sets are as they were, states and choices are there."""
+        fixed = [kernels.AGES, kernels.WIDTH, kernels.COLOURS, kernels.SETS]
+        tables, first = self.tables(facts, memory), self.tables(facts, fresh)
+        return (
+            counts_only(memory)
+            and bool((memory.ints[fixed] == fresh.ints[fixed]).all())
+            and bool((tables.sets == first.sets).all())
+            and bool((tables.policy < len(tables.sets)).all())
+            and memory.ints[kernels.STATE] < len(tables.policy)
+        )
 
     def plausible(self, facts: Facts, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """Return the estimated laws [C, B] and how far others may be from them [C]."""

@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.learners.base import checked_number
+from restive.agents.learners.base import checked_number, counts_only
 from restive.arguments import MOST_ELAPSED, checked_count, require_memory
 from restive.errors import RestiveError
-from restive.kernels.gilbert_elliott import channel_indices
 from restive.kernels import steps
+from restive.kernels.gilbert_elliott import channel_indices
 from restive.kernels.learners.memory import PHASES, PLANNING, Memory
 from restive.kernels.learners.restless_ucb import AGES, LACKING, UNFINISHED, WANTED, WIDTH
 from restive.policies.base import tied_ranks
@@ -135,6 +135,17 @@ class RestlessUCB:
         memory.floats[:] = tied_ranks(values)
         memory.ints[PLANNING] = 0
         memory.ints[PHASES] += 1
+
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Sizes are as they were, counts are not negative, no more is lacking than at first."""
+        fixed = [WANTED, WIDTH, AGES]
+        lacking = slice(LACKING, LACKING + facts.num_arms)
+        return (
+            counts_only(memory)
+            and bool((memory.ints[fixed] == fresh.ints[fixed]).all())
+            and bool((memory.ints[lacking] <= facts.sizes).all())
+            and memory.ints[UNFINISHED] <= facts.num_arms
+        )
 
     def optimistic_arms(self, facts: Facts, memory: Memory) -> list[Arm]:
         """Return the arms as they are planned for, from the counts in a memory."""

@@ -1,111 +1,27 @@
-"""Running the reproduction and putting its page together."""
+"""The page of a finished reproduction: figures, claims, what differs from the paper, and why."""
 
 from __future__ import annotations
 
 import json
-import os
 import shlex
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, replace
-from importlib.resources import files
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from restive.arguments import checked_count, checked_seed
 from restive.errors import RestiveError
-from restive.experiment import CaseSummary, Ledger, Study, load_results, run_study
-from restive.experiment.running import Progress
-from restive.experiment.spec import study_from_data
-from restive.figures import matplotlib_figures
+from restive.experiment import CaseSummary, Ledger, load_results
 from restive.files import replacing, require_target
-from restive.problem_file import parse_toml
 from restive.report import charts
 from restive.report.page import figures, page, paragraph, section, table
-from restive.report.study import READING, how_it_was_run, results_table
+from restive.report.study_page import READING, how_it_was_run, results_table
 from restive.reproduction.claims import Claim, check_claims
-from restive.reproduction.theory_section import theory_numbers, theory_section
+from restive.reproduction.theory_section import theory_section
 
-__all__ = ["Reproduction", "is_reproduction", "paper_study", "render", "reproduce"]
+__all__ = ["MARKER", "STUDIES", "is_reproduction", "paper_results", "render", "write_json"]
 
-REPLICATIONS = 4000
-QUICK_REPLICATIONS = 200
-THEORY_REPLICATIONS = 400  # of the small instance whose regret is taken apart
 STUDIES = ("bayesian", "frequentist")
 MARKER = "reproduction.json"
 PAGE = "report.html"
-
-Display = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
-Step = Callable[[str], AbstractContextManager[Any]]
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """What `reproduce` found."""
-
-    claims: list[Claim]
-    page: Path
-
-    @property
-    def failed(self) -> list[Claim]:
-        """Claims that the data contradict."""
-        return [claim for claim in self.claims if claim.verdict == "fails"]
-
-
-def paper_study(name: str, seed: int = 0) -> Study:
-    """Return one of the paper's two studies, "bayesian" or "frequentist"."""
-    text = (files("restive.reproduction") / f"{name}.toml").read_text(encoding="utf-8")
-    return study_from_data(parse_toml(text) | {"seed": seed}, text)
-
-
-def reproduce(
-    out: Path,
-    *,
-    replications: int = REPLICATIONS,
-    seed: int = 0,
-    workers: int | None = None,
-    display: Display = lambda title: nullcontext(lambda progress: None),
-    step: Step = lambda title: nullcontext(),
-    tell: Callable[[str], None] = lambda line: None,
-) -> Reproduction:
-    """Run both studies as far as they are lacking, check the claims and write the page.
-
-    Parameters
-    ----------
-    out
-        A new or empty folder, or that of an earlier reproduction, which is then gone on with.
-    replications, seed
-        Of each experiment and mapping.
-    workers
-        Threads; by default one per processor. The numbers do not depend on it.
-    display, step
-        Given a title, context managers that show how far a study is, and what is being done.
-    tell
-        Called with a line for a person.
-    """
-    checked_count(replications, "replications", 2)
-    checked_seed(seed)
-    matplotlib_figures()  # told now, not after the runs
-    studies = {name: paper_study(name, seed) for name in STUDIES}
-    _require_own(out)
-    # a folder that holds more already keeps them, and then both studies have as many
-    there = [Ledger.open(out / name) for name in STUDIES if (out / name / "manifest.json").exists()]
-    replications = max(replications, *(ledger.study.replications for ledger in there), 0)
-    for name, study in studies.items():
-        with display(study.title) as progress:
-            run_study(
-                replace(study, replications=replications), out / name,
-                workers=workers, progress=progress, tell=tell,
-            )  # fmt: skip
-    with step("theory"):
-        bayesian, frequentist = _results(out)
-        numbers = theory_numbers(
-            bayesian, frequentist, min(replications, THEORY_REPLICATIONS), seed
-        )
-        _write_json(out / MARKER, {"restive reproduction": 1, "theory": numbers})
-    with step("figures and page"):
-        target = render(out)
-    return Reproduction(check_claims(bayesian, frequentist), target)
 
 
 def is_reproduction(folder: Path) -> bool:
@@ -121,7 +37,7 @@ def render(folder: Path, path: Path | None = None) -> Path:
         theory = json.loads((folder / MARKER).read_text(encoding="utf-8"))["theory"]
     except (OSError, ValueError, KeyError, TypeError):
         raise RestiveError(f"{folder / MARKER}: damaged; run `restive reproduce` again") from None
-    bayesian, frequentist = _results(folder)
+    bayesian, frequentist = paper_results(folder)
     ledgers = [Ledger.open(folder / name) for name in STUDIES]
     wanted = max(ledger.study.replications for ledger in ledgers)
     if any(found.replications < wanted for found in (*bayesian, *frequentist)):
@@ -129,7 +45,7 @@ def render(folder: Path, path: Path | None = None) -> Path:
             f"{folder}: not complete; run `restive reproduce --replications {wanted}` again"
         )
     claims = check_claims(bayesian, frequentist)
-    _write_json(folder / "claims.json", [asdict(claim) for claim in claims])
+    write_json(folder / "claims.json", [asdict(claim) for claim in claims])
     whittle = next(found for found in frequentist if found.case.mapping == "whittle")
     panels = {
         "figure-2": [charts.draw_regret(bayesian), charts.draw_log_regret(bayesian)],
@@ -191,7 +107,8 @@ def render(folder: Path, path: Path | None = None) -> Path:
     return target
 
 
-def _results(folder: Path) -> tuple[list[CaseSummary], list[CaseSummary]]:
+def paper_results(folder: Path) -> tuple[list[CaseSummary], list[CaseSummary]]:
+    """Summarise the two studies of a reproduction."""
     bayesian, frequentist = (load_results(folder / name) for name in STUDIES)
     return bayesian, frequentist
 
@@ -248,24 +165,7 @@ def _differences(
     return [paragraph(text) for text in texts]
 
 
-def _require_own(out: Path) -> None:
-    """Raise if a folder holds something else, or cannot be used."""
-    try:
-        names = set(os.listdir(out)) if out.exists() else set()
-        foreign = any(
-            not (out / name / "manifest.json").exists()
-            and any(inner != "lock" and inner[0] != "." for inner in os.listdir(out / name))
-            for name in names & set(STUDIES)
-        )
-        if foreign or (names and not names & {MARKER, *STUDIES}):
-            raise RestiveError(
-                f"{out}: holds something else already; name a new or an empty folder with --out"
-            )
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RestiveError(f"{out}: cannot be used: {error.strerror}") from None
-
-
-def _write_json(path: Path, data: Any) -> None:
+def write_json(path: Path, data: Any) -> None:
+    """Write plain data, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

@@ -85,7 +85,7 @@ def run_study(
     checked_options(executor, workers, scheduler)
     checked_count(study.replications, "replications")
     require_sound(study)
-    with Ledger.writing(folder, study) as ledger:
+    with Ledger.writing(folder, study, tell) as ledger:
         ledger.remove_damaged(tell)
         wanted = ledger.study.replications
         there = {case.title: wanted - ledger.num_missing(case) for case in ledger.study.cases}
@@ -103,6 +103,7 @@ def run_study(
                 done += task.count
                 there[task.case.title] += task.count
                 progress(Progress(done, to_do, there, wanted))
+            ledger.require_complete()
     return ledger
 
 
@@ -113,9 +114,9 @@ def require_sound(study: Study) -> None:
     source = f"{study.source}: " if study.source else ""
     for case in study.cases:
         try:
-            settings, setup = prepared(case.settings.to_json())
-            if setup.make_policy is not None:  # asked step by step: too large a system is told now
-                setup.policy_of(drawn_truths(setup, 1, settings.seed)[0])
+            settings, task, _ = prepared(case.settings.to_json())
+            if task.make_policy is not None:  # asked step by step: too large a system is told now
+                task.policy_of(drawn_truths(task, 1, settings.seed)[0])
             if case.settings.baseline == "exact":
                 require_exact_baseline(case, study.replications)
         except RestiveError as error:

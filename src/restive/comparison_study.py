@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from restive import zoo
 from restive.agents.learners import LEARNERS, learner
 from restive.errors import TooLargeError
-from restive.experiment.running import require_sound
+from restive.experiment.runner import require_sound
 from restive.experiment.spec import Study, study_from_data
 from restive.policies import mapping_name
 
