@@ -53,7 +53,7 @@ def plain_actor(who: int, start: BeliefState, following: Following | None = None
     meta.now[TIME] = 1
     none, floats, truths = room(0), np.zeros(0), np.zeros(0, dtype=bool)
     return steps.Actor(
-        who=np.array([who], dtype=np.int64),
+        who=np.array([who, 0], dtype=np.int64),
         meta=meta,
         slots=Slots(none, none, none, none, floats, none, none, none, none),
         weights=Weights(

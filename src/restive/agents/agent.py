@@ -11,8 +11,6 @@ simulation with the same seed make the same decisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -53,7 +51,8 @@ REASONS = {
     tables.DOUBLING_RULE: "a counter more than doubled",
     tables.EPOCH_RULE: "an epoch began",
 }
-NOTES = 1024  # sightings that are noted before they are counted
+INT64 = np.dtype(np.int64)
+NOTES = 4096  # sightings that are noted before they are counted
 STEPS_AT_ONCE = 1 << 16  # that `skip` passes between two looks at the keyboard, for few arms
 NOT_PULLED = "not pulled"
 
@@ -70,6 +69,25 @@ class Episode:
     truncation: int  # T^mix: ages from which on they share a counter
 
 
+class OneThread:
+    """Refuses a second thread, which would spoil the step of the first."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RestiveError(
+                "another thread is using this agent: give each thread an agent of its own, or a "
+                "lock"
+            )
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+
 class Agent:
     """A learner that is asked which arms to pull and shown what was seen of them.
 
@@ -84,23 +102,34 @@ class Agent:
             )
         self._mind = Mind(task, learner)
         self._seed, self._replication = checked_seed(seed), replication
-        self._selected: IntArray | None = None
+        self._pulled: int | None = None  # arms that are selected and not observed yet
         self._evidence: dict[int, Evidence] = {}
         self._notes = np.zeros(max(NOTES, task.num_arms) * NOTE, dtype=np.int64)
         self._num_notes = np.zeros(1, dtype=np.int64)
-        self._lock = Lock()
+        self._alone = OneThread()
+        self._num_pulls, self._masked = task.num_pulls, False
+        self._before: IntArray | None = None  # what was selected, while only a part is taken in
         self._hold()
         online.reset(self._where)
 
     def _hold(self) -> None:
         """Write down where the arrays lie; whenever the mind has new ones."""
         key = np.array([stream(self._seed, self._replication, LEARNER)], dtype=np.uint64)
-        start = self.task.start
-        self._actor = self._mind.actor
+        start, one = self.task.start, np.zeros(2, dtype=np.int64)
+        self._actor = actor = self._mind.actor
         self._handle = Handle(
-            Seat(self._actor, key, start.last_state, start.elapsed, self._notes, self._num_notes)
+            Seat(
+                actor,
+                key,
+                start.last_state,
+                start.elapsed,
+                self._notes,
+                self._num_notes,
+                one[:1],
+                one[1:],
+            )
         )
-        self._where = self._handle.where
+        self._where, self._chosen, self._states = self._handle.where, actor.chosen, actor.states
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Agent:
         from restive.agents.snapshots import restore
@@ -235,35 +264,42 @@ class Agent:
         available
             The arms that can be pulled in this step: a mask [K] of truth values, or a list of arms.
         """
-        if not self._lock.acquire(blocking=False):
-            raise _two_threads()
-        try:
-            if num_pulls is None and available is None:
-                if self._selected is None:
-                    self._selected = self._choose(self.task.num_pulls, None)
-                return self._selected.copy()
-            wanted, mask = self._checked_request(num_pulls, available)
-            if self._selected is None:
-                self._selected = self._choose(wanted, mask)
-            elif wanted != len(self._selected) or (
-                mask is not None and not mask[self._selected].all()
-            ):
-                raise ProblemError(
-                    f"arms {self._selected.tolist()} were selected already; observe them first"
-                )
-            return self._selected.copy()
-        finally:
-            self._lock.release()
+        with self._alone:
+            usual = num_pulls is None and available is None
+            if self._pulled is None:
+                wanted, mask = self._num_pulls, None
+                if not usual:
+                    wanted, mask = self._checked_request(num_pulls, available)
+                if not usual or self._masked:
+                    self._set_available(mask)
+                event = online.select(self._where, wanted)
+                if event != steps.GO:
+                    self._choose(event, wanted, mask)
+                self._pulled = wanted
+            elif not usual:
+                self._require_same(*self._checked_request(num_pulls, available))
+            return self._chosen[: self._pulled].copy()
+
+    def _choose(self, event: int, wanted: int, mask: NDArray[np.bool_] | None) -> None:
+        """Do what Python must before arms can be chosen, until they are."""
+        while event != steps.GO:
+            if event == steps.ASK:
+                self._chosen[:wanted] = self._asked(wanted, mask)
+                return
+            self._respond(event)
+            event = online.select(self._where, wanted)
 
     def pull(self, arms: ArrayLike) -> None:
         """Take these arms as selected: somebody decided otherwise, and `observe` comes next."""
-        with self._alone():
+        with self._alone:
             given = checked_arms(arms, self.task.num_arms, "arms to pull")
-            if len(given) != self.task.num_pulls:
+            if len(given) != self._num_pulls:
                 self._require_narrowing("be given another number of arms")
-            if self._selected is None:
-                self._begin()
-            self._selected = given
+            if self._pulled is None:
+                while (event := online.begin_step(self._where)) != steps.GO:
+                    self._respond(event)
+            self._pulled = len(given)
+            self._chosen[: len(given)] = given
 
     def observe(
         self, states: ArrayLike, arms: ArrayLike | None = None, missing: str | None = None
@@ -284,26 +320,31 @@ class Agent:
             move differently when pulled you must say so: had they been pulled unseen, their last
             state and age would no longer describe them.
         """
-        if not self._lock.acquire(blocking=False):
-            raise _two_threads()
-        try:
-            selected = self._selected
-            if selected is None:
+        with self._alone:
+            count = self._pulled
+            if count is None:
                 raise ProblemError("nothing was selected: call select() before observe()")
-            if arms is not None:
-                selected = self._checked_part(selected, arms, missing)
-            self._see(selected, checked_states(states, selected))
-            self._selected = None
-        finally:
-            self._lock.release()
+            if arms is None:
+                seen = states
+                if (
+                    type(states) is not np.ndarray
+                    or states.dtype != INT64
+                    or states.shape != (count,)
+                ):
+                    seen = checked_states(states, self._chosen[:count])
+                self._states[:count] = seen
+            else:
+                count = self._take_part(arms, states, missing)
+            answer = online.see(self._where, count)
+            if answer != online.TAKEN_IN:
+                self._see(answer, count)
+            self._pulled = None
 
     def skip(self, num_steps: int = 1) -> None:
         """Let steps pass in which no arm is pulled."""
-        with self._alone():
-            if self._selected is not None:
-                raise ProblemError(
-                    f"arms {self._selected.tolist()} were selected already; observe them first"
-                )
+        with self._alone:
+            if self._pulled is not None:
+                raise self._selected_already()
             self._require_narrowing("pull nothing")
             end = self.time + checked_count(num_steps, "num_steps", 0)
             if end > MOST:
@@ -327,7 +368,7 @@ class Agent:
         time
             The time of the step in which it was pulled and seen, before the present one.
         """
-        with self._alone():
+        with self._alone:
             k = checked_arm(arm, self.task.num_arms)
             time = checked_count(time, "time")
             seen_at = int(self._actor.meta.seen[k])
@@ -359,20 +400,9 @@ class Agent:
         """
         from restive.agents.snapshots import snapshot_of
 
-        with self._alone():
+        with self._alone:
             self._count_notes()
             return snapshot_of(self)
-
-    def _choose(self, wanted: int, mask: NDArray[np.bool_] | None) -> IntArray:
-        if mask is not None or len(self._actor.available):
-            self._set_available(mask)
-        while True:
-            event = online.select(self._where, wanted)
-            if event == steps.GO:
-                return self._actor.chosen[:wanted].copy()
-            if event == steps.ASK:
-                return self._asked(wanted, mask)
-            self._respond(event)
 
     def _asked(self, wanted: int, mask: NDArray[np.bool_] | None) -> IntArray:
         """Return the arms that a policy without ranks pulls."""
@@ -386,34 +416,46 @@ class Agent:
             )
         return checked_choice(policy, bandit, self.belief_state)
 
-    def _begin(self) -> None:
-        while (event := online.begin_step(self._where)) != steps.GO:
-            self._respond(event)
-
     def _respond(self, event: int) -> None:
         self._mind.respond(event)
         if self._mind.actor is not self._actor:
             self._hold()
 
     def _set_available(self, mask: NDArray[np.bool_] | None) -> None:
-        available = np.zeros(0, dtype=bool) if mask is None else mask
-        self._mind.actor = self._mind.actor._replace(available=available)
-        self._hold()
+        self._masked = mask is not None
+        self._actor.who[steps.MASKED] = self._masked
+        if mask is None:
+            return
+        if not len(self._actor.available):  # made when it is first needed
+            self._mind.actor = self._mind.actor._replace(available=np.ones_like(mask))
+            self._hold()
+        self._actor.available[:] = mask
 
-    def _see(self, arms: IntArray, states: IntArray) -> None:
-        count = len(arms)
-        self._actor.chosen[:count] = arms
-        self._actor.states[:count] = states
-        answer = online.see(self._where, count)
+    def _see(self, answer: int, count: int) -> None:
+        """Take in what was seen, after a first try that did not succeed, or say why it cannot."""
         if answer == online.NOTES_FULL:
             self._count_notes()
             answer = online.see(self._where, count)
+        if answer == online.TAKEN_IN:
+            return
+        arms, states = self._chosen[:count].tolist(), self._states[:count].tolist()
         if answer >= online.IMPOSSIBLE_BASE:
             arm = answer - online.IMPOSSIBLE_BASE
-            raise _impossible(arm, int(states[arms.tolist().index(arm)]))
-        if answer != online.TAKEN_IN:
-            k = int(arms[answer - 1])
-            raise _no_such_state(k, int(states[answer - 1]), int(self.task.choices.sizes[k]))
+            error = _impossible(arm, states[arms.index(arm)])
+        else:
+            arm = arms[answer - 1]
+            error = _no_such_state(arm, states[answer - 1], int(self.task.choices.sizes[arm]))
+        self._chosen[: self._pulled] = self._before if self._before is not None else arms
+        raise error
+
+    def _take_part(self, arms: ArrayLike, states: ArrayLike, missing: str | None) -> int:
+        """Put what was seen of some of the selected arms in place; return how many they are."""
+        selected = self._chosen[: self._pulled].copy()
+        seen = self._checked_part(selected, arms, missing)
+        self._states[: len(seen)] = checked_states(states, seen)
+        self._chosen[: len(seen)] = seen
+        self._before = selected
+        return len(seen)
 
     def _late(self, k: int, state: int, time: int) -> None:
         answer = online.late_sighting(self._where, k, state, time)
@@ -475,6 +517,16 @@ class Agent:
                     )
         return np.asarray(arms, dtype=np.int64)
 
+    def _require_same(self, wanted: int, mask: NDArray[np.bool_] | None) -> None:
+        """Raise unless what was selected answers this question too."""
+        selected = self._chosen[: self._pulled]
+        if wanted != len(selected) or (mask is not None and not mask[selected].all()):
+            raise self._selected_already()
+
+    def _selected_already(self) -> ProblemError:
+        selected = self._chosen[: self._pulled].tolist()
+        return ProblemError(f"arms {selected!s:.60} were selected already; observe them first")
+
     def _moves_alike(self, k: int) -> bool:
         return all(np.array_equal(arm.active, arm.passive) for arm in self.prior.candidates(k))
 
@@ -488,28 +540,12 @@ class Agent:
                 f"learner {self.learner.name} has no {what}: it is not of TSDE's family"
             )
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Refuse a second thread, which would spoil the step of the first."""
-        if not self._lock.acquire(blocking=False):
-            raise _two_threads()
-        try:
-            yield
-        finally:
-            self._lock.release()
-
     def __repr__(self) -> str:
         task = self.task
         return (
             f"Agent({self.learner.name}, {task.num_arms:,} arms, {task.num_pulls:,} pulls, "
             f"{task.mapping_name}, time {self.time:,})"
         )
-
-
-def _two_threads() -> RestiveError:
-    return RestiveError(
-        "another thread is using this agent: give each thread an agent of its own, or a lock"
-    )
 
 
 def _impossible(arm: int, state: int) -> ProblemError:

@@ -61,7 +61,7 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
         "start": _runs([task.start.last_state, task.start.elapsed]),
         "seed": agent._seed,
         "replication": agent._replication,
-        "selected": None if agent._selected is None else agent._selected.tolist(),
+        "selected": None if agent._pulled is None else agent._chosen[: agent._pulled].tolist(),
         "seen": [
             column.tolist() for column in (seen, actor.meta.last_state[seen], actor.meta.seen[seen])
         ],
@@ -136,7 +136,8 @@ def _load(agent: Agent, data: dict[str, Any]) -> None:
     if data["selected"] is not None:
         selected = _numbers(data["selected"])
         _require(_distinct(selected, num_arms), "the selected arms")
-        agent._selected = selected
+        agent._pulled = len(selected)
+        agent._chosen[: len(selected)] = selected
     if isinstance(agent.learner, Relative):
         _load_episodes(agent, data["episodes"], arms)
         _load_posterior(agent, data["posterior"])

@@ -6,14 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.cells import cell_of
-from restive.kernels.compiler import inlined, place
+from restive.kernels.compiler import inlined, part, place
 from restive.kernels.tables import FOLLOWED, Following, Meta
 from restive.kernels.world import top_arms
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-__all__ = ["REBASED", "choose_by_rank", "follow_all", "follow_kind", "follow_pulled"]
+__all__ = [
+    "REBASED",
+    "choose_by_rank",
+    "follow_all",
+    "follow_kind",
+    "follow_pulled",
+    "hide_unavailable",
+]
 
 REBASED = 1 << 29  # steps after which all arms are placed anew, so that small numbers do
 
@@ -48,14 +55,21 @@ def follow_pulled(following: Following, k: int, state: int, t: int) -> None:
 
 @inlined
 def choose_by_rank(
-    following: Following, t: int, available: BoolArray, chosen: IntArray, count: int
+    following: Following, t: int, available: BoolArray, masked: bool, chosen: IntArray, count: int
 ) -> None:
-    """Write the `count` arms of the largest ranks now; `available` is [K], or empty for all."""
+    """Write the `count` arms of the largest ranks now; `available` [K] counts if `masked`."""
     steps = np.int32(t - following.mode[FOLLOWED])
     for k in range(len(following.rank)):
         cell = min(following.first[place(k)] + steps, following.last[place(k)])
         following.rank[place(k)] = following.ranks[place(cell)]
+    if masked:
+        hide_unavailable(following, available)
+    top_arms(following.rank, chosen, count)
+
+
+@part
+def hide_unavailable(following: Following, available: BoolArray) -> None:
+    """Rank the arms that cannot be pulled below all others."""
     for k in range(len(available)):
         if not available[k]:
             following.rank[k] = -1
-    top_arms(following.rank, chosen, count)

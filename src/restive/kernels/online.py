@@ -65,6 +65,8 @@ class Seat(NamedTuple):
     start_elapsed: IntArray  # [K]
     notes: IntArray  # [room * NOTE]
     num_notes: IntArray  # [1]
+    one_arm: IntArray  # [1] room
+    one_state: IntArray  # [1] room
 
 
 _opened = opener(Seat)
@@ -175,10 +177,10 @@ def late_sighting(where: IntArray, k: int, state: int, time: int) -> int:
     now = meta.now[TIME]
     last_state, age = meta.last_state[k], time - meta.seen[k]
     if actor.who[0] == TSDE:
-        actor.chosen[0], actor.states[0] = k, state
+        seat.one_arm[0], seat.one_state[0] = k, state
         meta.now[TIME] = time
         wrong = impossible_arm(
-            actor.slots, actor.weights, meta, actor.chosen, 1, actor.states, actor.room
+            actor.slots, actor.weights, meta, seat.one_arm, 1, seat.one_state, actor.room
         )
         meta.now[TIME] = now
         if wrong >= 0:

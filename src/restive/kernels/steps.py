@@ -30,6 +30,7 @@ from restive.kernels.following import (
     follow_all,
     follow_kind,
     follow_pulled,
+    hide_unavailable,
 )
 from restive.kernels.learners import (
     beta_bernoulli,
@@ -89,6 +90,8 @@ POLICY, TSDE, UCB1, BETA_BERNOULLI, REGENERATIVE_CYCLE, RESTLESS_UCB, COLORED_UC
     8
 )
 
+MASKED = 1  # in `Actor.who`
+
 # Stages of a step.
 BEGIN, DRAW, FOLLOW, CHOOSE, SEE = 0, 1, 2, 3, 4
 
@@ -107,7 +110,7 @@ DONE = 8
 class Actor(NamedTuple):
     """A learner or a policy: all that it knows and remembers."""
 
-    who: IntArray  # [1]
+    who: IntArray  # [2] who acts, and whether only some arms are available
     meta: Meta
     slots: Slots
     weights: Weights
@@ -118,7 +121,7 @@ class Actor(NamedTuple):
     chosen: IntArray  # [K] arms to pull; the first N count
     states: IntArray  # [K] in which they are seen
     room: IntArray  # [K]
-    available: BoolArray  # [K] arms that can be pulled now, or [0] for all
+    available: BoolArray  # [K] arms that can be pulled now; empty until it is needed
 
 
 @part
@@ -201,22 +204,24 @@ def choose(actor: Actor, t: int, key: np.uint64, count: int) -> int:
     if who <= TSDE:
         if actor.following.mode[ASKED] != 0:
             return ASK
-        choose_by_rank(actor.following, t, actor.available, actor.chosen, count)
+        masked = actor.who[MASKED] != 0
+        choose_by_rank(actor.following, t, actor.available, masked, actor.chosen, count)
         if who == TSDE and actor.episodes.rules[EXPLORING] != 0:
-            _explore(actor.episodes, actor.following, key, actor.available, actor.chosen, count)
+            _explore(
+                actor.episodes, actor.following, key, actor.available, masked, actor.chosen, count
+            )
         return GO
     if who == PYTHON:
         return ASK
-    _choose_others(
-        who, actor.knowledge, actor.memory, t, key, actor.available, actor.chosen[:count]
-    )
+    available = actor.available[: actor.who[MASKED] * len(actor.available)]
+    _choose_others(who, actor.knowledge, actor.memory, t, key, available, actor.chosen[:count])
     return GO
 
 
 @part
 def _explore(
     episodes: Episodes, following: Following, key: np.uint64, available: BoolArray,
-    chosen: IntArray, count: int,
+    masked: bool, chosen: IntArray, count: int,
 ) -> None:  # fmt: skip
     """With the probability that the rules say, choose arms at random instead."""
     clock = episodes.clock
@@ -227,9 +232,8 @@ def _explore(
     for k in range(len(following.rank)):
         following.rank[k] = int(uniform_at(key, clock[DRAWS] + k) * 2.0**31)
     clock[DRAWS] += len(following.rank)
-    for k in range(len(available)):
-        if not available[k]:
-            following.rank[k] = -1
+    if masked:
+        hide_unavailable(following, available)
     top_arms(following.rank, chosen, count)
 
 
