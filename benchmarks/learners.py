@@ -17,9 +17,9 @@ import restive as rs
 from benchmarks import numpy_learners
 from benchmarks.harness import Result
 from benchmarks.numpy_tsde import grid_tables, run_tsde
+from learning_cases import posed
 from restive.agents import LEARNERS
 from restive.agents.learners import learner
-from restive.agents.setup import Setup, setup_learner
 from restive.replication import replicate
 
 __all__ = ["run"]
@@ -73,25 +73,25 @@ def setup_of(name: str, horizon: int) -> Setup:
     """Return a learner with the bandit that it is timed on."""
     num_arms, num_pulls = SIZES.get(name, (8, 3))
     prior = rs.grid_prior(LEVELS, num_arms)
-    return setup_learner(prior, num_pulls, "whittle", horizon, learner=learner(name))
+    return posed(prior, num_pulls, "whittle", horizon, learner=learner(name))
 
 
 def numpy_version(name: str, setup: Setup) -> Version:
     """Return one replication of the numpy version, as a function of the random generator."""
     beliefs, pairs = grid_tables(np.array(LEVELS), AGES)
-    bandit = (setup.num_arms, setup.num_pulls, setup.horizon)
+    bandit = (setup.task.num_arms, setup.num_pulls, setup.horizon)
     if name == "tsde" or name in RELATIVES:
         index = rs.channel_whittle_index(pairs[:, 0], pairs[:, 1], AGES)
         runner = run_tsde if name == "tsde" else numpy_learners.run_relative
         options = RELATIVES.get(name, {})
-        return lambda rng: runner(index, beliefs, *bandit, setup.mixing_time, rng, **options)
+        return lambda rng: runner(index, beliefs, *bandit, setup.task.mixing_time, rng, **options)
     return partial(getattr(numpy_learners, f"run_{name}"), beliefs, *bandit)
 
 
 def _ours(setup: Setup, replications: int) -> float:
     """Seconds per step."""
     begin = process_time()
-    replicate(setup, np.array([setup.horizon]), replications, with_oracle=False, threads=1)
+    replicate(*setup, np.array([setup.horizon]), replications, with_oracle=False, threads=1)
     return (process_time() - begin) / (replications * setup.horizon)
 
 
@@ -106,7 +106,7 @@ def _plain(version: Version, replications: int) -> float:
 
 def _over_numpy(name: str, setup: Setup, ours: float, plain: float) -> Result:
     return Result(
-        f"{name}, K={setup.num_arms} N={setup.num_pulls} T={setup.horizon}: times numpy's speed",
+        f"{name}, K={setup.task.num_arms} N={setup.num_pulls} T={setup.horizon}: times numpy's speed",
         plain / ours,
         50,
         True,

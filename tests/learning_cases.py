@@ -1,11 +1,44 @@
 """Priors and true bandits that the tests of the learner share, and the naive TSDE on them."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 import restive as rs
 from oracles import tsde_naive as naive
+from restive.actors import make_record, make_trace, world_of
+from restive.agents.learners import DynamicEpisodes, Learner
+from restive.agents.mind import Mind
+from restive.loop import drive
+from restive.replication import drawn_truths
+from restive.task import Task, make_task
+
+
+class Posed(NamedTuple):
+    """A learner on a task."""
+
+    task: Task
+    learner: Learner
+
+
+def posed(*args, learner=None, **options):
+    """Put a learner, by default TSDE, on a task."""
+    return Posed(make_task(*args, **options), learner or DynamicEpisodes())
+
+
+def trace(setup, horizon, seed, replication=0):
+    """Arms and states [T, N] of one replication of the engine."""
+    task, learner = setup
+    mind = Mind(task, learner, horizon)
+    truth = drawn_truths(task, 1, seed, replication)
+    record = make_record(
+        task.num_pulls, task.start, np.array([horizon]), truth, seed, replication,
+        memory=mind.actor.memory,
+    )  # fmt: skip
+    happened = make_trace(horizon, task.num_pulls)
+    drive(mind, world_of(task.choices.tables, task.num_arms), record, happened)
+    return (part.reshape(horizon, -1) for part in happened[:2])
 
 
 def random_arm(rng, size, rewards, spread=0.4, controlled=True):

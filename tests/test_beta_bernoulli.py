@@ -8,17 +8,15 @@ import pytest
 from scipy import stats
 
 import restive as rs
-from learning_cases import CASES, true_bandit
+from learning_cases import CASES, posed, trace, true_bandit
 from oracles.beta_bernoulli_naive import NaiveBetaBernoulli, Stream
 from oracles.tsde_naive import LEARNER, stream_key
 from restive.agents import make_learner
 from restive.agents.learners import learner
-from restive.agents.setup import setup_learner
 from restive.kernels.compiler import hot_kernel
 from restive.kernels.learners.beta_bernoulli import draw_beta
 from restive.kernels.learners.memory import DRAWS, OWN, PHASES
 from restive.kernels.normal import EDGES, HEIGHTS, TAIL, draw_normal
-from restive.replication import trace
 
 FALSE_ALARM = 1e-6
 SHAPES = [
@@ -104,7 +102,7 @@ def test_equal_to_the_naive_one_step_by_step(case):
     prior, num_pulls = CASES[case]()
     truth = true_bandit(prior, num_pulls)
     spec = learner("beta_bernoulli")
-    setup = setup_learner(prior, num_pulls, "myopic", true_bandit=truth, learner=spec)
+    setup = posed(prior, num_pulls, "myopic", true_bandit=truth, learner=spec)
     arms, states = trace(setup, 300, seed=7)
     rewards = [prior.candidates(k)[0].rewards.tolist() for k in range(prior.num_arms)]
     oracle = NaiveBetaBernoulli(rewards, num_pulls, seed=7)

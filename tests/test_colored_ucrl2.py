@@ -9,16 +9,15 @@ import pytest
 from scipy.optimize import linprog
 
 import restive as rs
-from learning_cases import as_lists, random_arm, start_of
+from learning_cases import as_lists, posed, random_arm, start_of, trace
 from oracles import colored_ucrl2_naive as naive
 from oracles.tsde_naive import NaiveWorld
-from restive.agents import Player, make_learner
+from restive.agents import make_learner
 from restive.agents.learners import learner
-from restive.agents.setup import setup_learner
 from restive.belief import BeliefState
 from restive.kernels.learners import colored_ucrl2 as kernels
 from restive.kernels.learners.memory import PLANNING
-from restive.replication import replicate, trace
+from restive.replication import replicate
 from restive.simulation import simulate
 
 
@@ -82,7 +81,7 @@ def test_all_three_do_the_same(case, scale):
         start = BeliefState([0] * len(arms), [3, 1, 9][: len(arms)])
     slow, pulled, seen = run_naive(arms, num_pulls, horizon, start, seed, **options)
 
-    setup = setup_learner(
+    setup = posed(
         prior, num_pulls, horizon=horizon, start=start, true_bandit=bandit,
         learner=learner("colored_ucrl2", **options),
     )  # fmt: skip
@@ -277,11 +276,11 @@ def test_laws_that_depend_on_other_arms_are_worth_no_less():
 
 def test_an_easy_bandit_is_learned():
     arms = [rs.gilbert_elliott(0.2, 0.2), rs.gilbert_elliott(0.8, 0.9)]
-    setup = setup_learner(
+    setup = posed(
         certain(arms), 1, horizon=40_000, true_bandit=rs.RestlessBandit(arms, 1),
         learner=learner("colored_ucrl2", ages=4, scale=0.1),
     )  # fmt: skip
-    done = replicate(setup, np.array([10_000, 20_000, 40_000]), 4, seed=2, threads=1)
+    done = replicate(*setup, np.array([10_000, 20_000, 40_000]), 4, seed=2, threads=1)
     regret = (done.oracle_expected - done.expected).mean(axis=0)
     assert regret[2] - regret[1] < 0.01 * 20_000  # the worse arm loses 0.7 a step
     assert (regret[2] - regret[1]) / 2 < 0.5 * regret[0]
@@ -291,11 +290,11 @@ def test_an_easy_bandit_is_learned():
 
 def test_the_papers_own_radius_learns_in_the_end():
     arms = [rs.gilbert_elliott(0.2, 0.2), rs.gilbert_elliott(0.8, 0.9)]
-    setup = setup_learner(
+    setup = posed(
         certain(arms), 1, horizon=400_000, true_bandit=rs.RestlessBandit(arms, 1),
         learner=learner("colored_ucrl2", ages=2),
     )  # fmt: skip
-    done = replicate(setup, np.array([10_000, 200_000, 400_000]), 1, seed=2)
+    done = replicate(*setup, np.array([10_000, 200_000, 400_000]), 1, seed=2)
     regret = (done.oracle_expected - done.expected)[0]
     assert (regret[2] - regret[1]) / 200_000 < 0.1 * regret[0] / 10_000
 
@@ -306,7 +305,7 @@ def test_a_snapshot_goes_on_alike():
     world = rs.World(rs.RestlessBandit(arms, num_pulls), agent.belief_state, seed=3)
     for _ in range(200):
         agent.observe(world.pull(agent.select())[0])
-    other = Player.restore(json.loads(json.dumps(agent.snapshot())))
+    other = rs.restore(json.loads(json.dumps(agent.snapshot())))
     for _ in range(200):
         assert agent.select().tolist() == agent.select().tolist() == other.select().tolist()
         states = world.pull(agent.select())[0]

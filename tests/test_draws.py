@@ -7,14 +7,14 @@ from fractions import Fraction
 import numba
 import numpy as np
 import pytest
+from restive.kernels.posterior import draw_candidate
+from restive.posterior import lane_places
 from scipy import stats
 
 import restive as rs
-from restive.agents.setup import setup_learner
+from learning_cases import posed
 from restive.kernels import online
-from restive.kernels.posterior import draw_candidate
 from restive.kernels.tables import IMPOSSIBLE
-from restive.posterior import lane_places
 
 COUNTS = [1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 81, 100, 300]
 LARGEST = 1 - 2.0**-53  # of the random numbers
@@ -33,7 +33,7 @@ class Group:
         levels = np.linspace(0.2, 0.8, len(weights))
         arms = rs.ArmPrior([rs.gilbert_elliott(p, 0.5) for p in levels])
         other = rs.ArmPrior([rs.gilbert_elliott(0.3, 0.5)] * 50)
-        setup = setup_learner(rs.IndependentPrior([other, arms]), 1, "myopic", 10)
+        setup = posed(rs.IndependentPrior([other, arms]), 1, "myopic", 10)
         self.prior = setup.tables.prior
         self.state = setup.fresh_state(1)
         begin = int(self.prior.row_offsets[1]) * 8

@@ -232,7 +232,7 @@ def test_tables_of_many_cases_are_made_once_each(tmp_path, monkeypatch):
     made = []
     real = work.setup_learner
 
-    def setup_learner(*words):
+    def posed(*words):
         made.append(1)
         return real(*words)
 

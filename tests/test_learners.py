@@ -15,13 +15,12 @@ import numpy as np
 import pytest
 
 import restive as rs
-from learning_cases import channels, joint, random_prior, true_bandit
+from learning_cases import channels, joint, posed, random_prior, trace, true_bandit
 from restive.agents import LEARNERS, TSDE, Player, make_learner
 from restive.agents.learners import Compiled, Relative, describe, learner
-from restive.agents.setup import setup_learner
 from restive.kernels.learners.memory import DRAWS
 from restive.kernels.tables import DRAWS as TSDE_DRAWS
-from restive.replication import replicate, trace
+from restive.replication import replicate
 from restive.world import World
 
 NAMES = list(LEARNERS)
@@ -84,7 +83,7 @@ def made(name, instance="four_arms", seed=0, horizon=HORIZON):
 def setup_of(name, prior, num_pulls, truth, horizon=HORIZON):
     """Return what the engine runs."""
     chosen = learner(name, **OPTIONS.get(name, {}))
-    return setup_learner(prior, num_pulls, "myopic", horizon, true_bandit=truth, learner=chosen)
+    return posed(prior, num_pulls, "myopic", horizon, true_bandit=truth, learner=chosen)
 
 
 SCRIPT = np.random.default_rng(33).random((2000, 9))
@@ -111,7 +110,7 @@ def known(agent):
     """Return all that a learner knows, with nothing left to be multiplied later."""
     if isinstance(agent, TSDE):
         for k in range(agent.prior.num_arms):
-            agent.posterior(k)
+            agent.posterior(k).weights
     return agent.snapshot()
 
 
@@ -320,9 +319,9 @@ def test_replications_have_their_own_luck_and_threads_change_nothing(name):
     prior, num_pulls = INSTANCES["four_arms"]
     setup = setup_of(name, prior, num_pulls, true_bandit(prior, num_pulls))
     times = np.array([1, 50, HORIZON])
-    done = replicate(setup, times, 6, seed=2, threads=1)
-    again = replicate(setup, times, 6, seed=2, threads=2, chunk=1)
-    later = replicate(setup, times, 3, seed=2, first=3, threads=1)
+    done = replicate(*setup, times, 6, seed=2, threads=1)
+    again = replicate(*setup, times, 6, seed=2, threads=2, chunk=1)
+    later = replicate(*setup, times, 3, seed=2, first=3, threads=1)
     for field in ("expected", "realised", "episodes"):
         found = getattr(done, field)
         assert np.array_equal(found, getattr(again, field))
@@ -342,7 +341,7 @@ def test_looking_at_the_posterior_changes_nothing(name, instance):
     agent, other = made(name, instance, seed=3), made(name, instance, seed=3)
     for _ in range(120):
         for k in range(agent.prior.num_arms):
-            agent.posterior(k)
+            agent.posterior(k).weights
             agent.belief(k)
         assert decisions(agent, instance, 1) == decisions(other, instance, 1)
         if agent.time % 7 == 0:
@@ -355,7 +354,7 @@ def test_recording_the_posterior_changes_nothing(name):
     setup = setup_of(name, prior, num_pulls, true_bandit(prior, num_pulls))
     times = np.arange(1, HORIZON + 1)
     done, other = (
-        replicate(setup, times, 5, seed=2, with_posterior=recorded) for recorded in (True, False)
+        replicate(*setup, times, 5, seed=2, with_posterior=recorded) for recorded in (True, False)
     )
     assert np.array_equal(done.realised, other.realised)
 
@@ -368,7 +367,7 @@ def through_json(agent):
     data = agent.snapshot()
     text = json.dumps(data, allow_nan=False)
     assert json.loads(text) == data
-    return type(agent).restore(json.loads(text))
+    return rs.restore(json.loads(text))
 
 
 @every_instance
@@ -409,11 +408,11 @@ def test_a_snapshot_is_a_copy_and_is_guarded(name):
     data = agent.snapshot()
     kept = json.dumps(data)
     decisions(agent, "four_arms", 9)
-    decisions(type(agent).restore(data), "four_arms", 9)
+    decisions(rs.restore(data), "four_arms", 9)
     assert json.dumps(data) == kept
     for broken in (None, [], {}, data | {"seed": 1}, data | {"num_pulls": 1}):
         with pytest.raises(rs.ProblemError):
-            type(agent).restore(broken)
+            rs.restore(broken)
     other = Player if isinstance(agent, TSDE) else TSDE
     with pytest.raises(rs.ProblemError, match="snapshot"):
         other.restore(data)
@@ -442,7 +441,7 @@ def test_the_engine_and_the_online_learner_do_the_same(name, instance, inside):
         phases.append(agent.episode.number if isinstance(agent, TSDE) else agent.num_phases)
     assert agent.belief_state == world.belief_state
     times = np.array([1, 2, 77, HORIZON])
-    done = replicate(setup, times, 1, seed=4)
+    done = replicate(*setup, times, 1, seed=4)
     assert done.episodes[0].tolist() == [phases[t - 1] for t in times]
     assert done.expected[0, -1] == pytest.approx(sums[0], rel=1e-12)
     assert done.realised[0, -1] == pytest.approx(sums[1], rel=1e-12)
@@ -454,9 +453,7 @@ def test_another_start_and_replication(name):
     start = rs.BeliefState([0, 1, 0], [3, 1, 20])
     truth = true_bandit(prior, num_pulls)
     chosen = learner(name, **OPTIONS.get(name, {}))
-    setup = setup_learner(
-        prior, num_pulls, "myopic", 90, start=start, true_bandit=truth, learner=chosen
-    )
+    setup = posed(prior, num_pulls, "myopic", 90, start=start, true_bandit=truth, learner=chosen)
     arms, states = trace(setup, 90, seed=8, replication=5)
     agent = (Player if isinstance(chosen, Compiled) else TSDE).of_setup(setup, 8, 5)
     assert agent.belief_state == start
@@ -484,7 +481,7 @@ import sys
 import restive as rs
 from test_learners import NAMES, setup_of, three_states
 from learning_cases import true_bandit
-from restive.replication import trace
+from learning_cases import trace
 truth = true_bandit(*three_states())
 for name in NAMES:
     setup = setup_of(name, *three_states(), truth, horizon=60)
@@ -531,8 +528,8 @@ def test_an_arm_that_is_nearly_always_good_is_found(name, best):
     prior = rs.IndependentPrior([rs.ArmPrior([GOOD, BAD])] * 3)
     truth = rs.RestlessBandit([GOOD if k == best else BAD for k in range(3)], 1)
     chosen = learner(name, **LEARNING.get(name, {}))
-    setup = setup_learner(prior, 1, "whittle", 3000, true_bandit=truth, learner=chosen)
-    done = replicate(setup, np.array([2000, 3000]), 4, seed=best, threads=1)
+    setup = posed(prior, 1, "whittle", 3000, true_bandit=truth, learner=chosen)
+    done = replicate(*setup, np.array([2000, 3000]), 4, seed=best, threads=1)
     late = np.diff(done.expected, axis=1).mean()
     oracle = np.diff(done.oracle_expected, axis=1).mean()
     assert oracle > 800

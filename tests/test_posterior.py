@@ -7,10 +7,8 @@ import pytest
 from scipy import stats
 
 import restive as rs
-from learning_cases import CASES, channels, controlled, groups_of, joint, random_arm
+from learning_cases import CASES, channels, controlled, groups_of, joint, posed, random_arm, trace
 from oracles import tsde_naive as naive
-from restive.agents.setup import Setup, setup_learner
-from restive.replication import trace
 from restive.world import World
 
 
@@ -79,9 +77,9 @@ def test_the_posterior_is_that_of_every_hidden_path(case, seed):
         history[t] = dict(zip(arms.tolist(), states, strict=True))
     posteriors, laws = enumerated(prior, history, start, num_steps)
     for k in range(num_arms):
-        np.testing.assert_allclose(agent.posterior(k), posteriors[k], rtol=1e-12, atol=0)
+        np.testing.assert_allclose(agent.posterior(k).weights, posteriors[k], rtol=1e-12, atol=0)
         np.testing.assert_allclose(agent.belief(k), laws[k], rtol=1e-11, atol=1e-15)
-        assert agent.posterior(k).sum() == pytest.approx(1, abs=1e-15)
+        assert agent.posterior(k).weights.sum() == pytest.approx(1, abs=1e-15)
 
 
 def test_before_anything_is_seen_the_posterior_is_the_prior():
@@ -90,7 +88,7 @@ def test_before_anything_is_seen_the_posterior_is_the_prior():
         agent = rs.TSDE(prior, num_pulls)
         for k in range(prior.num_arms):
             weights = prior.weights if isinstance(prior, rs.JointPrior) else prior.arms[k].weights
-            np.testing.assert_allclose(agent.posterior(k), weights, rtol=1e-15)
+            np.testing.assert_allclose(agent.posterior(k).weights, weights, rtol=1e-15)
 
 
 def test_the_law_of_a_state_is_the_mixture_of_the_candidates_beliefs():
@@ -107,7 +105,7 @@ def test_the_law_of_a_state_is_the_mixture_of_the_candidates_beliefs():
             beliefs = [
                 rs.belief_table(arm, age)[now.last_state[k], age - 1] for arm in prior.candidates(k)
             ]
-            law = agent.posterior(k) @ np.array(beliefs)
+            law = agent.posterior(k).weights @ np.array(beliefs)
             np.testing.assert_allclose(agent.belief(k), law, rtol=1e-10)
 
 
@@ -122,16 +120,18 @@ def test_when_the_posterior_is_asked_for_does_not_change_a_bit_of_it():
             states, _, _ = world.pull(arms)
             for agent in agents:
                 agent.observe(states)
-            agents[0].posterior(t % prior.num_arms)
+            agents[0].posterior(t % prior.num_arms).weights
         for k in range(prior.num_arms):
-            assert agents[0].posterior(k).tobytes() == agents[1].posterior(k).tobytes()
+            assert (
+                agents[0].posterior(k).weights.tobytes() == agents[1].posterior(k).weights.tobytes()
+            )
 
 
 def test_a_returned_posterior_is_the_callers_own():
     agent = rs.TSDE(*channels())
-    before = agent.posterior(0)
-    agent.posterior(0)[:] = 0
-    assert np.array_equal(agent.posterior(0), before)
+    before = agent.posterior(0).weights
+    agent.posterior(0).weights[:] = 0
+    assert np.array_equal(agent.posterior(0).weights, before)
 
 
 NEAR = [
@@ -147,10 +147,10 @@ def after_a_million(monkeypatch, prior, num_pulls, truth, steps=1_000_000):
     monkeypatch.setattr(
         Setup, "fresh_state", lambda *given: states.append(fresh(*given)) or states[-1]
     )
-    setup = setup_learner(prior, num_pulls, "best_fixed", steps, true_bandit=truth)
+    setup = posed(prior, num_pulls, "best_fixed", steps, true_bandit=truth)
     arms, seen = trace(setup, steps, seed=2)
     monkeypatch.undo()
-    agent = rs.TSDE.of_setup(setup, 2, 0)
+    agent = rs.Agent(*setup, 2, 0)
     agent._state = states[0]
     assert agent.time == steps + 1
     return agent, arms, seen
@@ -192,8 +192,8 @@ def test_after_a_million_observations_of_independent_arms(monkeypatch):
         logs = log_likelihoods(near, pulled, states[pulled - 1, 0])
         with np.errstate(divide="ignore"):
             logs += np.log(prior.arms[k].weights)
-        assert_is(agent.posterior(k), logs)
-    posterior = agent.posterior(0)
+        assert_is(agent.posterior(k).weights, logs)
+    posterior = agent.posterior(0).weights
     assert (posterior > 0.001).sum() >= 3  # several are still possible
     assert ((posterior > 0) & (posterior < 1e-150)).sum() >= 1  # some are held
     assert posterior[8] == posterior[11] == 0  # one was ruled out, one never possible
@@ -221,8 +221,8 @@ def test_after_a_million_observations_of_joint_systems(monkeypatch):
         log_likelihoods([bandit.arms[k] for bandit in bandits], times, states[:, k])
         for k in range(2)
     )
-    assert_is(agent.posterior(0), logs)
-    assert (agent.posterior(1) > 0.001).sum() >= 2
+    assert_is(agent.posterior(0).weights, logs)
+    assert (agent.posterior(1).weights > 0.001).sum() >= 2
 
 
 def test_a_hopeless_candidate_is_held_and_never_lost():
@@ -232,13 +232,13 @@ def test_a_hopeless_candidate_is_held_and_never_lost():
         agent.select()
         agent.observe([1])
         if t == 150:
-            assert agent.posterior(0)[1] == pytest.approx(9.0**-151, rel=1e-12)
-    assert 0 < agent.posterior(0)[1] < 1e-150
-    assert agent.posterior(0)[0] == 1
+            assert agent.posterior(0).weights[1] == pytest.approx(9.0**-151, rel=1e-12)
+    assert 0 < agent.posterior(0).weights[1] < 1e-150
+    assert agent.posterior(0).weights[0] == 1
     for t in range(2000):  # what held it does not keep it from coming back
         agent.select()
         agent.observe([t % 2])
-    assert agent.posterior(0)[1] == 1
+    assert agent.posterior(0).weights[1] == 1
 
 
 def test_a_candidate_that_is_ruled_out_stays_out():
@@ -249,12 +249,12 @@ def test_a_candidate_that_is_ruled_out_stays_out():
     for state in (1, 0, 0):
         agent.select()
         agent.observe([state])
-    assert agent.posterior(0).tolist() == [0, 1]
+    assert agent.posterior(0).weights.tolist() == [0, 1]
     for t in range(1500):  # all of them likelier under the one that is out
         agent.select()
         agent.observe([t % 2])
         assert agent.sampled_bandit.arms[0] == other or t == 0
-    assert agent.posterior(0).tolist() == [0, 1]
+    assert agent.posterior(0).weights.tolist() == [0, 1]
 
 
 def test_a_candidate_without_weight_is_never_drawn():
@@ -277,19 +277,19 @@ def calibration_values(prior, num_pulls, replications, steps, seed):
     plus a random share of its own, is uniform, with the candidates in any order that what was seen
     decides: here their own order and that of their weights.
     """
-    setup = setup_learner(prior, num_pulls, "whittle")
+    setup = posed(prior, num_pulls, "whittle")
     rng = np.random.default_rng(seed)
     groups = groups_of(prior)
     values = [[], []]
     for replication in range(replications):
         truth = naive.drawn_truth(groups, prior.num_arms, seed, replication)
         bandit = rs.RestlessBandit([prior.candidates(k)[c] for k, c in enumerate(truth)], num_pulls)
-        agent = rs.TSDE.of_setup(setup, seed, replication)
+        agent = rs.Agent(*setup, seed, replication)
         world = World(bandit, seed=seed, replication=replication)
         for _ in range(steps):
             agent.observe(world.pull(agent.select())[0])
         for group in range(len(groups)):
-            posterior = agent.posterior(group)
+            posterior = agent.posterior(group).weights
             place = np.argsort(np.argsort(-posterior, kind="stable"))
             before = [np.arange(len(place)) < truth[group], place < place[truth[group]]]
             share = rng.random() * posterior[truth[group]]
@@ -317,7 +317,7 @@ def test_a_candidate_of_tiny_prior_weight_is_not_lost():
     for state in [1] * 100 + [0, 0]:
         agent.select()
         agent.observe([state])
-    assert agent.posterior(0).tolist() == [1, 0]
+    assert agent.posterior(0).weights.tolist() == [1, 0]
 
 
 def test_a_candidate_that_thinks_little_of_what_is_seen_is_not_lost():
@@ -329,7 +329,7 @@ def test_a_candidate_that_thinks_little_of_what_is_seen_is_not_lost():
     for state in [0, 1] * 4 + [1]:
         agent.select()
         agent.observe([state])
-    assert agent.posterior(0).tolist() == [0, 1]
+    assert agent.posterior(0).weights.tolist() == [0, 1]
 
 
 def test_the_engine_minds_an_impossible_end_too():

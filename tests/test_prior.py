@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from restive.posterior import learning_tables
 
 import restive as rs
 from learning_cases import CASES
 from restive.agents.snapshots import prior_from_data, prior_to_data
-from restive.posterior import learning_tables
 
 GOOD, POOR = rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.6, 0.4)
 THREE = rs.Arm(np.full((3, 3), 1 / 3), rewards=[0, 0.5, 1])

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 import restive as rs
-from learning_cases import CASES, controlled, true_bandit
+from learning_cases import CASES, controlled, posed, trace, true_bandit
 from oracles.regenerative_cycle_naive import NaiveRCAM, single_play
 from restive.agents import make_learner
 from restive.agents.learners import learner
-from restive.agents.setup import setup_learner
 from restive.kernels.learners import regenerative_cycle as kernels
-from restive.replication import replicate, trace
+from restive.replication import replicate
 
 
 def rewards_of(prior):
@@ -19,7 +18,7 @@ def rewards_of(prior):
 
 def setup_of(prior, num_pulls, truth, **options):
     spec = learner("regenerative_cycle", **options)
-    return setup_learner(prior, num_pulls, "myopic", true_bandit=truth, learner=spec)
+    return posed(prior, num_pulls, "myopic", true_bandit=truth, learner=spec)
 
 
 def test_a_history_of_one_pull_worked_by_hand():
@@ -133,7 +132,7 @@ def test_it_settles_on_the_best_fixed_arms():
     arms = [rs.gilbert_elliott(*pair) for pair in levels]
     prior = rs.IndependentPrior([rs.ArmPrior([arm]) for arm in arms])
     bandit = rs.RestlessBandit(arms, 2)
-    done = replicate(setup_of(prior, 2, bandit), np.array([10_000, 20_000]), 30, with_oracle=False)
+    done = replicate(*setup_of(prior, 2, bandit), np.array([10_000, 20_000]), 30, with_oracle=False)
     late = np.diff(done.expected, axis=1)[:, 0] / 10_000
     best = 3 / 4 + 7 / 8
     assert (late > 0.97 * best).all()

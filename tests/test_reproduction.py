@@ -223,7 +223,7 @@ def test_the_mean_over_drawn_systems_of_the_best_fixed_arms(whole, runs):
     _, setup = prepared(found.case.settings.to_json())
     best = []
     for kinds in found.true_kinds:
-        levels = [(arm.active[0, 1], arm.active[1, 1]) for arm in setup.bandit_of(kinds).arms]
+        levels = [(arm.active[0, 1], arm.active[1, 1]) for arm in setup.task.bandit_of(kinds).arms]
         best.append(sum(sorted(p01 / (p01 + 1 - p11) for p01, p11 in levels)[-3:]))
     mean, stderr = np.mean(best), np.std(best, ddof=1) / np.sqrt(REPLICATIONS)
     assert abs(mean - exact) < 4.5 * stderr

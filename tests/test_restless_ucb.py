@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import restive as rs
-from learning_cases import as_lists, random_arm
+from learning_cases import as_lists, posed, random_arm, trace
 from oracles.restless_ucb_naive import NaiveRestlessUCB, observations_wanted, shifted_row
 from oracles.tsde_naive import NaiveWorld
-from restive.agents import Player, make_learner
+from restive.agents import make_learner
 from restive.agents.learners import describe, learner
 from restive.agents.learners.restless_ucb import (
     RestlessUCB,
@@ -18,9 +18,8 @@ from restive.agents.learners.restless_ucb import (
     planned_channels,
     planned_table,
 )
-from restive.agents.setup import setup_learner
 from restive.kernels.learners.memory import PHASES, PLANNING
-from restive.replication import replicate, trace
+from restive.replication import replicate
 from restive.world import World
 
 
@@ -106,7 +105,7 @@ def test_oracle_player_and_engine_agree(case, seed):
     assert played.states.tolist() == states
     assert agent.num_phases == 1 + explored
 
-    setup = setup_learner(
+    setup = posed(
         prior, bandit.num_pulls, "whittle", horizon, learner=learner("restless_ucb", **options)
     )
     traced_arms, traced_states = trace(setup, horizon, seed)
@@ -330,10 +329,10 @@ def test_it_learns_an_easy_instance():
     """After a third of the horizon it earns what the policy that knows the truth earns."""
     bandit = channels((0.8, 0.9), (0.1, 0.3), (0.2, 0.1), (0.6, 0.9), num_pulls=2)
     horizon, replications = 4000, 40
-    setup = setup_learner(
+    setup = posed(
         certain(bandit), 2, "whittle", horizon, learner=learner("restless_ucb", exploration=60)
     )
-    done = replicate(setup, np.array([200, 2000, 4000]), replications, threads=1)
+    done = replicate(*setup, np.array([200, 2000, 4000]), replications, threads=1)
     assert (done.episodes == [1, 2, 2]).all()
     lost = (done.oracle_expected - done.expected).mean(axis=0)
     assert lost[0] / 200 > 0.3
@@ -342,12 +341,12 @@ def test_it_learns_an_easy_instance():
 
 def test_engine_is_the_same_in_chunks_and_threads():
     bandit, options, horizon = CASES["four arms, two pulls"]
-    setup = setup_learner(
+    setup = posed(
         certain(bandit), 2, "whittle", horizon, learner=learner("restless_ucb", **options)
     )
     times = np.array([10, 150, horizon])
-    whole = replicate(setup, times, 9, threads=1)
-    parts = replicate(setup, times, 9, threads=2, chunk=2)
+    whole = replicate(*setup, times, 9, threads=1)
+    parts = replicate(*setup, times, 9, threads=2, chunk=2)
     np.testing.assert_array_equal(whole.expected, parts.expected)
     np.testing.assert_array_equal(whole.realised, parts.realised)
     np.testing.assert_array_equal(whole.episodes, parts.episodes)
@@ -361,7 +360,7 @@ def test_a_snapshot_goes_on_exactly(steps):
     world = World(bandit, seed=3)
     for _ in range(steps):
         agent.observe(world.pull(agent.select())[0])
-    copy = Player.restore(json.loads(json.dumps(agent.snapshot())))
+    copy = rs.restore(json.loads(json.dumps(agent.snapshot())))
     for _ in range(80):
         arms = agent.select()
         assert copy.select().tolist() == arms.tolist()

@@ -5,12 +5,12 @@ import sys
 
 import numpy as np
 import pytest
+from restive.agents.tsde import stream
 from scipy import stats
 
 import restive as rs
 from learning_cases import CASES, as_lists, channels, random_arm, true_bandit
 from oracles import tsde_naive as naive
-from restive.agents.tsde import stream
 from restive.kernels.random import uniform_at
 from restive.world import World
 

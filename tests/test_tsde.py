@@ -28,7 +28,7 @@ REASONS = {
 def settled(agent):
     """Return all that the agent knows, with nothing left to be multiplied later."""
     for k in range(agent.prior.num_arms):
-        agent.posterior(k)
+        agent.posterior(k).weights
     return agent.snapshot()
 
 
@@ -36,7 +36,7 @@ def advance(agent, steps, seed=0):
     """Run an agent in a world whose arms are the first candidates."""
     prior = agent.prior
     arms = [prior.candidates(k)[0] for k in range(prior.num_arms)]
-    world = World(rs.RestlessBandit(arms, 1), seed=seed, max_elapsed=agent._setup.max_elapsed)
+    world = World(rs.RestlessBandit(arms, 1), seed=seed, max_elapsed=agent.task.max_elapsed)
     for _ in range(steps):
         agent.observe(world.pull(agent.select())[0])
     return agent
@@ -143,7 +143,7 @@ def test_under_a_joint_prior_arms_must_be_possible_together():
         agent.observe([0, 0])
     assert settled(agent) == known
     agent.observe([0, 1])
-    assert agent.posterior(0).tolist() == agent.posterior(1).tolist() == [0, 1]
+    assert agent.posterior(0).weights.tolist() == agent.posterior(1).weights.tolist() == [0, 1]
     agent.select()
     agent.observe([1, 0])
     agent.select()
@@ -261,7 +261,7 @@ def test_memory_does_not_grow_with_time():
     assert len(str(agent.snapshot())) < 2 * before[1]
     cached = rs.TSDE(prior, num_pulls, myopic_of)
     advance(cached, 300)
-    assert len(cached._setup.cached) <= len(prior.bandits)
+    assert len(cached.task.cached) <= len(prior.bandits)
 
 
 def test_the_policies_of_at_most_256_systems_are_remembered():
@@ -271,11 +271,11 @@ def test_the_policies_of_at_most_256_systems_are_remembered():
     object.__setattr__(agent._setup, "make_policy", lambda b: made.append(b) or rs.myopic(b))
     rng = np.random.default_rng(0)
     for _ in range(3000):  # systems that come and go, in the order of their last use
-        kinds = rng.integers(0, len(agent._setup.tables.kinds.arms), 4)
-        policy = agent._setup.policy_of(kinds)
-        assert policy.bandit.arms == agent._setup.bandit_of(kinds).arms
-        assert agent._setup.policy_of(kinds) is policy
-        assert len(agent._setup.cached) <= 256
+        kinds = rng.integers(0, len(agent.task.task.choices.kinds.arms), 4)
+        policy = agent.task.policy_of(kinds)
+        assert policy.bandit.arms == agent.task.bandit_of(kinds).arms
+        assert agent.task.policy_of(kinds) is policy
+        assert len(agent.task.cached) <= 256
     assert len(made) > 2000
 
 
@@ -380,7 +380,7 @@ def test_arms_outside_the_range_are_refused():
     agent = rs.TSDE(*channels())
     for k in (-1, 4):
         with pytest.raises(rs.ProblemError, match=f"arm {k} is none of the arms 0 to 3"):
-            agent.posterior(k)
+            agent.posterior(k).weights
         with pytest.raises(rs.ProblemError, match=f"arm {k} is none of the arms 0 to 3"):
             agent.belief(k)
 
@@ -467,7 +467,7 @@ def test_hyphens_and_registered_functions_name_mappings_too():
         truth = true_bandit(prior, num_pulls)
         runs = [rs.simulate(truth, agent, 60) for agent in agents]
         assert np.array_equal(runs[0].arms, runs[1].arms)
-        assert agents[0]._setup.ranks is not None
+        assert agents[0].task.ranks is not None
 
 
 @pytest.mark.parametrize("mapping", ["whittle", "lp_priority"])
