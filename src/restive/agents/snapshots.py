@@ -232,10 +232,11 @@ def _episodes_to_data(agent: Agent, seen: IntArray) -> dict[str, Any]:
     clock, visits = agent._actor.episodes.clock, agent._actor.episodes.visits
     cells = _cells_of_arms(agent, seen)
     rows = visits.reshape(-1, VISITS)[cells]
-    visited = (rows[:, tables.STAMP] >= clock[tables.EPOCH_STAMP]) & (rows[:, tables.STAMP] > 0)
+    floor = clock[tables.FLOOR]
+    visited = rows[:, tables.COUNT] > floor
+    rows = rows - np.array([floor, floor, 0])
     return {
         "clock": {name: int(clock[getattr(tables, name)]) for name in CLOCK},
-        "epoch_stamp": int(clock[tables.EPOCH_STAMP]),
         "visits": [cells[visited].tolist(), rows[visited].T.tolist()],
     }
 
@@ -269,7 +270,7 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
         return
     clock[tables.EPOCH_END] = np.iinfo(np.int64).max if known else 2 << epoch
     clock[tables.TRUNCATION] = agent._actor.episodes.truncations[epoch]
-    clock[tables.EPOCH_STAMP] = checked_count(data["epoch_stamp"], "the epoch's stamp", 0, time + 1)
+    clock[tables.FLOOR] = tables.FLOOR_STEP
     agent._mind.make_room(epoch)
     agent._hold()
     cells, columns = _numbers(data["visits"][0]), np.array(data["visits"][1])
@@ -282,7 +283,7 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
     counts, bases, stamps = (_numbers(column) for column in columns)
     _require(_within(counts, 1, time * agent.task.num_arms), "the counters")
     _require(_within(bases, 0, counts) and _within(stamps, 0, episode), "the counters")
-    visits[cells] = columns.T
+    visits[cells] = columns.T + np.array([tables.FLOOR_STEP, tables.FLOOR_STEP, 0])
 
 
 def _load_memory(agent: Agent, data: list[Any]) -> None:

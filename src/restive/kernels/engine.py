@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, inlined, part, place
+from restive.kernels.compiler import hot_kernel, part, place
 from restive.kernels.following import follow_all, follow_kind
 from restive.kernels.handles import opener
+from restive.kernels.learners.memory import Memory
 from restive.kernels.random import LEARNER, WORLD, stream_key
 from restive.kernels.steps import (
-    CHOOSE,
     DONE,
     GO,
     MAKE_RANKS,
@@ -38,7 +38,17 @@ from restive.kernels.steps import (
     take_in_arm,
     take_in_others,
 )
-from restive.kernels.tables import IMPOSSIBLE, STAGE, TABLED, TIME
+from restive.kernels.tables import (
+    IMPOSSIBLE,
+    STAGE,
+    TABLED,
+    TIME,
+    Episodes,
+    Following,
+    Meta,
+    Slots,
+    Weights,
+)
 from restive.kernels.weights import multiply_all, weigh_kinds
 from restive.kernels.world import World, become, pull
 
@@ -107,22 +117,72 @@ _opened = opener(Run)
 def run(where: IntArray, steps: int) -> int:
     """Run until all replications are DONE or Python must act; PAUSE after so many steps."""
     whole = _opened(where)
-    actor, record = whole.actor, whole.record
-    cursor = record.cursor
-    num_times = len(record.times)
-    while cursor[ROW] * num_times < len(record.expected):
+    actor, world, record, trace = whole.actor, whole.world, whole.record, whole.trace
+    who, masked = actor.who[0], False
+    meta, slots, weights, episodes = actor.meta, actor.slots, actor.weights, actor.episodes
+    following, knowledge, memory = actor.following, actor.knowledge, actor.memory
+    chosen, states = actor.chosen, actor.states
+    now, cursor, times, sums = meta.now, record.cursor, record.times, record.sums
+    num_pulls = cursor[NUM_PULLS]
+    while cursor[ROW] * len(times) < len(record.expected):
         if cursor[STARTED] == 0:
-            _start(actor, whole.world, record)
-            if actor.who[0] == POLICY and actor.following.mode[TABLED] == 0:
+            _start(who, meta, weights, episodes, following, memory, world, record)
+            if who == POLICY and following.mode[TABLED] == 0:
                 return MAKE_RANKS
-        before = actor.meta.now[TIME]
-        event = _play(actor, whole.world, record, whole.trace, steps)
-        if event != GO:
-            return event
-        steps -= actor.meta.now[TIME] - before
-        if actor.who[0] == TSDE:
-            multiply_all(actor.slots, actor.weights)
-            if actor.weights.room[IMPOSSIBLE] != 0:
+        key, luck = record.keys[LEARNER_KEY], record.keys[WORLD_KEY]
+        mark = cursor[MARK]
+        for t in range(now[TIME], times[-1] + 1):
+            if steps == 0:
+                return PAUSE
+            steps -= 1
+            if now[STAGE] != SEE:
+                event = begin(who, meta, slots, weights, episodes, following, memory, t, key)
+                if event == GO:
+                    event = choose(
+                        who, episodes, following, knowledge, memory, actor.available, masked,
+                        chosen, t, key, num_pulls,
+                    )  # fmt: skip
+                    now[STAGE] = SEE
+                if event != GO:
+                    return event
+            doubled = False
+            expected, earned = 0.0, 0.0
+            for i in range(num_pulls):
+                k = chosen[i]
+                at = place(k)
+                state, mean = pull(world, k, t, meta.last_state[at], t - meta.seen[at], luck)
+                reward = world.tables.rewards[place(world.reward_offsets[at] + state)]
+                sums[0] += mean
+                sums[1] += reward
+                expected += mean
+                earned += reward
+                states[i] = state
+                if who <= TSDE:
+                    doubled |= take_in_arm(
+                        who, meta, slots, weights, episodes, following, k, state, t
+                    )
+            if who > TSDE:
+                take_in_others(
+                    who, meta, knowledge, memory, t, key, chosen[:num_pulls], states[:num_pulls]
+                )
+            end_step(who, meta, episodes, t, doubled)
+            phases = num_phases(who, episodes, memory)
+            if len(trace.expected) > 0:
+                _note(trace, t, chosen, states, num_pulls, expected, earned, phases)
+            if t == times[place(mark)]:
+                at_mark = cursor[ROW] * len(times) + mark
+                record.expected[at_mark] = sums[0]
+                record.realised[at_mark] = sums[1]
+                record.phases[at_mark] = phases
+                if len(record.truth_weights) > 0:
+                    _weigh_truth(slots, weights, record, at_mark)
+                mark += 1
+                cursor[MARK] = mark
+            if who == PYTHON:
+                return TELL
+        if who == TSDE:
+            multiply_all(slots, weights)
+            if weights.room[IMPOSSIBLE] != 0:
                 return RULED_OUT
         cursor[ROW] += 1
         cursor[STARTED] = 0
@@ -130,7 +190,10 @@ def run(where: IntArray, steps: int) -> int:
 
 
 @part
-def _start(actor: Actor, world: World, record: Record) -> None:
+def _start(
+    who: int, meta: Meta, weights: Weights, episodes: Episodes, following: Following,
+    memory: Memory, world: World, record: Record,
+) -> None:  # fmt: skip
     """Begin a replication."""
     cursor, keys = record.cursor, record.keys
     num_arms = len(record.start_state)
@@ -139,93 +202,38 @@ def _start(actor: Actor, world: World, record: Record) -> None:
     keys[LEARNER_KEY] = stream_key(keys[SEED], number, LEARNER)
     first = cursor[ROW] * num_arms
     become(world, record.truths, first)
-    start_over(actor, record.start_state, record.start_elapsed)
+    start_over(who, meta, weights, episodes, following, record.start_state, record.start_elapsed)
     for i in range(len(record.fresh_ints)):
-        actor.memory.ints[i] = record.fresh_ints[i]
+        memory.ints[i] = record.fresh_ints[i]
     for i in range(len(record.fresh_floats)):
-        actor.memory.floats[i] = record.fresh_floats[i]
-    if actor.who[0] == POLICY and actor.following.mode[TABLED] != 0:
+        memory.floats[i] = record.fresh_floats[i]
+    if who == POLICY and following.mode[TABLED] != 0:
         for k in range(num_arms):
-            follow_kind(actor.following, k, record.truths[first + k])
-        follow_all(actor.following, actor.meta, 1)
+            follow_kind(following, k, record.truths[first + k])
+        follow_all(following, meta, 1)
     record.sums[0], record.sums[1] = 0.0, 0.0
     cursor[MARK] = 0
     cursor[STARTED] = 1
 
 
-@inlined
-def _play(actor: Actor, world: World, record: Record, trace: Trace, steps: int) -> int:
-    """Play the current replication to its end, or until Python must act."""
-    now, cursor = actor.meta.now, record.cursor
-    num_pulls = cursor[NUM_PULLS]
-    key, luck = record.keys[LEARNER_KEY], record.keys[WORLD_KEY]
-    who = actor.who[0]
-    total_expected, total_realised = record.sums[0], record.sums[1]
-    mark = cursor[MARK]
-    event = GO
-    for t in range(now[TIME], record.times[-1] + 1):
-        if steps == 0:
-            event = PAUSE
-            break
-        steps -= 1
-        if now[STAGE] != SEE:
-            if now[STAGE] != CHOOSE:
-                event = begin(actor, t, key)
-                if event != GO:
-                    break
-            event = choose(actor, t, key, num_pulls)
-            if event != GO:
-                now[STAGE] = SEE
-                break
-        doubled = False
-        step_expected, step_earned = 0.0, 0.0
-        for i in range(num_pulls):
-            k = actor.chosen[i]
-            at = place(k)
-            state, mean = pull(
-                world, k, t, actor.meta.last_state[at], t - actor.meta.seen[at], luck
-            )
-            reward = world.tables.rewards[place(world.reward_offsets[at] + state)]
-            total_expected += mean
-            total_realised += reward
-            step_expected += mean
-            step_earned += reward
-            actor.states[i] = state
-            if who <= TSDE:
-                doubled |= take_in_arm(actor, k, state, t)
-        if who > TSDE:
-            take_in_others(
-                who, actor.meta, actor.knowledge, actor.memory, t, key, actor.chosen[:num_pulls],
-                actor.states[:num_pulls],
-            )  # fmt: skip
-        end_step(actor, t, doubled)
-        if len(trace.expected) > 0:
-            for i in range(num_pulls):
-                trace.arms[(t - 1) * num_pulls + i] = actor.chosen[i]
-                trace.states[(t - 1) * num_pulls + i] = actor.states[i]
-            trace.expected[t - 1] = step_expected
-            trace.earned[t - 1] = step_earned
-            trace.phases[t - 1] = num_phases(actor)
-        if t == record.times[place(mark)]:
-            at = cursor[ROW] * len(record.times) + mark
-            record.expected[at] = total_expected
-            record.realised[at] = total_realised
-            record.phases[at] = num_phases(actor)
-            if len(record.truth_weights) > 0:
-                _weigh_truth(actor, record, at)
-            mark += 1
-        if who == PYTHON:
-            event = TELL
-            break
-    record.sums[0], record.sums[1] = total_expected, total_realised
-    cursor[MARK] = mark
-    return event
+@part
+def _note(
+    trace: Trace, t: int, chosen: IntArray, states: IntArray, num_pulls: int, expected: float,
+    earned: float, phases: int,
+) -> None:  # fmt: skip
+    """Write down a step."""
+    for i in range(num_pulls):
+        trace.arms[(t - 1) * num_pulls + i] = chosen[i]
+        trace.states[(t - 1) * num_pulls + i] = states[i]
+    trace.expected[t - 1] = expected
+    trace.earned[t - 1] = earned
+    trace.phases[t - 1] = phases
 
 
 @part
-def _weigh_truth(actor: Actor, record: Record, at: int) -> None:
+def _weigh_truth(slots: Slots, weights: Weights, record: Record, at: int) -> None:
     """Write the posterior weights of the true arms."""
     num_arms = len(record.start_state)
     first = record.cursor[ROW] * num_arms
     truth = record.truths[first : first + num_arms]
-    weigh_kinds(actor.slots, actor.weights, truth, record.truth_weights, at * num_arms)
+    weigh_kinds(slots, weights, truth, record.truth_weights, at * num_arms)

@@ -6,8 +6,8 @@ in the last step can. So each counter carries a stamp, the episode in which it w
 its value when that episode began. Ages of at least T^mix share a counter; beliefs, likelihoods and
 policies use the true age.
 
-Stamps are never set back, not even when a run or an epoch begins: a counter whose stamp is older
-than that is 0. So memory that was never visited is never touched.
+Counters are never set back, not even when a run or an epoch begins: they go on from a higher floor,
+and what is below it counts as the floor. So memory that was never visited is never touched.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from restive.kernels.tables import (
     EPOCH,
     EPOCH_END,
     EPOCH_RULE,
-    EPOCH_STAMP,
     FIXED_LIMIT,
+    FLOOR,
+    FLOOR_STEP,
     HORIZON_KNOWN,
     LAST_LENGTH,
     LENGTH_RULE,
@@ -54,16 +55,18 @@ __all__ = [
 ]
 
 NEVER = np.iinfo(np.int64).max
+HIGHEST_FLOOR = 1 << 62
 
 
 @part
 def forget_episodes(episodes: Episodes) -> None:
     """Go back to time 1."""
     clock = episodes.clock
-    stamped = clock[STAMPED] + clock[EPISODE]
+    stamped, floor = clock[STAMPED] + clock[EPISODE], clock[FLOOR]
     for i in range(CLOCK_SIZE):
         clock[i] = 0
     clock[STAMPED] = stamped
+    clock[FLOOR] = floor
     clock[EPOCH] = -1  # none has begun
     clock[EPOCH_END] = 1
 
@@ -82,7 +85,9 @@ def begin_epoch(episodes: Episodes, t: int) -> None:
     clock[EPOCH] += 1
     clock[TRUNCATION] = episodes.truncations[clock[EPOCH]]
     clock[EPOCH_END] = NEVER if episodes.rules[HORIZON_KNOWN] != 0 else 2 * t
-    clock[EPOCH_STAMP] = clock[STAMPED] + clock[EPISODE] + 1
+    clock[FLOOR] += FLOOR_STEP
+    if clock[FLOOR] > HIGHEST_FLOOR:
+        _clear(episodes)
     clock[STARTED] = 0  # no episode of this epoch has begun
 
 
@@ -123,16 +128,24 @@ def visit(episodes: Episodes, k: int, last_state: int, age: int) -> bool:
     row = episodes.size_starts[place(k)] + last_state
     cell = cell_of(row, age, truncation) * VISITS
     # without branches, since the processor could not guess them
-    before = visits[place(cell + STAMP)]
-    count = visits[place(cell + COUNT)] * (before >= clock[EPOCH_STAMP])
-    fresh = before != stamp
+    floor = clock[FLOOR]
+    count = max(visits[place(cell + COUNT)], floor)
+    fresh = visits[place(cell + STAMP)] != stamp
     # counts only grow, so this is the count where the cell is fresh; written as a choice between
     # the two, the compiler would jump over the load of the one that is not needed
-    base = max(visits[place(cell + BASE)] * (1 - fresh), count * fresh)
+    base = max(visits[place(cell + BASE)], count * fresh)
     visits[place(cell + STAMP)] = stamp
     visits[place(cell + BASE)] = base
     visits[place(cell + COUNT)] = count + 1
-    return bool(count + 1 > 2 * base)
+    return bool(count + 1 - floor > 2 * (base - floor))
+
+
+@part
+def _clear(episodes: Episodes) -> None:
+    """Begin again with the lowest floor; apart, since it is very rare."""
+    for i in range(len(episodes.visits)):
+        episodes.visits[i] = 0
+    episodes.clock[FLOOR] = FLOOR_STEP
 
 
 @inlined

@@ -10,6 +10,7 @@ holds a handle holds the arrays, and makes a new handle when one of them is repl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, cast, get_args, get_type_hints
 
 import numba
@@ -56,7 +57,7 @@ class Handle:
 
 def _leaves(held: Any, kind: Any) -> Iterator[NDArray[Any]]:
     """All arrays of a tuple in order, each as its annotation says."""
-    for name, hint in get_type_hints(kind).items():
+    for name, hint in _hints(kind).items():
         part = getattr(held, name)
         if isinstance(part, tuple):
             yield from _leaves(part, hint)
@@ -67,17 +68,24 @@ def _leaves(held: Any, kind: Any) -> Iterator[NDArray[Any]]:
             yield part
 
 
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of a tuple's fields; looking them up is slow."""
+    return get_type_hints(kind)
+
+
+@cache
 def _dtype(hint: Any) -> np.dtype[Any]:
     dtype: np.dtype[Any] = np.dtype(get_args(get_args(hint)[1])[0])
     return dtype
 
 
-def _numba_type(kind: type[Any]) -> Any:
+def _numba_type(kind: Any) -> Any:
     members = [
         _numba_type(hint)
         if isinstance(hint, type) and issubclass(hint, tuple)
         else types.Array(numba.from_dtype(_dtype(hint)), 1, "C")
-        for hint in get_type_hints(kind).values()
+        for hint in _hints(kind).values()
     ]
     return named_tuple(members, kind)
 

@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, part
+from restive.kernels.compiler import hot_kernel, inlined, part
 from restive.kernels.episodes import note_visits, visit
 from restive.kernels.following import follow_all, follow_pulled
 from restive.kernels.handles import opener
 from restive.kernels.random import uniform_at
 from restive.kernels.steps import (
     GO,
+    MASKED,
     TSDE,
     Actor,
     begin,
@@ -24,7 +25,7 @@ from restive.kernels.steps import (
     take_in_arm,
     take_in_others,
 )
-from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME
+from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, Meta
 from restive.kernels.weights import (
     add_up,
     draw_slot,
@@ -81,14 +82,26 @@ IMPOSSIBLE_BASE = 1 << 40  # added where no system allows what was seen
 def reset(where: IntArray) -> None:
     """Go back to time 1."""
     seat = _opened(where)
-    start_over(seat.actor, seat.start_state, seat.start_elapsed)
+    actor = seat.actor
+    start_over(
+        actor.who[0], actor.meta, actor.weights, actor.episodes, actor.following,
+        seat.start_state, seat.start_elapsed,
+    )  # fmt: skip
 
 
 @hot_kernel
 def begin_step(where: IntArray) -> int:
     """Do what is due; GO, or what Python must do first."""
     seat = _opened(where)
-    return begin(seat.actor, seat.actor.meta.now[TIME], seat.key[0])
+    return _begin(seat.actor, seat.key[0])
+
+
+@inlined
+def _begin(actor: Actor, key: np.uint64) -> int:
+    return begin(
+        actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes, actor.following,
+        actor.memory, actor.meta.now[TIME], key,
+    )  # fmt: skip
 
 
 @hot_kernel
@@ -96,10 +109,13 @@ def select(where: IntArray, count: int) -> int:
     """Do what is due and write the `count` arms to pull; GO, or what Python must do first."""
     seat = _opened(where)
     actor = seat.actor
-    t = actor.meta.now[TIME]
-    event = begin(actor, t, seat.key[0])
+    event = _begin(actor, seat.key[0])
     if event == GO and count > 0:
-        event = choose(actor, t, seat.key[0], count)
+        event = choose(
+            actor.who[0], actor.episodes, actor.following, actor.knowledge, actor.memory,
+            actor.available, actor.who[MASKED] != 0, actor.chosen, actor.meta.now[TIME],
+            seat.key[0], count,
+        )  # fmt: skip
     return event
 
 
@@ -123,34 +139,37 @@ def see(where: IntArray, count: int) -> int:
             return IMPOSSIBLE_BASE + wrong
     for i in range(count):
         k = actor.chosen[i]
-        _note(seat, k, t - actor.meta.seen[k], actor.states[i])
+        _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
     _take_in(actor, t, seat.key[0], count)
     return TAKEN_IN
 
 
 @part
-def _note(seat: Seat, k: int, age: int, state: int) -> None:
-    """Write down what is seen of arm k."""
-    at = seat.num_notes[0] * NOTE
-    seat.notes[at] = k
-    seat.notes[at + 1] = seat.actor.meta.last_state[k]
-    seat.notes[at + 2] = age
-    seat.notes[at + 3] = state
-    seat.num_notes[0] += 1
+def _note(notes: IntArray, num_notes: IntArray, meta: Meta, k: int, time: int, state: int) -> None:
+    """Write down in which state arm k is seen."""
+    at = num_notes[0] * NOTE
+    notes[at] = k
+    notes[at + 1] = meta.last_state[k]
+    notes[at + 2] = time - meta.seen[k]
+    notes[at + 3] = state
+    num_notes[0] += 1
 
 
-@part
+@inlined
 def _take_in(actor: Actor, t: int, key: np.uint64, count: int) -> None:
     doubled = False
     if actor.who[0] <= TSDE:
         for i in range(count):
-            doubled |= take_in_arm(actor, actor.chosen[i], actor.states[i], t)
+            doubled |= take_in_arm(
+                actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes,
+                actor.following, actor.chosen[i], actor.states[i], t,
+            )  # fmt: skip
     else:
         take_in_others(
             actor.who[0], actor.meta, actor.knowledge, actor.memory, t, key, actor.chosen[:count],
             actor.states[:count],
         )  # fmt: skip
-    end_step(actor, t, doubled)
+    end_step(actor.who[0], actor.meta, actor.episodes, t, doubled)
 
 
 @hot_kernel
@@ -159,7 +178,7 @@ def pass_steps(where: IntArray, end: int) -> int:
     seat = _opened(where)
     actor = seat.actor
     for t in range(actor.meta.now[TIME], end):
-        event = begin(actor, t, seat.key[0])
+        event = _begin(actor, seat.key[0])
         if event != GO:
             return event
         _take_in(actor, t, seat.key[0], 0)
@@ -188,7 +207,7 @@ def late_sighting(where: IntArray, k: int, state: int, time: int) -> int:
         at_once = actor.episodes.rules[FIXED_LIMIT] == 0
         take_in(actor.slots, actor.weights, k, last_state, age, state, at_once)
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
-    _note(seat, k, age, state)
+    _note(seat.notes, seat.num_notes, meta, k, time, state)
     meta.last_state[k] = state
     meta.seen[k] = time
     if actor.who[0] <= TSDE:

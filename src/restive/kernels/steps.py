@@ -124,31 +124,38 @@ class Actor(NamedTuple):
     available: BoolArray  # [K] arms that can be pulled now; empty until it is needed
 
 
+# Steps take the parts of an actor that they need: handed over whole, it costs the compiler dearly.
+
+
 @part
-def start_over(actor: Actor, start_state: IntArray, start_elapsed: IntArray) -> None:
+def start_over(
+    who: int, meta: Meta, weights: Weights, episodes: Episodes, following: Following,
+    start_state: IntArray, start_elapsed: IntArray,
+) -> None:  # fmt: skip
     """Go back to time 1; a compiled learner's memory is not touched."""
     for k in range(len(start_state)):
-        actor.meta.last_state[k] = start_state[k]
-        actor.meta.seen[k] = 1 - start_elapsed[k]
-    actor.meta.now[TIME] = 1
-    actor.meta.now[STAGE] = BEGIN
-    actor.following.mode[FOLLOWED] = -REBASED
-    if actor.who[0] == TSDE:
-        forget_all(actor.weights)
-        forget_episodes(actor.episodes)
+        meta.last_state[k] = start_state[k]
+        meta.seen[k] = 1 - start_elapsed[k]
+    meta.now[TIME] = 1
+    meta.now[STAGE] = BEGIN
+    following.mode[FOLLOWED] = -REBASED
+    if who == TSDE:
+        forget_all(weights)
+        forget_episodes(episodes)
 
 
 @inlined
-def begin(actor: Actor, t: int, key: np.uint64) -> int:
+def begin(
+    who: int, meta: Meta, slots: Slots, weights: Weights, episodes: Episodes,
+    following: Following, memory: Memory, t: int, key: np.uint64,
+) -> int:  # fmt: skip
     """Do what is due before arms can be chosen; GO, or what Python must do first."""
-    if actor.who[0] == TSDE:
-        return _begin_tsde(
-            actor.meta, actor.slots, actor.weights, actor.episodes, actor.following, t, key
-        )
-    if actor.who[0] == POLICY:
-        if t - actor.following.mode[FOLLOWED] >= REBASED:
-            follow_all(actor.following, actor.meta, t)
-    elif actor.who[0] != PYTHON and actor.memory.ints[PLANNING] != 0:
+    if who == TSDE:
+        return _begin_tsde(meta, slots, weights, episodes, following, t, key)
+    if who == POLICY:
+        if t - following.mode[FOLLOWED] >= REBASED:
+            follow_all(following, meta, t)
+    elif who != PYTHON and memory.ints[PLANNING] != 0:
         return PLAN
     return GO
 
@@ -198,23 +205,25 @@ def follow_drawn(slots: Slots, weights: Weights, following: Following) -> None:
 
 
 @inlined
-def choose(actor: Actor, t: int, key: np.uint64, count: int) -> int:
-    """Write the `count` arms to pull, ascending; GO, or ASK where Python chooses."""
-    who = actor.who[0]
+def choose(
+    who: int, episodes: Episodes, following: Following, knowledge: Knowledge, memory: Memory,
+    available: BoolArray, masked: bool, chosen: IntArray, t: int, key: np.uint64, count: int,
+) -> int:  # fmt: skip
+    """Write the `count` arms to pull, ascending; GO, or ASK where Python chooses.
+
+    Of the arms those that are `available` can be pulled, all if not `masked`.
+    """
     if who <= TSDE:
-        if actor.following.mode[ASKED] != 0:
+        if following.mode[ASKED] != 0:
             return ASK
-        masked = actor.who[MASKED] != 0
-        choose_by_rank(actor.following, t, actor.available, masked, actor.chosen, count)
-        if who == TSDE and actor.episodes.rules[EXPLORING] != 0:
-            _explore(
-                actor.episodes, actor.following, key, actor.available, masked, actor.chosen, count
-            )
+        choose_by_rank(following, t, available, masked, chosen, count)
+        if who == TSDE and episodes.rules[EXPLORING] != 0:
+            _explore(episodes, following, key, available, masked, chosen, count)
         return GO
     if who == PYTHON:
         return ASK
-    available = actor.available[: actor.who[MASKED] * len(actor.available)]
-    _choose_others(who, actor.knowledge, actor.memory, t, key, available, actor.chosen[:count])
+    some = available if masked else available[:0]
+    _choose_others(who, knowledge, memory, t, key, some, chosen[:count])
     return GO
 
 
@@ -256,24 +265,24 @@ def _choose_others(
 
 
 @inlined
-def take_in_arm(actor: Actor, k: int, state: int, t: int) -> bool:
+def take_in_arm(
+    who: int, meta: Meta, slots: Slots, weights: Weights, episodes: Episodes,
+    following: Following, k: int, state: int, t: int,
+) -> bool:  # fmt: skip
     """Learn that arm k was seen at time t; tell whether TSDE's counter has more than doubled.
 
     For TSDE and policies; the others take in all arms of a step together.
     """
     at = place(k)
     doubled = False
-    if actor.who[0] == TSDE:
-        last_state = actor.meta.last_state[at]
-        age = t - actor.meta.seen[at]
-        take_in(
-            actor.slots, actor.weights, k, last_state, age, state,
-            actor.episodes.rules[FIXED_LIMIT] == 0,
-        )  # fmt: skip
-        doubled = visit(actor.episodes, k, last_state, age)
-    actor.meta.last_state[at] = state
-    actor.meta.seen[at] = t
-    follow_pulled(actor.following, k, state, t)
+    if who == TSDE:
+        last_state = meta.last_state[at]
+        age = t - meta.seen[at]
+        take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
+        doubled = visit(episodes, k, last_state, age)
+    meta.last_state[at] = state
+    meta.seen[at] = t
+    follow_pulled(following, k, state, t)
     return doubled
 
 
@@ -299,19 +308,19 @@ def take_in_others(
 
 
 @inlined
-def end_step(actor: Actor, t: int, doubled: bool) -> None:
+def end_step(who: int, meta: Meta, episodes: Episodes, t: int, doubled: bool) -> None:
     """Go to the next time."""
-    actor.meta.now[TIME] = t + 1
-    actor.meta.now[STAGE] = BEGIN
-    if actor.who[0] == TSDE:
-        note_visits(actor.episodes, doubled)
+    meta.now[TIME] = t + 1
+    meta.now[STAGE] = BEGIN
+    if who == TSDE:
+        note_visits(episodes, doubled)
 
 
 @inlined
-def num_phases(actor: Actor) -> int:
+def num_phases(who: int, episodes: Episodes, memory: Memory) -> int:
     """Episodes or phases begun, however the learner calls them."""
-    if actor.who[0] == TSDE:
-        return int(actor.episodes.clock[EPISODE])
-    if actor.who[0] == POLICY or actor.who[0] == PYTHON:
+    if who == TSDE:
+        return int(episodes.clock[EPISODE])
+    if who in (POLICY, PYTHON):
         return 0
-    return int(actor.memory.ints[PHASES])
+    return int(memory.ints[PHASES])

@@ -153,7 +153,7 @@ EPOCH_END = 7  # time at which the next epoch begins
 TRUNCATION = 8  # T^mix
 DRAWS = 9  # random numbers used
 STAMPED = 10  # episodes that were stamped before this run
-EPOCH_STAMP = 11  # the first stamp of this epoch; counters with earlier ones are 0
+FLOOR = 11  # what counters of this epoch begin with; those below have not been visited in it
 CLOCK_SIZE = 12
 
 # What `Episodes.rules` holds; TSDE itself is (-1, 1, 0, 0, ...).
@@ -167,10 +167,11 @@ RULES_SIZE = 5
 # Why an episode ended.
 NONE, LENGTH_RULE, DOUBLING_RULE, EPOCH_RULE = 0, 1, 2, 3
 
-# A cell's numbers in `visits`: N_t, its value when the episode named by the stamp began, and the
-# stamp, which names the episode in which the cell was last visited.
+# A cell's numbers in `visits`: FLOOR + N_t, its value when the episode of the stamp began, and
+# the stamp, which names the episode in which the cell was last visited.
 COUNT, BASE, STAMP = 0, 1, 2
 VISITS = 3
+FLOOR_STEP = 1 << 40  # more than any counter
 
 
 class Following(NamedTuple):
