@@ -77,7 +77,7 @@ def made(name, instance="four_arms", seed=0, horizon=HORIZON):
     """Return a fresh learner."""
     prior, num_pulls = INSTANCES[instance]
     options = OPTIONS.get(name, {})
-    return make_learner(name, prior, num_pulls, "myopic", horizon, seed, **options)
+    return make_learner(name, prior, num_pulls, "myopic", horizon, seed=seed, **options)
 
 
 def setup_of(name, prior, num_pulls, truth, horizon=HORIZON):
@@ -110,7 +110,7 @@ def known(agent):
     """Return all that a learner knows, with nothing left to be multiplied later."""
     if isinstance(agent, TSDE):
         for k in range(agent.prior.num_arms):
-            agent.posterior(k).weights
+            agent.posterior(k)
     return agent.snapshot()
 
 
@@ -341,7 +341,7 @@ def test_looking_at_the_posterior_changes_nothing(name, instance):
     agent, other = made(name, instance, seed=3), made(name, instance, seed=3)
     for _ in range(120):
         for k in range(agent.prior.num_arms):
-            agent.posterior(k).weights
+            agent.posterior(k)
             agent.belief(k)
         assert decisions(agent, instance, 1) == decisions(other, instance, 1)
         if agent.time % 7 == 0:

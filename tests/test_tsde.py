@@ -28,7 +28,7 @@ REASONS = {
 def settled(agent):
     """Return all that the agent knows, with nothing left to be multiplied later."""
     for k in range(agent.prior.num_arms):
-        agent.posterior(k).weights
+        agent.posterior(k)
     return agent.snapshot()
 
 
@@ -380,7 +380,7 @@ def test_arms_outside_the_range_are_refused():
     agent = rs.TSDE(*channels())
     for k in (-1, 4):
         with pytest.raises(rs.ProblemError, match=f"arm {k} is none of the arms 0 to 3"):
-            agent.posterior(k).weights
+            agent.posterior(k)
         with pytest.raises(rs.ProblemError, match=f"arm {k} is none of the arms 0 to 3"):
             agent.belief(k)
 
