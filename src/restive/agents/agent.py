@@ -476,6 +476,8 @@ class Agent:
     def _count_notes(self) -> None:
         """Move what was noted into the arms' evidence."""
         count = int(self._num_notes[0])
+        if count == 0:
+            return
         notes = self._notes[: count * NOTE].reshape(-1, NOTE)
         order = np.argsort(notes[:, 0], kind="stable")
         arms, starts = np.unique(notes[order, 0], return_index=True)

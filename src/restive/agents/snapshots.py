@@ -38,7 +38,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 FORMAT = "restive-agent-1"
-CLOCK = ("EPISODE", "STARTED", "LAST_LENGTH", "LIMIT", "DOUBLED", "REASON", "EPOCH", "DRAWS")
+CLOCK = ("EPISODE", "STARTED", "LAST_LENGTH", "DOUBLED", "REASON", "EPOCH", "DRAWS")
 MOST_LIFT = 1 << 52
 MOST_ARMS = 10**7
 PRIOR_BITS = 64  # by which the largest of the prior's weights may be less than 1
@@ -268,6 +268,7 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
     known = agent.task.horizon is not None
     _require(0 <= episode <= time and 0 <= clock[tables.STARTED] <= time, "the clock")
     _require(clock[tables.REASON] in (0, 1, 2, 3), "why the last episode ended")
+    _require(clock[tables.DOUBLED] in (0, 1), "whether a counter has doubled")
     _require(clock[tables.LAST_LENGTH] <= time and clock[tables.DRAWS] >= 0, "the clock")
     _require(-1 <= epoch < (1 if known else time.bit_length()), "the epoch")
     _require((epoch < 0) == (episode == 0), "the epoch")
@@ -277,6 +278,8 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
         return
     clock[tables.EPOCH_END] = np.iinfo(np.int64).max if known else 2 << epoch
     clock[tables.TRUNCATION] = agent._actor.episodes.truncations[epoch]
+    fixed = agent._actor.episodes.rules[tables.FIXED_LIMIT]
+    clock[tables.LIMIT] = clock[tables.LAST_LENGTH] if fixed < 0 else fixed
     clock[tables.EPOCH_STAMP] = checked_count(data["epoch_stamp"], "the epoch's stamp", 0, time + 1)
     agent._mind.make_room(epoch)
     agent._hold()
