@@ -539,7 +539,7 @@ def test_lists_that_are_none(wrong):
         with pytest.raises(rs.ProblemError, match="available must not be a masked array: pass"):
             agent.select(available=wrong)
     if wrong is RAGGED:
-        with pytest.raises(rs.ProblemError, match="available must be a list of numbers, got"):
+        with pytest.raises(rs.ProblemError, match="available must be a list of whole numbers, got"):
             agent.select(available=wrong)
 
 
