@@ -27,8 +27,8 @@ def posed(*args, learner=None, **options):
     return Posed(make_task(*args, **options), learner or DynamicEpisodes())
 
 
-def trace(setup, horizon, seed, replication=0):
-    """Arms and states [T, N] of one replication of the engine."""
+def run_engine(setup, horizon, seed, replication=0):
+    """Run one replication of the engine; return its mind, and arms and states [T, N]."""
     task, learner = setup
     mind = Mind(task, learner, horizon)
     truth = drawn_truths(task, 1, seed, replication)
@@ -38,7 +38,20 @@ def trace(setup, horizon, seed, replication=0):
     )  # fmt: skip
     happened = make_trace(horizon, task.num_pulls)
     drive(mind, world_of(task.choices.tables, task.num_arms), record, happened)
-    return (part.reshape(horizon, -1) for part in happened[:2])
+    return (mind, *(part.reshape(horizon, -1) for part in happened[:2]))
+
+
+def trace(setup, horizon, seed, replication=0):
+    """Arms and states [T, N] of one replication of the engine."""
+    return run_engine(setup, horizon, seed, replication)[1:]
+
+
+def agent_with(mind, seed, replication=0):
+    """Return an agent that continues with what the engine left in a mind."""
+    agent = rs.Agent(mind.task, mind.learner, seed, replication)
+    agent._mind = mind
+    agent._hold()
+    return agent
 
 
 def random_arm(rng, size, rewards, spread=0.4, controlled=True):

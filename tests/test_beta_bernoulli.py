@@ -150,7 +150,7 @@ def test_arms_are_pulled_as_often_as_their_posterior_says_that_they_are_best():
     agent = make_learner("beta_bernoulli", rs.grid_prior([0.5], 2), 1, seed=3)
     pulled = 0
     for _ in range(5000):
-        agent._memory.ints[OWN:] = [2, 1, 1, 2]  # successes, then failures
+        agent._actor.memory.ints[OWN:] = [2, 1, 1, 2]  # successes, then failures
         pulled += int(agent.select()[0] == 0)
         agent.observe([0])
     assert stats.binomtest(pulled, 5000, 53 / 70).pvalue > FALSE_ALARM

@@ -90,10 +90,10 @@ def test_all_three_do_the_same(case, scale):
     assert engine_states.tolist() == seen
 
     agent = make_learner("colored_ucrl2", prior, num_pulls, horizon=horizon, start=start, **options)
-    path = simulate(bandit, agent, horizon, seed, start=start)
+    path = simulate(bandit, agent, horizon, seed=seed, start=start)
     assert path.arms.tolist() == pulled
     assert agent.num_phases == slow.episodes > 5
-    tables = agent.spec.tables(agent.facts, agent._memory)
+    tables = agent.learner.tables(agent.task.facts, agent._actor.memory)
     for c, colour in enumerate(slow.colours):
         of_arm = slow.rewards[colour[0]]
         counts = [slow.samples[colour].count(s) for s in range(len(of_arm))]
@@ -103,7 +103,7 @@ def test_all_three_do_the_same(case, scale):
     rewards = np.concatenate([arm.rewards for arm in arms])
     low, high = rewards.min(), rewards.max()
     hoped = num_pulls * low + (high - low) * sum(slow.gain) / 2
-    assert agent._memory.floats[kernels.GAIN] == pytest.approx(hoped, abs=1e-9)
+    assert agent._actor.memory.floats[kernels.GAIN] == pytest.approx(hoped, abs=1e-9)
 
 
 def test_a_short_history_by_hand():
@@ -114,7 +114,7 @@ def test_a_short_history_by_hand():
     """
     arms = [rs.gilbert_elliott(0.5, 0.5), rs.gilbert_elliott(0.5, 0.5, rewards=[0, 0.5])]
     agent = make_learner("colored_ucrl2", certain(arms), 1, horizon=100, ages=2, scale=0.05)
-    spec, facts, memory = agent.spec, agent.facts, agent._memory
+    spec, facts, memory = agent.learner, agent.task.facts, agent._actor.memory
     begins, decisions = [], []
     for _ in range(6):
         planning = memory.ints[PLANNING]
@@ -141,10 +141,10 @@ def test_the_paper_trusts_nothing_for_long():
     spec = learner("colored_ucrl2")
     arms, _, _ = two_channels()
     agent = make_learner("colored_ucrl2", certain(arms), 1, horizon=10_000)
-    agent._memory.ints[kernels.STEP] = 1000
+    agent._actor.memory.ints[kernels.STEP] = 1000
     for visits, narrowed in ((400, False), (450, True)):
-        spec.tables(agent.facts, agent._memory).before[:] = visits
-        _, radii = spec.plausible(agent.facts, agent._memory)
+        spec.tables(agent.task.facts, agent._actor.memory).before[:] = visits
+        _, radii = spec.plausible(agent.task.facts, agent._actor.memory)
         assert (radii[0] < 2) == narrowed
 
 
@@ -185,12 +185,12 @@ def aggregated_truth(arms, ages):
 
 def solved(agent, laws, radii, precision=1e-9):
     """Gain and policy of extended value iteration from the start."""
-    spec, facts = agent.spec, agent.facts
-    tables = spec.tables(facts, agent._memory)
+    spec, facts = agent.learner, agent.task.facts
+    tables = spec.tables(facts, agent._actor.memory)
     policy = np.full(len(tables.policy), -1)
     gain, sweeps = kernels.optimistic_policy(
         facts.sizes, spec.ages, tables.sets, np.concatenate(facts.rewards), laws, radii,
-        int(agent._memory.ints[kernels.STATE]), precision, 100_000, policy,
+        int(agent._actor.memory.ints[kernels.STATE]), precision, 100_000, policy,
     )  # fmt: skip
     assert sweeps < 100_000
     return gain, policy
@@ -212,7 +212,7 @@ def test_without_radius_it_finds_the_optimum(sizes, num_pulls, ages):
     assert gain == pytest.approx(rs.evaluate(bandit, best).average_reward, abs=1e-6)
     # every joint state that can be reached, with the optimum's choice there
     cells = [(ages - 1) * size + 1 for size in sizes]
-    sets = agent.spec.tables(agent.facts, agent._memory).sets
+    sets = agent.learner.tables(agent.task.facts, agent._actor.memory).sets
     reached = np.flatnonzero(policy >= 0)
     assert len(reached) > 50
     for number in reached.tolist():
@@ -230,7 +230,7 @@ def test_it_hopes_for_no_less_than_the_truth(case):
     agent = make_learner(
         "colored_ucrl2", certain(arms), num_pulls, horizon=20_000, scale=0.15, **options
     )
-    spec, facts, memory = agent.spec, agent.facts, agent._memory
+    spec, facts, memory = agent.learner, agent.task.facts, agent._actor.memory
     truth = aggregated_truth(arms, spec.ages)
     exact, _ = solved(agent, truth, np.zeros(len(truth)))
     spread = np.ptp(np.concatenate(facts.rewards))
@@ -319,9 +319,9 @@ def test_a_horizon_is_not_needed():
     arms, num_pulls, options = two_channels()
     agent = make_learner("colored_ucrl2", certain(arms), num_pulls, **options)
     simulate(rs.RestlessBandit(arms, num_pulls), agent, 100)
-    t = int(agent._memory.ints[kernels.STEP])
-    _, radii = agent.spec.plausible(agent.facts, agent._memory)
-    visits = agent.spec.tables(agent.facts, agent._memory).before
+    t = int(agent._actor.memory.ints[kernels.STEP])
+    _, radii = agent.learner.plausible(agent.task.facts, agent._actor.memory)
+    visits = agent.learner.tables(agent.task.facts, agent._actor.memory).before
     seen = visits > 0
     spread = np.sqrt(56 * 2 * np.log(4 * 14 * t / 0.05) / visits[seen])
     np.testing.assert_allclose(radii[seen], 1 / math.sqrt(t) + spread)
@@ -331,7 +331,7 @@ def test_equal_rewards_and_sure_arms_are_played():
     sure = rs.Arm([[1.0]], rewards=[0.5])
     agent = make_learner("colored_ucrl2", certain([sure] * 3), 2, horizon=50)
     simulate(rs.RestlessBandit([sure] * 3, 2), agent, 50)
-    assert agent._memory.floats[kernels.GAIN] == pytest.approx(1)
+    assert agent._actor.memory.floats[kernels.GAIN] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

@@ -230,15 +230,16 @@ def test_tables_of_many_cases_are_made_once_each(tmp_path, monkeypatch):
     from restive.experiment import work
 
     made = []
-    real = work.setup_learner
+    real = work.make_task
 
-    def posed(*words):
+    def counted(*words, **named):
         made.append(1)
-        return real(*words)
+        return real(*words, **named)
 
     study = changed(BAYESIAN + "[sweep]\nseed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n")
     work.prepared.cache_clear()
-    monkeypatch.setattr(work, "setup_learner", setup_learner)
+    work._task.cache_clear()
+    monkeypatch.setattr(work, "make_task", counted)
     run(study, tmp_path)
     assert len(chunk_paths(tmp_path)) == 100
     assert len(made) <= 2 * len(study.cases)

@@ -273,8 +273,8 @@ def test_the_curves_are_those_of_the_library(whole):
     levels = [k / 10 for k in range(1, 10)]
     for found in load_results(whole.folder / "bayesian"):
         curve = rs.bayesian_regret(
-            rs.grid_prior(levels, 8), 3, found.case.mapping, 2000, REPLICATIONS, 0,
-            times=found.times, threads=1,
+            rs.grid_prior(levels, 8), 3, found.case.mapping, 2000, replications=REPLICATIONS,
+            seed=0, times=found.times, threads=1,
         )  # fmt: skip
         assert found.regret.mean == pytest.approx(curve.mean, abs=1e-9)
         assert found.regret.stderr == pytest.approx(curve.stderr)

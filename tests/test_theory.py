@@ -331,7 +331,7 @@ def test_what_is_used_as_average_and_bias_solves_an_enumerated_bellman_equation(
 def test_regret_and_episodes_are_those_of_the_regret_curve(case):
     prior, num_pulls, mapping, found = case
     curve = rs.bayesian_regret(
-        prior, num_pulls, mapping, HORIZON, REPLICATIONS, SEED, baseline="exact"
+        prior, num_pulls, mapping, HORIZON, replications=REPLICATIONS, seed=SEED, baseline="exact"
     )
     assert found.regret == pytest.approx(curve.samples[:, -1], abs=1e-7)
     assert found.num_episodes.mean() == pytest.approx(curve.num_episodes[-1], rel=1e-14)

@@ -28,7 +28,7 @@ REASONS = {
 def settled(agent):
     """Return all that the agent knows, with nothing left to be multiplied later."""
     for k in range(agent.prior.num_arms):
-        agent.posterior(k).weights
+        agent.posterior(k)
     return agent.snapshot()
 
 
@@ -249,7 +249,11 @@ def test_the_agent_goes_on_after_a_known_horizon():
 
 def sizes(agent):
     """Return the sizes of all arrays that the agent holds."""
-    return {name: array.nbytes for name, array in agent._state._asdict().items()}
+    actor = agent._actor
+    arrays = [*actor.meta, *actor.weights, *actor.episodes, *actor.following, agent._notes]
+    names = [*actor.meta._fields, *actor.weights._fields, *actor.episodes._fields]
+    names += [*actor.following._fields, "notes"]
+    return {name: array.nbytes for name, array in zip(names, arrays, strict=True)}
 
 
 def test_memory_does_not_grow_with_time():
@@ -268,10 +272,10 @@ def test_the_policies_of_at_most_256_systems_are_remembered():
     prior = rs.grid_prior([0.2, 0.5, 0.8], 4)
     agent = rs.TSDE(prior, 1, myopic_of, seed=1)
     made = []
-    object.__setattr__(agent._setup, "make_policy", lambda b: made.append(b) or rs.myopic(b))
+    object.__setattr__(agent.task, "make_policy", lambda b: made.append(b) or rs.myopic(b))
     rng = np.random.default_rng(0)
     for _ in range(3000):  # systems that come and go, in the order of their last use
-        kinds = rng.integers(0, len(agent.task.task.choices.kinds.arms), 4)
+        kinds = rng.integers(0, len(agent.task.choices.kinds.arms), 4)
         policy = agent.task.policy_of(kinds)
         assert policy.bandit.arms == agent.task.bandit_of(kinds).arms
         assert agent.task.policy_of(kinds) is policy
@@ -288,7 +292,7 @@ def test_with_the_doubling_trick_memory_grows_with_the_logarithm_of_time():
         advance(agent, 2**epoch - agent.time + 1)
         now = sizes(agent)
         assert agent.episode.epoch == epoch
-        assert agent.episode.mixing_time == epoch * quarter
+        assert agent.episode.truncation == epoch * quarter
         assert now.pop("visits") == states * epoch * quarter * 3 * 8
         assert now == {name: size for name, size in at_start.items() if name != "visits"}
 
@@ -318,7 +322,7 @@ def test_the_episode_says_what_happened(case, horizon):
         assert arms.tolist() == run.arms[t - 1]
         assert agent.episode.length == t - episode.start + 1
     assert agent.episode.epoch == run.agent.epoch
-    assert agent.episode.mixing_time == run.agent.mixing
+    assert agent.episode.truncation == run.agent.mixing
     assert told == set(REASONS.values()) - ({REASONS["epoch"]} if horizon else set())
 
 
@@ -380,7 +384,7 @@ def test_arms_outside_the_range_are_refused():
     agent = rs.TSDE(*channels())
     for k in (-1, 4):
         with pytest.raises(rs.ProblemError, match=f"arm {k} is none of the arms 0 to 3"):
-            agent.posterior(k).weights
+            agent.posterior(k)
         with pytest.raises(rs.ProblemError, match=f"arm {k} is none of the arms 0 to 3"):
             agent.belief(k)
 
@@ -449,7 +453,7 @@ def test_the_mixing_time_is_the_largest_over_the_priors_support():
         prior = rs.IndependentPrior([rs.ArmPrior([slow, fast], weights)])
         agent = rs.TSDE(prior, 1, horizon=1000)
         agent.select()
-        assert agent.episode.mixing_time == int(np.ceil(np.log2(1000) * rs.mixing_time(arm)))
+        assert agent.episode.truncation == int(np.ceil(np.log2(1000) * rs.mixing_time(arm)))
 
 
 def test_truncation_of_the_papers_grid():
@@ -457,7 +461,7 @@ def test_truncation_of_the_papers_grid():
     for horizon, expected in ((2000, 77), (10_000, 94), (1, 1)):  # reading 5
         agent = rs.TSDE(prior, 1, "myopic", horizon=horizon)
         agent.select()
-        assert agent.episode.mixing_time == expected
+        assert agent.episode.truncation == expected
 
 
 def test_hyphens_and_registered_functions_name_mappings_too():

@@ -24,9 +24,8 @@ __all__ = ["Evidence", "log_likelihood"]
 
 IntArray = NDArray[np.int64]
 
-# A cell is packed into one number of 64 bits.
 MOST_STATES = 1 << 10
-MOST_AGE = 1 << 42
+MOST_CELLS = 1 << 62  # a cell is packed into one number of 64 bits
 
 
 class Evidence:
@@ -68,7 +67,7 @@ class Evidence:
         """
         fields = (
             _whole(last_state, "last_state", 0, self.num_states - 1),
-            _whole(elapsed, "elapsed", 1, MOST_AGE),
+            _whole(elapsed, "elapsed", 1, MOST_CELLS // self.num_states**2),
             _whole(next_state, "next_state", 0, self.num_states - 1),
             _whole(count, "count", 0, MOST),
         )

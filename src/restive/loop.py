@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.agents.mind import Mind
+from restive.agents.requests import checked_arms
 from restive.errors import ProblemError
 from restive.kernels import engine, steps
 from restive.kernels.engine import Record, Run, Trace, run
@@ -88,20 +89,9 @@ def _asked(mind: Mind) -> IntArray:
 
 def _checked_arms(arms: ArrayLike, task: Task) -> IntArray:
     """Arms that somebody in Python selected, or what is wrong with them."""
-    try:
-        chosen = np.asarray(arms)
-    except ValueError:  # lists of different lengths
-        chosen = np.zeros((0, 0))
-    if chosen.ndim != 1 or (chosen.size and not np.issubdtype(chosen.dtype, np.integer)):
-        raise ProblemError(f"arms to pull must be a list of whole numbers, got {arms!r:.60}")
+    chosen = checked_arms(arms, task.num_arms, "arms to pull")
     if len(chosen) != task.num_pulls:
         raise ProblemError(
             f"{task.num_pulls} arms are pulled each step, {len(chosen)} were selected"
         )
-    if not 0 <= chosen.min() <= chosen.max() < task.num_arms:
-        raise ProblemError(
-            f"the arms are 0 to {task.num_arms - 1}, {chosen.tolist()!s:.60} were selected"
-        )
-    if len(np.unique(chosen)) != len(chosen):
-        raise ProblemError(f"an arm was selected twice: {chosen.tolist()!s:.60}")
-    return chosen.astype(np.int64)
+    return chosen

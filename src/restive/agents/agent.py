@@ -108,7 +108,6 @@ class Agent:
         self._num_notes = np.zeros(1, dtype=np.int64)
         self._alone = OneThread()
         self._num_pulls, self._masked = task.num_pulls, False
-        self._before: IntArray | None = None  # what was selected, while only a part is taken in
         self._hold()
         online.reset(self._where)
 
@@ -139,7 +138,7 @@ class Agent:
     def __reduce__(self) -> Any:
         from restive.agents.snapshots import restore
 
-        return restore, (self.snapshot(),)
+        return restore, (self.snapshot(), self.task.mapping)
 
     @property
     def task(self) -> Task:
@@ -210,7 +209,8 @@ class Agent:
     def _weights(self, k: int, count: int) -> FloatArray:
         slots, weights = self._actor.slots, self._actor.weights
         group = int(slots.groups[k])
-        online.bring_up_to_date(self._where, group)
+        with self._alone:
+            online.bring_up_to_date(self._where, group)
         home = int(weights.homes[group])
         size = home_size(int(slots.row_counts[group]))
         return posterior_weights(weights.numbers[home : home + size], count)
@@ -243,7 +243,8 @@ class Agent:
     def evidence(self, k: int) -> Evidence:
         """Return what was seen of arm k since the agent began, as counts."""
         k = checked_arm(k, self.task.num_arms)
-        self._count_notes()
+        with self._alone:
+            self._count_notes()
         found = self._evidence.get(k)
         return (
             Evidence(int(self.task.choices.sizes[k]))
@@ -293,8 +294,7 @@ class Agent:
         """Take these arms as selected: somebody decided otherwise, and `observe` comes next."""
         with self._alone:
             given = checked_arms(arms, self.task.num_arms, "arms to pull")
-            if len(given) != self._num_pulls:
-                self._require_narrowing("be given another number of arms")
+            self._require_narrowing("be given arms to pull")
             if self._pulled is None:
                 while (event := online.begin_step(self._where)) != steps.GO:
                     self._respond(event)
@@ -324,6 +324,9 @@ class Agent:
             count = self._pulled
             if count is None:
                 raise ProblemError("nothing was selected: call select() before observe()")
+            if missing not in (None, NOT_PULLED):
+                raise ProblemError(f"missing must be {NOT_PULLED!r} or None, got {missing!r:.60}")
+            selected = None
             if arms is None:
                 seen = states
                 if (
@@ -334,10 +337,11 @@ class Agent:
                     seen = checked_states(states, self._chosen[:count])
                 self._states[:count] = seen
             else:
-                count = self._take_part(arms, states, missing)
+                selected = self._chosen[:count].copy()
+                count = self._take_part(selected, arms, states, missing)
             answer = online.see(self._where, count)
             if answer != online.TAKEN_IN:
-                self._see(answer, count)
+                self._see(answer, count, selected)
             self._pulled = None
 
     def skip(self, num_steps: int = 1) -> None:
@@ -431,8 +435,11 @@ class Agent:
             self._hold()
         self._actor.available[:] = mask
 
-    def _see(self, answer: int, count: int) -> None:
-        """Take in what was seen, after a first try that did not succeed, or say why it cannot."""
+    def _see(self, answer: int, count: int, selected: IntArray | None) -> None:
+        """Take in what was seen, after a first try that did not succeed, or say why it cannot.
+
+        `selected` are the arms to put back then, where only some of them were seen.
+        """
         if answer == online.NOTES_FULL:
             self._count_notes()
             answer = online.see(self._where, count)
@@ -445,16 +452,17 @@ class Agent:
         else:
             arm = arms[answer - 1]
             error = _no_such_state(arm, states[answer - 1], int(self.task.choices.sizes[arm]))
-        self._chosen[: self._pulled] = self._before if self._before is not None else arms
+        if selected is not None:
+            self._chosen[: len(selected)] = selected
         raise error
 
-    def _take_part(self, arms: ArrayLike, states: ArrayLike, missing: str | None) -> int:
+    def _take_part(
+        self, selected: IntArray, arms: ArrayLike, states: ArrayLike, missing: str | None
+    ) -> int:
         """Put what was seen of some of the selected arms in place; return how many they are."""
-        selected = self._chosen[: self._pulled].copy()
         seen = self._checked_part(selected, arms, missing)
         self._states[: len(seen)] = checked_states(states, seen)
         self._chosen[: len(seen)] = seen
-        self._before = selected
         return len(seen)
 
     def _late(self, k: int, state: int, time: int) -> None:
@@ -468,6 +476,8 @@ class Agent:
     def _count_notes(self) -> None:
         """Move what was noted into the arms' evidence."""
         count = int(self._num_notes[0])
+        if count == 0:
+            return
         notes = self._notes[: count * NOTE].reshape(-1, NOTE)
         order = np.argsort(notes[:, 0], kind="stable")
         arms, starts = np.unique(notes[order, 0], return_index=True)
@@ -495,8 +505,6 @@ class Agent:
 
     def _checked_part(self, selected: IntArray, arms: ArrayLike, missing: str | None) -> IntArray:
         """Return the arms that were seen, of those selected."""
-        if missing not in (None, NOT_PULLED):
-            raise ProblemError(f"missing must be {NOT_PULLED!r} or None, got {missing!r:.60}")
         seen = checked_arms(arms, self.task.num_arms, "arms that were seen")
         strangers = np.setdiff1d(seen, selected)
         if len(strangers):
@@ -515,7 +523,7 @@ class Agent:
                         "pass missing='not pulled' if it was not pulled (or if that is close "
                         "enough for you)"
                     )
-        return np.asarray(arms, dtype=np.int64)
+        return seen
 
     def _require_same(self, wanted: int, mask: NDArray[np.bool_] | None) -> None:
         """Raise unless what was selected answers this question too."""

@@ -71,4 +71,4 @@ def _array(values: ArrayLike, what: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError:  # lists of different lengths
-        raise ProblemError(f"{what} must be a list of numbers, got {values!r:.60}") from None
+        raise ProblemError(f"{what} must be a list of whole numbers, got {values!r:.60}") from None

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
+from math import ldexp
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from restive.agents.agent import Agent
 from restive.agents.learners import Compiled, Relative, learner
+from restive.agents.mind import Mind
 from restive.arguments import MOST, checked_count
 from restive.belief import BeliefState
 from restive.errors import ProblemError, RestiveError
@@ -36,8 +38,10 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 FORMAT = "restive-agent-1"
-CLOCK = ("EPISODE", "STARTED", "LAST_LENGTH", "LIMIT", "DOUBLED", "REASON", "EPOCH", "DRAWS")
+CLOCK = ("EPISODE", "STARTED", "LAST_LENGTH", "DOUBLED", "REASON", "EPOCH", "DRAWS")
 MOST_LIFT = 1 << 52
+MOST_ARMS = 10**7
+PRIOR_BITS = 64  # by which the largest of the prior's weights may be less than 1
 
 
 def snapshot_of(agent: Agent) -> dict[str, Any]:
@@ -71,7 +75,7 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
         data["posterior"] = _posterior_to_data(agent)
         data["episodes"] = _episodes_to_data(agent, seen)
     else:
-        data["memory"] = [actor.memory.ints.tolist(), actor.memory.floats.tolist()]
+        data["memory"] = _memory_to_data(agent)
     return data | {"checksum": checksum(data)}
 
 
@@ -94,6 +98,7 @@ def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> 
                     f"{snapshot['policy_mapping']!r:.60}: pass it as policy_mapping"
                 )
             policy_mapping = snapshot["policy_mapping"]
+        start = _run_columns(snapshot["start"], MOST_ARMS)
         prior = prior_from_data(snapshot["prior"])
         task = make_task(
             prior,
@@ -101,7 +106,7 @@ def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> 
             policy_mapping,
             snapshot["horizon"],
             mixing_time=snapshot["mixing_time"],
-            start=BeliefState(*_run_columns(snapshot["start"], prior.num_arms)),
+            start=BeliefState(*start),
             max_elapsed=snapshot["max_elapsed"],
         )
         name, options = snapshot["learner"]
@@ -136,6 +141,8 @@ def _load(agent: Agent, data: dict[str, Any]) -> None:
     if data["selected"] is not None:
         selected = _numbers(data["selected"])
         _require(_distinct(selected, num_arms), "the selected arms")
+        if len(selected) != agent.task.num_pulls:
+            agent._require_narrowing("pull another number of arms")
         agent._pulled = len(selected)
         agent._chosen[: len(selected)] = selected
     if isinstance(agent.learner, Relative):
@@ -175,8 +182,9 @@ def _load_posterior(agent: Agent, data: dict[str, Any]) -> None:
     for group, row, bits in zip(groups.tolist(), data["weights"], lost.tolist(), strict=True):
         count = len(agent.prior.candidates(int(first_arm[group])))
         numbers, raised, lifts = (np.array(column) for column in row)
-        good = numbers.shape == (count,) and np.isfinite(numbers).all() and (numbers >= 0).all()
-        _require(good and bool(numbers.any()), f"the weights of group {group}")
+        _require(numbers.shape == (count,), f"the weights of group {group}")
+        first_weights, _ = _home_of(agent, group, count)
+        _require(_could_weigh(numbers, first_weights, bits), f"the weights of group {group}")
         _require(_distinct(_numbers(raised), count), f"the lifts of group {group}")
         _require(len(raised) == len(lifts), f"the lifts of group {group}")
         _require(_within(_numbers(lifts), 0, MOST_LIFT), f"the lifts of group {group}")
@@ -261,6 +269,7 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
     known = agent.task.horizon is not None
     _require(0 <= episode <= time and 0 <= clock[tables.STARTED] <= time, "the clock")
     _require(clock[tables.REASON] in (0, 1, 2, 3), "why the last episode ended")
+    _require(clock[tables.DOUBLED] in (0, 1), "whether a counter has doubled")
     _require(clock[tables.LAST_LENGTH] <= time and clock[tables.DRAWS] >= 0, "the clock")
     _require(-1 <= epoch < (1 if known else time.bit_length()), "the epoch")
     _require((epoch < 0) == (episode == 0), "the epoch")
@@ -270,6 +279,8 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
         return
     clock[tables.EPOCH_END] = np.iinfo(np.int64).max if known else 2 << epoch
     clock[tables.TRUNCATION] = agent._actor.episodes.truncations[epoch]
+    fixed = agent._actor.episodes.rules[tables.FIXED_LIMIT]
+    clock[tables.LIMIT] = clock[tables.LAST_LENGTH] if fixed < 0 else fixed
     clock[tables.FLOOR] = tables.FLOOR_STEP
     agent._mind.make_room(epoch)
     agent._hold()
@@ -286,15 +297,40 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
     visits[cells] = columns.T + np.array([tables.FLOOR_STEP, tables.FLOOR_STEP, 0])
 
 
-def _load_memory(agent: Agent, data: list[Any]) -> None:
+def _memory_to_data(agent: Agent) -> dict[str, Any]:
+    """What a compiled learner remembers, where that differs from what it began with."""
+    fresh, memory = Mind(agent.task, agent.learner).actor.memory, agent._actor.memory
+    data = {}
+    for name in ("ints", "floats"):
+        now = getattr(memory, name)
+        places = np.flatnonzero(now != getattr(fresh, name))
+        data[name] = [places.tolist(), now[places].tolist()]
+    return data
+
+
+def _load_memory(agent: Agent, data: dict[str, Any]) -> None:
     assert isinstance(agent.learner, Compiled)
     memory, facts = agent._actor.memory, agent.task.facts
-    ints, floats = _numbers(data[0]), np.array(data[1], dtype=np.float64)
-    _require(ints.shape == memory.ints.shape, "the learner's memory")
-    _require(floats.shape == memory.floats.shape, "the learner's memory")
     fresh = memory._replace(ints=memory.ints.copy(), floats=memory.floats.copy())
-    memory.ints[:], memory.floats[:] = ints, floats
+    ints, floats = (_numbers(data[name][0]) for name in ("ints", "floats"))
+    _require(_distinct(ints, len(memory.ints)), "the learner's memory")
+    _require(_distinct(floats, len(memory.floats)), "the learner's memory")
+    memory.ints[ints] = _numbers(data["ints"][1])
+    memory.floats[floats] = np.array(data["floats"][1], dtype=np.float64)
     _require(agent.learner.could_be(facts, memory, fresh), "the learner's memory")
+
+
+def _could_weigh(numbers: FloatArray, first: FloatArray, lost: int) -> bool:
+    """Whether weights are such as kernels leave, having lost so many bits since a rescaling."""
+    held = numbers[numbers > 0]
+    return bool(
+        (numbers >= 0).all()
+        and (numbers <= 1).all()
+        and (first[numbers > 0] > 0).all()
+        and len(held)
+        and held.min() >= ldexp(1.0, tables.LIFTED - lost - PRIOR_BITS)
+        and held.max() >= ldexp(1.0, -lost - PRIOR_BITS)
+    )
 
 
 def _first_arms(groups: IntArray) -> IntArray:
@@ -333,10 +369,10 @@ def _runs(columns: list[IntArray]) -> list[list[int]]:
     return [[int(length), *row] for length, row in zip(lengths, rows, strict=True)]
 
 
-def _run_columns(rows: list[list[int]], total: int) -> list[IntArray]:
+def _run_columns(rows: list[list[int]], most: int) -> list[IntArray]:
     table = np.array(rows)
-    if table.ndim != 2 or not _within(table[:, 0], 1, total) or table[:, 0].sum() != total:
-        raise ValueError("the start is not of all arms")
+    if table.ndim != 2 or not _within(table[:, 0], 1, most) or table[:, 0].sum() > most:
+        raise ValueError("the arms cannot be counted")
     return [np.repeat(column, table[:, 0]) for column in table[:, 1:].T]
 
 
@@ -418,8 +454,7 @@ def prior_from_data(data: dict[str, Any]) -> Prior:
             ArmPrior([Arm(**arm) for arm in written["candidates"]], written["weights"])
             for written in data["arm_priors"]
         ]
-        total = sum(row[0] for row in data["arms"])
-        (places,) = _run_columns(data["arms"], checked_count(total, "arms", most=10**8))
+        (places,) = _run_columns(data["arms"], MOST_ARMS)
         return IndependentPrior([arm_priors[place] for place in places.tolist()])
     except (KeyError, IndexError, TypeError, ValueError) as error:
         if isinstance(error, RestiveError):

@@ -124,11 +124,14 @@ ROOM_SIZE = 3
 
 # Weights are rescaled by a power of two before they can fall below 2^-1022. A weight that is then
 # below 2^-600 of the largest is lifted there, and its lift is remembered: so it stays exact, and
-# is too small to matter until the next rescaling, whatever is seen. Likelihoods below 2^-300 count
-# as that much.
+# is too small to matter until the next rescaling, whatever is seen. Only where all larger weights
+# are ruled out does it matter at once: a total below 2^-450 shows that, and calls for a rescaling.
+# Likelihoods below 2^-300 count as that much.
 MOST_LOSS = 300
 LEAST_LIKELIHOOD = 2.0**-MOST_LOSS
 LIFTED = -600  # exponent of two
+FAINT = 2.0**-450
+MOST_SHIFT = 4096  # bits: more than this makes any float 0
 
 
 class Episodes(NamedTuple):

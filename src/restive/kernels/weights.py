@@ -25,10 +25,12 @@ from restive.kernels.tables import (
     AT_ONCE,
     BLOCK,
     BUFFER,
+    FAINT,
     FREE,
     IMPOSSIBLE,
     LIFTED,
     MOST_LOSS,
+    MOST_SHIFT,
     SHARED,
     TIME,
     Meta,
@@ -106,7 +108,9 @@ def take_in(
     weights.lost[g] = lost
     source = slots.offsets[at] + row * slots.row_counts[g] * LANES
     if at_once:
-        _multiply_and_add_up(slots, weights, g, place(source), place(source), 1)
+        total = _multiply_and_add_up(slots, weights, g, place(source), place(source), 1)
+        if total < FAINT:
+            _revive(slots, weights, group, total)
     else:
         weights.pending[place(group * BUFFER + waiting)] = source
         weights.num_pending[g] = waiting + 1
@@ -131,9 +135,9 @@ def multiply_all(slots: Slots, weights: Weights) -> None:
 def multiply_pending(slots: Slots, weights: Weights, group: int) -> None:
     """Bring the weights of a group up to date.
 
-    Likelihoods are multiplied in the order in which things were seen, and when weights are rescaled
-    does not depend on when this is called, so the result is the same to the bit whenever it is.
-    Two are multiplied at a time, which halves the loads and stores of weights.
+    Likelihoods are multiplied in the order in which things were seen, and rescaling multiplies by
+    powers of two, so what the weights mean is the same to the bit whenever this is called. Two are
+    multiplied at a time, which halves the loads and stores of weights.
     """
     at = place(group)
     first = at * place(BUFFER)
@@ -149,10 +153,13 @@ def multiply_pending(slots: Slots, weights: Weights, group: int) -> None:
         first += place(2)
     one = place(weights.pending[first])
     if first + place(1) < end:
-        _multiply_and_add_up(slots, weights, at, one, place(weights.pending[first + place(1)]), 2)
+        two = place(weights.pending[first + place(1)])
+        total = _multiply_and_add_up(slots, weights, at, one, two, 2)
     else:
-        _multiply_and_add_up(slots, weights, at, one, one, 1)
+        total = _multiply_and_add_up(slots, weights, at, one, one, 1)
     weights.num_pending[at] = 0
+    if total < FAINT:
+        _revive(slots, weights, group, total)
 
 
 @inlined
@@ -203,8 +210,8 @@ def add_up(slots: Slots, weights: Weights, group: int) -> None:
 @inlined
 def _multiply_and_add_up(
     slots: Slots, weights: Weights, at: Place, one: Place, two: Place, factors: int
-) -> None:
-    """Multiply the weights of a group by up to two rows of likelihoods, and make the sums.
+) -> float:
+    """Multiply the weights of a group by up to two rows of likelihoods, and return their total.
 
     Blocks are added up by themselves and then to what is below them: the processor waits for few
     additions one after the other.
@@ -223,10 +230,9 @@ def _multiply_and_add_up(
     store(weights.numbers, first, starts)
     total = last(plus(starts, below))
     weights.numbers[first + place(LANES)] = total
-    if total == 0.0:
-        weights.room[IMPOSSIBLE] = 1 + int(at)
     if factors > 0:
         weights.changed[at] = True
+    return total
 
 
 @inlined
@@ -338,6 +344,15 @@ def likeliest_slot(slots: Slots, weights: Weights, group: int) -> int:
 
 
 @part
+def _revive(slots: Slots, weights: Weights, group: int, total: float) -> None:
+    """See to weights of a faint total: those that mattered are ruled out, perhaps all of them."""
+    if total > 0.0:
+        _rescale(slots, weights, group)
+    else:
+        weights.room[IMPOSSIBLE] = 1 + group
+
+
+@part
 def _rescale(slots: Slots, weights: Weights, group: int) -> None:
     """Bring the largest weight into [1/2, 1); lift what is then too small to be written.
 
@@ -412,8 +427,9 @@ def weigh_kinds(
                 j = row * LANES + lane
                 weight = weights.numbers[place(home + j)]
                 if weight > 0.0:  # fillers, which have no kind, have none
-                    if weights.numbers[place(lifts + j)] > 0.0:
-                        weight = ldexp(weight, -int(weights.numbers[place(lifts + j)]))
+                    lift = weights.numbers[place(lifts + j)]
+                    if lift > 0.0:
+                        weight = ldexp(weight, -int(min(lift, MOST_SHIFT)))
                     total += weight
                     if slots.kinds[place(slots.kind_offsets[k] + lane * count + row)] == kinds[k]:
                         true += weight

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from restive.agents.learners.own import Own
 from restive.errors import ProblemError
-from restive.kernels.learners.memory import Memory
+from restive.kernels.learners.memory import PLANNING, Memory
 from restive.task import Facts
 
 __all__ = ["Compiled", "Learner", "Relative", "Rules", "checked_number", "counts_only"]
@@ -84,6 +84,11 @@ def checked_number(value: Any, what: str, low: float, high: float) -> None:
         raise ProblemError(f"{what} must be a number from {low:g} to {high:g}, got {value!r:.60}")
 
 
-def counts_only(memory: Memory) -> bool:
-    """Whether a memory holds no negative whole number and no float that is infinite or nan."""
-    return bool((memory.ints >= 0).all()) and bool(np.isfinite(memory.floats).all())
+def counts_only(memory: Memory, plans: bool = False) -> bool:
+    """Whether a memory holds counts, finite floats and, unless it plans, no wish to plan."""
+    return (
+        bool((memory.ints >= 0).all())
+        and bool((memory.ints < NEVER).all())
+        and bool(np.isfinite(memory.floats).all())
+        and memory.ints[PLANNING] <= plans
+    )

@@ -122,7 +122,7 @@ class ColoredUCRL2:
         ints[kernels.WIDTH] = _width(facts)
         ints[kernels.COLOURS] = self._num_colours(facts)
         ints[kernels.SETS] = comb(facts.num_arms, facts.num_pulls)
-        ints[kernels.STATE] = kernels.first_state(facts.knowledge, memory)
+        ints[kernels.STATE] = kernels.joint_state(facts.knowledge, memory, 1)
         ints[PLANNING] = 1
         self.tables(facts, memory).sets[:] = list(
             combinations(range(facts.num_arms), facts.num_pulls)
@@ -136,16 +136,25 @@ class ColoredUCRL2:
         )  # fmt: skip
 
     def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
-        """Sizes and sets are as they were, states and choices are there."""
+        """Sizes and sets are as they were, choices are there, the rest hangs together."""
         fixed = [kernels.AGES, kernels.WIDTH, kernels.COLOURS, kernels.SETS]
         tables, first = self.tables(facts, memory), self.tables(facts, fresh)
         return (
-            counts_only(memory)
+            counts_only(memory, plans=True)
             and bool((memory.ints[fixed] == fresh.ints[fixed]).all())
             and bool((tables.sets == first.sets).all())
             and bool((tables.policy < len(tables.sets)).all())
-            and memory.ints[kernels.STATE] < len(tables.policy)
+            and bool((tables.outcomes.sum(axis=1) == tables.before + tables.during).all())
+            and bool((tables.outcomes[~self._possible(facts)] == 0).all())
+            and memory.ints[kernels.STEP] == max(1, 1 + int(memory.seen.max()))
+            and memory.ints[kernels.STATE]
+            == kernels.joint_state(facts.knowledge, memory, int(memory.ints[kernels.STEP]))
         )
+
+    def _possible(self, facts: Facts) -> NDArray[np.bool_]:
+        """Whether [C, B] a colour's arm has a state."""
+        sizes = np.repeat(facts.sizes, self._cells(facts))
+        return np.asarray(np.arange(_width(facts)) < sizes[:, None])
 
     def plausible(self, facts: Facts, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """Return the estimated laws [C, B] and how far others may be from them [C]."""

@@ -137,14 +137,19 @@ class RestlessUCB:
         memory.ints[PHASES] += 1
 
     def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
-        """Sizes are as they were, counts are not negative, no more is lacking than at first."""
+        """Sizes are as they were, and what is lacking follows from the counts."""
         fixed = [WANTED, WIDTH, AGES]
-        lacking = slice(LACKING, LACKING + facts.num_arms)
+        same = bool((memory.ints[fixed] == fresh.ints[fixed]).all())
+        if not (same and counts_only(memory, plans=True)):
+            return False
+        first, rows = LACKING + facts.num_arms, len(facts.knowledge.rewards)
+        totals = memory.ints[first : first + rows]
+        lacking = np.add.reduceat(totals < memory.ints[WANTED], facts.knowledge.reward_offsets)
         return (
-            counts_only(memory)
-            and bool((memory.ints[fixed] == fresh.ints[fixed]).all())
-            and bool((memory.ints[lacking] <= facts.sizes).all())
-            and memory.ints[UNFINISHED] <= facts.num_arms
+            bool((self.counts(facts, memory).sum(axis=1) == totals).all())
+            and bool((memory.ints[LACKING:first] == lacking).all())
+            and memory.ints[UNFINISHED] == (lacking > 0).sum()
+            and memory.ints[PLANNING] <= (memory.ints[UNFINISHED] == 0)
         )
 
     def optimistic_arms(self, facts: Facts, memory: Memory) -> list[Arm]:

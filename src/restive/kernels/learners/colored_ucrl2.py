@@ -31,7 +31,7 @@ __all__ = [
     "WIDTH",
     "begin_episode",
     "choose",
-    "first_state",
+    "joint_state",
     "learn",
     "optimistic_policy",
     "plausible",
@@ -71,8 +71,8 @@ def _colour(knowledge: Knowledge, memory: Memory, t: int, k: int) -> int:
     return int((ages - 1) * knowledge.reward_offsets[k] + k + cell)
 
 
-@part
-def _joint_state(knowledge: Knowledge, memory: Memory, t: int) -> int:
+@kernel
+def joint_state(knowledge: Knowledge, memory: Memory, t: int) -> int:
     """Number of the joint state at time t."""
     ages = memory.ints[AGES]
     number = 0
@@ -81,12 +81,6 @@ def _joint_state(knowledge: Knowledge, memory: Memory, t: int) -> int:
         cell = _cell(size, ages, memory.last_state[k], t - memory.seen[k])
         number = number * ((ages - 1) * size + 1) + cell
     return number
-
-
-@kernel
-def first_state(knowledge: Knowledge, memory: Memory) -> int:
-    """Return the number of the joint state at time 1."""
-    return _joint_state(knowledge, memory, 1)
 
 
 @part
@@ -129,7 +123,7 @@ def learn(
         memory.last_state[pulled[i]] = states[i]
         memory.seen[pulled[i]] = t
     ints[STEP] = t + 1
-    ints[STATE] = _joint_state(knowledge, memory, t + 1)
+    ints[STATE] = joint_state(knowledge, memory, t + 1)
     first = sets + ints[policy + ints[STATE]] * num_pulls
     for i in range(num_pulls):
         colour = _colour(knowledge, memory, t + 1, ints[first + i])
