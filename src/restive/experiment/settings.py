@@ -18,8 +18,11 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    PrivateAttr,
     Tag,
+    ValidationError,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
     field_validator,
     model_validator,
 )
@@ -115,6 +118,12 @@ class Table(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same; what was made of it meanwhile does not matter."""
+        return isinstance(other, Table) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 class ZooName(Table):
     """Anything that a zoo instance can stand for."""
@@ -133,6 +142,7 @@ class Problem(ZooName):
     name: str | None = None
     num_pulls: Count | None = None
     arm: list[ArmTable] | None = None
+    _made: dict[int, RestlessBandit] = PrivateAttr(default_factory=dict)  # by pulls
 
     @model_validator(mode="before")
     @classmethod
@@ -163,12 +173,17 @@ class Problem(ZooName):
 
     def bandit(self, num_pulls: int | None) -> RestlessBandit:
         """Return the true bandit, with another number of pulls where one is given."""
-        if self.zoo is not None:
-            known = zoo.load(self.zoo).bandit
-            assert known is not None
-            return RestlessBandit(known.arms, num_pulls or self.num_pulls or known.num_pulls)
-        assert self.arm is not None
-        return RestlessBandit(read_arms(self.arm), num_pulls or self.num_pulls or 0)
+        known = None if self.zoo is None else zoo.load(self.zoo).bandit
+        pulls = num_pulls or self.num_pulls or (0 if known is None else known.num_pulls)
+        if pulls not in self._made:
+            if known is None:
+                assert self.arm is not None
+                self._made[pulls] = RestlessBandit(read_arms(self.arm), pulls)
+            else:
+                self._made[pulls] = (
+                    known if pulls == known.num_pulls else RestlessBandit(known.arms, pulls)
+                )
+        return self._made[pulls]
 
 
 class PriorArm(Table):
@@ -176,16 +191,17 @@ class PriorArm(Table):
 
     candidate: list[CandidateTable] = Field(min_length=1)
     count: ArmCount = 1
+    _prior: ArmPrior = PrivateAttr()
 
     @model_validator(mode="after")
     def _whole(self) -> PriorArm:
-        self.prior()
+        weights = [row.get("weight", 1.0) for row in self.candidate]
+        self._prior = ArmPrior([_candidate(row) for row in self.candidate], weights)
         return self
 
     def prior(self) -> ArmPrior:
         """Return what each of these arms may be."""
-        weights = [row.get("weight", 1.0) for row in self.candidate]
-        return ArmPrior([_candidate(row) for row in self.candidate], weights)
+        return self._prior
 
 
 class PriorBandit(Table):
@@ -202,6 +218,7 @@ class PriorTable(ZooName):
     num_arms: ArmCount | None = None
     arm: list[PriorArm] | None = None
     bandit: list[PriorBandit] | None = None
+    _made: dict[tuple[int | None, int], Prior] = PrivateAttr(default_factory=dict)
 
     @field_validator("levels")
     @classmethod
@@ -238,6 +255,13 @@ class PriorTable(ZooName):
 
     def prior(self, num_arms: int | None, num_pulls: int) -> Prior:
         """Return the prior; a grid has as many arms as it says, else as many as the problem."""
+        # a joint prior's systems know their pulls, the others do not
+        key = num_arms, num_pulls if self.bandit is not None else 0
+        if key not in self._made:
+            self._made[key] = self._make(num_arms, num_pulls)
+        return self._made[key]
+
+    def _make(self, num_arms: int | None, num_pulls: int) -> Prior:
         if self.zoo is not None:
             return zoo.load(self.zoo).prior
         if self.levels is not None:
@@ -291,6 +315,24 @@ class Settings(Table):
         if found.bandit is not None:
             given |= {"kind": "frequentist", "problem": {"zoo": found.name}}
         return given
+
+    @field_validator("problem", "prior", mode="wrap")
+    @classmethod
+    def _checked_once(
+        cls, table: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo
+    ) -> Any:
+        """Check a table that points of a sweep share when it first comes."""
+        known: dict[int, tuple[Any, Any]] = (info.context or {}).get("checked", {})
+        if id(table) not in known:
+            try:
+                found = check(table)
+            except ValidationError as error:
+                found = error
+            known[id(table)] = table, found  # with the table, so that its id stays its own
+        found = known[id(table)][1]
+        if isinstance(found, ValidationError):
+            raise found
+        return found
 
     @field_validator("learners")
     @classmethod
@@ -376,6 +418,13 @@ class Settings(Table):
         """Return the first learner; a case has but one."""
         entry = self.learners[0]
         return learner(**entry) if isinstance(entry, dict) else learner(entry)
+
+    def only(self, entry: str | Data, mapping: str) -> Settings:
+        """Return the settings of one case: with this learner and mapping alone."""
+        fields = {name: getattr(self, name) for name in Settings.model_fields}
+        return Settings.model_construct(
+            **fields | {"learners": [entry], "policy_mappings": [mapping]}
+        )
 
     def data(self) -> Data:
         """Return the settings as plain data that reads back equal."""
