@@ -263,7 +263,8 @@ def test_labels_show_the_values_or_the_legend_does(pytestconfig):
     assert study.cases[3].title == "levels [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], whittle"
     assert study.legend == ()
     long = [round(0.01 * i, 2) for i in range(1, 20)]
-    text = SWEPT.replace("[0.5]]", f"{long}, {[*long] * 9}]")
+    longer = [round(0.01 * i, 2) for i in range(1, 60)]
+    text = SWEPT.replace("[0.5]]", f"{long}, {longer}]")
     study = study_from_toml(text)
     assert study.cases[4].point == "num_pulls 1, levels #3"
     assert study.legend[0] == f"levels #3 is {long}"
@@ -951,6 +952,22 @@ def test_a_sweep_of_garbage(sweep):
     read_or_refused(study_from_toml(BAYESIAN).data | {"sweep": sweep})
 
 
+@pytest.mark.parametrize("levels", ["[0.5, 0.2, 0.5]", "[0, -0.0]", f"{[0.25] * 200}"])
+def test_equal_levels_are_refused_at_once(levels):
+    """200 of them would be 40,000 candidates that are one."""
+    with pytest.raises(rs.ProblemError) as caught:
+        study_from_toml(BAYESIAN.replace("[0.2, 0.5, 0.8]", levels))
+    assert re.fullmatch(
+        r"prior\.levels\[\d\] \(line 11\): \S+ is there already, as levels\[0\]; give each once",
+        str(caught.value),
+    )
+
+
+def test_a_study_that_is_no_table():
+    with pytest.raises(rs.ProblemError, match="a study is a table, got 3"):
+        study_from_data(3)
+
+
 # ---------------------------------------------------------------- many cases
 
 
@@ -1004,7 +1021,7 @@ def test_an_instance_is_made_once(monkeypatch):
 def test_points_that_share_a_wrong_table_are_checked_once(monkeypatch):
     arms = counted(monkeypatch, settings_module, "read_arm")
     text = FREQUENTIST.replace("p01 = 0.2", "p01 = 2.0")
-    with pytest.raises(rs.ProblemError, match="problem.arm") as caught:
+    with pytest.raises(rs.ProblemError, match=r"problem\.arm") as caught:
         study_from_toml(f"{text}[sweep]\nseed = {list(range(20))}\n")
     assert str(caught.value).count("\n") == 0
     assert len(arms) <= 2

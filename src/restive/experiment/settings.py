@@ -223,9 +223,15 @@ class PriorTable(ZooName):
     @field_validator("levels")
     @classmethod
     def _grid(cls, levels: list[float] | None) -> list[float] | None:
+        first: dict[float, int] = {}
         for at, level in enumerate(levels or ()):
             if not 0 <= level <= 1:
                 raise PlacedError((at,), f"must be a probability, from 0 to 1, got {level}")
+            if level in first:
+                raise PlacedError(
+                    (at,), f"{level} is there already, as levels[{first[level]}]; give each once"
+                )
+            first[level] = at
         if levels is not None:
             grid_prior(levels, 1)
         return levels

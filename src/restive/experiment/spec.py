@@ -163,6 +163,8 @@ def study_from_data(
     data: Data, text: str = "", folder: Path = Path(), title: str = "study"
 ) -> Study:
     """Check a study that is plain data; `text` is the TOML in which its mistakes are found."""
+    if not isinstance(data, dict):
+        raise ProblemError(f"a study is a table, got {data!r:.60}")
     require_shallow(data)
     base = {key: value for key, value in data.items() if key != "sweep"}
     mistakes: dict[str, None] = {}  # in order, each once
