@@ -24,10 +24,10 @@ lint: $(DEVELOPING)
 # The tests also build the documentation, strictly, and execute what it shows.
 check: lint test
 
-# The long versions of the tests that kill runs and break inputs: about half an hour.
+# The long versions of the tests that kill runs, attack folders and break inputs: about half an hour.
 soak: $(DEVELOPING)
-	RESTIVE_FUZZ=100000 RESTIVE_KILLS=100 $(BIN)/pytest -n 2 tests/test_fuzz.py tests/test_executors.py \
-		-k "broken_input or killed_again"
+	RESTIVE_FUZZ=100000 RESTIVE_KILLS=100 RESTIVE_ATTACKS=100 $(BIN)/pytest -n 2 \
+		tests/test_fuzz.py tests/test_attacks.py tests/test_executors.py -k "broken or attacked or killed_again"
 
 bench: $(DEVELOPING)
 	$(BIN)/python -m benchmarks
