@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import restive as rs
 from restive import zoo
 from restive.experiment import run_study
-from restive.experiment import settings as settings_module
+from restive.experiment import tables as tables_module
 from restive.experiment.spec import load_study, study_from_data, study_from_toml
 from restive.experiment.toml_text import toml_text
 from study_cases import BAYESIAN, FREQUENTIST, JOINT, changed_text
@@ -986,9 +986,9 @@ def counted(monkeypatch, owner, name):
 
 def test_a_table_that_many_points_share_is_checked_and_made_once(monkeypatch):
     """Else a study of a thousand cases takes minutes to load."""
-    grids = counted(monkeypatch, settings_module, "grid_prior")
-    arms = counted(monkeypatch, settings_module, "read_arm")
-    bandits = counted(monkeypatch, settings_module, "RestlessBandit")
+    grids = counted(monkeypatch, tables_module, "grid_prior")
+    arms = counted(monkeypatch, tables_module, "read_arm")
+    bandits = counted(monkeypatch, tables_module, "RestlessBandit")
     study = study_from_toml(
         f"{FREQUENTIST}[sweep]\nseed = {list(range(20))}\nhorizon = [5, 6]\n"
         'problem.name = ["a", "b"]\n'
@@ -1019,7 +1019,7 @@ def test_an_instance_is_made_once(monkeypatch):
 
 
 def test_points_that_share_a_wrong_table_are_checked_once(monkeypatch):
-    arms = counted(monkeypatch, settings_module, "read_arm")
+    arms = counted(monkeypatch, tables_module, "read_arm")
     text = FREQUENTIST.replace("p01 = 0.2", "p01 = 2.0")
     with pytest.raises(rs.ProblemError, match=r"problem\.arm") as caught:
         study_from_toml(f"{text}[sweep]\nseed = {list(range(20))}\n")
