@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 DEVELOPING := $(VENV)/.developing
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce test check soak bench clean
+.PHONY: reproduce test lint check soak bench clean
 
 reproduce: $(READY)
 	$(BIN)/restive reproduce
@@ -15,18 +15,19 @@ reproduce: $(READY)
 test: $(DEVELOPING)
 	$(BIN)/pytest -n 2
 
-check: $(DEVELOPING)
+lint: $(DEVELOPING)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	$(BIN)/pytest -n 2
 
-# The long versions of the tests that kill runs and break inputs: about half an hour.
+# The tests also build the documentation, strictly, and execute what it shows.
+check: lint test
+
+# The long versions of the tests that kill runs, attack folders and break inputs: about half an hour.
 soak: $(DEVELOPING)
-	RESTIVE_FUZZ=100000 RESTIVE_KILLS=100 $(BIN)/pytest -n 2 tests/test_fuzz.py tests/test_executors.py \
-		-k "broken_input or killed_again"
+	RESTIVE_FUZZ=100000 RESTIVE_KILLS=100 RESTIVE_ATTACKS=100 $(BIN)/pytest -n 2 \
+		tests/test_fuzz.py tests/test_attacks.py tests/test_executors.py -k "broken or attacked or killed_again"
 
 bench: $(DEVELOPING)
 	$(BIN)/python -m benchmarks

@@ -1,6 +1,7 @@
 """Results as tables for other tools: the same numbers in csv, parquet and npz."""
 
 import csv
+import json
 import shutil
 import subprocess
 import sys
@@ -145,6 +146,21 @@ def test_swept_values_that_are_not_all_numbers_are_text(tmp_path, format):  # no
     found = read(path)
     assert (set(found["doubling"]), set(found["mixing_time"])) == ({True, False}, {2, 3})
     assert set(found["times"]) == {"4", "[1, 40]"}
+
+
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "plain", "'quoted"]
+
+
+def test_what_a_spreadsheet_would_compute_is_quoted_in_csv(tmp_path):
+    """And only there: other formats have text that is text, and negative numbers are numbers."""
+    text = f"{FREQUENTIST}[sweep]\nproblem.name = {json.dumps(FORMULAS)}\n"
+    ledger = run(changed(text, replications=3, policy_mappings='["myopic"]'), tmp_path)
+    found = read(export_results(ledger.folder))
+    shown = [f"'{name}" for name in FORMULAS[:5]] + FORMULAS[5:]
+    assert list(dict.fromkeys(found["problem"])) == shown
+    assert export._cells(np.array([-1.5, -0.0])) == [-1.5, -0.0]
+    others = read(export_results(ledger.folder, "parquet"))
+    assert list(dict.fromkeys(others["problem"])) == FORMULAS
 
 
 def test_by_default_the_table_is_in_the_folder(tmp_path):

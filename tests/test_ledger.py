@@ -323,6 +323,7 @@ def test_other_code_in_a_folder_is_told_and_recorded(tmp_path, monkeypatch):
     def code(commit, numpy):
         monkeypatch.setattr("restive.experiment.provenance._commit", lambda: commit)
         monkeypatch.setattr("restive.experiment.provenance._versions", lambda: {"numpy": numpy})
+        provenance.code.cache_clear()
 
     told = []
     code("abc", "2.1")
@@ -341,6 +342,7 @@ def test_other_code_in_a_folder_is_told_and_recorded(tmp_path, monkeypatch):
     assert [once["commit"] for once in ledger.manifest["runs"]] == ["abc", "abc", "def", None]
     assert ledger.commits == "commits abc, def, not known"
     assert "0.1.0, commits abc, def, not known" in shell("status", tmp_path).stdout
+    provenance.code.cache_clear()
 
 
 def test_the_code_of_a_run_that_is_killed_is_recorded(tmp_path):

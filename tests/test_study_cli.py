@@ -461,3 +461,20 @@ def test_a_run_that_is_no_terminals_is_quiet(study, tmp_path):
     assert done.returncode == 0
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
+
+
+def test_a_terminal_without_unicode(study, tmp_path):
+    """Words that it has no letters for are written in others; nothing fails."""
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    out = tmp_path / "café"
+    done = shell("run", study, "--out", out, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "+-" in done.stdout
+    assert "kept in" in done.stdout
+    assert "caf?" in done.stdout
+    for words in (["status", out], ["report", out], ["export", out], ["zoo"]):
+        done = shell(*words, env=env)
+        assert (done.returncode, done.stderr) == (0, "")
+    done = shell("status", tmp_path / "naïve", env=env)
+    assert done.returncode == 2
+    assert "na?ve: no results folder" in done.stderr

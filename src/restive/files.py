@@ -26,9 +26,11 @@ __all__ = [
     "remove_leftovers",
     "replacing",
     "require_target",
+    "spreadsheet_text",
     "try_lock",
 ]
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{16}(\.[^.]*)?", re.DOTALL)
 NOT_REGULAR = "not a regular file (a pipe or a device?)"
 # what makes a name that is a link or a pipe an error, where the system can
@@ -97,6 +99,11 @@ def leftover_of(name: str) -> str | None:
     """Return the final name of a file that is being written under this one, or None."""
     match = LEFTOVER.fullmatch(name)
     return match[1] if match and Path(match[1]).suffix == (match[2] or "") else None
+
+
+def spreadsheet_text(text: str) -> str:
+    """Return text for a cell of a CSV file; what a spreadsheet would compute gets a quote."""
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def try_lock(handle: int, *, shared: bool = False) -> bool | None:

@@ -27,6 +27,7 @@ from typing import Any
 
 from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError
+from restive.files import read_regular
 from restive.problem import Arm, RestlessBandit, gilbert_elliott
 
 __all__ = [
@@ -63,9 +64,10 @@ def read_text(path: str | PathLike[str]) -> str:
     """Read a text file of sane size, or say what is wrong with it."""
     path = checked_path(path, "path")
     try:
-        if path.stat().st_size > LARGEST_FILE:
+        contents = read_regular(path, LARGEST_FILE)
+        if len(contents) > LARGEST_FILE:
             raise ProblemError(f"{path}: larger than {LARGEST_FILE >> 20} MiB; use `count`")
-        return path.read_text(encoding="utf-8").removeprefix(BYTE_ORDER_MARK)
+        return contents.decode().replace("\r\n", "\n").removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         raise ProblemError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except OSError as error:

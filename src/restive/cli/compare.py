@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restive.cli.progress import run_display, spinner
-from restive.cli.study import Executor, Scheduler, Workers, going_on, tell
+from restive.cli.study import (
+    Executor,
+    Scheduler,
+    TlsCaFile,
+    TlsCert,
+    TlsKey,
+    Workers,
+    going_on,
+    tell,
+    tls_of,
+)
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -39,6 +49,9 @@ def compare(
     executor: Executor = "threads",
     workers: Workers = None,
     scheduler: Scheduler = None,
+    tls_ca_file: TlsCaFile = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
 ) -> None:
     """Let learners play in the same worlds, rank them and tell which differences are real."""
     from restive.comparison_study import comparison_study
@@ -46,6 +59,7 @@ def compare(
     from restive.figures import matplotlib_figures
     from restive.report import write_report
 
+    tls = tls_of(tls_ca_file, tls_cert, tls_key)
     matplotlib_figures()  # the page needs it: told now, not after the run
     named = None if learners is None else _names(learners)
     study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
@@ -58,6 +72,7 @@ def compare(
             executor=executor,
             workers=workers,
             scheduler=scheduler,
+            tls=tls,
             progress=display,
             tell=tell,
         )

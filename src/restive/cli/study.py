@@ -15,11 +15,14 @@ from restive.cli.progress import in_words, run_display, spinner
 from restive.errors import RestiveError
 
 if TYPE_CHECKING:
-    from restive.experiment import Ledger, Study
+    from restive.experiment import TLS, Ledger, Study
 
 __all__ = [
     "Executor",
     "Scheduler",
+    "TlsCaFile",
+    "TlsCert",
+    "TlsKey",
     "Workers",
     "export",
     "going_on",
@@ -27,6 +30,7 @@ __all__ = [
     "run",
     "status",
     "tell",
+    "tls_of",
 ]
 
 # where a study runs: the same options for every command that runs one
@@ -36,8 +40,13 @@ Workers = Annotated[
     typer.Option(min=1, help="Threads or local Dask workers (default: one per processor)."),
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(help="Address of a Dask cluster, as tcp://host:8786.")
+    str | None, typer.Option(help="Address of a Dask cluster, as tls://host:8786.")
 ]
+TlsCaFile = Annotated[
+    Path | None, typer.Option(help="For tls://...: whom to trust (default: Dask's settings).")
+]
+TlsCert = Annotated[Path | None, typer.Option(help="For tls://...: our certificate.")]
+TlsKey = Annotated[Path | None, typer.Option(help="For tls://...: its key.")]
 
 Results = Annotated[Path, typer.Argument(metavar="DIR", help="Results folder of `restive run`.")]
 
@@ -55,6 +64,9 @@ def run(
     executor: Executor = "threads",
     workers: Workers = None,
     scheduler: Scheduler = None,
+    tls_ca_file: TlsCaFile = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only check the file and tell what would be run.")
     ] = False,
@@ -72,6 +84,7 @@ def run(
         found = load_study(study)
     if replications is not None:
         found = replace(found, replications=checked_count(replications, "replications"))
+    tls = tls_of(tls_ca_file, tls_cert, tls_key)
     if check:
         with spinner("trying each case"):
             _print_check(found)
@@ -87,10 +100,22 @@ def run(
             executor=executor,
             workers=workers,
             scheduler=scheduler,
+            tls=tls,
             progress=display,
             tell=tell,
         )
     _print_results(ledger)
+
+
+def tls_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> TLS | None:
+    """Return the files to speak to a cluster with; all three or none."""
+    from restive.experiment import TLS
+
+    if ca_file is None and cert is None and key is None:
+        return None
+    if ca_file is None or cert is None or key is None:
+        raise RestiveError("give --tls-ca-file, --tls-cert and --tls-key together")
+    return TLS(ca_file, cert, key)
 
 
 @contextmanager

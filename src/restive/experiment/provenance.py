@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ VERSION = version("restive")
 PACKAGES = ("numpy", "numba", "llvmlite", "pydantic")
 
 
+@cache  # what is loaded stays what it is
 def code() -> dict[str, Any]:
     """Return the commit and the versions of packages of this process."""
     return {"commit": _commit(), "versions": _versions()}

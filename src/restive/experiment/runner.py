@@ -9,7 +9,7 @@ from os import PathLike
 from restive.arguments import checked_count, checked_path
 from restive.errors import RestiveError
 from restive.experiment.exact import require_exact_baseline
-from restive.experiment.executors import checked_options
+from restive.experiment.executors import TLS, checked_options
 from restive.experiment.executors import executor as open_executor
 from restive.experiment.ledger import Ledger
 from restive.experiment.spec import Case, Study, load_study
@@ -49,6 +49,7 @@ def run_study(
     executor: str = "threads",
     workers: int | None = None,
     scheduler: str | None = None,
+    tls: TLS | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Ledger:
@@ -71,6 +72,8 @@ def run_study(
         Threads or local Dask workers; by default one per processor.
     scheduler
         Address of a Dask cluster that is there already.
+    tls
+        What to speak to it with, where its address is tls://...; by default Dask's own settings.
     progress
         Called at the start and after each chunk.
     tell
@@ -82,7 +85,7 @@ def run_study(
         study = load_study(checked_path(study, "study"))
     if replications is not None:
         study = replace(study, replications=checked_count(replications, "replications"))
-    checked_options(executor, workers, scheduler)
+    checked_options(executor, workers, scheduler, tls)
     checked_count(study.replications, "replications")
     require_sound(study)
     with Ledger.writing(folder, study, tell) as ledger:
@@ -96,7 +99,7 @@ def run_study(
         done = 0
         with (
             ledger.noted(executor, tell),
-            open_executor(executor, workers, scheduler, tell) as execute,
+            open_executor(executor, workers, scheduler, tell, tls) as execute,
         ):
             for task, arrays in execute(_interleaved(ledger)):
                 ledger.write(task, arrays)
