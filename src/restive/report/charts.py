@@ -28,7 +28,6 @@ __all__ = [
 ]
 
 SIZE = (5.4, 4.0)  # inches of a panel of a figure that stands by itself
-READ = "Point at a panel, or select it and press the arrow keys, to read values."
 NAMES = {
     "best_fixed": "best fixed arms",
     "myopic": "myopic",
@@ -87,13 +86,13 @@ def bound_chart(points: Points, naming: Naming) -> Chart | None:
     }
     if not bounded:
         return None
-    bounds = sorted({f"{cases[0].relaxation_bound:.6f}" for cases in bounded.values()})
-    bound = f"the bound of {bounds[0]}" if len(bounds) == 1 else "its bound"
+    bounds = {f" of {cases[0].relaxation_bound:.6f}" for cases in bounded.values()}
+    bound = bounds.pop() if len(bounds) == 1 else ""
     return _regrets(
         "bound", "Regret against the relaxation bound", "reward lost against the bound", bounded,
         _lines(bounded, naming, lambda case: case.bound_regret),
-        f"No policy earns more than {bound} per step in the long run. What the policy that knows "
-        "the truth loses against it is not the learner's fault.",
+        f"No policy earns more than the bound{bound} per step in the long run. What the policy "
+        "that knows the truth loses against it, no learner could have earned.",
         {title: _known(cases, naming) for title, cases in bounded.items()},
         "knows the truth",
     )  # fmt: skip
@@ -107,7 +106,7 @@ def _regrets(
     lines: Mapping[str, Sequence[Line]],
     note: str,
     dotted: Mapping[str, Sequence[Dotted]] | None = None,
-    dotted_name: str = "slope 1/2 (on logarithmic axes)",
+    dotted_name: str = "slope 1/2",
 ) -> Chart:
     every = [line for inside in lines.values() for line in inside]
 
@@ -122,9 +121,9 @@ def _regrets(
     crowded = bool((ends > 0).all() and ends.max() > CROWDED * ends.min())
     same = " All panels have the same axes." if len(points) > 1 else ""
     return Chart(
-        name, title, f"{note}{same} {READ}", _panels(points, lines, draw),
+        name, title, f"{note}{same}", _panels(points, lines, draw),
         columns=("line", label), scales=("linear", "log"), shown="log" if crowded else "linear",
-        dotted=dotted_name, legend=_legend(every),
+        dotted=dotted_name, dotted_on=None if dotted else "log", legend=_legend(every),
     )  # fmt: skip
 
 
@@ -146,7 +145,7 @@ def reward_chart(points: Points, naming: Naming) -> Chart:
     return Chart(
         "reward", "Average reward so far",
         f"Expected reward per step up to each time; dotted: J, what the same policy earns per step "
-        f"when it knows the truth.{own} {READ}",
+        f"when it knows the truth.{own}",
         _panels(points, lines, draw), columns=("line", "reward per step so far"),
         scales=("log time",), shown="log time", shared="x", dotted="J of each",
         legend=_legend([line for inside in lines.values() for line in inside]),
@@ -179,7 +178,7 @@ def _posterior_chart(
 
     return Chart(
         name, f"Posterior weight of the truth{f', {title}' if title else ''}",
-        f"What the learner gives to the true parameters of each arm, on average. {READ}",
+        "What the learner gives to the true parameters of each arm, on average.",
         _panels(lines, lines, draw), columns=("arm", "posterior weight of the truth"),
         scales=("log time",), shown="log time", legend=next(iter(lines.values())),
     )  # fmt: skip

@@ -10,20 +10,21 @@ from restive.experiment.comparison import Ranking
 from restive.experiment.summary import CaseSummary
 from restive.report.charts import NAMES, Naming, Points, learner_title
 from restive.report.numbers import at_end, with_half_width
+from restive.report.ranking import ranking_title
 from restive.style.axes import Scale
 from restive.style.chart import Chart, Data, Panel
 from restive.style.forest import Row, draw_forest, forest_height, hides_a_row
 
 __all__ = ["difference_forest", "forest", "ranked_forest", "regret_forest"]
 
-AXIS = 8.0  # points left of a forest: its names stand inside
+AXIS = 4.0  # points left of a forest: its names stand inside
 CROWDED = 10  # times: regrets that differ by more are shown on a logarithmic axis at first
 
 
 def ranked_forest(compared: Sequence[Ranking], naming: Naming) -> Chart:
     """Regret of each learner at the end, from the smallest on, with its place."""
     rows = {
-        _title(ranking, compared): [
+        ranking_title(ranking, compared): [
             _row(case, naming.number(case), learner_title(case), ranking.place(at))
             for at, case in enumerate(ranking.cases)
         ]
@@ -59,8 +60,8 @@ def difference_forest(compared: Sequence[Ranking], naming: Naming) -> Chart:
     """Regret minus that of the leader, replication by replication."""
     rows, labels = {}, {}
     for ranking in compared:
-        title = _title(ranking, compared)
-        labels[title] = f"regret minus that of {learner_title(ranking.cases[0])}"
+        title = ranking_title(ranking, compared)
+        labels[title] = f"difference from {learner_title(ranking.cases[0])}"
         rows[title] = [
             _difference(ranking, at, naming.number(case))
             for at, case in enumerate(ranking.cases)
@@ -70,7 +71,8 @@ def difference_forest(compared: Sequence[Ranking], naming: Naming) -> Chart:
     return forest(
         "differences", "How sure is the order?",
         "Differences from the leader, replication by replication in the same worlds, with "
-        "simultaneous 95% intervals. Filled: told apart from the leader. Hollow: not.",
+        "simultaneous 95% intervals. Filled: told apart from the leader; hollow: not. The "
+        "logarithmic axis is linear about zero.",
         rows, labels, ("learner", "regret minus the leader's"), "log" if crowded else "linear",
         about_zero=True,
     )  # fmt: skip
@@ -131,14 +133,6 @@ def _difference(ranking: Ranking, at: int, number: int) -> Row:
         number, learner_title(case), int(case.times[-1]), value, value - half, value + half,
         f"+{with_half_width(value, half)}", filled=pair.told_apart,
     )  # fmt: skip
-
-
-def _title(ranking: Ranking, among: Sequence[Ranking]) -> str:
-    mappings = {other.mapping for other in among}
-    words = [ranking.point.removeprefix("instance ")]
-    if len(mappings) > 1:
-        words.append(NAMES.get(ranking.mapping, ranking.mapping))
-    return ", ".join(filter(None, words))
 
 
 def _data(rows: Sequence[Row]) -> Data:

@@ -16,6 +16,7 @@ __all__ = [
     "ranking_caption",
     "ranking_rows",
     "ranking_tables",
+    "ranking_title",
     "ranking_verdict",
     "victories",
 ]
@@ -110,6 +111,14 @@ def _seconds_per_step(case: Case) -> float:
     return _measured[text]
 
 
+def ranking_title(ranking: Ranking, among: Sequence[Ranking]) -> str:
+    """Return what tells a ranking from the others of its page."""
+    words = [ranking.point.removeprefix("instance ")]
+    if len({other.mapping for other in among}) > 1:
+        words.append(NAMES.get(ranking.mapping, ranking.mapping))
+    return ", ".join(filter(None, words))
+
+
 def ranking_tables(compared: Sequence[Ranking]) -> list[str]:
     """Return the tables of rankings, folded: the order, and every pair."""
     parts = []
@@ -119,10 +128,9 @@ def ranking_tables(compared: Sequence[Ranking]) -> list[str]:
         for i, name in enumerate(names):
             cells = ["" if i == j else _cell(ranking, i, j) for j in range(len(names))]
             pairs.append([name, *cells])
-        mapping = NAMES.get(ranking.mapping, ranking.mapping)
         parts.append(
             folded(
-                ", ".join(filter(None, (ranking.point, mapping))),
+                ranking_title(ranking, compared) or "Learners",
                 paragraph(ranking_caption(ranking)),
                 table(HEADER, ranking_rows(ranking), range(1, len(HEADER))),
                 paragraph(ranking_verdict(ranking)),

@@ -62,15 +62,15 @@ def _page(ledger: Ledger, found: Sequence[CaseSummary]) -> str:
     pictures, more = charts_of(found, compared, naming)
     return page(
         study.title,
-        _eyebrow(study, found, naming),
+        _eyebrow(study, found),
         verdict,
         lead,
         [
             *(map(chart, pictures) if len(_points(found)) > 1 else [beside(*map(chart, pictures))]),
             *_not_drawn(found),
             section(
-                "Tables, and how to run it again",
-                *(folded(made.title, chart(made, level=3)) for made in more),
+                "More charts, tables, and how to run it again",
+                *(folded(made.title, chart(made, headed=False)) for made in more),
                 *ranking_tables(compared),
                 folded(
                     "All results",
@@ -85,20 +85,17 @@ def _page(ledger: Ledger, found: Sequence[CaseSummary]) -> str:
     )
 
 
-def _eyebrow(study: Study, found: Sequence[CaseSummary], naming: charts.Naming) -> str:
+def _eyebrow(study: Study, found: Sequence[CaseSummary]) -> str:
     """Return what the page is about, in a line."""
-    what = "learner" if len({case.case.learner for case in found}) > 1 else "policy mapping"
-    plural = "s" if len(naming.names) > 1 else ""
-    horizons = sorted({int(case.times[-1]) for case in found})
-    last = f"{horizons[0]:,}" if len(horizons) == 1 else f"{horizons[0]:,} to {horizons[-1]:,}"
-    counts = sorted({case.replications for case in found})
-    times = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    points = len(_points(found))
-    where = f" at {points} points" if points > 1 else ""
-    return (
-        f"restive · {study.title} · {len(naming.names)} {what}{plural}{where} · {times} replications of "
-        f"each, in the same worlds · T = {last}"
-    )
+    replications = _span({case.replications for case in found})
+    horizon = _span({int(case.times[-1]) for case in found})
+    same = ", in the same worlds" if len(found) > 1 else ""
+    return f"restive · {study.title} · {replications} replications of each{same} · T = {horizon}"
+
+
+def _span(values: set[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def results_table(found: Sequence[CaseSummary]) -> str:

@@ -12,7 +12,7 @@ from restive.report.charts import Naming, learner_title
 
 __all__ = ["comparison_verdict", "listed", "study_verdict"]
 
-MOST_TOLD = 6  # points or cases that a sentence lists one by one
+MOST_TOLD = 6  # names or cases that a sentence lists one by one
 SQUARE_ROOT = 0.5
 
 
@@ -31,7 +31,7 @@ def comparison_verdict(compared: Sequence[Ranking]) -> tuple[str, list[str]]:
         "apart (paired differences in the same worlds; in each ranking all intervals are right at "
         "once with 95%)."
     ]
-    if 1 < len(compared) <= MOST_TOLD:
+    if len(compared) > 1 and sum(map(len, leaders)) <= MOST_TOLD:
         firsts = (
             f"{ranking.point.removeprefix('instance ')}: {listed(names)}"
             + (" (not told apart)" if len(names) > 1 else "")
@@ -98,22 +98,24 @@ def study_verdict(found: Sequence[CaseSummary], naming: Naming) -> tuple[str, li
 
 
 def _slopes(found: Sequence[CaseSummary], naming: Naming) -> list[str]:
-    told = [
-        f"{case.slope.value:.2f} [{case.slope.lower:.2f}, {case.slope.upper:.2f}]"
-        + (f" ({_case(case, naming)})" if len(found) > 1 else "")
-        for case in found
-        if case.slope is not None
-    ]
-    if not told or len(told) > MOST_TOLD:
+    fitted = {naming.name(case): case.slope for case in found if case.slope is not None}
+    if not fitted:
         return []
-    return [
-        f"Exponent of its growth over the last decade of time, with 95% intervals: "
-        f"{', '.join(told)}."
+    exponents = "Over the last decade of time it grows like a power of time; with 95% intervals "
+    if len(found) > MOST_TOLD or len({case.case.point for case in found}) > 1:
+        slopes = [case.slope for case in found if case.slope is not None]
+        values = [slope.value for slope in slopes]
+        ends = min(slope.lower for slope in slopes), max(slope.upper for slope in slopes)
+        return [
+            f"{exponents}the exponents are {min(values):.2f} to {max(values):.2f}, all within "
+            f"[{ends[0]:.2f}, {ends[1]:.2f}]."
+        ]
+    told = [
+        f"{slope.value:.2f} [{slope.lower:.2f}, {slope.upper:.2f}]"
+        + (f" for {name}" if len(found) > 1 else "")
+        for name, slope in fitted.items()
     ]
-
-
-def _case(case: CaseSummary, naming: Naming) -> str:
-    return ", ".join(filter(None, (case.case.point, naming.name(case))))
+    return [f"{exponents}the exponent is {', '.join(told)}."]
 
 
 def _loss(found: Sequence[CaseSummary]) -> list[str]:
@@ -121,14 +123,14 @@ def _loss(found: Sequence[CaseSummary]) -> list[str]:
     losses = [float(case.regret.upper[-1]) / int(case.times[-1]) for case in found]
     if not all(map(isfinite, losses)):
         return []
-    where = " in every case" if len(found) > 1 else ""
+    where = "in every case it" if len(found) > 1 else "it"
     goals = [case.truth_reward[0] for case in found]
     if min(goals) > 0:
         worst = max(100 * loss / goal for loss, goal in zip(losses, goals, strict=True))
-        most = f"{_upwards(worst)}% of J, what the same policy earns when it knows the truth,"
+        most = f"{_upwards(worst)}% of J, what the same policy earns when it knows the truth"
     else:
-        most = f"{_upwards(max(losses))}"
-    return [f"Up to T the learner loses at most {most} per step{where} (95% intervals)."]
+        most = f"{_upwards(max(losses))} per step"
+    return [f"Up to T {where} loses at most {most} (95% intervals)."]
 
 
 def _upwards(value: float) -> str:

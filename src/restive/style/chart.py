@@ -26,6 +26,7 @@ HEIGHT = 262.0
 LEFT, RIGHT, TOP, BOTTOM = 54.0, 28.0, 26.0, 46.0  # points around the axes
 KEY = (34.0, 12.0)  # points of a line in a legend
 DIGITS = 6  # of numbers in a page
+READING = "Point at a panel, or select it and press the arrow keys, to read values."
 
 Data = Sequence[Mapping[str, Any]]
 
@@ -54,6 +55,7 @@ class Chart:
     shown: Scale = "linear"
     shared: str = "xy"  # axes that all panels have in common
     dotted: str = ""  # what dotted lines are
+    dotted_on: Scale | None = None  # the scale that alone has them
     legend: Sequence[Line] = ()
 
 
@@ -74,19 +76,20 @@ def _short(values: Any) -> list[float | None]:
     return [float(f"{v:.{DIGITS}g}") if v == v else None for v in map(float, values)]
 
 
-def chart(made: Chart, level: int = 2) -> str:
-    """Return a chart as a section of a page."""
+def chart(made: Chart, *, headed: bool = True) -> str:
+    """Return a chart as a section of a page, with a heading unless it stands under another."""
     drawings = {scale: _drawn(made, scale) for scale in made.scales}
     figures = [
         _figure(made, at, panel, {scale: drawings[scale][at] for scale in made.scales})
         for at, panel in enumerate(made.panels)
     ]
-    note = f'<p class="note">{escape(made.note)}</p>' if made.note else ""
+    heading = f"<h2>{escape(made.title)}</h2>" if headed else ""
+    reading = f' <span class="reading">{READING}</span>' if made.legend else ""
     return "\n".join(
         [
-            f'<section class="charts" id="{made.name}"><header><div class="head">'
-            f"<h{level}>{escape(made.title)}</h{level}>{_switch(made)}</div>{note}"
-            f"{_legend(made)}</header>",
+            f'<section class="charts" id="{made.name}"><header>'
+            f'<div class="head">{heading}{_switch(made)}</div>'
+            f'<p class="note">{escape(made.note)}{reading}</p>{_legend(made)}</header>',
             f'<div class="grid">{"".join(figures)}</div>',
             '<p class="quiet" aria-live="polite"></p></section>',
         ]
@@ -175,7 +178,9 @@ def _legend(made: Chart) -> str:
         for line in made.legend
     ]
     if made.dotted:
-        items.append(f"<span>{_key(None, f'{made.name}-dotted')}{escape(made.dotted)}</span>")
+        kind = f' class="{made.dotted_on}"' if made.dotted_on else ""
+        key = _key(None, f"{made.name}-dotted")
+        items.append(f"<span{kind}>{key}{escape(made.dotted)}</span>")
     return f'<div class="legend">{"".join(items)}</div>' if items else ""
 
 

@@ -24,7 +24,7 @@ HREF = "{http://www.w3.org/1999/xlink}href"
 CLASS = "class:"  # begins the id of what a page shall find by its class
 VARIABLES = {colour: name for name, colour in LIGHT.items()}
 PAINTS = ("fill", "stroke")
-NUMBERS = ("d", "x", "y", "transform", "width", "height", "stroke-dasharray", "points")
+NUMBERS = ("d", "x", "y", "transform", "width", "height", "stroke-dasharray")
 
 
 def page_svg(figure: Any, name: str) -> ET.Element:
@@ -107,9 +107,9 @@ def _attributes(element: ET.Element, name: str, used: set[str]) -> Iterator[tupl
 
 
 def _rounded(value: str) -> str:
-    """Shorten numbers to hundredths of a pixel."""
+    """Shorten numbers to tenths of a pixel, and paths by the spaces that they do not need."""
 
     def short(found: re.Match[str]) -> str:
-        return f"{float(found[0]):.2f}".rstrip("0").rstrip(".") or "0"
+        return f"{float(found[0]):.1f}".removesuffix(".0")
 
-    return " ".join(re.sub(r"-?\d+\.\d+", short, value).split())
+    return re.sub(r"\s*([A-Za-z])\s*", r"\1", re.sub(r"-?\d+\.\d+", short, value)).strip()

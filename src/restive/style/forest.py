@@ -17,10 +17,12 @@ from restive.style.looks import LIGHT, look
 
 __all__ = ["Row", "draw_forest", "forest_height", "hides_a_row"]
 
-ROW = 36.0  # points of height
+ROW = 40.0  # points of height
 ENDS = 46.0  # points of height of the axis below
 CROWDED = 0.06  # share of a linear axis below which a row's distance from zero is hard to see
 MARGIN = 0.04  # of an axis, beyond the outermost interval
+ABOVE = 0.36  # of a row: its words above its interval
+LETTER = 0.024  # of the width: a letter of a place before a name
 
 
 @dataclass(frozen=True)
@@ -65,14 +67,22 @@ def draw_forest(
 
     About zero, a logarithmic axis is linear as far as the narrowest interval is wide.
     """
-    axes.set_xlabel(_set_axis(axes, [*rows, *among], scale, label, about_zero))
+    axes.set_xlabel(label)
+    _set_axis(axes, [*rows, *among], scale, about_zero, references)
     axes.yaxis.set_visible(False)
     axes.spines["left"].set_visible(False)
-    axes.set_ylim(len(rows) - 0.35, -0.75)
+    axes.set_ylim(len(rows) - 0.55, -0.85)
     for value in references:
         axes.axvline(value, color=LIGHT["mute"], linewidth=1)
+    indent = LETTER * max((len(row.place) + 1.5 for row in rows if row.place), default=0.0)
     for at, row in enumerate(rows):
         _draw_row(axes, at, row)
+        for x, side, text, colour in (
+            (0, "left", row.place, "mute"),
+            (indent, "left", row.name, "ink"),
+            (1, "right", row.text, "ink"),
+        ):
+            _write(axes, x, at - ABOVE, text, LIGHT[colour], side)
 
 
 def _draw_row(axes: Any, at: int, row: Row) -> None:
@@ -85,33 +95,35 @@ def _draw_row(axes: Any, at: int, row: Row) -> None:
         [row.value], [at], color=style.colour, marker=style.marker, markersize=7,
         markerfacecolor=style.colour if row.filled else LIGHT["paper"], markeredgewidth=1.4,
     )  # fmt: skip
-    words = axes.get_yaxis_transform()  # x in shares of the width, y a row
-    name = f"{row.place}  {row.name}" if row.place else row.name
-    axes.text(0, at - 0.3, name, transform=words, va="baseline")
-    axes.text(1, at - 0.3, row.text, transform=words, va="baseline", ha="right")
+
+
+def _write(axes: Any, x: float, y: float, text: str, colour: str, side: str) -> None:
+    """Write a row's words: x in shares of the width, y in rows; no line runs through them."""
+    if text:
+        axes.text(
+            x, y, text, transform=axes.get_yaxis_transform(), va="baseline", ha=side, color=colour,
+            bbox={"facecolor": LIGHT["paper"], "edgecolor": "none", "pad": 1.5},
+        )  # fmt: skip
 
 
 def _set_axis(
-    axes: Any, rows: Sequence[Row], scale: Scale, label: str, about_zero: bool
-) -> str:
-    """Set the axis and its limits; return its label."""
+    axes: Any, rows: Sequence[Row], scale: Scale, about_zero: bool, references: Sequence[float]
+) -> None:
+    """Set the axis and its limits: all intervals are inside, and zero, but for logarithms."""
     ends = _ends(rows)
-    low, high = min(float(ends.min()), 0.0), max(float(ends.max()), 0.0)
+    low, high = min(float(ends.min()), 0.0), max(float(ends.max()), 0.0, *references)
     if scale == "linear":
         set_axis(axes.xaxis, "linear")
         pad = MARGIN * max(high - low, 1e-9)
         axes.set_xlim(low - pad, high + pad)
-        return label
-    if about_zero:
+    elif about_zero:
         edge = 10.0 ** floor(log10(_least_half_width(rows)))
         set_axis(axes.xaxis, "symlog", linthresh=edge, linscale=0.6)
         axes.set_xlim(1.3 * min(low, -edge / 2), 1.3 * max(high, edge))
-        return f"{label} (logarithmic beyond ±{edge:g})"
-    least = min(row.value for row in rows)
-    low = max(float(ends[ends > 0].min()), least / 10)
-    set_axis(axes.xaxis, "log")
-    axes.set_xlim(low / 1.3, high * 1.2)
-    return f"{label} (logarithmic)"
+    else:
+        least = min(row.value for row in rows)
+        set_axis(axes.xaxis, "log")
+        axes.set_xlim(max(float(ends[ends > 0].min()), least / 10) / 1.3, high * 1.2)
 
 
 def _ends(rows: Sequence[Row]) -> Any:

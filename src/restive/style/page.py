@@ -136,8 +136,8 @@ def table(
     kind = ' class="stacked"' if stacked else ""
     hint = "" if stacked else f'<p class="hint">{HINT}</p>'
     return (
-        f'<div class="wide"><table{kind}>\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody>\n</table></div>{hint}"
+        f'{hint}<div class="wide"><table{kind}>\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody>\n</table></div>"
     )
 
 
