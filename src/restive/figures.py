@@ -99,7 +99,9 @@ def _draw(panel: Any, found: WhittleIndex) -> None:
         )  # fmt: skip
         if not found.indexable:
             label = "not indexable: both ends" if s == 0 else None
-            panel.fill_between(ages, line, upper[s], color=style.colour, alpha=0.2, lw=0, label=label)
+            panel.fill_between(
+                ages, line, upper[s], color=style.colour, alpha=0.2, lw=0, label=label
+            )
     panel.axhline(found.limit, color=LIGHT["mute"], linewidth=1, linestyle=":", label="limit")
     panel.xaxis.get_major_locator().set_params(integer=True)
     panel.legend(fontsize=9.5)

@@ -117,13 +117,16 @@ def _regrets(
         draw_lines(axes, lines[point], scale, among=every, dotted=others)
         axes.set_ylabel(label)
 
+    positive = any((line.mean > 0).any() for line in every)
     ends = np.array([line.mean[-1] for line in every])
     crowded = bool((ends > 0).all() and ends.max() > CROWDED * ends.min())
     same = " All panels have the same axes." if len(points) > 1 else ""
     return Chart(
         name, title, f"{note}{same}", _panels(points, lines, draw),
-        columns=("line", label), scales=("linear", "log"), shown="log" if crowded else "linear",
-        dotted=dotted_name, dotted_on=None if dotted else "log", legend=_legend(every),
+        columns=("line", label), scales=("linear", "log") if positive else ("linear",),
+        shown="log" if crowded else "linear",
+        dotted=dotted_name if dotted or positive else "", dotted_on=None if dotted else "log",
+        legend=_legend(every),
     )  # fmt: skip
 
 
@@ -165,9 +168,7 @@ def posterior_charts(points: Points, naming: Naming) -> list[Chart]:
     return charts
 
 
-def _posterior_chart(
-    name: str, title: str, shown: Sequence[CaseSummary], naming: Naming
-) -> Chart:
+def _posterior_chart(name: str, title: str, shown: Sequence[CaseSummary], naming: Naming) -> Chart:
     # arms are no learners: they have looks of their own
     lines = {naming.name(case): _arm_lines(case, len(naming.names)) for case in shown}
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from restive.experiment.comparison import Ranking
 from restive.experiment.summary import CaseSummary
-from restive.report.charts import NAMES, Naming, Points, learner_title
+from restive.report.charts import Naming, Points, learner_title
 from restive.report.numbers import at_end, with_half_width
 from restive.report.ranking import ranking_title
 from restive.style.axes import Scale
-from restive.style.chart import Chart, Data, Panel
+from restive.style.chart import Chart, Data, Panel, short
 from restive.style.forest import Row, draw_forest, forest_height, hides_a_row
 
 __all__ = ["difference_forest", "forest", "ranked_forest", "regret_forest"]
@@ -101,7 +101,7 @@ def forest(
         )  # fmt: skip
 
     panels = [
-        Panel(panel, partial(draw, panel), _data(inside), forest_height(inside), AXIS)
+        Panel(panel, partial(draw, panel), _data(inside), forest_height(inside), AXIS, 0)
         for panel, inside in rows.items()
     ]
     return Chart(name, title, note, panels, columns, scales, shown, shared="x")
@@ -137,11 +137,7 @@ def _difference(ranking: Ranking, at: int, number: int) -> Row:
 
 def _data(rows: Sequence[Row]) -> Data:
     return [
-        {"name": row.name, "x": [row.time], "mean": [row.value],
-         "lower": [_known(row.lower)], "upper": [_known(row.upper)]}
+        {"name": row.name, "x": [row.time], "mean": short([row.value]),
+         "lower": short([row.lower]), "upper": short([row.upper])}
         for row in rows
     ]  # fmt: skip
-
-
-def _known(value: float) -> float | None:
-    return value if value == value else None

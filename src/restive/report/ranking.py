@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from restive.experiment import Case, CaseSummary
+from restive.experiment import Case
 from restive.experiment.comparison import LEAST_REPLICATIONS, Ranking
 from restive.experiment.timing import seconds_per_step
 from restive.report.charts import NAMES, learner_title

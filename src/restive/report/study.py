@@ -56,7 +56,8 @@ def _page(ledger: Ledger, found: Sequence[CaseSummary]) -> str:
         study.cases
     ):
         lead = [
-            f"Not complete: {study.replications:,} replications of every case are wanted.", *lead
+            f"Not complete: {study.replications:,} replications of every case are wanted.",
+            *lead,
         ]
     legend = [paragraph(line, "note") for line in study.legend]
     pictures, more = charts_of(found, compared, naming)

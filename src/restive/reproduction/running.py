@@ -178,7 +178,7 @@ def _results(folder: Path) -> tuple[list[CaseSummary], list[CaseSummary]]:
 
 def _verdict(claims: list[Claim]) -> str:
     """Return how many claims hold, in a sentence."""
-    counts = Counter(claim.verdict for claim in claims)
+    counts: Counter[str] = Counter(claim.verdict for claim in claims)
     rest = [
         f"{counts[word]} {verb}"
         for word, verb in (

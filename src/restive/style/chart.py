@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import isnan
 from typing import Any
 
 from restive.style.axes import Scale, place_of_axes
@@ -19,7 +20,7 @@ from restive.style.lines import Line
 from restive.style.looks import LIGHT, look, matplotlib_figures, settings
 from restive.style.page import anchor, attributes
 
-__all__ = ["Chart", "Data", "Panel", "chart", "line_data"]
+__all__ = ["Chart", "Data", "Panel", "chart", "line_data", "short"]
 
 WIDTH = 360.0  # points, which are pixels on a phone
 HEIGHT = 262.0
@@ -40,6 +41,7 @@ class Panel:
     data: Data
     height: float = HEIGHT
     left: float = LEFT
+    top: float = TOP
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +67,15 @@ def line_data(lines: Sequence[Line]) -> Data:
         {
             "key": line.key, "name": line.name, "colour": f"var(--{look(line.number).variable})",
             "x": [int(t) for t in line.times],
-            **{name: _short(getattr(line, name)) for name in ("mean", "lower", "upper")},
+            **{name: short(getattr(line, name)) for name in ("mean", "lower", "upper")},
         }
         for line in lines
     ]  # fmt: skip
 
 
-def _short(values: Any) -> list[float | None]:
+def short(values: Any) -> list[float | None]:
     """Return numbers with few digits; one that is not known is null."""
-    return [float(f"{v:.{DIGITS}g}") if v == v else None for v in map(float, values)]
+    return [None if isnan(v) else float(f"{v:.{DIGITS}g}") for v in map(float, values)]
 
 
 def chart(made: Chart, *, headed: bool = True) -> str:
@@ -107,11 +109,9 @@ def _drawn(made: Chart, scale: Scale) -> list[str]:
             axes.set_ylabel("")
         for side in made.shared:
             limits = [getattr(axes, f"get_{side}lim")() for axes in panels]
-            falling = limits[0][0] > limits[0][1]
-            if not falling:
-                low, high = min(low for low, _ in limits), max(high for _, high in limits)
-                for axes in panels:
-                    getattr(axes, f"set_{side}lim")(low, high)
+            low, high = min(low for low, _ in limits), max(high for _, high in limits)
+            for axes in panels:
+                getattr(axes, f"set_{side}lim")(low, high)
         return [
             _text(axes, f"{made.name}-{at}-{anchor(scale)}", scale)
             for at, axes in enumerate(panels)
@@ -121,13 +121,12 @@ def _drawn(made: Chart, scale: Scale) -> list[str]:
 def _axes(panel: Panel) -> Any:
     figure = matplotlib_figures().Figure(figsize=(WIDTH / 72, panel.height / 72))
     figure.patch.set_visible(False)
-    top = TOP if panel.height == HEIGHT else 0.0
     axes = figure.add_axes(
         (
             panel.left / WIDTH,
             BOTTOM / panel.height,
             1 - (panel.left + RIGHT) / WIDTH,
-            1 - (top + BOTTOM) / panel.height,
+            1 - (panel.top + BOTTOM) / panel.height,
         )
     )
     axes.patch.set_visible(False)
@@ -149,7 +148,9 @@ def _figure(made: Chart, at: int, panel: Panel, drawings: Mapping[Scale, str]) -
     )
     who, what = made.columns
     numbers = json.dumps(
-        {"columns": [who, "time", what, "lower", "upper"], "series": panel.data}, separators=(",", ":"), ensure_ascii=False
+        {"columns": [who, "time", what, "lower", "upper"], "series": panel.data},
+        separators=(",", ":"),
+        ensure_ascii=False,
     ).replace("<", "\\u003c")
     label = f"{made.title}: {panel.title}" if panel.title else made.title
     return (

@@ -54,26 +54,27 @@ def draw_lines(
     among: Sequence[Line] = (),
     dotted: Sequence[Dotted] = (),
 ) -> None:
-    """Draw lines into axes, with a floor that suits all those `among` which they are shown.
+    """Draw lines into axes; those `among` which they are shown share the floor of the axis.
 
     On a logarithmic axis what is not positive is left out.
     """
     set_scale(axes, scale)
     axes.set_xlabel("time (steps)" if scale == "linear" else "time (steps, logarithmic)")
-    floor = _floor([*lines, *among]) if scale == "log" else None
+    logarithmic = scale == "log"
     for line in lines:
-        draw_line(axes, line, floor)
+        draw_line(axes, line, logarithmic=logarithmic)
     for other in dotted:
         draw_dotted(axes, other)
     if scale == "linear":
         axes.set_xlim(left=0)
-    if floor is not None:
-        axes.set_ylim(bottom=floor)  # bands would reach down for ever
+    positive = np.concatenate([line.mean[line.mean > 0] for line in [*lines, *among]])
+    if logarithmic and positive.size:  # bands would reach down for ever
+        axes.set_ylim(bottom=max(positive.min() / 3, positive.max() * 10.0**-DECADES))
 
 
-def draw_line(axes: Any, line: Line, floor: float | None = None) -> None:
-    """Draw a line with its band; with a floor only what is positive, and no band below it."""
-    shown = line.mean > (-np.inf if floor is None else 0)
+def draw_line(axes: Any, line: Line, *, logarithmic: bool = False) -> None:
+    """Draw a line with its band; on a logarithmic axis only what is positive."""
+    shown = line.mean > (0 if logarithmic else -np.inf)
     if not shown.any():
         return
     style = look(line.number)
@@ -81,11 +82,9 @@ def draw_line(axes: Any, line: Line, floor: float | None = None) -> None:
         line.times[shown], line.mean[shown], color=style.colour, linestyle=style.dash,
         marker=style.marker, markevery=(0.05, 0.16), label=line.name, gid=f"class:{line.key}",
     )  # fmt: skip
-    lower, upper = line.lower, line.upper
-    if floor is not None:
-        lower, upper = np.maximum(lower, floor), np.maximum(upper, floor)
+    lower = np.maximum(line.lower, line.mean / 1000) if logarithmic else line.lower
     axes.fill_between(
-        line.times[shown], lower[shown], upper[shown],
+        line.times[shown], lower[shown], line.upper[shown],
         color=style.colour, alpha=BAND, lw=0, gid=f"class:{line.key}",
     )  # fmt: skip
 
@@ -98,11 +97,3 @@ def draw_dotted(axes: Any, other: Dotted) -> None:
         color=look(other.number or 0).colour if own else LIGHT["mute"],
         gid=f"class:s{other.number}" if own else None,
     )  # fmt: skip
-
-
-def _floor(lines: Sequence[Line]) -> float | None:
-    """Return the lowest that a logarithmic axis shows; None where nothing is positive."""
-    positive = np.concatenate([line.mean[line.mean > 0] for line in lines])
-    if not positive.size:
-        return None
-    return max(float(positive.min()) / 2, float(positive.max()) / 10**DECADES)

@@ -82,7 +82,7 @@ def settings() -> AbstractContextManager[None]:
     from cycler import cycler
 
     hues = [LIGHT[f"c{hue}"] for hue in range(NUM_HUES)]
-    chosen: dict[str, Any] = {
+    chosen: Any = {
         "axes.axisbelow": True,
         "axes.edgecolor": LIGHT["mute"],
         "axes.grid": True,
