@@ -35,7 +35,7 @@ def page_svg(figure: Any, name: str) -> ET.Element:
     root = ET.fromstring(_written(figure, name, "none"))
     used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', ET.tostring(root, encoding="unicode")))
     drawn = ET.Element("svg", {"viewBox": root.attrib["viewBox"], "stroke-linejoin": "round"})
-    drawn.extend(part for child in root for part in _converted(child, name, used))
+    drawn.extend([part for child in root for part in _converted(child, name, used)])
     return drawn
 
 
