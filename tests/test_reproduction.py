@@ -27,8 +27,7 @@ from restive.cli import app
 from restive.experiment import Ledger, load_results, run_study, study_from_toml
 from restive.experiment.summary import Curve, Slope
 from restive.experiment.work import prepared
-from restive.report import charts
-from restive.reproduction import claims, running, theory_section
+from restive.reproduction import claims, paper_charts, running, theory_section
 from test_report import Page, refused
 
 REPLICATIONS = 60  # a slope needs 50
@@ -93,9 +92,13 @@ def fast(whole, monkeypatch):
         return whole.theory
 
     monkeypatch.setattr(running, "theory_numbers", known)
-    monkeypatch.setattr(charts, "svg", lambda figure, name: f'<svg id="{name}"></svg>')
-    monkeypatch.setattr(charts, "write_figure", lambda figure, stem: [])
+    without_charts(monkeypatch)
     return asked
+
+
+def without_charts(monkeypatch):
+    monkeypatch.setattr(running, "page_figures", lambda bayesian, frequentist: [])
+    monkeypatch.setattr(running, "write_figures", lambda bayesian, frequentist, folder: None)
 
 
 def require_whole_files(folder):
@@ -152,14 +155,18 @@ def test_the_claims_are_told_in_the_terminal_the_file_and_the_page(whole):
     assert whole.result.stdout.endswith(
         f"0 of 21 claims fail; the report: {whole.folder / 'report.html'}\n"
     )
-    header, *shown = Page(whole.html).tables[0]
-    assert header == ["where", "claim", "paper", "here", "verdict"]
-    assert [row[1:] for row in shown] == rows
-    assert [row[0] for row in shown] == [claim["place"] for claim in whole.claims]
-    counts = [sum(row[3] == word for row in rows) for word in ("holds", "fails", "undecided")]
-    assert "{} hold, {} fail, {} undecided.".format(*counts) in Page(whole.html).text
-    assert counts[0] > 0
-    assert counts[1] == 0
+    page = Page(whole.html)
+    places = list(dict.fromkeys(claim["place"] for claim in whole.claims))
+    tables = page.tables[: len(places)]
+    assert all(table[0] == ["claim", "paper", "here", "verdict"] for table in tables)
+    assert [row for table in tables for row in table[1:]] == rows
+    for place, table in zip(places, tables, strict=True):
+        assert len(table) - 1 == sum(claim["place"] == place for claim in whole.claims)
+        assert f"<summary>{place} <small>{len(table) - 1} of {len(table) - 1} claims hold" in (
+            whole.html)  # fmt: skip
+    assert page.headings[0] == ["h1", "21 of 21 claims hold."]
+    assert {row[3] for row in rows} == {"holds"}
+    assert "<details open>" not in whole.html  # nothing failed
 
 
 def test_a_claim_that_fails_is_told_and_is_the_exit_status(copied, fast, monkeypatch):
@@ -173,6 +180,9 @@ def test_a_claim_that_fails_is_told_and_is_the_exit_status(copied, fast, monkeyp
     assert [claim["paper"] for claim in stored if claim["verdict"] == "fails"] == ["1.20"]
     text = (copied / "report.html").read_text(encoding="utf-8")
     assert '<td class="fails" data-label="verdict">fails</td>' in text
+    assert Page(text).headings[0] == ["h1", "20 of 21 claims hold; 1 fails."]
+    (unfolded,) = re.findall(r"<details open><summary>([^<]*) <small>([^<]*)", text)
+    assert unfolded == ("Section 6, frequentist", "2 of 3 claims hold; 1 fails")
     monkeypatch.undo()
     assert {claim["verdict"] for claim in stored} == {"holds", "fails"}
 
@@ -298,8 +308,8 @@ def test_the_figures_show_both_experiments(whole, copied, monkeypatch):
         figures[Path(stem).name] = figure
         return []
 
-    monkeypatch.setattr(charts, "write_figure", kept)
-    monkeypatch.setattr(charts, "svg", lambda figure, name: "<svg></svg>")
+    monkeypatch.setattr(paper_charts, "write_figure", kept)
+    monkeypatch.setattr(running, "page_figures", lambda bayesian, frequentist: [])
     running.render(copied)
     bayesian, frequentist = (load_results(copied / name) for name in ("bayesian", "frequentist"))
 
@@ -432,14 +442,16 @@ def test_the_page_has_its_sections_and_needs_nothing_else(whole):
     page = Page(whole.html)  # checks tags, ids, links, and that nothing is loaded or run
     titles = [text for tag, text in page.headings if tag == "h2"]
     assert titles == [
-        "Claims",
-        "Figure 2: Bayesian regret",
-        "Figure 3: one system, T = 10,000",
+        "Figure 2: Bayesian regret of TSDE",
+        "How fast does it grow?",
+        "Figure 3, left: one system, reward per step",
+        "Figure 3, right: weight of the true (p01, p11)",
+        "The claims, by their place in the paper",
         "What differs from the paper, and why",
         "The theory beside the measurements",
-        "How it was run, and how to run it again",
+        "All results, and how to run it again",
     ]
-    assert page.tags["svg"] == page.tags["figure"] == 4
+    assert page.tags["figure"] == 4
     assert page.tags["h1"] == 1
     for study in ("bayesian", "frequentist"):
         results = load_results(whole.folder / study)
@@ -490,7 +502,7 @@ def test_the_command_to_run_again_survives_a_space(whole, fast, tmp_path):
 
 
 def without_pictures(text):
-    return re.sub(r"<svg.*?</svg>\s*", "", text, flags=re.S)
+    return re.sub(r'<div class="beside">.*?</section>\s*</div>\s*', "", text, flags=re.S)
 
 
 def test_report_writes_the_page_again(whole, copied, fast, tmp_path):
@@ -544,8 +556,7 @@ def test_the_differences_do_not_say_what_the_data_do_not(copied, fast, monkeypat
         (falling, "They rise throughout"),
     ):
         monkeypatch.undo()
-        monkeypatch.setattr(charts, "svg", lambda figure, name: "<svg></svg>")
-        monkeypatch.setattr(charts, "write_figure", lambda figure, stem: [])
+        without_charts(monkeypatch)
         wrong[change.__name__] = sentence in rendered(copied, monkeypatch, change)
     assert wrong == dict.fromkeys(wrong, False)
 
