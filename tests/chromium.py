@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from contextlib import contextmanager
 from itertools import count
+from select import select
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
@@ -14,7 +15,8 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe",
 )  # fmt: skip
-QUIET = 0.3  # seconds without an answer after which nothing more is expected
+
+PATIENCE = 60  # seconds; timing decides nothing, but a browser that hangs shall not hang the tests
 
 
 class Browser:
@@ -47,6 +49,7 @@ class Browser:
 
     def _read(self):
         while b"\0" not in self._rest:
+            assert select([self._told], [], [], PATIENCE)[0], "the browser does not answer"
             part = os.read(self._told, 1 << 20)
             assert part, "the browser has gone"
             self._rest += part
@@ -71,15 +74,17 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
-    def open(self, path):
-        """Load a page from a file; forgets what was said and asked before."""
+    def open(self, path, *, scripts=True):
+        """Load a page from a file, with its scripts or without; forgets what was said before."""
         self.events.clear()
+        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.call("Page.navigate", url=path.as_uri())
         loaded = []
         while not loaded:
             self.events.append(self._read())
             loaded = [one for one in self.events if one.get("method") == "Page.loadEventFired"]
-        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        if scripts:
+            self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def run(self, script):
         """Evaluate an expression in the page; a promise is waited for."""
@@ -141,6 +146,7 @@ def browser(folder):
     os.close(speaks)
     try:
         tab = Browser(asked, told)
+        tab.downloads = folder
         tab.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder),
                  eventsEnabled=True)  # fmt: skip
         yield tab
