@@ -84,7 +84,9 @@ class Browser:
             self.events.append(self._read())
             loaded = [one for one in self.events if one.get("method") == "Page.loadEventFired"]
         if scripts:
-            self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            self.run(
+                "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+            )
 
     def run(self, script):
         """Evaluate an expression in the page; a promise is waited for."""

@@ -1,4 +1,4 @@
-"""Pages in a real browser: on a phone and a desk, light, dark and printed, with scripts and without.
+"""Pages in a real browser: phone and desk, light, dark and printed, with scripts and without.
 
 Chromium is Debian's (apt-get install chromium). Where it could be installed and is not, these tests
 fail rather than pass unseen; RESTIVE_BROWSER=none leaves them out on purpose.
@@ -25,12 +25,6 @@ SCREENS = {"phone": 390, "desk": 1280}
 NAMES = ("reproduction", "study", "comparison")
 LEAST_LETTERS = 12  # pixels
 
-if CHROMIUM is None:
-    wanted = os.environ.get("RESTIVE_BROWSER") != "none" and shutil.which("apt-get") is not None
-    if wanted:
-        pytest.fail("no Chromium: apt-get install chromium (or RESTIVE_BROWSER=none)", False)
-    pytest.skip("no Chromium, and none wanted or to be had", allow_module_level=True)
-
 # Everything that the checks must be able to see: too wide, too small, noisy, and loading.
 CANARY = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>canary</title>
@@ -48,7 +42,8 @@ MEASURE = """(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const parent = walker.currentNode.parentElement, text = walker.currentNode.data.trim();
-    if (!text || parent.closest("style, script, .quiet") || !parent.getClientRects().length) continue;
+    if (!text || parent.closest("style, script, .quiet")) continue;
+    if (!parent.getClientRects().length) continue;
     seen.push(text);
     const svg = parent.closest("svg"), size = parseFloat(getComputedStyle(parent).fontSize);
     const scale = svg ? box(svg).width / svg.viewBox.baseVal.width : 1;
@@ -69,6 +64,10 @@ UNFOLD = "document.querySelectorAll('details').forEach(one => one.open = true)"
 
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory):
+    if CHROMIUM is None:
+        if os.environ.get("RESTIVE_BROWSER") != "none" and shutil.which("apt-get"):
+            pytest.fail("no Chromium: apt-get install chromium (or RESTIVE_BROWSER=none)", False)
+        pytest.skip("no Chromium, and none is wanted or can be installed")
     with browser(tmp_path_factory.mktemp("browser")) as one:
         yield one
 
@@ -160,7 +159,8 @@ def test_a_page_is_printed_on_white_with_everything_unfolded(tab, pages, name, t
     found = tab.run(MEASURE % 0)
     assert (found["background"], found["ink"]) == (rgb(LIGHT["paper"]), rgb(LIGHT["ink"]))
     shown = tab.run("""["button[data-save]", ".reading", ".scale", ".tip"].map(
-      one => [...document.querySelectorAll(one)].filter(node => node.getClientRects().length).length)""")
+      one => [...document.querySelectorAll(one)].filter(
+        node => node.getClientRects().length).length)""")
     assert shown == [0, 0, 0, 0]
     assert "restive run study.toml --out results" in found["seen"] or name == "reproduction"
     assert any(text.startswith("The same seed gives the same numbers") for text in found["seen"])
@@ -196,7 +196,9 @@ def said(value):
 def rows_at(data, i):
     lines = sorted(data["series"], key=lambda line: -line["mean"][i])
     return [
-        f"{line['name']} {said(line['mean'][i])} [{said(line['lower'][i])}, {said(line['upper'][i])}]"
+        "{name} {0} [{1}, {2}]".format(
+            *(said(line[key][i]) for key in ("mean", "lower", "upper")), name=line["name"]
+        )
         for line in lines
     ]
 
@@ -318,8 +320,11 @@ def test_the_switch_changes_the_scale_of_its_own_chart(tab, comparison, chart):
     for scale in ("log", "linear", "log"):
         click(tab, f"#{chart} label:has([value={scale}])")
         assert tab.run(script) == [scale, scale]
-    assert tab.run("""[...document.querySelectorAll(".drawing")].filter(
-      one => one.getClientRects().length).length""") == before
+    assert (
+        tab.run("""[...document.querySelectorAll(".drawing")].filter(
+      one => one.getClientRects().length).length""")
+        == before
+    )
 
 
 def saved(tab, figure, kind):
@@ -385,8 +390,11 @@ def test_without_scripts_charts_switches_and_folds_work(tab, pages, name):
         click(tab, f"#{chart} label:has([value={scale}])")
         assert tab.run(f"""[...new Set([...document.querySelectorAll("#{chart} .drawing")].filter(
           one => one.getClientRects().length).map(one => one.classList[1]))]""") == [scale]
-    assert tab.run("""[...document.querySelectorAll("[data-save], .reading, .tip")].filter(
-      one => one.getClientRects().length).length""") == 0
+    assert (
+        tab.run("""[...document.querySelectorAll("[data-save], .reading, .tip")].filter(
+      one => one.getClientRects().length).length""")
+        == 0
+    )
     assert tab.run("[...document.querySelectorAll('details')].filter(one => one.open).length") == 0
     click(tab, "summary")
     assert tab.run("[...document.querySelectorAll('details')].filter(one => one.open).length") == 1
@@ -398,7 +406,8 @@ def test_the_policy_forbids_other_scripts_styles_and_requests(tab, comparison):
     tab.run("""new Promise(done => {
       window.refused = [];
       addEventListener("securitypolicyviolation", event => refused.push(event.effectiveDirective));
-      const add = (tag, given) => document.body.append(Object.assign(document.createElement(tag), given));
+      const add = (tag, given) => document.body.append(
+        Object.assign(document.createElement(tag), given));
       add("script", { textContent: "window.ran = true" });
       add("style", { textContent: "h1 { display: none }" });
       add("img", { src: "https://example.com/x.png" });

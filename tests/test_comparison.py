@@ -19,6 +19,7 @@ from restive.comparison import comparison_study
 from restive.experiment.comparison import LEAST_REPLICATIONS, rankings
 from restive.experiment.ledger import Ledger
 from restive.report import ranking as ranking_page
+from restive.report.charts import Naming
 from restive.report.ranking import (
     HEADER,
     ranking_caption,
@@ -26,7 +27,6 @@ from restive.report.ranking import (
     ranking_verdict,
     victories,
 )
-from restive.report.charts import Naming
 from restive.report.study import charts_of
 
 LEARNERS = ["tsde", "thompson_every_step", "ucb1"]

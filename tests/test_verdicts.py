@@ -43,7 +43,9 @@ def with_regrets(cases, levels, count=COUNT):
     for case in cases:
         instance = case.case.labels["instance"]
         noise = SPREAD if case.case.learner == "ucb1" else -SPREAD  # paired differences vary
-        regrets = levels[instance][case.case.learner] + (noise if case.case.learner != "tsde" else 0)
+        regrets = levels[instance][case.case.learner] + (
+            noise if case.case.learner != "tsde" else 0
+        )
         regrets = np.broadcast_to(regrets, COUNT)[:count] * 1.0
         changed.append(replace(case, replications=count, final_regrets=regrets))
     return rankings(changed)

@@ -27,7 +27,7 @@ __all__ = [
     "reward_chart",
 ]
 
-SIZE = (5.4, 4.0)  # inches of a panel of a figure that stands by itself
+SIZE = (5.4, 4.4)  # inches of a panel of a figure that stands by itself
 NAMES = {
     "best_fixed": "best fixed arms",
     "myopic": "myopic",
@@ -139,7 +139,7 @@ def reward_chart(points: Points, naming: Naming) -> Chart:
         dotted = [
             Dotted(line.times[[0, -1]], [target, target], line.number)
             for line, target in zip(lines[point], targets, strict=True)
-        ]
+        ] + [Dotted([], [], name="J of each")]
         draw_lines(axes, lines[point], scale, dotted=dotted)
         axes.set_ylim(_settled(lines[point], targets))
         axes.set_ylabel("reward per step so far")
@@ -195,7 +195,7 @@ def figure_of(panels: Sequence[tuple[Panel, Scale]]) -> Any:
             figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
         ):
             panel.draw(axes, scale)
-            axes.legend()
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
     return figure
 
 
@@ -274,7 +274,8 @@ def _square_root(lines: Sequence[Line]) -> list[Dotted]:
     end = float(highest.mean[-1])
     if end <= 0:
         return []
-    return [Dotted(highest.times, 1.6 * end * np.sqrt(highest.times / highest.times[-1]))]
+    guide = 1.6 * end * np.sqrt(highest.times / highest.times[-1])
+    return [Dotted(highest.times, guide, name="slope 1/2")]
 
 
 def _settled(lines: Sequence[Line], targets: Sequence[float]) -> tuple[float, float]:

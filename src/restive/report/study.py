@@ -89,9 +89,9 @@ def _page(ledger: Ledger, found: Sequence[CaseSummary]) -> str:
 def _eyebrow(study: Study, found: Sequence[CaseSummary]) -> str:
     """Return what the page is about, in a line."""
     replications = _span({case.replications for case in found})
-    horizon = _span({int(case.times[-1]) for case in found})
+    horizon = f"T\u00a0=\u00a0{_span({int(case.times[-1]) for case in found})}"
     same = ", in the same worlds" if len(found) > 1 else ""
-    return f"restive · {study.title} · {replications} replications of each{same} · T = {horizon}"
+    return f"restive · {study.title} · {replications} replications of each{same} · {horizon}"
 
 
 def _span(values: set[int]) -> str:

@@ -74,7 +74,8 @@ def draw_forest(
     axes.set_ylim(len(rows) - 0.55, -0.85)
     for value in references:
         axes.axvline(value, color=LIGHT["mute"], linewidth=1)
-    indent = LETTER * max((len(row.place) + 1.5 for row in rows if row.place), default=0.0)
+    places = [len(row.place) for row in (*rows, *among) if row.place]
+    indent = LETTER * (max(places) + 1.5) if places else 0.0
     for at, row in enumerate(rows):
         _draw_row(axes, at, row)
         for x, side, text, colour in (

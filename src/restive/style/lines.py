@@ -44,6 +44,7 @@ class Dotted:
     times: Any
     values: Any
     number: int | None = None
+    name: str = ""  # in a legend of its own figure
 
 
 def draw_lines(
@@ -95,5 +96,5 @@ def draw_dotted(axes: Any, other: Dotted) -> None:
     axes.plot(
         other.times, other.values, linestyle=":", linewidth=1.2,
         color=look(other.number or 0).colour if own else LIGHT["mute"],
-        gid=f"class:s{other.number}" if own else None,
+        gid=f"class:s{other.number}" if own else None, label=other.name or None,
     )  # fmt: skip
