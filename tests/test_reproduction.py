@@ -187,6 +187,20 @@ def test_a_claim_that_fails_is_told_and_is_the_exit_status(copied, fast, monkeyp
     assert {claim["verdict"] for claim in stored} == {"holds", "fails"}
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "sentence"),
+    [
+        (["holds", "holds"], "2 of 2 claims hold."),
+        (["holds", "fails"], "1 of 2 claims hold; 1 fails."),
+        (["fails", "fails", "undecided"], "0 of 3 claims hold; 2 fail, 1 is undecided."),
+        (["holds", "undecided", "undecided"], "1 of 3 claims hold; 2 are undecided."),
+    ],
+)
+def test_the_headline_counts_claims(verdicts, sentence):
+    made = [claims.Claim("p", "c", "x", "y", verdict) for verdict in verdicts]
+    assert running._verdict(made) == sentence
+
+
 # The numbers, found in a second way
 
 

@@ -113,6 +113,23 @@ def test_how_sure_it_is_counts_pairs(cases):
     )
 
 
+def test_rankings_are_told_apart_by_what_was_swept(cases):
+    one, _ = with_regrets(cases, levels((1, 5, 9), (1, 5, 9)))
+    plain = [
+        replace(case, case=replace(case.case, labels={"learner": case.case.learner}))
+        for case in one.cases
+    ]
+    by_mapping = [replace(one, point="", mapping=name, cases=tuple(plain))
+                  for name in ("myopic", "whittle")]  # fmt: skip
+    headline, (_, firsts) = comparison_verdict(by_mapping)
+    assert headline == "TSDE is first in both mappings."
+    assert firsts == "First in myopic: TSDE; Whittle index: TSDE."
+    swept = [replace(case, case=replace(case.case, labels=case.case.labels | {"horizon": 60}))
+             for case in one.cases]  # fmt: skip
+    headline, _ = comparison_verdict([replace(one, cases=tuple(swept))] * 3)
+    assert headline == "TSDE is first in all 3 settings."
+
+
 def test_of_few_replications_nothing_is_said(cases):
     found = with_regrets(cases, levels((1, 5, 9), (1, 5, 9)), LEAST_REPLICATIONS - 1)
     headline, lead = comparison_verdict(found)
@@ -140,7 +157,7 @@ def grown(case, slope, loss=1.0, half=0.5, goal=1.0):
     )  # fmt: skip
 
 
-SLOW, BELOW, MAYBE, FAST = (0.3, 0.2, 0.4), (0.5, 0.4, 0.6), (0.9, 0.7, 1.1), (1.2, 1.1, 1.3)
+SLOW, BELOW, MAYBE, FAST = (0.3, 0.2, 0.4), (0.45, 0.35, 0.6), (0.9, 0.7, 1.1), (1.2, 1.1, 1.3)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +229,7 @@ def test_the_forest_of_differences_is_paired(cases, monkeypatch):
         "restive.report.forests.draw_forest",
         lambda axes, rows, scale, label, **given: drawn.update({label: rows}),
     )
-    found = rankings(cases)
+    found, filled = with_regrets(cases, levels((1, 1.01, 9), (1, 5, 9))), []
     chart = difference_forest(found, charts.Naming(cases))
     for panel, ranking in zip(chart.panels, found, strict=True):
         drawn.clear()
@@ -227,6 +244,8 @@ def test_the_forest_of_differences_is_paired(cases, monkeypatch):
             assert row.upper - row.value == pytest.approx(pair.half_width)
             assert row.filled == pair.told_apart
             assert row.text.startswith("+")
+            filled.append(row.filled)
+    assert filled == [False, True, True, True]
 
 
 def test_one_line_in_several_settings_is_one_panel_with_a_row_each(cases):

@@ -88,10 +88,11 @@ def _page(ledger: Ledger, found: Sequence[CaseSummary]) -> str:
 
 def _eyebrow(study: Study, found: Sequence[CaseSummary]) -> str:
     """Return what the page is about, in a line."""
-    replications = _span({case.replications for case in found})
+    counts = {case.replications for case in found}
+    replications = f"{_span(counts)} replication{'' if counts == {1} else 's'}"
     horizon = f"T\u00a0=\u00a0{_span({int(case.times[-1]) for case in found})}"
     same = ", in the same worlds" if len(found) > 1 else ""
-    return f"restive · {study.title} · {replications} replications of each{same} · {horizon}"
+    return f"restive · {study.title} · {replications} of each{same} · {horizon}"
 
 
 def _span(values: set[int]) -> str:

@@ -9,6 +9,7 @@ from math import ceil, floor, isfinite, log10
 from restive.experiment.comparison import LEAST_REPLICATIONS, Ranking
 from restive.experiment.summary import CaseSummary
 from restive.report.charts import Naming, learner_title
+from restive.report.ranking import ranking_title
 
 __all__ = ["comparison_verdict", "listed", "study_verdict"]
 
@@ -33,7 +34,7 @@ def comparison_verdict(compared: Sequence[Ranking]) -> tuple[str, list[str]]:
     ]
     if len(compared) > 1 and sum(map(len, leaders)) <= MOST_TOLD:
         firsts = (
-            f"{ranking.point.removeprefix('instance ')}: {listed(names)}"
+            f"{ranking_title(ranking, compared)}: {listed(names)}"
             + (" (not told apart)" if len(names) > 1 else "")
             for ranking, names in zip(compared, leaders, strict=True)
         )
@@ -72,8 +73,12 @@ def _leaders(ranking: Ranking) -> list[str]:
 
 
 def _setting(compared: Sequence[Ranking]) -> str:
-    swept = {key for ranking in compared for key in ranking.cases[0].case.labels}
-    return "instance" if swept <= {"instance", "learner", "mapping"} else "setting"
+    """Return what tells rankings from each other, in a word."""
+    swept = set(compared[0].cases[0].case.labels) - {"learner", "mapping"}
+    if len({ranking.mapping for ranking in compared}) > 1:
+        swept.add("mapping")
+    (word,) = swept if len(swept) == 1 else {"setting"}
+    return word if word in ("instance", "mapping") else "setting"
 
 
 def study_verdict(found: Sequence[CaseSummary], naming: Naming) -> tuple[str, list[str]]:
