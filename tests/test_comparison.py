@@ -19,10 +19,10 @@ from restive.comparison_study import comparison_study
 from restive.experiment.ledger import Ledger
 from restive.experiment.paired_differences import LEAST_REPLICATIONS, rankings
 from restive.report import ranking as ranking_page
+from restive.report.charts import Naming
 from restive.report.ranking import (
     HEADER,
     ranking_caption,
-    ranking_parts,
     ranking_rows,
     ranking_verdict,
     victories,
@@ -98,7 +98,6 @@ def test_a_learner_is_not_compared_with_itself_or_alone(found):
     alone = rankings([case for case in found if case.case.learner == "tsde"])
     assert [(len(ranking.cases), ranking.pairs) for ranking in alone] == [(1, {})] * 2
     assert [ranking.place(0) for ranking in alone] == ["1", "1"]
-    assert ranking_parts([found[0]]) == []
 
 
 # ---------------------------------------------------------------- false alarms
@@ -253,9 +252,8 @@ def test_where_the_truth_is_drawn_there_is_no_bound(tmp_path):
     (ranking,) = rankings(cases)
     assert [row[HEADER.index("against the bound")] for row in ranking_rows(ranking)] == ["-"] * 3
     assert "bound" not in ranking_caption(ranking)
-    captions = [caption for _, caption in charts_of(cases, "p")]
-    assert len(captions) == 3
-    assert not any("bound" in caption for caption in captions)
+    shown, folded = charts_of(cases, [ranking], Naming(cases))
+    assert [chart.name for chart in (*shown, *folded)] == ["end", "differences", "regret", "reward"]
 
 
 def test_a_stopped_run_compares_what_all_have(found):
@@ -326,14 +324,13 @@ def test_the_command(tmp_path):
     assert ranking_caption(ranking) in printed
     assert html.escape(ranking_caption(ranking)) in page
     for row in ranking_rows(ranking):
-        place, *_, steps = HEADER
         for column, cell in zip(HEADER, row, strict=True):
-            if column not in (place, steps):  # a time is measured anew each time
+            if column not in ("place", "us a step"):  # a time is measured anew each time
                 assert cell in printed
                 assert f">{cell}</td>" in page
     assert "against the bound" in printed
     assert page.count("against the bound</th>") == 1
-    assert page.count("<figure") == 4
+    assert page.count("<figure") == 5
     assert ranking_verdict(ranking) in printed
     assert ranking_verdict(ranking) in page
     ((winner, beaten),) = victories(ranking)

@@ -1,4 +1,4 @@
-"""The page of any study: curves by mapping and point of the sweep, tables, and what was run."""
+"""The page of any study: its verdict, charts by point of the sweep, tables, and what was run."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from typing import Any
 
 from restive.arguments import checked_path
 from restive.errors import RestiveError
-from restive.experiment import CaseSummary, Ledger, load_results
+from restive.experiment import CaseSummary, Ledger, Study, load_results
+from restive.experiment.paired_differences import Ranking, rankings
 from restive.experiment.summary import Curve
 from restive.files import replacing, require_target
 from restive.policies import mapping_title
 from restive.report import charts
+from restive.report.forests import difference_forest, ranked_forest, regret_forest
 from restive.report.numbers import at_end, with_error
-from restive.report.page import code, figures, page, paragraph, section, table
-from restive.report.ranking import ranking_parts
+from restive.report.ranking import ranking_tables
+from restive.report.verdicts import comparison_verdict, study_verdict
+from restive.style.chart import Chart, chart
+from restive.style.page import beside, code, folded, page, paragraph, section, table
 
 __all__ = ["charts_of", "how_it_was_run", "results_table", "write_report"]
 
-MOST_ARMS = 12  # whose posterior is drawn
 MOST_POINTS = 24  # of a sweep that are drawn
 READING = (
     "Regret is J t minus what the learner earned up to t, where J is what the same mapping earns "
@@ -41,24 +44,61 @@ def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None =
     found = load_results(folder)
     if not found:
         raise RestiveError(f"{folder}: no replication is there yet; run the study first")
-    wanted = ledger.study.replications
-    parts = []
-    if any(case.replications < wanted for case in found) or len(found) < len(ledger.study.cases):
-        parts.append(
-            paragraph(f"Not complete: {wanted:,} replications of every case are wanted.", "fails")
-        )
-    legend = [paragraph(line, "note") for line in ledger.study.legend]
-    results = section("Results", results_table(found), *legend, paragraph(READING, "note"))
-    compares = len({case.case.learner for case in found}) > 1  # then the rankings come first
-    parts += [
-        *([] if compares else [results]),
-        *_points(found),
-        *([results] if compares else []),
-        how_it_was_run([ledger], "restive run study.toml --out results"),
-    ]
     with replacing(target) as temporary:
-        temporary.write_text(page(ledger.study.title, parts), encoding="utf-8")
+        temporary.write_text(_page(ledger, found), encoding="utf-8")
     return target
+
+
+def _page(ledger: Ledger, found: Sequence[CaseSummary]) -> str:
+    study, naming = ledger.study, charts.Naming(found)
+    compared = [ranking for ranking in rankings(found) if ranking.pairs]
+    verdict, lead = comparison_verdict(compared) if compared else study_verdict(found, naming)
+    if any(case.replications < study.replications for case in found) or len(found) < len(
+        study.cases
+    ):
+        lead = [
+            f"Not complete: {study.replications:,} replications of every case are wanted.",
+            *lead,
+        ]
+    legend = [paragraph(line, "note") for line in study.legend]
+    pictures, more = charts_of(found, compared, naming)
+    return page(
+        study.title,
+        _eyebrow(study, found),
+        verdict,
+        lead,
+        [
+            *(map(chart, pictures) if len(_points(found)) > 1 else [beside(*map(chart, pictures))]),
+            *_not_drawn(found),
+            section(
+                "More charts, tables, and how to run it again",
+                *(folded(made.title, chart(made, headed=False)) for made in more),
+                *ranking_tables(compared),
+                folded(
+                    "All results",
+                    results_table(found),
+                    *legend,
+                    paragraph(READING, "note"),
+                    about="a row per case",
+                ),
+                how_it_was_run([ledger], "restive run study.toml --out results"),
+            ),
+        ],
+    )
+
+
+def _eyebrow(study: Study, found: Sequence[CaseSummary]) -> str:
+    """Return what the page is about, in a line."""
+    counts = {case.replications for case in found}
+    replications = f"{_span(counts)} replication{'' if counts == {1} else 's'}"
+    horizon = f"T\u00a0=\u00a0{_span({int(case.times[-1]) for case in found})}"
+    same = ", in the same worlds" if len(found) > 1 else ""
+    return f"restive · {study.title} · {replications} of each{same} · {horizon}"
+
+
+def _span(values: set[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def results_table(found: Sequence[CaseSummary]) -> str:
@@ -94,62 +134,39 @@ def _count(curve: Curve) -> str:
     return at_end(curve) if curve.stderr[-1] > 0 else f"{curve.mean[-1]:,.0f}"
 
 
-def charts_of(found: Sequence[CaseSummary], name: str) -> list[tuple[str, str]]:
-    """Return pictures and captions of the cases of one point of a sweep."""
-    drawn = [
-        ("regret", charts.draw_regret(found), "Regret against time."),
-        ("log", charts.draw_log_regret(found), "The same on logarithmic axes."),
-        *_against_bound(found),
-        (
-            "reward",
-            charts.draw_average_reward(found),
-            "Average reward per step so far; dotted: J of each mapping.",
-        ),
-    ]
-    for case in found:
-        if case.truth_weights is not None and case.truth_weights.mean.shape[1] <= MOST_ARMS:
-            caption = f"Posterior weight of the truth, by arm ({charts.line_name(case, found)})."
-            drawn.append((f"posterior-{case.case.number}", charts.draw_posterior(case), caption))
-    return [
-        (charts.svg(charts.side_by_side([draw]), f"{name}-{kind}"), caption)
-        for kind, draw, caption in drawn
-    ]
+def charts_of(
+    found: Sequence[CaseSummary], compared: Sequence[Ranking], naming: charts.Naming
+) -> tuple[list[Chart], list[Chart]]:
+    """Return the charts that a page shows at once, and those that it folds."""
+    points = dict(list(_points(found).items())[:MOST_POINTS])
+    regret, reward = charts.regret_chart(points, naming), charts.reward_chart(points, naming)
+    bound, posteriors = charts.bound_chart(points, naming), charts.posterior_charts(points, naming)
+    more = [*([] if bound is None else [bound]), *posteriors]
+    if compared:
+        drawn = [ranking for ranking in compared if ranking.point in points]
+        forests = [ranked_forest(drawn, naming), difference_forest(drawn, naming)]
+        return [*forests, regret], [reward, *more]
+    if len(found) > 1:
+        return [regret, regret_forest(points, naming), reward], more
+    return [regret, reward], more
 
 
-def _against_bound(found: Sequence[CaseSummary]) -> list[tuple[str, charts.Draw, str]]:
-    """Return the chart of regret against the relaxation bound, where there is one."""
-    bound = found[0].relaxation_bound  # that of all cases of a point: they have the same truth
-    if bound is None:
-        return []
-    caption = (
-        f"Regret against the relaxation bound of {bound:.6f} per step; dotted: what the policy "
-        "that knows the truth falls short of it."
-    )
-    return [("bound", charts.draw_bound_regret(found), caption)]
-
-
-def _points(found: Sequence[CaseSummary]) -> list[str]:
-    """Sections with the charts and rankings, one per point of the sweep."""
+def _points(found: Sequence[CaseSummary]) -> dict[str, list[CaseSummary]]:
     points: dict[str, list[CaseSummary]] = {}
     for case in found:
         points.setdefault(case.case.point, []).append(case)
-    parts = [
-        section(
-            title or "Curves",
-            *ranking_parts(cases),
-            figures(charts_of(cases, f"p{number}")),
-            anchor=f"p{number}",
+    return points
+
+
+def _not_drawn(found: Sequence[CaseSummary]) -> list[str]:
+    count = len(_points(found))
+    if count <= MOST_POINTS:
+        return []
+    return [
+        paragraph(
+            f"The first {MOST_POINTS} of {count} points are drawn; `restive export` has them all."
         )
-        for number, (title, cases) in enumerate(list(points.items())[:MOST_POINTS])
     ]
-    if len(points) > MOST_POINTS:
-        parts.append(
-            paragraph(
-                f"The first {MOST_POINTS} of {len(points)} points are drawn; "
-                "`restive export` has them all."
-            )
-        )
-    return parts
 
 
 def _seeds(study: dict[str, Any]) -> str:
@@ -161,7 +178,7 @@ def _versions(code: dict[str, Any]) -> str:
 
 
 def how_it_was_run(ledgers: Sequence[Ledger], command: str) -> str:
-    """Return the section that lets a reader run it again."""
+    """Return what lets a reader run it again, folded."""
     parts = []
     for ledger in ledgers:
         manifest = ledger.manifest
@@ -181,9 +198,10 @@ def how_it_was_run(ledgers: Sequence[Ledger], command: str) -> str:
         parts.append(table(("", ""), facts))
         parts.append(paragraph("The study, as a file study.toml:"))
         parts.append(code(ledger.study.to_toml()))
-    return section(
-        "How it was run, and how to run it again",
+    return folded(
+        "How it was run",
         *parts,
         paragraph("The same seed gives the same numbers, on any machine and number of processors:"),
         code(command),
+        about="seed, versions, the study as a file, the command",
     )

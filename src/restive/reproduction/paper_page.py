@@ -1,21 +1,24 @@
-"""The page of a finished reproduction: figures, claims, what differs from the paper, and why."""
+"""The page of a finished reproduction: the verdict, figures, claims, and what differs and why."""
 
 from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from restive.errors import RestiveError
-from restive.experiment import CaseSummary, Ledger, load_results
+from restive.experiment import CaseSummary, Ledger
 from restive.files import replacing, require_target
-from restive.report import charts
-from restive.report.page import figures, page, paragraph, section, table
+from restive.report.charts import Naming
 from restive.report.study_page import READING, how_it_was_run, results_table
+from restive.report.verdicts import study_verdict
 from restive.reproduction.claims import Claim, check_claims
+from restive.reproduction.paper_charts import page_figures, write_figures
 from restive.reproduction.theory_section import theory_section
+from restive.style.page import folded, page, paragraph, section, table
 
 __all__ = ["MARKER", "STUDIES", "is_reproduction", "paper_results", "render", "write_json"]
 
@@ -46,83 +49,80 @@ def render(folder: Path, path: Path | None = None) -> Path:
         )
     claims = check_claims(bayesian, frequentist)
     write_json(folder / "claims.json", [asdict(claim) for claim in claims])
-    whittle = next(found for found in frequentist if found.case.mapping == "whittle")
-    panels = {
-        "figure-2": [charts.draw_regret(bayesian), charts.draw_log_regret(bayesian)],
-        "figure-3": [charts.draw_average_reward(frequentist), charts.draw_posterior(whittle)],
-    }
-    for name, draws in panels.items():
-        charts.write_figure(charts.side_by_side(draws), folder / name)
-    pictures = {
-        name: [charts.svg(charts.side_by_side([draw]), f"{name}-{side}")
-               for side, draw in zip("ab", draws, strict=True)]
-        for name, draws in panels.items()
-    }  # fmt: skip
+    write_figures(bayesian, frequentist, folder)
     seed = ledgers[0].manifest["study"]["seed"]
     command = (
         f"restive reproduce --replications {wanted} --seed {seed} --out {shlex.quote(str(folder))}"
     )
-    parts = [
-        paragraph(
-            "Jung, Abeille and Tewari, “Thompson Sampling in Non-Episodic Restless Bandits”, "
-            f"Section 6, with {wanted:,} replications of each experiment (the paper: 100 or more)."
-        ),
-        section("Claims", _claims_table(claims)),
-        section(
-            "Figure 2: Bayesian regret",
-            figures(
-                [
-                    (pictures["figure-2"][0], "Bayesian regret of TSDE (K = 8, N = 3, T = 2,000)."),
-                    (pictures["figure-2"][1], "The same on logarithmic axes, with slope 1/2."),
-                ]
+    growth, lead = study_verdict(bayesian, Naming(bayesian))
+    text = page(
+        "Thompson sampling in non-episodic restless bandits: a reproduction",
+        "restive · reproduction of Jung, Abeille and Tewari, “Thompson Sampling in Non-Episodic "
+        "Restless Bandits”, Section 6",
+        _verdict(claims),
+        [
+            f"{growth} {lead[0]}",
+            f"Found with {wanted:,} replications of each experiment (the paper: 100 or more). A "
+            "claim holds or fails when its 95% interval says so; undecided means too few "
+            "replications.",
+        ],
+        [
+            *page_figures(bayesian, frequentist),
+            section("The claims, by their place in the paper", *_claims_tables(claims)),
+            section(
+                "What differs from the paper, and why",
+                *_differences(bayesian, frequentist, claims),
             ),
-            results_table(bayesian),
-            paragraph(READING, "note"),
-        ),
-        section(
-            "Figure 3: one system, T = 10,000",
-            figures(
-                [
-                    (
-                        pictures["figure-3"][0],
-                        "Average reward of TSDE so far; dotted: J of each mapping.",
-                    ),
-                    (
-                        pictures["figure-3"][1],
-                        "Posterior weight of the true (p01, p11) of each arm, Whittle's mapping.",
-                    ),
-                ]
+            theory_section(theory),
+            section(
+                "All results, and how to run it again",
+                folded("Bayesian experiment", results_table(bayesian), paragraph(READING, "note")),
+                folded("Frequentist experiment", results_table(frequentist)),
+                how_it_was_run(ledgers, command),
             ),
-            results_table(frequentist),
-        ),
-        section(
-            "What differs from the paper, and why", *_differences(bayesian, frequentist, claims)
-        ),
-        theory_section(theory),
-        how_it_was_run(ledgers, command),
-    ]
-    title = "Thompson sampling in non-episodic restless bandits: a reproduction"
+        ],
+    )
     with replacing(target) as temporary:
-        temporary.write_text(page(title, parts), encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
     return target
 
 
 def paper_results(folder: Path) -> tuple[list[CaseSummary], list[CaseSummary]]:
-    """Summarise the two studies of a reproduction."""
+    """Return the results of both studies."""
     bayesian, frequentist = (load_results(folder / name) for name in STUDIES)
     return bayesian, frequentist
 
 
-def _claims_table(claims: list[Claim]) -> str:
-    counts = {word: sum(claim.verdict == word for claim in claims)
-              for word in ("holds", "fails", "undecided")}  # fmt: skip
-    rows = [(c.place, c.claim, c.paper, c.ours, c.verdict) for c in claims]
-    header = ("where", "claim", "paper", "here", "verdict")
-    return table(header, rows, stacked=True) + paragraph(
-        f"{counts['holds']} hold, {counts['fails']} fail, {counts['undecided']} undecided. A claim "
-        "holds or fails when its 95% interval says so; undecided means too few replications.",
-        "note",
-    )
+def _verdict(claims: list[Claim]) -> str:
+    """Return how many claims hold, in a sentence."""
+    counts: Counter[str] = Counter(claim.verdict for claim in claims)
+    rest = [
+        f"{counts[word]} {verb}"
+        for word, verb in (
+            ("fails", "fails" if counts["fails"] == 1 else "fail"),
+            ("undecided", "is undecided" if counts["undecided"] == 1 else "are undecided"),
+        )
+        if counts[word]
+    ]
+    told = f"{counts['holds']} of {len(claims)} claims hold"
+    return f"{'; '.join([told, ', '.join(rest)]) if rest else told}."
+
+
+def _claims_tables(claims: list[Claim]) -> list[str]:
+    """Return a folded table per place in the paper, open where a claim does not hold."""
+    places: dict[str, list[Claim]] = {}
+    for claim in claims:
+        places.setdefault(claim.place, []).append(claim)
+    header = ("claim", "paper", "here", "verdict")
+    return [
+        folded(
+            place,
+            table(header, [(c.claim, c.paper, c.ours, c.verdict) for c in made], stacked=True),
+            about=_verdict(made).rstrip("."),
+            unfolded=any(claim.verdict != "holds" for claim in made),
+        )
+        for place, made in places.items()
+    ]
 
 
 def _differences(
