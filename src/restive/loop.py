@@ -16,7 +16,7 @@ from restive.kernels.engine import Record, Run, Trace, run
 from restive.kernels.handles import Handle
 from restive.kernels.world import World
 from restive.policies.base import checked_choice
-from restive.policy_runs import WORK_AT_ONCE
+from restive.policy_runs import steps_at_once
 from restive.task import Task
 
 __all__ = ["InPython", "drive"]
@@ -57,7 +57,7 @@ def drive(
     check
         Called about ten times a second; whatever it raises ends the run.
     """
-    at_once = max(1, WORK_AT_ONCE // mind.task.num_arms)
+    at_once = steps_at_once(mind.task.num_arms)
     held: steps.Actor | None = None
     while True:
         if held is not mind.actor:

@@ -9,7 +9,7 @@ turns R = J(theta*) T - sum r_*(xi_t, A_t) into R_0 + R_1 + R_2 + R_3, whatever 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import ceil, log, log2, nan, sqrt
 from typing import NamedTuple
@@ -24,8 +24,8 @@ from restive.agents.mind import Mind
 from restive.arguments import checked_count
 from restive.belief import BeliefState, initial_state
 from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.joint import JointStates, Outcomes
-from restive.kernels.joint import closed_components, gain_and_bias
+from restive.joint import JointStates, Outcomes, joined
+from restive.joint_values import closed_components, gain_and_bias
 from restive.kernels.tables import TABLED
 from restive.loop import drive
 from restive.policies.base import Policy
@@ -173,7 +173,7 @@ def discounted_spans(
         joint.number_of(start)
     blocks: list[Outcomes] = []
     worth.explore(joint, policy, blocks, worth.MAX_STATES)
-    chain, states = _joined(blocks), np.arange(joint.count)
+    chain, states = joined(blocks), np.arange(joint.count)
     return np.array([np.ptp(_solved(chain, states, beta)[1]) for beta in betas])
 
 
@@ -380,7 +380,7 @@ def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, Floa
         raise TooLargeError(
             f"too many arms or joint states (limit {worth.MAX_STATES:,}): {joint.bandit!r}"
         )
-    chain = _joined(blocks)
+    chain = joined(blocks)
     component, count = closed_components(chain.successor)
     gains = [_solved(chain, np.flatnonzero(component == label))[0] for label in range(count)]
     if max(gains) - min(gains) > worth.EQUAL:
@@ -396,20 +396,16 @@ def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, Floa
 
 def _solved(chain: Outcomes, members: IntArray, beta: float = 1.0) -> tuple[float, FloatArray]:
     """Solve g + v = r + beta P v on a closed set; for beta < 1 v is v^beta - g / (1 - beta)."""
-    values, scaled = np.zeros(len(chain.reward)), beta * chain.probability
+    values = np.zeros(len(chain.reward))
+    scaled = replace(chain, probability=beta * chain.probability)
     limits = (worth.DAMPING, worth.GAP, worth.MOST_SWEEPS)
-    gain, gap = gain_and_bias(members, chain.successor, scaled, chain.reward, values, *limits)
+    gain, gap = gain_and_bias(members, scaled, values, *limits)
     if gap > worth.GAP:
         raise TooLargeError(
             f"{worth.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
             "joint chain mixes too slowly, or J depends on the start"
         )
     return gain, values
-
-
-def _joined(blocks: Sequence[Outcomes]) -> Outcomes:
-    fields = ("successor", "probability", "reward")
-    return Outcomes(*(np.concatenate([getattr(part, name) for part in blocks]) for name in fields))
 
 
 def _expected(outcomes: Outcomes, values: FloatArray) -> FloatArray:

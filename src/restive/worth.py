@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from math import inf, nan, prod
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,17 @@ from restive.arguments import checked_count
 from restive.belief import (
     BeliefState,
     belief_table,
-    belief_tables,
     settled_lengths,
     start_or_initial,
 )
 from restive.chains import stationary
 from restive.errors import ProblemError, TooLargeError
-from restive.joint import JointStates, Outcomes
-from restive.kernels.joint import absorbed_values, closed_components, gain_and_bias
+from restive.joint import JointStates, Outcomes, joined
+from restive.joint_values import absorbed_values, closed_components, gain_and_bias
+from restive.long_run import simulated_reward
 from restive.policies import policy_mapping
 from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.policies.optimal import OptimalPolicy
-from restive.policy_runs import earned_by_policy
 from restive.problem import Kinds, RestlessBandit, kinds_of
 
 __all__ = [
@@ -50,6 +49,7 @@ IntArray = NDArray[np.int64]
 MAX_STATES = 200_000
 MOST_STARTS = 4096  # starts tried when looking whether J depends on the start
 ROWS_AT_ONCE = 1 << 20  # outcomes held while exploring
+MOST_CELLS = 1 << 28  # joint states times arms: 1 GiB
 
 DAMPING = 0.9  # below 1, so that periodic chains converge too
 GAP = 1e-11
@@ -57,10 +57,6 @@ MOST_SWEEPS = 200_000
 EQUAL = 1e-8  # gains closer than this are one
 OLD = 10_000  # a belief of this age has settled, for the bias of a start
 MOST_PHASES = 10_000  # sets of states that fixed arms may pass through
-
-REPLICATIONS = 64
-ARM_STEPS = 200_000_000  # simulated by default, over all arms and replications
-MOST_STEPS = 50_000  # per replication by default
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ def evaluate(
     *,
     max_states: int = MAX_STATES,
     max_elapsed: int | None = None,
-    replications: int = REPLICATIONS,
+    replications: int | None = None,
     steps: int | None = None,
     seed: int = 0,
 ) -> Value:
@@ -112,8 +108,9 @@ def evaluate(
     max_elapsed
         Ages told apart; by default as many as beliefs need to settle.
     replications, steps, seed
-        Independent runs, steps of each and seed of a simulation. By default 64 runs of at most
-        50,000 steps, fewer for very many arms.
+        Independent runs, steps of each that count and seed of a simulation. By default 64 runs of
+        at most 50,000 steps, fewer for very many arms. Before the steps that count a run goes on
+        until its slowest arm has forgotten the start.
     """
     if isinstance(policy, str):
         policy = policy_mapping(policy)(bandit, max_elapsed=max_elapsed, max_states=max_states)
@@ -122,7 +119,19 @@ def evaluate(
     except TooLargeError as error:
         if not isinstance(policy, IndexPolicy):
             raise TooLargeError(f"{error}; only index policies can be simulated here") from None
-    return _simulated_value(bandit, policy, start, max_elapsed, replications, steps, seed)
+    start = start_or_initial(start, bandit.arms)
+    kinds = kinds_of(bandit)
+    lengths = told_ages(kinds, policy, max_elapsed)
+    found = simulated_reward(bandit, kinds, policy, start, lengths, replications, steps, seed)
+    return Value(
+        average_reward=found.mean,
+        stderr=found.stderr,
+        bias_span=nan,
+        method=found.method,
+        num_states=0,
+        depends_on_start=None,
+        average_reward_range=(found.mean, found.mean),
+    )
 
 
 def exact_value(
@@ -225,20 +234,19 @@ def _joint_value(
     blocks: list[Outcomes] = []
     explore(joint, policy, blocks, max_states)
     reachable = joint.count
-    depends_known = explore_other_starts(joint, policy, blocks, max_states)
+    # raised limits are for what the policy reaches: a wide search for other starts adds little
+    others = min(max_states, max(MAX_STATES, 2 * reachable))
+    depends_known = explore_other_starts(joint, policy, blocks, others)
     if not depends_known:
         joint.count = reachable
-    successor, probability, reward = (
-        np.concatenate([getattr(block, field) for block in blocks])[: joint.count]
-        for field in ("successor", "probability", "reward")
-    )
-    component, num_closed = closed_components(successor)
+    chain = joined(blocks, joint.count)
+    component, num_closed = closed_components(chain.successor)
     gains = np.zeros(joint.count)
     bias = np.zeros(joint.count)
     for label in range(num_closed):
         members = np.flatnonzero(component == label)
-        gains[members] = _class_gain(members, successor, probability, reward, bias)
-    settled = _absorb(gains, component, successor, probability, np.zeros(joint.count))
+        gains[members] = _class_gain(members, chain, bias)
+    settled = _absorb(gains, component, chain, np.zeros(joint.count))
     if num_closed > 1 and not settled:
         raise TooLargeError("the joint chain leaves its transient states too slowly to be solved")
     classes = gains[component >= 0]
@@ -247,7 +255,7 @@ def _joint_value(
     if not depends:  # whichever class is reached
         gains[component < 0] = classes[0]
     span = inf if depends else nan
-    if not depends and _absorb(bias, component, successor, probability, reward - gains):
+    if not depends and _absorb(bias, component, chain, chain.reward - gains):
         span = float(np.ptp(bias[:reachable]))
     return Value(
         average_reward=float(gains[0]),
@@ -260,17 +268,9 @@ def _joint_value(
     )
 
 
-def _class_gain(
-    members: IntArray,
-    successor: NDArray[np.int32],
-    probability: FloatArray,
-    reward: FloatArray,
-    bias: FloatArray,
-) -> float:
+def _class_gain(members: IntArray, chain: Outcomes, bias: FloatArray) -> float:
     """Gain of a closed class; its bias is written."""
-    gain, gap = gain_and_bias(
-        members, successor, probability, reward, bias, DAMPING, GAP, MOST_SWEEPS
-    )
+    gain, gap = gain_and_bias(members, chain, bias, DAMPING, GAP, MOST_SWEEPS)
     if gap > 1e-9:
         raise TooLargeError(
             f"the joint chain mixes so slowly that {MOST_SWEEPS:,} sweeps leave J uncertain by "
@@ -280,23 +280,24 @@ def _class_gain(
 
 
 def _absorb(
-    values: FloatArray,
-    component: NDArray[np.int32],
-    successor: NDArray[np.int32],
-    probability: FloatArray,
-    earned: FloatArray,
+    values: FloatArray, component: NDArray[np.int32], chain: Outcomes, earned: FloatArray
 ) -> bool:
     """Values of transient states, from those of the closed classes; whether they settled."""
-    change = absorbed_values(values, component, successor, probability, earned, 1e-12, MOST_SWEEPS)
-    return bool(change <= 1e-12)
+    return absorbed_values(values, component, chain, earned, 1e-12, MOST_SWEEPS) <= 1e-12
 
 
 def explore(joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int) -> None:
     """Follow the policy from every numbered state that has not been followed yet."""
     select_many = _batched(policy, joint.bandit)
     done = sum(len(block.reward) for block in blocks)
-    at_once = max(1, ROWS_AT_ONCE // joint.most_outcomes)
+    at_once = max(1, ROWS_AT_ONCE // max(joint.most_outcomes, joint.bandit.num_arms // 16))
+    memory = max(1, MOST_CELLS // joint.bandit.num_arms)
     while done < joint.count:
+        if joint.count > memory:
+            raise TooLargeError(
+                f"the policy reaches more than {memory:,} joint states of {joint.bandit.num_arms:,}"
+                " arms: too much for a joint chain"
+            )
         if joint.count > max_states:
             raise TooLargeError(
                 f"the policy reaches more than {max_states:,} joint states; raise max_states"
@@ -311,7 +312,7 @@ def explore_other_starts(
     joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int
 ) -> bool:
     """Follow the policy from starts of every kind: each arm just seen in any state, or long ago."""
-    if prod(size + 1 for size in joint.sizes.tolist()) > MOST_STARTS:
+    if np.prod(joint.sizes + 1.0) > MOST_STARTS:
         return False
     choices = [
         [*(s * length for s in range(size)), length - 1]
@@ -334,36 +335,3 @@ def _batched(policy: Policy, bandit: RestlessBandit) -> Callable[[IntArray, IntA
         return np.array([checked_choice(policy, bandit, BeliefState(s, n)) for s, n in pairs])
 
     return one_by_one
-
-
-def _simulated_value(
-    bandit: RestlessBandit,
-    policy: IndexPolicy,
-    start: BeliefState | None,
-    max_elapsed: int | None,
-    replications: int,
-    steps: int | None,
-    seed: int,
-) -> Value:
-    start = start_or_initial(start, bandit.arms)
-    kinds = kinds_of(bandit)
-    lengths = told_ages(kinds, policy, max_elapsed)
-    replications = checked_count(replications, "replications", 2)
-    if steps is None:
-        steps = max(200, min(MOST_STEPS, ARM_STEPS // (replications * bandit.num_arms)))
-    steps = checked_count(steps, "steps")
-    burn_in = max(steps // 10, int(lengths.max()))
-    arms = belief_tables(kinds.arms, lengths)
-    times = np.array([burn_in, burn_in + steps])
-    sums = earned_by_policy(policy, arms, kinds.of, start, times, replications, seed)
-    means = (sums[:, 1] - sums[:, 0]) / steps
-    mean = float(means.mean())
-    return Value(
-        average_reward=mean,
-        stderr=float(means.std(ddof=1) / np.sqrt(replications)),
-        bias_span=float("nan"),
-        method=f"simulation: {replications} runs of {steps:,} steps",
-        num_states=0,
-        depends_on_start=None,
-        average_reward_range=(mean, mean),
-    )

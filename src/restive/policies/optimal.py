@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from restive.belief import BeliefState, settled_lengths
 from restive.errors import AssumptionError, TooLargeError
 from restive.joint import JointStates
-from restive.kernels.joint import optimal_bias
+from restive.joint_values import optimal_bias
 from restive.problem import RestlessBandit, kinds_of
 
 __all__ = ["OptimalPolicy", "optimal", "optimal_num_states"]
@@ -107,9 +107,7 @@ def optimal(
         np.tile(actions, (joint.count, 1)),
         add=False,
     )
-    bias, gain, gap = optimal_bias(
-        found.successor, found.probability, found.reward, num_actions, DAMPING, GAP, MOST_SWEEPS
-    )
+    bias, gain, gap = optimal_bias(found, num_actions, DAMPING, GAP, MOST_SWEEPS)
     if gap > 1e-7:
         raise AssumptionError(
             f"the optimum did not settle: after {MOST_SWEEPS:,} sweeps its average reward is only "

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from restive.errors import RestiveError
-from restive.experiment import CaseSummary, Ledger
+from restive.experiment import CaseSummary, Ledger, load_results
 from restive.files import replacing, require_target
 from restive.report.charts import Naming
 from restive.report.study_page import READING, how_it_was_run, results_table

@@ -13,11 +13,10 @@ from restive.agents.learners.base import checked_number, counts_only
 from restive.arguments import MOST_ELAPSED, checked_count, require_memory
 from restive.errors import RestiveError
 from restive.kernels import steps
-from restive.kernels.gilbert_elliott import channel_indices
 from restive.kernels.learners.memory import PHASES, PLANNING, Memory
 from restive.kernels.learners.restless_ucb import AGES, LACKING, UNFINISHED, WANTED, WIDTH
 from restive.policies.base import tied_ranks
-from restive.policies.whittle import whittle_table
+from restive.policies.whittle import channel_indices, whittle_table
 from restive.problem import Arm
 from restive.task import Facts
 
