@@ -19,6 +19,7 @@ from learning_cases import (
     run_engine,
 )
 from oracles import tsde_naive as naive
+from restive.replication import replicate
 from restive.world import World
 
 
@@ -339,3 +340,192 @@ def test_the_engine_minds_an_impossible_end_too():
     truth = rs.RestlessBandit([rs.gilbert_elliott(0.1, 0.5)], 1)
     with pytest.raises(rs.ProblemError, match="the prior rules out the true bandit"):
         rs.frequentist_regret(truth, prior, horizon=2, replications=30)
+
+
+# Exact for any history.
+
+
+class Exact:
+    """The posterior of independent candidates of one arm, by logarithms."""
+
+    def __init__(self, candidates, weights, last_state=1):
+        self.tables = [rs.belief_table(arm, 60) for arm in candidates]
+        with np.errstate(divide="ignore"):
+            self.logs = np.log(np.asarray(weights, dtype=float))
+        self.last_state, self.age = last_state, 1
+
+    def see(self, state):
+        with np.errstate(divide="ignore"):
+            self.logs = self.logs + [
+                np.log(table[self.last_state, self.age - 1, state]) for table in self.tables
+            ]
+        self.last_state, self.age = state, 1
+
+    @property
+    def weights(self):
+        with np.errstate(under="ignore"):
+            found = np.exp(np.maximum(self.logs - self.logs.max(), -745))
+        found[self.logs == -np.inf] = 0
+        return found / found.sum()
+
+    def check(self, weights):
+        np.testing.assert_allclose(weights, self.weights, rtol=1e-9, atol=1e-299)
+
+
+def test_evidence_is_not_forgotten_however_much_spoke_against_it():
+    """2,000 sightings of the first and 4,000 of the second: exactly, the third is left."""
+    pairs = [(0.1, 0.9), (0.9, 0.1), (0.5, 0.5)]
+    candidates = [rs.gilbert_elliott(*pair) for pair in pairs]
+    agent = rs.TSDE(rs.IndependentPrior([rs.ArmPrior(candidates)]), 1)
+    exact = Exact(candidates, [1, 1, 1])
+    rng = np.random.default_rng(4)
+    state, among = 1, set()
+    for t in range(6000):
+        p01, p11 = pairs[0 if t < 2000 else 1]
+        state = int(rng.random() < (p11 if state else p01))
+        agent.select()
+        agent.observe([state])
+        exact.see(state)
+        if t % 50 == 0:
+            exact.check(agent.posterior(0).weights)
+            among.add(int(exact.weights.argmax()))
+    exact.check(agent.posterior(0).weights)
+    assert agent.posterior(0).weights.tolist() == [0, 0, 1]
+    assert among == {0, 2}
+
+
+RELATIVES = ["tsde", "thompson_every_step", "certainty_equivalence", "epsilon_greedy"]
+
+
+@pytest.mark.parametrize("name", RELATIVES)
+@pytest.mark.parametrize("seed", range(3))
+def test_long_adversarial_histories(name, seed):
+    """Now one candidate speaks, now another, now nobody; some are ruled out on the way.
+
+    What is drawn is likely, exactly: below 1e-12 a draw would happen in one of 10^8 such tests.
+    """
+    rng = np.random.default_rng([seed, 71])
+    size = 3
+    candidates = [random_arm(rng, size, [0, 0.5, 1], spread=0.02) for _ in range(8)]
+    for k in (0, 3, 5):  # these rule something out
+        active = candidates[k].active.copy()
+        active[k % size, (k + 1) % size] = 0
+        active /= active.sum(axis=1, keepdims=True)
+        candidates[k] = rs.Arm(active, active, [0, 0.5, 1])
+    weights = rng.random(8) * 10.0 ** -rng.integers(0, 250, 8)
+    agent = rs.make_learner(
+        name, rs.IndependentPrior([rs.ArmPrior(candidates, weights)]), 1, "myopic", seed=seed
+    )
+    exact = Exact(candidates, weights, last_state=2)
+    state, leaders, ruled_out = 2, set(), 0
+    for t in range(2500):
+        speaker = (t // 400) % 8
+        possible = np.isfinite(exact.logs)
+        law = np.full(size, 1 / size) if t % 1000 > 900 else candidates[speaker].active[state]
+        allowed = (np.array([table[state, 0] for table in exact.tables])[possible] > 0).any(axis=0)
+        law = law * allowed
+        state = int(rng.choice(size, p=law / law.sum()))
+        agent.select()
+        drawn = candidates.index(agent.sampled_bandit.arms[0])
+        if agent.episode.length == 0:
+            assert exact.weights[drawn] > 1e-12
+        agent.observe([state])
+        exact.see(state)
+        if t % 20 == 0:
+            exact.check(agent.posterior(0).weights)
+        leaders.add(int(exact.weights.argmax()))
+        ruled_out = int((exact.logs == -np.inf).sum())
+    exact.check(agent.posterior(0).weights)
+    assert len(leaders) >= 3
+    assert ruled_out >= 2
+
+
+FAVOURITE, SECOND, THIRD = (1.0, 0.5), (0.01, 0.99), (0.001, 0.999)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("name", RELATIVES)
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_is_left_when_the_favourite_is_ruled_out(name, shared, asked):
+    """All others are hopeless by then, and by how much still decides between them."""
+    candidates = [rs.gilbert_elliott(*pair) for pair in (THIRD, SECOND, FAVOURITE)]
+    if shared:
+        prior = rs.JointPrior([rs.RestlessBandit([arm], 1) for arm in candidates], [2, 1, 1])
+    else:
+        prior = rs.IndependentPrior([rs.ArmPrior(candidates, [2, 1, 1])])
+    agent = rs.make_learner(name, prior, 1, "myopic", seed=3)
+    exact = Exact(candidates, [2, 1, 1])
+    for state in [0, 1] * 300 + [0]:  # the second falls to 2^-3700, the third to 2^-6000
+        agent.select()
+        agent.observe([state])
+        exact.see(state)
+    assert agent.posterior(0).weights.tolist() == [0, 0, 1]
+    for t in range(60):
+        agent.select()
+        agent.observe([0])  # twice bad: not with the favourite
+        exact.see(0)
+        if asked:
+            exact.check(agent.posterior(0).weights)
+        if t > 1 and agent.episode.start > 602:
+            assert agent.sampled_bandit.arms[0] == candidates[1]
+    exact.check(agent.posterior(0).weights)
+    assert agent.posterior(0).weights.tolist() == [0, 1, 0]
+
+
+def test_what_is_left_of_a_prior_whose_favourite_is_ruled_out_at_once():
+    candidates = [rs.gilbert_elliott(*pair) for pair in (THIRD, SECOND, FAVOURITE)]
+    weights = [1e-300, 1e-290, 1]
+    agent = rs.TSDE(rs.IndependentPrior([rs.ArmPrior(candidates, weights)]), 1)
+    exact = Exact(candidates, weights)
+    for state in (0, 0):
+        agent.select()
+        agent.observe([state])
+        exact.see(state)
+    exact.check(agent.posterior(0).weights)
+    assert agent.posterior(0).weights[0] == pytest.approx(1e-11 * 0.999 / 0.99, rel=1e-9)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_engine_and_agent_agree_when_the_favourite_is_ruled_out(joined):
+    """The truth is near the favourite, which it contradicts late: in one of 700 steps."""
+    near = rs.Arm([[1 / 700, 699 / 700], [0.5, 0.5]], rewards=[0, 1])
+    candidates = [rs.gilbert_elliott(*pair) for pair in (THIRD, SECOND, FAVOURITE)]
+    truth = rs.RestlessBandit([near, near], 1)
+    if joined:
+        prior = rs.JointPrior([rs.RestlessBandit([arm, arm], 1) for arm in candidates])
+    else:
+        prior = rs.IndependentPrior([rs.ArmPrior(candidates)] * 2)
+    setup = posed(prior, 1, "myopic", 4000, true_bandit=truth)
+    for seed in range(4):
+        mind, arms, states = run_engine(setup, 4000, seed)
+        agent, engine = rs.Agent(*setup, seed), agent_with(mind, seed)
+        for t in range(4000):
+            assert agent.select().tolist() == arms[t].tolist()
+            agent.observe(states[t])
+        evidence = [agent.evidence(k) for k in range(2)]
+        given = prior.given(evidence)
+        for k in range(2):
+            expected = given.weights if joined else given.arms[k].weights
+            for found in (agent, engine):
+                weights = found.posterior(k).weights
+                np.testing.assert_allclose(weights, expected, rtol=1e-9, atol=1e-299)
+            assert weights.tobytes() == agent.posterior(k).weights.tobytes()
+        assert engine.posterior(int(arms[-1, 0])).weights[2] == 0
+
+
+def test_the_weight_of_the_truth_is_exact_too():
+    """What a study records, when the favourite was ruled out."""
+    candidates = [rs.gilbert_elliott(*pair) for pair in (THIRD, SECOND, FAVOURITE)]
+    near = rs.Arm([[1 / 300, 299 / 300], [0.5, 0.5]], rewards=[0, 1])
+    prior = rs.IndependentPrior([rs.ArmPrior([*candidates, near], [1, 1, 1, 1e-300])])
+    setup = posed(prior, 1, "myopic", 2000, true_bandit=rs.RestlessBandit([near], 1))
+    times = np.array([10, 300, 2000])
+    done = replicate(*setup, times, 5, seed=2, with_posterior=True)
+    for r in range(5):
+        _, _, states = run_engine(setup, 2000, 2, r)
+        exact = Exact([*candidates, near], prior.arms[0].weights)
+        for t, state in enumerate(states[:, 0].tolist(), start=1):
+            exact.see(state)
+            if t in times:
+                found = done.truth_weights[r, times.tolist().index(t), 0]
+                assert found == pytest.approx(exact.weights[3], rel=1e-9, abs=1e-290)

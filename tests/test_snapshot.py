@@ -147,9 +147,10 @@ def test_held_and_ruled_out_candidates_are_kept():
             twin.select()
             twin.observe([t % 2])
         assert everything(agent) == everything(other)
-    # 2 sightings of the bad state, then the way to the good one, then 700 steps and 701 back
-    exact = np.array([0.1 * 0.9 * 0.1 * 0.9**699 * 0.1**701, 0.9 * 0.1 * 0.9 * 0.1**699 * 0.9**701])
-    np.testing.assert_allclose(agent.posterior(0).weights[:2], exact / exact.sum(), rtol=1e-9)
+    # a step is 9 times likelier under one of the two: 700 were under the first, 703 under the other
+    np.testing.assert_allclose(
+        agent.posterior(0).weights, [1 / 730, 729 / 730, 0], rtol=1e-9, atol=0
+    )
     assert_same_future(agent, other, 300)
 
 
@@ -218,10 +219,10 @@ def test_what_is_no_snapshot_is_refused():
         cut = {name: value for name, value in whole.items() if name != field}
         with pytest.raises(rs.ProblemError, match="checksum does not fit"):
             rs.restore(cut)
-        if field != "checksum":
+        if field not in ("checksum", "version"):
             with pytest.raises(rs.ProblemError, match="snapshot"):
                 rs.restore(signed(cut))
-    with pytest.raises(rs.ProblemError, match="made by version 9.9.9, whose random numbers are"):
+    with pytest.raises(rs.ProblemError, match=r"made by version 9\.9\.9, whose random numbers are"):
         rs.restore(signed(whole | {"version": "9.9.9", "numbers": 99}))
 
 
@@ -248,7 +249,7 @@ def test_a_broken_prior_is_a_clear_error(broken):
     whole = rs.TSDE(*channels()).snapshot()
     with pytest.raises(rs.ProblemError, match="checksum does not fit"):
         rs.restore(whole | {"prior": broken})
-    with pytest.raises(rs.ProblemError, match="prior|candidate|bandit"):
+    with pytest.raises(rs.ProblemError, match=r"prior|candidate|bandit|matrix"):
         rs.restore(signed(whole | {"prior": broken}))
 
 
@@ -277,7 +278,7 @@ def test_a_snapshot_that_was_cut_inside_is_a_clear_error(name):
         else:
             del holder[key]
         cut["prior"] = agent.snapshot()["prior"]
-        with pytest.raises(rs.ProblemError, match="checksum does not fit"):
+        with pytest.raises(rs.ProblemError, match=r"checksum does not fit|not a snapshot"):
             rs.restore(cut | {"checksum": agent.snapshot()["checksum"]})
         try:
             other = rs.restore(signed(cut))
