@@ -80,9 +80,9 @@ def json_bytes(data: Any) -> bytes:
 def nested(data: Any, depth: int = 3000) -> Any:
     """Return plain data with lists that are nested too deeply where it says so."""
     if isinstance(data, dict):
-        return {key: nested(value) for key, value in data.items()}
+        return {key: nested(value, depth) for key, value in data.items()}
     if isinstance(data, list):
-        return [nested(value) for value in data]
+        return [nested(value, depth) for value in data]
     if data == DEEP:
         data = []
         for _ in range(depth):

@@ -12,12 +12,17 @@ import tempfile
 from atexit import register
 from contextlib import contextmanager, suppress
 from functools import cache
+from inspect import signature
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import restive as rs
 from fuzzing import DEEP, ENTRY_POINTS, broken, entry_point, json_bytes, nested
+from learning_cases import channels, joint, three_states
+from restive.agents.learners import Relative
+from restive.agents.snapshots import checksum
 from restive.experiment import Ledger, load_results, study_from_toml
 from restive.experiment.chunk_file import DamagedChunkError, _checksum, decoded
 from restive.experiment.export import export_results
@@ -26,7 +31,7 @@ from restive.experiment.toml_text import toml_text
 from restive.problem_file import load_problem, parse_toml, problem_from_toml
 from study_cases import BAYESIAN, FREQUENTIST, JOINT, LEARNERS, changed, chunk_paths, run
 
-INPUTS = int(os.environ.get("RESTIVE_FUZZ", "3000"))  # in all
+INPUTS = int(os.environ.get("RESTIVE_FUZZ", "8000"))  # in all
 BLOCKS = 8  # in which an entry point's inputs are cut, so that several processes share them
 
 HANGS = 300  # seconds, for what takes milliseconds
@@ -162,6 +167,110 @@ def read_chunk(contents):
     load_results(folder)
     export_results(folder, "csv", "replications", workplace() / "out.csv")
     export_results(folder, "csv", "posterior", workplace() / "out.csv")
+
+
+LIVES = {  # learners whose snapshots are broken: case, mapping, horizon, steps, options
+    "tsde": (channels, "whittle", None, 23, {}),
+    "tsde joint": (joint, "myopic", 60, 40, {}),
+    "thompson_every_step": (three_states, "best_fixed", None, 9, {}),
+    "certainty_equivalence": (channels, "myopic", 50, 30, {}),
+    "ucb1": (channels, "myopic", None, 11, {}),
+    "beta_bernoulli": (three_states, "myopic", None, 12, {}),
+    "regenerative_cycle": (channels, "myopic", None, 20, {}),
+    "restless_ucb": (channels, "myopic", 60, 9, {"exploration": 2, "max_age": 5}),
+    "restless_ucb planned": (channels, "myopic", 90, 70, {"exploration": 2, "max_age": 5}),
+    "colored_ucrl2": (channels, "myopic", 60, 13, {"ages": 2}),
+}
+
+
+@cache
+def lived(name):
+    """Return snapshots of a learner: before a step, and with arms selected."""
+    case, mapping, horizon, steps, options = LIVES[name]
+    agent = rs.make_learner(name.split()[0], *case(), mapping, horizon, seed=4, **options)
+    rng = Random(5)
+    for _ in range(steps):
+        agent.observe([rng.randrange(2) for _ in agent.select()])
+    before = agent.snapshot()
+    agent.select()
+    return before, agent.snapshot()
+
+
+def with_its_digest(data):
+    """Write a snapshot that was edited by somebody who knows how its checksum is made."""
+    data = nested(data, 500)
+    with suppress(AttributeError, RecursionError, TypeError, ValueError):
+        data["checksum"] = checksum({key: data[key] for key in data if key != "checksum"})
+    return data
+
+
+def read_snapshot(data):
+    """Continue with an agent, if there is one, and let it tell what it knows."""
+    agent = rs.restore(data)
+    for step in range(4):
+        arms = agent.select()
+        assert len(set(arms.tolist())) == len(arms)
+        agent.observe([step % 2] * len(arms))
+    arms = range(agent.task.num_arms)
+    if isinstance(agent.learner, Relative):
+        for k in arms:
+            assert abs(agent.posterior(k).weights.sum() - 1) < 1e-9
+            assert abs(agent.belief(k).sum() - 1) < 1e-9
+    assert all(agent.evidence(k).total >= 0 for k in arms)
+    assert rs.restore(agent.snapshot()).select().tolist() == agent.select().tolist()
+
+
+for life in LIVES:
+    entry_point(f"snapshot of {life}", lambda life=life: lived(life), with_its_digest)(
+        read_snapshot
+    )
+
+
+METHODS = ("select", "observe", "skip", "observe_late", "pull", "posterior", "belief", "evidence")
+CALLS = [
+    {"select": {"num_pulls": 2, "available": [True, False, True, True]}},
+    {"observe": {"states": [0, 1]}},
+    {"select": {"num_pulls": None, "available": [0, 1, 3]}},
+    {"observe": {"states": [1], "arms": [0], "missing": "not pulled"}},
+    {"skip": {"num_steps": 3}},
+    {"observe_late": {"arm": 2, "state": 1, "time": 4}},
+    {"pull": {"arms": [3, 1]}},
+    {"observe": {"states": [1, 0], "arms": [1, 3]}},
+    {"posterior": {"k": 1}},
+    {"belief": {"k": 1}},
+    {"evidence": {"k": 1}},
+    {"select": {}},
+    {"observe": {"states": [1, 1]}},
+]
+
+
+def bound(agent, call):
+    """Yield calls of an agent that Python itself accepts."""
+    for name, given in call.items() if isinstance(call, dict) else ():
+        if name not in METHODS or not isinstance(given, dict):
+            continue
+        method = getattr(agent, name)
+        with suppress(TypeError):
+            arguments = signature(method).bind(**given).arguments
+            if arguments.get("num_steps") != 2**31:  # which would be heard, after minutes
+                yield name, lambda method=method, arguments=arguments: method(**arguments)
+
+
+@entry_point("calls of an agent", lambda: [CALLS], nested)
+def call_an_agent(calls):
+    """Call an agent with whatever; what is refused leaves it as it was."""
+    agent = rs.TSDE(*channels(), "myopic", seed=1)
+    refused = None
+    for call in calls if isinstance(calls, list) else []:
+        for name, made in bound(agent, call):
+            before = agent.snapshot()
+            try:
+                made()
+            except rs.RestiveError as error:
+                assert agent.snapshot() == before, name
+                refused = error
+    if refused is not None:
+        raise refused
 
 
 @contextmanager

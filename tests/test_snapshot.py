@@ -222,6 +222,12 @@ def test_what_is_no_snapshot_is_refused():
         if field not in ("checksum", "version"):
             with pytest.raises(rs.ProblemError, match="snapshot"):
                 rs.restore(signed(cut))
+    deep = []
+    for _ in range(3000):
+        deep = [deep]
+    for field in ("format", "seen", "prior", "learner"):
+        with pytest.raises(rs.ProblemError, match="snapshot"):
+            rs.restore(whole | {field: deep})
     with pytest.raises(rs.ProblemError, match=r"made by version 9\.9\.9, whose random numbers are"):
         rs.restore(signed(whole | {"version": "9.9.9", "numbers": 99}))
 

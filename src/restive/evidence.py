@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import MOST, checked_count
+from restive.arguments import MOST, checked_count, shown
 from restive.belief import belief_table, settled_elapsed
 from restive.errors import ProblemError, RestiveError
 from restive.problem import Arm
@@ -117,7 +117,7 @@ class Evidence:
             if isinstance(error, ProblemError):
                 raise
             raise ProblemError(
-                f"expected the data that Evidence.to_data() returned, got {data!r:.60}"
+                f"expected the data that Evidence.to_data() returned, got {shown(data)}"
             ) from None
         if columns.size:
             evidence.add(*columns)
@@ -179,7 +179,7 @@ def _whole(values: ArrayLike, field: str, least: int, most: int) -> IntArray:
     if isinstance(values, np.ma.MaskedArray) or (
         array.size and not np.issubdtype(array.dtype, np.integer)
     ):
-        raise ProblemError(f"{field} must be whole numbers, got {values!r:.60}")
+        raise ProblemError(f"{field} must be whole numbers, got {shown(values)}")
     if array.size and not least <= array.min() <= array.max() <= most:
         wrong = array.min() if array.min() < least else array.max()
         raise ProblemError(f"{field} must be from {least} to {most:,}, got {wrong}")

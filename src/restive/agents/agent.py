@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from restive.agents.learners import Compiled, Learner, Own, Relative
 from restive.agents.mind import Mind
 from restive.agents.requests import checked_arm, checked_arms, checked_mask, checked_states
-from restive.arguments import MOST, checked_count, checked_seed
+from restive.arguments import MOST, checked_count, checked_seed, shown
 from restive.arm_posterior import ArmPosterior
 from restive.belief import BeliefState
 from restive.errors import ProblemError, RestiveError
@@ -325,7 +325,7 @@ class Agent:
             if count is None:
                 raise ProblemError("nothing was selected: call select() before observe()")
             if missing not in (None, NOT_PULLED):
-                raise ProblemError(f"missing must be {NOT_PULLED!r} or None, got {missing!r:.60}")
+                raise ProblemError(f"missing must be {NOT_PULLED!r} or None, got {shown(missing)}")
             selected = None
             if arms is None:
                 seen = states

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import shown
 from restive.errors import ProblemError
 
 __all__ = ["checked_arm", "checked_arms", "checked_mask", "checked_states"]
@@ -17,7 +18,7 @@ IntArray = NDArray[np.int64]
 def checked_arm(k: Any, num_arms: int) -> int:
     """Return an arm's number, or raise."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k < num_arms:
-        raise ProblemError(f"arm {k!r:.60} is none of the arms 0 to {num_arms - 1}")
+        raise ProblemError(f"arm {shown(k)} is none of the arms 0 to {num_arms - 1}")
     return int(k)
 
 
@@ -25,7 +26,7 @@ def checked_arms(arms: ArrayLike, num_arms: int, what: str) -> IntArray:
     """Return different arms, in the order given, or raise."""
     given = _array(arms, what)
     if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
-        raise ProblemError(f"{what} must be a list of whole numbers, got {arms!r:.60}")
+        raise ProblemError(f"{what} must be a list of whole numbers, got {shown(arms)}")
     if given.size and not 0 <= given.min() <= given.max() < num_arms:
         raise ProblemError(f"{what}: the arms are 0 to {num_arms - 1}, got {given.tolist()!s:.60}")
     if len(np.unique(given)) != len(given):
@@ -71,4 +72,4 @@ def _array(values: ArrayLike, what: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError:  # lists of different lengths
-        raise ProblemError(f"{what} must be a list of whole numbers, got {values!r:.60}") from None
+        raise ProblemError(f"{what} must be a list of whole numbers, got {shown(values)}") from None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from restive.agents.agent import Agent
 from restive.agents.learners import Compiled, Relative, learner
 from restive.agents.mind import Mind
-from restive.arguments import MOST, checked_count
+from restive.arguments import MOST, checked_count, shown
 from restive.belief import BeliefState
 from restive.errors import ProblemError, RestiveError
 from restive.evidence import Evidence
@@ -95,7 +95,7 @@ def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> 
             if not snapshot["policy_mapping_is_named"]:
                 raise ProblemError(
                     f"the snapshot's policy mapping was the function "
-                    f"{snapshot['policy_mapping']!r:.60}: pass it as policy_mapping"
+                    f"{shown(snapshot['policy_mapping'])}: pass it as policy_mapping"
                 )
             policy_mapping = snapshot["policy_mapping"]
         start = _run_columns(snapshot["start"], MOST_ARMS)
@@ -342,7 +342,7 @@ def _numbers(values: Any) -> IntArray:
     """Whole numbers, or a ValueError."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
-        raise ValueError(f"expected whole numbers, got {values!r:.60}")
+        raise ValueError(f"expected whole numbers, got {shown(values)}")
     return array.astype(np.int64)
 
 
@@ -382,7 +382,7 @@ def _require_snapshot(snapshot: Any) -> None:
         raise ProblemError("not a snapshot: expected the data that Agent.snapshot() returned")
     if snapshot["format"] != FORMAT:
         raise ProblemError(
-            f"the snapshot has format {snapshot['format']!r:.60}, this version reads {FORMAT!r}"
+            f"the snapshot has format {shown(snapshot['format'])}, this version reads {FORMAT!r}"
         )
     try:
         data = {key: value for key, value in snapshot.items() if key != "checksum"}
