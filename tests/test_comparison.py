@@ -201,8 +201,13 @@ def test_who_knows_the_truth_does_not_play_when_a_learner_is_timed(name, monkeyp
     from restive.experiment.timing import seconds_per_step
 
     (case,) = comparison_study(INSTANCES[1:], [name], "optimal", horizon=20).cases
-    ran = []
-    monkeypatch.setattr(replication, "_run_oracle", lambda *_: ran.append(name))
+    ran, mind = [], replication.Mind
+
+    def watched(*given, knows=False):
+        ran.extend([name] * knows)
+        return mind(*given, knows=knows)
+
+    monkeypatch.setattr(replication, "Mind", watched)
     assert seconds_per_step(case.settings, with_oracle=False) > 0
     assert ran == []
     assert seconds_per_step(case.settings, with_oracle=True) > 0

@@ -22,8 +22,7 @@ import restive as rs
 from restive.cli import app, main
 from restive.experiment import Ledger, load_results, run_study, study_from_toml
 from restive.experiment.summary import Curve
-from restive.report import charts, forests, write_report
-from restive.report import study as study_page
+from restive.report import charts, forests, study_page, write_report
 from restive.report.verdicts import study_verdict
 from restive.style import chart as chart_page
 from restive.style import page

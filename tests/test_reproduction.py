@@ -27,7 +27,7 @@ from restive.cli import app
 from restive.experiment import Ledger, load_results, run_study, study_from_toml
 from restive.experiment.summary import Curve, Slope
 from restive.experiment.work import prepared
-from restive.reproduction import claims, paper_charts, running, theory_section
+from restive.reproduction import claims, paper_charts, paper_page, paper_runs, theory_section
 from test_report import Page, refused
 
 REPLICATIONS = 60  # a slope needs 50
@@ -91,14 +91,14 @@ def fast(whole, monkeypatch):
         asked.append(replications)
         return whole.theory
 
-    monkeypatch.setattr(running, "theory_numbers", known)
+    monkeypatch.setattr(paper_runs, "theory_numbers", known)
     without_charts(monkeypatch)
     return asked
 
 
 def without_charts(monkeypatch):
-    monkeypatch.setattr(running, "page_figures", lambda bayesian, frequentist: [])
-    monkeypatch.setattr(running, "write_figures", lambda bayesian, frequentist, folder: None)
+    monkeypatch.setattr(paper_page, "page_figures", lambda bayesian, frequentist: [])
+    monkeypatch.setattr(paper_page, "write_figures", lambda bayesian, frequentist, folder: None)
 
 
 def require_whole_files(folder):
@@ -198,7 +198,7 @@ def test_a_claim_that_fails_is_told_and_is_the_exit_status(copied, fast, monkeyp
 )
 def test_the_headline_counts_claims(verdicts, sentence):
     made = [claims.Claim("p", "c", "x", "y", verdict) for verdict in verdicts]
-    assert running._verdict(made) == sentence
+    assert paper_page._verdict(made) == sentence
 
 
 # The numbers, found in a second way
@@ -323,8 +323,8 @@ def test_the_figures_show_both_experiments(whole, copied, monkeypatch):
         return []
 
     monkeypatch.setattr(paper_charts, "write_figure", kept)
-    monkeypatch.setattr(running, "page_figures", lambda bayesian, frequentist: [])
-    running.render(copied)
+    monkeypatch.setattr(paper_page, "page_figures", lambda bayesian, frequentist: [])
+    paper_page.render(copied)
     bayesian, frequentist = (load_results(copied / name) for name in ("bayesian", "frequentist"))
 
     def lines(axes):
@@ -510,7 +510,7 @@ def test_the_page_says_how_it_was_run_and_how_to_run_it_again(whole):
 
 def test_the_command_to_run_again_survives_a_space(whole, fast, tmp_path):
     folder = Path(shutil.copytree(whole.folder, tmp_path / "a b"))
-    running.render(folder)
+    paper_page.render(folder)
     command = Page((folder / "report.html").read_text(encoding="utf-8")).codes[-1]
     assert shlex.split(command)[-1] == str(folder)
 
@@ -531,8 +531,8 @@ def rendered(copied, monkeypatch, change):
     """Return the words of the page, with the results of a study changed."""
     found = {name: load_results(copied / name) for name in ("bayesian", "frequentist")}
     changed = {name: [change(name, one) for one in cases] for name, cases in found.items()}
-    monkeypatch.setattr(running, "load_results", lambda folder: changed[Path(folder).name])
-    running.render(copied)
+    monkeypatch.setattr(paper_page, "load_results", lambda folder: changed[Path(folder).name])
+    paper_page.render(copied)
     return Page((copied / "report.html").read_text(encoding="utf-8")).text
 
 
@@ -626,7 +626,7 @@ def resumed(whole, tmp_path_factory):
             kept(figure, target, **options)
 
         patch.setattr(Figure, "savefig", savefig)
-        patch.setattr(running, "theory_numbers", lambda *arguments: whole.theory)
+        patch.setattr(paper_runs, "theory_numbers", lambda *arguments: whole.theory)
         try:
             second = invoked(out, "--threads", 2)
         except KeyboardInterrupt:
@@ -732,7 +732,7 @@ def stopped_while_growing(copied):
         if progress.done:
             raise KeyboardInterrupt
 
-    study = replace(running.paper_study("bayesian"), replications=62)
+    study = replace(paper_runs.paper_study("bayesian"), replications=62)
     with pytest.raises(KeyboardInterrupt):
         run_study(study, copied / "bayesian", executor="serial", progress=stop)
     counts = [found.replications for found in load_results(copied / "bayesian")]

@@ -114,8 +114,7 @@ def replicate(
         _run_rows(task, learner, done, rows, seed, first, check)
         return rows.stop - rows.start
 
-    if isinstance(learner, Relative):
-        _ = task.choices.slots  # made once, before the threads begin
+    task.make_tables(with_posterior=isinstance(learner, Relative))  # before the threads begin
     if workers == 1 or len(starts) == 1:
         for begin in starts:
             progress(work(begin))

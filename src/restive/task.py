@@ -129,6 +129,12 @@ class Task:
         """Ranks of these tables; None for mappings that are no index rules."""
         return rank_tables(self.index_tables) if self.index_tables else None
 
+    def make_tables(self, *, with_posterior: bool) -> None:
+        """Make all tables now: what is wrong is found, and threads that follow share them."""
+        _ = self.choices.tables, self.ranks
+        if with_posterior:
+            _ = self.choices.slots, self.mixing_time
+
     def bandit_of(self, kinds: IntArray) -> RestlessBandit:
         """Return the system whose arms are of these kinds."""
         return RestlessBandit([self.choices.kinds.arms[kind] for kind in kinds], self.num_pulls)

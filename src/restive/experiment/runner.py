@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
 
+from restive.agents.learners import Relative
 from restive.arguments import checked_count, checked_path
 from restive.errors import RestiveError
 from restive.experiment.exact import require_exact_baseline
@@ -117,7 +118,8 @@ def require_sound(study: Study) -> None:
     source = f"{study.source}: " if study.source else ""
     for case in study.cases:
         try:
-            settings, task, _ = prepared(case.settings.to_json())
+            settings, task, learner = prepared(case.settings.to_json())
+            task.make_tables(with_posterior=isinstance(learner, Relative))
             if task.make_policy is not None:  # asked step by step: too large a system is told now
                 task.policy_of(drawn_truths(task, 1, settings.seed)[0])
             if case.settings.baseline == "exact":

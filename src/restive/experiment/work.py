@@ -76,8 +76,7 @@ def run_chunk(case: str, first: int, count: int) -> Arrays:
     """
     with _preparing:  # so that threads that begin together do not make the same tables
         settings, task, learner = prepared(case)
-        if isinstance(learner, Relative):
-            _ = task.choices.slots
+        task.make_tables(with_posterior=isinstance(learner, Relative))
     done = replicate(
         task,
         learner,
