@@ -4,6 +4,7 @@ import json
 import math
 from itertools import product
 
+import numba
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -148,6 +149,16 @@ def test_the_paper_trusts_nothing_for_long():
         assert (radii[0] < 2) == narrowed
 
 
+@numba.njit  # parts of kernels, which Python itself cannot call
+def largest_mean(values, at, size, laws, colour, radius):
+    return kernels._largest_mean(values, at, size, laws, colour, radius)
+
+
+@numba.njit
+def hopes_of(sizes, sets, shares, colours, following, laws, radii, values, room, hopes):
+    return kernels._hopes(sizes, sets, shares, colours, following, laws, radii, values, room, hopes)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_the_best_law_is_the_linear_programs(size):
     rng = np.random.default_rng(size)
@@ -165,7 +176,7 @@ def test_the_best_law_is_the_linear_programs(size):
             A_eq=np.concatenate([np.ones(size), np.zeros(size)])[None],
             b_eq=[1],
         )
-        found = kernels._largest_mean(values, 0, size, law, 0, radius)
+        found = largest_mean(values, 0, size, law, 0, radius)
         assert found == pytest.approx(-best.fun, abs=1e-7)
         assert found == pytest.approx(
             max(np.dot(p, values) for p in naive.extreme_laws(law[0], radius)), abs=1e-12
@@ -263,7 +274,7 @@ def test_laws_that_depend_on_other_arms_are_worth_no_less():
         sets = np.array([[0, 1]])
         room, hopes = np.zeros(4), np.zeros(1)
         colours, following = np.array([[0, 1]], np.int32), np.arange(4, dtype=np.int32)[None]
-        found = kernels._hopes(
+        found = hopes_of(
             np.array([2, 2]), sets, shares[None], colours, following, laws, radii, values, room,
             hopes,
         )  # fmt: skip

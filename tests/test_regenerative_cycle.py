@@ -44,10 +44,10 @@ def test_a_history_of_one_pull_worked_by_hand():
         assert agent.select().tolist() == [arm]
         assert agent.num_phases == blocks
         agent.observe([state])
-    memory = agent.snapshot()["memory"]
-    assert memory["ints"][kernels.CYCLE_STEPS] == 8
-    assert memory["ints"][kernels.ARMS :] == [2, kernels.CYCLE, 4, 1, kernels.NO_BLOCK, 4]
-    assert memory["floats"] == [3, 2, 2]  # rewards in cycles, and L
+    memory = agent._actor.memory
+    assert memory.ints[kernels.CYCLE_STEPS] == 8
+    assert memory.ints[kernels.ARMS :].tolist() == [2, kernels.CYCLE, 4, 1, kernels.NO_BLOCK, 4]
+    assert memory.floats.tolist() == [3, 2, 2]  # rewards in cycles, and L
 
 
 def test_a_history_of_two_pulls_worked_by_hand():
@@ -68,7 +68,7 @@ def test_a_history_of_two_pulls_worked_by_hand():
         assert agent.select().tolist() == arms
         assert agent.num_phases == blocks
         agent.observe(states)
-        assert agent.snapshot()["memory"]["ints"][kernels.CYCLE_STEPS] == steps
+        assert agent._actor.memory.ints[kernels.CYCLE_STEPS] == steps
 
 
 @pytest.mark.parametrize("exploration", [0, 0.3, 2, 500])
@@ -117,12 +117,12 @@ def test_cycles_estimate_the_reward_of_an_arm_that_is_never_left():
     for t in range(30_000):
         agent.select()
         agent.observe(states[t])
-    memory = agent.snapshot()["memory"]
+    memory = agent._actor.memory
     for k, arm in enumerate(truth.arms):
         assert (arms == k).sum() > 3000
-        length = memory["ints"][kernels.ARMS + 3 * k + kernels.LENGTH]
+        length = memory.ints[kernels.ARMS + 3 * k + kernels.LENGTH]
         low, high = 0.1, 0.8
-        mean = low + (high - low) * memory["floats"][k] / length
+        mean = low + (high - low) * memory.floats[k] / length
         assert mean == pytest.approx(rs.stationary(arm.active) @ arm.rewards, abs=0.03)
 
 

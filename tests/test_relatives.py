@@ -121,7 +121,7 @@ def test_a_share_epsilon_of_the_steps_is_random():
     for _ in range(steps):
         arms = greedy.select()
         other += int(arms.tolist() != certain.select().tolist())
-        certain._selected = arms  # so that both learn the same
+        certain.pull(arms)  # so that both learn the same
         states, _, _ = world.pull(arms)
         greedy.observe(states)
         certain.observe(states)

@@ -206,7 +206,9 @@ def test_narrowing_errors():
     known = settled(agent)
     for request, message in [
         ({"available": [True] * 3}, "available must be 4 truth values"),
-        ({"available": [1, 1, 0, 1]}, "available must be 4 truth values, one per arm, got int64"),
+        ({"available": [1, 1, 0, 1]}, "available: an arm is there twice"),
+        ({"available": [0, 4]}, "available: the arms are 0 to 3, got"),
+        ({"available": [0.0, 1.0]}, "available must be a list of whole numbers"),
         ({"available": [True, False, False, False]}, "2 arms are to be pulled, but only 1 are"),
         ({"available": [False] * 4}, "2 arms are to be pulled, but only 0 are available"),
         ({"available": [False] * 4, "num_pulls": 1}, "but only 0 are available"),
