@@ -113,7 +113,7 @@ def prepared(case: str) -> tuple[Settings, Setup]:
     learner = settings.learner()
     setup = _with_tables(settings.model_copy(update={"learners": ["tsde"]}).to_json())
     if isinstance(learner, Compiled):
-        learner.room(setup.facts)  # a problem that is too large for it is told now
+        learner.room(setup.facts)  # a problem that is too large for it fails now
     return settings, replace(setup, learner=learner)
 
 
