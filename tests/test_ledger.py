@@ -336,8 +336,8 @@ def test_other_code_in_a_folder_is_told_and_recorded(tmp_path, monkeypatch):
     code(None, "2.2")
     run(STUDY, tmp_path, tell=told.append, replications=45)
     assert len(told) == 2
-    assert "what commit abc (numpy 2.1) has begun, with commit def (numpy 2.1); both" in told[0]
-    assert "what commit def (numpy 2.1) has begun, with commit not known (numpy 2.2); " in told[1]
+    assert "what commit abc (numpy 2.1) began, with commit def (numpy 2.1); both" in told[0]
+    assert "what commit def (numpy 2.1) began, with commit not known (numpy 2.2); " in told[1]
     ledger = Ledger.open(tmp_path)
     assert [once["commit"] for once in ledger.manifest["runs"]] == ["abc", "abc", "def", None]
     assert ledger.commits == "commits abc, def, not known"

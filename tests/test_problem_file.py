@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
+from restive.experiment import study_from_toml
 from strategies import arms
 
 CHANNEL = "num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.7\n"
@@ -277,3 +278,18 @@ def test_line_ends_of_other_systems_are_line_ends(tmp_path, paper_bandit):
     path = tmp_path / "problem.toml"
     path.write_bytes(rs.problem_to_toml(paper_bandit).replace("\n", "\r\n").encode())
     assert rs.load_problem(path) == paper_bandit
+
+
+@pytest.mark.parametrize("depth", [60, 200, 330, 470, 5000])
+def test_tables_and_lists_that_are_nested_deeply(depth):
+    """Deep enough for whatever walks them to fail, at some depth that TOML's reader still takes."""
+    arm = "num_pulls = 1\n[[arm]]\np11 = 0.5\n"
+    texts = (
+        f"{arm}p01 = {'[' * depth}{']' * depth}",
+        f"{arm}{'.'.join('a' * depth)} = 1",
+        f"{arm}p01 = {'{a = ' * depth}1{'}' * depth}",
+    )
+    for text in texts:
+        for read in (rs.problem_from_toml, study_from_toml):
+            with pytest.raises(rs.ProblemError, match="nested too deeply"):
+                read(text)

@@ -644,8 +644,8 @@ def test_ctrl_c_keeps_what_is_whole_and_says_how_to_go_on(resumed):
     assert resumed.first.returncode == 130
     assert resumed.first.stdout == ""
     expected = (
-        f"restive: stopped; what is done is kept in {resumed.folder}, and the same command goes on "
-        "from there\n"
+        f"restive: stopped; what is done is kept in {resumed.folder}, and the same command "
+        "continues from there\n"
     )
     assert resumed.first.stderr == expected
     assert resumed.after_first == ["bayesian"]

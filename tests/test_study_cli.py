@@ -301,7 +301,7 @@ def test_status_tells_how_far_a_study_is(study, tmp_path):
     begin(frequentist(), folder)
     out = cli("status", folder)
     assert rows_of(out)["whittle"] == ["0", "30", "0", "0"]
-    assert f"not complete and nothing is running; go on: restive run {folder}" in out
+    assert f"not complete and nothing is running; continue it: restive run {folder}" in out
     cli("run", folder)  # as it says
     out = cli("status", folder)
     assert rows_of(out) == {"myopic": ["30", "30", "5", "0"], "whittle": ["30", "30", "5", "0"]}
@@ -349,7 +349,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(study, tmp_path):
     out, err = driver.communicate()
     assert (driver.returncode, out) == (130, "")
     assert err == (
-        f"restive: stopped; what is done is kept in {folder}, and the same command goes on from "
+        f"restive: stopped; what is done is kept in {folder}, and the same command continues from "
         "there\n"
     )
     kept, whole = chunk_bytes(folder), chunk_bytes(tmp_path / "whole")

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from restive.regret import RegretCurve, bayesian_regret, frequentist_regret
     from restive.relaxation import relaxation_bound
     from restive.report import write_report
+    from restive.side_by_side import compare
     from restive.simulation import Trajectory, simulate
     from restive.theory import (
         bounds_for,
@@ -103,6 +104,7 @@ _HOMES = {
     "regret": ("RegretCurve", "bayesian_regret", "frequentist_regret"),
     "relaxation": ("relaxation_bound",),
     "report": ("write_report",),
+    "side_by_side": ("compare",),
     "simulation": ("Trajectory", "simulate"),
     "theory": (
         "bounds_for",

@@ -59,7 +59,7 @@ def comparison_study(
 
     if learners is not None:
         return study([learner(name).name for name in learners])
-    require_sound(study(["tsde"]))  # what is wrong for every learner is told once
+    require_sound(study(["tsde"]))  # what is wrong for every learner is reported once
     fitting = []
     for name in LEARNERS:
         try:

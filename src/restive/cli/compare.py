@@ -43,7 +43,7 @@ def compare(
     ] = None,
     replications: Annotated[int, typer.Option(min=2, help="Of every learner.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
-    out: Annotated[Path, typer.Option(help="Results folder: new, or one to go on with.")] = Path(
+    out: Annotated[Path, typer.Option(help="Results folder: new, or one to continue.")] = Path(
         "comparison"
     ),
     executor: Executor = "threads",

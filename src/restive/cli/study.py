@@ -53,10 +53,10 @@ Results = Annotated[Path, typer.Argument(metavar="DIR", help="Results folder of 
 
 def run(
     study: Annotated[
-        Path, typer.Argument(help="TOML file that says what is run, or a results folder to go on.")
+        Path, typer.Argument(help="TOML file of the study, or a results folder to continue.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Results folder: new, or one to go on with.")
+        Path | None, typer.Option(help="Results folder: new, or one to continue.")
     ] = None,
     replications: Annotated[
         int | None, typer.Option(min=1, help="More replications than the file says.")
@@ -68,10 +68,10 @@ def run(
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Only check the file and tell what would be run.")
+        bool, typer.Option("--check", help="Only check the file and report what would run.")
     ] = False,
 ) -> None:
-    """Run a study, or go on with it: results that are in the folder already are kept."""
+    """Run a study, or continue it: results that are in the folder already are kept."""
     from dataclasses import replace
 
     from restive.arguments import checked_count
@@ -120,16 +120,18 @@ def tls_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> TLS | N
 
 @contextmanager
 def going_on(folder: Path) -> Iterator[None]:
-    """Say how to go on when a run is stopped or fails."""
+    """Say how to continue when a run is stopped."""
     try:
         yield
     except KeyboardInterrupt:
-        tell(f"stopped; what is done is kept in {folder}, and the same command goes on from there")
+        tell(
+            f"stopped; what is done is kept in {folder}, and the same command continues from there"
+        )
         raise typer.Exit(130) from None
 
 
 def status(folder: Results) -> None:
-    """Tell how far a study is."""
+    """Report how far a study is."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -165,7 +167,7 @@ def status(folder: Results) -> None:
     elif whole:
         print(f"complete; see it: restive report {folder}")
     else:
-        print(f"not complete and nothing is running; go on: restive run {quote(str(folder))}")
+        print(f"not complete and nothing is running; continue it: restive run {quote(str(folder))}")
 
 
 def report(

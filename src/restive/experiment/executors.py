@@ -46,7 +46,7 @@ def executor(
     """Open an executor; `workers` is how many it may have, by default one per processor.
 
     `scheduler` is the address of a Dask cluster that is there already, `tls` what it is spoken to
-    with; `tell` is told the address of its dashboard.
+    with; `tell` gets the address of its dashboard.
     """
     checked_options(name, workers, scheduler, tls)
     if name == "serial":

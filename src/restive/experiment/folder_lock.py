@@ -2,7 +2,7 @@
 
 The lock is an open file. The system lets go of it when the process ends, however it does. The same
 file tells whether the folder's name still leads to the folder that was locked. Where the system or
-the file system has no locks, the latter still holds, and the user is told of the former.
+the file system has no locks, the latter still holds, and the user is warned of the former.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Ledger:
         except OSError as error:
             raise RestiveError(f"{folder}: cannot be used: {error.strerror}") from None
         if MANIFEST in names:
-            cls.open(folder)  # the manifest of something else is told before anything is touched
+            cls.open(folder)  # another program's manifest is refused before anything is touched
         with locked(folder, tell) as require_held:
             if (folder / MANIFEST).exists():
                 ledger = replace(cls.open(folder), require_held=require_held)._continued(study)
@@ -136,13 +136,13 @@ class Ledger:
     def noted(self, executor: str, tell: Callable[[str], None]) -> Iterator[None]:
         """Note a run in the manifest: its code when it begins, its time when it ends.
 
-        A run that is killed has taken no time. Code that is not that of the earlier runs is told.
+        A run that is killed has taken no time. Code that differs from earlier runs' is reported.
         """
         mine = code()
         others = [other for other in self.codes if other != mine]
         if others:
             tell(
-                f"{self.folder}: goes on what {code_in_words(others[-1])} has begun, with "
+                f"{self.folder}: continues what {code_in_words(others[-1])} began, with "
                 f"{code_in_words(mine)}; both should give the same numbers (version {NUMBERS}): "
                 "in doubt begin anew in another folder"
             )
@@ -211,7 +211,7 @@ class Ledger:
             at = max(at, done.first + done.count)
 
     def remove_damaged(self, tell: Callable[[str], None]) -> None:
-        """Read every chunk; damaged ones are told and removed, to be run again.
+        """Read every chunk; damaged ones are reported and removed, to be run again.
 
         What has a chunk's name but cannot be read, say a folder, is set aside.
         """
@@ -293,7 +293,7 @@ class Ledger:
 
     @contextmanager
     def _keeping(self, path: Path) -> Iterator[Path]:
-        """Replace a file; where that fails, say how to go on."""
+        """Replace a file; where that fails, say how to continue."""
         self.require_held()
         try:
             with replacing(path) as temporary:

@@ -145,7 +145,7 @@ def _client_at(scheduler: str, tls: TLS | None) -> Iterator[Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Dask's tracebacks from the terminal: what matters is told in a sentence."""
+    """Keep Dask's tracebacks from the terminal: what matters is said in a sentence."""
     names = [name for name in root.manager.loggerDict if name.split(".")[0] == "distributed"]
     levels = {name: getLogger(name).level for name in names}  # several have one of their own
     for name in names:

@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb, sqrt
-
-import numpy as np
+from math import comb
 
 from restive.experiment.summary import CaseSummary
-from restive.intervals import student_quantile
+from restive.intervals import paired_interval
 
 __all__ = ["LEAST_REPLICATIONS", "Paired", "Ranking", "rankings"]
 
@@ -82,8 +80,7 @@ def _ranking(point: str, mapping: str, cases: list[CaseSummary]) -> Ranking:
     ordered = sorted(cases, key=lambda case: float(case.final_regrets[:common].mean()))
     pairs = {}
     for i, j in combinations(range(len(ordered)), 2):
-        gaps = ordered[j].final_regrets[:common] - ordered[i].final_regrets[:common]
-        spread = float(gaps.std(ddof=1)) if common > 1 else float("nan")
-        half_width = student_quantile(common, comb(len(cases), 2)) * spread / sqrt(common)
-        pairs[i, j] = Paired(ordered[i], ordered[j], float(np.mean(gaps)), half_width, common)
+        regrets = (ordered[place].final_regrets[:common] for place in (i, j))
+        gap, half_width = paired_interval(*regrets, comb(len(cases), 2))
+        pairs[i, j] = Paired(ordered[i], ordered[j], gap, half_width, common)
     return Ranking(point, mapping, tuple(ordered), pairs, common)

@@ -56,7 +56,7 @@ def run_study(
 ) -> Ledger:
     """Run what a results folder lacks of a study; return the folder's ledger.
 
-    The same call again goes on where the last one stopped, however it ended. The results are the
+    The same call again continues where the last one stopped, however it ended. The results are the
     same to the byte for any executor, number of workers and restarts.
 
     Parameters
@@ -112,15 +112,15 @@ def run_study(
 
 
 def require_sound(study: Study) -> None:
-    """Make the tables of every case, and J where it must be exact, so that what is wrong is told
-    before anything runs.
+    """Make the tables of every case, and J where it must be exact, so that errors come before
+    anything runs.
     """
     source = f"{study.source}: " if study.source else ""
     for case in study.cases:
         try:
             settings, task, learner = prepared(case.settings.to_json())
             task.make_tables(with_posterior=isinstance(learner, Relative))
-            if task.make_policy is not None:  # asked step by step: too large a system is told now
+            if task.make_policy is not None:  # asked step by step: too large a system fails now
                 task.policy_of(drawn_truths(task, 1, settings.seed)[0])
             if case.settings.baseline == "exact":
                 require_exact_baseline(case, study.replications)

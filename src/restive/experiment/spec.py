@@ -144,7 +144,7 @@ def digest(data: Data) -> str:
 
 
 def load_study(path: str | PathLike[str]) -> Study:
-    """Read a study from a TOML file; all mistakes are told at once, each with its place."""
+    """Read a study from a TOML file; all mistakes are reported at once, each with its place."""
     text = read_text(path)
     path = Path(path)
     try:

@@ -49,7 +49,7 @@ Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 @contextmanager
 def _without(place: str) -> Iterator[None]:
-    """Let messages not begin with a place: where in the file it is, is told anyway."""
+    """Let messages not begin with a place: the place in the file is added later."""
     try:
         yield
     except ProblemError as error:

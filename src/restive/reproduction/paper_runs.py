@@ -65,7 +65,7 @@ def reproduce(
     Parameters
     ----------
     out
-        A new or empty folder, or that of an earlier reproduction, which is then gone on with.
+        A new or empty folder, or that of an earlier reproduction, which is then continued.
     replications, seed
         Of each experiment and mapping.
     workers
