@@ -22,6 +22,7 @@ import restive as rs
 from restive.cli import app, main
 from restive.experiment import Ledger, load_results, run_study, study_from_toml
 from restive.experiment.summary import Curve
+from restive.policies import mapping_title
 from restive.report import charts, forests, study_page, write_report
 from restive.report.verdicts import study_verdict
 from restive.style import chart as chart_page
@@ -679,7 +680,7 @@ def test_the_numbers_behind_a_chart_are_those_measured(channels, channels_page):
         assert data["columns"] == ["line", "time", column, "lower", "upper"]
         for line, case in zip(data["series"], cases, strict=True):
             known = getattr(case, curve)
-            assert line["name"] == charts.NAMES[case.case.mapping]
+            assert line["name"] == mapping_title(case.case.mapping)
             assert line["x"] == case.times.tolist()
             for side in ("mean", "lower", "upper"):
                 assert line[side] == pytest.approx(getattr(known, side), rel=1e-5)

@@ -244,10 +244,10 @@ def test_the_mean_over_drawn_systems_of_the_best_fixed_arms(whole, runs):
     exact = mean_of_best(8, 3)
     assert exact == pytest.approx(2.067048, abs=5e-7)
     found = runs["bayesian", "best_fixed"]
-    _, setup = prepared(found.case.settings.to_json())
+    _, task, _ = prepared(found.case.settings.to_json())
     best = []
     for kinds in found.true_kinds:
-        levels = [(arm.active[0, 1], arm.active[1, 1]) for arm in setup.bandit_of(kinds).arms]
+        levels = [(arm.active[0, 1], arm.active[1, 1]) for arm in task.bandit_of(kinds).arms]
         best.append(sum(sorted(p01 / (p01 + 1 - p11) for p01, p11 in levels)[-3:]))
     mean, stderr = np.mean(best), np.std(best, ddof=1) / np.sqrt(REPLICATIONS)
     assert abs(mean - exact) < 4.5 * stderr
@@ -297,7 +297,7 @@ def test_the_curves_are_those_of_the_library(whole):
     levels = [k / 10 for k in range(1, 10)]
     for found in load_results(whole.folder / "bayesian"):
         curve = rs.bayesian_regret(
-            rs.grid_prior(levels, 8), 3, found.case.mapping, 2000, REPLICATIONS, 0,
+            rs.grid_prior(levels, 8), 3, found.case.mapping, 2000, replications=REPLICATIONS,
             times=found.times, threads=1,
         )  # fmt: skip
         assert found.regret.mean == pytest.approx(curve.mean, abs=1e-9)

@@ -185,7 +185,7 @@ class Agent:
             length=self.time - started if started else 0,
             last_ended=REASONS[int(clock[tables.REASON])],
             epoch=max(0, int(clock[tables.EPOCH])),
-            truncation=int(clock[tables.TRUNCATION]),
+            truncation=int(self._actor.episodes.truncations[max(0, clock[tables.EPOCH])]),
         )
 
     @property

@@ -80,7 +80,7 @@ def _ranking(point: str, mapping: str, cases: list[CaseSummary]) -> Ranking:
     ordered = sorted(cases, key=lambda case: float(case.final_regrets[:common].mean()))
     pairs = {}
     for i, j in combinations(range(len(ordered)), 2):
-        regrets = (ordered[place].final_regrets[:common] for place in (i, j))
-        gap, half_width = paired_interval(*regrets, comb(len(cases), 2))
+        first, second = (ordered[place].final_regrets[:common] for place in (i, j))
+        gap, half_width = paired_interval(first, second, comb(len(cases), 2))
         pairs[i, j] = Paired(ordered[i], ordered[j], gap, half_width, common)
     return Ranking(point, mapping, tuple(ordered), pairs, common)
