@@ -31,7 +31,7 @@ MOST_STEPS = 50_000  # that count, by default
 FEW_STEPS = 200
 FEWEST_STEPS = 20
 ARM_STEPS = 200_000_000  # that count, over all arms and runs, by default
-MOST_ARM_STEPS = 2_000_000_000  # of the default, with those that do not count: some ten seconds
+MOST_ARM_STEPS = 1_000_000_000  # of the default, with those that do not count: some seconds
 FORGOTTEN = 10  # forgetting times after which the start no longer counts: to about 1e-6
 ARM_STEP_WORK = 4  # products that take as long as one arm in one step
 
@@ -104,11 +104,11 @@ def _plan_of_runs(
     slowest = int(np.argmax(times))
     burn_in = max(counting // 10, int(lengths.max()), ceil(FORGOTTEN * times[slowest]))
     affordable = MOST_ARM_STEPS // num_arms
-    if replications is None:
-        runs = max(FEW_REPLICATIONS, min(runs, affordable // (burn_in + counting)))
-    if steps is None:
-        counting = max(FEWEST_STEPS, min(counting, affordable // runs - burn_in))
-    if replications is None and steps is None and runs * (burn_in + counting) > affordable:
+    if replications is not None or steps is not None:
+        return runs, counting, burn_in
+    runs = max(FEW_REPLICATIONS, min(runs, affordable // (burn_in + counting)))
+    counting = max(FEWEST_STEPS, min(counting, affordable // runs - burn_in))
+    if runs * (burn_in + counting) > affordable:
         raise TooLargeError(
             f"{kinds.labels[slowest]} takes about {times[slowest]:,} steps to forget where it "
             f"started, so that J of {num_arms:,} arms would take {runs} runs of {burn_in:,} steps: "
