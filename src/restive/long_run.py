@@ -8,7 +8,6 @@ more than can be simulated there is no number.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +75,7 @@ def simulated_reward(
 
     on_all_cores(run, runs)
     means = totals[:, 0] / steps
-    usual = burn_in <= max(steps // 10, int(lengths.max()))
+    usual = burn_in == max(steps // 10, int(lengths.max()))
     method = f"simulation: {runs} runs of {steps:,} steps"
     return LongRun(
         mean=float(means.mean()),
@@ -100,18 +99,22 @@ def _plan_of_runs(
         if steps is None
         else checked_count(steps, "steps")
     )
+    burn_in = max(counting // 10, int(lengths.max()))
+    if steps is not None:
+        return runs, counting, burn_in
     times = [forgetting_time(arm) for arm in kinds.arms]
     slowest = int(np.argmax(times))
-    burn_in = max(counting // 10, int(lengths.max()), ceil(FORGOTTEN * times[slowest]))
+    if FORGOTTEN * times[slowest] > burn_in:
+        burn_in = FORGOTTEN * times[slowest]
+        counting = max(counting, burn_in)  # a run that never sees the arm move says little
     affordable = MOST_ARM_STEPS // num_arms
-    if replications is not None or steps is not None:
-        return runs, counting, burn_in
-    runs = max(FEW_REPLICATIONS, min(runs, affordable // (burn_in + counting)))
+    if replications is None:
+        runs = max(FEW_REPLICATIONS, min(runs, affordable // (burn_in + counting)))
     counting = max(FEWEST_STEPS, min(counting, affordable // runs - burn_in))
     if runs * (burn_in + counting) > affordable:
         raise TooLargeError(
             f"{kinds.labels[slowest]} takes about {times[slowest]:,} steps to forget where it "
-            f"started, so that J of {num_arms:,} arms would take {runs} runs of {burn_in:,} steps: "
-            "too many to simulate. Pass steps to evaluate to run them all the same"
+            f"started, so that J of {num_arms:,} arms takes {runs} runs of {burn_in:,} steps and "
+            "more, too many to simulate; pass steps to evaluate for what is earned in so many steps"
         )
     return runs, counting, burn_in
