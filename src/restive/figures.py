@@ -22,7 +22,10 @@ MOST_PANELS = 12
 
 
 def plot_indices(
-    bandit: RestlessBandit, path: str | PathLike[str], max_elapsed: int | None = None
+    bandit: RestlessBandit,
+    path: str | PathLike[str],
+    max_elapsed: int | None = None,
+    discount: float = 1.0,
 ) -> None:
     """Draw Whittle index against elapsed steps, a line per last state and a panel per kind of arm.
 
@@ -48,7 +51,7 @@ def _index_figure(bandit: RestlessBandit, max_elapsed: int | None) -> Any:
         if j >= num_panels:
             panel.set_axis_off()
             continue
-        _draw(panel, whittle_index(kinds.arms[j], max_elapsed=max_elapsed))
+        _draw(panel, whittle_index(kinds.arms[j], discount, max_elapsed))
         panel.set_title(kinds.labels[j])
         if j + columns >= num_panels:
             panel.set_xlabel("steps since last seen")

@@ -8,7 +8,6 @@ more than can be simulated there is no number.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ MOST_STEPS = 50_000  # that count, by default
 FEW_STEPS = 200
 FEWEST_STEPS = 20
 ARM_STEPS = 200_000_000  # that count, over all arms and runs, by default
-MOST_ARM_STEPS = 2_000_000_000  # of the default, with those that do not count: some ten seconds
+MOST_ARM_STEPS = 1_000_000_000  # of the default, with those that do not count: some seconds
 FORGOTTEN = 10  # forgetting times after which the start no longer counts: to about 1e-6
 
 
@@ -68,7 +67,7 @@ def simulated_reward(
 
     on_all_cores(run, runs)
     means = (earned[:, 1] - earned[:, 0]) / steps
-    usual = burn_in <= max(steps // 10, int(lengths.max()))
+    usual = burn_in == max(steps // 10, int(lengths.max()))
     method = f"simulation: {runs} runs of {steps:,} steps"
     return LongRun(
         mean=float(means.mean()),
@@ -92,18 +91,22 @@ def _plan_of_runs(
         if steps is None
         else checked_count(steps, "steps")
     )
+    burn_in = max(counting // 10, int(lengths.max()))
+    if steps is not None:
+        return runs, counting, burn_in
     times = [forgetting_time(arm) for arm in kinds.arms]
     slowest = int(np.argmax(times))
-    burn_in = max(counting // 10, int(lengths.max()), ceil(FORGOTTEN * times[slowest]))
+    if FORGOTTEN * times[slowest] > burn_in:
+        burn_in = FORGOTTEN * times[slowest]
+        counting = max(counting, burn_in)  # a run that never sees the arm move says little
     affordable = MOST_ARM_STEPS // num_arms
     if replications is None:
         runs = max(FEW_REPLICATIONS, min(runs, affordable // (burn_in + counting)))
-    if steps is None:
-        counting = max(FEWEST_STEPS, min(counting, affordable // runs - burn_in))
-    if replications is None and steps is None and runs * (burn_in + counting) > affordable:
+    counting = max(FEWEST_STEPS, min(counting, affordable // runs - burn_in))
+    if runs * (burn_in + counting) > affordable:
         raise TooLargeError(
             f"{kinds.labels[slowest]} takes about {times[slowest]:,} steps to forget where it "
-            f"started, so that J of {num_arms:,} arms would take {runs} runs of {burn_in:,} steps: "
-            "too many to simulate. Pass steps to evaluate to run them all the same"
+            f"started, so that J of {num_arms:,} arms takes {runs} runs of {burn_in:,} steps and "
+            "more, too many to simulate; pass steps to evaluate for what is earned in so many steps"
         )
     return runs, counting, burn_in

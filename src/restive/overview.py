@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +20,24 @@ from numpy.typing import NDArray
 from restive.belief import arm_label, mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
+from restive.pace import on_all_cores
 from restive.policies import lp_priority, policy_mappings
 from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import Kinds, RestlessBandit, kinds_of
-from restive.relaxation import relaxation_bound
+from restive.relaxation import Relaxation, relaxed
+from restive.subsidy import checked_discount
 from restive.worth import MAX_STATES, Value, evaluate
 
 __all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "write_index_table"]
 
-Progress = Callable[[str], None]
+T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+
+# A simulated J may lie this many standard errors above a bound, and any J a rounding error.
+SURE = 5
+ROUNDING = 1e-6
 
 TABLE_SUFFIXES = (".csv", ".npz")
 CSV_HEADER = (
@@ -54,7 +61,7 @@ class ArmSummary:
     count: int
     num_states: int
     stationary_reward: float | None  # None where it depends on the start
-    mixing_time: int
+    mixing_time: int | None  # None where the passive chain has none
     settled_elapsed: int | None  # None where max_elapsed was given instead
     indexable: bool
     limiting_index: float
@@ -75,13 +82,15 @@ class PolicySummary:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything `restive plan` shows."""
+    """Everything `restive plan` shows; `note` says why there is no bound."""
 
     num_arms: int
     num_pulls: int
-    relaxation_bound: float
+    discount: float  # of the Whittle indices; everything else is an average reward
+    relaxation_bound: float | None
     arms: tuple[ArmSummary, ...]
     policies: tuple[PolicySummary, ...]
+    note: str
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as data for `json.dumps`; what is not a finite number becomes None."""
@@ -91,10 +100,11 @@ class Plan:
 def plan_bandit(
     bandit: RestlessBandit,
     *,
+    discount: float = 1.0,
     max_states: int = MAX_STATES,
     max_elapsed: int | None = None,
     seed: int = 0,
-    progress: Progress = lambda step: None,
+    progress: Progress = lambda step, done, total: None,
 ) -> Plan:
     """Describe the arms and evaluate every registered policy mapping.
 
@@ -102,6 +112,8 @@ def plan_bandit(
     ----------
     bandit
         The problem.
+    discount
+        Of the Whittle indices: 1 for the average reward, below 1 for arms that have no index then.
     max_states
         Limit for exact values and for the optimum, in joint states.
     max_elapsed
@@ -109,55 +121,94 @@ def plan_bandit(
     seed
         Of the simulations used beyond `max_states`.
     progress
-        Called with the name of each step before it begins.
+        Called with the name of each step and how many of how many parts of it are done; (0, 0)
+        before a step whose parts are not counted.
     """
-    kinds = kinds_of(bandit)
-    arms = []
-    for j, arm in enumerate(kinds.arms):
-        progress(kinds.labels[j])
-        index = _whittle_index(kinds, j, max_elapsed)
-        members = np.flatnonzero(kinds.of == j)
-        arms.append(
-            ArmSummary(
-                arms=_ranges(members),
-                name=arm.name,
-                count=len(members),
-                num_states=arm.num_states,
-                stationary_reward=_or_none(lambda arm=arm: fixed_reward(arm)),  # type: ignore[misc]
-                mixing_time=mixing_time(arm),
-                settled_elapsed=settled_elapsed(arm) if max_elapsed is None else None,
-                indexable=index.indexable,
-                limiting_index=index.limit,
-            )
-        )
-    progress("relaxation bound")
-    bound = relaxation_bound(bandit, max_elapsed)
+    discount = checked_discount(discount)
+    arms = _arm_summaries(bandit, discount, max_elapsed, progress)
+    relaxation, note = _relaxation(bandit, max_elapsed, progress)
+    bound = None if relaxation is None else relaxation.bound
     policies = []
     for mapping in policy_mappings():
-        name = mapping.name
-        progress(name)
+        progress(mapping.name, 0, 0)
         try:
+            policy = mapping(
+                bandit, max_elapsed=max_elapsed, max_states=max_states, relaxation=relaxation,
+                discount=None if discount == 1 else discount,
+            )  # fmt: skip
             value = evaluate(
-                bandit,
-                name,
-                max_states=max_states,
-                max_elapsed=max_elapsed,
-                seed=seed,
+                bandit, policy, max_states=max_states, max_elapsed=max_elapsed, seed=seed
             )
         except (AssumptionError, TooLargeError) as error:
-            policies.append(PolicySummary(name, None, None, None, None, None, str(error)))
+            policies.append(PolicySummary(mapping.name, None, None, None, None, None, str(error)))
         else:
-            policies.append(_summary(name, value, bound))
-    return Plan(bandit.num_arms, bandit.num_pulls, bound, tuple(arms), tuple(policies))
+            policies.append(_summary(mapping.name, value, bound))
+    return Plan(
+        bandit.num_arms, bandit.num_pulls, discount, bound, tuple(arms), tuple(policies), note
+    )
+
+
+def _arm_summaries(
+    bandit: RestlessBandit, discount: float, max_elapsed: int | None, progress: Progress
+) -> list[ArmSummary]:
+    kinds = kinds_of(bandit)
+    total = len(kinds.arms)
+    members = np.split(np.argsort(kinds.of, kind="stable"), np.cumsum(kinds.counts)[:-1])
+    found: dict[int, ArmSummary] = {}
+
+    def describe(j: int) -> None:
+        arm = kinds.arms[j]
+        index = _whittle_index(kinds, j, discount, max_elapsed)
+        found[j] = ArmSummary(
+            arms=_ranges(members[j]),
+            name=arm.name,
+            count=len(members[j]),
+            num_states=arm.num_states,
+            stationary_reward=_or_none(lambda: fixed_reward(arm)),
+            mixing_time=_or_none(lambda: mixing_time(arm)),
+            settled_elapsed=None if max_elapsed else _or_none(lambda: settled_elapsed(arm)),
+            indexable=index.indexable,
+            limiting_index=index.limit,
+        )
+
+    on_all_cores(describe, total, _counted(progress, "arms", total))
+    return [found[j] for j in range(total)]
+
+
+def _relaxation(
+    bandit: RestlessBandit, max_elapsed: int | None, progress: Progress
+) -> tuple[Relaxation | None, str]:
+    """Return the relaxed problem, or why there is none."""
+    kinds = len(kinds_of(bandit).arms)
+    try:
+        return relaxed(bandit, max_elapsed, _counted(progress, "relaxation bound", kinds)), ""
+    except (AssumptionError, TooLargeError) as error:
+        return None, str(error)
+
+
+def _counted(progress: Progress, step: str, total: int) -> Callable[[int], None]:
+    """Return a function that adds up what is done of a step."""
+    done = 0
+    progress(step, 0, total)
+
+    def add(more: int) -> None:
+        nonlocal done
+        done += more
+        progress(step, done, total)
+
+    return add
 
 
 def write_index_table(
-    bandit: RestlessBandit, path: str | PathLike[str], max_elapsed: int | None = None
+    bandit: RestlessBandit,
+    path: str | PathLike[str],
+    max_elapsed: int | None = None,
+    discount: float = 1.0,
 ) -> None:
     """Write the indices of every kind of arm by last state and elapsed steps, as CSV or NPZ."""
     suffix = require_target(path, TABLE_SUFFIXES)
     kinds = kinds_of(bandit)
-    whittle = [whittle_index(arm, max_elapsed=max_elapsed) for arm in kinds.arms]
+    whittle = [whittle_index(arm, discount, max_elapsed) for arm in kinds.arms]
     priority = lp_priority(bandit, max_elapsed).tables
     myopic = [myopic_table(arm, max_elapsed) for arm in kinds.arms]
     with replacing(path) as temporary:
@@ -193,35 +244,41 @@ def _write_csv(
                     writer.writerow([members, arm.name or "", s, n + 1, *values])
 
 
-def _summary(name: str, value: Value, bound: float) -> PolicySummary:
-    note = ""
+def _summary(name: str, value: Value, bound: float | None) -> PolicySummary:
+    notes = []
     if value.depends_on_start:
         low, high = value.average_reward_range
-        note = f"J depends on the start: {low:.6f} to {high:.6f}"
+        notes.append(f"J depends on the start: {low:.6f} to {high:.6f}")
+    if bound is not None and value.average_reward > bound + SURE * value.stderr + ROUNDING:
+        notes.append(
+            f"J = {value.average_reward:.9g} is above the bound {bound:.9g} by more than its "
+            "error, which cannot be: this is a mistake in restive, please report it with the "
+            "problem file"
+        )
     return PolicySummary(
         policy=name,
         average_reward=value.average_reward,
         stderr=value.stderr,
-        share_of_bound=value.average_reward / bound if bound > 0 else None,
+        share_of_bound=value.average_reward / bound if bound is not None and bound > 0 else None,
         bias_span=value.bias_span,
         method=value.method + (f", {value.num_states:,} states" if value.num_states else ""),
-        note=note,
+        note="; ".join(notes),
     )
 
 
-def _whittle_index(kinds: Kinds, j: int, max_elapsed: int | None) -> WhittleIndex:
+def _whittle_index(kinds: Kinds, j: int, discount: float, max_elapsed: int | None) -> WhittleIndex:
     """Index of one kind of arm; errors name its first arm by number."""
     try:
-        return whittle_index(kinds.arms[j], max_elapsed=max_elapsed)
+        return whittle_index(kinds.arms[j], discount, max_elapsed)
     except (AssumptionError, TooLargeError) as error:
         message = str(error).removeprefix(f"{arm_label(kinds.arms[j])}: ")
         raise type(error)(f"{kinds.labels[j]}: {message}") from None
 
 
-def _or_none(compute: Callable[[], float]) -> float | None:
+def _or_none(compute: Callable[[], T]) -> T | None:
     try:
         return compute()
-    except AssumptionError:
+    except (AssumptionError, TooLargeError):
         return None
 
 

@@ -109,8 +109,8 @@ def evaluate(
         Ages told apart; by default as many as beliefs need to settle.
     replications, steps, seed
         Independent runs, steps of each that count and seed of a simulation. By default 64 runs of
-        at most 50,000 steps, fewer for very many arms. Before the steps that count a run goes on
-        until its slowest arm has forgotten the start.
+        at most 50,000 steps, fewer for very many arms, after as many as the slowest arm takes to
+        forget the start. With `steps` given, a tenth as many go before them.
     """
     if isinstance(policy, str):
         policy = policy_mapping(policy)(bandit, max_elapsed=max_elapsed, max_states=max_states)
