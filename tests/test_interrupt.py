@@ -43,7 +43,8 @@ def slow(size):
 
 
 def pair(p):
-    return rs.RestlessBandit([rs.gilbert_elliott(p, 1 - 2 * p), rs.gilbert_elliott(2 * p, 1 - p)], 1)
+    arms = [rs.gilbert_elliott(p, 1 - 2 * p), rs.gilbert_elliott(2 * p, 1 - p)]
+    return rs.RestlessBandit(arms, 1)
 
 
 WORK = {
@@ -81,6 +82,7 @@ except KeyboardInterrupt:
 else:
     print("ended before it was interrupted")
 assert repr(work(False)) == repr(before)
+timer.join()
 assert threading.active_count() == 1
 print("usable")
 """
@@ -102,7 +104,7 @@ def test_an_interrupt_stops_the_work_and_leaves_the_process_usable(name: str) ->
 
 
 KERNELS = (
-    "chain", "gilbert_elliott", "joint", "joint_values", "long_run", "subsidy", "turns",
+    "chain", "gilbert_elliott", "joint", "joint_values", "subsidy", "turns",
     "waiting_times",
 )  # fmt: skip
 
@@ -141,6 +143,6 @@ def test_a_table_that_python_fills_in_parts_is_the_same(monkeypatch: pytest.Monk
         return [part.tobytes() for part in numbers], values, drawn, rs.mixing_time(arm)
 
     whole = everything()
-    for module in ("chains", "belief", "subsidy", "joint", "joint_values", "long_run"):
+    for module in ("chains", "belief", "subsidy", "joint", "joint_values", "policy_runs"):
         monkeypatch.setattr(f"restive.{module}.WORK_AT_ONCE", 50)
     assert repr(everything()) == repr(whole)

@@ -33,12 +33,12 @@ def plot_indices(
     """
     suffix = require_target(path, FIGURE_SUFFIXES)
     with settings():
-        figure = _index_figure(bandit, max_elapsed)
+        figure = _index_figure(bandit, max_elapsed, discount)
         with replacing(path) as temporary:
             figure.savefig(temporary, format=suffix.lstrip("."))
 
 
-def _index_figure(bandit: RestlessBandit, max_elapsed: int | None) -> Any:
+def _index_figure(bandit: RestlessBandit, max_elapsed: int | None, discount: float) -> Any:
     kinds = kinds_of(bandit)
     num_panels = min(len(kinds.arms), MOST_PANELS)
     columns = min(num_panels, 4)
