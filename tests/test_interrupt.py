@@ -43,7 +43,8 @@ def slow(size):
 
 
 def pair(p):
-    return rs.RestlessBandit([rs.gilbert_elliott(p, 1 - 2 * p), rs.gilbert_elliott(2 * p, 1 - p)], 1)
+    arms = [rs.gilbert_elliott(p, 1 - 2 * p), rs.gilbert_elliott(2 * p, 1 - p)]
+    return rs.RestlessBandit(arms, 1)
 
 
 WORK = {
