@@ -63,25 +63,39 @@ class _Crew:
         self.lock = Lock()
 
     def work(self, workers: int, progress: Callable[[int], None]) -> None:
-        threads = [Thread(target=self._run, daemon=True) for _ in range(workers)]
+        # Not by joining the threads: a join that Ctrl-C interrupts takes them for ended.
+        ended = [Event() for _ in range(workers)]
+        threads = [Thread(target=self._run, args=(event,), daemon=True) for event in ended]
         told = 0
         try:
             for thread in threads:
                 thread.start()
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(PATIENCE)
-                    done = self.done
-                    progress(done - told)
-                    told = done
+            for event in ended:
+                while not event.wait(PATIENCE):
+                    told = self._tell(progress, told)
+            self._tell(progress, told)
         finally:
             self.stop.set()
-            for thread in threads:
-                thread.join()
+            for thread, event in zip(threads, ended, strict=True):
+                if thread.ident is not None:  # it was started
+                    event.wait()
+                    thread.join()
         if self.errors:
             raise self.errors[min(self.errors)]
 
-    def _run(self) -> None:
+    def _tell(self, progress: Callable[[int], None], told: int) -> int:
+        """Report what was done since the last time; return what is done."""
+        done = self.done
+        progress(done - told)
+        return done
+
+    def _run(self, ended: Event) -> None:
+        try:
+            self._work_on()
+        finally:
+            ended.set()
+
+    def _work_on(self) -> None:
         _worker.stop = self.stop
         while not self.stop.is_set():
             with self.lock:
