@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.belief import arm_label, mixing_time, settled_elapsed
+from restive.belief import mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
 from restive.policies import POLICY_MAPPINGS, lp_priority
 from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
-from restive.problem import Kinds, RestlessBandit, kinds_of
+from restive.problem import Kinds, RestlessBandit, arm_label, kinds_of
 from restive.relaxation import relaxation_bound
 from restive.worth import MAX_STATES, Value, evaluate
 

@@ -4,7 +4,8 @@ A `SubsidyPath` holds the optimal gain g(lambda) of one arm that earns lambda fo
 which it is not pulled, for all lambda at once, and what follows from it: the Whittle index (where
 pulling stops being worth it), the verdict on indexability, and the advantage of pulling at one
 subsidy, from which the relaxation bound and the LP priority are made. The method is told in
-`kernels.subsidy`.
+`kernels.subsidy`. An arm that pays while not pulled is first reduced to one that does not
+(`reduction`); g is then without what the arm earns by itself.
 """
 
 from __future__ import annotations
@@ -16,12 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_elapsed
-from restive.belief import (
-    MOST_ELAPSED,
-    arm_label,
-    belief_table,
-    settled_elapsed,
-)
+from restive.belief import MOST_ELAPSED, belief_table, settled_elapsed
 from restive.chains import require_ergodic
 from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
 from restive.kernels.subsidy import (
@@ -34,7 +30,8 @@ from restive.kernels.subsidy import (
     advantage_on_path,
     follow_subsidy,
 )
-from restive.problem import Arm
+from restive.problem import Arm, arm_label
+from restive.reduction import reduce_arm, unit_of
 
 __all__ = ["SubsidyPath", "checked_discount", "require_average", "subsidy_path"]
 
@@ -46,9 +43,15 @@ SWITCHES_PER_CELL = 20  # paths have about L switches; this many per (s, n) mean
 
 @dataclass(frozen=True, eq=False)
 class SubsidyPath:
-    """The subsidy problem of one arm for every subsidy."""
+    """The subsidy problem of one arm for every subsidy.
 
-    arm: Arm
+    Rewards and subsidies on the path are in its `unit`, a power of two, so that the kernels need
+    not care how large rewards are.
+    """
+
+    rewards: FloatArray  # [S] of a pull, in units: r_hat where the arm pays while not pulled
+    own_reward: float
+    unit: float
     discount: float
     beliefs: FloatArray  # [S, L, S]
     index: FloatArray  # [S, L]
@@ -64,13 +67,14 @@ class SubsidyPath:
         stopping = self.pieces[:, AVERAGE] == 0
         intercepts = np.where(stopping, 0.0, self.pieces[:, GAIN0])
         slopes = np.where(stopping, 1.0, self.pieces[:, GAIN1])
-        return self.pieces[:, TOP], intercepts, slopes
+        return self.unit * self.pieces[:, TOP], self.unit * intercepts, slopes
 
     def advantage(self, subsidy: float) -> FloatArray:
         """Worth [S, L] of pulling now over the best way of not pulling now, at one subsidy."""
-        return advantage_on_path(
-            self.beliefs, self.arm.rewards, self.discount, self.pieces, float(subsidy)
+        advantage = advantage_on_path(
+            self.beliefs, self.rewards, self.discount, self.pieces, subsidy / self.unit
         )
+        return self.unit * advantage
 
 
 def subsidy_path(
@@ -83,9 +87,12 @@ def subsidy_path(
     """
     label = arm_label(arm) if label is None else label
     discount = checked_discount(discount)
+    reduction = reduce_arm(arm, discount, label)
+    unit = unit_of(reduction.pulled.rewards)
+    rewards = reduction.pulled.rewards / unit
     beliefs = belief_table(arm, _planning_length(arm, discount, max_elapsed, label))
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
-    index, upper, indexable, pieces, end = follow_subsidy(beliefs, arm.rewards, discount, limit)
+    index, upper, indexable, pieces, end = follow_subsidy(beliefs, rewards, discount, limit)
     if end == AMBIGUOUS:
         raise AssumptionError(
             f"{label}: pulled for ever, several classes of its states earn just as much, so that "
@@ -105,7 +112,10 @@ def subsidy_path(
             "reducible or nearly so), and the average reward only counts the long run; pass a "
             "discount below 1"
         )
-    return SubsidyPath(arm, discount, beliefs, index, upper, indexable, pieces)
+    return SubsidyPath(
+        rewards, reduction.own_reward, unit, discount, beliefs, unit * index, unit * upper,
+        indexable, pieces,
+    )  # fmt: skip
 
 
 def checked_discount(discount: float) -> float:

@@ -3,7 +3,8 @@
 Small problems are solved exactly on the joint chain that the policy can reach from the start; fixed
 policies exactly at any size; everything else is simulated, with a standard error. The exact way
 also looks whether J depends on the start, in which case the paper's Assumption 2 fails for the
-policy.
+policy. Arms that pay while not pulled are reduced to arms that do not (`reduction`); what they earn
+by themselves is added to J, and their potential to the bias.
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ from restive.belief import (
     BeliefState,
     belief_table,
     belief_tables,
+    expected,
+    settled_elapsed,
     settled_lengths,
     start_or_initial,
 )
 from restive.chains import stationary
-from restive.errors import ProblemError, TooLargeError
+from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.joint import JointStates, Outcomes
 from restive.kernels.joint import absorbed_values, closed_components, gain_and_bias
 from restive.kernels.world import run_index_policy
 from restive.policies import policy_mapping
 from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.policies.optimal import OptimalPolicy
-from restive.problem import Kinds, RestlessBandit, kinds_of
+from restive.problem import Arm, Kinds, RestlessBandit, kinds_of
+from restive.reduction import ReducedKinds, reduce_kinds, unit_of
 
 __all__ = [
     "Value",
@@ -138,11 +142,12 @@ def exact_value(
     start = start_or_initial(start, bandit.arms)
     start.require_fits(bandit)
     require_same_shape(bandit, policy)
-    if isinstance(policy, IndexPolicy) and all(np.ptp(table) == 0 for table in policy.tables):
-        return _fixed_value(bandit, policy.select(start), start)
     kinds = kinds_of(bandit)
+    reduced = reduce_kinds(kinds)
+    if isinstance(policy, IndexPolicy) and all(np.ptp(table) == 0 for table in policy.tables):
+        return _fixed_value(bandit, reduced, policy.select(start), start)
     lengths = told_ages(kinds, policy, max_elapsed)
-    return _joint_value(bandit, kinds, policy, start, lengths, max_states)
+    return _joint_value(bandit, reduced, policy, start, lengths, max_states)
 
 
 def told_ages(kinds: Kinds, policy: Policy, max_elapsed: int | None) -> IntArray:
@@ -176,51 +181,94 @@ def require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
             )
 
 
-def _fixed_value(bandit: RestlessBandit, pulled: IntArray, start: BeliefState) -> Value:
+def _fixed_value(
+    bandit: RestlessBandit, reduced: ReducedKinds, pulled: IntArray, start: BeliefState
+) -> Value:
     """Worth of always pulling the same arms: they are independent, so all is a sum over arms.
 
-    The bias of a pulled arm in (s, n) is b(s, n).z, with z = r - g + P_active z. At each time the
-    states that can be reached are a product over arms; the span is taken over all times.
+    The bias of a pulled arm in (s, n) is b(s, n).h, with h = r - g + P_active h, plus b(s, n).z for
+    what its state is worth alone. At each time the states that can be reached are a product over
+    arms; the span is taken over all times.
     """
     gain = 0.0
     supports, biases = [], []
     highest = lowest = 0.0
+    drift = _drift(reduced, start, np.setdiff1d(np.arange(bandit.num_arms), pulled))
     for k in pulled.tolist():
-        arm = bandit.arms[k]
+        arm, potential = _reduced_arm(reduced, k)
         law = stationary(arm.active, bandit.label(k))
         reward = float(law @ arm.rewards)
         gain += reward
-        system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.z = 0
-        z = np.linalg.solve(system, arm.rewards - reward)
-        age = min(int(start.elapsed[k]), OLD)
-        belief = belief_table(arm, age)[start.last_state[k], age - 1]
-        highest = lowest = highest + float(belief @ z)
+        system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.h = 0
+        worth = np.linalg.solve(system, arm.rewards - reward) + potential
+        belief = _belief_at(arm, int(start.last_state[k]), int(start.elapsed[k]))
+        highest = lowest = highest + float(belief @ worth)
         supports.append(belief > 0)
-        biases.append(arm.active @ z)
+        biases.append(arm.active @ worth)
+    highest = lowest = highest + float(drift[0])
     moves = [bandit.arms[k].active > 0 for k in pulled.tolist()]
     met: set[bytes] = set()
-    while (key := b"".join(support.tobytes() for support in supports)) not in met:
+    step = 0
+    while (key := _key(supports)) not in met or step < len(drift):
         if len(met) > MOST_PHASES:
             highest, lowest = np.inf, -np.inf  # very long periods: not worth following
             break
         met.add(key)
+        step += 1
+        others = float(drift[min(step, len(drift) - 1)])
         reached = [bias[support] for bias, support in zip(biases, supports, strict=True)]
-        highest = max(highest, sum(float(values.max()) for values in reached))
-        lowest = min(lowest, sum(float(values.min()) for values in reached))
+        highest = max(highest, sum(float(values.max()) for values in reached) + others)
+        lowest = min(lowest, sum(float(values.min()) for values in reached) + others)
         supports = [support @ move for support, move in zip(supports, moves, strict=True)]
     span = highest - lowest if np.isfinite(highest) else float("nan")
+    gain += reduced.own_reward
     return Value(gain, 0.0, span, "exact: fixed arms", 0, False, (gain, gain))
+
+
+def _key(supports: list[NDArray[np.bool_]]) -> bytes:
+    return b"".join(support.tobytes() for support in supports)
+
+
+def _reduced_arm(reduced: ReducedKinds, k: int) -> tuple[Arm, FloatArray]:
+    kind = reduced.kinds.of[k]
+    return reduced.kinds.arms[kind], reduced.potentials[kind]
+
+
+def _belief_at(arm: Arm, last_state: int, elapsed: int) -> FloatArray:
+    age = min(elapsed, OLD)
+    belief: FloatArray = belief_table(arm, age)[last_state, age - 1]
+    return belief
+
+
+def _drift(reduced: ReducedKinds, start: BeliefState, alone: IntArray) -> FloatArray:
+    """Sum of b_k.z_k over arms that are never pulled, by steps from the start until it settles.
+
+    It is nan where beliefs do not settle.
+    """
+    paying = [k for k in alone.tolist() if _reduced_arm(reduced, k)[1].any()]
+    try:
+        lengths = [settled_elapsed(_reduced_arm(reduced, k)[0]) for k in paying]
+    except (AssumptionError, TooLargeError):
+        return np.array([nan])
+    drift = np.zeros(max(lengths, default=1))
+    for k in paying:
+        arm, potential = _reduced_arm(reduced, k)
+        first = min(int(start.elapsed[k]), OLD) - 1
+        worth = expected(potential, belief_table(arm, first + len(drift)))
+        drift += worth[start.last_state[k], first:]
+    return drift
 
 
 def _joint_value(
     bandit: RestlessBandit,
-    kinds: Kinds,
+    reduced: ReducedKinds,
     policy: Policy,
     start: BeliefState,
     lengths: IntArray,
     max_states: int,
 ) -> Value:
-    joint = JointStates(bandit, kinds, lengths)
+    joint = JointStates(bandit, reduced.kinds, lengths)
+    unit = unit_of(joint.arms.rewards)
     joint.number_of(start)
     blocks: list[Outcomes] = []
     explore(joint, policy, blocks, max_states)
@@ -237,26 +285,27 @@ def _joint_value(
     bias = np.zeros(joint.count)
     for label in range(num_closed):
         members = np.flatnonzero(component == label)
-        gains[members] = _class_gain(members, successor, probability, reward, bias)
-    settled = _absorb(gains, component, successor, probability, np.zeros(joint.count))
+        gains[members] = _class_gain(members, successor, probability, reward, bias, unit)
+    settled = _absorb(gains, component, successor, probability, np.zeros(joint.count), unit)
     if num_closed > 1 and not settled:
         raise TooLargeError("the joint chain leaves its transient states too slowly to be solved")
     classes = gains[component >= 0]
     low, high = float(classes.min()), float(classes.max())
-    depends = high - low > EQUAL
+    depends = high - low > EQUAL * unit
     if not depends:  # whichever class is reached
         gains[component < 0] = classes[0]
     span = inf if depends else nan
-    if not depends and _absorb(bias, component, successor, probability, reward - gains):
-        span = float(np.ptp(bias[:reachable]))
+    if not depends and _absorb(bias, component, successor, probability, reward - gains, unit):
+        span = float(np.ptp(bias[:reachable] + _potentials(joint, reduced, reachable)))
+    own = reduced.own_reward
     return Value(
-        average_reward=float(gains[0]),
+        average_reward=float(gains[0]) + own,
         stderr=0.0,
         bias_span=span,
         method="exact: joint chain",
         num_states=reachable,
         depends_on_start=depends if depends or depends_known else None,
-        average_reward_range=(low, high),
+        average_reward_range=(low + own, high + own),
     )
 
 
@@ -266,12 +315,13 @@ def _class_gain(
     probability: FloatArray,
     reward: FloatArray,
     bias: FloatArray,
+    unit: float,
 ) -> float:
     """Gain of a closed class; its bias is written."""
     gain, gap = gain_and_bias(
-        members, successor, probability, reward, bias, DAMPING, GAP, MOST_SWEEPS
+        members, successor, probability, reward, bias, DAMPING, GAP * unit, MOST_SWEEPS
     )
-    if gap > 1e-9:
+    if gap > 1e-9 * unit:
         raise TooLargeError(
             f"the joint chain mixes so slowly that {MOST_SWEEPS:,} sweeps leave J uncertain by "
             f"{gap:.2g}"
@@ -285,10 +335,26 @@ def _absorb(
     successor: NDArray[np.int32],
     probability: FloatArray,
     earned: FloatArray,
+    unit: float,
 ) -> bool:
     """Values of transient states, from those of the closed classes; whether they settled."""
-    change = absorbed_values(values, component, successor, probability, earned, 1e-12, MOST_SWEEPS)
-    return bool(change <= 1e-12)
+    small = 1e-12 * unit
+    change = absorbed_values(values, component, successor, probability, earned, small, MOST_SWEEPS)
+    return bool(change <= small)
+
+
+def _potentials(joint: JointStates, reduced: ReducedKinds, count: int) -> FloatArray:
+    """Sum of b_k.z_k [count] in the first joint states: what their arms' states are worth alone."""
+    total = np.zeros(count)
+    last_state, elapsed = joint.unpacked(0, count)
+    for kind, potential in enumerate(reduced.potentials):
+        if not potential.any():
+            continue
+        arm, length = reduced.kinds.arms[kind], int(joint.arms.lengths[kind])
+        worth = expected(potential, belief_table(arm, length))
+        for k in np.flatnonzero(reduced.kinds.of == kind):
+            total += worth[last_state[:, k], elapsed[:, k] - 1]
+    return total
 
 
 def explore(joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int) -> None:
@@ -346,7 +412,8 @@ def _simulated_value(
     seed: int,
 ) -> Value:
     start = start_or_initial(start, bandit.arms)
-    kinds = kinds_of(bandit)
+    reduced = reduce_kinds(kinds_of(bandit))
+    kinds = reduced.kinds
     lengths = told_ages(kinds, policy, max_elapsed)
     replications = checked_count(replications, "replications", 2)
     if steps is None:
@@ -364,7 +431,7 @@ def _simulated_value(
             for replication in range(replications)
         ]
     )  # fmt: skip
-    mean = float(means.mean())
+    mean = float(means.mean()) + reduced.own_reward
     return Value(
         average_reward=mean,
         stderr=float(means.std(ddof=1) / np.sqrt(replications)),

@@ -1,23 +1,24 @@
-"""Best fixed arms: always pull the arms with the largest stationary reward (Section 6)."""
+"""Best fixed arms: always pull the arms whose pulls earn most in the long run (Section 6)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.belief import arm_label
 from restive.chains import stationary
 from restive.errors import AssumptionError
 from restive.policies.base import IndexPolicy, index_policy
-from restive.problem import Arm, RestlessBandit
+from restive.problem import Arm, RestlessBandit, arm_label
+from restive.reduction import reduce_arm
 
 __all__ = ["best_fixed", "fixed_reward", "fixed_table"]
 
 
 def best_fixed(bandit: RestlessBandit, max_elapsed: int | None = None) -> IndexPolicy:
-    """Return the policy that always pulls the same N arms, those with the largest long-run reward.
+    """Return the policy that always pulls the same N arms, those that earn most by it.
 
-    A fixed arm is pulled every step, so its long run is that of the active chain. All mappings take
+    A fixed arm is pulled every step, so its long run is that of the active chain. What counts is
+    how much more it earns then than by itself, if it pays while not pulled. All mappings take
     `max_elapsed`; here ages do not matter.
     """
     return index_policy(bandit, fixed_table, "best_fixed")
@@ -35,5 +36,5 @@ def fixed_reward(arm: Arm) -> float:
 
 
 def fixed_table(arm: Arm, max_elapsed: int | None = None) -> NDArray[np.float64]:
-    """Index table [S, 1]: the long-run reward, whatever was seen and when."""
-    return np.full((arm.num_states, 1), fixed_reward(arm))
+    """Index table [S, 1]: what pulling for ever gains per step, whatever was seen and when."""
+    return np.full((arm.num_states, 1), fixed_reward(arm) - reduce_arm(arm).own_reward)

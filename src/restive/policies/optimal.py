@@ -19,6 +19,7 @@ from restive.errors import AssumptionError, TooLargeError
 from restive.joint import JointStates
 from restive.kernels.joint import optimal_bias
 from restive.problem import RestlessBandit, kinds_of
+from restive.reduction import reduce_kinds, unit_of
 
 __all__ = ["OptimalPolicy", "optimal", "optimal_num_states"]
 
@@ -41,7 +42,8 @@ class OptimalPolicy:
     """Pull the arms that are best in the long run, as far as floating point can tell.
 
     The choice in a state looks one step ahead to the optimal bias, so that it is there for every
-    meta-state; among equals the lowest arms win.
+    meta-state; among equals the lowest arms win. `joint` and `bias` are those of arms that pay only
+    when pulled (`reduction`).
     """
 
     bandit: RestlessBandit
@@ -66,7 +68,8 @@ class OptimalPolicy:
         )
         ahead = (found.probability * self.bias[found.successor]).sum(axis=1)
         values = (found.reward + ahead).reshape(len(rows), num_actions)
-        good = values >= values.max(axis=1, keepdims=True) - TIE_TOLERANCE
+        tolerance = TIE_TOLERANCE * unit_of(self.joint.arms.rewards)
+        good = values >= values.max(axis=1, keepdims=True) - tolerance
         chosen: IntArray = self.actions[good.argmax(axis=1)]
         return chosen
 
@@ -98,7 +101,8 @@ def optimal(
             f"{MAX_ENTRIES:,} outcomes in all; raise max_states, lower max_elapsed, or use "
             "whittle or lp_priority with relaxation_bound"
         )
-    joint = JointStates(bandit, kinds, lengths)
+    reduced = reduce_kinds(kinds)
+    joint = JointStates(bandit, reduced.kinds, lengths)
     for rows in _fresh_states(bandit.num_pulls, sizes, joint.lengths):
         joint.add(rows)
     actions = np.array(list(combinations(range(bandit.num_arms), bandit.num_pulls)), dtype=np.int64)
@@ -107,16 +111,18 @@ def optimal(
         np.tile(actions, (joint.count, 1)),
         add=False,
     )
+    unit = unit_of(joint.arms.rewards)
     bias, gain, gap = optimal_bias(
-        found.successor, found.probability, found.reward, num_actions, DAMPING, GAP, MOST_SWEEPS
-    )
-    if gap > 1e-7:
+        found.successor, found.probability, found.reward, num_actions, DAMPING, GAP * unit,
+        MOST_SWEEPS,
+    )  # fmt: skip
+    if gap > 1e-7 * unit:
         raise AssumptionError(
             f"the optimum did not settle: after {MOST_SWEEPS:,} sweeps its average reward is only "
             f"known to {gap:.2g}; some arm mixes too slowly, or the best average reward depends "
             "on the start"
         )
-    return OptimalPolicy(bandit, gain, joint, bias, actions)
+    return OptimalPolicy(bandit, gain + reduced.own_reward, joint, bias, actions)
 
 
 def optimal_num_states(bandit: RestlessBandit, lengths: IntArray) -> int:

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import checked_elapsed
-from restive.belief import arm_label, settled_elapsed
+from restive.belief import settled_elapsed
 from restive.errors import AssumptionError, ProblemError
 from restive.kernels.gilbert_elliott import channel_indices
 from restive.policies.base import IndexPolicy, index_policy
-from restive.problem import Arm, RestlessBandit, numbers_array
+from restive.problem import Arm, RestlessBandit, arm_label, numbers_array
+from restive.reduction import reduce_arm
 from restive.subsidy import checked_discount, require_average, subsidy_path
 
 __all__ = ["WhittleIndex", "channel_whittle_index", "whittle", "whittle_index", "whittle_table"]
@@ -79,7 +80,7 @@ def whittle_index(arm: Arm, discount: float = 1.0, max_elapsed: int | None = Non
     discount = checked_discount(discount)
     if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled:
         length = _channel_length(arm, max_elapsed)
-        index = _channel_table(arm, length)
+        index = _channel_table(reduce_arm(arm).pulled, length)
         return WhittleIndex(index, index, True, discount, "closed form")
     path = subsidy_path(arm, discount, max_elapsed)
     index, upper = (_with_length(table, max_elapsed) for table in (path.index, path.upper))
