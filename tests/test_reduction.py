@@ -97,8 +97,8 @@ def test_several_closed_classes_are_named_with_the_arm_and_what_to_do():
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), stuck], 1)
     words = (
         r"arm 1 \('field'\): has 2 closed classes, \{0\}, \{1\}, so its long-run law depends on "
-        r"the start \(its passive chain is reducible\), and so does what its passive_rewards earn; let "
-        "its passive matrix lead from each class to the others, however rarely, or pass a discount"
+        r"the start \(its passive chain is reducible\), and so does what its passive_rewards earn; "
+        "let its passive matrix lead from each class to the others, however rarely, or pass a discount"
     )
     for call in (rs.relaxation_bound, rs.lp_priority, rs.optimal):
         with pytest.raises(rs.AssumptionError, match=words):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         myopic,
         optimal,
         policy_mapping,
+        register_mapping,
+        unregister_mapping,
         whittle,
         whittle_index,
     )
@@ -68,6 +70,8 @@ _HOMES = {
         "myopic",
         "optimal",
         "policy_mapping",
+        "register_mapping",
+        "unregister_mapping",
         "whittle",
         "whittle_index",
     ),

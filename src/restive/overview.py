@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from restive.belief import mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
-from restive.policies import POLICY_MAPPINGS, lp_priority
+from restive.policies import lp_priority, policy_mappings
 from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
@@ -133,13 +133,13 @@ def plan_bandit(
     progress("relaxation bound")
     bound = relaxation_bound(bandit, max_elapsed)
     policies = []
-    for name, mapping in POLICY_MAPPINGS.items():
+    for mapping in policy_mappings():
+        name = mapping.name
         progress(name)
-        options: dict[str, Any] = {"max_states": max_states} if name == "optimal" else {}
         try:
             value = evaluate(
                 bandit,
-                mapping(bandit, max_elapsed=max_elapsed, **options),
+                name,
                 max_states=max_states,
                 max_elapsed=max_elapsed,
                 seed=seed,

@@ -120,7 +120,7 @@ def evaluate(
         50,000 steps, fewer for very many arms.
     """
     if isinstance(policy, str):
-        policy = policy_mapping(policy)(bandit, max_elapsed=max_elapsed)
+        policy = policy_mapping(policy)(bandit, max_elapsed=max_elapsed, max_states=max_states)
     try:
         return exact_value(bandit, policy, start, max_states=max_states, max_elapsed=max_elapsed)
     except TooLargeError as error:

@@ -1,4 +1,9 @@
-"""The one way in which kernels are compiled."""
+"""The one way in which kernels are compiled.
+
+Python calls a `kernel` or a `hot_kernel`. Kernels call these too, and besides them `part`s and
+`inlined` functions, which have no wrapper for Python: making one costs more than compiling a small
+function, and most functions never need it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,9 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.registry import CPUDispatcher
 
-__all__ = ["Place", "hot_kernel", "inlined", "kernel", "place"]
+__all__ = ["Place", "hot_kernel", "inlined", "kernel", "part", "place"]
 
 # An index that is known not to be negative. Numba lets negative ones count from the end, and where
 # the compiler cannot see that there are none, the code for that costs a hot loop a third
@@ -35,14 +41,31 @@ def hot_kernel(function: Function) -> Function:
     return _compiled(function, _nrt=False)
 
 
+def part(function: Function) -> Function:
+    """Compile a function that makes no arrays and that only kernels call."""
+    return _part(_compiled(function, _nrt=False, no_cpython_wrapper=True))
+
+
 def inlined(function: Function) -> Function:
-    """Compile `function` into each kernel that calls it, and not by itself.
+    """Compile a `part` into each kernel that calls it.
 
     For steps of a hot loop that take tuples of arrays: a call would hand over every array anew.
+    The compiler's back end inlines it, so it is typed once and not once for each caller.
     """
-    if JIT_DISABLED:
-        return _plain(function)
-    return cast(Function, numba.njit(nogil=True, error_model="numpy", inline="always")(function))
+    return _part(_compiled(function, _nrt=False, no_cpython_wrapper=True, forceinline=True))
+
+
+class _Part(CPUDispatcher):
+    """A compiled function without a wrapper for Python, which would crash if Python called it."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} is a part of kernels; Python cannot call it")
+
+
+def _part(function: Function) -> Function:
+    if not JIT_DISABLED:
+        cast(Any, function).__class__ = _Part
+    return function
 
 
 def _compiled(function: Function, **options: Any) -> Function:
@@ -53,7 +76,7 @@ def _compiled(function: Function, **options: Any) -> Function:
     """
     if JIT_DISABLED:
         return _plain(function)
-    options |= {"nogil": True, "error_model": "numpy"}
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     try:
         return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError as error:

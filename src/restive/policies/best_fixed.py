@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,15 +13,14 @@ from restive.policies.base import IndexPolicy, index_policy
 from restive.problem import Arm, RestlessBandit, arm_label
 from restive.reduction import reduce_arm
 
-__all__ = ["best_fixed", "fixed_reward", "fixed_table"]
+__all__ = ["best_fixed", "fixed_reward", "fixed_rewards", "fixed_table"]
 
 
-def best_fixed(bandit: RestlessBandit, max_elapsed: int | None = None) -> IndexPolicy:
+def best_fixed(bandit: RestlessBandit) -> IndexPolicy:
     """Return the policy that always pulls the same N arms, those that earn most by it.
 
     A fixed arm is pulled every step, so its long run is that of the active chain. What counts is
-    how much more it earns then than by itself, if it pays while not pulled. All mappings take
-    `max_elapsed`; here ages do not matter.
+    how much more it earns then than by itself, if it pays while not pulled.
     """
     return index_policy(bandit, fixed_table, "best_fixed")
 
@@ -35,6 +36,21 @@ def fixed_reward(arm: Arm) -> float:
     return float(law @ arm.rewards)
 
 
-def fixed_table(arm: Arm, max_elapsed: int | None = None) -> NDArray[np.float64]:
+def fixed_gain(arm: Arm) -> float:
+    """How much more an arm earns per step if it is always pulled than if it never is."""
+    return fixed_reward(arm) - reduce_arm(arm).own_reward
+
+
+def fixed_table(arm: Arm) -> NDArray[np.float64]:
     """Index table [S, 1]: what pulling for ever gains per step, whatever was seen and when."""
-    return np.full((arm.num_states, 1), fixed_reward(arm) - reduce_arm(arm).own_reward)
+    return np.full((arm.num_states, 1), fixed_gain(arm))
+
+
+def fixed_rewards(
+    arms: Sequence[Arm], systems: NDArray[np.int64], num_pulls: int
+) -> NDArray[np.float64]:
+    """J [R] of the best fixed arms of many systems [R, K], by number of the arm among `arms`."""
+    gains = np.array([fixed_gain(arm) for arm in arms])
+    own = np.array([reduce_arm(arm).own_reward for arm in arms])
+    best = np.sort(gains[systems], axis=1)[:, -num_pulls:]
+    return np.asarray(best.sum(axis=1) + own[systems].sum(axis=1))
