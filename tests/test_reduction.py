@@ -98,7 +98,7 @@ def test_several_closed_classes_are_named_with_the_arm_and_what_to_do():
     words = (
         r"arm 1 \('field'\): has 2 closed classes, \{0\}, \{1\}, so its long-run law depends on "
         r"the start \(its passive chain is reducible\), and so does what its passive_rewards earn; "
-        "let its passive matrix lead from each class to the others, however rarely, or pass a discount"
+        "let its passive matrix lead from each class to the others, however rarely, or pass a"
     )
     for call in (rs.relaxation_bound, rs.lp_priority, rs.optimal):
         with pytest.raises(rs.AssumptionError, match=words):

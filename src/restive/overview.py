@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from restive.belief import mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
+from restive.long_run import MAX_STATES
 from restive.policies import lp_priority, policy_mappings
 from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import Kinds, RestlessBandit, arm_label, kinds_of
 from restive.relaxation import relaxation_bound
-from restive.worth import MAX_STATES, Value, evaluate
+from restive.worth import Value, evaluate
 
 __all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "write_index_table"]
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive import worth
+from restive import long_run, worth
 from restive.agents.setup import Mapping, Setup, setup_learner
 from restive.agents.tsde import TSDE
 from restive.arguments import checked_count
@@ -169,7 +169,7 @@ def discounted_spans(
         start.require_fits(bandit)
         joint.number_of(start)
     blocks: list[Outcomes] = []
-    worth.explore(joint, policy, blocks, worth.MAX_STATES)
+    long_run.explore(joint, worth.chooser(policy, bandit), blocks, long_run.MAX_STATES)
     chain, states = _joined(blocks), np.arange(joint.count)
     return np.array([np.ptp(_solved(chain, states, beta)[1]) for beta in betas])
 
@@ -351,14 +351,13 @@ def _joint_states(bandit: RestlessBandit, policy: Policy) -> JointStates:
 def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, FloatArray, float]:
     """J, bias and largest error in Eq. 9 on all that is reached from numbered and other starts."""
     blocks: list[Outcomes] = []
-    if not worth.explore_other_starts(joint, policy, blocks, worth.MAX_STATES):
-        raise TooLargeError(
-            f"too many arms or joint states (limit {worth.MAX_STATES:,}): {joint.bandit!r}"
-        )
+    choose, limit = worth.chooser(policy, joint.bandit), long_run.MAX_STATES
+    if not long_run.explore_other_starts(joint, choose, blocks, limit):
+        raise TooLargeError(f"too many arms or joint states (limit {limit:,}): {joint.bandit!r}")
     chain = _joined(blocks)
     component, count = closed_components(chain.successor)
     gains = [_solved(chain, np.flatnonzero(component == label))[0] for label in range(count)]
-    if max(gains) - min(gains) > worth.EQUAL:
+    if max(gains) - min(gains) > long_run.EQUAL:
         raise AssumptionError(
             f"J of {name!r} depends on the start, {min(gains):.6g} to {max(gains):.6g}, against "
             "Assumption 2 of the paper, so that there is no bias; use another policy mapping. The "
@@ -372,11 +371,11 @@ def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, Floa
 def _solved(chain: Outcomes, members: IntArray, beta: float = 1.0) -> tuple[float, FloatArray]:
     """Solve g + v = r + beta P v on a closed set; for beta < 1 v is v^beta - g / (1 - beta)."""
     values, scaled = np.zeros(len(chain.reward)), beta * chain.probability
-    limits = (worth.DAMPING, worth.GAP, worth.MOST_SWEEPS)
+    limits = (long_run.DAMPING, long_run.GAP, long_run.MOST_SWEEPS)
     gain, gap = gain_and_bias(members, chain.successor, scaled, chain.reward, values, *limits)
-    if gap > worth.GAP:
+    if gap > long_run.GAP:
         raise TooLargeError(
-            f"{worth.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
+            f"{long_run.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
             "joint chain mixes too slowly, or J depends on the start"
         )
     return gain, values

@@ -9,10 +9,8 @@ by themselves is added to J, and their potential to the bias.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
-from math import inf, nan, prod
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,36 +27,19 @@ from restive.belief import (
 )
 from restive.chains import stationary
 from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.joint import JointStates, Outcomes
-from restive.kernels.joint import absorbed_values, closed_components, gain_and_bias
-from restive.kernels.world import run_index_policy
+from restive.joint import JointStates
+from restive.long_run import MAX_STATES, Chooser, simulated_means, solve_long_run
 from restive.policies import policy_mapping
 from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.policies.optimal import OptimalPolicy
 from restive.problem import Arm, Kinds, RestlessBandit, kinds_of
-from restive.reduction import ReducedKinds, reduce_kinds, unit_of
+from restive.reduction import ReducedKinds, reduce_kinds
 
-__all__ = [
-    "Value",
-    "evaluate",
-    "exact_value",
-    "explore",
-    "explore_other_starts",
-    "require_same_shape",
-    "told_ages",
-]
+__all__ = ["Value", "chooser", "evaluate", "exact_value", "require_same_shape", "told_ages"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MAX_STATES = 200_000
-MOST_STARTS = 4096  # starts tried when looking whether J depends on the start
-ROWS_AT_ONCE = 1 << 20  # outcomes held while exploring
-
-DAMPING = 0.9  # below 1, so that periodic chains converge too
-GAP = 1e-11
-MOST_SWEEPS = 200_000
-EQUAL = 1e-8  # gains closer than this are one
 OLD = 10_000  # a belief of this age has settled, for the bias of a start
 MOST_PHASES = 10_000  # sets of states that fixed arms may pass through
 
@@ -268,79 +249,20 @@ def _joint_value(
     max_states: int,
 ) -> Value:
     joint = JointStates(bandit, reduced.kinds, lengths)
-    unit = unit_of(joint.arms.rewards)
-    joint.number_of(start)
-    blocks: list[Outcomes] = []
-    explore(joint, policy, blocks, max_states)
-    reachable = joint.count
-    depends_known = explore_other_starts(joint, policy, blocks, max_states)
-    if not depends_known:
-        joint.count = reachable
-    successor, probability, reward = (
-        np.concatenate([getattr(block, field) for block in blocks])[: joint.count]
-        for field in ("successor", "probability", "reward")
-    )
-    component, num_closed = closed_components(successor)
-    gains = np.zeros(joint.count)
-    bias = np.zeros(joint.count)
-    for label in range(num_closed):
-        members = np.flatnonzero(component == label)
-        gains[members] = _class_gain(members, successor, probability, reward, bias, unit)
-    settled = _absorb(gains, component, successor, probability, np.zeros(joint.count), unit)
-    if num_closed > 1 and not settled:
-        raise TooLargeError("the joint chain leaves its transient states too slowly to be solved")
-    classes = gains[component >= 0]
-    low, high = float(classes.min()), float(classes.max())
-    depends = high - low > EQUAL * unit
-    if not depends:  # whichever class is reached
-        gains[component < 0] = classes[0]
-    span = inf if depends else nan
-    if not depends and _absorb(bias, component, successor, probability, reward - gains, unit):
-        span = float(np.ptp(bias[:reachable] + _potentials(joint, reduced, reachable)))
+    found = solve_long_run(joint, start, chooser(policy, bandit), max_states)
+    span = inf if found.depends_on_start else nan
+    if found.bias is not None:
+        span = float(np.ptp(found.bias + _potentials(joint, reduced, found.num_states)))
     own = reduced.own_reward
     return Value(
-        average_reward=float(gains[0]) + own,
+        average_reward=found.average_reward + own,
         stderr=0.0,
         bias_span=span,
         method="exact: joint chain",
-        num_states=reachable,
-        depends_on_start=depends if depends or depends_known else None,
-        average_reward_range=(low + own, high + own),
+        num_states=found.num_states,
+        depends_on_start=found.depends_on_start or (False if found.all_starts else None),
+        average_reward_range=(found.lowest + own, found.highest + own),
     )
-
-
-def _class_gain(
-    members: IntArray,
-    successor: NDArray[np.int32],
-    probability: FloatArray,
-    reward: FloatArray,
-    bias: FloatArray,
-    unit: float,
-) -> float:
-    """Gain of a closed class; its bias is written."""
-    gain, gap = gain_and_bias(
-        members, successor, probability, reward, bias, DAMPING, GAP * unit, MOST_SWEEPS
-    )
-    if gap > 1e-9 * unit:
-        raise TooLargeError(
-            f"the joint chain mixes so slowly that {MOST_SWEEPS:,} sweeps leave J uncertain by "
-            f"{gap:.2g}"
-        )
-    return gain
-
-
-def _absorb(
-    values: FloatArray,
-    component: NDArray[np.int32],
-    successor: NDArray[np.int32],
-    probability: FloatArray,
-    earned: FloatArray,
-    unit: float,
-) -> bool:
-    """Values of transient states, from those of the closed classes; whether they settled."""
-    small = 1e-12 * unit
-    change = absorbed_values(values, component, successor, probability, earned, small, MOST_SWEEPS)
-    return bool(change <= small)
 
 
 def _potentials(joint: JointStates, reduced: ReducedKinds, count: int) -> FloatArray:
@@ -357,41 +279,8 @@ def _potentials(joint: JointStates, reduced: ReducedKinds, count: int) -> FloatA
     return total
 
 
-def explore(joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int) -> None:
-    """Follow the policy from every numbered state that has not been followed yet."""
-    select_many = _batched(policy, joint.bandit)
-    done = sum(len(block.reward) for block in blocks)
-    at_once = max(1, ROWS_AT_ONCE // joint.most_outcomes)
-    while done < joint.count:
-        if joint.count > max_states:
-            raise TooLargeError(
-                f"the policy reaches more than {max_states:,} joint states; raise max_states"
-            )
-        last = min(joint.count, done + at_once)
-        actions = select_many(*joint.unpacked(done, last))
-        blocks.append(joint.outcomes(joint.rows(done, last), actions, add=True))
-        done = last
-
-
-def explore_other_starts(
-    joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int
-) -> bool:
-    """Follow the policy from starts of every kind: each arm just seen in any state, or long ago."""
-    if prod(size + 1 for size in joint.sizes.tolist()) > MOST_STARTS:
-        return False
-    choices = [
-        [*(s * length for s in range(size)), length - 1]
-        for size, length in zip(joint.sizes.tolist(), joint.lengths.tolist(), strict=True)
-    ]
-    joint.add(np.array(list(product(*choices)), dtype=np.int32))
-    try:
-        explore(joint, policy, blocks, max_states)
-    except TooLargeError:
-        return False
-    return True
-
-
-def _batched(policy: Policy, bandit: RestlessBandit) -> Callable[[IntArray, IntArray], IntArray]:
+def chooser(policy: Policy, bandit: RestlessBandit) -> Chooser:
+    """Return the policy as a function of many meta-states at once."""
     if isinstance(policy, IndexPolicy | OptimalPolicy):
         return policy.select_many
 
@@ -419,17 +308,9 @@ def _simulated_value(
     if steps is None:
         steps = max(200, min(MOST_STEPS, ARM_STEPS // (replications * bandit.num_arms)))
     steps = checked_count(steps, "steps")
-    burn_in = max(steps // 10, int(lengths.max()))
-    arms = belief_tables(kinds.arms, lengths)
-    key = np.uint64(checked_seed(seed))
-    means = np.array(
-        [
-            run_index_policy(
-                policy.ranked, policy.kinds.of, arms, kinds.of, bandit.num_pulls,
-                start.last_state, start.elapsed, burn_in, steps, key, replication,
-            )
-            for replication in range(replications)
-        ]
+    means = simulated_means(
+        policy.ranked, policy.kinds.of, belief_tables(kinds.arms, lengths), kinds.of,
+        bandit.num_pulls, start, steps, np.uint64(checked_seed(seed)), range(replications),
     )  # fmt: skip
     mean = float(means.mean()) + reduced.own_reward
     return Value(

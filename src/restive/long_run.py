@@ -1,0 +1,204 @@
+"""The long run under a choice of arms: solved on the joint chain, or simulated.
+
+Whoever chooses is a function of meta-states here, so that policies can be compared where policies
+are made (`policies.best_index`) as well as where they are judged (`worth`). Rewards are those of
+pulls alone; see `reduction` for arms that also pay while not pulled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.belief import BeliefState
+from restive.errors import TooLargeError
+from restive.joint import JointStates, Outcomes
+from restive.kernels.joint import absorbed_values, closed_components, gain_and_bias
+from restive.kernels.tables import BeliefTables, RankTables
+from restive.kernels.world import run_index_policy
+from restive.reduction import unit_of
+
+__all__ = [
+    "Chooser",
+    "LongRun",
+    "explore",
+    "explore_other_starts",
+    "simulated_means",
+    "solve_long_run",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+# last states and elapsed steps [M, K] of M meta-states -> arms to pull [M, N], ascending
+Chooser: TypeAlias = Callable[[IntArray, IntArray], IntArray]
+
+MAX_STATES = 200_000
+MOST_STARTS = 4096  # starts tried when looking whether J depends on the start
+ROWS_AT_ONCE = 1 << 20  # outcomes held while exploring
+
+DAMPING = 0.9  # below 1, so that periodic chains converge too
+GAP = 1e-11
+MOST_SWEEPS = 200_000
+EQUAL = 1e-8  # gains closer than this are one
+
+
+@dataclass(frozen=True, eq=False)
+class LongRun:
+    """The long run on a joint chain.
+
+    `average_reward` is that from the first state, `lowest` and `highest` those of the closed
+    classes that any state leads to; `depends_on_start` tells whether these differ. `bias` is there
+    for the states that the first one leads to, None where rewards differ or where it is too slow to
+    be solved. `all_starts` tells whether starts of every kind were followed, or the first alone.
+    """
+
+    average_reward: float
+    lowest: float
+    highest: float
+    depends_on_start: bool
+    bias: FloatArray | None  # [states reached]
+    num_states: int  # that the first one leads to
+    all_starts: bool
+
+
+def solve_long_run(
+    joint: JointStates, start: BeliefState, choose: Chooser, max_states: int
+) -> LongRun:
+    """Follow a choice of arms from a start, on an empty joint chain, and solve for the long run.
+
+    Raises a `TooLargeError` beyond `max_states` or where the chain mixes too slowly.
+    """
+    joint.number_of(start)
+    blocks: list[Outcomes] = []
+    explore(joint, choose, blocks, max_states)
+    reachable = joint.count
+    all_starts = explore_other_starts(joint, choose, blocks, max_states)
+    if not all_starts:
+        joint.count = reachable
+    chain = Outcomes(
+        *(
+            np.concatenate([getattr(block, field) for block in blocks])[: joint.count]
+            for field in ("successor", "probability", "reward")
+        )
+    )
+    unit = unit_of(joint.arms.rewards)
+    component, num_closed = closed_components(chain.successor)
+    gains = np.zeros(joint.count)
+    bias = np.zeros(joint.count)
+    for label in range(num_closed):
+        members = np.flatnonzero(component == label)
+        gains[members] = _class_gain(members, chain, bias, unit)
+    settled = _absorb(gains, component, chain, np.zeros(joint.count), unit)
+    if num_closed > 1 and not settled:
+        raise TooLargeError("the joint chain leaves its transient states too slowly to be solved")
+    classes = gains[component >= 0]
+    low, high = float(classes.min()), float(classes.max())
+    depends = high - low > EQUAL * unit
+    if not depends:  # whichever class is reached
+        gains[component < 0] = classes[0]
+    solved = not depends and _absorb(bias, component, chain, chain.reward - gains, unit)
+    return LongRun(
+        average_reward=float(gains[0]),
+        lowest=low,
+        highest=high,
+        depends_on_start=depends,
+        bias=bias[:reachable] if solved else None,
+        num_states=reachable,
+        all_starts=all_starts,
+    )
+
+
+def _class_gain(members: IntArray, chain: Outcomes, bias: FloatArray, unit: float) -> float:
+    """Gain of a closed class; its bias is written."""
+    gain, gap = gain_and_bias(
+        members, chain.successor, chain.probability, chain.reward, bias, DAMPING, GAP * unit,
+        MOST_SWEEPS,
+    )  # fmt: skip
+    if gap > 1e-9 * unit:
+        raise TooLargeError(
+            f"the joint chain mixes so slowly that {MOST_SWEEPS:,} sweeps leave J uncertain by "
+            f"{gap:.2g}"
+        )
+    return gain
+
+
+def _absorb(
+    values: FloatArray,
+    component: NDArray[np.int32],
+    chain: Outcomes,
+    earned: FloatArray,
+    unit: float,
+) -> bool:
+    """Values of transient states, from those of the closed classes; whether they settled."""
+    small = 1e-12 * unit
+    change = absorbed_values(
+        values, component, chain.successor, chain.probability, earned, small, MOST_SWEEPS
+    )
+    return bool(change <= small)
+
+
+def explore(joint: JointStates, choose: Chooser, blocks: list[Outcomes], max_states: int) -> None:
+    """Follow the choice from every numbered state that has not been followed yet."""
+    done = sum(len(block.reward) for block in blocks)
+    at_once = max(1, ROWS_AT_ONCE // joint.most_outcomes)
+    while done < joint.count:
+        if joint.count > max_states:
+            raise TooLargeError(
+                f"the policy reaches more than {max_states:,} joint states; raise max_states"
+            )
+        last = min(joint.count, done + at_once)
+        actions = choose(*joint.unpacked(done, last))
+        blocks.append(joint.outcomes(joint.rows(done, last), actions, add=True))
+        done = last
+
+
+def explore_other_starts(
+    joint: JointStates, choose: Chooser, blocks: list[Outcomes], max_states: int
+) -> bool:
+    """Follow the choice from starts of every kind: each arm just seen in any state, or long ago."""
+    if prod(size + 1 for size in joint.sizes.tolist()) > MOST_STARTS:
+        return False
+    choices = [
+        [*(s * length for s in range(size)), length - 1]
+        for size, length in zip(joint.sizes.tolist(), joint.lengths.tolist(), strict=True)
+    ]
+    joint.add(np.array(list(product(*choices)), dtype=np.int32))
+    try:
+        explore(joint, choose, blocks, max_states)
+    except TooLargeError:
+        return False
+    return True
+
+
+def simulated_means(
+    ranked: RankTables,
+    ranked_kinds: NDArray[np.intp],
+    arms: BeliefTables,
+    kinds: NDArray[np.intp],
+    num_pulls: int,
+    start: BeliefState,
+    steps: int,
+    seed: np.uint64,
+    replications: range,
+) -> FloatArray:
+    """Mean of E[r | xi, A] per step [R] of an index policy, by replication, after a burn-in.
+
+    Luck is a function of (seed, replication, time, arm), so that policies that are compared on the
+    same seed and replications meet the same.
+    """
+    burn_in = max(steps // 10, int(arms.lengths.max()))
+    return np.array(
+        [
+            run_index_policy(
+                ranked, ranked_kinds, arms, kinds, num_pulls, start.last_state, start.elapsed,
+                burn_in, steps, seed, replication,
+            )
+            for replication in replications
+        ]
+    )  # fmt: skip
