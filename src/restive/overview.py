@@ -21,11 +21,12 @@ from restive.belief import mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
 from restive.long_run import MAX_STATES
-from restive.policies import lp_priority, policy_mappings
+from restive.policies import BestIndexPolicy, Policy, lp_priority, policy_mappings
 from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import Kinds, RestlessBandit, arm_label, kinds_of
+from restive.reduction import reduce_kinds
 from restive.relaxation import relaxation_bound
 from restive.worth import Value, evaluate
 
@@ -33,6 +34,7 @@ __all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "write_index_ta
 
 Progress = Callable[[str], None]
 
+NO_MORE = 1e-6  # relative: a policy that earns this much more than fixed arms is no better
 TABLE_SUFFIXES = (".csv", ".npz")
 CSV_HEADER = (
     "arms",
@@ -54,7 +56,8 @@ class ArmSummary:
     name: str | None
     count: int
     num_states: int
-    stationary_reward: float | None  # None where it depends on the start
+    stationary_reward: float | None  # if always pulled; None where it depends on the start
+    own_reward: float  # if never pulled
     mixing_time: int
     settled_elapsed: int | None  # None where max_elapsed was given instead
     indexable: bool
@@ -63,10 +66,15 @@ class ArmSummary:
 
 @dataclass(frozen=True)
 class PolicySummary:
-    """What one policy mapping earns; `note` says what there is to say, or why there is no value."""
+    """What one policy mapping earns; `note` says what there is to say, or why there is no value.
+
+    `pulls_add` is J without what the arms earn by themselves, and `share_of_bound` its share of the
+    most that pulls can add.
+    """
 
     policy: str
     average_reward: float | None
+    pulls_add: float | None
     stderr: float | None
     share_of_bound: float | None
     bias_span: float | None
@@ -76,11 +84,17 @@ class PolicySummary:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything `restive plan` shows."""
+    """Everything `restive plan` shows.
+
+    `own_reward` is what the arms earn if none is ever pulled; `relaxation_bound` has it in it.
+    `hint` says where the problem may not be the one that was meant.
+    """
 
     num_arms: int
     num_pulls: int
     relaxation_bound: float
+    own_reward: float
+    hint: str
     arms: tuple[ArmSummary, ...]
     policies: tuple[PolicySummary, ...]
 
@@ -113,6 +127,7 @@ def plan_bandit(
         Called with the name of each step before it begins.
     """
     kinds = kinds_of(bandit)
+    reduced = reduce_kinds(kinds)
     arms = []
     for j, arm in enumerate(kinds.arms):
         progress(kinds.labels[j])
@@ -125,6 +140,7 @@ def plan_bandit(
                 count=len(members),
                 num_states=arm.num_states,
                 stationary_reward=_or_none(lambda arm=arm: fixed_reward(arm)),  # type: ignore[misc]
+                own_reward=float(reduced.own_rewards[j]),
                 mixing_time=mixing_time(arm),
                 settled_elapsed=settled_elapsed(arm) if max_elapsed is None else None,
                 indexable=index.indexable,
@@ -133,23 +149,31 @@ def plan_bandit(
         )
     progress("relaxation bound")
     bound = relaxation_bound(bandit, max_elapsed)
+    own = reduced.own_reward
     policies = []
+    limits: dict[str, Any] = {"max_states": max_states, "max_elapsed": max_elapsed}
     for mapping in policy_mappings():
-        name = mapping.name
-        progress(name)
+        progress(mapping.name)
         try:
+            policy = mapping(bandit, **limits)
             value = evaluate(
-                bandit,
-                name,
-                max_states=max_states,
-                max_elapsed=max_elapsed,
-                seed=seed,
+                bandit, policy, max_states=max_states, max_elapsed=max_elapsed, seed=seed
             )
         except (AssumptionError, TooLargeError) as error:
-            policies.append(PolicySummary(name, None, None, None, None, None, str(error)))
+            nothing = (None,) * 6
+            policies.append(PolicySummary(mapping.name, *nothing, str(error)))
         else:
-            policies.append(_summary(name, value, bound))
-    return Plan(bandit.num_arms, bandit.num_pulls, bound, tuple(arms), tuple(policies))
+            notes = [*_choice(policy), *_dependence(value)]
+            policies.append(_summary(mapping.name, value, bound, own, "; ".join(notes)))
+    return Plan(
+        num_arms=bandit.num_arms,
+        num_pulls=bandit.num_pulls,
+        relaxation_bound=bound,
+        own_reward=own,
+        hint=_hint(bandit, policies),
+        arms=tuple(arms),
+        policies=tuple(policies),
+    )
 
 
 def write_index_table(
@@ -194,16 +218,46 @@ def _write_csv(
                     writer.writerow([members, arm.name or "", s, n + 1, *values])
 
 
-def _summary(name: str, value: Value, bound: float) -> PolicySummary:
-    note = ""
-    if value.depends_on_start:
-        low, high = value.average_reward_range
-        note = f"J depends on the start: {low:.6f} to {high:.6f}"
+def _dependence(value: Value) -> list[str]:
+    low, high = value.average_reward_range
+    return [f"J depends on the start: {low:.6f} to {high:.6f}"] * bool(value.depends_on_start)
+
+
+def _choice(policy: Policy) -> list[str]:
+    if not isinstance(policy, BestIndexPolicy):
+        return []
+    others = [f"{other.name} ({other.average_reward:.6f})" for other in policy.runners_up[:2]]
+    return [f"{policy.chosen} was chosen" + ", before " * bool(others) + " and ".join(others)]
+
+
+def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:
+    """Say so where always pulling the same arms is best only because the others do not count."""
+    values = {policy.policy: policy for policy in policies if policy.average_reward is not None}
+    fixed = values.pop("best_fixed", None)
+    if fixed is None or not values or bandit.num_pulls == bandit.num_arms:
+        return ""
+    if any(arm.pays_unpulled for arm in bandit.arms):
+        return ""
+    if all(arm.is_uncontrolled for arm in bandit.arms):
+        return ""
+    for policy in values.values():
+        noise = NO_MORE * abs(fixed.average_reward or 0.0) + 2 * (policy.stderr or 0.0)
+        if (policy.average_reward or 0.0) > (fixed.average_reward or 0.0) + noise:
+            return ""
+    return (
+        "a fixed set of arms is best, since only pulled arms pay; if arms also count while not "
+        'pulled, set passive_rewards, or pay = "always"'
+    )
+
+
+def _summary(name: str, value: Value, bound: float, own: float, note: str) -> PolicySummary:
+    added, most = value.average_reward - own, bound - own
     return PolicySummary(
         policy=name,
         average_reward=value.average_reward,
+        pulls_add=added,
         stderr=value.stderr,
-        share_of_bound=value.average_reward / bound if bound > 0 else None,
+        share_of_bound=added / most if most > 0 else None,
         bias_span=value.bias_span,
         method=value.method + (f", {value.num_states:,} states" if value.num_states else ""),
         note=note,

@@ -72,7 +72,9 @@ def _print_plan(found: Plan) -> None:
     arms = Table(title=f"{found.num_arms} arms, {found.num_pulls} pulled each step")
     for column in ("arms", "name"):
         arms.add_column(column)
-    for column in ("states", "stationary reward", "mixing time", "indexable", "limiting index"):
+    always = any(arm.own_reward != 0 for arm in found.arms)
+    earned = ("pulled for ever", "by itself") if always else ("stationary reward",)
+    for column in ("states", *earned, "mixing time", "indexable", "limiting index"):
         arms.add_column(column, justify="right")
     for arm in found.arms:
         reward = arm.stationary_reward
@@ -81,27 +83,33 @@ def _print_plan(found: Plan) -> None:
             escape(arm.name or ""),
             str(arm.num_states),
             "depends on start" if reward is None else f"{reward:.6f}",
+            *([f"{arm.own_reward:.6f}"] if always else []),
             str(arm.mixing_time),
             "yes" if arm.indexable else "no",
             f"{arm.limiting_index:.6f}",
         )
-    policies = Table(
-        title=f"average reward per step; no policy exceeds {found.relaxation_bound:.6f}"
-    )
+    title = f"average reward per step; no policy exceeds {found.relaxation_bound:.6f}"
+    if always:
+        most = found.relaxation_bound - found.own_reward
+        title += (
+            f"\nthe arms earn {found.own_reward:.6f} by themselves, pulls add at most {most:.6f}"
+        )
+    policies = Table(title=title)
     policies.add_column("policy")
-    for column in ("J", "±", "of the bound"):
+    for column in ("J", "±", *(["pulls add"] if always else []), "of the bound"):
         policies.add_column(column, justify="right")
     policies.add_column("method")
     notes = []
     for policy in found.policies:
         if policy.average_reward is None:
-            policies.add_row(policy.policy, "-", "-", "-", "none, see below")
+            policies.add_row(policy.policy, *["-"] * (3 + always), "none, see below")
         else:
             share = policy.share_of_bound
             policies.add_row(
                 policy.policy,
                 f"{policy.average_reward:.6f}",
                 "0" if policy.stderr == 0 else f"{policy.stderr:.2g}",
+                *([f"{policy.pulls_add:.6f}"] if always else []),
                 "-" if share is None else f"{share:.2%}",
                 policy.method,
             )
@@ -111,3 +119,5 @@ def _print_plan(found: Plan) -> None:
     console.print(policies)
     for note in notes:
         console.print(note, highlight=False, markup=False)
+    if found.hint:
+        console.print(f"note: {found.hint}", highlight=False, markup=False)

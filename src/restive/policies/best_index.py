@@ -3,7 +3,7 @@
 No single index is best on small and unequal systems. But all of them are tables, and what a table
 earns can be computed; so the best of many can be found, and runs as fast as any. The candidates:
 Whittle, LP priority, myopic and best fixed; Whittle at discounts below 1, which look less far
-ahead; and the advantage A(s, n; price) at a ladder of prices, of which LP priority is one.
+ahead; and the advantage A(s, n; price) at ladders of prices, of which LP priority is one.
 
 J is exact where the joint chains are small enough. Beyond, all candidates are simulated with the
 same luck, and the best few are judged once more with fresh luck, so that the winner is not the one
@@ -14,36 +14,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from restive.belief import BeliefState, belief_tables, initial_state, settled_lengths
+from restive.belief import belief_tables, initial_state, settled_lengths
 from restive.errors import RestiveError, TooLargeError
 from restive.joint import JointStates
-from restive.kernels.tables import BeliefTables
 from restive.long_run import simulated_means, solve_long_run
 from restive.policies.base import IndexPolicy, tabled_policy
 from restive.policies.best_fixed import best_fixed
+from restive.policies.lp_priority import lp_priority
 from restive.policies.myopic import myopic
 from restive.policies.whittle import whittle
 from restive.problem import RestlessBandit, kinds_of
-from restive.reduction import ReducedKinds, reduce_kinds, unit_of
-from restive.relaxation import Relaxation, relaxed
+from restive.reduction import reduce_kinds, unit_of
+from restive.subsidy import subsidy_path
 
 __all__ = ["BestIndexPolicy", "Candidate", "best_index"]
 
-FloatArray = NDArray[np.float64]
+_Maker: TypeAlias = tuple[str, Callable[[], IndexPolicy]]
 
-DISCOUNTS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
-NUM_PRICES = 38
-MAX_STATES = 50_000  # of each joint chain; beyond, a simulation tells as much in less time
+# Discounts at which Whittle's index is tried, and how many prices at each.
+PRICES = {1.0: 38, 0.3: 0, 0.5: 19, 0.7: 0, 0.8: 19, 0.9: 0, 0.95: 0}
+MAX_STATES = 20_000  # of each joint chain; beyond, a simulation tells as much in less time
 EQUAL = 1e-9  # rewards closer than this, in their unit, are one: the candidate named first wins
 
 # The simulations: runs and steps over all arms and runs, of every candidate and of the finalists.
 RUNS, ARM_STEPS = 16, 1_000_000
 FINALISTS = 6
-FINAL_RUNS, FINAL_ARM_STEPS = 64, 40_000_000
+FINAL_RUNS, FINAL_ARM_STEPS = 64, 10_000_000
 LEAST_STEPS, MOST_STEPS = 100, 20_000  # of a run
 SEED = np.uint64(0x9E3779B97F4A7C15)  # apart from the seeds of whoever evaluates the result
 
@@ -81,7 +82,7 @@ class BestIndexPolicy(IndexPolicy):
 def best_index(
     bandit: RestlessBandit, max_elapsed: int | None = None, max_states: int = MAX_STATES
 ) -> BestIndexPolicy:
-    """Return the index policy with the largest J among about fifty.
+    """Return the index policy with the largest J among about ninety.
 
     Parameters
     ----------
@@ -90,17 +91,16 @@ def best_index(
     max_elapsed
         Ages told apart, for arms that mix too slowly for the automatic choice.
     max_states
-        Compare exactly up to this many joint states of each candidate (at most 50,000), simulate
+        Compare exactly up to this many joint states of each candidate (at most 20,000), simulate
         beyond.
     """
-    reduced = reduce_kinds(kinds_of(bandit))
-    arms = belief_tables(reduced.kinds.arms, settled_lengths(reduced.kinds, max_elapsed))
+    system = _System(bandit, max_elapsed)
     policies = _different(_candidates(bandit, max_elapsed))
     try:
-        found = _exactly(bandit, reduced, arms, policies, min(max_states, MAX_STATES))
+        found = system.exactly(policies, min(max_states, MAX_STATES))
         method = "exact: joint chains"
     except TooLargeError:
-        found = _simulated(bandit, reduced, arms, policies)
+        found = system.simulated(policies)
         method = f"simulation: {FINAL_RUNS} runs of the best {FINALISTS}"
     best = policies[found[0].name]
     return BestIndexPolicy(
@@ -108,28 +108,104 @@ def best_index(
     )
 
 
-def _candidates(
-    bandit: RestlessBandit, max_elapsed: int | None
-) -> Iterator[tuple[str, Callable[[], IndexPolicy]]]:
+def _candidates(bandit: RestlessBandit, max_elapsed: int | None) -> Iterator[_Maker]:
+    """Names and makers, those first that win where they earn no less."""
     yield "whittle", lambda: whittle(bandit, max_elapsed=max_elapsed)
-    solution: Relaxation | None = None
-    try:
-        solution = relaxed(bandit, max_elapsed)
-    except RestiveError:
-        pass
-    if solution is not None:
-        yield "lp_priority", lambda: _at_price(bandit, solution, solution.subsidy)
+    yield "lp_priority", lambda: lp_priority(bandit, max_elapsed)
     yield "myopic", lambda: myopic(bandit, max_elapsed)
     yield "best_fixed", lambda: best_fixed(bandit)
-    for discount in DISCOUNTS:
-        yield (
-            f"whittle at discount {discount:g}",
-            lambda discount=discount: whittle(bandit, discount, max_elapsed),
-        )
-    if solution is not None:
-        tops = np.concatenate([path.breakpoints()[0] for path in solution.paths])
-        for price in np.linspace(tops.min(), tops.max(), NUM_PRICES).tolist():
-            yield (
-                f"advantage at price {price:.6g}",
-                lambda price=price: _at_price(bandit, solution, price),
-            )
+    kinds = kinds_of(bandit)
+    for discount, num_prices in PRICES.items():
+        try:
+            paths = [
+                subsidy_path(arm, discount, max_elapsed, label)
+                for arm, label in zip(kinds.arms, kinds.labels, strict=True)
+            ]
+        except RestiveError:  # an average-reward index that is not there, say
+            continue
+        where = "" if discount == 1 else f" at discount {discount:g}"
+        if discount < 1:
+            tables = [path.index for path in paths]
+            yield f"whittle{where}", partial(tabled_policy, bandit, kinds, tables, "whittle")
+        tops = np.concatenate([path.breakpoints()[0] for path in paths])
+        for price in np.linspace(tops.min(), tops.max(), num_prices).tolist():
+            tables = [path.advantage(price) for path in paths]
+            name = f"price {price:.6g}{where}"
+            yield name, partial(tabled_policy, bandit, kinds, tables, "price")
+
+
+def _different(makers: Iterator[_Maker]) -> dict[str, IndexPolicy]:
+    """Candidates that can be made and rank cells differently, by name."""
+    found: dict[str, IndexPolicy] = {}
+    known: set[bytes] = set()
+    refused: RestiveError | None = None
+    for name, make in makers:
+        try:
+            policy = make()
+        except RestiveError as error:  # an average-reward index that is not there, say
+            refused = refused or error
+            continue
+        order = policy.ranked.ranks.tobytes() + policy.ranked.lengths.tobytes()
+        if order not in known:
+            known.add(order)
+            found[name] = policy
+    if not found and refused is not None:
+        raise refused
+    return found
+
+
+class _System:
+    """A bandit on which index policies are compared."""
+
+    def __init__(self, bandit: RestlessBandit, max_elapsed: int | None) -> None:
+        reduced = reduce_kinds(kinds_of(bandit))
+        lengths = settled_lengths(reduced.kinds, max_elapsed)
+        self.bandit = bandit
+        self.own_reward = reduced.own_reward
+        self.kinds = reduced.kinds
+        self.lengths = lengths
+        self.tables = belief_tables(reduced.kinds.arms, lengths)
+        self.start = initial_state(bandit.arms)
+        self.equal = EQUAL * unit_of(self.tables.rewards)
+
+    def exactly(self, policies: dict[str, IndexPolicy], max_states: int) -> list[Candidate]:
+        """Return what policies earn, the best first, by their joint chains."""
+        found = []
+        for name, policy in policies.items():
+            joint = JointStates(self.bandit, self.kinds, self.lengths)
+            run = solve_long_run(joint, self.start, policy.select_many, max_states)
+            found.append(Candidate(name, run.lowest + self.own_reward, 0.0))
+        return self._best_first(found)
+
+    def simulated(self, policies: dict[str, IndexPolicy]) -> list[Candidate]:
+        """Return what policies earn, the best first: all with one luck, the best with another."""
+        first = self._best_first(self._runs(policies, range(RUNS), ARM_STEPS))
+        names = [candidate.name for candidate in first[:FINALISTS]]
+        fresh = range(RUNS, RUNS + FINAL_RUNS)
+        final = self._runs({name: policies[name] for name in names}, fresh, FINAL_ARM_STEPS)
+        return self._best_first(final) + first[FINALISTS:]
+
+    def _runs(
+        self, policies: dict[str, IndexPolicy], replications: range, arm_steps: int
+    ) -> list[Candidate]:
+        steps = arm_steps // (len(replications) * self.bandit.num_arms)
+        steps = max(LEAST_STEPS, min(MOST_STEPS, steps))
+        found = []
+        for name, policy in policies.items():
+            means = simulated_means(
+                policy.ranked, policy.kinds.of, self.tables, self.kinds.of, self.bandit.num_pulls,
+                self.start, steps, SEED, replications,
+            )  # fmt: skip
+            error = float(means.std(ddof=1) / np.sqrt(len(means)))
+            found.append(Candidate(name, float(means.mean()) + self.own_reward, error))
+        return found
+
+    def _best_first(self, found: list[Candidate]) -> list[Candidate]:
+        """Sort by reward; of those that earn the same the one named first comes first."""
+        left, ordered = list(found), []
+        while left:
+            most = max(candidate.average_reward for candidate in left)
+            best = next(c for c in left if c.average_reward >= most - self.equal)
+            ordered.append(best)
+            left.remove(best)
+        return ordered
