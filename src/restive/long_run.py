@@ -29,6 +29,7 @@ __all__ = [
     "LongRun",
     "explore",
     "explore_other_starts",
+    "lowest_reward",
     "simulated_means",
     "solve_long_run",
 ]
@@ -74,31 +75,14 @@ def solve_long_run(
 
     Raises a `TooLargeError` beyond `max_states` or where the chain mixes too slowly.
     """
-    joint.number_of(start)
-    blocks: list[Outcomes] = []
-    explore(joint, choose, blocks, max_states)
-    reachable = joint.count
-    all_starts = explore_other_starts(joint, choose, blocks, max_states)
-    if not all_starts:
-        joint.count = reachable
-    chain = Outcomes(
-        *(
-            np.concatenate([getattr(block, field) for block in blocks])[: joint.count]
-            for field in ("successor", "probability", "reward")
-        )
-    )
+    chain, reachable, all_starts = _followed(joint, start, choose, max_states)
     unit = unit_of(joint.arms.rewards)
-    component, num_closed = closed_components(chain.successor)
-    gains = np.zeros(joint.count)
-    bias = np.zeros(joint.count)
-    for label in range(num_closed):
-        members = np.flatnonzero(component == label)
-        gains[members] = _class_gain(members, chain, bias, unit)
-    settled = _absorb(gains, component, chain, np.zeros(joint.count), unit)
-    if num_closed > 1 and not settled:
-        raise TooLargeError("the joint chain leaves its transient states too slowly to be solved")
+    component, gains, bias = _solved_classes(chain, unit)
     classes = gains[component >= 0]
     low, high = float(classes.min()), float(classes.max())
+    settled = _absorb(gains, component, chain, np.zeros(len(gains)), unit)
+    if component.max() > 0 and not settled:
+        raise TooLargeError("the joint chain leaves its transient states too slowly to be solved")
     depends = high - low > EQUAL * unit
     if not depends:  # whichever class is reached
         gains[component < 0] = classes[0]
@@ -112,6 +96,45 @@ def solve_long_run(
         num_states=reachable,
         all_starts=all_starts,
     )
+
+
+def lowest_reward(
+    joint: JointStates, start: BeliefState, choose: Chooser, max_states: int
+) -> float:
+    """Return `solve_long_run(...).lowest`, without the work for transient states."""
+    chain, _, _ = _followed(joint, start, choose, max_states)
+    component, gains, _ = _solved_classes(chain, unit_of(joint.arms.rewards))
+    return float(gains[component >= 0].min())
+
+
+def _followed(
+    joint: JointStates, start: BeliefState, choose: Chooser, max_states: int
+) -> tuple[Outcomes, int, bool]:
+    """Chain from the start and, if it can be, from all; states that the start leads to; if all."""
+    joint.number_of(start)
+    blocks: list[Outcomes] = []
+    explore(joint, choose, blocks, max_states)
+    reachable = joint.count
+    all_starts = explore_other_starts(joint, choose, blocks, max_states)
+    if not all_starts:
+        joint.count = reachable
+    parts = (
+        np.concatenate([getattr(block, field) for block in blocks])[: joint.count]
+        for field in ("successor", "probability", "reward")
+    )
+    return Outcomes(*parts), reachable, all_starts
+
+
+def _solved_classes(
+    chain: Outcomes, unit: float
+) -> tuple[NDArray[np.int32], FloatArray, FloatArray]:
+    """Closed class, gain and bias of each state; -1 and zeros for transient states."""
+    component, num_closed = closed_components(chain.successor)
+    gains, bias = np.zeros(len(component)), np.zeros(len(component))
+    for label in range(num_closed):
+        members = np.flatnonzero(component == label)
+        gains[members] = _class_gain(members, chain, bias, unit)
+    return component, gains, bias
 
 
 def _class_gain(members: IntArray, chain: Outcomes, bias: FloatArray, unit: float) -> float:

@@ -21,7 +21,13 @@ from restive.belief import mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
 from restive.long_run import MAX_STATES
-from restive.policies import BestIndexPolicy, Policy, lp_priority, policy_mappings
+from restive.policies import (
+    BestIndexPolicy,
+    Policy,
+    best_index,
+    lp_priority,
+    policy_mappings,
+)
 from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
@@ -45,6 +51,7 @@ CSV_HEADER = (
     "whittle_upper",
     "myopic",
     "lp_priority",
+    "best_index",
 )
 
 
@@ -184,10 +191,11 @@ def write_index_table(
     kinds = kinds_of(bandit)
     whittle = [whittle_index(arm, max_elapsed=max_elapsed) for arm in kinds.arms]
     priority = lp_priority(bandit, max_elapsed).tables
+    best = best_index(bandit, max_elapsed).tables
     myopic = [myopic_table(arm, max_elapsed) for arm in kinds.arms]
     with replacing(path) as temporary:
         if suffix == ".csv":
-            _write_csv(temporary, kinds, whittle, myopic, priority)
+            _write_csv(temporary, kinds, whittle, myopic, priority, best)
         else:
             arrays: dict[str, NDArray[Any]] = {"kind_of_arm": kinds.of}
             for j, index in enumerate(whittle):
@@ -195,6 +203,7 @@ def write_index_table(
                 arrays[f"whittle_upper_{j}"] = index.upper
                 arrays[f"myopic_{j}"] = myopic[j]
                 arrays[f"lp_priority_{j}"] = priority[j]
+                arrays[f"best_index_{j}"] = best[j]
             with temporary.open("wb") as file:
                 np.savez_compressed(file, allow_pickle=False, **arrays)
 
@@ -205,13 +214,14 @@ def _write_csv(
     whittle: list[WhittleIndex],
     myopic: list[NDArray[np.float64]],
     priority: tuple[NDArray[np.float64], ...],
+    best: tuple[NDArray[np.float64], ...],
 ) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(CSV_HEADER)
         for j, arm in enumerate(kinds.arms):
             members = _ranges(np.flatnonzero(kinds.of == j))
-            tables = (whittle[j].index, whittle[j].upper, myopic[j], priority[j])
+            tables = (whittle[j].index, whittle[j].upper, myopic[j], priority[j], best[j])
             for s in range(arm.num_states):
                 for n in range(tables[0].shape[1]):
                     values = [repr(float(t[s, min(n, t.shape[1] - 1)])) for t in tables]

@@ -22,7 +22,7 @@ import numpy as np
 from restive.belief import belief_tables, initial_state, settled_lengths
 from restive.errors import RestiveError, TooLargeError
 from restive.joint import JointStates
-from restive.long_run import simulated_means, solve_long_run
+from restive.long_run import lowest_reward, simulated_means
 from restive.policies.base import IndexPolicy, tabled_policy
 from restive.policies.best_fixed import best_fixed
 from restive.policies.lp_priority import lp_priority
@@ -173,8 +173,8 @@ class _System:
         found = []
         for name, policy in policies.items():
             joint = JointStates(self.bandit, self.kinds, self.lengths)
-            run = solve_long_run(joint, self.start, policy.select_many, max_states)
-            found.append(Candidate(name, run.lowest + self.own_reward, 0.0))
+            reward = lowest_reward(joint, self.start, policy.select_many, max_states)
+            found.append(Candidate(name, reward + self.own_reward, 0.0))
         return self._best_first(found)
 
     def simulated(self, policies: dict[str, IndexPolicy]) -> list[Candidate]:
