@@ -196,6 +196,16 @@ def test_best_fixed_pulls_what_gains_most_and_not_what_pays_most():
     assert value.average_reward == pytest.approx(0.9 + 0.6)
 
 
+def test_fixed_arms_of_many_systems_at_once_earn_what_evaluate_says():
+    rng = np.random.default_rng(61)
+    arms = random_paying_bandit(rng, (2, 2, 2, 2), 1).arms
+    systems = rng.integers(4, size=(6, 3))
+    found = policy_mapping("best_fixed").exact_rewards(arms, systems, 2)
+    for system, reward in zip(systems, found, strict=True):
+        bandit = rs.RestlessBandit([arms[j] for j in system], 2)
+        assert reward == pytest.approx(rs.evaluate(bandit, "best_fixed").average_reward, abs=1e-12)
+
+
 @pytest.fixture(scope="module")
 def stored(pytestconfig):
     return json.loads((pytestconfig.rootpath / "tests/stored/pulled_only.json").read_text())
