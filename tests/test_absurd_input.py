@@ -125,7 +125,7 @@ def test_a_candidate_of_weight_zero_may_be_anything():
         lambda: rs.JointPrior(None),
         lambda: rs.TSDE(PRIOR, 1, start=3),
         lambda: rs.evaluate(BANDIT, None),
-        lambda: rs.evaluate(BANDIT, "whittle"),
+        lambda: rs.evaluate(BANDIT, "whitle"),
         lambda: rs.evaluate(BANDIT, rs.myopic(BANDIT), start=3),
         lambda: rs.evaluate(BANDIT, rs.myopic(BANDIT), max_states="a"),
         lambda: rs.index_policy(BANDIT, None),
