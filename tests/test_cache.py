@@ -16,7 +16,8 @@ import restive
 PROGRAM = """
 import numpy as np
 from restive.kernels import chain
-law = chain.stationary_law(np.array([[0.5, 0.5], [0.25, 0.75]]))
+law = np.empty(2)
+chain.stationary_law(np.array([[0.5, 0.5], [0.25, 0.75]]), law, 1, 100)
 assert abs(law[1] - 2 / 3) < 1e-15
 stats = getattr(chain.stationary_law, "stats", None)
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))

@@ -1,227 +1,129 @@
-"""The long run under a choice of arms: solved on the joint chain, or simulated.
+"""The average reward of an index policy by simulation: many independent runs.
 
-Whoever chooses is a function of meta-states here, so that policies can be compared where policies
-are made (`policies.best_index`) as well as where they are judged (`worth`). Rewards are those of
-pulls alone; see `reduction` for arms that also pay while not pulled.
+A run starts somewhere and must forget that before it counts. Arms forget at the pace of their
+chains, pulled or not, so the slowest arm says how many steps of a run do not count; where that is
+more than can be simulated there is no number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
-from math import prod
-from typing import TypeAlias
+from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.belief import BeliefState
+from restive.arguments import checked_count, checked_seed
+from restive.belief import BeliefState, forgetting_time
 from restive.errors import TooLargeError
-from restive.joint import JointStates, Outcomes
-from restive.kernels.joint import absorbed_values, closed_components, gain_and_bias
+from restive.kernels.long_run import run_index_policy
 from restive.kernels.tables import BeliefTables, RankTables
-from restive.kernels.world import run_index_policy
-from restive.reduction import unit_of
+from restive.pace import WORK_AT_ONCE, look, on_all_cores
+from restive.problem import Kinds, RestlessBandit
 
-__all__ = [
-    "Chooser",
-    "LongRun",
-    "explore",
-    "explore_other_starts",
-    "lowest_reward",
-    "simulated_means",
-    "solve_long_run",
-]
+__all__ = ["LongRun", "Runs", "plan_of_runs", "simulated_reward"]
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-# last states and elapsed steps [M, K] of M meta-states -> arms to pull [M, N], ascending
-Chooser: TypeAlias = Callable[[IntArray, IntArray], IntArray]
 
-MAX_STATES = 200_000
-MOST_STARTS = 4096  # starts tried when looking whether J depends on the start
-ROWS_AT_ONCE = 1 << 20  # outcomes held while exploring
+REPLICATIONS = 64
+FEW_REPLICATIONS = 8  # of bandits so large that a step averages over very many pulls
+MOST_STEPS = 50_000  # that count, by default
+FEW_STEPS = 200
+FEWEST_STEPS = 20
+ARM_STEPS = 200_000_000  # that count, over all arms and runs, by default
+MOST_ARM_STEPS = 1_000_000_000  # of the default, with those that do not count: some seconds
+FORGOTTEN = 10  # forgetting times after which the start no longer counts: to about 1e-6
+ARM_STEP_WORK = 4  # products that take as long as one arm in one step
 
-DAMPING = 0.9  # below 1, so that periodic chains converge too
-GAP = 1e-11
-MOST_SWEEPS = 200_000
-EQUAL = 1e-8  # gains closer than this are one
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class LongRun:
-    """The long run on a joint chain.
+    """A simulated average reward, its standard error and how it was found."""
 
-    `average_reward` is that from the first state, `lowest` and `highest` those of the closed
-    classes that any state leads to; `depends_on_start` tells whether these differ. `bias` is there
-    for the states that the first one leads to, None where rewards differ or where it is too slow to
-    be solved. `all_starts` tells whether starts of every kind were followed, or the first alone.
-    """
-
-    average_reward: float
-    lowest: float
-    highest: float
-    depends_on_start: bool
-    bias: FloatArray | None  # [states reached]
-    num_states: int  # that the first one leads to
-    all_starts: bool
+    mean: float
+    stderr: float
+    method: str
 
 
-def solve_long_run(
-    joint: JointStates, start: BeliefState, choose: Chooser, max_states: int
-) -> LongRun:
-    """Follow a choice of arms from a start, on an empty joint chain, and solve for the long run.
+class Runs(NamedTuple):
+    """How many runs, how many steps of each count, and how many before them do not."""
 
-    Raises a `TooLargeError` beyond `max_states` or where the chain mixes too slowly.
-    """
-    chain, reachable, all_starts = _followed(joint, start, choose, max_states)
-    unit = unit_of(joint.arms.rewards)
-    component, gains, bias = _solved_classes(chain, unit)
-    classes = gains[component >= 0]
-    low, high = float(classes.min()), float(classes.max())
-    settled = _absorb(gains, component, chain, np.zeros(len(gains)), unit)
-    if component.max() > 0 and not settled:
-        raise TooLargeError("the joint chain leaves its transient states too slowly to be solved")
-    depends = high - low > EQUAL * unit
-    if not depends:  # whichever class is reached
-        gains[component < 0] = classes[0]
-    solved = not depends and _absorb(bias, component, chain, chain.reward - gains, unit)
-    return LongRun(
-        average_reward=float(gains[0]),
-        lowest=low,
-        highest=high,
-        depends_on_start=depends,
-        bias=bias[:reachable] if solved else None,
-        num_states=reachable,
-        all_starts=all_starts,
-    )
+    replications: int
+    steps: int
+    burn_in: int
 
 
-def lowest_reward(
-    joint: JointStates, start: BeliefState, choose: Chooser, max_states: int
-) -> float:
-    """Return `solve_long_run(...).lowest`, without the work for transient states."""
-    chain, _, _ = _followed(joint, start, choose, max_states)
-    component, gains, _ = _solved_classes(chain, unit_of(joint.arms.rewards))
-    return float(gains[component >= 0].min())
-
-
-def _followed(
-    joint: JointStates, start: BeliefState, choose: Chooser, max_states: int
-) -> tuple[Outcomes, int, bool]:
-    """Chain from the start and, if it can be, from all; states that the start leads to; if all."""
-    joint.number_of(start)
-    blocks: list[Outcomes] = []
-    explore(joint, choose, blocks, max_states)
-    reachable = joint.count
-    all_starts = explore_other_starts(joint, choose, blocks, max_states)
-    if not all_starts:
-        joint.count = reachable
-    parts = (
-        np.concatenate([getattr(block, field) for block in blocks])[: joint.count]
-        for field in ("successor", "probability", "reward")
-    )
-    return Outcomes(*parts), reachable, all_starts
-
-
-def _solved_classes(
-    chain: Outcomes, unit: float
-) -> tuple[NDArray[np.int32], FloatArray, FloatArray]:
-    """Closed class, gain and bias of each state; -1 and zeros for transient states."""
-    component, num_closed = closed_components(chain.successor)
-    gains, bias = np.zeros(len(component)), np.zeros(len(component))
-    for label in range(num_closed):
-        members = np.flatnonzero(component == label)
-        gains[members] = _class_gain(members, chain, bias, unit)
-    return component, gains, bias
-
-
-def _class_gain(members: IntArray, chain: Outcomes, bias: FloatArray, unit: float) -> float:
-    """Gain of a closed class; its bias is written."""
-    gain, gap = gain_and_bias(
-        members, chain.successor, chain.probability, chain.reward, bias, DAMPING, GAP * unit,
-        MOST_SWEEPS,
-    )  # fmt: skip
-    if gap > 1e-9 * unit:
-        raise TooLargeError(
-            f"the joint chain mixes so slowly that {MOST_SWEEPS:,} sweeps leave J uncertain by "
-            f"{gap:.2g}"
-        )
-    return gain
-
-
-def _absorb(
-    values: FloatArray,
-    component: NDArray[np.int32],
-    chain: Outcomes,
-    earned: FloatArray,
-    unit: float,
-) -> bool:
-    """Values of transient states, from those of the closed classes; whether they settled."""
-    small = 1e-12 * unit
-    change = absorbed_values(
-        values, component, chain.successor, chain.probability, earned, small, MOST_SWEEPS
-    )
-    return bool(change <= small)
-
-
-def explore(joint: JointStates, choose: Chooser, blocks: list[Outcomes], max_states: int) -> None:
-    """Follow the choice from every numbered state that has not been followed yet."""
-    done = sum(len(block.reward) for block in blocks)
-    at_once = max(1, ROWS_AT_ONCE // joint.most_outcomes)
-    while done < joint.count:
-        if joint.count > max_states:
-            raise TooLargeError(
-                f"the policy reaches more than {max_states:,} joint states; raise max_states"
-            )
-        last = min(joint.count, done + at_once)
-        actions = choose(*joint.unpacked(done, last))
-        blocks.append(joint.outcomes(joint.rows(done, last), actions, add=True))
-        done = last
-
-
-def explore_other_starts(
-    joint: JointStates, choose: Chooser, blocks: list[Outcomes], max_states: int
-) -> bool:
-    """Follow the choice from starts of every kind: each arm just seen in any state, or long ago."""
-    if prod(size + 1 for size in joint.sizes.tolist()) > MOST_STARTS:
-        return False
-    choices = [
-        [*(s * length for s in range(size)), length - 1]
-        for size, length in zip(joint.sizes.tolist(), joint.lengths.tolist(), strict=True)
-    ]
-    joint.add(np.array(list(product(*choices)), dtype=np.int32))
-    try:
-        explore(joint, choose, blocks, max_states)
-    except TooLargeError:
-        return False
-    return True
-
-
-def simulated_means(
+def simulated_reward(
+    bandit: RestlessBandit,
+    kinds: Kinds,
+    arms: BeliefTables,
     ranked: RankTables,
     ranked_kinds: NDArray[np.intp],
-    arms: BeliefTables,
-    kinds: NDArray[np.intp],
-    num_pulls: int,
     start: BeliefState,
-    steps: int,
-    seed: np.uint64,
-    replications: range,
-) -> FloatArray:
-    """Mean of E[r | xi, A] per step [R] of an index policy, by replication, after a burn-in.
+    runs: Runs,
+    seed: int,
+) -> LongRun:
+    """Simulate an index policy, given by ranks and by which of their tables each arm has.
 
-    Luck is a function of (seed, replication, time, arm), so that policies that are compared on the
-    same seed and replications meet the same.
+    `arms` are the tables of `kinds`. Luck is a function of (seed, run, time, arm), so that policies
+    that are compared with the same seed and runs meet the same.
     """
-    burn_in = max(steps // 10, int(arms.lengths.max()))
-    return np.array(
-        [
+    seed = checked_seed(seed)
+    count, steps, burn_in = runs
+    totals = np.zeros((count, 1))
+    at_once = max(1, WORK_AT_ONCE // (ARM_STEP_WORK * bandit.num_arms))
+
+    def run(replication: int) -> None:
+        last_state, seen = start.last_state.copy(), 1 - start.elapsed
+        rank = np.empty(bandit.num_arms, dtype=np.int64)
+        chosen = np.empty(bandit.num_pulls, dtype=np.int64)
+        for first in range(1, burn_in + steps + 1, at_once):
+            look()
             run_index_policy(
-                ranked, ranked_kinds, arms, kinds, num_pulls, start.last_state, start.elapsed,
-                burn_in, steps, seed, replication,
-            )
-            for replication in replications
-        ]
-    )  # fmt: skip
+                ranked, ranked_kinds, arms, kinds.of, last_state, seen, rank, chosen,
+                first, min(first + at_once, burn_in + steps + 1), burn_in, np.uint64(seed),
+                replication, totals[replication],
+            )  # fmt: skip
+
+    on_all_cores(run, count)
+    means = totals[:, 0] / steps
+    usual = burn_in <= max(steps // 10, int(arms.lengths.max()))
+    method = f"simulation: {count} runs of {steps:,} steps"
+    return LongRun(
+        mean=float(means.mean()),
+        stderr=float(means.std(ddof=1) / np.sqrt(count)),
+        method=method if usual else f"{method} after {burn_in:,}",
+    )
+
+
+def plan_of_runs(
+    bandit: RestlessBandit,
+    kinds: Kinds,
+    lengths: IntArray,
+    replications: int | None,
+    steps: int | None,
+) -> Runs:
+    """Return the runs to simulate; raise a `TooLargeError` where no start is forgotten in time."""
+    runs = REPLICATIONS if replications is None else checked_count(replications, "replications", 2)
+    num_arms = bandit.num_arms
+    counting = (
+        max(FEW_STEPS, min(MOST_STEPS, ARM_STEPS // (runs * num_arms)))
+        if steps is None
+        else checked_count(steps, "steps")
+    )
+    times = [forgetting_time(arm) for arm in kinds.arms]
+    slowest = int(np.argmax(times))
+    burn_in = max(counting // 10, int(lengths.max()), ceil(FORGOTTEN * times[slowest]))
+    affordable = MOST_ARM_STEPS // num_arms
+    if replications is not None or steps is not None:
+        return Runs(runs, counting, burn_in)
+    runs = max(FEW_REPLICATIONS, min(runs, affordable // (burn_in + counting)))
+    counting = max(FEWEST_STEPS, min(counting, affordable // runs - burn_in))
+    if runs * (burn_in + counting) > affordable:
+        raise TooLargeError(
+            f"{kinds.labels[slowest]} takes about {times[slowest]:,} steps to forget where it "
+            f"started, so that J of {num_arms:,} arms would take {runs} runs of {burn_in:,} steps: "
+            "too many to simulate. Pass steps to evaluate to run them all the same"
+        )
+    return Runs(runs, counting, burn_in)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from restive.belief import mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
-from restive.long_run import MAX_STATES
+from restive.joint_run import MAX_STATES
 from restive.policies import (
     BestIndexPolicy,
     Policy,

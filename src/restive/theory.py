@@ -9,7 +9,7 @@ turns R = J(theta*) T - sum r_*(xi_t, A_t) into R_0 + R_1 + R_2 + R_3, whatever 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import ceil, log, log2, nan, sqrt
 from typing import NamedTuple
@@ -17,14 +17,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive import long_run, worth
+from restive import joint_run, worth
 from restive.agents.setup import Mapping, Setup, setup_learner
 from restive.agents.tsde import TSDE
 from restive.arguments import checked_count
 from restive.belief import BeliefState, initial_state
 from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.joint import JointStates, Outcomes
-from restive.kernels.joint import closed_components, gain_and_bias
+from restive.joint import JointStates, Outcomes, joined
+from restive.joint_values import closed_components, gain_and_bias
 from restive.policies.base import Policy
 from restive.posterior import learning_tables
 from restive.prior import JointPrior, Prior
@@ -169,8 +169,8 @@ def discounted_spans(
         start.require_fits(bandit)
         joint.number_of(start)
     blocks: list[Outcomes] = []
-    long_run.explore(joint, worth.chooser(policy, bandit), blocks, long_run.MAX_STATES)
-    chain, states = _joined(blocks), np.arange(joint.count)
+    joint_run.explore(joint, worth.chooser(policy, bandit), blocks, joint_run.MAX_STATES)
+    chain, states = joined(blocks), np.arange(joint.count)
     return np.array([np.ptp(_solved(chain, states, beta)[1]) for beta in betas])
 
 
@@ -351,13 +351,13 @@ def _joint_states(bandit: RestlessBandit, policy: Policy) -> JointStates:
 def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, FloatArray, float]:
     """J, bias and largest error in Eq. 9 on all that is reached from numbered and other starts."""
     blocks: list[Outcomes] = []
-    choose, limit = worth.chooser(policy, joint.bandit), long_run.MAX_STATES
-    if not long_run.explore_other_starts(joint, choose, blocks, limit):
+    choose, limit = worth.chooser(policy, joint.bandit), joint_run.MAX_STATES
+    if not joint_run.explore_other_starts(joint, choose, blocks, limit):
         raise TooLargeError(f"too many arms or joint states (limit {limit:,}): {joint.bandit!r}")
-    chain = _joined(blocks)
+    chain = joined(blocks)
     component, count = closed_components(chain.successor)
     gains = [_solved(chain, np.flatnonzero(component == label))[0] for label in range(count)]
-    if max(gains) - min(gains) > long_run.EQUAL:
+    if max(gains) - min(gains) > joint_run.EQUAL:
         raise AssumptionError(
             f"J of {name!r} depends on the start, {min(gains):.6g} to {max(gains):.6g}, against "
             "Assumption 2 of the paper, so that there is no bias; use another policy mapping. The "
@@ -370,20 +370,16 @@ def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, Floa
 
 def _solved(chain: Outcomes, members: IntArray, beta: float = 1.0) -> tuple[float, FloatArray]:
     """Solve g + v = r + beta P v on a closed set; for beta < 1 v is v^beta - g / (1 - beta)."""
-    values, scaled = np.zeros(len(chain.reward)), beta * chain.probability
-    limits = (long_run.DAMPING, long_run.GAP, long_run.MOST_SWEEPS)
-    gain, gap = gain_and_bias(members, chain.successor, scaled, chain.reward, values, *limits)
-    if gap > long_run.GAP:
+    values = np.zeros(len(chain.reward))
+    scaled = replace(chain, probability=beta * chain.probability)
+    limits = (joint_run.DAMPING, joint_run.GAP, joint_run.MOST_SWEEPS)
+    gain, gap = gain_and_bias(members, scaled, values, *limits)
+    if gap > joint_run.GAP:
         raise TooLargeError(
-            f"{long_run.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
+            f"{joint_run.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
             "joint chain mixes too slowly, or J depends on the start"
         )
     return gain, values
-
-
-def _joined(blocks: Sequence[Outcomes]) -> Outcomes:
-    fields = ("successor", "probability", "reward")
-    return Outcomes(*(np.concatenate([getattr(part, name) for part in blocks]) for name in fields))
 
 
 def _expected(outcomes: Outcomes, values: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from math import inf, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, checked_seed
+from restive.arguments import checked_count
 from restive.belief import (
     BeliefState,
     belief_table,
@@ -28,7 +28,8 @@ from restive.belief import (
 from restive.chains import stationary
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.joint import JointStates
-from restive.long_run import MAX_STATES, Chooser, simulated_means, solve_long_run
+from restive.joint_run import MAX_STATES, Chooser, solve_long_run
+from restive.long_run import plan_of_runs, simulated_reward
 from restive.policies import policy_mapping
 from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.policies.optimal import OptimalPolicy
@@ -42,10 +43,6 @@ IntArray = NDArray[np.int64]
 
 OLD = 10_000  # a belief of this age has settled, for the bias of a start
 MOST_PHASES = 10_000  # sets of states that fixed arms may pass through
-
-REPLICATIONS = 64
-ARM_STEPS = 200_000_000  # simulated by default, over all arms and replications
-MOST_STEPS = 50_000  # per replication by default
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ def evaluate(
     *,
     max_states: int = MAX_STATES,
     max_elapsed: int | None = None,
-    replications: int = REPLICATIONS,
+    replications: int | None = None,
     steps: int | None = None,
     seed: int = 0,
 ) -> Value:
@@ -97,8 +94,9 @@ def evaluate(
     max_elapsed
         Ages told apart; by default as many as beliefs need to settle.
     replications, steps, seed
-        Independent runs, steps of each and seed of a simulation. By default 64 runs of at most
-        50,000 steps, fewer for very many arms.
+        Independent runs, steps of each that count and seed of a simulation. By default 64 runs of
+        at most 50,000 steps, fewer for very many arms. Before the steps that count a run goes on
+        until its slowest arm has forgotten the start.
     """
     if isinstance(policy, str):
         policy = policy_mapping(policy)(bandit, max_elapsed=max_elapsed, max_states=max_states)
@@ -272,9 +270,10 @@ def _potentials(joint: JointStates, reduced: ReducedKinds, count: int) -> FloatA
     for kind, potential in enumerate(reduced.potentials):
         if not potential.any():
             continue
-        arm, length = reduced.kinds.arms[kind], int(joint.arms.lengths[kind])
-        worth = expected(potential, belief_table(arm, length))
-        for k in np.flatnonzero(reduced.kinds.of == kind):
+        members = np.flatnonzero(reduced.kinds.of == kind)
+        length = int(joint.lengths[members[0]])
+        worth = expected(potential, belief_table(reduced.kinds.arms[kind], length))
+        for k in members:
             total += worth[last_state[:, k], elapsed[:, k] - 1]
     return total
 
@@ -296,7 +295,7 @@ def _simulated_value(
     policy: IndexPolicy,
     start: BeliefState | None,
     max_elapsed: int | None,
-    replications: int,
+    replications: int | None,
     steps: int | None,
     seed: int,
 ) -> Value:
@@ -304,20 +303,17 @@ def _simulated_value(
     reduced = reduce_kinds(kinds_of(bandit))
     kinds = reduced.kinds
     lengths = told_ages(kinds, policy, max_elapsed)
-    replications = checked_count(replications, "replications", 2)
-    if steps is None:
-        steps = max(200, min(MOST_STEPS, ARM_STEPS // (replications * bandit.num_arms)))
-    steps = checked_count(steps, "steps")
-    means = simulated_means(
-        policy.ranked, policy.kinds.of, belief_tables(kinds.arms, lengths), kinds.of,
-        bandit.num_pulls, start, steps, np.uint64(checked_seed(seed)), range(replications),
+    runs = plan_of_runs(bandit, kinds, lengths, replications, steps)
+    found = simulated_reward(
+        bandit, kinds, belief_tables(kinds.arms, lengths), policy.ranked, policy.kinds.of, start,
+        runs, seed,
     )  # fmt: skip
-    mean = float(means.mean()) + reduced.own_reward
+    mean = found.mean + reduced.own_reward
     return Value(
         average_reward=mean,
-        stderr=float(means.std(ddof=1) / np.sqrt(replications)),
-        bias_span=float("nan"),
-        method=f"simulation: {replications} runs of {steps:,} steps",
+        stderr=found.stderr,
+        bias_span=nan,
+        method=found.method,
         num_states=0,
         depends_on_start=None,
         average_reward_range=(mean, mean),

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import inlined, kernel, place
-from restive.kernels.random import WORLD, stream_key, uniform_at
+from restive.kernels.compiler import inlined, place
+from restive.kernels.random import uniform_at
 from restive.kernels.tables import BeliefTables, RankTables
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-__all__ = ["copy_into", "pull", "run_index_policy", "select_by_rank", "top_arms", "top_many"]
+__all__ = ["copy_into", "pull", "select_by_rank", "top_arms", "top_many"]
 
 
 FEW_PULLS = 4
@@ -136,29 +136,3 @@ def pull(
     for s in range(size - 1):
         state += arms.thresholds[place(begin + s)] <= u
     return state, arms.means[place(arms.mean_offsets[j] + cell)]
-
-
-@kernel
-def run_index_policy(
-    policy: RankTables, policy_kinds: IntArray, arms: BeliefTables, kinds: IntArray,
-    num_pulls: int, start_state: IntArray, start_elapsed: IntArray, burn_in: int, steps: int,
-    seed: np.uint64, replication: int,
-) -> float:  # fmt: skip
-    """Mean of the expected reward E[r | xi, A] per step of one run, after `burn_in` steps."""
-    num_arms = len(kinds)
-    last_state = start_state.copy()
-    seen = 1 - start_elapsed
-    rank = np.empty(num_arms, dtype=np.int64)
-    chosen = np.empty(num_pulls, dtype=np.int64)
-    key = stream_key(seed, replication, WORLD)
-    total = 0.0
-    for t in range(1, burn_in + steps + 1):
-        select_by_rank(policy, policy_kinds, t, last_state, seen, rank, chosen)
-        for i in range(num_pulls):
-            k = chosen[i]
-            state, expected = pull(arms, kinds[k], k, num_arms, t, last_state, seen, key)
-            if t > burn_in:
-                total += expected
-            last_state[k] = state
-            seen[k] = t
-    return total / steps

@@ -22,7 +22,8 @@ import numpy as np
 from restive.belief import belief_tables, initial_state, settled_lengths
 from restive.errors import RestiveError, TooLargeError
 from restive.joint import JointStates
-from restive.long_run import lowest_reward, simulated_means
+from restive.joint_run import lowest_reward
+from restive.long_run import plan_of_runs, simulated_reward
 from restive.policies.base import IndexPolicy, tabled_policy
 from restive.policies.best_fixed import best_fixed
 from restive.policies.lp_priority import lp_priority
@@ -46,7 +47,8 @@ RUNS, ARM_STEPS = 16, 1_000_000
 FINALISTS = 6
 FINAL_RUNS, FINAL_ARM_STEPS = 64, 10_000_000
 LEAST_STEPS, MOST_STEPS = 100, 20_000  # of a run
-SEED = np.uint64(0x9E3779B97F4A7C15)  # apart from the seeds of whoever evaluates the result
+# Apart from each other, and from the small seeds of whoever evaluates the result.
+SEED, FRESH_SEED = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 
 
 @dataclass(frozen=True)
@@ -159,14 +161,11 @@ class _System:
 
     def __init__(self, bandit: RestlessBandit, max_elapsed: int | None) -> None:
         reduced = reduce_kinds(kinds_of(bandit))
-        lengths = settled_lengths(reduced.kinds, max_elapsed)
         self.bandit = bandit
         self.own_reward = reduced.own_reward
         self.kinds = reduced.kinds
-        self.lengths = lengths
-        self.tables = belief_tables(reduced.kinds.arms, lengths)
+        self.lengths = settled_lengths(reduced.kinds, max_elapsed)
         self.start = initial_state(bandit.arms)
-        self.equal = EQUAL * unit_of(self.tables.rewards)
 
     def exactly(self, policies: dict[str, IndexPolicy], max_states: int) -> list[Candidate]:
         """Return what policies earn, the best first, by their joint chains."""
@@ -179,33 +178,33 @@ class _System:
 
     def simulated(self, policies: dict[str, IndexPolicy]) -> list[Candidate]:
         """Return what policies earn, the best first: all with one luck, the best with another."""
-        first = self._best_first(self._runs(policies, range(RUNS), ARM_STEPS))
-        names = [candidate.name for candidate in first[:FINALISTS]]
-        fresh = range(RUNS, RUNS + FINAL_RUNS)
-        final = self._runs({name: policies[name] for name in names}, fresh, FINAL_ARM_STEPS)
+        first = self._best_first(self._simulated(policies, RUNS, ARM_STEPS, SEED))
+        finalists = {name: policies[name] for name in [c.name for c in first[:FINALISTS]]}
+        final = self._simulated(finalists, FINAL_RUNS, FINAL_ARM_STEPS, FRESH_SEED)
         return self._best_first(final) + first[FINALISTS:]
 
-    def _runs(
-        self, policies: dict[str, IndexPolicy], replications: range, arm_steps: int
+    def _simulated(
+        self, policies: dict[str, IndexPolicy], count: int, arm_steps: int, seed: int
     ) -> list[Candidate]:
-        steps = arm_steps // (len(replications) * self.bandit.num_arms)
-        steps = max(LEAST_STEPS, min(MOST_STEPS, steps))
+        steps = max(LEAST_STEPS, min(MOST_STEPS, arm_steps // (count * self.bandit.num_arms)))
+        runs = plan_of_runs(self.bandit, self.kinds, self.lengths, count, steps)
+        arms = belief_tables(self.kinds.arms, self.lengths)
         found = []
         for name, policy in policies.items():
-            means = simulated_means(
-                policy.ranked, policy.kinds.of, self.tables, self.kinds.of, self.bandit.num_pulls,
-                self.start, steps, SEED, replications,
+            run = simulated_reward(
+                self.bandit, self.kinds, arms, policy.ranked, policy.kinds.of, self.start, runs,
+                seed,
             )  # fmt: skip
-            error = float(means.std(ddof=1) / np.sqrt(len(means)))
-            found.append(Candidate(name, float(means.mean()) + self.own_reward, error))
+            found.append(Candidate(name, run.mean + self.own_reward, run.stderr))
         return found
 
     def _best_first(self, found: list[Candidate]) -> list[Candidate]:
         """Sort by reward; of those that earn the same the one named first comes first."""
+        equal = EQUAL * unit_of(np.concatenate([arm.rewards for arm in self.kinds.arms]))
         left, ordered = list(found), []
         while left:
             most = max(candidate.average_reward for candidate in left)
-            best = next(c for c in left if c.average_reward >= most - self.equal)
+            best = next(c for c in left if c.average_reward >= most - equal)
             ordered.append(best)
             left.remove(best)
         return ordered

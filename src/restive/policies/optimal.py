@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from restive.belief import BeliefState, settled_lengths
 from restive.errors import AssumptionError, TooLargeError
 from restive.joint import JointStates
-from restive.kernels.joint import optimal_bias
+from restive.joint_values import optimal_bias
 from restive.problem import RestlessBandit, kinds_of
-from restive.reduction import reduce_kinds, unit_of
+from restive.reduction import reduce_kinds
 
 __all__ = ["OptimalPolicy", "optimal", "optimal_num_states"]
 
@@ -68,7 +68,7 @@ class OptimalPolicy:
         )
         ahead = (found.probability * self.bias[found.successor]).sum(axis=1)
         values = (found.reward + ahead).reshape(len(rows), num_actions)
-        tolerance = TIE_TOLERANCE * unit_of(self.joint.arms.rewards)
+        tolerance = TIE_TOLERANCE * self.joint.unit
         good = values >= values.max(axis=1, keepdims=True) - tolerance
         chosen: IntArray = self.actions[good.argmax(axis=1)]
         return chosen
@@ -111,12 +111,8 @@ def optimal(
         np.tile(actions, (joint.count, 1)),
         add=False,
     )
-    unit = unit_of(joint.arms.rewards)
-    bias, gain, gap = optimal_bias(
-        found.successor, found.probability, found.reward, num_actions, DAMPING, GAP * unit,
-        MOST_SWEEPS,
-    )  # fmt: skip
-    if gap > 1e-7 * unit:
+    bias, gain, gap = optimal_bias(found, num_actions, DAMPING, GAP * joint.unit, MOST_SWEEPS)
+    if gap > 1e-7 * joint.unit:
         raise AssumptionError(
             f"the optimum did not settle: after {MOST_SWEEPS:,} sweeps its average reward is only "
             f"known to {gap:.2g}; some arm mixes too slowly, or the best average reward depends "

@@ -15,13 +15,21 @@ from numpy.typing import ArrayLike, NDArray
 from restive.arguments import checked_elapsed
 from restive.belief import settled_elapsed
 from restive.errors import AssumptionError, ProblemError
-from restive.kernels.gilbert_elliott import channel_indices
+from restive.kernels import gilbert_elliott
+from restive.pace import WORK_AT_ONCE
 from restive.policies.base import IndexPolicy, index_policy
 from restive.problem import Arm, RestlessBandit, arm_label, numbers_array
 from restive.reduction import reduce_arm
 from restive.subsidy import checked_discount, require_average, subsidy_path
 
-__all__ = ["WhittleIndex", "channel_whittle_index", "whittle", "whittle_index", "whittle_table"]
+__all__ = [
+    "WhittleIndex",
+    "channel_indices",
+    "channel_whittle_index",
+    "whittle",
+    "whittle_index",
+    "whittle_table",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -117,9 +125,19 @@ def channel_whittle_index(p01: ArrayLike, p11: ArrayLike, max_elapsed: int) -> F
             f"channel {m}: p01 = {rise[m]:g}, p11 = {stay[m]:g} is no irreducible and aperiodic "
             "chain: p01 must be in (0, 1], p11 in [0, 1), and not 1 and 0"
         )
-    return channel_indices(
-        np.ascontiguousarray(rise), np.ascontiguousarray(stay), checked_elapsed(max_elapsed)
-    )
+    return channel_indices(rise, stay, checked_elapsed(max_elapsed))
+
+
+def channel_indices(p01: FloatArray, p11: FloatArray, length: int) -> FloatArray:
+    """Indices [M, 2, L] of M channels, some of them at once, so that Ctrl-C is heard in between."""
+    out = np.empty((len(p01), 2, length))
+    rise, stay = np.array(p01, order="C"), np.array(p11, order="C")
+    room = np.empty((2, length))
+    at_once = max(1, WORK_AT_ONCE // (10 * length))  # an index takes two divisions
+    for first in range(0, len(out), at_once):
+        part = slice(first, first + at_once)
+        gilbert_elliott.channel_indices(rise[part], stay[part], room[0], room[1], out[part])
+    return out
 
 
 def _channel_length(arm: Arm, max_elapsed: int | None) -> int:

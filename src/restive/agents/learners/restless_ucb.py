@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from restive.agents.learners.base import Facts, checked_number
 from restive.arguments import MOST_ELAPSED, checked_count, require_memory
 from restive.errors import RestiveError
-from restive.kernels.gilbert_elliott import channel_indices
 from restive.kernels.learners import play
 from restive.kernels.learners.memory import PHASES, PLANNING, Memory
 from restive.kernels.learners.restless_ucb import AGES, LACKING, UNFINISHED, WANTED, WIDTH
 from restive.policies.base import tied_ranks
-from restive.policies.whittle import whittle_table
+from restive.policies.whittle import channel_indices, whittle_table
 from restive.problem import Arm
 
 __all__ = ["RestlessUCB", "optimistic_matrix", "planned_channels", "planned_table"]
