@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import restive as rs
 from oracles.joint_naive import optimal_two_arms
 from restive.belief import settled_elapsed
-from restive.policies.optimal import AGE_TOLERANCE, optimal_num_states
+from restive.policies.optimal import AGE_TOLERANCE, log_num_states, num_joint_states
 from strategies import as_oracle, bandits, random_arm, states_of
 
 SURE = rs.Arm([[1.0]], rewards=[1.0])

@@ -18,6 +18,7 @@ __all__ = [
     "checked_elapsed",
     "checked_path",
     "checked_seed",
+    "count_in_words",
     "require_memory",
     "suggestion",
 ]
@@ -64,6 +65,11 @@ def checked_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
         raise ProblemError(f"seed must be a whole number from 0 to 2^64 - 1, got {seed!r:.60}")
     return int(seed)
+
+
+def count_in_words(log10: float) -> str:
+    """Write a count that may be huge, given its logarithm."""
+    return f"{round(10**log10):,}" if log10 < 15 else f"about 10^{log10:.0f}"
 
 
 def suggestion(word: object, known: Iterable[str]) -> str:

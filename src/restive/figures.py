@@ -22,7 +22,10 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def plot_indices(
-    bandit: RestlessBandit, path: str | PathLike[str], max_elapsed: int | None = None
+    bandit: RestlessBandit,
+    path: str | PathLike[str],
+    max_elapsed: int | None = None,
+    discount: float = 1.0,
 ) -> None:
     """Draw Whittle index against elapsed steps, a line per last state and a panel per kind of arm.
 
@@ -42,7 +45,7 @@ def plot_indices(
         if j >= num_panels:
             panel.set_axis_off()
             continue
-        _draw(panel, whittle_index(kinds.arms[j], max_elapsed=max_elapsed))
+        _draw(panel, whittle_index(kinds.arms[j], discount, max_elapsed))
         panel.set_title(kinds.labels[j], fontsize=10)
         if j + columns >= num_panels:
             panel.set_xlabel("steps since last seen")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import log10 as log10_of
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import count_in_words
 from restive.belief import BeliefState, belief_tables
 from restive.errors import TooLargeError
 from restive.kernels import joint as kernels
@@ -35,6 +37,19 @@ class Outcomes:
     successor: Int32Array  # [M, B] numbers of the next states
     probability: FloatArray  # [M, B]
     reward: FloatArray  # [M] expected reward of the step
+
+
+def most_outcomes(bandit: RestlessBandit) -> int:
+    """Ways in which one step can end, or raise if they are too many for a joint chain."""
+    sizes = np.array([arm.num_states for arm in bandit.arms])
+    largest = np.sort(sizes)[-bandit.num_pulls :]
+    log10 = float(np.log10(largest).sum())
+    if log10 > log10_of(MOST_OUTCOMES):
+        raise TooLargeError(
+            f"one step of {bandit.num_pulls:,} pulls can end in {count_in_words(log10)} ways, more "
+            f"than {MOST_OUTCOMES:,}: too many for a joint chain; pull fewer arms"
+        )
+    return int(np.prod(largest))
 
 
 def joined(blocks: Sequence[Outcomes], count: int | None = None) -> Outcomes:
@@ -62,6 +77,7 @@ class JointStates:
     def __init__(self, bandit: RestlessBandit, kinds: Kinds, lengths: IntArray) -> None:
         self.bandit = bandit
         self.kinds = kinds
+        self.most_outcomes = most_outcomes(bandit)
         tables = belief_tables(kinds.arms, lengths)
         self.unit = unit_of(tables.rewards)
         self.sizes = tables.sizes[kinds.of]
@@ -76,13 +92,6 @@ class JointStates:
             following=np.empty(bandit.num_arms, dtype=np.int32),
             seen=np.empty(bandit.num_arms, dtype=np.int64),
         )
-        largest = np.sort(self.sizes)[::-1][: bandit.num_pulls].astype(object)
-        self.most_outcomes = int(np.prod(largest))
-        if self.most_outcomes > MOST_OUTCOMES:
-            raise TooLargeError(
-                f"one step of {bandit.num_pulls} pulls can end in {self.most_outcomes:,} ways, "
-                f"more than {MOST_OUTCOMES:,}: too many for a joint chain; pull fewer arms"
-            )
         self.count = 0
         self._states = np.empty((64, bandit.num_arms), dtype=np.int32)
         self._slots = np.full(256, -1, dtype=np.int32)

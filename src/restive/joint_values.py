@@ -6,6 +6,8 @@ so that Ctrl-C is heard in between.
 
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,8 @@ __all__ = ["absorbed_values", "closed_components", "gain_and_bias", "optimal_bia
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Int32Array = NDArray[np.int32]
+
+STAGE = 10_000  # sweeps
 
 
 def closed_components(successor: Int32Array) -> tuple[Int32Array, int]:
@@ -49,13 +53,34 @@ def gain_and_bias(
     """
     following, bounds = np.empty(len(members)), np.empty(2)
     progress = np.zeros(2, dtype=np.int64)
-    while not kernels.improve_bias(
-        members, chain.successor, chain.probability, chain.reward, bias, following, bounds,
-        progress, damping, tolerance, most_sweeps, WORK_AT_ONCE,
-    ):  # fmt: skip
-        look()
+    gaps: list[float] = []
+    for sweeps in _stages(most_sweeps):
+        while not kernels.improve_bias(
+            members, chain.successor, chain.probability, chain.reward, bias, following, bounds,
+            progress, damping, tolerance, sweeps, WORK_AT_ONCE,
+        ):  # fmt: skip
+            look()
+        gaps.append(float(bounds[1] - bounds[0]))
+        if gaps[-1] <= tolerance or _is_hopeless(gaps, tolerance, most_sweeps):
+            break
     lowest, highest = bounds.tolist()
     return 0.5 * (lowest + highest), highest - lowest
+
+
+def _stages(most_sweeps: int) -> range:
+    """Numbers of sweeps after which one looks how they get on."""
+    return range(STAGE, most_sweeps + STAGE, STAGE)
+
+
+def _is_hopeless(gaps: list[float], tolerance: float, most_sweeps: int) -> bool:
+    """Whether the gap falls so slowly that ten times the sweeps would not close it.
+
+    It may stay as it is for as many sweeps as there are ages, so the first stages do not count.
+    """
+    if len(gaps) < 3 or gaps[-1] <= 0:
+        return False
+    rate = log(gaps[-2] / gaps[-1]) / STAGE
+    return rate * 10 * most_sweeps < log(gaps[-1] / tolerance)
 
 
 def absorbed_values(

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,26 +21,27 @@ from restive.belief import mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
 from restive.joint_run import MAX_STATES
-from restive.policies import (
-    BestIndexPolicy,
-    Policy,
-    best_index,
-    lp_priority,
-    policy_mappings,
-)
+from restive.pace import on_all_cores
+from restive.policies import BestIndexPolicy, Policy, best_index, lp_priority, policy_mappings
 from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import Kinds, RestlessBandit, arm_label, kinds_of
-from restive.reduction import reduce_kinds
-from restive.relaxation import relaxation_bound
+from restive.reduction import ReducedKinds, reduce_kinds
+from restive.relaxation import Relaxation, relaxed
+from restive.subsidy import checked_discount
 from restive.worth import Value, evaluate
 
 __all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "write_index_table"]
 
-Progress = Callable[[str], None]
+T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
 
+# A simulated J may lie this many standard errors above a bound, and any J a rounding error.
+SURE = 5
+ROUNDING = 1e-6
 NO_MORE = 1e-6  # relative: a policy that earns this much more than fixed arms is no better
+
 TABLE_SUFFIXES = (".csv", ".npz")
 CSV_HEADER = (
     "arms",
@@ -65,7 +66,7 @@ class ArmSummary:
     num_states: int
     stationary_reward: float | None  # if always pulled; None where it depends on the start
     own_reward: float  # if never pulled
-    mixing_time: int
+    mixing_time: int | None  # None where the passive chain has none
     settled_elapsed: int | None  # None where max_elapsed was given instead
     indexable: bool
     limiting_index: float
@@ -91,7 +92,7 @@ class PolicySummary:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything `restive plan` shows.
+    """Everything `restive plan` shows; `note` says why there is no bound.
 
     `own_reward` is what the arms earn if none is ever pulled; `relaxation_bound` has it in it.
     `hint` says where the problem may not be the one that was meant.
@@ -99,11 +100,13 @@ class Plan:
 
     num_arms: int
     num_pulls: int
-    relaxation_bound: float
+    discount: float  # of the Whittle indices; everything else is an average reward
+    relaxation_bound: float | None
     own_reward: float
-    hint: str
     arms: tuple[ArmSummary, ...]
     policies: tuple[PolicySummary, ...]
+    note: str
+    hint: str
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as data for `json.dumps`; what is not a finite number becomes None."""
@@ -113,10 +116,11 @@ class Plan:
 def plan_bandit(
     bandit: RestlessBandit,
     *,
+    discount: float = 1.0,
     max_states: int = MAX_STATES,
     max_elapsed: int | None = None,
     seed: int = 0,
-    progress: Progress = lambda step: None,
+    progress: Progress = lambda step, done, total: None,
 ) -> Plan:
     """Describe the arms and evaluate every registered policy mapping.
 
@@ -124,6 +128,8 @@ def plan_bandit(
     ----------
     bandit
         The problem.
+    discount
+        Of the Whittle indices: 1 for the average reward, below 1 for arms that have no index then.
     max_states
         Limit for exact values and for the optimum, in joint states.
     max_elapsed
@@ -131,38 +137,23 @@ def plan_bandit(
     seed
         Of the simulations used beyond `max_states`.
     progress
-        Called with the name of each step before it begins.
+        Called with the name of each step and how many of how many parts of it are done; (0, 0)
+        before a step whose parts are not counted.
     """
-    kinds = kinds_of(bandit)
-    reduced = reduce_kinds(kinds)
-    arms = []
-    for j, arm in enumerate(kinds.arms):
-        progress(kinds.labels[j])
-        index = _whittle_index(kinds, j, max_elapsed)
-        members = np.flatnonzero(kinds.of == j)
-        arms.append(
-            ArmSummary(
-                arms=_ranges(members),
-                name=arm.name,
-                count=len(members),
-                num_states=arm.num_states,
-                stationary_reward=_or_none(lambda arm=arm: fixed_reward(arm)),  # type: ignore[misc]
-                own_reward=float(reduced.own_rewards[j]),
-                mixing_time=mixing_time(arm),
-                settled_elapsed=settled_elapsed(arm) if max_elapsed is None else None,
-                indexable=index.indexable,
-                limiting_index=index.limit,
-            )
-        )
-    progress("relaxation bound")
-    bound = relaxation_bound(bandit, max_elapsed)
+    discount = checked_discount(discount)
+    reduced = reduce_kinds(kinds_of(bandit))
+    arms = _arm_summaries(bandit, reduced, discount, max_elapsed, progress)
+    relaxation, note = _relaxation(bandit, max_elapsed, progress)
+    bound = None if relaxation is None else relaxation.bound
     own = reduced.own_reward
     policies = []
-    limits: dict[str, Any] = {"max_states": max_states, "max_elapsed": max_elapsed}
     for mapping in policy_mappings():
-        progress(mapping.name)
+        progress(mapping.name, 0, 0)
         try:
-            policy = mapping(bandit, **limits)
+            policy = mapping(
+                bandit, max_elapsed=max_elapsed, max_states=max_states, relaxation=relaxation,
+                discount=None if discount == 1 else discount,
+            )  # fmt: skip
             value = evaluate(
                 bandit, policy, max_states=max_states, max_elapsed=max_elapsed, seed=seed
             )
@@ -170,26 +161,86 @@ def plan_bandit(
             nothing = (None,) * 6
             policies.append(PolicySummary(mapping.name, *nothing, str(error)))
         else:
-            notes = [*_choice(policy), *_dependence(value)]
-            policies.append(_summary(mapping.name, value, bound, own, "; ".join(notes)))
+            policies.append(_summary(mapping.name, policy, value, bound, own))
     return Plan(
         num_arms=bandit.num_arms,
         num_pulls=bandit.num_pulls,
+        discount=discount,
         relaxation_bound=bound,
         own_reward=own,
-        hint=_hint(bandit, policies),
         arms=tuple(arms),
         policies=tuple(policies),
+        note=note,
+        hint=_hint(bandit, policies),
     )
 
 
+def _arm_summaries(
+    bandit: RestlessBandit,
+    reduced: ReducedKinds,
+    discount: float,
+    max_elapsed: int | None,
+    progress: Progress,
+) -> list[ArmSummary]:
+    kinds = kinds_of(bandit)
+    total = len(kinds.arms)
+    members = np.split(np.argsort(kinds.of, kind="stable"), np.cumsum(kinds.counts)[:-1])
+    found: dict[int, ArmSummary] = {}
+
+    def describe(j: int) -> None:
+        arm = kinds.arms[j]
+        index = _whittle_index(kinds, j, discount, max_elapsed)
+        found[j] = ArmSummary(
+            arms=_ranges(members[j]),
+            name=arm.name,
+            count=len(members[j]),
+            num_states=arm.num_states,
+            stationary_reward=_or_none(lambda: fixed_reward(arm)),
+            own_reward=float(reduced.own_rewards[j]),
+            mixing_time=_or_none(lambda: mixing_time(arm)),
+            settled_elapsed=None if max_elapsed else _or_none(lambda: settled_elapsed(arm)),
+            indexable=index.indexable,
+            limiting_index=index.limit,
+        )
+
+    on_all_cores(describe, total, _counted(progress, "arms", total))
+    return [found[j] for j in range(total)]
+
+
+def _relaxation(
+    bandit: RestlessBandit, max_elapsed: int | None, progress: Progress
+) -> tuple[Relaxation | None, str]:
+    """Return the relaxed problem, or why there is none."""
+    kinds = len(kinds_of(bandit).arms)
+    try:
+        return relaxed(bandit, max_elapsed, _counted(progress, "relaxation bound", kinds)), ""
+    except (AssumptionError, TooLargeError) as error:
+        return None, str(error)
+
+
+def _counted(progress: Progress, step: str, total: int) -> Callable[[int], None]:
+    """Return a function that adds up what is done of a step."""
+    done = 0
+    progress(step, 0, total)
+
+    def add(more: int) -> None:
+        nonlocal done
+        done += more
+        progress(step, done, total)
+
+    return add
+
+
 def write_index_table(
-    bandit: RestlessBandit, path: str | PathLike[str], max_elapsed: int | None = None
+    bandit: RestlessBandit,
+    path: str | PathLike[str],
+    max_elapsed: int | None = None,
+    discount: float = 1.0,
 ) -> None:
     """Write the indices of every kind of arm by last state and elapsed steps, as CSV or NPZ."""
     suffix = require_target(path, TABLE_SUFFIXES)
     kinds = kinds_of(bandit)
-    whittle = [whittle_index(arm, max_elapsed=max_elapsed) for arm in kinds.arms]
+    whittle = [whittle_index(arm, discount, max_elapsed) for arm in kinds.arms]
     priority = lp_priority(bandit, max_elapsed).tables
     best = best_index(bandit, max_elapsed).tables
     myopic = [myopic_table(arm, max_elapsed) for arm in kinds.arms]
@@ -228,9 +279,34 @@ def _write_csv(
                     writer.writerow([members, arm.name or "", s, n + 1, *values])
 
 
-def _dependence(value: Value) -> list[str]:
-    low, high = value.average_reward_range
-    return [f"J depends on the start: {low:.6f} to {high:.6f}"] * bool(value.depends_on_start)
+def _summary(
+    name: str, policy: Policy, value: Value, bound: float | None, own: float
+) -> PolicySummary:
+    notes = _choice(policy)
+    if value.depends_on_start:
+        low, high = value.average_reward_range
+        notes.append(f"J depends on the start: {low:.6f} to {high:.6f}")
+    if bound is not None and value.average_reward > bound + _uncertainty(value, bound):
+        notes.append(
+            f"J = {value.average_reward:.9g} is above the bound {bound:.9g} by more than its "
+            "error, which cannot be: this is a mistake in restive, please report it with the "
+            "problem file"
+        )
+    added = value.average_reward - own
+    return PolicySummary(
+        policy=name,
+        average_reward=value.average_reward,
+        pulls_add=added,
+        stderr=value.stderr,
+        share_of_bound=added / (bound - own) if bound is not None and bound > own else None,
+        bias_span=value.bias_span,
+        method=value.method + (f", {value.num_states:,} states" if value.num_states else ""),
+        note="; ".join(notes),
+    )
+
+
+def _uncertainty(value: Value, bound: float) -> float:
+    return SURE * value.stderr + ROUNDING * max(1.0, abs(bound))
 
 
 def _choice(policy: Policy) -> list[str]:
@@ -242,51 +318,39 @@ def _choice(policy: Policy) -> list[str]:
 
 def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:
     """Say so where always pulling the same arms is best only because the others do not count."""
-    values = {policy.policy: policy for policy in policies if policy.average_reward is not None}
-    fixed = values.pop("best_fixed", None)
+    values = {
+        policy.policy: (policy.average_reward, policy.stderr or 0.0)
+        for policy in policies
+        if policy.average_reward is not None
+    }
+    fixed, _ = values.pop("best_fixed", (None, 0.0))
     if fixed is None or not values or bandit.num_pulls == bandit.num_arms:
         return ""
     if any(arm.pays_unpulled for arm in bandit.arms):
         return ""
     if all(arm.is_uncontrolled for arm in bandit.arms):
         return ""
-    for policy in values.values():
-        noise = NO_MORE * abs(fixed.average_reward or 0.0) + 2 * (policy.stderr or 0.0)
-        if (policy.average_reward or 0.0) > (fixed.average_reward or 0.0) + noise:
-            return ""
+    if any(reward > fixed + NO_MORE * abs(fixed) + 2 * error for reward, error in values.values()):
+        return ""
     return (
         "a fixed set of arms is best, since only pulled arms pay; if arms also count while not "
         'pulled, set passive_rewards, or pay = "always"'
     )
 
 
-def _summary(name: str, value: Value, bound: float, own: float, note: str) -> PolicySummary:
-    added, most = value.average_reward - own, bound - own
-    return PolicySummary(
-        policy=name,
-        average_reward=value.average_reward,
-        pulls_add=added,
-        stderr=value.stderr,
-        share_of_bound=added / most if most > 0 else None,
-        bias_span=value.bias_span,
-        method=value.method + (f", {value.num_states:,} states" if value.num_states else ""),
-        note=note,
-    )
-
-
-def _whittle_index(kinds: Kinds, j: int, max_elapsed: int | None) -> WhittleIndex:
+def _whittle_index(kinds: Kinds, j: int, discount: float, max_elapsed: int | None) -> WhittleIndex:
     """Index of one kind of arm; errors name its first arm by number."""
     try:
-        return whittle_index(kinds.arms[j], max_elapsed=max_elapsed)
+        return whittle_index(kinds.arms[j], discount, max_elapsed)
     except (AssumptionError, TooLargeError) as error:
         message = str(error).removeprefix(f"{arm_label(kinds.arms[j])}: ")
         raise type(error)(f"{kinds.labels[j]}: {message}") from None
 
 
-def _or_none(compute: Callable[[], float]) -> float | None:
+def _or_none(compute: Callable[[], T]) -> T | None:
     try:
         return compute()
-    except AssumptionError:
+    except (AssumptionError, TooLargeError):
         return None
 
 

@@ -123,14 +123,6 @@ def subsidy_path(
             f"{label}: the path of its subsidy problem did not end within {limit:,} switches; the "
             "arm is too close to a degenerate one for floating point; pass another discount"
         )
-    if np.isneginf(walk.lower).any():
-        s, n = np.argwhere(np.isneginf(walk.lower))[0]
-        raise AssumptionError(
-            f"{label}: no subsidy, however low, makes pulling best when it was last seen in state "
-            f"{s}, {n + 1} step(s) ago: pulling holds the chain back (its active chain is "
-            "reducible or nearly so), and the average reward only counts the long run; pass a "
-            "discount below 1"
-        )
     pieces = walk.path[: walk.marks[PIECES]].copy()
     indexable = bool(walk.marks[INDEXABLE])
     index, upper = unit * walk.lower, unit * walk.upper

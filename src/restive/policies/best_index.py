@@ -12,7 +12,7 @@ that was lucky. Where a table's J depends on the start, it counts by its worst c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -24,14 +24,16 @@ from restive.errors import RestiveError, TooLargeError
 from restive.joint import JointStates
 from restive.joint_run import lowest_reward
 from restive.long_run import plan_of_runs, simulated_reward
+from restive.pace import on_all_cores
 from restive.policies.base import IndexPolicy, tabled_policy
 from restive.policies.best_fixed import best_fixed
 from restive.policies.lp_priority import lp_priority
 from restive.policies.myopic import myopic
 from restive.policies.whittle import whittle
-from restive.problem import RestlessBandit, kinds_of
+from restive.problem import Kinds, RestlessBandit, kinds_of
 from restive.reduction import reduce_kinds, unit_of
-from restive.subsidy import subsidy_path
+from restive.relaxation import Relaxation
+from restive.subsidy import SubsidyPath, subsidy_path
 
 __all__ = ["BestIndexPolicy", "Candidate", "best_index"]
 
@@ -82,7 +84,10 @@ class BestIndexPolicy(IndexPolicy):
 
 
 def best_index(
-    bandit: RestlessBandit, max_elapsed: int | None = None, max_states: int = MAX_STATES
+    bandit: RestlessBandit,
+    max_elapsed: int | None = None,
+    max_states: int = MAX_STATES,
+    relaxation: Relaxation | None = None,
 ) -> BestIndexPolicy:
     """Return the index policy with the largest J among about ninety.
 
@@ -95,9 +100,11 @@ def best_index(
     max_states
         Compare exactly up to this many joint states of each candidate (at most 20,000), simulate
         beyond.
+    relaxation
+        The relaxed problem, where it has been solved already.
     """
     system = _System(bandit, max_elapsed)
-    policies = _different(_candidates(bandit, max_elapsed))
+    policies = _different(_candidates(bandit, max_elapsed, relaxation))
     try:
         found = system.exactly(policies, min(max_states, MAX_STATES))
         method = "exact: joint chains"
@@ -110,30 +117,43 @@ def best_index(
     )
 
 
-def _candidates(bandit: RestlessBandit, max_elapsed: int | None) -> Iterator[_Maker]:
+def _candidates(
+    bandit: RestlessBandit, max_elapsed: int | None, relaxation: Relaxation | None
+) -> Iterator[_Maker]:
     """Names and makers, those first that win where they earn no less."""
     yield "whittle", lambda: whittle(bandit, max_elapsed=max_elapsed)
-    yield "lp_priority", lambda: lp_priority(bandit, max_elapsed)
+    yield "lp_priority", lambda: lp_priority(bandit, max_elapsed, relaxation)
     yield "myopic", lambda: myopic(bandit, max_elapsed)
     yield "best_fixed", lambda: best_fixed(bandit)
     kinds = kinds_of(bandit)
     for discount, num_prices in PRICES.items():
         try:
-            paths = [
-                subsidy_path(arm, discount, max_elapsed, label)
-                for arm, label in zip(kinds.arms, kinds.labels, strict=True)
-            ]
-        except RestiveError:  # an average-reward index that is not there, say
+            paths = _paths(kinds, discount, max_elapsed, relaxation)
+        except RestiveError:  # an average reward that depends on the start, say
             continue
         where = "" if discount == 1 else f" at discount {discount:g}"
-        if discount < 1:
-            tables = [path.index for path in paths]
+        tables = [path.index for path in paths]
+        if discount < 1 and all(np.isfinite(table).all() for table in tables):
             yield f"whittle{where}", partial(tabled_policy, bandit, kinds, tables, "whittle")
         tops = np.concatenate([path.breakpoints()[0] for path in paths])
         for price in np.linspace(tops.min(), tops.max(), num_prices).tolist():
             tables = [path.advantage(price) for path in paths]
             name = f"price {price:.6g}{where}"
             yield name, partial(tabled_policy, bandit, kinds, tables, "price")
+
+
+def _paths(
+    kinds: Kinds, discount: float, max_elapsed: int | None, relaxation: Relaxation | None
+) -> Sequence[SubsidyPath]:
+    if discount == 1 and relaxation is not None:
+        return relaxation.paths
+    found: dict[int, SubsidyPath] = {}
+
+    def solve(j: int) -> None:
+        found[j] = subsidy_path(kinds.arms[j], discount, max_elapsed, kinds.labels[j])
+
+    on_all_cores(solve, len(kinds.arms))
+    return [found[j] for j in range(len(kinds.arms))]
 
 
 def _different(makers: Iterator[_Maker]) -> dict[str, IndexPolicy]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from restive.policies.base import IndexPolicy, tabled_policy
 from restive.problem import RestlessBandit
-from restive.relaxation import relaxed
+from restive.relaxation import Relaxation, relaxed
 
 __all__ = ["lp_priority"]
 
 
-def lp_priority(bandit: RestlessBandit, max_elapsed: int | None = None) -> IndexPolicy:
+def lp_priority(
+    bandit: RestlessBandit, max_elapsed: int | None = None, relaxation: Relaxation | None = None
+) -> IndexPolicy:
     """Return the policy that pulls the N arms with the largest advantage at the best price.
 
     The index of arm k in (s, n) is A_k(s, n; lambda_N), with lambda_N the minimiser of the
@@ -26,7 +28,16 @@ def lp_priority(bandit: RestlessBandit, max_elapsed: int | None = None) -> Index
     when pulled, it does on more than half of small random systems, and the worse class can earn a
     fifth less. `evaluate` tells (`depends_on_start`, `average_reward_range`), and `best_index`
     counts such a policy by its worst class.
+
+    Parameters
+    ----------
+    bandit
+        The arms and the number of pulls.
+    max_elapsed
+        Ages told apart, for arms that mix too slowly for the automatic choice.
+    relaxation
+        The relaxed problem, where it has been solved already.
     """
-    solution = relaxed(bandit, max_elapsed)
+    solution = relaxed(bandit, max_elapsed) if relaxation is None else relaxation
     tables = [path.advantage(solution.subsidy) for path in solution.paths]
     return tabled_policy(bandit, solution.kinds, tables, "lp_priority")
