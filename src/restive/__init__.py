@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from restive.experiment import CaseSummary, Study, load_results, load_study, run_study
     from restive.experiment.export import export_results
     from restive.policies import (
+        BestIndexPolicy,
         IndexPolicy,
         OptimalPolicy,
         WhittleIndex,
         best_fixed,
+        best_index,
         channel_whittle_index,
         index_policy,
         lp_priority,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from restive.prior import ArmPrior, IndependentPrior, JointPrior, grid_prior
     from restive.problem import Arm, RestlessBandit, gilbert_elliott
     from restive.problem_file import load_problem, problem_from_toml, problem_to_toml
+    from restive.reduction import Reduction, reduce_arm
     from restive.regret import RegretCurve, bayesian_regret, frequentist_regret
     from restive.relaxation import relaxation_bound
     from restive.report import write_report
@@ -83,10 +86,12 @@ _HOMES = {
     "experiment": ("CaseSummary", "Study", "load_results", "load_study", "run_study"),
     "experiment.export": ("export_results",),
     "policies": (
+        "BestIndexPolicy",
         "IndexPolicy",
         "OptimalPolicy",
         "WhittleIndex",
         "best_fixed",
+        "best_index",
         "channel_whittle_index",
         "index_policy",
         "lp_priority",
@@ -101,6 +106,7 @@ _HOMES = {
     "prior": ("ArmPrior", "IndependentPrior", "JointPrior", "grid_prior"),
     "problem": ("Arm", "RestlessBandit", "gilbert_elliott"),
     "problem_file": ("load_problem", "problem_from_toml", "problem_to_toml"),
+    "reduction": ("Reduction", "reduce_arm"),
     "regret": ("RegretCurve", "bayesian_regret", "frequentist_regret"),
     "relaxation": ("relaxation_bound",),
     "report": ("write_report",),

@@ -19,6 +19,7 @@ from restive.errors import TooLargeError
 from restive.kernels import joint as kernels
 from restive.pace import WORK_AT_ONCE
 from restive.problem import Kinds, RestlessBandit
+from restive.reduction import unit_of
 
 __all__ = ["JointStates", "Outcomes", "joined"]
 
@@ -78,6 +79,7 @@ class JointStates:
         self.kinds = kinds
         self.most_outcomes = most_outcomes(bandit)
         tables = belief_tables(kinds.arms, lengths)
+        self.unit = unit_of(tables.rewards)
         self.sizes = tables.sizes[kinds.of]
         self.lengths = tables.lengths[kinds.of]
         self._arms = kernels.ArmTables(
