@@ -240,7 +240,12 @@ def test_arms_that_pay_only_when_pulled_are_planned_as_ever_to_the_bit(stored, n
             continue
         policy = policy_mapping(mapping)(explicit)
         value = rs.evaluate(explicit, policy, max_states=20_000, steps=500)
-        found = [number.hex() for number in (value.average_reward, value.stderr, value.bias_span)]
+        numbers = [value.average_reward, value.stderr, value.bias_span]
+        if value.method.startswith("simulation"):  # whose sums are added up in another order now
+            stored = [float.fromhex(number) for number in expected[mapping][:2]]
+            assert numbers[:2] == pytest.approx(stored, rel=1e-10), mapping
+            numbers[:2] = stored
+        found = [number.hex() for number in numbers]
         if hasattr(policy, "tables"):
             found.append(digest(policy.tables))
         assert found == expected[mapping], mapping
@@ -252,3 +257,19 @@ def digest(tables):
     for table in tables:
         found.update(np.ascontiguousarray(table).tobytes())
     return found.hexdigest()[:16]
+
+
+def test_learners_refuse_arms_that_pay_while_they_are_not_pulled():
+    arm = rs.Arm([[0.4, 0.6], [0.3, 0.7]], rewards=[0, 1], passive_rewards=[0, 1])
+    other = rs.Arm([[0.2, 0.8], [0.5, 0.5]], rewards=[0, 1], passive_rewards=[0, 1])
+    bandit = rs.RestlessBandit([arm, other], 1)
+    for prior in (
+        rs.IndependentPrior([rs.ArmPrior([arm, other])] * 2),
+        rs.JointPrior([bandit]),
+    ):
+        with pytest.raises(rs.ProblemError, match="pays while it is not pulled"):
+            rs.TSDE(prior, num_pulls=1)
+    with pytest.raises(rs.ProblemError, match="pays while it is not pulled"):
+        rs.simulate(bandit, rs.myopic(bandit), 5)
+    with pytest.raises(rs.ProblemError, match="pays while it is not pulled"):
+        rs.World(bandit)
