@@ -6,7 +6,6 @@ import numpy as np
 
 import restive as rs
 from oracles import tsde_naive as naive
-from restive.policies import INDEX_RULES
 
 
 def random_arm(rng, size, rewards, spread=0.4, controlled=True):
@@ -142,7 +141,7 @@ def chooser_of(prior, num_pulls, mapping):
     Index rules go through the oracle's own ranks; other mappings are asked for their policy.
     """
     candidates = [prior.candidates(k) for k in range(prior.num_arms)]
-    rule = INDEX_RULES.get(mapping) if isinstance(mapping, str) else mapping
+    rule = rs.policy_mapping(mapping).rule if isinstance(mapping, str) else mapping
     if rule is not None:
         return naive.index_chooser(candidates, lambda arm: np.asarray(rule(arm)).tolist())
     policies = {}

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from restive.evidence import Evidence
     from restive.experiment import CaseSummary, Study, load_results, load_study, run_study
     from restive.experiment.export import export_results
-    from restive.planning import Value, evaluate
     from restive.policies import (
         IndexPolicy,
         OptimalPolicy,
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
         myopic,
         optimal,
         policy_mapping,
+        register_mapping,
+        unregister_mapping,
         whittle,
         whittle_index,
     )
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         regret_bound,
     )
     from restive.world import World
+    from restive.worth import Value, evaluate
 
 __version__ = "0.1.0"
 
@@ -59,7 +61,6 @@ _HOMES = {
     "evidence": ("Evidence",),
     "experiment": ("CaseSummary", "Study", "load_results", "load_study", "run_study"),
     "experiment.export": ("export_results",),
-    "planning": ("Value", "evaluate"),
     "policies": (
         "IndexPolicy",
         "OptimalPolicy",
@@ -71,6 +72,8 @@ _HOMES = {
         "myopic",
         "optimal",
         "policy_mapping",
+        "register_mapping",
+        "unregister_mapping",
         "whittle",
         "whittle_index",
     ),
@@ -89,6 +92,7 @@ _HOMES = {
         "regret_bound",
     ),
     "world": ("World",),
+    "worth": ("Value", "evaluate"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

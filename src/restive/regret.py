@@ -28,11 +28,11 @@ from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.figures import plot_band
 from restive.files import replacing
 from restive.intervals import student_quantile
-from restive.planning import exact_value
 from restive.policies.best_fixed import fixed_reward
 from restive.prior import Prior
 from restive.problem import RestlessBandit
 from restive.replication import Replications, replicate
+from restive.worth import exact_value
 
 __all__ = [
     "RegretCurve",

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive import planning
+from restive import worth
 from restive.agents.setup import Mapping, Setup, setup_learner
 from restive.agents.tsde import TSDE
 from restive.arguments import checked_count
@@ -169,7 +169,7 @@ def discounted_spans(
         start.require_fits(bandit)
         joint.number_of(start)
     blocks: list[Outcomes] = []
-    planning.explore(joint, policy, blocks, planning.MAX_STATES)
+    worth.explore(joint, policy, blocks, worth.MAX_STATES)
     chain, states = _joined(blocks), np.arange(joint.count)
     return np.array([np.ptp(_solved(chain, states, beta)[1]) for beta in betas])
 
@@ -263,10 +263,10 @@ def decompose_regret(
         spans[j] = np.ptp(bias)
         before[steps], after[steps] = bias[now], bias[then]
         ahead[steps], modelled[steps] = _expected(taken, bias), taken.reward
-    worth = gains[runs.truth] * horizon
-    regret = worth - runs.expected.sum(axis=1)
+    target = gains[runs.truth] * horizon
+    regret = target - runs.expected.sum(axis=1)
     parts = (
-        worth - gains[runs.sampled].sum(axis=1),
+        target - gains[runs.sampled].sum(axis=1),
         (after - before).sum(axis=1),
         (ahead - after).sum(axis=1),
         (modelled - runs.expected).sum(axis=1),
@@ -343,22 +343,22 @@ def _support(setup: Setup) -> IntArray:
 
 
 def _joint_states(bandit: RestlessBandit, policy: Policy) -> JointStates:
-    planning.require_same_shape(bandit, policy)
+    worth.require_same_shape(bandit, policy)
     kinds = kinds_of(bandit)
-    return JointStates(bandit, kinds, planning.told_ages(kinds, policy, None))
+    return JointStates(bandit, kinds, worth.told_ages(kinds, policy, None))
 
 
 def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, FloatArray, float]:
     """J, bias and largest error in Eq. 9 on all that is reached from numbered and other starts."""
     blocks: list[Outcomes] = []
-    if not planning.explore_other_starts(joint, policy, blocks, planning.MAX_STATES):
+    if not worth.explore_other_starts(joint, policy, blocks, worth.MAX_STATES):
         raise TooLargeError(
-            f"too many arms or joint states (limit {planning.MAX_STATES:,}): {joint.bandit!r}"
+            f"too many arms or joint states (limit {worth.MAX_STATES:,}): {joint.bandit!r}"
         )
     chain = _joined(blocks)
     component, count = closed_components(chain.successor)
     gains = [_solved(chain, np.flatnonzero(component == label))[0] for label in range(count)]
-    if max(gains) - min(gains) > planning.EQUAL:
+    if max(gains) - min(gains) > worth.EQUAL:
         raise AssumptionError(
             f"J of {name!r} depends on the start, {min(gains):.6g} to {max(gains):.6g}, against "
             "Assumption 2 of the paper, so that there is no bias; use another policy mapping. The "
@@ -372,11 +372,11 @@ def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, Floa
 def _solved(chain: Outcomes, members: IntArray, beta: float = 1.0) -> tuple[float, FloatArray]:
     """Solve g + v = r + beta P v on a closed set; for beta < 1 v is v^beta - g / (1 - beta)."""
     values, scaled = np.zeros(len(chain.reward)), beta * chain.probability
-    limits = (planning.DAMPING, planning.GAP, planning.MOST_SWEEPS)
+    limits = (worth.DAMPING, worth.GAP, worth.MOST_SWEEPS)
     gain, gap = gain_and_bias(members, chain.successor, scaled, chain.reward, values, *limits)
-    if gap > planning.GAP:
+    if gap > worth.GAP:
         raise TooLargeError(
-            f"{planning.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
+            f"{worth.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
             "joint chain mixes too slowly, or J depends on the start"
         )
     return gain, values

@@ -17,7 +17,8 @@ from restive.belief import BeliefState, start_or_initial
 from restive.errors import ProblemError
 from restive.kernels.tables import BLOCK, BUFFER, CLOCK_SIZE, VISITS, LearnerState, RankTables
 from restive.kernels.vectors import LANES
-from restive.policies import INDEX_RULES, POLICY_MAPPINGS, IndexRule, Policy, mapping_name
+from restive.policies import IndexRule, Policy, PolicyMapping, own_mapping, policy_mappings
+from restive.policies import policy_mapping as registered_mapping
 from restive.policies.base import IndexPolicy, checked_table, rank_tables
 from restive.posterior import LearningTables, aligned, learning_tables
 from restive.prior import IndependentPrior, JointPrior, Prior
@@ -170,16 +171,15 @@ def setup_learner(
     start.require_fits(RestlessBandit(first_arms, num_pulls))
     if max_elapsed is not None:
         max_elapsed = checked_elapsed(max_elapsed)
-    for registered, mapping in POLICY_MAPPINGS.items():
-        if policy_mapping is mapping:
-            policy_mapping = registered
-    name, rule, make_policy = _resolved(policy_mapping, first_arms[0], max_elapsed)
-    index_tables = () if rule is None else tuple(_index_tables(tables, rule))
+    row = _row_of(policy_mapping, first_arms[0])
+    index_tables = tuple(
+        _index_tables(tables, lambda arm: row.table(arm, max_elapsed)) if row.rule else ()
+    )
     return Setup(
         prior=prior,
         num_pulls=num_pulls,
-        mapping=policy_mapping,
-        mapping_name=name,
+        mapping=row.name if row in policy_mappings() else policy_mapping,
+        mapping_name=row.name,
         horizon=horizon,
         mixing_time=quarter,
         max_elapsed=max_elapsed,
@@ -187,7 +187,7 @@ def setup_learner(
         tables=tables,
         index_tables=index_tables,
         ranks=rank_tables(index_tables) if index_tables else None,
-        make_policy=make_policy,
+        make_policy=None if row.rule else lambda bandit: row(bandit, max_elapsed=max_elapsed),
         learner=learner or DynamicEpisodes(),
     )
 
@@ -210,37 +210,5 @@ def _first_candidates(prior: Prior) -> list[Arm]:
     return [arm.candidates[0] for arm in prior.arms]
 
 
-def _resolved(
-    mapping: Mapping, arm: Arm, max_elapsed: int | None
-) -> tuple[str, IndexRule | None, Callable[[RestlessBandit], Policy] | None]:
-    """Tell what a mapping is: its name and either its index rule or its function of a bandit."""
-    if isinstance(mapping, str):
-        name = mapping_name(mapping)
-        if name in INDEX_RULES:
-            return name, lambda arm: INDEX_RULES[name](arm, max_elapsed), None
-        return name, None, lambda bandit: POLICY_MAPPINGS[name](bandit, max_elapsed=max_elapsed)
-    if not callable(mapping):
-        raise ProblemError(
-            "policy_mapping must be a name, an index rule (Arm -> table) or a function "
-            f"RestlessBandit -> Policy, got {mapping!r:.60}"
-        )
-    name = str(getattr(mapping, "__name__", "own mapping"))
-    # An index rule takes an arm and returns a table; a mapping takes a bandit. Asking is the only
-    # way to tell them apart.
-    try:
-        np.array(mapping(arm), dtype=np.float64)
-    except Exception as as_rule:
-        try:
-            policy = mapping(RestlessBandit([arm], 1))
-        except Exception as as_mapping:
-            raise ProblemError(
-                f"policy_mapping {name} works neither as an index rule (for an Arm it raised "
-                f"{as_rule!r:.200}) nor as a mapping (for a RestlessBandit: {as_mapping!r:.200})"
-            ) from as_mapping
-        if not hasattr(policy, "select"):
-            raise ProblemError(
-                f"policy_mapping {name} returned {policy!r:.60} for a RestlessBandit, expected a "
-                "policy with select(state)"
-            ) from None
-        return name, None, mapping
-    return name, mapping, None
+def _row_of(mapping: Mapping, arm: Arm) -> PolicyMapping:
+    return registered_mapping(mapping) if isinstance(mapping, str) else own_mapping(mapping, arm)

@@ -12,7 +12,7 @@ import typer
 from restive.cli.progress import spinner
 
 if TYPE_CHECKING:
-    from restive.plan import Plan
+    from restive.overview import Plan
 
 __all__ = ["plan"]
 
@@ -39,7 +39,7 @@ def plan(
     """Tell what the arms are like, what each policy would earn, and the most that any could."""
     from restive.figures import FIGURE_SUFFIXES, matplotlib_figures, plot_indices
     from restive.files import require_target
-    from restive.plan import TABLE_SUFFIXES, plan_bandit, write_index_table
+    from restive.overview import TABLE_SUFFIXES, plan_bandit, write_index_table
     from restive.problem_file import load_problem
 
     # what can be wrong with the options is told before anything is computed

@@ -18,7 +18,7 @@ from restive.agents.learners import Compiled, Relative
 from restive.agents.setup import Setup, setup_learner
 from restive.experiment.settings import Settings
 from restive.experiment.spec import Case
-from restive.policies import INDEX_RULES
+from restive.policies import policy_mapping
 from restive.regret import recorded_times
 from restive.replication import replicate
 
@@ -109,6 +109,6 @@ def result_bytes(case: Case) -> int:
 def chunk_size(case: Case) -> int:
     """Replications that are run and kept together: short enough to lose, long enough to pay."""
     num_arms = prepared(case.settings.to_json())[1].num_arms
-    slowness = 1 if case.mapping in INDEX_RULES else STEPWISE_SLOWNESS
+    slowness = 1 if policy_mapping(case.mapping).rule else STEPWISE_SLOWNESS
     by_work = CHUNK_WORK // (case.settings.horizon * num_arms * slowness)
     return max(1, min(by_work, CHUNK_BYTES // result_bytes(case)))

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import kernel
-from restive.kernels.waiting import (
+from restive.kernels.waiting_times import (
     NOISE,
     PROBABILITY_NOISE,
     better_wait,

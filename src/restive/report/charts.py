@@ -19,6 +19,7 @@ import numpy as np
 from restive.experiment.summary import CaseSummary, Curve
 from restive.figures import COLOURS, MARKERS, matplotlib_figures
 from restive.files import replacing
+from restive.policies import mapping_title
 
 __all__ = [
     "draw_average_reward",
@@ -37,13 +38,6 @@ DASHES = ("-", "--", "-.", (0, (4, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (6, 2)))
 MOST_INSIDE = 5  # lines whose legend has room among them
 LEGEND_ROW = 0.2  # inches
 SIZE = (4.6, 3.5)  # inches of one chart: legible at a column's and at a phone's width
-NAMES = {
-    "best_fixed": "best fixed arms",
-    "myopic": "myopic",
-    "whittle": "Whittle index",
-    "lp_priority": "LP priority",
-    "optimal": "optimal",
-}
 
 Draw = Callable[[Any], None]
 
@@ -230,7 +224,7 @@ def _finish(axes: Any) -> None:
 
 def line_name(found: CaseSummary, among: Sequence[CaseSummary]) -> str:
     """Return what tells a case from the others of its chart."""
-    mapping = NAMES.get(found.case.mapping, found.case.mapping)
+    mapping = mapping_title(found.case.mapping)
     if len({case.case.learner for case in among}) == 1:
         return mapping
     if len({case.case.mapping for case in among}) == 1:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from restive.experiment import Case, CaseSummary
 from restive.experiment.comparison import LEAST_REPLICATIONS, Ranking, rankings
 from restive.experiment.timing import seconds_per_step
-from restive.report.charts import NAMES, learner_title
+from restive.policies import mapping_title
+from restive.report.charts import learner_title
 from restive.report.numbers import at_end, with_half_width
 from restive.report.page import paragraph, table
 
@@ -34,7 +35,7 @@ READING = (
 
 def ranking_caption(ranking: Ranking) -> str:
     """Return what the numbers of a ranking are: at what time, over what, against what."""
-    mapping = NAMES.get(ranking.mapping, ranking.mapping)
+    mapping = mapping_title(ranking.mapping)
     known = (
         f"Means over {ranking.replications:,} replications at T = {ranking.cases[0].times[-1]:,}, "
         "± the half-width of a 95% interval (Student's t). "

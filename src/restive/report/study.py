@@ -12,6 +12,7 @@ from restive.errors import RestiveError
 from restive.experiment import CaseSummary, Ledger, load_results
 from restive.experiment.summary import Curve
 from restive.files import replacing, require_target
+from restive.policies import mapping_title
 from restive.report import charts
 from restive.report.numbers import at_end, with_error
 from restive.report.page import code, figures, page, paragraph, section, table
@@ -72,7 +73,7 @@ def results_table(found: Sequence[CaseSummary]) -> str:
         rows.append(
             [
                 *(case.case.shown[key] for key in swept),
-                charts.NAMES.get(case.case.mapping, case.case.mapping),
+                mapping_title(case.case.mapping),
                 f"{case.replications:,}",
                 with_error(*case.truth_reward, case.replications),
                 at_end(case.average_reward),

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from restive.experiment import CaseSummary
-from restive.planning import evaluate
 from restive.policies import whittle
 from restive.prior import grid_prior
 from restive.report.numbers import with_error
 from restive.report.page import paragraph, section, table
 from restive.theory import bounds_for, decompose_regret, discounted_spans
+from restive.worth import evaluate
 
 __all__ = ["theory_numbers", "theory_section"]
 

@@ -29,6 +29,7 @@ from restive.errors import ProblemError, TooLargeError
 from restive.joint import JointStates, Outcomes
 from restive.kernels.joint import absorbed_values, closed_components, gain_and_bias
 from restive.kernels.world import run_index_policy
+from restive.policies import policy_mapping
 from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.policies.optimal import OptimalPolicy
 from restive.problem import Kinds, RestlessBandit, kinds_of
@@ -85,7 +86,7 @@ class Value:
 
 def evaluate(
     bandit: RestlessBandit,
-    policy: Policy,
+    policy: Policy | str,
     start: BeliefState | None = None,
     *,
     max_states: int = MAX_STATES,
@@ -101,7 +102,8 @@ def evaluate(
     bandit
         The true arms; they may differ from those the policy was made for.
     policy
-        Any policy of this package, or an object with `select(state)`.
+        Any policy of this package, an object with `select(state)`, or the name of a policy mapping,
+        such as "whittle", for the policy that it makes of this bandit.
     start
         Meta-state to start from; by default every arm was seen in its last (good) state one step
         ago, as in the paper.
@@ -113,6 +115,8 @@ def evaluate(
         Independent runs, steps of each and seed of a simulation. By default 64 runs of at most
         50,000 steps, fewer for very many arms.
     """
+    if isinstance(policy, str):
+        policy = policy_mapping(policy)(bandit, max_elapsed=max_elapsed, max_states=max_states)
     try:
         return exact_value(bandit, policy, start, max_states=max_states, max_elapsed=max_elapsed)
     except TooLargeError as error:

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from restive.belief import arm_label, mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
-from restive.planning import MAX_STATES, Value, evaluate
-from restive.policies import POLICY_MAPPINGS, lp_priority
+from restive.policies import lp_priority, policy_mappings
 from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import Kinds, RestlessBandit, kinds_of
 from restive.relaxation import relaxation_bound
+from restive.worth import MAX_STATES, Value, evaluate
 
 __all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "write_index_table"]
 
@@ -133,13 +133,13 @@ def plan_bandit(
     progress("relaxation bound")
     bound = relaxation_bound(bandit, max_elapsed)
     policies = []
-    for name, mapping in POLICY_MAPPINGS.items():
+    for mapping in policy_mappings():
+        name = mapping.name
         progress(name)
-        options: dict[str, Any] = {"max_states": max_states} if name == "optimal" else {}
         try:
             value = evaluate(
                 bandit,
-                mapping(bandit, max_elapsed=max_elapsed, **options),
+                name,
                 max_states=max_states,
                 max_elapsed=max_elapsed,
                 seed=seed,
