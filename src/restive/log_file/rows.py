@@ -1,0 +1,218 @@
+"""Rows of a file of comma- or semicolon-separated values, a chunk at a time."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import checked_path, suggestion
+from restive.errors import ProblemError, RestiveError
+from restive.kernels.log_rows import find_fields
+
+__all__ = ["Chunk", "Table", "open_table"]
+
+IntArray = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+CHUNK_BYTES = 1 << 22
+CHUNK_ROWS = 1 << 18
+MOST_ROW_BYTES = 1 << 22  # a quote that is never closed makes one row of the rest of a file
+BATCH_ROWS = 1 << 17
+MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
+UTF8_MARK = b"\xef\xbb\xbf"
+DELIMITERS = (",", ";", "\t")
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some rows: where the wanted fields are in `text`. It is valid until the next is asked for."""
+
+    text: Bytes  # [B]
+    starts: IntArray  # [C, R]
+    ends: IntArray  # [C, R]
+    lines: IntArray  # [R]
+    faults: IntArray  # [R]
+
+    def word(self, row: int, slot: int) -> str:
+        """Return a field as text, for messages."""
+        raw = self.text[self.starts[slot, row] : self.ends[slot, row]].tobytes()
+        return raw.decode("utf-8", errors="replace")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file with named columns."""
+
+    path: Path
+    header: tuple[str, ...]
+    delimiter: str
+    parquet: bool
+
+    @property
+    def row(self) -> str:
+        """What a message calls a row's place."""
+        return "row" if self.parquet else "line"
+
+    def column(self, name: Any, what: str) -> int:
+        """Return the place of the column with this name."""
+        if not isinstance(name, str):
+            raise ProblemError(f"{what} must be a column's name, got {name!r:.60}")
+        places = [at for at, known in enumerate(self.header) if known == name]
+        if len(places) > 1:
+            raise ProblemError(f"{self.path}: {len(places)} columns are called {name!r}")
+        if not places:
+            raise ProblemError(
+                f"{self.path}: no column {name!r} for {what}; {suggestion(name, self.header)}"
+            )
+        return places[0]
+
+    def chunks(
+        self, columns: Sequence[int], progress: Callable[[float], None] = lambda share: None
+    ) -> Iterator[Chunk]:
+        """Yield all rows but the header, with the fields of these columns in their order."""
+        wanted = list(dict.fromkeys(columns))  # a column may serve twice
+        if self.parquet:  # only these are read
+            slot_of = np.arange(len(wanted), dtype=np.int64)
+            source = _parquet_bytes(self.path, [self.header[at] for at in wanted], progress)
+        else:
+            slot_of = np.full(len(self.header), -1, dtype=np.int64)
+            slot_of[wanted] = np.arange(len(wanted))
+            source = _file_bytes(self.path, progress)
+        pick = [wanted.index(at) for at in columns]
+        yield from _chunks_of(source, self, slot_of, None if len(pick) == len(wanted) else pick)
+
+
+def open_table(path: str | os.PathLike[str]) -> Table:
+    """Look at a file: its kind, its delimiter and the names of its columns."""
+    file = checked_path(path, "path")
+    if file.suffix.lower() in (".parquet", ".pq"):
+        schema = _parquet(file).schema_arrow
+        return Table(file, tuple(schema.names), ",", True)
+    begin = next(_file_bytes(file, lambda share: None), b"")
+    for mark, encoding in MARKS.items():
+        if begin.startswith(mark):
+            raise ProblemError(f"{file}: is {encoding}; save it as CSV in UTF-8")
+    if b"\0" in begin:
+        raise ProblemError(f"{file}: is not text; a log is a CSV or Parquet file")
+    begin = begin.removeprefix(UTF8_MARK)
+    line = _first_record(begin)
+    if not line.strip():
+        raise ProblemError(f"{file}: is empty; the first line must name the columns")
+    delimiter = max(DELIMITERS, key=lambda mark: _unquoted(line).count(mark.encode()))
+    slots = np.arange(line.count(delimiter.encode()) + 1, dtype=np.int64)
+    starts = np.zeros((len(slots), 1), dtype=np.int64)
+    ends = np.full((len(slots), 1), -1, dtype=np.int64)
+    text = np.frombuffer(line, dtype=np.uint8)
+    mark = ord(delimiter)
+    find_fields(text, 0, True, mark, slots, starts, ends, np.zeros(1, np.int64), np.zeros(1, np.int64), 1)
+    fields = [line[a:b] for a, b in zip(starts[:, 0], ends[:, 0], strict=True) if b >= 0]
+    try:
+        header = tuple(field.decode("utf-8").replace('""', '"') for field in fields)
+    except UnicodeDecodeError:
+        raise ProblemError(f"{file}: line 1 is not UTF-8; save the file as CSV in UTF-8") from None
+    return Table(file, header, delimiter, False)
+
+
+def _first_record(text: bytes) -> bytes:
+    """Return the first line that is not empty."""
+    for line in text.replace(b"\r", b"\n").split(b"\n"):
+        if line.strip():
+            return line
+    return b""
+
+
+def _unquoted(line: bytes) -> bytes:
+    return b"".join(line.split(b'"')[::2])
+
+
+def _file_bytes(path: Path, progress: Callable[[float], None]) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            size = max(os.fstat(file.fileno()).st_size, 1)
+            while part := file.read(CHUNK_BYTES):
+                yield part
+                progress(min(file.tell() / size, 1.0))
+    except OSError as error:
+        raise RestiveError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _parquet(path: Path) -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise RestiveError(
+            "Parquet files need pyarrow: pip install 'restive[io]', or save the log as CSV"
+        ) from None
+    try:
+        return pyarrow.parquet.ParquetFile(path)
+    except OSError as error:
+        raise RestiveError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except pyarrow.ArrowException as error:
+        raise ProblemError(f"{path}: is no Parquet file: {error}") from None
+
+
+def _parquet_bytes(
+    path: Path, names: list[str], progress: Callable[[float], None]
+) -> Iterator[bytes]:
+    """Yield a Parquet file's columns as CSV, so that both are read and judged the same way."""
+    import pyarrow
+    import pyarrow.csv
+
+    file = _parquet(path)
+    done, total = 0, max(file.metadata.num_rows, 1)
+    sink = io.BytesIO()
+    first = True
+    try:
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=names):
+            options = pyarrow.csv.WriteOptions(include_header=first)
+            pyarrow.csv.write_csv(pyarrow.Table.from_batches([batch]).select(names), sink, options)
+            yield sink.getvalue()
+            sink.seek(0)
+            sink.truncate()
+            first = False
+            done += batch.num_rows
+            progress(done / total)
+    except pyarrow.ArrowException as error:
+        raise ProblemError(f"{path}: columns {', '.join(names)} cannot be read: {error}") from None
+
+
+def _chunks_of(
+    source: Iterator[bytes], table: Table, slot_of: IntArray, pick: list[int] | None
+) -> Iterator[Chunk]:
+    starts, ends = np.zeros((2, int(slot_of.max()) + 1, CHUNK_ROWS), dtype=np.int64)
+    lines, faults = np.zeros((2, CHUNK_ROWS), dtype=np.int64)
+    rest, line, header = b"", 1, True
+    parts = iter(source)
+    part = next(parts, b"").removeprefix(UTF8_MARK)
+    while part or rest:
+        following = next(parts, b"")
+        text = np.frombuffer(rest + part, dtype=np.uint8)
+        at, count = 0, CHUNK_ROWS
+        while count == CHUNK_ROWS:
+            count, at, line = find_fields(
+                text, at, not following, ord(table.delimiter), slot_of, starts, ends, lines,
+                faults, line,
+            )  # fmt: skip
+            kept = slice(int(header), count)
+            header &= count == 0
+            if count > kept.start:
+                where = starts[:, kept], ends[:, kept]
+                if pick is not None:
+                    where = where[0][pick], where[1][pick]
+                # a Parquet file has no line for its header
+                yield Chunk(text, *where, lines[kept] - table.parquet, faults[kept])
+        rest, part = text[at:].tobytes(), following
+        if len(rest) > MOST_ROW_BYTES:
+            raise ProblemError(
+                f"{table.path}: {table.row} {line} goes on for more than {MOST_ROW_BYTES:,} bytes; "
+                "is a quote never closed?"
+            )
+        if not following:
+            return
