@@ -1,0 +1,286 @@
+"""Fit a log: what each arm is like, where it was last seen, and whether chains describe it at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.arguments import checked_seed
+from restive.belief import BeliefState
+from restive.errors import ProblemError
+from restive.evidence import Evidence
+from restive.logs.arm_table import HIGH, LOW, ArmTable, posterior_quantiles
+from restive.logs.candidates import MOST_LEVELS, grid_candidates, num_levels
+from restive.logs.counts import LogCounts, count_log
+from restive.logs.empirical import FEW_ARMS, empirical_prior
+from restive.logs.finite import SharedCandidates
+from restive.prior import ArmPrior, IndependentPrior
+from restive.problem import Arm, RestlessBandit, numbers_array
+from restive.sightings import Log
+
+__all__ = ["AnyArmPrior", "FittedLog", "fit_arms", "log_rewards"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Progress = Callable[[str, float], None]
+
+
+class AnyArmPrior(Protocol):
+    """What an arm may be: anything that can be given evidence."""
+
+    def given(self, evidence: Evidence) -> Any:
+        """Return what it may be once this was seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLog:
+    """What a log says about its arms.
+
+    `arms` is a table with posterior means and 90% intervals; `kind_priors` is what was held
+    possible of each kind of arm; `start` says where an agent that takes over after the log begins.
+    """
+
+    log: Log
+    counts: LogCounts
+    kind_priors: tuple[AnyArmPrior, ...]  # by kind
+    rewards: FloatArray  # [S]
+    controlled: bool
+    arms: ArmTable
+    notes: tuple[str, ...]
+    _posteriors: tuple[Any, ...] = field(default=(), repr=False)  # of priors that are not finite
+
+    @property
+    def start(self) -> BeliefState:
+        """When and in which state each arm was last seen, for an agent that takes over."""
+        return BeliefState(self.arms.last_state, self.arms.elapsed)
+
+    def evidence(self, k: int) -> Evidence:
+        """Return what was seen of arm k."""
+        return self.counts.evidence(k)
+
+    def problem(self, num_pulls: int) -> RestlessBandit:
+        """Return the bandit of posterior means."""
+        table = self.arms
+        return RestlessBandit(
+            [
+                Arm(
+                    table.active[k],
+                    table.passive[k] if self.controlled else None,
+                    self.rewards,
+                    name=table.names[k],
+                )
+                for k in range(len(table))
+            ],
+            num_pulls,
+        )
+
+    @cached_property
+    def prior(self) -> IndependentPrior:
+        """What the arms may be, now that the log was seen: the prior of an agent."""
+        posteriors: list[Any] = list(self._posteriors) or [None] * len(self.arms)
+        for kind, prior in enumerate(self.kind_priors):
+            if isinstance(prior, ArmPrior):
+                shared = SharedCandidates(prior, self.log.arms)
+                own = np.flatnonzero(self.log.kind_of == kind)
+                for some, weights in shared.blocks(self.counts, own, lambda share: None):
+                    for k, row in zip(some.tolist(), weights, strict=True):
+                        posteriors[k] = prior.with_weights(row)
+        return IndependentPrior(posteriors)
+
+    def support(self, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Active and passive matrices [M, S, S] that arm k may have, and their weights [M]."""
+        if self._posteriors and self._posteriors[k] is not None:
+            found = self._posteriors[k].particles()
+            return found.active, found.passive, found.weights
+        prior = self.kind_priors[self.log.kind_of[k]]
+        assert isinstance(prior, ArmPrior)
+        shared = self._shared[int(self.log.kind_of[k])]
+        return (*shared.matrices, shared.weights(self.counts, np.array([k]))[0])
+
+    @cached_property
+    def _shared(self) -> dict[int, SharedCandidates]:
+        return {
+            kind: SharedCandidates(prior, self.log.arms)
+            for kind, prior in enumerate(self.kind_priors)
+            if isinstance(prior, ArmPrior)
+        }
+
+
+def log_rewards(log: Log, rewards: ArrayLike | None) -> FloatArray:
+    """Rewards [S] of the states; by default from 0 (the worst) to 1 in equal steps."""
+    if rewards is None:
+        return np.linspace(0, 1, log.num_states)
+    array = numbers_array(rewards, "the log", "rewards")
+    if array.shape != (log.num_states,):
+        raise ProblemError(
+            f"rewards must hold one number per state ({', '.join(log.states)}), got shape "
+            f"{array.shape}"
+        )
+    return array
+
+
+def fit_arms(
+    log: Log,
+    prior: AnyArmPrior | Mapping[str, AnyArmPrior] | None = None,
+    rewards: ArrayLike | None = None,
+    controlled: bool = False,
+    until: int | None = None,
+    progress: Progress = lambda what, share: None,
+) -> FittedLog:
+    """Fit the arms of a log, without the checks; arguments as in `fit_log`.
+
+    `until` is the step at which the fit ends: later sightings are not looked at.
+    """
+    counts = count_log(log, until=until, pulled_only=controlled, progress=lambda s: progress("counting", s))
+    if not len(counts.cells):
+        raise ProblemError(
+            "no arm was seen twice" + ("" if until is None else f" before {log.label(until)}")
+            + "; how arms change cannot be learned from this log"
+        )  # fmt: skip
+    values = log_rewards(log, rewards)
+    notes: list[str] = []
+    if rewards is None and log.num_states > 2:
+        shown = ", ".join(f"{name}: {r:g}" for name, r in zip(log.states, values, strict=True))
+        notes.append(f"rewards were not given and are taken as {shown}")
+    kind_priors = _kind_priors(log, counts, prior, values, controlled, notes)
+    end = log.num_steps if until is None else until
+    return _summarised(log, counts, kind_priors, values, controlled, end, notes, progress)
+
+
+def _kind_priors(
+    log: Log, counts: LogCounts, prior: Any, rewards: FloatArray, controlled: bool,
+    notes: list[str],
+) -> tuple[AnyArmPrior, ...]:  # fmt: skip
+    if prior is None:
+        return _empirical(log, counts, rewards, controlled, notes)
+    if isinstance(prior, IndependentPrior):
+        if len(set(map(id, prior.arms))) > 1:
+            raise ProblemError(
+                "prior must be of one arm (or a dict with one for each kind); this one differs "
+                "between arms"
+            )
+        prior = prior.arms[0]
+    if not isinstance(prior, Mapping):
+        prior = dict.fromkeys(log.kinds, prior)
+    for kind in log.kinds:
+        if kind not in prior:
+            raise ProblemError(f"prior has no kind {kind!r}; it has {', '.join(map(repr, prior))}")
+        if not hasattr(prior[kind], "given"):
+            raise ProblemError(
+                f"prior of kind {kind!r} must be an ArmPrior or a DirichletArmPrior, got "
+                f"{prior[kind]!r:.60}"
+            )
+        _require_fits(prior[kind], kind, log, rewards)
+    return tuple(prior[kind] for kind in log.kinds)
+
+
+def _require_fits(prior: Any, kind: str, log: Log, rewards: FloatArray) -> None:
+    if not isinstance(prior, ArmPrior):
+        return
+    arm = prior.candidates[0]
+    if arm.num_states != log.num_states:
+        raise ProblemError(
+            f"prior of kind {kind!r} is of arms with {arm.num_states} states, the log has "
+            f"{log.num_states}: {', '.join(log.states)}"
+        )
+    if not np.array_equal(arm.rewards, rewards):
+        raise ProblemError(
+            f"prior of kind {kind!r} has rewards {arm.rewards.tolist()}, the log's are "
+            f"{rewards.tolist()}; pass the same rewards"
+        )
+
+
+def _empirical(
+    log: Log, counts: LogCounts, rewards: FloatArray, controlled: bool, notes: list[str]
+) -> tuple[ArmPrior, ...]:
+    typical = float(np.median(counts.totals))
+    levels = num_levels(typical, log.num_arms)
+    base = grid_candidates(log.num_states, rewards, levels, controlled)
+    if levels == MOST_LEVELS and not controlled and log.num_states == 2:
+        notes.append(
+            f"arms were seen so often that their intervals are hardly wider than the {MOST_LEVELS} "
+            "levels of the grid; for narrower ones pass a prior that is not on a grid"
+        )
+    found = []
+    for kind, name in enumerate(log.kinds):
+        own = np.flatnonzero(log.kind_of == kind)
+        if len(own) > FEW_ARMS:
+            notes.append(
+                f"the prior of kind {name!r} was estimated from {len(own[:: -(-len(own) // FEW_ARMS)]):,} "
+                f"of its {len(own):,} arms, evenly spread"
+            )
+        estimated, _ = empirical_prior(base, counts, own, log.arms, controlled)
+        found.append(estimated)
+    return tuple(found)
+
+
+def _summarised(
+    log: Log, counts: LogCounts, kind_priors: Sequence[Any], rewards: FloatArray,
+    controlled: bool, end: int, notes: list[str], progress: Progress,
+) -> FittedLog:  # fmt: skip
+    size = log.num_states
+    active, passive, low, high = np.empty((4, log.num_arms, size, size))
+    posteriors: list[Any] = [None] * log.num_arms
+    for kind, prior in enumerate(kind_priors):
+        own = np.flatnonzero(log.kind_of == kind)
+        if isinstance(prior, ArmPrior):
+            shared = SharedCandidates(prior, log.arms)
+            for some, weights in shared.blocks(counts, own, lambda s: progress("fitting", s)):
+                _summarise(some, weights, *shared.matrices, active, passive, low, high)
+        else:
+            for done, k in enumerate(own.tolist()):
+                posteriors[k] = prior.given(counts.evidence(k))
+                found = posteriors[k].particles()
+                _summarise(
+                    np.array([k]), found.weights[None], found.active, found.passive, active,
+                    passive, low, high,
+                )  # fmt: skip
+                progress("fitting", (done + 1) / len(own))
+    seen = counts.last_step >= 0
+    if not seen.all():
+        notes.append(f"{int((~seen).sum()):,} arms were not seen before {log.label(end)}")
+    table = ArmTable(
+        names=log.arms,
+        kinds=tuple(log.kinds[kind] for kind in log.kind_of),
+        sightings=np.diff(log.starts),
+        last_state=np.where(seen, counts.last_state, size - 1),
+        elapsed=np.where(seen, end - counts.last_step, end + 1),
+        active=active,
+        passive=passive if controlled else active,
+        low=low,
+        high=high,
+    )
+    kept = tuple(posteriors) if any(p is not None for p in posteriors) else ()
+    return FittedLog(
+        log, counts, tuple(kind_priors), rewards, controlled, table, (*log.notes, *notes), kept
+    )
+
+
+def _summarise(
+    arms: IntArray, weights: FloatArray, candidates: FloatArray, passive_candidates: FloatArray,
+    active: FloatArray, passive: FloatArray, low: FloatArray, high: FloatArray,
+) -> None:  # fmt: skip
+    """Fill in means and 90% intervals of some arms with posterior weights [arms, M]."""
+    size = candidates.shape[1]
+    for s in range(size):
+        for t in range(size):
+            active[arms, s, t] = (weights * candidates[:, s, t]).sum(axis=1)
+            passive[arms, s, t] = (weights * passive_candidates[:, s, t]).sum(axis=1)
+            if t or size > 2:
+                low[arms, s, t], high[arms, s, t] = posterior_quantiles(
+                    candidates[:, s, t], weights, (LOW, HIGH)
+                )
+        if size == 2:  # a row's other entry is the complement
+            low[arms, s, 0], high[arms, s, 0] = 1 - high[arms, s, 1], 1 - low[arms, s, 1]
+
+
+def checked_options(controlled: Any, seed: Any) -> int:
+    """Check what every fit takes."""
+    if not isinstance(controlled, bool):
+        raise ProblemError(f"controlled must be True or False, got {controlled!r:.60}")
+    return checked_seed(seed)
