@@ -74,9 +74,7 @@ def _drawn(law: FloatArray, uniform: float) -> int:
 
 
 @kernel
-def shuffle_states(
-    starts: IntArray, seed: np.uint64, replicate: int, states: IntArray
-) -> None:
+def shuffle_states(starts: IntArray, seed: np.uint64, replicate: int, states: IntArray) -> None:
     """Shuffle each arm's states: what a coin per arm would have left."""
     key = stream_key(seed, replicate, LOG_STREAM)
     for k in range(len(starts) - 1):

@@ -101,7 +101,9 @@ def load_log(
         sorter.add(which[kept], chunk.lines[kept], when[kept], 2 * shown[kept] + flag[kept])
     mistakes.refuse()
     if not sorter.num_rows:
-        raise ProblemError(f"{table.path}: no rows below the header" + " that can be used" * bool(mistakes.count))
+        raise ProblemError(
+            f"{table.path}: no rows below the header" + " that can be used" * bool(mistakes.count)
+        )
     return _finished(
         sorter, table, reading, arms, times, rule or ONE_BY_ONE, pulled is not None,
         [*reading.notes, *times.notes(), *mistakes.notes()], progress,

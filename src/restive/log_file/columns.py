@@ -159,9 +159,7 @@ class FlagColumn(TextColumn):
         return np.maximum(values, 0)
 
 
-def numbers(
-    chunk: Chunk, slot: int, what: str, good: BoolArray, mistakes: Mistakes
-) -> FloatArray:
+def numbers(chunk: Chunk, slot: int, what: str, good: BoolArray, mistakes: Mistakes) -> FloatArray:
     """Return a column of numbers [R]; rows without one are marked."""
     starts, ends = chunk.starts[slot], chunk.ends[slot]
     values = np.empty(len(starts))

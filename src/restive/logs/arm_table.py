@@ -80,7 +80,10 @@ class ArmTable:
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the table."""
-        with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        with (
+            replacing(path) as temporary,
+            temporary.open("w", encoding="utf-8", newline="") as file,
+        ):
             writer = csv.writer(file)
             writer.writerow(self.columns)
             for name, kind, *numbers in self.rows():

@@ -84,9 +84,7 @@ def _two_state_rows(levels: int) -> tuple[FloatArray, FloatArray]:
 
 def _three_state_rows() -> tuple[FloatArray, FloatArray]:
     """Rows of three probabilities on a triangular lattice, away from its border."""
-    found = [
-        (i, j, THIRDS - i - j) for i in range(THIRDS + 1) for j in range(THIRDS + 1 - i)
-    ]
+    found = [(i, j, THIRDS - i - j) for i in range(THIRDS + 1) for j in range(THIRDS + 1 - i)]
     rows = (np.array(found, dtype=np.float64) + 1 / 3) / (THIRDS + 1)
     return rows, np.full(len(rows), 1 / len(rows))
 

@@ -261,7 +261,10 @@ def _gaps(sample: Sample) -> _Question:
     def tell(found: _Measured) -> tuple[float, str]:
         spread = found.y_variance[0].sum()
         ratio = float(np.exp(found.covariance[0].sum() / spread)) if spread > 0 else nan
-        return ratio - 1, f"after good it takes {ratio:.2f} times as long as after bad to be seen again"
+        return (
+            ratio - 1,
+            f"after good it takes {ratio:.2f} times as long as after bad to be seen again",
+        )
 
     return _Question(
         "gaps", "Is an arm seen again as soon after bad as after good?", [gaps_by_state(sample)],

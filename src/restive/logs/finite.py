@@ -14,7 +14,7 @@ from restive.logs.counts import LogCounts
 from restive.prior import ArmPrior
 from restive.problem import Arm
 
-__all__ = ["SharedCandidates", "log_chances", "stacked"]
+__all__ = ["SharedCandidates", "log_chances", "stacked", "times"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -38,14 +38,14 @@ def log_chances(
     for at in order.tolist():
         ahead = int(ages[at]) - reached
         if ahead:
-            power = _times(power, _power(passive, ahead))
+            power = times(power, _power(passive, ahead))
             reached += ahead
         chances[at] = power[:, last[at], following[at]]
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(chances))
 
 
-def _times(left: FloatArray, right: FloatArray) -> FloatArray:
+def times(left: FloatArray, right: FloatArray) -> FloatArray:
     product = np.einsum("mij,mjk->mik", left, right)
     # rounding never adds up over many steps
     return np.asarray(product / product.sum(axis=2, keepdims=True))
@@ -55,9 +55,9 @@ def _power(matrix: FloatArray, exponent: int) -> FloatArray:
     power: FloatArray | None = None
     while exponent:
         if exponent & 1:
-            power = matrix if power is None else _times(power, matrix)
+            power = matrix if power is None else times(power, matrix)
         exponent >>= 1
-        matrix = _times(matrix, matrix) if exponent else matrix
+        matrix = times(matrix, matrix) if exponent else matrix
     assert power is not None
     return power
 
@@ -86,9 +86,7 @@ class SharedCandidates:
             chances = log_chances(*self.matrices, *counts.unpacked(part))
             mine = (which >= begin) & (which < begin + DISTINCT)
             own = np.concatenate([[0], np.cumsum(mine)])[starts]
-            add_log_likelihoods(
-                own, which[mine] - begin, counts.counts[places][mine], chances, out
-            )
+            add_log_likelihoods(own, which[mine] - begin, counts.counts[places][mine], chances, out)
         return out
 
     def blocks(

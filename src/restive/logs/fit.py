@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_seed
 from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.evidence import Evidence
@@ -22,6 +21,10 @@ from restive.logs.finite import SharedCandidates
 from restive.prior import ArmPrior, IndependentPrior
 from restive.problem import Arm, RestlessBandit, numbers_array
 from restive.sightings import Log
+
+if TYPE_CHECKING:
+    from restive.logs.checks import Check
+    from restive.logs.held_out import HeldOut
 
 __all__ = ["AnyArmPrior", "FittedLog", "fit_arms", "log_rewards"]
 
@@ -42,7 +45,8 @@ class FittedLog:
     """What a log says about its arms.
 
     `arms` is a table with posterior means and 90% intervals; `kind_priors` is what was held
-    possible of each kind of arm; `start` says where an agent that takes over after the log begins.
+    possible of each kind of arm; `checks` say whether chains describe the log at all, and
+    `held_out` how well its later part was foretold from the earlier one.
     """
 
     log: Log
@@ -53,6 +57,17 @@ class FittedLog:
     arms: ArmTable
     notes: tuple[str, ...]
     _posteriors: tuple[Any, ...] = field(default=(), repr=False)  # of priors that are not finite
+    checks: tuple[Check, ...] = ()
+    held_out: HeldOut | None = None
+
+    def check(self, name: str) -> Check:
+        """Return the check of this name."""
+        for check in self.checks:
+            if check.name == name:
+                return check
+        raise ProblemError(
+            f"no check {name!r}; there are {', '.join(check.name for check in self.checks)}"
+        )
 
     @property
     def start(self) -> BeliefState:
@@ -136,7 +151,9 @@ def fit_arms(
 
     `until` is the step at which the fit ends: later sightings are not looked at.
     """
-    counts = count_log(log, until=until, pulled_only=controlled, progress=lambda s: progress("counting", s))
+    counts = count_log(
+        log, until=until, pulled_only=controlled, progress=lambda s: progress("counting", s)
+    )
     if not len(counts.cells):
         raise ProblemError(
             "no arm was seen twice" + ("" if until is None else f" before {log.label(until)}")
@@ -277,10 +294,3 @@ def _summarise(
                 )
         if size == 2:  # a row's other entry is the complement
             low[arms, s, 0], high[arms, s, 0] = 1 - high[arms, s, 1], 1 - low[arms, s, 1]
-
-
-def checked_options(controlled: Any, seed: Any) -> int:
-    """Check what every fit takes."""
-    if not isinstance(controlled, bool):
-        raise ProblemError(f"controlled must be True or False, got {controlled!r:.60}")
-    return checked_seed(seed)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from os import PathLike
+from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
@@ -12,35 +11,12 @@ from restive.arguments import checked_seed
 from restive.errors import AssumptionError, ProblemError
 from restive.logs.checks import Check, check_log
 from restive.logs.fit import AnyArmPrior, FittedLog, fit_arms
-from restive.logs.held_out import HeldOut, held_out
+from restive.logs.held_out import held_out
 from restive.sightings import Log
 
-__all__ = ["CheckedLog", "fit_log"]
+__all__ = ["fit_log", "refuse_unlike_pulls"]
 
 Progress = Callable[[str, float], None]
-
-
-@dataclass(frozen=True, eq=False)
-class CheckedLog(FittedLog):
-    """A fitted log with the checks it passed or failed, and how well it was foretold."""
-
-    checks: tuple[Check, ...] = ()
-    held_out: HeldOut | None = None
-
-    def check(self, name: str) -> Check:
-        """Return the check of this name."""
-        for check in self.checks:
-            if check.name == name:
-                return check
-        raise ProblemError(
-            f"no check {name!r}; there are {', '.join(check.name for check in self.checks)}"
-        )
-
-    def write(self, folder: str | PathLike[str], num_pulls: int | None = None) -> list[str]:
-        """Write problem, prior, arms and a page into a folder; see `restive fit`."""
-        from restive.logs.files import write_fit
-
-        return write_fit(self, folder, num_pulls)
 
 
 def fit_log(
@@ -52,7 +28,7 @@ def fit_log(
     checks: bool = True,
     seed: int = 0,
     progress: Progress = lambda what, share: None,
-) -> CheckedLog:
+) -> FittedLog:
     """Fit a log: what each arm is like, where it was last seen, and whether chains describe it.
 
     Parameters
@@ -80,18 +56,15 @@ def fit_log(
         raise ProblemError(f"controlled must be True or False, got {controlled!r:.60}")
     seed = checked_seed(seed)
     fitted = fit_arms(log, prior, rewards, controlled, progress=progress)
-    found: tuple[Check, ...] = ()
-    foretold = None
-    if checks:
-        found = check_log(fitted, seed, progress=lambda share: progress("checking", share))
-        _refuse_unlike_pulls(found)
-        progress("foretelling", 0.0)
-        foretold = held_out(log, prior, rewards, controlled)
-    own = {name: getattr(fitted, name) for name in FittedLog.__dataclass_fields__}
-    return CheckedLog(**own, checks=found, held_out=foretold)
+    if not checks:
+        return fitted
+    found = check_log(fitted, seed, progress=lambda share: progress("checking", share))
+    refuse_unlike_pulls(found)
+    progress("foretelling", 0.0)
+    return replace(fitted, checks=found, held_out=held_out(log, prior, rewards, controlled))
 
 
-def _refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:
+def refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:
     """Sightings of arms that were not pulled count only where pulled and unpulled arms move alike."""
     for check in checks:
         if check.name == "pulls" and check.verdict == "fails":

@@ -118,7 +118,9 @@ def predictions(fitted: FittedLog, sample: Sample, later: IntArray) -> FloatArra
         distinct, which = np.unique(cells, axis=1, return_inverse=True)
         for state in range(size):
             chances = np.exp(
-                log_chances(active[used], passive[used], *distinct, np.full(distinct.shape[1], state))
+                log_chances(
+                    active[used], passive[used], *distinct, np.full(distinct.shape[1], state)
+                )
             )
             found[rows, state] = ((chances * weights[used]).sum(axis=1) / weights[used].sum())[
                 which.ravel()

@@ -221,9 +221,7 @@ def _numbered(arm: ArrayLike) -> tuple[IntArray, tuple[str, ...]]:
     if np.issubdtype(array.dtype, np.integer):
         numbers = _column(arm, "arm")
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < MOST_ARMS:
-            raise ProblemError(
-                f"arms are numbered from 0, got {numbers.min()} to {numbers.max()}"
-            )
+            raise ProblemError(f"arms are numbered from 0, got {numbers.min()} to {numbers.max()}")
         size = int(numbers.max()) + 1 if len(numbers) else 0
         return numbers, tuple(str(k) for k in range(size))
     place: dict[str, int] = {}
