@@ -64,10 +64,7 @@ def daily(flights: pd.DataFrame, unit: str, name: str, relative: bool = False) -
     share = flights.groupby(["date", unit])["late"].mean().unstack()
     share = share.reindex(pd.date_range("2013-01-01", periods=DAYS))
     share = share.loc[:, share.notna().sum() >= 330]
-    if relative:
-        good = share.le(share.mean(axis=1), axis=0)
-    else:
-        good = share < GOOD_BELOW
+    good = share.le(share.mean(axis=1), axis=0) if relative else share < GOOD_BELOW
     return Panel(name, good.where(share.notna()).to_numpy(float), list(share.columns))
 
 
@@ -92,8 +89,10 @@ def write_logs(flights: pd.DataFrame, folder: Path) -> None:
 
 
 def print_table(panels: list[Panel]) -> None:
-    print("| panel | arms x steps | p01, p11 (mean) | order 1 vs 0: arms at 5% "
-          "| order 2 vs 1: arms at 5% | good, 7 later: seen / chain | correlation of arms |")
+    print(
+        "| panel | arms x steps | p01, p11 (mean) | order 1 vs 0: arms at 5% "
+        "| order 2 vs 1: arms at 5% | good, 7 later: seen / chain | correlation of arms |"
+    )
     print("|---|---|---|---|---|---|---|")
     for panel in panels:
         print(row(panel))
@@ -150,9 +149,7 @@ def seven_later(states: np.ndarray, chains: np.ndarray) -> tuple[float, float]:
     """Share of good states seven steps after good ones: as seen, and by the units' own P^7."""
     now, later = states[:-7], states[7:]
     pairs = (now == 1) & ~np.isnan(later)
-    powers = [
-        np.linalg.matrix_power([[1 - a, a], [1 - b, b]], 7)[1, 1] for a, b in chains
-    ]
+    powers = [np.linalg.matrix_power([[1 - a, a], [1 - b, b]], 7)[1, 1] for a, b in chains]
     weights = pairs.sum(axis=0)
     return float((later[pairs] == 1).mean()), float(np.average(powers, weights=weights))
 
@@ -190,14 +187,18 @@ def play(panel: Panel) -> None:
         print(f"TSDE {mapping}: {with_error(shown)}")
     best = np.sort(record.mean(axis=0))[-PULLS:].mean()
     print(f"best fixed in hindsight: {best:.3f}")
-    alone = [(counts(states, 2) + 0.5)[:, 1] / (counts(states, 2) + 0.5).sum(axis=1) for states in record.T]
+    smooth = [counts(states, 2) + 0.5 for states in record.T]
+    alone = [(table[:, 1] / table.sum(axis=1)).tolist() for table in smooth]
     arms_alone = rs.RestlessBandit([rs.gilbert_elliott(a, b) for a, b in alone], PULLS)
-    for how, chains in (("each arm on its own", arms_alone), ("pooled, by fit_log", bandit)):
+    for how, chains in (
+        ("fitted to the same year, each arm on its own", arms_alone),
+        ("fitted to the same year, pooled by fit_log", bandit),
+    ):
         for mapping in ("myopic", "whittle"):
             policy = rs.policy_mapping(mapping)(chains)
             earned = play_record(record, policy_player(policy, chains, start), rewards) * share
             promised = rs.evaluate(chains, policy).average_reward / PULLS
-            print(f"{mapping}, fitted to the same year, {how}: {earned:.3f}, promised {promised:.3f}")
+            print(f"{mapping}, {how}: {earned:.3f}, promised {promised:.3f}")
 
 
 def with_error(values: list[float]) -> str:

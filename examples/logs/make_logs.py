@@ -1,9 +1,9 @@
 """Make the small logs beside this file: python examples/logs/make_logs.py
 
 `outreach.csv`: 60 people, of whom 15 are called each week; a person listens or hangs up. Who is
-called is drawn by lot. `channels.csv`: eight radio channels, three of which are sensed in each slot;
-the signal is strong in good slots and weak in bad ones. Both are made by chains that restive can fit,
-with nothing else in them.
+called is drawn at random. `channels.csv`: eight radio channels, three of which are sensed in each
+slot; the signal is strong in good slots and weak in bad ones. Both are made by chains that restive
+can fit, with nothing else in them.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ def _zone(zone: Any) -> ZoneInfo:
         return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ProblemError(
-            f"zone {zone!r:.60} is not known; it is a name like 'UTC' or 'Europe/Berlin' (a machine "
-            "without zone data needs `pip install tzdata`)"
+            f"zone {zone!r:.60} is not known; it is a name like 'UTC' or 'Europe/Berlin' (a "
+            "machine without zone data needs `pip install tzdata`)"
         ) from None
 
 

@@ -123,7 +123,7 @@ def replay(
     controlled: Controlled = False,
     split: Annotated[float, typer.Option(help="Share of the steps that is fitted.")] = 0.5,
     random_pulls: Annotated[
-        bool, typer.Option("--random-pulls", help="The log's pulls were drawn evenly by lot.")
+        bool, typer.Option("--random-pulls", help="The log's pulls were drawn evenly at random.")
     ] = False,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Print figures of a model that missed the log's own.")

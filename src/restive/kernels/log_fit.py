@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 def add_log_likelihoods(
     starts: IntArray, cells: IntArray, counts: IntArray, log_chances: FloatArray, out: FloatArray
 ) -> None:
-    """Add up log likelihoods [K, M]: counts times the log chances [cells, M] of each arm's cells."""
+    """Add up log likelihoods [K, M]: counts times log chances [cells, M] of each arm's cells."""
     for k in range(len(starts) - 1):
         for i in range(starts[k], starts[k + 1]):
             chances = log_chances[cells[i]]
@@ -40,4 +40,4 @@ def mean_posterior(likelihoods: FloatArray, weights: FloatArray) -> FloatArray:
             total += likelihoods[k, m] * weights[m]
         for m in range(size):
             sums[m] += likelihoods[k, m] / total
-    return sums * weights / num_arms
+    return np.asarray(sums * weights / num_arms)

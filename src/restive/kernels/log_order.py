@@ -78,6 +78,8 @@ def count_cells(
         Sightings [R] sorted by arm, then step; no two of an arm in one step.
     starts
         Where each arm's sightings begin [K + 1].
+    num_states
+        The number of states S.
     since, until
         Only what was seen again from step `since` on and before step `until` is counted.
 

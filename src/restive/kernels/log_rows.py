@@ -50,8 +50,11 @@ def find_fields(
 
     Parameters
     ----------
-    text
-        Bytes [B]; a row that does not end in them is left for later unless they are `final`.
+    text, begin, final
+        Bytes [B], where to begin, and whether they are the last: otherwise a row that does not end
+        in them is left for later.
+    delimiter
+        The byte between fields.
     slot_of
         By column [W]: at which place the field is kept, or -1.
     starts, ends
@@ -148,7 +151,7 @@ def intern_words(
 
     Parameters
     ----------
-    text, starts, ends
+    text, starts, ends, first
         The words [R] of a chunk, read from row `first` on.
     numbers
         Gets their numbers [R].
@@ -208,10 +211,10 @@ def _same_word(
     begin = pool_ends[known]
     if pool_ends[known + 1] - begin != size:
         return False
-    for i in range(size - 1, -1, -1):  # names that count up differ at the end
-        if pool[begin + i] != text[start + i]:
-            return False
-    return True
+    at = size - 1  # names that count up differ at the end
+    while at >= 0 and pool[begin + at] == text[start + at]:
+        at -= 1
+    return at < 0
 
 
 @inlined

@@ -154,9 +154,9 @@ class FlagColumn(TextColumn):
         found = super().read(chunk, good, mistakes)
         meaning = np.array([TRUTH.get(text.lower(), -1) for text in self.texts] or [-1])
         values = np.asarray(meaning[found])
-        mark(good, values < 0, chunk, mistakes,
-             f"{self.what} is {{}}, expected 1 or 0, true or false, yes or no", self.slot)  # fmt: skip
-        return np.maximum(values, 0)
+        reason = f"{self.what} is {{}}, expected 1 or 0, true or false, yes or no"
+        mark(good, values < 0, chunk, mistakes, reason, self.slot)
+        return np.asarray(np.maximum(values, 0))
 
 
 def numbers(chunk: Chunk, slot: int, what: str, good: BoolArray, mistakes: Mistakes) -> FloatArray:
@@ -201,22 +201,29 @@ class Times:
         starts, ends = chunk.starts[self.slot], chunk.ends[self.slot]
         times, kinds = np.empty((2, len(starts)), dtype=np.int64)
         read_times(chunk.text, starts, ends, times, kinds)
-        mark(good, ends <= starts, chunk, mistakes, "time is empty")
-        mark(good, kinds == UNREADABLE, chunk, mistakes,
-             "time is {}, expected a whole number, 2026-03-29 or 2026-03-29 14:30:00 (also with "
-             "an offset, +02:00)", self.slot)  # fmt: skip
+        self._mark(good, ends <= starts, chunk, mistakes, "time is empty")
+        self._mark(
+            good, kinds == UNREADABLE, chunk, mistakes,
+            "time is {}, expected a whole number, 2026-03-29 or 2026-03-29 14:30:00 (also with an "
+            "offset, +02:00)",
+        )  # fmt: skip
         if self.kind == UNREADABLE and good.any():
             self._settle(int(kinds[good][0]))
         if self.kind != UNREADABLE:
-            mark(good, kinds != self.kind, chunk, mistakes,
-                 f"time is {{}}, expected {TIME_KINDS[self.kind]} as in the rows before", self.slot)  # fmt: skip
+            expected = f"expected {TIME_KINDS[self.kind]} as in the rows before"
+            self._mark(good, kinds != self.kind, chunk, mistakes, f"time is {{}}, {expected}")
         if self.kind == NUMBER and self.rule is None:
-            mark(good, times % MICROS != 0, chunk, mistakes,
-                 "time is {}, expected a whole number (or say how long a step is: step = 0.5)", self.slot)  # fmt: skip
+            expected = "expected a whole number (or say how long a step is: step = 0.5)"
+            self._mark(good, times % MICROS != 0, chunk, mistakes, f"time is {{}}, {expected}")
         if self._converts and good.any():
             times = self._instants(times, chunk, good, mistakes)
         self._watch_order(times[good])
         return times
+
+    def _mark(
+        self, good: BoolArray, bad: BoolArray, chunk: Chunk, mistakes: Mistakes, reason: str
+    ) -> None:
+        mark(good, bad, chunk, mistakes, reason, self.slot)
 
     def _watch_order(self, times: IntArray) -> None:
         if len(times):
@@ -229,8 +236,8 @@ class Times:
         assert self.zone is not None
         offsets = ZoneOffsets(self.zone, int(times[good].min()), int(times[good].max()))
         instants, missing, twice = offsets.instants(times)
-        mark(good, missing, chunk, mistakes,
-             f"time {{}} does not exist in {self.zone}: clocks were set forward", self.slot)  # fmt: skip
+        reason = f"time {{}} does not exist in {self.zone}: clocks were set forward"
+        self._mark(good, missing, chunk, mistakes, reason)
         self.num_twice += int((twice & good).sum())
         return instants
 
@@ -243,7 +250,8 @@ class Times:
                 raise ProblemError(f"column {self.name!r} holds numbers; zone is for dates")
             if rule is not None and not rule.is_number:
                 raise ProblemError(
-                    f"column {self.name!r} holds numbers, so step must be a number, got {rule.text!r}"
+                    f"column {self.name!r} holds numbers, so step is a number too, got "
+                    f"{rule.text!r}"
                 )
             return
         if rule is None or rule.is_number:

@@ -40,7 +40,7 @@ class Mistakes:
         self.reasons: Counter[str] = Counter()
 
     def add(self, lines: Iterable[int], reason: str, detail: Callable[[int], str] | None) -> None:
-        """Note bad rows; `detail` tells, by place among them, what the message adds to the reason."""
+        """Note bad rows; `detail` tells, by place, what a {} in the reason stands for."""
         for at, line in enumerate(lines):
             self.reasons[reason] += 1
             if len(self.found) < MOST_KEPT:

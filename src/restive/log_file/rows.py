@@ -110,10 +110,8 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     starts = np.zeros((len(slots), 1), dtype=np.int64)
     ends = np.full((len(slots), 1), -1, dtype=np.int64)
     text = np.frombuffer(line, dtype=np.uint8)
-    mark = ord(delimiter)
-    find_fields(
-        text, 0, True, mark, slots, starts, ends, np.zeros(1, np.int64), np.zeros(1, np.int64), 1
-    )
+    one = np.zeros((2, 1), dtype=np.int64)
+    find_fields(text, 0, True, ord(delimiter), slots, starts, ends, one[0], one[1], 1)
     fields = [line[a:b] for a, b in zip(starts[:, 0], ends[:, 0], strict=True) if b >= 0]
     try:
         header = tuple(field.decode("utf-8").replace('""', '"') for field in fields)

@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,8 @@ def _compared(table: Table, slot: int, text: str) -> StateReader:
     found = re.fullmatch(r"\s*(.+?)\s*(<=|>=|==|!=|<|>)\s*(.+?)\s*", str(text))
     if found is None:
         raise ProblemError(
-            f"state_from must be a column, a comparison and a value, as 'delay < 15', got {text!r:.60}"
+            "state_from must be a column, a comparison and a value, as 'delay < 15', got "
+            f"{text!r:.60}"
         )
     name, sign, value = found.groups()
     column = table.column(name, "state_from")
@@ -119,7 +121,7 @@ def _by_quantiles(table: Table, slot: int, column: int, name: str, count: int) -
         return np.searchsorted(thresholds, values, side="right").astype(np.int64)
 
     edges = [f"{edge:g}" for edge in thresholds]
-    middle = [f"{low} <= {name} < {high}" for low, high in zip(edges, edges[1:], strict=False)]
+    middle = [f"{low} <= {name} < {high}" for low, high in pairwise(edges)]
     names = (f"{name} < {edges[0]}", *middle, f"{name} >= {edges[-1]}")
     return StateReader(column, read, lambda: (names, np.arange(count)), [told])
 

@@ -60,12 +60,14 @@ class ArmTable:
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows."""
+        shown = (self.active, self.low, self.high)
+        passive = () if self._uncontrolled else (self.passive,)
         for k in range(len(self)):
             yield (
                 self.names[k], self.kinds[k], int(self.sightings[k]), int(self.last_state[k]),
                 int(self.elapsed[k]),
-                *(float(m[k, s, t]) for s, t in self._entries for m in (self.active, self.low, self.high)),
-                *(() if self._uncontrolled else (float(self.passive[k, s, t]) for s, t in self._entries)),
+                *(float(part[k, s, t]) for s, t in self._entries for part in shown),
+                *(float(part[k, s, t]) for s, t in self._entries for part in passive),
             )  # fmt: skip
 
     def to_pandas(self) -> Any:

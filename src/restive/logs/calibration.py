@@ -1,4 +1,4 @@
-"""How well the model foretells what the logged pulls really earned, later than it was fitted on."""
+"""How well the model predicts what the logged pulls really earned, later than it was fitted on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIDTH = 1.96
 class Calibration:
     """What the logged pulls of the later part earned, and what the model expected, per pull.
 
-    Each pull is foretold from when and how the arm was last seen, so that it does not matter who
+    Each pull is predicted from when and how the arm was last seen, so that it does not matter who
     chose the pulls and why.
     """
 
@@ -84,7 +84,9 @@ def _total(fitted: FittedLog, arm: int, sample: Sample, rows: IntArray) -> tuple
     first, second = np.zeros((2, distinct.shape[1], len(weights)))
     for state, reward in enumerate(fitted.rewards):
         following = np.full(distinct.shape[1], state)
-        chances = np.exp(log_chances(active[used], passive[used], *distinct, following))
+        chances = np.exp(
+            log_chances(active[used], passive[used], distinct[0], distinct[1], following)
+        )
         first += reward * chances
         second += reward**2 * chances
     by_candidate = (counts[:, None] * first).sum(axis=0)

@@ -188,8 +188,8 @@ def _order_two(sample: Sample) -> _Question:
 
     return _Question(
         "order 2", "Is the last sighting all that matters?", [next_by_second_last(sample)], tell,
-        "arms remember more than one step: beliefs fade too fast or too slowly; try longer steps, or "
-        "states that say more",
+        "arms remember more than one step, so beliefs fade too fast or too slowly: try longer "
+        "steps, or states that say more",
     )  # fmt: skip
 
 
@@ -252,8 +252,8 @@ def _dependence(sample: Sample) -> _Question:
 
     return _Question(
         "dependence", "Do arms move independently of each other?", [between_arms(sample)], tell,
-        "something common moves the arms: intervals for sums over arms are too narrow, and what one "
-        "arm shows says something about the others",
+        "something common moves the arms: intervals for sums over arms are too narrow, and what "
+        "one arm shows says something about the others",
     )  # fmt: skip
 
 
@@ -268,8 +268,8 @@ def _gaps(sample: Sample) -> _Question:
 
     return _Question(
         "gaps", "Is an arm seen again as soon after bad as after good?", [gaps_by_state(sample)],
-        tell, "fine if whoever chose the pulls looked at the last state; a fault if arms are not seen "
-        "because of the state they are in now",
+        tell, "fine if whoever chose the pulls looked at the last state; a fault if arms are not "
+        "seen because of the state they are in now",
     )  # fmt: skip
 
 

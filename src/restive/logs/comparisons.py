@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ class Comparison:
 
 def _items(
     sample: Sample, target: IntArray, stratum: IntArray, *, source: IntArray | None = None,
-    given: FloatArray | None = None, refined_by: IntArray | None = None,
+    given: NDArray[Any] | None = None, refined_by: IntArray | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare x, a sighting's state (`source`) or a number `given`, with the targets' states."""
     none = np.full(len(target), -1, dtype=np.int64)

@@ -46,6 +46,7 @@ def log_chances(
 
 
 def times(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Products [M, S, S] of matrices, with rows that sum to one."""
     product = np.einsum("mij,mjk->mik", left, right)
     # rounding never adds up over many steps
     return np.asarray(product / product.sum(axis=2, keepdims=True))

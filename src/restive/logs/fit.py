@@ -1,4 +1,4 @@
-"""Fit a log: what each arm is like, where it was last seen, and whether chains describe it at all."""
+"""Fit the arms of a log: what each is like, and where it was last seen."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FittedLog:
 
     `arms` is a table with posterior means and 90% intervals; `kind_priors` is what was held
     possible of each kind of arm; `checks` say whether chains describe the log at all, and
-    `held_out` how well its later part was foretold from the earlier one.
+    `held_out` how well its later part was predicted from the earlier one.
     """
 
     log: Log
@@ -228,8 +228,8 @@ def _empirical(
         own = np.flatnonzero(log.kind_of == kind)
         if len(own) > FEW_ARMS:
             notes.append(
-                f"the prior of kind {name!r} was estimated from {len(own[:: -(-len(own) // FEW_ARMS)]):,} "
-                f"of its {len(own):,} arms, evenly spread"
+                f"the prior of kind {name!r} was estimated from about {FEW_ARMS:,} of its "
+                f"{len(own):,} arms, evenly spread"
             )
         estimated, _ = empirical_prior(base, counts, own, log.arms, controlled)
         found.append(estimated)

@@ -1,4 +1,4 @@
-"""`fit_log`: fit, check and foretell."""
+"""`fit_log`: fit, check and predict."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fit_log(
         Whether a pulled arm moves by another chain than one that is not pulled. Then only sightings
         of pulled arms are used. By default both move alike, and all sightings are used.
     checks
-        Whether to check the log and to foretell its later part.
+        Whether to check the log and to predict its later part.
     seed
         Names the luck of the checks.
     progress
@@ -60,16 +60,16 @@ def fit_log(
         return fitted
     found = check_log(fitted, seed, progress=lambda share: progress("checking", share))
     refuse_unlike_pulls(found)
-    progress("foretelling", 0.0)
+    progress("predicting", 0.0)
     return replace(fitted, checks=found, held_out=held_out(log, prior, rewards, controlled))
 
 
 def refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:
-    """Sightings of arms that were not pulled count only where pulled and unpulled arms move alike."""
+    """Sightings of arms that were not pulled count only if those move like pulled ones."""
     for check in checks:
         if check.name == "pulls" and check.verdict == "fails":
             raise AssumptionError(
-                f"pulled and unpulled arms do not move alike ({check.finding}, p <= {check.p:.3f}), "
-                "so sightings of arms that were not pulled cannot be used: fit with controlled = "
+                f"pulled and unpulled arms do not move alike ({check.finding}, p <= "
+                f"{check.p:.3f}), so sightings of arms that were not pulled cannot be used: fit with controlled = "
                 "True (--controlled), which uses those of pulled arms only"
             )

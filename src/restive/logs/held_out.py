@@ -1,7 +1,7 @@
-"""Whether the chains help at all: how well they foretell a later part of the log.
+"""Whether the chains help at all: how well they predict a later part of the log.
 
-Everything is fitted on the earlier part. Each later sighting is then foretold from when and in which
-state the arm was last seen, by a coin per arm, by the chains, and by chains of order 2. The better
+Everything is fitted on the earlier part. Each later sighting is then predicted from when and in
+which state the arm was last seen, by a coin per arm, by the chains, and by chains of order 2. The better
 guess has the larger logarithm of the chance it gave to what was seen.
 """
 
@@ -19,7 +19,7 @@ from restive.logs.fit import FittedLog, fit_arms
 from restive.logs.sample import Sample, sample_of
 from restive.sightings import Log
 
-__all__ = ["Foretold", "HeldOut", "held_out", "predictions"]
+__all__ = ["Gain", "HeldOut", "held_out", "predictions"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -32,8 +32,8 @@ BINS = 10
 
 
 @dataclass(frozen=True)
-class Foretold:
-    """Mean difference of log chances between two ways to foretell, with its standard error."""
+class Gain:
+    """Mean difference of log chances between two ways to predict, with its standard error."""
 
     gain: float
     stderr: float
@@ -48,20 +48,20 @@ class Foretold:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """How the later part of a log was foretold.
+    """How the later part of a log was predicted.
 
-    Log chances are means per sighting (natural logarithms). `foretold` and `seen` are, by bin of
-    the chance that the chains gave to the best state, the mean of that chance and how often it came.
+    Log chances are means per sighting (natural logarithms). `predicted` and `seen` are, by bin of
+    the chance that the chains gave to the best state, its mean and how often that state came.
     """
 
-    split: int  # the first step that was foretold
+    split: int  # the first step that was predicted
     num_sightings: int
     coin: float
     chain: float
     second: float
-    chain_against_coin: Foretold
-    second_against_chain: Foretold
-    foretold: FloatArray  # [bins]
+    chain_against_coin: Gain
+    second_against_chain: Gain
+    predicted: FloatArray  # [bins]
     seen: FloatArray  # [bins]
     in_bin: IntArray  # [bins]
 
@@ -73,8 +73,6 @@ def held_out(
     split = int(EARLIER * log.num_steps)
     sample = sample_of(log, pulled_only=controlled)
     later = np.flatnonzero((sample.steps >= split) & (sample.place >= 1))
-    known = sample.steps[later - 1] >= 0
-    later = later[known]
     earlier = sample.steps < split
     if split < 1 or len(later) < LEAST_SIGHTINGS or earlier.sum() < LEAST_SIGHTINGS:
         return None
@@ -93,14 +91,16 @@ def held_out(
     in_bin = np.bincount(bins, minlength=BINS)
     good = shown == log.num_states - 1
     return HeldOut(
-        split,
-        len(later),
-        *(float(part.mean()) for part in logs),
-        _difference(logs[1] - logs[0], sample.steps[later]),
-        _difference(logs[2] - logs[1], sample.steps[later]),
-        np.bincount(bins, best, minlength=BINS) / np.maximum(in_bin, 1),
-        np.bincount(bins, good, minlength=BINS) / np.maximum(in_bin, 1),
-        in_bin,
+        split=split,
+        num_sightings=len(later),
+        coin=float(logs[0].mean()),
+        chain=float(logs[1].mean()),
+        second=float(logs[2].mean()),
+        chain_against_coin=_difference(logs[1] - logs[0], sample.steps[later]),
+        second_against_chain=_difference(logs[2] - logs[1], sample.steps[later]),
+        predicted=np.bincount(bins, best, minlength=BINS) / np.maximum(in_bin, 1),
+        seen=np.bincount(bins, good, minlength=BINS) / np.maximum(in_bin, 1),
+        in_bin=in_bin,
     )
 
 
@@ -117,14 +117,10 @@ def predictions(fitted: FittedLog, sample: Sample, later: IntArray) -> FloatArra
         cells = np.stack([sample.states[at - 1], sample.ages[at]])
         distinct, which = np.unique(cells, axis=1, return_inverse=True)
         for state in range(size):
-            chances = np.exp(
-                log_chances(
-                    active[used], passive[used], *distinct, np.full(distinct.shape[1], state)
-                )
-            )
-            found[rows, state] = ((chances * weights[used]).sum(axis=1) / weights[used].sum())[
-                which.ravel()
-            ]
+            following = np.full(distinct.shape[1], state)
+            logs = log_chances(active[used], passive[used], distinct[0], distinct[1], following)
+            means = (np.exp(logs) * weights[used]).sum(axis=1) / weights[used].sum()
+            found[rows, state] = means[which.ravel()]
     return found
 
 
@@ -159,15 +155,15 @@ def _second_order(
     return found
 
 
-def _difference(gains: FloatArray, steps: IntArray) -> Foretold:
+def _difference(gains: FloatArray, steps: IntArray) -> Gain:
     """Mean gain; sightings of one step may depend on each other, so that steps are the units."""
     mean = float(gains.mean())
     _, which = np.unique(steps, return_inverse=True)
     sums = np.bincount(which.ravel(), gains - mean)
     count = len(sums)
     if count < 2:
-        return Foretold(mean, float("inf"))
-    return Foretold(mean, sqrt(count / (count - 1) * float((sums**2).sum())) / len(gains))
+        return Gain(mean, float("inf"))
+    return Gain(mean, sqrt(count / (count - 1) * float((sums**2).sum())) / len(gains))
 
 
 def in_words(gain: float) -> str:

@@ -86,9 +86,9 @@ def held_out_sentences(found: HeldOut) -> list[str]:
     """Say in words whether the chains help."""
     helps, second = found.chain_against_coin, found.second_against_chain
     words = {
-        "holds": "The chains foretell better than a coin per arm",
-        "fails": "The chains foretell worse than a coin per arm",
-        "undecided": "The chains and a coin per arm foretell equally well, as far as can be told",
+        "holds": "The chains predict better than a coin per arm",
+        "fails": "The chains predict worse than a coin per arm",
+        "undecided": "The chains and a coin per arm predict equally well, as far as can be told",
     }
     second_words = {
         "holds": "chains of order 2 would be better still",
@@ -111,8 +111,8 @@ def _held_out_section(found: HeldOut) -> str:
     return section(
         "Does it help?",
         *(paragraph(sentence) for sentence in held_out_sentences(found)),
-        table(("foretold by", "mean log chance", "gain on the line above"), rows, numbers=(1, 2)),
-        figures([(svg(side_by_side([_draw_foretold(found)]), "foretold"),
+        table(("predicted by", "mean log chance", "gain on the line above"), rows, numbers=(1, 2)),
+        figures([(svg(side_by_side([_draw_predicted(found)]), "predicted"),
                   "Chance of the best state that the chains gave, and how often it came; 95% bars. "
                   "On the line they are right.")]),
     )  # fmt: skip
@@ -122,14 +122,14 @@ def _gain(found: Any) -> str:
     return f"{found.gain:+.4f} ± {1.96 * found.stderr:.4f}"
 
 
-def _draw_foretold(found: HeldOut) -> Any:
+def _draw_predicted(found: HeldOut) -> Any:
     def draw(axes: Any) -> None:
         there = found.in_bin > 0
-        x, y, n = found.foretold[there], found.seen[there], found.in_bin[there]
+        x, y, n = found.predicted[there], found.seen[there], found.in_bin[there]
         half = 1.96 * np.sqrt(np.maximum(y * (1 - y), 0.25 / n) / n)
         axes.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1)
         axes.errorbar(x, y, half, fmt="o", color=COLOURS[0], capsize=2, markersize=4)
-        axes.set_xlabel("foretold")
+        axes.set_xlabel("predicted")
         axes.set_ylabel("seen")
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
@@ -153,8 +153,8 @@ def _arms_section(fitted: FittedLog) -> str:
     if fitted.log.num_states == 2:
         parts.append(
             figures([(svg(side_by_side([_draw_arms(fitted)]), "arms"),
-                      "Chance of a good state after a bad one (p01) and after a good one (p11), with "
-                      "90% intervals. Arms on the diagonal have no memory.")])
+                      "Chance of a good state after a bad one (p01) and after a good one (p11), "
+                      "with 90% intervals. Arms on the diagonal have no memory.")])
         )  # fmt: skip
     if shown < len(arms):
         parts.append(

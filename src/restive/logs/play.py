@@ -17,8 +17,8 @@ from restive.problem import RestlessBandit
 
 __all__ = [
     "Player",
-    "agent_player",
     "Worlds",
+    "agent_player",
     "play_record",
     "play_worlds",
     "play_worlds_one_by_one",

@@ -1,4 +1,4 @@
-"""Priors as files: what kinds of arms may be, what was seen of each arm, and where it was last seen.
+"""Priors as files: what kinds of arms may be, what was seen of each arm, and when it was last.
 
 A JSON file::
 
@@ -8,7 +8,7 @@ A JSON file::
      "arms": [{"name": "A17", "kind": 0, "last_state": 1, "elapsed": 3,
                "evidence": [[last state, elapsed, next state, count], ...]}]}
 
-A candidate is its matrix or, where pulling changes how the arm moves, {"active": ..., "passive": ...}.
+A candidate is its matrix or, where pulling changes how it moves, {"active": ..., "passive": ...}.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PriorFile:
-    """What `restive fit` found, read back: an agent starts as TSDE(found.prior, ..., start=found.start)."""
+    """What `restive fit` found, read back.
+
+    An agent takes over as `TSDE(found.prior, num_pulls, start=found.start)`.
+    """
 
     names: tuple[str, ...]  # [K]
     states: tuple[str, ...]
@@ -71,7 +74,7 @@ class PriorFile:
 
 
 def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
-    """Write the prior of a fitted log, arm by arm, so that the file of many arms is not held twice."""
+    """Write the prior of a fitted log, arm by arm: the file of many arms is never held whole."""
     head = {
         "format": FORMAT,
         "states": list(fitted.log.states),
@@ -101,7 +104,7 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
 def _kind_data(name: str, prior: Any) -> dict[str, Any]:
     if not isinstance(prior, ArmPrior):
         raise RestiveError(
-            f"the prior of kind {name!r} is not a finite one and cannot be written; keep it in your "
+            f"the prior of kind {name!r} is not finite and cannot be written; keep it in your "
             "program"
         )
     return {

@@ -1,16 +1,17 @@
 """What other policies would have earned, and how far that can be said at all.
 
-*Exact*: every arm was seen in every step and pulling changes nothing, so that a policy can be played
-on the record itself. *Model-based*: worlds are drawn from what the earlier part of the log says of
-the arms, and the policy plays in them; printed only if the same model foretold what the logged
-pulls really earned in the later part. *Matched*: the logged pulls were drawn by lot, so that those
-which a policy would have chosen too are a fair sample of its own.
+*Exact*: every arm was seen in every step and pulling changes nothing, so that a policy can be
+played on the record itself. *Model-based*: worlds are drawn from what the earlier part of the log
+says of the arms, and the policy plays in them; refused unless the same model predicted what the
+logged pulls really earned in the later part. *Matched*: the logged pulls were drawn at random, so
+that those which a policy would have chosen too are a fair sample of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -51,7 +52,7 @@ Progress = Callable[[str, float], None]
 
 POLICIES = ("whittle", "myopic", "best_fixed", "round_robin", "random")
 WORLDS = 200
-SEEDS = 20  # of policies that draw lots, and of learners
+SEEDS = 20  # of policies that choose at random, and of learners
 LEAST_MATCHES = 30
 MOST_STATES = 50_000_000  # of arms and worlds, held at once
 MOST_AGES = 2_000  # that a learner's tables tell apart, where no arm gets older
@@ -62,7 +63,7 @@ SMALL_WEIGHT = 1e-4  # of a candidate that a learner may forget
 class PlayedPolicy:
     """What one policy earns per step, how that is known (`kind`), and its 95% interval.
 
-    An exact figure has an interval only for policies that draw lots: that of the mean over seeds.
+    An exact figure has an interval only for policies that choose at random: of the mean over seeds.
     A model-based one has the interval of what is earned, by chance and by what is not known.
     """
 
@@ -125,10 +126,10 @@ def replay_log(
         log. If they were fitted on the same log, the figures are not what an operator could have
         had, and a note says so.
     random_pulls
-        The log's pulls were drawn evenly by lot: says how often policies would have pulled the same
-        arms and what these earned.
+        The log's pulls were drawn evenly at random: says how often policies would have pulled the
+        same arms and what these earned.
     anyway
-        Give model-based figures even where the model failed to foretell the logged pulls.
+        Give model-based figures even where the model failed to predict the logged pulls.
     worlds
         How many worlds model-based figures are from.
     seed
@@ -235,7 +236,7 @@ def _refuse_if_wrong(calibration: Calibration | None, anyway: bool, notes: list[
     if calibration is None or calibration.holds:
         if calibration is None:
             notes.append(
-                "no pull of the later part could be foretold: nothing vouches for the model"
+                "no pull of the later part could be predicted: nothing vouches for the model"
             )
         return
     if not anyway:
@@ -293,7 +294,7 @@ class _Game:
         return lambda seed: policy_player(policy, self.bandit, self.start)
 
     @staticmethod
-    def _draws_lots(name: str) -> bool:
+    def _is_random(name: str) -> bool:
         plain = name.replace("-", "_").partition(":")[0]
         return plain == "random" or plain in LEARNERS
 
@@ -302,7 +303,7 @@ class _Game:
         found = []
         for at, name in enumerate(policies):
             make = self._players(name)
-            seeds = SEEDS if self._draws_lots(name) else 1
+            seeds = SEEDS if self._is_random(name) else 1
             totals = []
             for seed in range(seeds):
                 totals.append(play_record(self.record, make(seed), self.known.rewards))
@@ -357,9 +358,9 @@ class _Game:
         return found
 
     def matched(self, name: str, log: Log, split: int) -> PlayedPolicy:
-        """What the logged pulls earned that the policy, having seen the same, would have made too."""
-        if self._draws_lots(name):
-            return PlayedPolicy(name, "refused", np.nan, np.nan, np.nan, "draws lots itself")
+        """What those logged pulls earned that the policy would have chosen too, given the log."""
+        if self._is_random(name):
+            return PlayedPolicy(name, "refused", np.nan, np.nan, np.nan, "chooses at random itself")
         policy = self._policy(name.replace("-", "_"), 0)
         state, earned = self.start, []
         for arms, states, pulled in _by_step(log, split):
@@ -390,13 +391,13 @@ def _by_step(log: Log, split: int) -> list[tuple[IntArray, IntArray, NDArray[np.
     edges = np.searchsorted(steps[order], np.arange(split, log.num_steps + 1))
     return [
         (arms[own], states[own], pulled[own])
-        for begin, end in zip(edges[:-1], edges[1:], strict=True)
+        for begin, end in pairwise(edges)
         for own in [order[begin:end]]
     ]
 
 
 def _pruned(prior: IndependentPrior) -> IndependentPrior:
-    """Leave out candidates that no arm gives any weight to speak of: a learner has less to carry."""
+    """Leave out candidates that have hardly any weight for any arm: tables get smaller."""
     if not all(isinstance(arm, ArmPrior) for arm in prior.arms):
         return prior
     first = prior.arms[0].candidates

@@ -1,4 +1,4 @@
-"""Random: pull arms by lot."""
+"""Random: pull arms at random."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RandomPolicy:
 
 
 def random_policy(bandit: RestlessBandit, seed: int = 0) -> RandomPolicy:
-    """Return the policy that pulls N arms by lot.
+    """Return the policy that pulls N arms at random.
 
     It is no mapping: it does not always choose the same arms in the same state, so that it has no
     joint chain to be evaluated on.

@@ -46,15 +46,16 @@ class Columns:
     def _write(self) -> None:
         try:
             if not self._files:
-                self._files = [tempfile.TemporaryFile(prefix="restive-log-") for _ in self.dtypes]
+                for _ in self.dtypes:
+                    self._files.append(tempfile.TemporaryFile(prefix="restive-log-"))  # noqa: SIM115
             for part in self._parts:
                 for file, column in zip(self._files, part, strict=True):
                     file.seek(0, 2)
                     file.write(column.data)
         except OSError as error:
             raise RestiveError(
-                f"{tempfile.gettempdir()}: cannot be written: {error.strerror or error}; set TMPDIR "
-                "to a folder with more room"
+                f"{tempfile.gettempdir()}: cannot be written: {error.strerror or error}; set "
+                "TMPDIR to a folder with more room"
             ) from None
         self._parts, self._ends = [], []
 

@@ -64,13 +64,14 @@ class SightingSorter:
 
     def _end_run(self) -> None:
         """Sort what waits and put it behind the runs there are."""
-        arms, *columns = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+        columns = [np.concatenate(parts) for parts in zip(*self._waiting, strict=True)]
+        arms, times, lines, codes = columns
         self._waiting, self._num_waiting = [], 0
         starts = starts_by_arm(arms, self._num_arms)
-        ordered = [np.empty_like(column) for column in columns]
-        if not sort_rows(arms, *columns, starts, *ordered):
-            order = np.lexsort((columns[0], arms))
-            ordered = [column[order] for column in columns]
+        ordered = [np.empty_like(column) for column in columns[1:]]
+        if not sort_rows(arms, times, lines, codes, starts, *ordered):
+            order = np.lexsort((times, arms))
+            ordered = [column[order] for column in columns[1:]]
         self._runs.append((self._rows.size, starts))
         self._rows.append(*ordered)
 
@@ -178,8 +179,8 @@ class Merged:
             f"{self.num_doubles:,} rows are of the same arm and step as another: "
             + ", ".join(self._doubles)
             + (f" and {more:,} more" if more else "")
-            + "; say which counts: same_step = 'last' (the later) or 'worst' (the lowest state), or "
-            "take a shorter step"
+            + "; say which counts: same_step = 'last' (the later) or 'worst' (the lowest state), "
+            "or take a shorter step"
         )
 
     def notes(self) -> list[str]:
