@@ -70,6 +70,6 @@ def refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:
         if check.name == "pulls" and check.verdict == "fails":
             raise AssumptionError(
                 f"pulled and unpulled arms do not move alike ({check.finding}, p <= "
-                f"{check.p:.3f}), so sightings of arms that were not pulled cannot be used: fit with controlled = "
-                "True (--controlled), which uses those of pulled arms only"
+                f"{check.p:.3f}), so sightings of arms that were not pulled cannot be used: fit "
+                "with controlled = True (--controlled), which uses those of pulled arms only"
             )

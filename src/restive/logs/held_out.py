@@ -1,8 +1,8 @@
 """Whether the chains help at all: how well they predict a later part of the log.
 
 Everything is fitted on the earlier part. Each later sighting is then predicted from when and in
-which state the arm was last seen, by a coin per arm, by the chains, and by chains of order 2. The better
-guess has the larger logarithm of the chance it gave to what was seen.
+which state the arm was last seen, by a coin per arm, by the chains, and by chains of order 2. The
+better guess has the larger logarithm of the chance it gave to what was seen.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Sequence
 from typing import IO, Any
 
@@ -33,6 +34,7 @@ class Columns:
         self._parts: list[list[NDArray[Any]]] = []  # in memory, as they were appended
         self._ends: list[int] = []
         self._files: list[IO[bytes]] = []
+        weakref.finalize(self, _close, self._files)
 
     def append(self, *columns: NDArray[Any]) -> None:
         """Add rows at the end."""
@@ -83,3 +85,8 @@ class Columns:
             file.flush()
             file.seek(0)
         return self._files
+
+
+def _close(files: list[IO[bytes]]) -> None:
+    for file in files:
+        file.close()

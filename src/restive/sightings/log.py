@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import ProblemError
 from restive.evidence import MOST_AGE, MOST_STATES
+from restive.sightings import sorter
 from restive.sightings.columns import Columns
-from restive.sightings.sorter import RUN_ROWS, SightingSorter, end_of_block
+from restive.sightings.sorter import SightingSorter, end_of_block
 from restive.steps import StepRule, Steps
 
 __all__ = ["Block", "Log", "log_of", "sorted_log"]
@@ -85,11 +86,11 @@ class Log:
         """First and last step, as a person calls them."""
         return f"{self.label(0)} to {self.label(self.num_steps - 1)}"
 
-    def blocks(self, most: int = RUN_ROWS) -> Iterator[Block]:
-        """Yield all sightings, arm by arm, in blocks of about `most` rows."""
+    def blocks(self) -> Iterator[Block]:
+        """Yield all sightings, arm by arm, in blocks that fit in memory."""
         first = 0
         while first < self.num_arms:
-            last = end_of_block(self.starts, first, most)
+            last = end_of_block(self.starts, first, sorter.RUN_ROWS)
             yield self.block(first, last)
             first = last
 
@@ -113,7 +114,7 @@ class Log:
 
 
 def sorted_log(
-    sorter: SightingSorter,
+    taken_in: SightingSorter,
     *,
     arms: Sequence[str],
     states: Sequence[str],
@@ -128,8 +129,8 @@ def sorted_log(
     progress: Callable[[float], None] = lambda share: None,
 ) -> Log:
     """Make a log of what a sorter has taken in."""
-    steps = Steps.spanning(rule, sorter.first, sorter.last, aware)
-    merged = sorter.merged(steps, len(arms), state_of, row, progress)
+    steps = Steps.spanning(rule, taken_in.first, taken_in.last, aware)
+    merged = taken_in.merged(steps, len(arms), state_of, row, progress)
     seen = merged.counts > 0  # all rows of an arm may have been left out
     return Log(
         arms=tuple(arms) if seen.all() else tuple(np.array(arms, object)[seen]),
@@ -190,11 +191,11 @@ def log_of(
             f"states are whole numbers from 0 to {min(size, MOST_STATES) - 1}, got "
             f"{states.min()} to {states.max()}"
         )
-    sorter = SightingSorter(same_step)
-    sorter.add(arms, np.arange(len(arms)), steps * MICROS, states * 2 + flags)
+    rows = SightingSorter(same_step)
+    rows.add(arms, np.arange(len(arms)), steps * MICROS, states * 2 + flags)
     labels, kind_of = _kinds(kinds, len(names))
     return sorted_log(
-        sorter,
+        rows,
         arms=names,
         states=[str(s) for s in range(size)],
         kinds=labels,
