@@ -209,7 +209,8 @@ def log_of(
 
 def _column(values: ArrayLike, what: str) -> IntArray:
     array = np.asarray(values)
-    if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_):
+    whole_numbers = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_
+    if array.ndim != 1 or (array.size and not whole_numbers):
         raise ProblemError(f"{what} must be a list of whole numbers, got {values!r:.60}")
     whole: IntArray = array.astype(np.int64)
     if len(whole) and max(abs(int(whole.min())), abs(int(whole.max()))) > MOST_AGE:
