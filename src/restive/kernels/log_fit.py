@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import kernel
 
-__all__ = ["add_log_likelihoods", "mean_posterior"]
+__all__ = ["add_log_likelihoods", "mean_posterior", "summarise_posteriors"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -41,3 +41,61 @@ def mean_posterior(likelihoods: FloatArray, weights: FloatArray) -> FloatArray:
         for m in range(size):
             sums[m] += likelihoods[k, m] / total
     return np.asarray(sums * weights / num_arms)
+
+
+@kernel
+def summarise_posteriors(
+    logs: FloatArray, values: FloatArray, level_of: IntArray, edges: FloatArray, ends: FloatArray,
+    means: FloatArray, quantiles: FloatArray,
+) -> int:  # fmt: skip
+    """Means and quantiles of several probabilities, for each arm.
+
+    Parameters
+    ----------
+    logs
+        Log posteriors [K, M], up to a constant for each arm; overwritten by weights that sum to 1.
+    values, level_of
+        By probability and candidate [E, M]: its value, and which of its distinct values that is.
+    edges
+        Edges [E, L + 1] of the stretches that the distinct values stand for; nan beyond the last.
+    ends
+        Which quantiles [Q], ascending.
+    means, quantiles
+        Get the results [K, E] and [K, E, Q].
+
+    Returns
+    -------
+    The first arm that nothing has any weight for, or -1.
+    """
+    num_arms, size = logs.shape
+    masses = np.empty(edges.shape[1] - 1)
+    for k in range(num_arms):
+        weights = logs[k]
+        largest = weights.max()
+        if not np.isfinite(largest):
+            return k
+        total = 0.0
+        for m in range(size):
+            weights[m] = np.exp(weights[m] - largest)
+            total += weights[m]
+        for m in range(size):
+            weights[m] /= total
+        for e in range(len(values)):
+            masses[:] = 0.0
+            mean = 0.0
+            for m in range(size):
+                mean += weights[m] * values[e, m]
+                masses[level_of[e, m]] += weights[m]
+            means[k, e] = mean
+            below, level = 0.0, 0
+            for q in range(len(ends)):
+                # the last stretch that there is takes whatever rounding leaves over
+                while (
+                    below + masses[level] < ends[q] and edges[e, level + 2] == edges[e, level + 2]
+                ):
+                    below += masses[level]
+                    level += 1
+                share = min((ends[q] - below) / max(masses[level], 1e-300), 1.0)
+                step = edges[e, level + 1] - edges[e, level]
+                quantiles[k, e, q] = edges[e, level] + share * step
+    return -1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import inlined, kernel
+from restive.kernels.compiler import inlined, kernel, place
 
 __all__ = [
     "AWARE",
@@ -108,7 +108,8 @@ def find_fields(
                     at += 1
             else:
                 start = at
-                while at < end and (plain[text[at]] or text[at] == QUOTE):
+                at = _after_plain(text, at, plain)
+                while at < end and (plain[text[at]] or text[at] == QUOTE):  # only past a quote
                     if text[at] == QUOTE:
                         fault |= STRAY_QUOTE
                     at += 1
@@ -142,10 +143,20 @@ def find_fields(
     return row, at, line
 
 
+@inlined
+def _after_plain(text: Bytes, at: int, plain: NDArray[np.bool_]) -> int:
+    """Return the next place that is not plain."""
+    spot, end = place(at), place(len(text))
+    while spot < end and plain[text[spot]]:
+        spot += place(1)
+    return int(np.int64(spot))
+
+
 @kernel
 def intern_words(
     text: Bytes, starts: IntArray, ends: IntArray, first: int, numbers: IntArray,
-    slots: IntArray, pool: Bytes, pool_ends: IntArray, following: IntArray, count: int,
+    slots: IntArray, pool: Bytes, pool_ends: IntArray, following: IntArray, short: IntArray,
+    count: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Number words in the order of their first appearance; an empty word is number -1.
 
@@ -162,6 +173,8 @@ def intern_words(
     following
         Which word came last time after each [room]: many logs list all arms again and again in the
         same order, and a good guess saves the search.
+    short
+        The number of each word of one byte [256], or -1.
     count
         How many are known.
 
@@ -175,6 +188,9 @@ def intern_words(
         start, size = starts[row], ends[row] - starts[row]
         if size <= 0:
             numbers[row] = -1
+            continue
+        if size == 1 and short[text[start]] >= 0:
+            numbers[row] = short[text[start]]
             continue
         guess = following[last]
         if guess < count and _same_word(text, start, size, pool, pool_ends, guess):
@@ -193,6 +209,8 @@ def intern_words(
                     pool[begin + i] = text[start + i]
                 pool_ends[count + 1] = begin + size
                 slots[slot] = known = count
+                if size == 1:
+                    short[text[start]] = known
                 count += 1
                 break
             if _same_word(text, start, size, pool, pool_ends, known):

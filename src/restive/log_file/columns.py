@@ -82,6 +82,7 @@ class Words:
         self._pool = np.zeros(1 << 14, dtype=np.uint8)
         self._ends = np.zeros(1 << 9, dtype=np.int64)
         self._following = np.zeros(1 << 9, dtype=np.int64)
+        self._short = np.full(256, -1, dtype=np.int64)
         self.count = 0
 
     def read(self, chunk: Chunk, slot: int) -> IntArray:
@@ -92,7 +93,7 @@ class Words:
         while True:
             row, self.count = intern_words(
                 chunk.text, starts, ends, row, out, self._slots, self._pool, self._ends,
-                self._following, self.count,
+                self._following, self._short, self.count,
             )  # fmt: skip
             if self.count > self.most:
                 raise ProblemError(

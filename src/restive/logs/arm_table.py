@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from restive.errors import RestiveError
 from restive.files import replacing
 
-__all__ = ["ArmTable", "posterior_quantiles"]
+__all__ = ["ArmTable"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-LOW, HIGH = 0.05, 0.95  # ends of a 90% interval
 RISKY = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins a formula
 
 
@@ -99,32 +98,3 @@ class ArmTable:
 def _harmless(text: str) -> str:
     """Return text that no spreadsheet takes for a formula."""
     return "'" + text if text.startswith(RISKY) else text
-
-
-def posterior_quantiles(
-    values: FloatArray, weights: FloatArray, levels: tuple[float, ...]
-) -> FloatArray:
-    """Quantiles [levels, K] of a probability that has values [M] with weights [K, M].
-
-    Each value stands for the stretch around it, up to halfway to its neighbours, over which its
-    weight is spread evenly.
-    """
-    distinct, which = np.unique(np.round(values, 12), return_inverse=True)
-    order = np.argsort(which, kind="stable")
-    begins = np.searchsorted(which[order], np.arange(len(distinct)))
-    masses = np.add.reduceat(weights[:, order], begins, axis=1)
-    if len(distinct) == 1:
-        return np.full((len(levels), len(weights)), distinct[0])
-    middle = (distinct[1:] + distinct[:-1]) / 2
-    edges = np.concatenate([
-        [max(2 * distinct[0] - middle[0], 0.0)], middle, [min(2 * distinct[-1] - middle[-1], 1.0)]
-    ])  # fmt: skip
-    sums = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(masses, axis=1)], axis=1)
-    found = np.empty((len(levels), len(weights)))
-    for i, level in enumerate(levels):
-        at = np.minimum((sums[:, 1:-1] < level).sum(axis=1), len(distinct) - 1)
-        rows = np.arange(len(weights))
-        before, mass = sums[rows, at], masses[rows, at]
-        share = np.clip((level - before) / np.maximum(mass, 1e-300), 0, 1)
-        found[i] = edges[at] + share * (edges[at + 1] - edges[at])
-    return found

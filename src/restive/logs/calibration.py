@@ -64,25 +64,29 @@ def calibrate(fitted: FittedLog, sample: Sample, split: int) -> Calibration | No
     if not len(later):
         return None
     mean = variance = 0.0
-    owners = sample.owner[later]
-    for place in np.unique(owners).tolist():
-        rows = later[owners == place]
-        own_mean, own_variance = _total(fitted, int(sample.arms[place]), sample, rows)
-        mean += own_mean
-        variance += own_variance
+    edges = np.searchsorted(sample.owner[later], np.arange(sample.num_arms + 1))
+    place_of = {k: place for place, k in enumerate(sample.arms.tolist())}
+    for k, active, passive, weights in fitted.supports(sample.arms):
+        rows = later[edges[place_of[k]] : edges[place_of[k] + 1]]
+        if len(rows):
+            own_mean, own_variance = _total(active, passive, weights, fitted.rewards, sample, rows)
+            mean += own_mean
+            variance += own_variance
     earned = float(fitted.rewards[sample.states[later]].mean())
     return Calibration(len(later), earned, mean / len(later), sqrt(variance) / len(later))
 
 
-def _total(fitted: FittedLog, arm: int, sample: Sample, rows: IntArray) -> tuple[float, float]:
+def _total(
+    active: FloatArray, passive: FloatArray, weights: FloatArray, rewards: FloatArray,
+    sample: Sample, rows: IntArray,
+) -> tuple[float, float]:  # fmt: skip
     """Mean and variance of what one arm's pulls earn together, under its posterior."""
-    active, passive, weights = fitted.support(arm)
     used = weights > 1e-12
     weights = weights[used] / weights[used].sum()
     cells = np.stack([sample.states[rows - 1], sample.ages[rows]])
     distinct, counts = np.unique(cells, axis=1, return_counts=True)
     first, second = np.zeros((2, distinct.shape[1], len(weights)))
-    for state, reward in enumerate(fitted.rewards):
+    for state, reward in enumerate(rewards):
         following = np.full(distinct.shape[1], state)
         chances = np.exp(
             log_chances(active[used], passive[used], distinct[0], distinct[1], following)

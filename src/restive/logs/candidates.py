@@ -21,7 +21,7 @@ __all__ = ["grid_candidates", "grid_levels", "num_levels"]
 FloatArray = NDArray[np.float64]
 
 LEAST_LEVELS, MOST_LEVELS = 16, 64
-MOST_CELLS = 40_000_000  # arms times candidates
+MOST_CELLS = 20_000_000  # arms times candidates
 SLOWEST = 0.997  # the second eigenvalue up to which an agent's tables take in an arm
 CONTROLLED_LEVELS = 7
 THIRDS = 4  # levels of a row of three probabilities are quarters

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.kernels.log_fit import add_log_likelihoods
+from restive.kernels.log_fit import add_log_likelihoods, summarise_posteriors
 from restive.logs.counts import LogCounts
 from restive.prior import ArmPrior
 from restive.problem import Arm
 
-__all__ = ["SharedCandidates", "log_chances", "stacked", "times"]
+__all__ = ["SharedCandidates", "Summary", "log_chances", "stacked", "times"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 BLOCK = 1 << 22  # posterior weights held at once
 DISTINCT = 4096  # cells whose chances are tabulated at once
+INTERVAL = np.array([0.05, 0.95])  # ends of a 90% interval
 
 
 def stacked(arms: Sequence[Arm]) -> tuple[FloatArray, FloatArray]:
@@ -63,6 +65,16 @@ def _power(matrix: FloatArray, exponent: int) -> FloatArray:
     return power
 
 
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Means of the entries of some arms' matrices, and 90% intervals of those of the active one."""
+
+    active: FloatArray  # [K, S, S]
+    passive: FloatArray  # [K, S, S]
+    low: FloatArray  # [K, S, S]
+    high: FloatArray  # [K, S, S]
+
+
 class SharedCandidates:
     """A finite prior shared by several arms, and their posteriors under it."""
 
@@ -91,28 +103,90 @@ class SharedCandidates:
         return out
 
     def blocks(
-        self, counts: LogCounts, arms: IntArray, progress: Callable[[float], None]
+        self, counts: LogCounts, arms: IntArray, progress: Callable[[float], None] = lambda s: None
     ) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield arms and their posterior weights [arms, M], some at a time."""
-        size = max(BLOCK // len(self.prior.candidates), 1)
-        for begin in range(0, len(arms), size):
-            some = arms[begin : begin + size]
-            yield some, self.weights(counts, some)
-            progress((begin + len(some)) / len(arms))
+        for some, logs in self._log_posteriors(counts, arms, progress):
+            self._summarised(logs, some, np.zeros((0, logs.shape[1])))
+            yield some, logs
 
     def weights(self, counts: LogCounts, arms: IntArray) -> FloatArray:
         """Posterior weights [arms, M]."""
-        logs = self.log_likelihoods(counts, arms)
+        return np.concatenate([weights for _, weights in self.blocks(counts, arms)])
+
+    def summary(
+        self, counts: LogCounts, arms: IntArray, progress: Callable[[float], None] = lambda s: None
+    ) -> Summary:
+        """Return what the posteriors of these arms say."""
+        active, passive = self.matrices
+        size = active.shape[1]
+        flat = [part.reshape(len(part), -1).T for part in (active, passive)]
+        same = np.array_equal(active, passive)
+        values = flat[0] if same else np.concatenate(flat)
+        means = np.empty((len(arms), len(values)))
+        ends = np.empty((len(arms), len(values), 2))
+        done = 0
+        for some, logs in self._log_posteriors(counts, arms, progress):
+            own = slice(done, done + len(some))
+            means[own], ends[own] = self._summarised(logs, some, values)
+            done += len(some)
+        shape = (len(arms), size, size)
+        entries = size * size
+        return Summary(
+            means[:, :entries].reshape(shape),
+            means[:, -entries:].reshape(shape),
+            ends[:, :entries, 0].reshape(shape),
+            ends[:, :entries, 1].reshape(shape),
+        )
+
+    def _log_posteriors(
+        self, counts: LogCounts, arms: IntArray, progress: Callable[[float], None]
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        size = max(BLOCK // len(self.prior.candidates), 1)
         with np.errstate(divide="ignore"):
-            logs += np.log(self.prior.weights)
-        largest = logs.max(axis=1)
-        if not np.isfinite(largest).all():
-            name = self.names[int(arms[np.flatnonzero(~np.isfinite(largest))[0]])]
+            log_prior = np.log(self.prior.weights)
+        for begin in range(0, len(arms), size):
+            some = arms[begin : begin + size]
+            logs = self.log_likelihoods(counts, some)
+            logs += log_prior
+            yield some, logs
+            progress((begin + len(some)) / len(arms))
+
+    def _summarised(
+        self, logs: FloatArray, arms: IntArray, values: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Means [arms, E] and interval ends [arms, E, 2] of values [E, M]; logs become weights."""
+        level_of, edges = _stretches(values)
+        means = np.empty((len(arms), len(values)))
+        ends = np.empty((len(arms), len(values), 2))
+        bad = summarise_posteriors(
+            logs, np.ascontiguousarray(values), level_of, edges, INTERVAL, means, ends
+        )
+        if bad >= 0:
             raise ProblemError(
-                f"arm {name!r}: what the log shows has probability zero under every candidate of "
-                "the prior"
+                f"arm {self.names[int(arms[bad])]!r}: what the log shows has probability zero "
+                "under every candidate of the prior"
             )
-        logs -= largest[:, None]
-        weights = np.exp(logs, out=logs)
-        weights /= weights.sum(axis=1)[:, None]
-        return weights
+        return means, ends
+
+
+def _stretches(values: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Distinct values of several probabilities [E, M] and the stretches that they stand for.
+
+    A value stands for what is nearer to it than to others, and the outermost ones for as much on
+    the far side as on the near one. Returns which distinct value each is [E, M], and the edges
+    [E, L + 2] of stretches, filled up with nan.
+    """
+    level_of = np.zeros(values.shape, dtype=np.int64)
+    found = []
+    for e, row in enumerate(values):
+        distinct, which = np.unique(np.round(row, 12), return_inverse=True)
+        level_of[e] = which
+        middle = (distinct[1:] + distinct[:-1]) / 2
+        first = 2 * distinct[0] - middle[0] if len(middle) else distinct[0]
+        last = 2 * distinct[-1] - middle[-1] if len(middle) else distinct[0]
+        found.append(np.concatenate([[max(first, 0.0)], middle, [min(last, 1.0)]]))
+    edges = np.full((len(values), max(map(len, found), default=1) + 1), np.nan)
+    for e, own in enumerate(found):
+        edges[e, : len(own)] = own
+    return level_of, edges

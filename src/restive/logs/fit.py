@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.evidence import Evidence
-from restive.logs.arm_table import HIGH, LOW, ArmTable, posterior_quantiles
+from restive.logs.arm_table import ArmTable
 from restive.logs.candidates import MOST_LEVELS, grid_candidates, num_levels
 from restive.logs.counts import LogCounts, count_log
 from restive.logs.empirical import FEW_ARMS, empirical_prior
-from restive.logs.finite import SharedCandidates
+from restive.logs.finite import INTERVAL, SharedCandidates
 from restive.prior import ArmPrior, IndependentPrior
 from restive.problem import Arm, RestlessBandit, numbers_array
 from restive.sightings import Log
@@ -54,8 +54,9 @@ class FittedLog:
     kind_priors: tuple[AnyArmPrior, ...]  # by kind
     rewards: FloatArray  # [S]
     controlled: bool
-    arms: ArmTable
+    start: BeliefState  # when and in which state each arm was last seen, for an agent
     notes: tuple[str, ...]
+    _progress: Progress = field(default=lambda what, share: None, repr=False)
     _posteriors: tuple[Any, ...] = field(default=(), repr=False)  # of priors that are not finite
     checks: tuple[Check, ...] = ()
     held_out: HeldOut | None = None
@@ -69,10 +70,36 @@ class FittedLog:
             f"no check {name!r}; there are {', '.join(check.name for check in self.checks)}"
         )
 
-    @property
-    def start(self) -> BeliefState:
-        """When and in which state each arm was last seen, for an agent that takes over."""
-        return BeliefState(self.arms.last_state, self.arms.elapsed)
+    @cached_property
+    def arms(self) -> ArmTable:
+        """Each arm's posterior means and 90% intervals, and where it was last seen."""
+        log, size = self.log, self.log.num_states
+        active, passive, low, high = np.empty((4, log.num_arms, size, size))
+        for kind, prior in enumerate(self.kind_priors):
+            own = np.flatnonzero(log.kind_of == kind)
+            if isinstance(prior, ArmPrior):
+                found = self._shared[kind].summary(
+                    self.counts, own, lambda share: self._progress("fitting", share)
+                )
+                active[own], passive[own] = found.active, found.passive
+                low[own], high[own] = found.low, found.high
+            else:
+                for k in own.tolist():
+                    posterior = self._posteriors[k].particles()
+                    mean = posterior.mean()
+                    active[k], passive[k] = mean.active, mean.passive
+                    low[k], high[k] = (posterior.quantile(q)[0] for q in INTERVAL)
+        return ArmTable(
+            names=log.arms,
+            kinds=tuple(log.kinds[kind] for kind in log.kind_of),
+            sightings=np.diff(log.starts),
+            last_state=self.start.last_state,
+            elapsed=self.start.elapsed,
+            active=active,
+            passive=passive if self.controlled else active,
+            low=low,
+            high=high,
+        )
 
     def evidence(self, k: int) -> Evidence:
         """Return what was seen of arm k."""
@@ -100,22 +127,24 @@ class FittedLog:
         posteriors: list[Any] = list(self._posteriors) or [None] * len(self.arms)
         for kind, prior in enumerate(self.kind_priors):
             if isinstance(prior, ArmPrior):
-                shared = SharedCandidates(prior, self.log.arms)
                 own = np.flatnonzero(self.log.kind_of == kind)
-                for some, weights in shared.blocks(self.counts, own, lambda share: None):
+                for some, weights in self._shared[kind].blocks(self.counts, own):
                     for k, row in zip(some.tolist(), weights, strict=True):
                         posteriors[k] = prior.with_weights(row)
         return IndependentPrior(posteriors)
 
-    def support(self, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Active and passive matrices [M, S, S] that arm k may have, and their weights [M]."""
-        if self._posteriors and self._posteriors[k] is not None:
-            found = self._posteriors[k].particles()
-            return found.active, found.passive, found.weights
-        prior = self.kind_priors[self.log.kind_of[k]]
-        assert isinstance(prior, ArmPrior)
-        shared = self._shared[int(self.log.kind_of[k])]
-        return (*shared.matrices, shared.weights(self.counts, np.array([k]))[0])
+    def supports(self, arms: IntArray) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
+        """Yield arms, matrices [M, S, S] they may have (active, passive) and weights [M]."""
+        for kind, prior in enumerate(self.kind_priors):
+            own = arms[self.log.kind_of[arms] == kind]
+            if not isinstance(prior, ArmPrior):
+                for k in own.tolist():
+                    found = self._posteriors[k].particles()
+                    yield k, found.active, found.passive, found.weights
+                continue
+            for some, weights in self._shared[kind].blocks(self.counts, own):
+                for k, row in zip(some.tolist(), weights, strict=True):
+                    yield k, *self._shared[kind].matrices, row
 
     @cached_property
     def _shared(self) -> dict[int, SharedCandidates]:
@@ -240,57 +269,27 @@ def _summarised(
     log: Log, counts: LogCounts, kind_priors: Sequence[Any], rewards: FloatArray,
     controlled: bool, end: int, notes: list[str], progress: Progress,
 ) -> FittedLog:  # fmt: skip
-    size = log.num_states
-    active, passive, low, high = np.empty((4, log.num_arms, size, size))
-    posteriors: list[Any] = [None] * log.num_arms
-    for kind, prior in enumerate(kind_priors):
-        own = np.flatnonzero(log.kind_of == kind)
-        if isinstance(prior, ArmPrior):
-            shared = SharedCandidates(prior, log.arms)
-            for some, weights in shared.blocks(counts, own, lambda s: progress("fitting", s)):
-                _summarise(some, weights, *shared.matrices, active, passive, low, high)
-        else:
-            for done, k in enumerate(own.tolist()):
-                posteriors[k] = prior.given(counts.evidence(k))
-                found = posteriors[k].particles()
-                _summarise(
-                    np.array([k]), found.weights[None], found.active, found.passive, active,
-                    passive, low, high,
-                )  # fmt: skip
-                progress("fitting", (done + 1) / len(own))
     seen = counts.last_step >= 0
     if not seen.all():
         notes.append(f"{int((~seen).sum()):,} arms were not seen before {log.label(end)}")
-    table = ArmTable(
-        names=log.arms,
-        kinds=tuple(log.kinds[kind] for kind in log.kind_of),
-        sightings=np.diff(log.starts),
-        last_state=np.where(seen, counts.last_state, size - 1),
-        elapsed=np.where(seen, end - counts.last_step, end + 1),
-        active=active,
-        passive=passive if controlled else active,
-        low=low,
-        high=high,
+    start = BeliefState(
+        np.where(seen, counts.last_state, log.num_states - 1),
+        np.where(seen, end - counts.last_step, end + 1),
     )
-    kept = tuple(posteriors) if any(p is not None for p in posteriors) else ()
+    posteriors: tuple[Any, ...] = ()
+    if not all(isinstance(prior, ArmPrior) for prior in kind_priors):
+        posteriors = tuple(_posteriors(log, counts, kind_priors, progress))
     return FittedLog(
-        log, counts, tuple(kind_priors), rewards, controlled, table, (*log.notes, *notes), kept
-    )
+        log, counts, tuple(kind_priors), rewards, controlled, start, (*log.notes, *notes), progress,
+        posteriors,
+    )  # fmt: skip
 
 
-def _summarise(
-    arms: IntArray, weights: FloatArray, candidates: FloatArray, passive_candidates: FloatArray,
-    active: FloatArray, passive: FloatArray, low: FloatArray, high: FloatArray,
-) -> None:  # fmt: skip
-    """Fill in means and 90% intervals of some arms with posterior weights [arms, M]."""
-    size = candidates.shape[1]
-    for s in range(size):
-        for t in range(size):
-            active[arms, s, t] = (weights * candidates[:, s, t]).sum(axis=1)
-            passive[arms, s, t] = (weights * passive_candidates[:, s, t]).sum(axis=1)
-            if t or size > 2:
-                low[arms, s, t], high[arms, s, t] = posterior_quantiles(
-                    candidates[:, s, t], weights, (LOW, HIGH)
-                )
-        if size == 2:  # a row's other entry is the complement
-            low[arms, s, 0], high[arms, s, 0] = 1 - high[arms, s, 1], 1 - low[arms, s, 1]
+def _posteriors(
+    log: Log, counts: LogCounts, kind_priors: Sequence[Any], progress: Progress
+) -> Iterator[Any]:
+    """Posteriors of arms whose prior is not finite; None for the others."""
+    for k, kind in enumerate(log.kind_of.tolist()):
+        prior = kind_priors[kind]
+        yield None if isinstance(prior, ArmPrior) else prior.given(counts.evidence(k))
+        progress("fitting", (k + 1) / log.num_arms)

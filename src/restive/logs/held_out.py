@@ -108,10 +108,12 @@ def predictions(fitted: FittedLog, sample: Sample, later: IntArray) -> FloatArra
     """Chances [sightings, S] of each state, by the arms' posteriors, for these sightings."""
     size = sample.log.num_states
     found = np.empty((len(later), size))
-    owners = sample.owner[later]
-    for place in np.unique(owners).tolist():
-        rows = np.flatnonzero(owners == place)
-        active, passive, weights = fitted.support(int(sample.arms[place]))
+    edges = np.searchsorted(sample.owner[later], np.arange(sample.num_arms + 1))
+    place_of = {k: place for place, k in enumerate(sample.arms.tolist())}
+    for k, active, passive, weights in fitted.supports(sample.arms):
+        rows = np.arange(edges[place_of[k]], edges[place_of[k] + 1])
+        if not len(rows):
+            continue
         used = weights > 1e-12
         at = later[rows]
         cells = np.stack([sample.states[at - 1], sample.ages[at]])

@@ -65,9 +65,7 @@ class PriorFile:
         found: list[ArmPrior | None] = [None] * len(self.names)
         for kind, prior in self.kinds.items():
             own = np.array([k for k, of in enumerate(self.kind_of) if of == kind], dtype=np.int64)
-            for some, weights in SharedCandidates(prior, self.names).blocks(
-                self.counts, own, lambda share: None
-            ):
+            for some, weights in SharedCandidates(prior, self.names).blocks(self.counts, own):
                 for k, row in zip(some.tolist(), weights, strict=True):
                     found[k] = prior.with_weights(row)
         return IndependentPrior([arm for arm in found if arm is not None])

@@ -195,18 +195,13 @@ def _checked_split(split: Any, log: Log) -> int:
 
 
 def _as_given(fitted: FittedLog, log: Log, notes: list[str]) -> FittedLog:
-    """Fitted arms, as of before the log's first step: every arm seen long ago."""
+    """Fitted arms as of before the log: as in the paper, every arm was just seen good."""
     if fitted.log.arms != log.arms:
         raise ProblemError("the fitted arms are not the arms of this log")
     if fitted.log is log:
         notes.append("in sample: the arms were fitted on the very steps that are played")
     size = log.num_states
-    table = replace(
-        fitted.arms,
-        last_state=np.full(log.num_arms, size - 1),
-        elapsed=np.ones(log.num_arms, dtype=np.int64),
-    )
-    return replace(fitted, arms=table)
+    return replace(fitted, start=BeliefState([size - 1] * log.num_arms, [1] * log.num_arms))
 
 
 def _logged(log: Log, split: int, rewards: FloatArray) -> tuple[float, float]:

@@ -16,8 +16,8 @@ __all__ = ["Sample", "drawn_arms", "sample_of"]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-MOST_SIGHTINGS = 100_000
-MOST_ARMS = 2_000
+MOST_SIGHTINGS = 50_000
+MOST_ARMS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +91,11 @@ def drawn_arms(
     size = sample.log.num_states
     active = np.empty((replicates, sample.num_arms, size, size))
     passive = np.empty_like(active)
-    for place, k in enumerate(sample.arms.tolist()):
-        candidates, passive_candidates, weights = fitted.support(k)
+    lots = rng.random((sample.num_arms, replicates))
+    place_of = {k: place for place, k in enumerate(sample.arms.tolist())}
+    for k, candidates, passive_candidates, weights in fitted.supports(sample.arms):
+        place = place_of[k]
         sums = np.cumsum(weights)
-        chosen = np.searchsorted(sums / sums[-1], rng.random(replicates), side="right")
+        chosen = np.searchsorted(sums / sums[-1], lots[place], side="right")
         active[:, place], passive[:, place] = candidates[chosen], passive_candidates[chosen]
     return active, passive
