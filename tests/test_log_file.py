@@ -279,7 +279,7 @@ def test_numbers_are_read_as_python_reads_them(number, decimal):
     ends = np.cumsum([len(text) for text in texts])
     starts = ends - [len(text) for text in texts]
     raw = np.frombuffer("".join(texts).encode(), np.uint8)
-    chunk = Chunk(raw, starts[None], ends[None], np.array([2, 3]), np.zeros(2, int))
+    chunk = Chunk(1.0, raw, starts[None], ends[None], np.array([2, 3]), np.zeros(2, int))
     mistakes = Mistakes("log", "line", skip=False)
     found = numbers(chunk, 0, "x", np.ones(2, bool), mistakes)
     assert found.tolist() == [number, float(decimal)]

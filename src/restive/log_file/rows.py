@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ DELIMITERS = (",", ";", "\t")
 class Chunk:
     """Some rows: where the wanted fields are in `text`. It is valid until the next is asked for."""
 
+    share: float  # of the file that has been read
     text: Bytes  # [B]
     starts: IntArray  # [C, R]
     ends: IntArray  # [C, R]
@@ -80,13 +83,16 @@ class Table:
         wanted = list(dict.fromkeys(columns))  # a column may serve twice
         if self.parquet:  # only these are read
             slot_of = np.arange(len(wanted), dtype=np.int64)
-            source = _parquet_bytes(self.path, [self.header[at] for at in wanted], progress)
+            source = _parquet_bytes(self.path, [self.header[at] for at in wanted])
         else:
             slot_of = np.full(len(self.header), -1, dtype=np.int64)
             slot_of[wanted] = np.arange(len(wanted))
-            source = _file_bytes(self.path, progress)
+            source = _file_bytes(self.path)
         pick = [wanted.index(at) for at in columns]
-        yield from _chunks_of(source, self, slot_of, None if len(pick) == len(wanted) else pick)
+        own = None if len(pick) == len(wanted) else pick
+        for chunk in _ahead(_chunks_of(source, self, slot_of, own)):
+            yield chunk
+            progress(chunk.share)
 
 
 def open_table(path: str | os.PathLike[str]) -> Table:
@@ -95,7 +101,7 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     if file.suffix.lower() in (".parquet", ".pq"):
         schema = _parquet(file).schema_arrow
         return Table(file, tuple(schema.names), ",", True)
-    begin = next(_file_bytes(file, lambda share: None), b"")
+    begin, _ = next(_file_bytes(file), (b"", 1.0))
     for mark, encoding in MARKS.items():
         if begin.startswith(mark):
             raise ProblemError(f"{file}: is {encoding}; save it as CSV in UTF-8")
@@ -132,13 +138,13 @@ def _unquoted(line: bytes) -> bytes:
     return b"".join(line.split(b'"')[::2])
 
 
-def _file_bytes(path: Path, progress: Callable[[float], None]) -> Iterator[bytes]:
+def _file_bytes(path: Path) -> Iterator[tuple[bytes, float]]:
+    """Yield stretches of a file, and which share of it has been read."""
     try:
         with path.open("rb") as file:
             size = max(os.fstat(file.fileno()).st_size, 1)
             while part := file.read(CHUNK_BYTES):
-                yield part
-                progress(min(file.tell() / size, 1.0))
+                yield part, min(file.tell() / size, 1.0)
     except OSError as error:
         raise RestiveError(f"{path}: cannot be read: {error.strerror or error}") from None
 
@@ -158,44 +164,44 @@ def _parquet(path: Path) -> Any:
         raise ProblemError(f"{path}: is no Parquet file: {error}") from None
 
 
-def _parquet_bytes(
-    path: Path, names: list[str], progress: Callable[[float], None]
-) -> Iterator[bytes]:
+def _parquet_bytes(path: Path, names: list[str]) -> Iterator[tuple[bytes, float]]:
     """Yield a Parquet file's columns as CSV, so that both are read and judged the same way."""
     import pyarrow
     import pyarrow.csv
 
     file = _parquet(path)
-    done, total = 0, max(file.metadata.num_rows, 1)
+    done, total = 0, max(int(file.metadata.num_rows), 1)
     sink = io.BytesIO()
     first = True
     try:
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=names):
             options = pyarrow.csv.WriteOptions(include_header=first)
             pyarrow.csv.write_csv(pyarrow.Table.from_batches([batch]).select(names), sink, options)
-            yield sink.getvalue()
+            done += batch.num_rows
+            yield sink.getvalue(), done / total
             sink.seek(0)
             sink.truncate()
             first = False
-            done += batch.num_rows
-            progress(done / total)
     except pyarrow.ArrowException as error:
         raise ProblemError(f"{path}: columns {', '.join(names)} cannot be read: {error}") from None
 
 
 def _chunks_of(
-    source: Iterator[bytes], table: Table, slot_of: IntArray, pick: list[int] | None
+    source: Iterator[tuple[bytes, float]], table: Table, slot_of: IntArray, pick: list[int] | None
 ) -> Iterator[Chunk]:
-    starts, ends = np.zeros((2, int(slot_of.max()) + 1, CHUNK_ROWS), dtype=np.int64)
-    lines, faults = np.zeros((2, CHUNK_ROWS), dtype=np.int64)
+    # two, in turn: while one is looked at, the other is filled
+    width = int(slot_of.max()) + 1
+    rooms = cycle([np.zeros((2 + 2 * width, CHUNK_ROWS), dtype=np.int64) for _ in range(2)])
     rest, line, header = b"", 1, True
-    parts = iter(source)
-    part = next(parts, b"").removeprefix(UTF8_MARK)
+    part, share = next(source, (b"", 1.0))
+    part = part.removeprefix(UTF8_MARK)
     while part or rest:
-        following = next(parts, b"")
+        following, next_share = next(source, (b"", 1.0))
         text = np.frombuffer(rest + part, dtype=np.uint8)
         at, count = 0, CHUNK_ROWS
         while count == CHUNK_ROWS:
+            room = next(rooms)
+            lines, faults, starts, ends = room[0], room[1], room[2 : 2 + width], room[2 + width :]
             count, at, line = find_fields(
                 text, at, not following, ord(table.delimiter), slot_of, starts, ends, lines,
                 faults, line,
@@ -207,8 +213,8 @@ def _chunks_of(
                 if pick is not None:
                     where = where[0][pick], where[1][pick]
                 # a Parquet file has no line for its header
-                yield Chunk(text, *where, lines[kept] - table.parquet, faults[kept])
-        rest, part = text[at:].tobytes(), following
+                yield Chunk(share, text, *where, lines[kept] - table.parquet, faults[kept])
+        rest, part, share = text[at:].tobytes(), following, next_share
         if len(rest) > MOST_ROW_BYTES:
             raise ProblemError(
                 f"{table.path}: {table.row} {line} goes on for more than {MOST_ROW_BYTES:,} bytes; "
@@ -216,3 +222,12 @@ def _chunks_of(
             )
         if not following:
             return
+
+
+def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield what there is while a thread finds what comes next."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, chunks, None)
+        while (chunk := coming.result()) is not None:
+            coming = pool.submit(next, chunks, None)
+            yield chunk

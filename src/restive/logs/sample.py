@@ -16,7 +16,7 @@ __all__ = ["Sample", "drawn_arms", "sample_of"]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-MOST_SIGHTINGS = 50_000
+MOST_SIGHTINGS = 30_000
 MOST_ARMS = 1_000
 
 
