@@ -11,12 +11,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.cholesky import back_solve, factorise, forward_solve, inverse_root
+from restive.kernels.cholesky import (
+    back_solve,
+    factorise,
+    forward_solve,
+    inverse_root,
+    log_diagonal,
+)
 from restive.kernels.compiler import kernel, part
 from restive.kernels.dirichlet import DirichletRows, place_rows
 from restive.kernels.likelihood import Counts, Room, advance, begin, make_room
 
-__all__ = ["look_around", "scoring_step"]
+__all__ = ["look_around", "scoring_step", "squared_distance"]
 
 FloatArray = NDArray[np.float64]
 
@@ -97,8 +103,8 @@ def _add_cell(
 @kernel
 def scoring_step(
     gradient: FloatArray, information: FloatArray
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return H^-1 g [d], a lower triangle B [d, d] with B B' = H^-1, and g' H^-1 g."""
+) -> tuple[FloatArray, float, FloatArray, float]:
+    """Return H^-1 g [d], g' H^-1 g, and a lower triangle B [d, d] with B B' = H^-1 and log |B|."""
     d = len(gradient)
     root, step = np.zeros((d, d)), gradient.copy()
     factorise(information, root)
@@ -109,4 +115,15 @@ def scoring_step(
         gain += step[i] * gradient[i]
     shape, column = np.zeros((d, d)), np.empty(d)
     inverse_root(root, column, shape)
-    return step, shape, gain
+    return step, gain, shape, log_diagonal(shape)
+
+
+@kernel
+def squared_distance(root: FloatArray, one: FloatArray, other: FloatArray) -> float:
+    """|B^-1 (one - other)|^2 of two points [d]."""
+    vector = one - other
+    forward_solve(root, vector)
+    total = 0.0
+    for i in range(len(vector)):
+        total += vector[i] * vector[i]
+    return total

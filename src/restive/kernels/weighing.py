@@ -14,7 +14,7 @@ from restive.kernels.compiler import kernel, part
 from restive.kernels.elementary import exponential, logarithm
 from restive.kernels.random import uniform_at
 
-__all__ = ["choose_ancestors", "effective_number", "weigh"]
+__all__ = ["choose_ancestors", "effective_number", "logarithms", "weigh"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -40,6 +40,13 @@ def weigh(logs: FloatArray, weights: FloatArray) -> tuple[float, float]:
     for m in range(len(logs)):
         total += weights[m]
     return effective_number(weights), top + logarithm(total / len(logs))
+
+
+@kernel
+def logarithms(values: FloatArray, result: FloatArray) -> None:
+    """Write the logarithms [M] of values [M]."""
+    for m in range(len(values)):
+        result[m] = logarithm(values[m])
 
 
 @kernel

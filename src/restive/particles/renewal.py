@@ -17,7 +17,7 @@ All random numbers are those of a key, at fixed places.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,17 +25,33 @@ from numpy.typing import NDArray
 from restive.kernels.lattice import FEW
 from restive.kernels.likelihood import Counts, add_log_likelihood
 from restive.kernels.moves import accept, propose, resample
-from restive.kernels.proposals import draw_around, draw_at_particles, fit_particles, kernel_width
+from restive.kernels.proposals import (
+    draw_around,
+    draw_at_particles,
+    draw_mixture,
+    fit_particles,
+    kernel_width,
+)
 from restive.kernels.random import key_at
 from restive.kernels.weighing import weigh
-from restive.particles.modes import climb
+from restive.particles.modes import climb, find_modes, shares_of
 from restive.particles.rows import RowsPrior
 
-__all__ = ["MANY_T", "MOVED", "ONE_T", "Particles", "good_share", "renew", "weighed"]
+__all__ = [
+    "MANY_T",
+    "MODES",
+    "MOVED",
+    "ONE_T",
+    "Particles",
+    "from_modes",
+    "good_share",
+    "renew",
+    "weighed",
+]
 
 FloatArray = NDArray[np.float64]
 
-ONE_T, MANY_T, MOVED = 1, 2, 3  # rungs
+ONE_T, MODES, MANY_T, MOVED = 1, 2, 3, 4  # rungs
 NARROWINGS = 4
 STEPS_TO_MODE = 3
 MOVES = 24
@@ -83,21 +99,38 @@ def renew(
     if prior.free > FEW:
         mode = climb(prior, counts, centre, STEPS_TO_MODE)
         centre, root = mode.point, mode.root
-    drawn = _from_one(prior, counts, centre, root, _subkey(key, 0))
-    if prior.free <= FEW:
+    drawn = _from_one(prior, counts, centre, root, _subkey(key, ONE_T))
+    if drawn.worth < good_share(prior) * prior.count and prior.free <= FEW:
+        drawn = _better(drawn, from_modes(prior, counts, centre, _subkey(key, MODES)))
         width = kernel_width(weights, prior.free)
         for trial in range(NARROWINGS):
             if drawn.worth >= good_share(prior) * prior.count:
                 break
-            other = _from_many(
-                prior, counts, logits, weights, centre, root, width, _subkey(key, 1 + trial)
-            )
-            drawn = max(drawn, other, key=lambda particles: particles.worth)
+            subkey = _subkey(_subkey(key, MANY_T), trial)
+            other = _from_many(prior, counts, logits, weights, centre, root, width, subkey)
+            drawn = _better(drawn, other)
             width *= 0.5
     if drawn.worth < least_share(prior) * prior.count:
-        moved = _moved(prior, counts, logits, weights, root, _subkey(key, 1 + NARROWINGS))
-        drawn = _with_evidence(moved, drawn.log_evidence)
+        moved = _moved(prior, counts, logits, weights, root, _subkey(key, MOVED))
+        drawn = replace(moved, log_evidence=drawn.log_evidence)
     return drawn
+
+
+def _better(one: Particles, other: Particles) -> Particles:
+    return other if other.worth > one.worth else one
+
+
+def from_modes(
+    prior: RowsPrior, counts: Counts, near: FloatArray, key: np.uint64
+) -> Particles:
+    """Draw particles from t's at all modes that are found."""
+    modes = find_modes(prior, counts, near)
+    logits, log_q = np.empty((prior.free, prior.count)), np.empty(prior.count)
+    centres = np.array([mode.point for mode in modes])
+    roots = np.array([mode.root for mode in modes])
+    generators = prior.tables.generators
+    draw_mixture(centres, roots, shares_of(modes), generators, key, logits, log_q)
+    return weighed(prior, counts, logits, log_q, MODES)
 
 
 def weighed(
@@ -145,13 +178,6 @@ def _moved(
         accept(subkey, trial, trial_logs, logits, logs)
     count = prior.count
     return Particles(logits, prior.matrices(logits), np.ones(count), float(count), np.nan, MOVED)
-
-
-def _with_evidence(particles: Particles, log_evidence: float) -> Particles:
-    return Particles(
-        particles.logits, particles.matrices, particles.weights, particles.worth, log_evidence,
-        particles.rung,
-    )  # fmt: skip
 
 
 def _subkey(key: np.uint64, place: int) -> np.uint64:

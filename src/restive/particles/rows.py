@@ -12,6 +12,7 @@ from restive.kernels.dirichlet import DirichletRows, place_rows
 from restive.kernels.lattice import FEW, degrees_of, dimensions_of, lattice_generators
 from restive.kernels.quantiles import log_gamma
 from restive.kernels.sticks import lattice_logits, random_logits
+from restive.kernels.weighing import logarithms
 
 __all__ = ["RowsPrior"]
 
@@ -71,6 +72,16 @@ class RowsPrior:
     def first_matrices(self) -> FloatArray:
         """Matrices [R, S, M] of the points that stand for the prior."""
         return _frozen(self.matrices(self.first_logits))
+
+    @cached_property
+    def mean_logits(self) -> FloatArray:
+        """Logits [d] of the prior's mean."""
+        alphas, references = self.tables.alphas, self.tables.references
+        rows = np.repeat(np.arange(len(alphas)), np.diff(self.tables.firsts))
+        ratios = alphas[rows, self.tables.columns] / alphas[rows, references[rows]]
+        logits = np.empty_like(ratios)
+        logarithms(ratios, logits)
+        return _frozen(logits)
 
     def matrices(self, logits: FloatArray) -> FloatArray:
         """Matrices [R, S, M] at logits [d, M]."""
