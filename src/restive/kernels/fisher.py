@@ -65,9 +65,7 @@ def _add_prior(
 
 
 @part
-def _add_counts(
-    counts: Counts, room: Room, gradient: FloatArray, information: FloatArray
-) -> None:
+def _add_counts(counts: Counts, room: Room, gradient: FloatArray, information: FloatArray) -> None:
     size = room.beliefs.shape[0]
     begin(room)
     age = 1

@@ -2,9 +2,8 @@
 
 A lattice of M points has the coordinates (i g_j mod M + 1/2) / M, i = 0 ... M - 1, with generators
 g_j = a^j mod M and a chosen by how evenly the points fill the cube. Each coordinate takes every
-(k + 1/2) / M once, so the points are centred, and their mean is the cube's to the bit. Shifted modulo 1
-by uniform numbers they are still as even, and each point is uniform: averages over them are
-unbiased.
+(k + 1/2) / M once, so the points are centred. Shifted modulo 1 by uniform numbers they are still as
+even, and each point is uniform: averages over them are unbiased.
 """
 
 from __future__ import annotations

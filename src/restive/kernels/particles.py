@@ -4,7 +4,7 @@ A learner does four things with it. Three are here:
 
 * `take_in`: the arm was seen in s' after n steps in the dark from s. Count it, and multiply each
   particle's weight by b(s, n)[s'].
-* `must_renew`: have the particles lost too much of their weight? To be asked when a new draw is due.
+* `must_renew`: have the particles lost too much of their weight? Ask when a draw is due.
 * `belief_row`: likelihoods b(s, n) of all particles at an exact age, for tables of slots.
 
 The fourth, to draw the particles anew, is `restive.particles.renew_arm`: it is rare, and a loop
@@ -150,4 +150,4 @@ def take_in(arm: ArmParticles, room: RowRoom, state: int, age: int, seen: int) -
 @kernel
 def must_renew(arm: ArmParticles) -> bool:
     """Whether the particles are worth less than a quarter of what they were when drawn."""
-    return effective_number(arm.weights) < LOST * arm.worth[0]
+    return bool(effective_number(arm.weights) < LOST * arm.worth[0])

@@ -1,4 +1,4 @@
-"""What a learner keeps of an arm with a continuous prior; see kernels.particles for what it does."""
+"""What a learner keeps of an arm with a continuous prior; kernels.particles says how it uses it."""
 
 from __future__ import annotations
 

@@ -120,9 +120,7 @@ def _better(one: Particles, other: Particles) -> Particles:
     return other if other.worth > one.worth else one
 
 
-def from_modes(
-    prior: RowsPrior, counts: Counts, near: FloatArray, key: np.uint64
-) -> Particles:
+def from_modes(prior: RowsPrior, counts: Counts, near: FloatArray, key: np.uint64) -> Particles:
     """Draw particles from t's at all modes that are found."""
     modes = find_modes(prior, counts, near)
     logits, log_q = np.empty((prior.free, prior.count)), np.empty(prior.count)
