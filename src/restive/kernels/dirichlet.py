@@ -32,6 +32,7 @@ class DirichletRows(NamedTuple):
     references: IntArray  # [R] column of each row's last possible entry
     firsts: IntArray  # [R + 1] first free number of each row
     columns: IntArray  # [d] column of each free number
+    precisions: FloatArray  # [d] one over the prior variance of each free number
     generators: IntArray  # of the lattice of M points, see kernels.lattice
 
 

@@ -4,6 +4,9 @@ With b = b(s, n)[s'] and its slopes db in the free numbers, the gradient of the 
 g = sum C db / b + (alpha_j - A_r p_j), and its expected curvature, which is never indefinite,
 H = sum N(s, n) db db' / b + A_r (diag p - p p'), where N counts what was seen from (s, n) and A_r
 sums a row's alphas. Slopes are differences; d + 1 particles carry a point and its neighbours.
+
+Where a chance is close to 0 or 1 the expected curvature all but vanishes, though the posterior is
+no wider than the prior. So the diagonal of H is at least the prior's precision.
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ from restive.kernels.cholesky import (
     log_diagonal,
 )
 from restive.kernels.compiler import kernel, part
-from restive.kernels.dirichlet import DirichletRows, place_rows
+from restive.kernels.dirichlet import DirichletRows
 from restive.kernels.likelihood import Counts, Room, advance, begin, make_room
 
-__all__ = ["look_around", "scoring_step", "squared_distance"]
+__all__ = ["SLIGHTLY", "look_around", "scoring_step", "squared_distance"]
 
 FloatArray = NDArray[np.float64]
 
@@ -31,20 +34,18 @@ SLIGHTLY = 1e-5  # step of the differences
 
 @kernel
 def look_around(
-    rows: DirichletRows, counts: Counts, point: FloatArray
+    rows: DirichletRows, counts: Counts, matrices: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Gradient [d] and information [d, d] of the log posterior at a point [d]."""
-    d = len(point)
-    num_rows, size = rows.alphas.shape
-    near, matrices = np.empty((d, d + 1)), np.empty((num_rows, size, d + 1))
-    for i in range(d):
-        for m in range(d + 1):
-            near[i, m] = point[i] + (SLIGHTLY if m == i + 1 else 0.0)
-    place_rows(rows, near, matrices, np.empty(d + 1))
+    """Gradient [d] and information [d, d] of the log posterior at a point.
+
+    Matrices [R, S, d + 1] are those at the point, and SLIGHTLY beside it in each free number.
+    """
+    d = len(rows.columns)
     gradient, information = np.zeros(d), np.zeros((d, d))
     _add_prior(rows, matrices, gradient, information)
     _add_counts(counts, make_room(matrices, counts.ages), gradient, information)
     for i in range(d):
+        information[i, i] = max(information[i, i], rows.precisions[i])
         for k in range(i):
             information[k, i] = information[i, k]
     return gradient, information

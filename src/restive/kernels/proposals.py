@@ -72,10 +72,10 @@ def draw_around(
 def draw_mixture(
     centres: FloatArray, roots: FloatArray, shares: FloatArray, generators: IntArray,
     key: np.uint64, logits: FloatArray, log_q: FloatArray,
-) -> None:  # fmt: skip
+) -> IntArray:  # fmt: skip
     """Draw particles [d, M] from a few t's with centres [C, d], roots [C, d, d], shares [C].
 
-    The roots are lower triangles; the shares sum to one.
+    The roots are lower triangles; the shares sum to one. Returns the t [M] of each.
     """
     d, count = logits.shape
     degrees = degrees_of(d)
@@ -104,6 +104,7 @@ def draw_mixture(
         for c in range(len(shares)):
             total += exponential(logs[c] - top)
         log_q[m] = top + logarithm(total)
+    return chosen
 
 
 @kernel

@@ -12,7 +12,14 @@ from math import sqrt
 from restive.kernels.compiler import kernel, part
 from restive.kernels.elementary import exponential, logarithm
 
-__all__ = ["beta_log_odds", "chi_square_quantile", "log_gamma", "log_share", "normal_quantile"]
+__all__ = [
+    "beta_log_odds",
+    "chi_square_quantile",
+    "log_gamma",
+    "log_share",
+    "normal_quantile",
+    "trigamma",
+]
 
 HALF_LOG_TURN = 0.9189385332046728  # log(2 pi) / 2
 TINY = 1e-300
@@ -35,6 +42,22 @@ def log_gamma(x: float) -> float:
     p = s * p - 1 / 360
     p = s * p + 1 / 12
     return (x - 0.5) * logarithm(x) - x + HALF_LOG_TURN + inverse * p - logarithm(product)
+
+
+@kernel
+def trigamma(x: float) -> float:
+    """Second derivative of log_gamma: the variance of the log of a Gamma(x) variable."""
+    total = 0.0
+    while x < 10.0:
+        total += 1.0 / (x * x)
+        x += 1.0
+    inverse = 1.0 / x
+    s = inverse * inverse
+    p = s * (5 / 66) - 1 / 30
+    p = s * p + 1 / 42
+    p = s * p - 1 / 30
+    p = s * p + 1 / 6
+    return total + inverse * (1.0 + 0.5 * inverse + s * p)
 
 
 @part

@@ -7,8 +7,8 @@ import numpy as np
 from restive.evidence import Evidence
 from restive.kernels.likelihood import Counts
 from restive.kernels.particles import ArmParticles, add_sighting
-from restive.kernels.random import key_at
-from restive.particles.renewal import Particles, renew
+from restive.particles.drawing import Particles, subkey
+from restive.particles.renewal import renew
 from restive.particles.rows import RowsPrior
 
 __all__ = ["count_evidence", "counts_of", "fresh_arm", "grown", "renew_arm"]
@@ -58,7 +58,7 @@ def count_evidence(arm: ArmParticles, evidence: Evidence) -> ArmParticles:
 
 
 def renew_arm(prior: RowsPrior, arm: ArmParticles, key: np.uint64) -> int:
-    """Draw the arm's particles anew; return the rung.
+    """Draw the arm's particles anew; return the way in which they were drawn.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def renew_arm(prior: RowsPrior, arm: ArmParticles, key: np.uint64) -> int:
         Names the arm's renewals; the number of earlier ones picks the key of this one. So nothing
         else matters to what is drawn: not when other arms are renewed, nor threads, nor a restore.
     """
-    subkey = np.uint64(key_at(key, int(arm.renewals[0])))
-    drawn = renew(prior, counts_of(arm), arm.logits, arm.weights, subkey)
+    renewal_key = subkey(key, int(arm.renewals[0]))
+    drawn = renew(prior, counts_of(arm), arm.logits, arm.weights, renewal_key)
     arm.logits[:], arm.matrices[:], arm.weights[:] = drawn.logits, drawn.matrices, drawn.weights
     arm.worth[0] = drawn.worth
     arm.renewals[0] += 1
-    return drawn.rung
+    return drawn.way

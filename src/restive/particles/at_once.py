@@ -2,7 +2,8 @@
 
 Where the prior's points still carry weight, they are weighed. Else t's are put at all modes that
 are found. Where these fit badly, the likelihood is let in by and by: raised to a power that grows
-to one, each time by as much as leaves half the particles, which are then renewed.
+to one, each time by as much as leaves half the particles' worth, and the particles are renewed in
+between.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 
 from restive.kernels.likelihood import Counts, add_log_likelihood
 from restive.kernels.particles import LOST
-from restive.kernels.random import RENEWAL, key_at, stream_key
+from restive.kernels.random import RENEWAL, stream_key
 from restive.kernels.weighing import logarithms, weigh
-from restive.particles.renewal import Particles, from_modes, good_share, renew
+from restive.particles.drawing import MODES, POINTS, Particles, at_modes, subkey
+from restive.particles.renewal import enough, least, renew
 from restive.particles.rows import RowsPrior
 
 __all__ = ["particles_given"]
@@ -31,36 +33,36 @@ def particles_given(prior: RowsPrior, counts: Counts) -> Particles:
 
     Where the counts are impossible under all that the prior allows, they are worth nothing.
     """
-    logits, matrices = prior.first_logits, prior.first_matrices
     weights = np.empty(prior.count)
-    worth, log_mean = weigh(_log_likelihood(counts, matrices), weights)
-    first = Particles(logits, matrices, weights, worth, log_mean, 0)
+    worth, log_mean = weigh(_log_likelihood(counts, prior.first_matrices), weights)
+    first = Particles(
+        prior.first_logits, prior.first_matrices, weights, worth, log_mean, POINTS
+    )  # fmt: skip
     if worth >= LOST * prior.count or not prior.free or not _possible(prior, counts):
         return first
     key = np.uint64(stream_key(np.uint64(0), 0, RENEWAL))
-    at_modes = from_modes(prior, counts, prior.mean_logits, np.uint64(key_at(key, 0)))
-    if at_modes.worth >= good_share(prior) * prior.count:
-        return at_modes
-    return _tempered(prior, counts, key)
+    drawn = at_modes(prior, counts, prior.mean_logits, enough(prior), subkey(key, MODES))
+    return drawn if drawn.worth >= least(prior) else _tempered(prior, counts, key)
 
 
 def _possible(prior: RowsPrior, counts: Counts) -> bool:
     """Whether the counts are possible where all that may be positive is."""
-    matrices, _ = prior.placed(np.ascontiguousarray(prior.mean_logits[:, np.newaxis]))
+    matrices = prior.matrices(np.ascontiguousarray(prior.mean_logits[:, np.newaxis]))
     return bool(np.isfinite(_log_likelihood(counts, matrices)).all())
 
 
 def _tempered(prior: RowsPrior, counts: Counts, key: np.uint64) -> Particles:
+    count = prior.count
     drawn = Particles(
-        prior.first_logits, prior.first_matrices, np.ones(prior.count), float(prior.count), 0.0, 0
+        prior.first_logits, prior.first_matrices, np.ones(count), float(count), 0.0, POINTS
     )
-    power, number = 0.0, 1
+    power, number = 0.0, 1 + MODES  # places of the key that are not used yet
     while power < 1.0:
         logs = _log_likelihood(counts, drawn.matrices)
         step, weights = _step(logs, drawn.weights, drawn.worth, 1.0 - power)
         power = min(power + step, 1.0)
         softened = Counts(counts.ages, counts.cells * power)
-        drawn = renew(prior, softened, drawn.logits, weights, np.uint64(key_at(key, number)))
+        drawn = renew(prior, softened, drawn.logits, weights, subkey(key, number))
         number += 1
     return drawn
 
@@ -69,12 +71,11 @@ def _step(
     logs: FloatArray, weights: FloatArray, worth: float, most: float
 ) -> tuple[float, FloatArray]:
     """Return the step of the power that leaves the wanted worth, and the weights after it."""
-    before = np.empty_like(weights)
+    before, after = np.empty_like(weights), np.empty_like(weights)
     logarithms(weights, before)
-    after = np.empty_like(weights)
-    low, high = 0.0, most
     if weigh(before + most * logs, after)[0] >= LEFT * worth:
         return most, after
+    low, high = 0.0, most
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
         if weigh(before + middle * logs, after)[0] >= LEFT * worth:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.fisher import look_around, scoring_step, squared_distance
+from restive.kernels.fisher import SLIGHTLY, look_around, scoring_step, squared_distance
+from restive.kernels.lattice import FEW
 from restive.kernels.likelihood import Counts, add_log_likelihood
 from restive.kernels.weighing import weigh
 from restive.particles.rows import RowsPrior
@@ -20,7 +21,9 @@ LONGEST = 1.5  # step of a free number
 HALVINGS = 10
 ARRIVED = 1e-8  # gain of log posterior below which a point is a mode
 MOST_STEPS = 50
-STARTS = 8  # points of the prior from which modes are sought
+STARTS = 8  # points from which modes are sought
+FAR = 12.0  # how far the grid of log odds reaches
+GRID = {1: 97, 2: 25, 3: 13}  # points along an axis, by free numbers
 CLOSE = 3.0  # standard deviations within which two modes are one
 
 
@@ -38,7 +41,7 @@ def climb(prior: RowsPrior, counts: Counts, start: FloatArray, most: int) -> Mod
     """Go from a point [d] towards a mode, in so many steps at most."""
     point, height = start, _height(prior, counts, start)
     while True:
-        gradient, information = look_around(prior.tables, counts, point)
+        gradient, information = look_around(prior.tables, counts, _near(prior, point))
         step, gain, root, log_volume = scoring_step(gradient, information)
         longest = float(np.abs(step).max())
         if longest > LONGEST:
@@ -52,18 +55,44 @@ def climb(prior: RowsPrior, counts: Counts, start: FloatArray, most: int) -> Mod
 
 
 def find_modes(prior: RowsPrior, counts: Counts, near: FloatArray) -> list[Mode]:
-    """Climb from a point [d] and from some that stand for the prior; the highest mode first.
+    """Climb from a point [d] and from where the posterior looks high; the highest mode first.
 
     Ends of climbs that are close, as the information measures it, are one mode.
     """
-    stride = max(1, prior.count // STARTS)
-    starts = [near, *prior.first_logits[:, stride // 2 :: stride].T]
+    starts = [near, *_outlook(prior, counts).T]
     ends = [climb(prior, counts, start, MOST_STEPS) for start in starts]
     modes: list[Mode] = []
     for end in sorted(ends, key=lambda mode: mode.height, reverse=True):
         if all(squared_distance(mode.root, mode.point, end.point) > CLOSE**2 for mode in modes):
             modes.append(end)
     return modes
+
+
+def _outlook(prior: RowsPrior, counts: Counts) -> FloatArray:
+    """Points [d, STARTS or fewer] from which to climb, the highest first.
+
+    Up to three free numbers: the peaks of a coarse grid, which reaches far out, where chains hardly
+    ever move or nearly always do. Beyond: the highest of the points that stand for the prior.
+    """
+    if prior.free > FEW:
+        logits = prior.first_logits
+        logs = _log_posterior(prior, counts, logits)
+    else:
+        axis = np.linspace(-FAR, FAR, GRID[prior.free])
+        logits = np.array(np.meshgrid(*[axis] * prior.free)).reshape(prior.free, -1)
+        logs = _log_posterior(prior, counts, logits)
+        logs = np.where(_peaks(logs, prior.free), logs, -np.inf)
+    best = np.argsort(-logs, kind="stable")[:STARTS]
+    return logits[:, best[np.isfinite(logs[best])]]
+
+
+def _peaks(values: FloatArray, free: int) -> NDArray[np.bool_]:
+    """Which points of a grid, flat, are not below any of their neighbours."""
+    grid = values.reshape((GRID[free],) * free)
+    padded = np.pad(grid, 1, constant_values=-np.inf)
+    around = np.lib.stride_tricks.sliding_window_view(padded, (3,) * free)
+    peaks: NDArray[np.bool_] = grid >= around.max(axis=tuple(range(free, 2 * free)))
+    return peaks.ravel()
 
 
 def shares_of(modes: list[Mode]) -> FloatArray:
@@ -94,7 +123,17 @@ def _upwards(
     return None
 
 
+def _near(prior: RowsPrior, point: FloatArray) -> FloatArray:
+    """Matrices [R, S, d + 1] at a point and slightly beside it."""
+    beside = np.concatenate([np.zeros((prior.free, 1)), SLIGHTLY * np.eye(prior.free)], axis=1)
+    return prior.matrices(point[:, np.newaxis] + beside)
+
+
 def _height(prior: RowsPrior, counts: Counts, point: FloatArray) -> float:
-    matrices, logs = prior.placed(np.ascontiguousarray(point[:, np.newaxis]))
+    return float(_log_posterior(prior, counts, np.ascontiguousarray(point[:, np.newaxis]))[0])
+
+
+def _log_posterior(prior: RowsPrior, counts: Counts, logits: FloatArray) -> FloatArray:
+    matrices, logs = prior.placed(logits)
     add_log_likelihood(counts, matrices, logs)
-    return float(logs[0])
+    return logs

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.dirichlet import DirichletRows, place_rows
 from restive.kernels.lattice import FEW, degrees_of, dimensions_of, lattice_generators
-from restive.kernels.quantiles import log_gamma
+from restive.kernels.quantiles import log_gamma, trigamma
 from restive.kernels.sticks import lattice_logits, random_logits
 from restive.kernels.weighing import logarithms
 
@@ -50,6 +50,7 @@ class RowsPrior:
             references=references.astype(np.int64),
             firsts=np.concatenate([[0], np.cumsum(possible.sum(axis=1))]).astype(np.int64),
             columns=np.nonzero(possible)[1].astype(np.int64),
+            precisions=_precisions(alphas, possible, references),
             generators=lattice_generators(self.count, max(1, dimensions_of(free))),
         )
 
@@ -115,6 +116,17 @@ class RowsPrior:
         degrees, d = degrees_of(self.free), self.free
         student = log_gamma((degrees + d) / 2) - log_gamma(degrees / 2) - d / 2 * log(degrees * pi)
         return float(prior - student)
+
+
+def _precisions(
+    alphas: FloatArray, possible: NDArray[np.bool_], references: NDArray[np.intp]
+) -> FloatArray:
+    """One over the prior variance [d] of each logit."""
+    variances = [
+        trigamma(alphas[row, column]) + trigamma(alphas[row, references[row]])
+        for row, column in zip(*np.nonzero(possible), strict=True)
+    ]
+    return 1 / np.array(variances, dtype=np.float64)
 
 
 def _frozen(array: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from restive.kernels.prior_mixing import mixing_ages
 from restive.kernels.random import key_at
 from restive.particles.arm import count_evidence, counts_of, fresh_arm
 from restive.particles.at_once import particles_given
-from restive.particles.renewal import Particles
+from restive.particles.drawing import Particles
 from restive.particles.rows import RowsPrior
 from restive.problem import Arm, numbers_array
 
