@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from restive import zoo
     from restive.agents import LEARNERS, TSDE, Episode, Player, make_learner
+    from restive.arm_posterior import ArmPosterior
     from restive.belief import BeliefState, belief_table, mixing_time
     from restive.chains import stationary
     from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
@@ -46,7 +47,14 @@ if TYPE_CHECKING:
     )
     from restive.policies.random import random_policy
     from restive.policies.round_robin import round_robin
-    from restive.prior import ArmPrior, IndependentPrior, JointPrior, grid_prior
+    from restive.prior import (
+        ArmPrior,
+        DirichletArmPrior,
+        IndependentPrior,
+        JointPrior,
+        beta_prior,
+        grid_prior,
+    )
     from restive.problem import Arm, RestlessBandit, gilbert_elliott
     from restive.problem_file import load_problem, problem_from_toml, problem_to_toml
     from restive.regret import RegretCurve, bayesian_regret, frequentist_regret
@@ -68,6 +76,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "agents": ("LEARNERS", "TSDE", "Episode", "Player", "make_learner"),
+    "arm_posterior": ("ArmPosterior",),
     "belief": ("BeliefState", "belief_table", "mixing_time"),
     "chains": ("stationary",),
     "errors": ("AssumptionError", "ProblemError", "RestiveError", "TooLargeError"),
@@ -102,7 +111,14 @@ _HOMES = {
     ),
     "policies.random": ("random_policy",),
     "policies.round_robin": ("round_robin",),
-    "prior": ("ArmPrior", "IndependentPrior", "JointPrior", "grid_prior"),
+    "prior": (
+        "ArmPrior",
+        "DirichletArmPrior",
+        "IndependentPrior",
+        "JointPrior",
+        "beta_prior",
+        "grid_prior",
+    ),
     "problem": ("Arm", "RestlessBandit", "gilbert_elliott"),
     "problem_file": ("load_problem", "problem_from_toml", "problem_to_toml"),
     "regret": ("RegretCurve", "bayesian_regret", "frequentist_regret"),

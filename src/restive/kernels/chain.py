@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import kernel
+from restive.kernels.compiler import kernel, part
 
 FloatArray = NDArray[np.float64]
 
@@ -57,6 +57,13 @@ def advance(row: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
         out[j] /= total
 
 
+@part
+def _overwrite(row: FloatArray, by: FloatArray) -> None:
+    """Copy a row; numba takes seconds to compile the assignment of one array to another."""
+    for j in range(len(row)):
+        row[j] = by[j]
+
+
 @kernel
 def distance(row: FloatArray, law: FloatArray) -> float:
     """L1 distance of two laws."""
@@ -72,7 +79,7 @@ def belief_powers(active: FloatArray, passive: FloatArray, length: int) -> Float
     size = len(active)
     table = np.empty((size, length, size))
     for s in range(size):
-        table[s, 0] = active[s]
+        _overwrite(table[s, 0], active[s])
         for n in range(1, length):
             advance(table[s, n - 1], passive, table[s, n])
     return table
@@ -97,7 +104,7 @@ def settling_age(
             return age, farthest
         for s in range(size):
             advance(rows[s], passive, following)
-            rows[s] = following
+            _overwrite(rows[s], following)
     return most, np.inf
 
 
@@ -110,7 +117,8 @@ def mixing_age(matrix: FloatArray, law: FloatArray, epsilon: float) -> int:
     """
     size = len(matrix)
     powers = np.empty((61, size, size))  # powers[j] = P^(2^j)
-    powers[0] = matrix
+    for s in range(size):
+        _overwrite(powers[0, s], matrix[s])
     top = 0
     while _farthest(powers[top], law) > epsilon:
         if top == 60:
@@ -128,7 +136,8 @@ def mixing_age(matrix: FloatArray, law: FloatArray, epsilon: float) -> int:
             advance(current[s], powers[j], following[s])
         if _farthest(following, law) > epsilon:
             age += 1 << j
-            current[:] = following
+            for s in range(size):
+                _overwrite(current[s], following[s])
     return age + 1
 
 
