@@ -11,7 +11,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from log_cases import simulated_log
-
 from restive.logs.checks import check_log
 from restive.logs.fit import fit_arms
 
@@ -37,9 +36,10 @@ def main(logs: int) -> None:
     for fault, words in FAULTS.items():
         for size in SIZES:
             found = failures(fault, size, logs)
-            others = [f"{n} {c / logs:.0%}" for n, c in found.items() if n != fault and c > 0.1 * logs]
+            share = found.pop(fault) / logs
+            others = [f"{n} {c / logs:.0%}" for n, c in found.items() if c > 0.1 * logs]
             also = f" (also {', '.join(others)})" if others else ""
-            print(f"| {words.format(size * UNIT[fault])} | {fault} | {found[fault] / logs:.0%}{also} |")
+            print(f"| {words.format(size * UNIT[fault])} | {fault} | {share:.0%}{also} |")
 
 
 def failures(fault: str, size: float, logs: int) -> Counter[str]:

@@ -16,7 +16,7 @@ from restive.evidence import Evidence
 from restive.logs.arm_table import ArmTable
 from restive.logs.candidates import MOST_LEVELS, grid_candidates, num_levels
 from restive.logs.counts import LogCounts, count_log
-from restive.logs.empirical import FEW_ARMS, empirical_prior
+from restive.logs.empirical import FEW_ARMS, empirical_dirichlet, empirical_grid
 from restive.logs.finite import INTERVAL, SharedCandidates
 from restive.prior import ArmPrior, IndependentPrior
 from restive.problem import Arm, RestlessBandit, numbers_array
@@ -226,43 +226,39 @@ def _kind_priors(
 
 
 def _require_fits(prior: Any, kind: str, log: Log, rewards: FloatArray) -> None:
-    if not isinstance(prior, ArmPrior):
-        return
-    arm = prior.candidates[0]
-    if arm.num_states != log.num_states:
+    like = prior.candidates[0] if isinstance(prior, ArmPrior) else prior
+    if like.num_states != log.num_states:
         raise ProblemError(
-            f"prior of kind {kind!r} is of arms with {arm.num_states} states, the log has "
+            f"prior of kind {kind!r} is of arms with {like.num_states} states, the log has "
             f"{log.num_states}: {', '.join(log.states)}"
         )
-    if not np.array_equal(arm.rewards, rewards):
+    if not np.array_equal(like.rewards, rewards):
         raise ProblemError(
-            f"prior of kind {kind!r} has rewards {arm.rewards.tolist()}, the log's are "
+            f"prior of kind {kind!r} has rewards {like.rewards.tolist()}, the log's are "
             f"{rewards.tolist()}; pass the same rewards"
         )
 
 
 def _empirical(
     log: Log, counts: LogCounts, rewards: FloatArray, controlled: bool, notes: list[str]
-) -> tuple[ArmPrior, ...]:
-    typical = float(np.median(counts.totals))
-    levels = num_levels(typical, log.num_arms)
-    base = grid_candidates(log.num_states, rewards, levels, controlled)
-    if levels == MOST_LEVELS and not controlled and log.num_states == 2:
+) -> tuple[AnyArmPrior, ...]:
+    own = [np.flatnonzero(log.kind_of == kind) for kind in range(len(log.kinds))]
+    if log.num_states > 2 or controlled:
+        return tuple(empirical_dirichlet(counts, arms, rewards, controlled) for arms in own)
+    levels = num_levels(float(np.median(counts.totals)), log.num_arms)
+    base = grid_candidates(rewards, levels)
+    if levels == MOST_LEVELS:
         notes.append(
             f"arms were seen so often that their intervals are hardly wider than the {MOST_LEVELS} "
-            "levels of the grid; for narrower ones pass a prior that is not on a grid"
+            "levels of the grid; for narrower ones pass prior = rs.beta_prior(1).arms[0]"
         )
-    found = []
-    for kind, name in enumerate(log.kinds):
-        own = np.flatnonzero(log.kind_of == kind)
-        if len(own) > FEW_ARMS:
+    for name, arms in zip(log.kinds, own, strict=True):
+        if len(arms) > FEW_ARMS:
             notes.append(
                 f"the prior of kind {name!r} was estimated from about {FEW_ARMS:,} of its "
-                f"{len(own):,} arms, evenly spread"
+                f"{len(arms):,} arms, evenly spread"
             )
-        estimated, _ = empirical_prior(base, counts, own, log.arms, controlled)
-        found.append(estimated)
-    return tuple(found)
+    return tuple(empirical_grid(base, counts, arms, log.arms)[0] for arms in own)
 
 
 def _summarised(

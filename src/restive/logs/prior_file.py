@@ -8,7 +8,8 @@ A JSON file::
      "arms": [{"name": "A17", "kind": 0, "last_state": 1, "elapsed": 3,
                "evidence": [[last state, elapsed, next state, count], ...]}]}
 
-A candidate is its matrix or, where pulling changes how it moves, {"active": ..., "passive": ...}.
+A candidate is its matrix or, where pulling changes how it moves, {"active": ..., "passive": ...}. A
+kind with a continuous prior has parameters instead: "dirichlet": {"active": ..., "particles": M}.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from restive.files import replacing
 from restive.logs.counts import LogCounts
 from restive.logs.finite import SharedCandidates
 from restive.logs.fit import FittedLog
-from restive.prior import ArmPrior, IndependentPrior
+from restive.prior import ArmPrior, DirichletArmPrior, IndependentPrior
 from restive.problem import Arm
 from restive.problem_file import read_text
 
@@ -49,7 +50,7 @@ class PriorFile:
 
     names: tuple[str, ...]  # [K]
     states: tuple[str, ...]
-    kinds: dict[str, ArmPrior]  # before anything was seen
+    kinds: dict[str, ArmPrior | DirichletArmPrior]  # before anything was seen
     kind_of: tuple[str, ...]  # [K]
     start: BeliefState
     counts: LogCounts
@@ -62,13 +63,16 @@ class PriorFile:
     @cached_property
     def prior(self) -> IndependentPrior:
         """What the arms may be, now that the log was seen."""
-        found: list[ArmPrior | None] = [None] * len(self.names)
+        found: dict[int, ArmPrior | DirichletArmPrior] = {}
         for kind, prior in self.kinds.items():
             own = np.array([k for k, of in enumerate(self.kind_of) if of == kind], dtype=np.int64)
+            if isinstance(prior, DirichletArmPrior):
+                found |= {k: prior.given(self.evidence(k)) for k in own.tolist()}
+                continue
             for some, weights in SharedCandidates(prior, self.names).blocks(self.counts, own):
                 for k, row in zip(some.tolist(), weights, strict=True):
                     found[k] = prior.with_weights(row)
-        return IndependentPrior([arm for arm in found if arm is not None])
+        return IndependentPrior([found[k] for k in range(len(self.names))])
 
 
 def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
@@ -100,21 +104,24 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
 
 
 def _kind_data(name: str, prior: Any) -> dict[str, Any]:
-    if not isinstance(prior, ArmPrior):
-        raise RestiveError(
-            f"the prior of kind {name!r} is not finite and cannot be written; keep it in your "
-            "program"
-        )
-    return {
-        "name": name,
-        "candidates": [
-            arm.active.tolist()
-            if arm.is_uncontrolled
-            else {"active": arm.active.tolist(), "passive": arm.passive.tolist()}
-            for arm in prior.candidates
-        ],
-        "weights": prior.weights.tolist(),
-    }
+    if isinstance(prior, ArmPrior):
+        matrices = [_matrix_data(arm.active, arm.passive) for arm in prior.candidates]
+        return {"name": name, "candidates": matrices, "weights": prior.weights.tolist()}
+    if isinstance(prior, DirichletArmPrior):
+        data = {"active": prior.active.tolist(), "particles": prior.num_particles}
+        if prior.passive is not None:
+            data["passive"] = prior.passive.tolist()
+        return {"name": name, "dirichlet": data}
+    raise RestiveError(
+        f"the prior of kind {name!r} is a {type(prior).__name__}, which cannot be written; keep it "
+        "in your program"
+    )
+
+
+def _matrix_data(active: NDArray[Any], passive: NDArray[Any]) -> Any:
+    if np.array_equal(active, passive):
+        return active.tolist()
+    return {"active": active.tolist(), "passive": passive.tolist()}
 
 
 def load_prior(path: str | PathLike[str]) -> PriorFile:
@@ -137,12 +144,7 @@ def load_prior(path: str | PathLike[str]) -> PriorFile:
 
 def _read(data: dict[str, Any]) -> PriorFile:
     states = tuple(str(name) for name in data["states"])
-    kinds = {
-        str(kind["name"]): ArmPrior(
-            [_arm(candidate, data["rewards"]) for candidate in kind["candidates"]], kind["weights"]
-        )
-        for kind in data["kinds"]
-    }
+    kinds = {str(kind["name"]): _kind(kind, data["rewards"]) for kind in data["kinds"]}
     labels = list(kinds)
     arms = data["arms"]
     for k, arm in enumerate(arms):
@@ -158,6 +160,15 @@ def _read(data: dict[str, Any]) -> PriorFile:
         _counts(arms, len(states), start),
         data.get("log", {}),
     )
+
+
+def _kind(data: dict[str, Any], rewards: Sequence[float]) -> ArmPrior | DirichletArmPrior:
+    if "dirichlet" in data:
+        own = data["dirichlet"]
+        return DirichletArmPrior(
+            own["active"], own.get("passive"), rewards=rewards, particles=own["particles"]
+        )
+    return ArmPrior([_arm(matrix, rewards) for matrix in data["candidates"]], data["weights"])
 
 
 def _arm(candidate: Any, rewards: Sequence[float]) -> Arm:

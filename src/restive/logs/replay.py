@@ -393,12 +393,10 @@ def _by_step(log: Log, split: int) -> list[tuple[IntArray, IntArray, NDArray[np.
 
 def _pruned(prior: IndependentPrior) -> IndependentPrior:
     """Leave out candidates that have hardly any weight for any arm: tables get smaller."""
-    if not all(isinstance(arm, ArmPrior) for arm in prior.arms):
+    arms = [arm for arm in prior.arms if isinstance(arm, ArmPrior)]
+    if len(arms) < prior.num_arms or any(a.candidates is not arms[0].candidates for a in arms):
         return prior
-    first = prior.arms[0].candidates
-    if any(arm.candidates is not first for arm in prior.arms):
-        return prior
-    weights = np.array([arm.weights for arm in prior.arms])
+    weights = np.array([arm.weights for arm in arms])
     kept = np.flatnonzero(weights.max(axis=0) >= SMALL_WEIGHT)
-    shared = ArmPrior([first[m] for m in kept.tolist()])
+    shared = ArmPrior([arms[0].candidates[m] for m in kept.tolist()])
     return IndependentPrior([shared.with_weights(row[kept]) for row in weights])
