@@ -312,8 +312,12 @@ def _measured(
 
     one(0)  # compiles
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done, _ in enumerate(pool.map(one, range(1, 1 + replicates))):
-            progress((done + 1) / replicates)
+        try:
+            for done, _ in enumerate(pool.map(one, range(1, 1 + replicates))):
+                progress((done + 1) / replicates)
+        except BaseException:  # Ctrl-C does not wait for what has not begun
+            pool.shutdown(cancel_futures=True)
+            raise
     return [_Measured(*table) for table in tables]
 
 
