@@ -28,6 +28,16 @@ if TYPE_CHECKING:
     from restive.evidence import Evidence
     from restive.experiment import CaseSummary, Study, load_results, load_study, run_study
     from restive.experiment.export import export_results
+    from restive.log_file import LogError, load_log
+    from restive.logs import (
+        FittedLog,
+        PriorFile,
+        Replay,
+        fit_log,
+        load_prior,
+        replay_log,
+        write_fit,
+    )
     from restive.policies import (
         BestIndexPolicy,
         IndexPolicy,
@@ -46,7 +56,16 @@ if TYPE_CHECKING:
         whittle,
         whittle_index,
     )
-    from restive.prior import ArmPrior, IndependentPrior, JointPrior, grid_prior
+    from restive.policies.random import random_policy
+    from restive.policies.round_robin import round_robin
+    from restive.prior import (
+        ArmPrior,
+        DirichletArmPrior,
+        IndependentPrior,
+        JointPrior,
+        beta_prior,
+        grid_prior,
+    )
     from restive.problem import Arm, RestlessBandit, gilbert_elliott
     from restive.problem_file import load_problem, problem_from_toml, problem_to_toml
     from restive.reduction import Reduction, reduce_arm
@@ -54,6 +73,7 @@ if TYPE_CHECKING:
     from restive.relaxation import relaxation_bound
     from restive.report import write_report
     from restive.side_by_side import compare
+    from restive.sightings import Log, log_of
     from restive.simulation import Trajectory, simulate
     from restive.theory import (
         bounds_for,
@@ -85,6 +105,16 @@ _HOMES = {
     "evidence": ("Evidence",),
     "experiment": ("CaseSummary", "Study", "load_results", "load_study", "run_study"),
     "experiment.export": ("export_results",),
+    "log_file": ("LogError", "load_log"),
+    "logs": (
+        "FittedLog",
+        "PriorFile",
+        "Replay",
+        "fit_log",
+        "load_prior",
+        "replay_log",
+        "write_fit",
+    ),
     "policies": (
         "BestIndexPolicy",
         "IndexPolicy",
@@ -103,7 +133,16 @@ _HOMES = {
         "whittle",
         "whittle_index",
     ),
-    "prior": ("ArmPrior", "IndependentPrior", "JointPrior", "grid_prior"),
+    "policies.random": ("random_policy",),
+    "policies.round_robin": ("round_robin",),
+    "prior": (
+        "ArmPrior",
+        "DirichletArmPrior",
+        "IndependentPrior",
+        "JointPrior",
+        "beta_prior",
+        "grid_prior",
+    ),
     "problem": ("Arm", "RestlessBandit", "gilbert_elliott"),
     "problem_file": ("load_problem", "problem_from_toml", "problem_to_toml"),
     "reduction": ("Reduction", "reduce_arm"),
@@ -111,6 +150,7 @@ _HOMES = {
     "relaxation": ("relaxation_bound",),
     "report": ("write_report",),
     "side_by_side": ("compare",),
+    "sightings": ("Log", "log_of"),
     "simulation": ("Trajectory", "simulate"),
     "theory": (
         "bounds_for",

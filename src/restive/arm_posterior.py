@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
+from restive.problem import Arm
 
 __all__ = ["ArmPosterior", "Chains"]
 
@@ -27,12 +28,13 @@ class ArmPosterior:
     """The chains that an arm may have, and how likely each is.
 
     Under a finite prior these are its candidates, under a joint prior the arm's part in each
-    system, in their order.
+    system, in their order; under a continuous prior they are particles.
     """
 
     active: FloatArray  # [M, S, S]
     passive: FloatArray  # [M, S, S]
     weights: FloatArray  # [M], sums to one
+    log_evidence: float | None = None  # log probability of what was seen, where it is known
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -51,6 +53,22 @@ class ArmPosterior:
         if not (isinstance(q, int | float | np.number) and 0 <= q <= 1):
             raise ProblemError(f"q must be a number from 0 to 1, got {q!r:.60}")
         return Chains(*(_quantile(chains, self.weights, float(q)) for chains in self._chains()))
+
+    def plot(self, truth: Arm | None = None, ax: Any = None) -> Any:
+        """Draw what is believed, with the true arm where it is given; returns the axes.
+
+        A chain of two states, the same pulled or not, as density of (p01, p11); any other as mean
+        and 90% interval of each transition probability.
+        """
+        from restive.figures import plot_posterior
+
+        if truth is not None and not (
+            isinstance(truth, Arm) and truth.num_states == self.active.shape[1]
+        ):
+            raise ProblemError(
+                f"truth must be an arm of {self.active.shape[1]} states, got {truth!r:.60}"
+            )
+        return plot_posterior(self, truth, ax)
 
     def _chains(self) -> tuple[FloatArray, FloatArray]:
         return self.active, self.passive

@@ -223,14 +223,14 @@ def _all_arms(prior: Prior) -> Iterator[Arm]:
         for bandit in prior.bandits:
             yield from bandit.arms
     else:
-        for arm_prior in {id(arm): arm for arm in prior.arms}.values():
+        for arm_prior in {id(arm): arm for arm in prior.finite_arms}.values():
             yield from arm_prior.candidates
 
 
 def _first_candidates(prior: Prior) -> list[Arm]:
     if isinstance(prior, JointPrior):
         return list(prior.bandits[0].arms)
-    return [arm.candidates[0] for arm in prior.arms]
+    return [arm.candidates[0] for arm in prior.finite_arms]
 
 
 def _row_of(mapping: Mapping, arm: Arm) -> PolicyMapping:

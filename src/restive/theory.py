@@ -356,7 +356,7 @@ class _Watched(Mind):
 def _support(task: Task) -> IntArray:
     """Kinds of arms [systems, K] of every system that the prior gives any weight."""
     prior, slots = task.prior, task.choices.drawable
-    groups = [prior] if isinstance(prior, JointPrior) else prior.arms
+    groups = [prior] if isinstance(prior, JointPrior) else prior.finite_arms
     choices = product(*(np.flatnonzero(group.weights) for group in groups))
     possible = np.array(list(islice(choices, MOST_SYSTEMS + 1)))  # [systems, groups]
     if len(possible) > MOST_SYSTEMS:

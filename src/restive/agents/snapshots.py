@@ -432,7 +432,7 @@ def prior_to_data(prior: Prior) -> dict[str, Any]:
         return {"joint": bandits, "num_pulls": num_pulls, "weights": prior.weights.tolist()}
     places: dict[int, int] = {}
     written: list[dict[str, Any]] = []
-    for arm in prior.arms:
+    for arm in prior.finite_arms:
         if id(arm) not in places:
             places[id(arm)] = len(written)
             candidates = [_arm_to_data(candidate) for candidate in arm.candidates]

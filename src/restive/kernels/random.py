@@ -12,9 +12,9 @@ import numpy as np
 
 from restive.kernels.compiler import inlined, kernel
 
-__all__ = ["LEARNER", "TRUTH", "WORLD", "bits_at", "stream_key", "uniform_at"]
+__all__ = ["LEARNER", "RENEWAL", "TRUTH", "WORLD", "bits_at", "key_at", "stream_key", "uniform_at"]
 
-WORLD, LEARNER, TRUTH = 0, 1, 2  # streams of a replication
+WORLD, LEARNER, TRUTH, RENEWAL = 0, 1, 2, 3  # streams of a replication
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -39,6 +39,12 @@ def stream_key(seed: np.uint64, replication: int, stream: int) -> np.uint64:
 def bits_at(key: np.uint64, place: int) -> np.uint64:
     """Return the 64 bits of the stream at `place`."""
     return _scrambled(key + (np.uint64(place) + np.uint64(1)) * GOLDEN)
+
+
+@kernel
+def key_at(key: np.uint64, place: int) -> np.uint64:
+    """Key of the stream that is within another at `place`; call it as `np.uint64(key_at(...))`."""
+    return bits_at(key, place)
 
 
 @inlined

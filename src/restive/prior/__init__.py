@@ -1,5 +1,15 @@
 """What is held possible of the arms before any of them is seen (Section 2.1 of the paper)."""
 
-from restive.prior.finite import ArmPrior, IndependentPrior, JointPrior, Prior, grid_prior
+from restive.prior.continuous import DirichletArmPrior
+from restive.prior.finite import ArmPrior, JointPrior
+from restive.prior.independent import IndependentPrior, Prior, beta_prior, grid_prior
 
-__all__ = ["ArmPrior", "IndependentPrior", "JointPrior", "Prior", "grid_prior"]
+__all__ = [
+    "ArmPrior",
+    "DirichletArmPrior",
+    "IndependentPrior",
+    "JointPrior",
+    "Prior",
+    "beta_prior",
+    "grid_prior",
+]

@@ -1,24 +1,22 @@
-"""Finite priors: what is held possible of the arms before any of them is seen (Section 2.1).
+"""Finite priors: lists of what an arm, or a whole system, may be, with weights (Section 2.1).
 
-The paper's Q is any distribution over systems. `IndependentPrior` has a distribution per arm,
-`JointPrior` one over whole bandits. Rewards are known, so the candidates of one arm share them.
+Rewards are known, so the candidates of one arm share them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count
 from restive.errors import ProblemError
 from restive.evidence import Evidence, log_likelihood
-from restive.problem import Arm, RestlessBandit, gilbert_elliott, numbers_array
+from restive.problem import Arm, RestlessBandit, numbers_array
 
-__all__ = ["ArmPrior", "IndependentPrior", "JointPrior", "Prior", "grid_prior"]
+__all__ = ["ArmPrior", "JointPrior"]
 
 FloatArray = NDArray[np.float64]
 
@@ -41,7 +39,7 @@ class ArmPrior:
     weights: FloatArray  # [candidates], sums to one
 
     def __init__(self, candidates: Iterable[Arm], weights: ArrayLike | None = None) -> None:
-        candidates = _listed(candidates, "candidates", "arms")
+        candidates = listed(candidates, "candidates", "arms")
         _require_alike(candidates, "candidate")
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "weights", _normalised(weights, len(candidates), "candidates"))
@@ -49,39 +47,16 @@ class ArmPrior:
     def given(self, evidence: Evidence) -> ArmPrior:
         """Return what the arm may be once this was seen of it: the same arms, other weights."""
         logs = [log_likelihood(arm, evidence) for arm in self.candidates]
-        return ArmPrior(self.candidates, _reweighted(self.weights, np.array(logs)))
+        return self.with_weights(_reweighted(self.weights, np.array(logs)))
 
-
-@dataclass(frozen=True, eq=False, init=False)
-class IndependentPrior:
-    """Independent distributions per arm; arms that share an `ArmPrior` share its tables."""
-
-    arms: tuple[ArmPrior, ...]
-
-    def __init__(self, arms: Iterable[ArmPrior]) -> None:
-        arms = _listed(arms, "arms", "ArmPriors")
-        if not arms:
-            raise ProblemError("a prior needs at least one arm, got none")
-        for k, arm in enumerate(arms):
-            if not isinstance(arm, ArmPrior):
-                raise ProblemError(f"arm {k}: expected an ArmPrior, got {type(arm).__name__}")
-        object.__setattr__(self, "arms", arms)
-
-    @property
-    def num_arms(self) -> int:
-        """The number of arms K."""
-        return len(self.arms)
-
-    def candidates(self, k: int) -> tuple[Arm, ...]:
-        """Return what arm k may be."""
-        return self.arms[k].candidates
-
-    def given(self, evidence: Sequence[Evidence]) -> IndependentPrior:
-        """Return what the arms may be once this was seen of each."""
-        _require_evidence(evidence, self.num_arms)
-        return IndependentPrior(
-            arm.given(seen) for arm, seen in zip(self.arms, evidence, strict=True)
+    def with_weights(self, weights: ArrayLike) -> ArmPrior:
+        """Return the distribution over the same arms that has these weights."""
+        prior = object.__new__(ArmPrior)  # the candidates need not be checked again
+        object.__setattr__(prior, "candidates", self.candidates)
+        object.__setattr__(
+            prior, "weights", _normalised(weights, len(self.candidates), "candidates")
         )
+        return prior
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -101,7 +76,7 @@ class JointPrior:
     weights: FloatArray  # [bandits], sums to one
 
     def __init__(self, bandits: Iterable[RestlessBandit], weights: ArrayLike | None = None) -> None:
-        bandits = _listed(bandits, "bandits", "bandits")
+        bandits = listed(bandits, "bandits", "bandits")
         if not bandits:
             raise ProblemError("a prior needs at least one bandit, got none")
         for j, bandit in enumerate(bandits):
@@ -128,7 +103,7 @@ class JointPrior:
 
     def given(self, evidence: Sequence[Evidence]) -> JointPrior:
         """Return what the systems may be once this was seen of each arm."""
-        _require_evidence(evidence, self.num_arms)
+        require_evidence(evidence, self.num_arms)
         logs = [
             sum(log_likelihood(arm, seen) for arm, seen in zip(bandit.arms, evidence, strict=True))
             for bandit in self.bandits
@@ -136,23 +111,8 @@ class JointPrior:
         return JointPrior(self.bandits, _reweighted(self.weights, np.array(logs)))
 
 
-Prior: TypeAlias = IndependentPrior | JointPrior
-
-
-def grid_prior(levels: Sequence[float] | FloatArray, num_arms: int) -> IndependentPrior:
-    """Uniform prior of Section 6: every (p01, p11) in levels x levels, the same for each arm.
-
-    Candidates are ordered by p01, then by p11.
-    """
-    num_arms = checked_count(num_arms, "num_arms", most=10**7)
-    grid = numbers_array(levels, "grid_prior", "levels")
-    if grid.ndim != 1 or not grid.size:
-        raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
-    shared = ArmPrior([gilbert_elliott(float(a), float(b)) for a in grid for b in grid])
-    return IndependentPrior([shared] * num_arms)
-
-
-def _require_evidence(evidence: Sequence[Evidence], num_arms: int) -> None:
+def require_evidence(evidence: Sequence[Evidence], num_arms: int) -> None:
+    """Raise unless there is evidence of each arm."""
     if len(evidence) != num_arms:
         raise ProblemError(
             f"the prior is about {num_arms} arms, evidence of {len(evidence)} was given"
@@ -169,7 +129,8 @@ def _reweighted(weights: FloatArray, logs: FloatArray) -> FloatArray:
     return np.asarray(np.exp(total - largest))
 
 
-def _listed(values: Iterable[Any], what: str, of: str) -> tuple[Any, ...]:
+def listed(values: Iterable[Any], what: str, of: str) -> tuple[Any, ...]:
+    """Return the values as a tuple, or say what must be a list."""
     if not isinstance(values, Iterable):
         raise ProblemError(f"{what} must be a list of {of}, got {values!r:.60}")
     return tuple(values)

@@ -1,0 +1,130 @@
+"""The likelihood of a count table, many particles at once.
+
+log L = sum of C(s, n, s') log b(s, n)[s'], with b(s, n) = e_s P_active P_passive^(n-1). Beliefs are
+carried from one age in use to the next by products of non-negative matrices, so that even the
+smallest chances have all their digits. A gap between ages is crossed by powers P^(2^k), made once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels.compiler import kernel, part
+from restive.kernels.elementary import logarithm
+
+__all__ = [
+    "Counts",
+    "Room",
+    "add_log_likelihood",
+    "advance",
+    "begin",
+    "copy_rows",
+    "make_room",
+    "multiply_row",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Counts(NamedTuple):
+    """What was seen of an arm; ages ascend, and are nodes (see kernels.ages)."""
+
+    ages: IntArray  # [A]
+    cells: FloatArray  # [A, S, S] number seen in s, that age ago, and now in s'
+
+
+class Room(NamedTuple):
+    """Beliefs of particles as they age."""
+
+    matrices: FloatArray  # [R, S, M]
+    beliefs: FloatArray  # [S, S, M] b(s, n)[s'] at the present age
+    spare: FloatArray  # [S, M]
+    powers: FloatArray  # [L, S, S, M] P_passive^(2^k)
+
+
+@kernel
+def add_log_likelihood(counts: Counts, matrices: FloatArray, logs: FloatArray) -> None:
+    """Add the log likelihood of matrices [R, S, M] to `logs` [M]."""
+    size = matrices.shape[1]
+    room = make_room(matrices, counts.ages)
+    begin(room)
+    age = 1
+    for i in range(len(counts.ages)):
+        advance(room, counts.ages[i] - age)
+        age = counts.ages[i]
+        for s in range(size):
+            for j in range(size):
+                number, chances = counts.cells[i, s, j], room.beliefs[s, j]
+                if number > 0.0:
+                    for m in range(len(logs)):
+                        logs[m] += number * logarithm(chances[m])
+
+
+@kernel
+def make_room(matrices: FloatArray, ages: IntArray) -> Room:
+    """Room for as many matrices, and for as wide gaps as there are between these ages."""
+    _, size, count = matrices.shape
+    widest, before = 1, 1
+    for i in range(len(ages)):
+        widest = max(widest, ages[i] - before)
+        before = ages[i]
+    levels = 1
+    while widest >> levels:
+        levels += 1
+    return Room(
+        matrices,
+        np.empty((size, size, count)),
+        np.empty((size, count)),
+        np.empty((levels, size, size, count)),
+    )
+
+
+@part
+def begin(room: Room) -> None:
+    """Go to age 1, and make the powers."""
+    size, levels = room.beliefs.shape[0], room.powers.shape[0]
+    passive = room.matrices.shape[0] - size  # the first of its rows
+    for s in range(size):
+        copy_rows(room.matrices[s], room.beliefs[s])
+        copy_rows(room.matrices[passive + s], room.powers[0, s])
+    for k in range(1, levels):
+        for s in range(size):
+            multiply_row(room.powers[k - 1, s], room.powers[k - 1], room.powers[k, s])
+
+
+@part
+def advance(room: Room, steps: int) -> None:
+    """Make the beliefs so many steps older."""
+    level = 0
+    while steps >> level:
+        if (steps >> level) & 1:
+            for s in range(room.beliefs.shape[0]):
+                copy_rows(room.beliefs[s], room.spare)
+                multiply_row(room.spare, room.powers[level], room.beliefs[s])
+        level += 1
+
+
+@part
+def copy_rows(source: FloatArray, target: FloatArray) -> None:
+    """Copy numbers [S, M]."""
+    for j in range(source.shape[0]):
+        one, other = source[j], target[j]
+        for m in range(len(one)):
+            other[m] = one[m]
+
+
+@part
+def multiply_row(row: FloatArray, matrix: FloatArray, result: FloatArray) -> None:
+    """Write the products [S, M] of rows [S, M] and matrices [S, S, M]."""
+    for j in range(row.shape[0]):
+        product, share, entry = result[j], row[0], matrix[0, j]
+        for m in range(len(product)):
+            product[m] = share[m] * entry[m]
+        for i in range(1, row.shape[0]):
+            share, entry = row[i], matrix[i, j]
+            for m in range(len(product)):
+                product[m] += share[m] * entry[m]

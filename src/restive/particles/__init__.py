@@ -1,0 +1,1 @@
+"""The posterior of an arm whose rows have Dirichlet priors, as weighted particles."""

@@ -1,0 +1,186 @@
+"""Ways to draw particles of a posterior, each with its exact weight.
+
+The weight of a particle is prior times likelihood of the count table over the density of the law
+that drew it. So whatever the law, and however badly it fits, averages are those of the posterior;
+how well it fits is told by how many equal particles the weighted ones are worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels.lattice import FEW
+from restive.kernels.likelihood import Counts, add_log_likelihood
+from restive.kernels.moves import accept, propose, resample
+from restive.kernels.proposals import (
+    draw_around,
+    draw_at_particles,
+    draw_mixture,
+    fit_particles,
+    kernel_width,
+)
+from restive.kernels.random import key_at
+from restive.kernels.weighing import effective_number, weigh
+from restive.particles.modes import Mode, climb, find_modes, shares_of
+from restive.particles.rows import RowsPrior
+
+__all__ = [
+    "KERNELS",
+    "MODES",
+    "MOVES",
+    "ONE_T",
+    "POINTS",
+    "Particles",
+    "around_fit",
+    "at_modes",
+    "at_particles",
+    "moved",
+    "subkey",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+POINTS, ONE_T, MODES, KERNELS, MOVES = range(5)  # ways
+NARROWINGS = 4
+WORTH_A_FIT = 3  # particles per number of a mean and a row of its covariance
+STEPS_TO_MODE = 3
+NUM_MOVES = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Particles:
+    """Weighted points of a posterior."""
+
+    logits: FloatArray  # [d, M]
+    matrices: FloatArray  # [R, S, M]
+    weights: FloatArray  # [M], in any scale
+    worth: float  # how many equal ones they are worth
+    log_evidence: float
+    way: int  # in which they were drawn
+
+    def or_better(self, other: Particles) -> Particles:
+        """Return those that are worth more."""
+        return other if other.worth > self.worth else self
+
+
+def around_fit(
+    prior: RowsPrior, counts: Counts, logits: FloatArray, weights: FloatArray, key: np.uint64
+) -> Particles:
+    """Draw from one t that fits weighted particles [d, M].
+
+    It has their mean and covariance; beyond three free numbers it is near the mode, with the
+    inverse information there, since few particles cannot tell the covariance of many numbers.
+    """
+    centre, root = fit_particles(logits, weights)
+    if prior.free > FEW:
+        mode = climb(prior, counts, centre, STEPS_TO_MODE)
+        centre, root = mode.point, mode.root
+    drawn, log_q = _room(prior)
+    draw_around(centre, root, prior.tables.generators, key, drawn, log_q)
+    return _weighed(prior, counts, drawn, log_q, ONE_T)
+
+
+def at_modes(
+    prior: RowsPrior, counts: Counts, near: FloatArray, enough: float, key: np.uint64
+) -> Particles:
+    """Draw from t's at all modes that are found; one climb begins at a point [d].
+
+    Where that is not worth enough and up to three numbers are free, each t is fitted to the
+    particles about its mode, and all are drawn again. No mode is given up.
+    """
+    modes = find_modes(prior, counts, near)
+    particles, sources = _from_mixture(prior, counts, modes, subkey(key, 0))
+    if particles.worth >= enough or prior.free > FEW:
+        return particles
+    fitted = [
+        _fitted(prior, mode, particles, sources == number) for number, mode in enumerate(modes)
+    ]
+    return particles.or_better(_from_mixture(prior, counts, fitted, subkey(key, 1))[0])
+
+
+def _from_mixture(
+    prior: RowsPrior, counts: Counts, modes: list[Mode], key: np.uint64
+) -> tuple[Particles, IntArray]:
+    """Draw from t's at modes; also tells the mode [M] of each particle."""
+    centres = np.array([mode.point for mode in modes])
+    roots = np.array([mode.root for mode in modes])
+    drawn, log_q = _room(prior)
+    generators = prior.tables.generators
+    sources = draw_mixture(centres, roots, shares_of(modes), generators, key, drawn, log_q)
+    return _weighed(prior, counts, drawn, log_q, MODES), sources
+
+
+def _fitted(prior: RowsPrior, mode: Mode, particles: Particles, own: NDArray[np.bool_]) -> Mode:
+    """Return the t that fits a mode's own particles, where these are worth a fit."""
+    logits = np.ascontiguousarray(particles.logits[:, own])
+    weights = particles.weights[own]
+    if effective_number(weights) < WORTH_A_FIT * (prior.free + 1):
+        return mode
+    centre, root = fit_particles(logits, weights)
+    return replace(mode, point=centre, root=root)
+
+
+def at_particles(
+    prior: RowsPrior, counts: Counts, logits: FloatArray, weights: FloatArray, enough: float,
+    key: np.uint64,
+) -> Particles:  # fmt: skip
+    """Draw from small t's at weighted particles [d, M], narrower each time until worth enough."""
+    centre, root = fit_particles(logits, weights)
+    width = kernel_width(weights, prior.free)
+    best = None
+    for trial in range(NARROWINGS):
+        drawn, log_q = _room(prior)
+        draw_at_particles(
+            logits, weights, centre, root, width, prior.tables.generators, subkey(key, trial),
+            drawn, log_q,
+        )  # fmt: skip
+        particles = _weighed(prior, counts, drawn, log_q, KERNELS)
+        best = particles if best is None else best.or_better(particles)
+        if best.worth >= enough:
+            break
+        width *= 0.5
+    assert best is not None
+    return best
+
+
+def moved(
+    prior: RowsPrior, counts: Counts, logits: FloatArray, weights: FloatArray, key: np.uint64
+) -> Particles:
+    """Resample weighted particles [d, M] and move each by Metropolis steps."""
+    _, root = fit_particles(logits, weights)
+    old = resample(logits, weights, subkey(key, 0))
+    place, trial = old.copy(), np.empty_like(old)
+    matrices, logs = prior.placed(place)
+    add_log_likelihood(counts, matrices, logs)
+    for step in range(NUM_MOVES):
+        step_key = subkey(key, 1 + step)
+        propose(old, root, step, step_key, place, trial)
+        matrices, trial_logs = prior.placed(trial)
+        add_log_likelihood(counts, matrices, trial_logs)
+        accept(step_key, trial, trial_logs, place, logs)
+    count = prior.count
+    return Particles(place, prior.matrices(place), np.ones(count), float(count), np.nan, MOVES)
+
+
+def subkey(key: np.uint64, place: int) -> np.uint64:
+    """Key of a stream within another."""
+    return np.uint64(key_at(key, place))
+
+
+def _room(prior: RowsPrior) -> tuple[FloatArray, FloatArray]:
+    return np.empty((prior.free, prior.count)), np.empty(prior.count)
+
+
+def _weighed(
+    prior: RowsPrior, counts: Counts, logits: FloatArray, log_q: FloatArray, way: int
+) -> Particles:
+    """Give particles [d, M] drawn from a density q, known up to the t's constant, their weights."""
+    matrices, logs = prior.placed(logits)
+    add_log_likelihood(counts, matrices, logs)
+    weights = np.empty(prior.count)
+    worth, log_mean = weigh(logs - log_q, weights)
+    return Particles(logits, matrices, weights, worth, log_mean + prior.log_constant, way)
