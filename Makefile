@@ -5,27 +5,31 @@ BIN := $(VENV)/bin
 # What the main job needs, and what the tests need beyond that.
 READY := $(VENV)/.ready
 DEVELOPING := $(VENV)/.developing
-# Numba's cache does not see a change in a kernel that another file's kernel calls.
-KERNELS_FRESH := $(VENV)/.kernels
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce test check bench clean
+.PHONY: reproduce test lint check soak bench clean
 
-reproduce: $(READY) $(KERNELS_FRESH)
+reproduce: $(READY)
 	$(BIN)/restive reproduce
 
-test: $(DEVELOPING) $(KERNELS_FRESH)
+test: $(DEVELOPING)
 	$(BIN)/pytest -n 2
 
-check: $(DEVELOPING) $(KERNELS_FRESH)
+lint: $(DEVELOPING)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	$(BIN)/pytest -n 2
 
-bench: $(DEVELOPING) $(KERNELS_FRESH)
+# The tests also build the documentation, strictly, and execute what it shows.
+check: lint test
+
+# The long versions of the tests that kill runs, attack folders and break inputs: about half an hour.
+soak: $(DEVELOPING)
+	RESTIVE_FUZZ=100000 RESTIVE_KILLS=100 RESTIVE_ATTACKS=100 $(BIN)/pytest -n 2 \
+		tests/test_fuzz.py tests/test_attacks.py tests/test_executors.py -k "broken or attacked or killed_again"
+
+bench: $(DEVELOPING)
 	$(BIN)/python -m benchmarks
 
 $(READY): pyproject.toml constraints.txt
@@ -35,10 +39,6 @@ $(READY): pyproject.toml constraints.txt
 
 $(DEVELOPING): $(READY)
 	$(PIP) -e '.[dev]'
-	touch $@
-
-$(KERNELS_FRESH): $(wildcard src/restive/kernels/*.py src/restive/kernels/*/*.py) $(READY)
-	find src/restive/kernels -name "*.nb[ic]" -delete
 	touch $@
 
 clean:

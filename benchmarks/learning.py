@@ -10,7 +10,7 @@ import numpy as np
 import restive as rs
 from benchmarks.harness import Result, best_time
 from benchmarks.numpy_tsde import grid_tables, run_tsde
-from restive.agents.setup import Setup, setup_learner
+from learning_cases import posed
 from restive.replication import replicate
 
 __all__ = ["run"]
@@ -25,13 +25,13 @@ def run() -> list[Result]:
 
 
 def _setup(horizon: int) -> Setup:
-    return setup_learner(rs.grid_prior(LEVELS, 8), 3, "whittle", horizon)
+    return posed(rs.grid_prior(LEVELS, 8), 3, "whittle", horizon)
 
 
 def _per_step(setup: Setup, horizon: int, replications: int, threads: int = 1) -> float:
     times = np.array([horizon])
     seconds = best_time(
-        lambda: replicate(setup, times, replications, with_oracle=False, threads=threads), 5
+        lambda: replicate(*setup, times, replications, with_oracle=False, threads=threads), 5
     )
     return seconds / (replications * horizon)
 

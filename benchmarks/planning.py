@@ -12,7 +12,7 @@ import numpy as np
 import restive as rs
 from benchmarks.harness import Result, best_time
 from restive.kernels.subsidy import follow_subsidy
-from restive.policies import POLICY_MAPPINGS
+from restive.policies import policy_mappings
 
 __all__ = ["run"]
 
@@ -184,5 +184,5 @@ def _closed_form(p01: float, p11: float, last_state: int, n: int, w: float) -> f
 def _plan_k4() -> None:
     pairs = [(0.3, 0.7), (0.4, 0.6), (0.5, 0.5), (0.6, 0.4)]
     bandit = rs.RestlessBandit([rs.gilbert_elliott(*pair) for pair in pairs], 2)
-    for mapping in POLICY_MAPPINGS.values():
+    for mapping in policy_mappings():
         rs.evaluate(bandit, mapping(bandit))

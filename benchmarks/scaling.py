@@ -1,4 +1,4 @@
-"""What the ledger costs, how far a second Dask worker helps, and how much memory a driver takes."""
+"""Studies: how long they load, what the ledger costs, how far Dask helps, the driver's memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unittest.mock import patch
 from benchmarks.harness import Result
 from restive.experiment import Ledger, Study, run_study
 from restive.experiment.work import run_chunk
-from restive.reproduction.running import paper_study
+from restive.reproduction.paper_runs import paper_study
 
 __all__ = ["run"]
 
@@ -41,9 +41,42 @@ peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM
 print(len(found.times), peak.split()[1])
 """
 
+LOADING = """
+import sys
+from time import perf_counter
+from restive.experiment.spec import study_from_data
+instances = ["paper-frequentist", "paper-bayesian", "satellite-urban-l", "random-five-state"]
+cases = int(sys.argv[1])
+data = {
+    "learners": ["tsde", "ucb1"],
+    "sweep": {"instance": instances, "seed": list(range(cases // 8))},
+}
+begin = perf_counter()
+assert len(study_from_data(data).cases) == cases
+print(perf_counter() - begin)
+"""
+
 
 def run() -> list[Result]:
-    return [_ledger(), _workers(), _task_lengths(), _memory()]
+    return [*_loading(), _ledger(), _workers(), _task_lengths(), _memory()]
+
+
+def _loading() -> list[Result]:
+    """Load studies that sweep seeds over instances of the zoo, each in a fresh process."""
+    results = []
+    for cases in (1_000, 10_000):
+        done = subprocess.run(
+            [sys.executable, "-c", LOADING, str(cases)], capture_output=True, text=True, check=True
+        )
+        results.append(
+            Result(
+                f"seconds to load a study of {cases:,} cases on four instances",
+                float(done.stdout),
+                cases / 1_000,
+                False,
+            )
+        )
+    return results
 
 
 def _seconds(study: Study, executor: str, workers: int | None = None) -> float:

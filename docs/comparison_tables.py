@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 
 from restive.experiment import CaseSummary, load_results
-from restive.experiment.comparison import Ranking, rankings
+from restive.experiment.paired_differences import Ranking, rankings
 from restive.report.charts import learner_title
 from restive.report.numbers import at_end, with_half_width
 

@@ -1,12 +1,57 @@
 """Priors and true bandits that the tests of the learner share, and the naive TSDE on them."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 import restive as rs
 from oracles import tsde_naive as naive
-from restive.policies import INDEX_RULES
+from restive.actors import make_record, make_trace, world_of
+from restive.agents.learners import DynamicEpisodes, Learner
+from restive.agents.mind import Mind
+from restive.loop import drive
+from restive.replication import drawn_truths
+from restive.task import Task, make_task
+
+
+class Posed(NamedTuple):
+    """A learner on a task."""
+
+    task: Task
+    learner: Learner
+
+
+def posed(*args, learner=None, **options):
+    """Put a learner, by default TSDE, on a task."""
+    return Posed(make_task(*args, **options), learner or DynamicEpisodes())
+
+
+def run_engine(setup, horizon, seed, replication=0):
+    """Run one replication of the engine; return its mind, and arms and states [T, N]."""
+    task, learner = setup
+    mind = Mind(task, learner, horizon)
+    truth = drawn_truths(task, 1, seed, replication)
+    record = make_record(
+        task.num_pulls, task.start, np.array([horizon]), truth, seed, replication,
+        memory=mind.actor.memory,
+    )  # fmt: skip
+    happened = make_trace(horizon, task.num_pulls)
+    drive(mind, world_of(task.choices.tables, task.num_arms), record, happened)
+    return (mind, *(part.reshape(horizon, -1) for part in happened[:2]))
+
+
+def trace(setup, horizon, seed, replication=0):
+    """Arms and states [T, N] of one replication of the engine."""
+    return run_engine(setup, horizon, seed, replication)[1:]
+
+
+def agent_with(mind, seed, replication=0):
+    """Return an agent that continues with what the engine left in a mind."""
+    agent = rs.Agent(mind.task, mind.learner, seed, replication)
+    agent._mind = mind
+    agent._hold()
+    return agent
 
 
 def random_arm(rng, size, rewards, spread=0.4, controlled=True):
@@ -142,7 +187,7 @@ def chooser_of(prior, num_pulls, mapping):
     Index rules go through the oracle's own ranks; other mappings are asked for their policy.
     """
     candidates = [prior.candidates(k) for k in range(prior.num_arms)]
-    rule = INDEX_RULES.get(mapping) if isinstance(mapping, str) else mapping
+    rule = rs.policy_mapping(mapping).rule if isinstance(mapping, str) else mapping
     if rule is not None:
         return naive.index_chooser(candidates, lambda arm: np.asarray(rule(arm)).tolist())
     policies = {}

@@ -126,14 +126,14 @@ def changed_text(text, **changes):
 @contextmanager
 def small_chunks(size=CHUNK):
     """Let ledgers that are begun here have small chunks: their size is in the manifest."""
-    from restive.experiment import ledger
+    from restive.experiment import manifest
 
-    before = ledger.chunk_size
-    ledger.chunk_size = lambda case: size
+    before = manifest.chunk_size
+    manifest.chunk_size = lambda case: size
     try:
         yield
     finally:
-        ledger.chunk_size = before
+        manifest.chunk_size = before
 
 
 def run(study, folder, size=CHUNK, **options):

@@ -10,7 +10,7 @@ from restive.experiment import load_results, run_study
 from restive.experiment.summary import Curve, Slope
 from restive.reproduction import claims
 from restive.reproduction.claims import check_claims
-from restive.reproduction.running import paper_study
+from restive.reproduction.paper_runs import paper_study
 
 MAPPINGS = ("best_fixed", "myopic", "whittle")
 NAMES = {"best_fixed": "best fixed arms", "myopic": "myopic", "whittle": "Whittle index"}

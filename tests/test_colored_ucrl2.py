@@ -4,21 +4,21 @@ import json
 import math
 from itertools import product
 
+import numba
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import restive as rs
-from learning_cases import as_lists, random_arm, start_of
+from learning_cases import as_lists, posed, random_arm, start_of, trace
 from oracles import colored_ucrl2_naive as naive
 from oracles.tsde_naive import NaiveWorld
-from restive.agents import Player, make_learner
+from restive.agents import make_learner
 from restive.agents.learners import learner
-from restive.agents.setup import setup_learner
 from restive.belief import BeliefState
 from restive.kernels.learners import colored_ucrl2 as kernels
 from restive.kernels.learners.memory import PLANNING
-from restive.replication import replicate, trace
+from restive.replication import replicate
 from restive.simulation import simulate
 
 
@@ -82,7 +82,7 @@ def test_all_three_do_the_same(case, scale):
         start = BeliefState([0] * len(arms), [3, 1, 9][: len(arms)])
     slow, pulled, seen = run_naive(arms, num_pulls, horizon, start, seed, **options)
 
-    setup = setup_learner(
+    setup = posed(
         prior, num_pulls, horizon=horizon, start=start, true_bandit=bandit,
         learner=learner("colored_ucrl2", **options),
     )  # fmt: skip
@@ -91,10 +91,10 @@ def test_all_three_do_the_same(case, scale):
     assert engine_states.tolist() == seen
 
     agent = make_learner("colored_ucrl2", prior, num_pulls, horizon=horizon, start=start, **options)
-    path = simulate(bandit, agent, horizon, seed, start=start)
+    path = simulate(bandit, agent, horizon, seed=seed, start=start)
     assert path.arms.tolist() == pulled
     assert agent.num_phases == slow.episodes > 5
-    tables = agent.spec.tables(agent.facts, agent._memory)
+    tables = agent.learner.tables(agent.task.facts, agent._actor.memory)
     for c, colour in enumerate(slow.colours):
         of_arm = slow.rewards[colour[0]]
         counts = [slow.samples[colour].count(s) for s in range(len(of_arm))]
@@ -104,7 +104,7 @@ def test_all_three_do_the_same(case, scale):
     rewards = np.concatenate([arm.rewards for arm in arms])
     low, high = rewards.min(), rewards.max()
     hoped = num_pulls * low + (high - low) * sum(slow.gain) / 2
-    assert agent._memory.floats[kernels.GAIN] == pytest.approx(hoped, abs=1e-9)
+    assert agent._actor.memory.floats[kernels.GAIN] == pytest.approx(hoped, abs=1e-9)
 
 
 def test_a_short_history_by_hand():
@@ -115,7 +115,7 @@ def test_a_short_history_by_hand():
     """
     arms = [rs.gilbert_elliott(0.5, 0.5), rs.gilbert_elliott(0.5, 0.5, rewards=[0, 0.5])]
     agent = make_learner("colored_ucrl2", certain(arms), 1, horizon=100, ages=2, scale=0.05)
-    spec, facts, memory = agent.spec, agent.facts, agent._memory
+    spec, facts, memory = agent.learner, agent.task.facts, agent._actor.memory
     begins, decisions = [], []
     for _ in range(6):
         planning = memory.ints[PLANNING]
@@ -142,11 +142,21 @@ def test_the_paper_trusts_nothing_for_long():
     spec = learner("colored_ucrl2")
     arms, _, _ = two_channels()
     agent = make_learner("colored_ucrl2", certain(arms), 1, horizon=10_000)
-    agent._memory.ints[kernels.STEP] = 1000
+    agent._actor.memory.ints[kernels.STEP] = 1000
     for visits, narrowed in ((400, False), (450, True)):
-        spec.tables(agent.facts, agent._memory).before[:] = visits
-        _, radii = spec.plausible(agent.facts, agent._memory)
+        spec.tables(agent.task.facts, agent._actor.memory).before[:] = visits
+        _, radii = spec.plausible(agent.task.facts, agent._actor.memory)
         assert (radii[0] < 2) == narrowed
+
+
+@numba.njit  # parts of kernels, which Python itself cannot call
+def largest_mean(values, at, size, laws, colour, radius):
+    return kernels._largest_mean(values, at, size, laws, colour, radius)
+
+
+@numba.njit
+def hopes_of(sizes, sets, shares, colours, following, laws, radii, values, room, hopes):
+    return kernels._hopes(sizes, sets, shares, colours, following, laws, radii, values, room, hopes)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
@@ -166,7 +176,7 @@ def test_the_best_law_is_the_linear_programs(size):
             A_eq=np.concatenate([np.ones(size), np.zeros(size)])[None],
             b_eq=[1],
         )
-        found = kernels._largest_mean(values, 0, size, law, 0, radius)
+        found = largest_mean(values, 0, size, law, 0, radius)
         assert found == pytest.approx(-best.fun, abs=1e-7)
         assert found == pytest.approx(
             max(np.dot(p, values) for p in naive.extreme_laws(law[0], radius)), abs=1e-12
@@ -186,12 +196,12 @@ def aggregated_truth(arms, ages):
 
 def solved(agent, laws, radii, precision=1e-9):
     """Gain and policy of extended value iteration from the start."""
-    spec, facts = agent.spec, agent.facts
-    tables = spec.tables(facts, agent._memory)
+    spec, facts = agent.learner, agent.task.facts
+    tables = spec.tables(facts, agent._actor.memory)
     policy = np.full(len(tables.policy), -1)
     gain, sweeps = kernels.optimistic_policy(
         facts.sizes, spec.ages, tables.sets, np.concatenate(facts.rewards), laws, radii,
-        int(agent._memory.ints[kernels.STATE]), precision, 100_000, policy,
+        int(agent._actor.memory.ints[kernels.STATE]), precision, 100_000, policy,
     )  # fmt: skip
     assert sweeps < 100_000
     return gain, policy
@@ -213,7 +223,7 @@ def test_without_radius_it_finds_the_optimum(sizes, num_pulls, ages):
     assert gain == pytest.approx(rs.evaluate(bandit, best).average_reward, abs=1e-6)
     # every joint state that can be reached, with the optimum's choice there
     cells = [(ages - 1) * size + 1 for size in sizes]
-    sets = agent.spec.tables(agent.facts, agent._memory).sets
+    sets = agent.learner.tables(agent.task.facts, agent._actor.memory).sets
     reached = np.flatnonzero(policy >= 0)
     assert len(reached) > 50
     for number in reached.tolist():
@@ -231,7 +241,7 @@ def test_it_hopes_for_no_less_than_the_truth(case):
     agent = make_learner(
         "colored_ucrl2", certain(arms), num_pulls, horizon=20_000, scale=0.15, **options
     )
-    spec, facts, memory = agent.spec, agent.facts, agent._memory
+    spec, facts, memory = agent.learner, agent.task.facts, agent._actor.memory
     truth = aggregated_truth(arms, spec.ages)
     exact, _ = solved(agent, truth, np.zeros(len(truth)))
     spread = np.ptp(np.concatenate(facts.rewards))
@@ -264,7 +274,7 @@ def test_laws_that_depend_on_other_arms_are_worth_no_less():
         sets = np.array([[0, 1]])
         room, hopes = np.zeros(4), np.zeros(1)
         colours, following = np.array([[0, 1]], np.int32), np.arange(4, dtype=np.int32)[None]
-        found = kernels._hopes(
+        found = hopes_of(
             np.array([2, 2]), sets, shares[None], colours, following, laws, radii, values, room,
             hopes,
         )  # fmt: skip
@@ -277,11 +287,11 @@ def test_laws_that_depend_on_other_arms_are_worth_no_less():
 
 def test_an_easy_bandit_is_learned():
     arms = [rs.gilbert_elliott(0.2, 0.2), rs.gilbert_elliott(0.8, 0.9)]
-    setup = setup_learner(
+    setup = posed(
         certain(arms), 1, horizon=40_000, true_bandit=rs.RestlessBandit(arms, 1),
         learner=learner("colored_ucrl2", ages=4, scale=0.1),
     )  # fmt: skip
-    done = replicate(setup, np.array([10_000, 20_000, 40_000]), 4, seed=2, threads=1)
+    done = replicate(*setup, np.array([10_000, 20_000, 40_000]), 4, seed=2, threads=1)
     regret = (done.oracle_expected - done.expected).mean(axis=0)
     assert regret[2] - regret[1] < 0.01 * 20_000  # the worse arm loses 0.7 a step
     assert (regret[2] - regret[1]) / 2 < 0.5 * regret[0]
@@ -291,11 +301,11 @@ def test_an_easy_bandit_is_learned():
 
 def test_the_papers_own_radius_learns_in_the_end():
     arms = [rs.gilbert_elliott(0.2, 0.2), rs.gilbert_elliott(0.8, 0.9)]
-    setup = setup_learner(
+    setup = posed(
         certain(arms), 1, horizon=400_000, true_bandit=rs.RestlessBandit(arms, 1),
         learner=learner("colored_ucrl2", ages=2),
     )  # fmt: skip
-    done = replicate(setup, np.array([10_000, 200_000, 400_000]), 1, seed=2)
+    done = replicate(*setup, np.array([10_000, 200_000, 400_000]), 1, seed=2)
     regret = (done.oracle_expected - done.expected)[0]
     assert (regret[2] - regret[1]) / 200_000 < 0.1 * regret[0] / 10_000
 
@@ -306,7 +316,7 @@ def test_a_snapshot_goes_on_alike():
     world = rs.World(rs.RestlessBandit(arms, num_pulls), agent.belief_state, seed=3)
     for _ in range(200):
         agent.observe(world.pull(agent.select())[0])
-    other = Player.restore(json.loads(json.dumps(agent.snapshot())))
+    other = rs.restore(json.loads(json.dumps(agent.snapshot())))
     for _ in range(200):
         assert agent.select().tolist() == agent.select().tolist() == other.select().tolist()
         states = world.pull(agent.select())[0]
@@ -320,9 +330,9 @@ def test_a_horizon_is_not_needed():
     arms, num_pulls, options = two_channels()
     agent = make_learner("colored_ucrl2", certain(arms), num_pulls, **options)
     simulate(rs.RestlessBandit(arms, num_pulls), agent, 100)
-    t = int(agent._memory.ints[kernels.STEP])
-    _, radii = agent.spec.plausible(agent.facts, agent._memory)
-    visits = agent.spec.tables(agent.facts, agent._memory).before
+    t = int(agent._actor.memory.ints[kernels.STEP])
+    _, radii = agent.learner.plausible(agent.task.facts, agent._actor.memory)
+    visits = agent.learner.tables(agent.task.facts, agent._actor.memory).before
     seen = visits > 0
     spread = np.sqrt(56 * 2 * np.log(4 * 14 * t / 0.05) / visits[seen])
     np.testing.assert_allclose(radii[seen], 1 / math.sqrt(t) + spread)
@@ -332,7 +342,7 @@ def test_equal_rewards_and_sure_arms_are_played():
     sure = rs.Arm([[1.0]], rewards=[0.5])
     agent = make_learner("colored_ucrl2", certain([sure] * 3), 2, horizon=50)
     simulate(rs.RestlessBandit([sure] * 3, 2), agent, 50)
-    assert agent._memory.floats[kernels.GAIN] == pytest.approx(1)
+    assert agent._actor.memory.floats[kernels.GAIN] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

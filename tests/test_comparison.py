@@ -15,19 +15,19 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app
-from restive.comparison import comparison_study
-from restive.experiment.comparison import LEAST_REPLICATIONS, rankings
+from restive.comparison_study import comparison_study
 from restive.experiment.ledger import Ledger
+from restive.experiment.paired_differences import LEAST_REPLICATIONS, rankings
 from restive.report import ranking as ranking_page
+from restive.report.charts import Naming
 from restive.report.ranking import (
     HEADER,
     ranking_caption,
-    ranking_parts,
     ranking_rows,
     ranking_verdict,
     victories,
 )
-from restive.report.study import charts_of
+from restive.report.study_page import charts_of
 
 LEARNERS = ["tsde", "thompson_every_step", "ucb1"]
 INSTANCES = ["paper-frequentist", "satellite-urban-s"]
@@ -98,7 +98,6 @@ def test_a_learner_is_not_compared_with_itself_or_alone(found):
     alone = rankings([case for case in found if case.case.learner == "tsde"])
     assert [(len(ranking.cases), ranking.pairs) for ranking in alone] == [(1, {})] * 2
     assert [ranking.place(0) for ranking in alone] == ["1", "1"]
-    assert ranking_parts([found[0]]) == []
 
 
 # ---------------------------------------------------------------- false alarms
@@ -202,8 +201,13 @@ def test_who_knows_the_truth_does_not_play_when_a_learner_is_timed(name, monkeyp
     from restive.experiment.timing import seconds_per_step
 
     (case,) = comparison_study(INSTANCES[1:], [name], "optimal", horizon=20).cases
-    ran = []
-    monkeypatch.setattr(replication, "_run_oracle", lambda *_: ran.append(name))
+    ran, mind = [], replication.Mind
+
+    def watched(*given, knows=False):
+        ran.extend([name] * knows)
+        return mind(*given, knows=knows)
+
+    monkeypatch.setattr(replication, "Mind", watched)
     assert seconds_per_step(case.settings, with_oracle=False) > 0
     assert ran == []
     assert seconds_per_step(case.settings, with_oracle=True) > 0
@@ -253,9 +257,8 @@ def test_where_the_truth_is_drawn_there_is_no_bound(tmp_path):
     (ranking,) = rankings(cases)
     assert [row[HEADER.index("against the bound")] for row in ranking_rows(ranking)] == ["-"] * 3
     assert "bound" not in ranking_caption(ranking)
-    captions = [caption for _, caption in charts_of(cases, "p")]
-    assert len(captions) == 3
-    assert not any("bound" in caption for caption in captions)
+    shown, folded = charts_of(cases, [ranking], Naming(cases))
+    assert [chart.name for chart in (*shown, *folded)] == ["end", "differences", "regret", "reward"]
 
 
 def test_a_stopped_run_compares_what_all_have(found):
@@ -326,14 +329,13 @@ def test_the_command(tmp_path):
     assert ranking_caption(ranking) in printed
     assert html.escape(ranking_caption(ranking)) in page
     for row in ranking_rows(ranking):
-        place, *_, steps = HEADER
         for column, cell in zip(HEADER, row, strict=True):
-            if column not in (place, steps):  # a time is measured anew each time
+            if column not in ("place", "us a step"):  # a time is measured anew each time
                 assert cell in printed
                 assert f">{cell}</td>" in page
     assert "against the bound" in printed
     assert page.count("against the bound</th>") == 1
-    assert page.count("<figure") == 4
+    assert page.count("<figure") == 5
     assert ranking_verdict(ranking) in printed
     assert ranking_verdict(ranking) in page
     ((winner, beaten),) = victories(ranking)

@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from typing import NamedTuple
 import pytest
 
 import restive as rs
+from restive.cli import main
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -68,13 +69,20 @@ def run_console(block: Block) -> str:
     for line in block.text.splitlines():
         if line.startswith("$ restive "):
             words = shlex.split(line.removeprefix("$ restive "), comments=True)
-            done = subprocess.run(
-                [sys.executable, "-m", "restive", *words],
-                capture_output=True, text=True, encoding="utf-8", check=False,
-            )  # fmt: skip
-            assert done.returncode == 0, f"{line}\n{done.stderr}"
-            printed += done.stdout
+            status, out, errors = in_this_process(words)
+            assert status == 0, f"{line}\n{errors}"
+            printed += out
     return printed
+
+
+def in_this_process(words: list[str]) -> tuple[int, str, str]:
+    """Run a command as its own process would, which would spend its time on imports."""
+    out, errors = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(errors):
+        patch.setattr(sys, "argv", ["restive", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return ended.value.code or 0, out.getvalue(), errors.getvalue()
 
 
 def run_page(page: Path) -> list[tuple[Block, str]]:

@@ -10,20 +10,27 @@ import pytest
 from scipy import stats
 
 import restive as rs
-from restive.agents.setup import setup_learner
-from restive.kernels import online
-from restive.kernels.posterior import draw_candidate
+from learning_cases import posed
+from restive.agents.mind import Mind
 from restive.kernels.tables import IMPOSSIBLE
-from restive.posterior import lane_places
+from restive.kernels.vectors import LANES
+from restive.kernels.weights import add_up, draw_slot, take_in
+from restive.slots import home_size, lane_places
 
 COUNTS = [1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 81, 100, 300]
 LARGEST = 1 - 2.0**-53  # of the random numbers
 
 
 @numba.njit  # not kept on disk, where a change in what it calls would not be seen
-def draw_many(prior, state, group, us, drawn):
+def draw_many(slots, weights, group, us, drawn):
+    add_up(slots, weights, group)
     for i in range(len(us)):
-        drawn[i] = draw_candidate(prior, state, group, us[i])
+        drawn[i] = draw_slot(slots, weights, group, us[i])
+
+
+@numba.njit
+def see_good(slots, weights, arm):
+    take_in(slots, weights, arm, 1, 1, 1, True)
 
 
 class Group:
@@ -33,22 +40,23 @@ class Group:
         levels = np.linspace(0.2, 0.8, len(weights))
         arms = rs.ArmPrior([rs.gilbert_elliott(p, 0.5) for p in levels])
         other = rs.ArmPrior([rs.gilbert_elliott(0.3, 0.5)] * 50)
-        setup = setup_learner(rs.IndependentPrior([other, arms]), 1, "myopic", 10)
-        self.prior = setup.tables.prior
-        self.state = setup.fresh_state(1)
-        begin = int(self.prior.row_offsets[1]) * 8
-        self.state.weights[begin:] = 0.0
-        self.state.weights[begin + lane_places(len(weights))] = weights
-        online.add_up_all(self.prior, self.state)
+        actor = Mind(*posed(rs.IndependentPrior([other, arms]), 1, "myopic", 10)).actor
+        self.slots, self.weights = actor.slots, actor.weights
+        begin = int(self.weights.homes[1])
+        self.rows = int(self.slots.row_counts[1])
+        self.home = self.weights.numbers[begin : begin + home_size(self.rows)]
+        self.home[: self.rows * LANES] = 0.0
+        self.home[lane_places(len(weights))] = weights
 
     def draw(self, us):
         drawn = np.empty(len(us), dtype=np.int64)
-        draw_many(self.prior, self.state, 1, us, drawn)
+        draw_many(self.slots, self.weights, 1, us, drawn)
         return drawn
 
     @property
     def total(self):
-        return float(self.state.totals[1])
+        self.draw(np.zeros(0))
+        return float(self.home[-(self.rows + 1) * LANES])
 
 
 def some_weights(count, rng, kind):
@@ -95,10 +103,14 @@ def test_the_largest_random_number_takes_the_last_that_is_possible(count):
         assert Group(weights).draw(np.array([0.0, 0.5, LARGEST])).tolist() == [count // 2] * 3
 
 
-def test_where_all_are_ruled_out_the_clock_says_so():
-    group = Group(np.zeros(20))
-    assert group.state.clock[IMPOSSIBLE] == 2
-    assert group.draw(np.array([0.0, LARGEST])).tolist() == [0, 0]
+def test_where_all_are_ruled_out_the_weights_say_so():
+    group = Group(np.ones(20))
+    see_good(group.slots, group.weights, 1)
+    assert group.weights.room[IMPOSSIBLE] == 0
+    group.slots.likelihoods[:] = 0.0
+    see_good(group.slots, group.weights, 1)
+    assert group.weights.room[IMPOSSIBLE] == 2
+    assert Group(np.zeros(20)).draw(np.array([0.0, LARGEST])).tolist() == [0, 0]
 
 
 def test_shares_are_hit_as_often_as_they_should_be():

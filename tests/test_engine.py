@@ -16,13 +16,14 @@ from learning_cases import (
     joint,
     naive_run,
     own_rule,
+    posed,
     small_independent,
     small_joint,
     three_states,
+    trace,
     true_bandit,
 )
-from restive.agents.setup import setup_learner
-from restive.replication import replicate, trace
+from restive.replication import replicate
 from restive.simulation import simulate
 from restive.world import World
 
@@ -32,8 +33,8 @@ INDEX_RULES = ["best_fixed", "myopic", "whittle", own_rule]
 
 def by_hand(setup, seed, replication, steps, truth):
     """Drive the agent of a replication step by step."""
-    agent = rs.TSDE.of_setup(setup, seed, replication)
-    world = World(truth, setup.start, seed, replication)
+    agent = rs.Agent(*setup, seed, replication)
+    world = World(truth, setup.task.start, seed, replication)
     arms, states, episodes = [], [], []
     for _ in range(steps):
         arms.append(agent.select().tolist())
@@ -49,22 +50,22 @@ def assert_same_run(
 ):
     """Compare the engine's sums, its trace where it has one, the agent and the oracle."""
     run = naive_run(prior, num_pulls, mapping, horizon, steps, seed, replication, truth, **more)
-    setup = setup_learner(prior, num_pulls, mapping, horizon, true_bandit=truth, **more)
+    setup = posed(prior, num_pulls, mapping, horizon, true_bandit=truth, **more)
     bandit = rs.RestlessBandit(run.truth, num_pulls)
     arms, states, episodes = by_hand(setup, seed, replication, steps, bandit)
     assert arms == run.arms
     assert states == run.states
     assert episodes == run.episodes
-    if setup.ranks is not None:
+    if setup.task.ranks is not None:
         arms, states = trace(setup, steps, seed, replication)
         assert arms.tolist() == run.arms
         assert states.tolist() == run.states
     times = np.array([1, 2, steps // 2, steps])
-    done = replicate(setup, times, 1, seed, first=replication)
+    done = replicate(*setup, times, 1, seed, first=replication)
     assert done.episodes[0].tolist() == [run.episodes[t - 1] for t in times]
     assert done.realised[0, -1] == pytest.approx(run.realised, rel=1e-12)
     assert done.expected[0, -1] == pytest.approx(run.expected, rel=1e-9)
-    assert [setup.tables.kinds.arms[kind] for kind in done.true_kinds[0]] == list(run.truth)
+    assert [setup.task.choices.kinds.arms[kind] for kind in done.true_kinds[0]] == list(run.truth)
     return run
 
 
@@ -128,7 +129,7 @@ def test_a_mapping_of_bandits_equals_the_compiled_rule(case, horizon):
     prior, num_pulls = case()
     times = np.array([10, 150])
     found = [
-        replicate(setup_learner(prior, num_pulls, mapping, horizon), times, 3, seed=4)
+        replicate(*posed(prior, num_pulls, mapping, horizon), times, 3, seed=4)
         for mapping in ("whittle", whittle_of)
     ]
     for field in ("true_kinds", "episodes"):
@@ -140,10 +141,10 @@ def test_a_mapping_of_bandits_equals_the_compiled_rule(case, horizon):
 @pytest.mark.parametrize("case", CASES)
 def test_the_oracle_run_is_the_true_systems_policy_in_the_same_world(case):
     prior, num_pulls = CASES[case]()
-    setup = setup_learner(prior, num_pulls, "whittle", 80)
-    done = replicate(setup, np.array([30, 80]), 3, seed=12)
+    setup = posed(prior, num_pulls, "whittle", 80)
+    done = replicate(*setup, np.array([30, 80]), 3, seed=12)
     for r in range(3):
-        bandit = setup.bandit_of(done.true_kinds[r])
+        bandit = setup.task.bandit_of(done.true_kinds[r])
         policy, world = rs.whittle(bandit), World(bandit, seed=12, replication=r)
         steps = [world.pull(policy.select(world.belief_state))[1:] for _ in range(80)]
         for mark, t in enumerate((30, 80)):
@@ -161,23 +162,23 @@ def as_bytes(done):
 @pytest.mark.parametrize("case", [channels, joint])
 def test_the_same_bytes_whatever_the_threads_and_the_chunks(case):
     prior, num_pulls = case()
-    setup = setup_learner(prior, num_pulls, "whittle")
+    setup = posed(prior, num_pulls, "whittle")
     times = np.array([3, 60, 200])
-    whole = as_bytes(replicate(setup, times, 23, seed=9, threads=1))
+    whole = as_bytes(replicate(*setup, times, 23, seed=9, threads=1))
     for threads in (1, 2, 5):
         for chunk in (1, 7, 23, 64):
-            done = replicate(setup, times, 23, seed=9, threads=threads, chunk=chunk)
+            done = replicate(*setup, times, 23, seed=9, threads=threads, chunk=chunk)
             assert as_bytes(done) == whole
 
 
 @pytest.mark.parametrize("mapping", ["whittle", "lp_priority"])
 def test_more_replications_leave_the_earlier_ones_and_first_takes_a_slice(mapping):
     prior, num_pulls = small_joint()
-    setup = setup_learner(prior, num_pulls, mapping, 50)
+    setup = posed(prior, num_pulls, mapping, 50)
     times = np.array([20, 50])
-    many = replicate(setup, times, 12, seed=1)
-    few = replicate(setup, times, 5, seed=1)
-    some = replicate(setup, times, 4, seed=1, first=6, threads=2, chunk=1)
+    many = replicate(*setup, times, 12, seed=1)
+    few = replicate(*setup, times, 5, seed=1)
+    some = replicate(*setup, times, 4, seed=1, first=6, threads=2, chunk=1)
     for field in ("true_kinds", "expected", "realised", "episodes", "oracle_expected"):
         assert np.array_equal(getattr(many, field)[:5], getattr(few, field))
         assert np.array_equal(getattr(many, field)[6:10], getattr(some, field))
@@ -186,26 +187,26 @@ def test_more_replications_leave_the_earlier_ones_and_first_takes_a_slice(mappin
 
 def test_other_seeds_give_other_runs():
     prior, num_pulls = channels()
-    setup = setup_learner(prior, num_pulls, "myopic", 60)
-    found = [as_bytes(replicate(setup, np.array([60]), 4, seed=seed)) for seed in (0, 1, 2**63)]
+    setup = posed(prior, num_pulls, "myopic", 60)
+    found = [as_bytes(replicate(*setup, np.array([60]), 4, seed=seed)) for seed in (0, 1, 2**63)]
     assert len(set(found)) == 3
 
 
 def test_without_an_oracle_the_learner_is_the_same():
     prior, num_pulls = channels()
-    setup = setup_learner(prior, num_pulls, "myopic", 60)
-    with_one = replicate(setup, np.array([60]), 4, seed=0)
-    without = replicate(setup, np.array([60]), 4, seed=0, with_oracle=False)
+    setup = posed(prior, num_pulls, "myopic", 60)
+    with_one = replicate(*setup, np.array([60]), 4, seed=0)
+    without = replicate(*setup, np.array([60]), 4, seed=0, with_oracle=False)
     assert np.array_equal(with_one.expected, without.expected)
     assert without.oracle_expected.shape == (0, 1)
 
 
 def test_memory_does_not_grow_with_the_horizon():
-    setup = setup_learner(*channels(), "myopic", 1000)
+    setup = posed(*channels(), "myopic", 1000)
     peaks = []
     for horizon in (300, 300_000):
         tracemalloc.start()
-        replicate(setup, np.array([10, horizon]), 2, threads=1)
+        replicate(*setup, np.array([10, horizon]), 2, threads=1)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.2 * peaks[0] + 2000
@@ -214,20 +215,20 @@ def test_memory_does_not_grow_with_the_horizon():
 def test_progress_counts_every_replication():
     prior, num_pulls = small_joint()
     for mapping in ("whittle", "optimal"):
-        setup = setup_learner(prior, num_pulls, mapping, 5)
+        setup = posed(prior, num_pulls, mapping, 5)
         told = []
-        replicate(setup, np.array([5]), 11, chunk=4, threads=2, progress=told.append)
+        replicate(*setup, np.array([5]), 11, chunk=4, threads=2, progress=told.append)
         assert sum(told) == 11
 
 
 def test_a_failing_progress_ends_the_run():
-    setup = setup_learner(*channels(), "myopic", 5)
+    setup = posed(*channels(), "myopic", 5)
 
     def stop(done):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        replicate(setup, np.array([5]), 40, chunk=1, threads=2, progress=stop)
+        replicate(*setup, np.array([5]), 40, chunk=1, threads=2, progress=stop)
 
 
 SMALL_RUN = """
@@ -235,15 +236,16 @@ import sys
 import numpy as np
 import restive as rs
 from learning_cases import own_rule
-from restive.agents.setup import setup_learner
-from restive.replication import replicate, trace
+from learning_cases import posed
+from restive.replication import replicate
+from learning_cases import trace
 arms = [rs.gilbert_elliott(*pair) for pair in [(.2, .7), (.6, .4), (.5, .5)]]
 prior = rs.IndependentPrior([rs.ArmPrior(arms, [1, 2, 3])] * 3)
 systems = rs.JointPrior([rs.RestlessBandit(arms[i:] + arms[:i], 1) for i in range(3)])
 for given in (prior, systems):
     for mapping in ("myopic", "best_fixed", own_rule):
-        setup = setup_learner(given, 1, mapping, None if mapping == "myopic" else 60)
-        done = replicate(setup, np.array([7, 60]), 2, seed=2**64 - 1, threads=1)
+        setup = posed(given, 1, mapping, None if mapping == "myopic" else 60)
+        done = replicate(*setup, np.array([7, 60]), 2, seed=2**64 - 1, threads=1)
         for array in (done.true_kinds, done.expected, done.realised, done.episodes,
                       done.oracle_expected, done.oracle_realised, *trace(setup, 60, 5, 1)):
             sys.stdout.write(array.tobytes().hex())
@@ -251,8 +253,8 @@ for given in (prior, systems):
         for t in range(30):
             agent.select()
             agent.observe([t % 2])
-            sys.stdout.write(agent.posterior(2).tobytes().hex())
-        again = rs.TSDE.restore(agent.snapshot(), mapping)
+            sys.stdout.write(agent.posterior(2).weights.tobytes().hex())
+        again = rs.restore(agent.snapshot(), mapping)
         sys.stdout.write(str(agent.select()) + str(again.select()))
 """
 
@@ -303,7 +305,7 @@ def test_simulate_gives_the_engines_trajectory():
     for case in (channels, joint):
         prior, num_pulls = case()
         truth = true_bandit(prior, num_pulls)
-        setup = setup_learner(prior, num_pulls, "whittle", true_bandit=truth)
+        setup = posed(prior, num_pulls, "whittle", true_bandit=truth)
         arms, states = trace(setup, 300, seed=17)
         ran = simulate(truth, rs.TSDE(prior, num_pulls, "whittle", seed=17), 300, seed=17)
         assert np.array_equal(ran.arms, arms)

@@ -10,13 +10,15 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from time import sleep
 
 import numpy as np
 import pytest
 
 import restive as rs
-from restive.experiment import Ledger, executors, on_dask, run_study
+from restive.cli import main
+from restive.experiment import TLS, Ledger, executors, on_dask, run_study
 from restive.experiment.work import Task, run_chunk
 from study_cases import (
     BAYESIAN,
@@ -91,7 +93,7 @@ def shuffling(name, *words, seed=0):
 @pytest.mark.parametrize("seed", range(3))
 def test_any_order_gives_the_same_bytes(tmp_path, monkeypatch, undisturbed, seed):
     monkeypatch.setattr(
-        "restive.experiment.running.open_executor",
+        "restive.experiment.runner.open_executor",
         lambda *words, **options: shuffling(*words, seed=seed),
     )
     run(undisturbed[0], tmp_path)
@@ -230,15 +232,16 @@ def test_tables_of_many_cases_are_made_once_each(tmp_path, monkeypatch):
     from restive.experiment import work
 
     made = []
-    real = work.setup_learner
+    real = work.make_task
 
-    def setup_learner(*words):
+    def counted(*words, **named):
         made.append(1)
-        return real(*words)
+        return real(*words, **named)
 
     study = changed(BAYESIAN + "[sweep]\nseed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n")
     work.prepared.cache_clear()
-    monkeypatch.setattr(work, "setup_learner", setup_learner)
+    work._task.cache_clear()
+    monkeypatch.setattr(work, "make_task", counted)
     run(study, tmp_path)
     assert len(chunk_paths(tmp_path)) == 100
     assert len(made) <= 2 * len(study.cases)
@@ -315,6 +318,58 @@ def test_an_existing_cluster_gives_the_same_bytes(tmp_path, cluster, undisturbed
     assert same(tmp_path, undisturbed)
     assert len(lines) == 1
     assert lines[0].startswith("dashboard: http://")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """Return the files of a certificate that vouches for itself."""
+    folder = tmp_path_factory.mktemp("tls")
+    files = TLS(folder / "cert.pem", folder / "cert.pem", folder / "key.pem")
+    words = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    places = ["-keyout", str(files.key), "-out", str(files.cert)]
+    subprocess.run(["openssl", "req", *words, *places], check=True, capture_output=True)
+    return files
+
+
+def test_a_cluster_that_is_spoken_to_in_tls(tmp_path, certificate):
+    from distributed import LocalCluster
+    from distributed.security import Security
+
+    whole = run(frequentist(), tmp_path / "whole")
+    roles = {
+        f"tls_{role}_{what}": str(getattr(certificate, what))
+        for role in ("scheduler", "worker", "client")
+        for what in ("cert", "key")
+    }
+    security = Security(tls_ca_file=str(certificate.ca_file), require_encryption=True, **roles)
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tls://", security=security,
+        dashboard_address="127.0.0.1:0", silence_logs=50,
+    ) as found:  # fmt: skip
+        address = found.scheduler_address
+        assert address.startswith("tls://")
+        run(frequentist(), tmp_path / "tls", executor="dask", scheduler=address, tls=certificate)
+    assert chunk_bytes(tmp_path / "tls") == chunk_bytes(whole.folder)
+
+
+def test_tls_that_cannot_be(tmp_path, certificate, capsys, monkeypatch):
+    study = frequentist()
+    for scheduler in (None, "tcp://127.0.0.1:1"):
+        with pytest.raises(rs.ProblemError, match="TLS goes with a scheduler at tls://"):
+            run(study, tmp_path / "out", executor="dask", scheduler=scheduler, tls=certificate)
+    wrong = replace(certificate, key=tmp_path / "none.pem")
+    with pytest.raises(rs.ProblemError, match=r"none\.pem: cannot be read: No such file"):
+        run(study, tmp_path / "out", executor="dask", scheduler="tls://127.0.0.1:1", tls=wrong)
+    text = tmp_path / "study.toml"
+    text.write_text(FREQUENTIST)
+    words = ["run", str(text), "--out", str(tmp_path / "out"), "--tls-key", "key.pem"]
+    monkeypatch.setattr(sys, "argv", ["restive", *words])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().err == (
+        "restive: give --tls-ca-file, --tls-cert and --tls-key together\n"
+    )
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_worker_that_is_killed_changes_nothing(tmp_path, cluster):

@@ -1,13 +1,17 @@
 """Results as tables for other tools: the same numbers in csv, parquet and npz."""
 
 import csv
+import json
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow.parquet
 import pytest
 
 import restive as rs
-from restive.experiment import export
+from restive.experiment import export, run_study
 from restive.experiment.export import export_results
 from study_cases import (
     BAYESIAN,
@@ -144,6 +148,21 @@ def test_swept_values_that_are_not_all_numbers_are_text(tmp_path, format):  # no
     assert set(found["times"]) == {"4", "[1, 40]"}
 
 
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "plain", "'quoted"]
+
+
+def test_what_a_spreadsheet_would_compute_is_quoted_in_csv(tmp_path):
+    """And only there: other formats have text that is text, and negative numbers are numbers."""
+    text = f"{FREQUENTIST}[sweep]\nproblem.name = {json.dumps(FORMULAS)}\n"
+    ledger = run(changed(text, replications=3, policy_mappings='["myopic"]'), tmp_path)
+    found = read(export_results(ledger.folder))
+    shown = [f"'{name}" for name in FORMULAS[:5]] + FORMULAS[5:]
+    assert list(dict.fromkeys(found["problem"])) == shown
+    assert export._cells(np.array([-1.5, -0.0])) == [-1.5, -0.0]
+    others = read(export_results(ledger.folder, "parquet"))
+    assert list(dict.fromkeys(others["problem"])) == FORMULAS
+
+
 def test_by_default_the_table_is_in_the_folder(tmp_path):
     ledger = run(changed(FREQUENTIST, replications=3), tmp_path)
     assert export_results(tmp_path) == tmp_path / "curves.csv"
@@ -265,3 +284,55 @@ def test_without_pyarrow_the_extra_is_named(ledger, tmp_path, monkeypatch):
     ):
         export_results(ledger.folder, "parquet", path=tmp_path / "mine.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import os, signal, sys
+from restive.files import replacing
+with replacing(sys.argv[1]) as temporary:
+    temporary.write_text("half of it")
+    print(temporary.name, flush=True)
+    if sys.argv[2] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.stdin.read()
+"""
+
+
+def half_written(path, fate):
+    """Start a process that writes a file and is killed, or goes on writing; return it."""
+    return subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(path), fate],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("by", ["the next export", "the next run"])
+def test_what_a_killed_export_left_is_removed(ledger, tmp_path, by):
+    """And nothing else: neither what is still being written nor what is named otherwise."""
+    folder = tmp_path / "results"
+    shutil.copytree(ledger.folder, folder)
+    with half_written(folder / "curves.csv", "killed") as killed:
+        left = folder / killed.stdout.readline().strip()
+    assert left.read_text() == "half of it"
+    own = [folder / ".curves.csv.swp", folder / f".curves.csv.{16 * '0'}.tmp", folder / ".git"]
+    for path in own:
+        path.write_text("mine")
+    with half_written(folder / "curves.csv", "alive") as writing:
+        held = folder / writing.stdout.readline().strip()
+        if by == "the next export":
+            export_results(folder)
+        else:
+            run_study(ledger.study, folder)
+        assert not left.exists()
+        assert held.read_text() == "half of it"
+        assert all(path.read_text() == "mine" for path in own)
+        writing.stdin.close()
+    assert (folder / "curves.csv").read_text() == "half of it"  # it was the last to end
+    assert not held.exists()
+
+
+def test_what_others_export_to_the_same_folder_is_left(ledger, tmp_path):
+    with half_written(tmp_path / "other.csv", "killed") as killed:
+        left = tmp_path / killed.stdout.readline().strip()
+    export_results(ledger.folder, path=tmp_path / "curves.csv")
+    assert left.exists()

@@ -15,13 +15,12 @@ import numpy as np
 import pytest
 
 import restive as rs
-from learning_cases import channels, joint, random_prior, true_bandit
-from restive.agents import LEARNERS, TSDE, Player, make_learner
+from learning_cases import channels, joint, posed, random_prior, trace, true_bandit
+from restive.agents import LEARNERS, make_learner
 from restive.agents.learners import Compiled, Relative, describe, learner
-from restive.agents.setup import setup_learner
 from restive.kernels.learners.memory import DRAWS
 from restive.kernels.tables import DRAWS as TSDE_DRAWS
-from restive.replication import replicate, trace
+from restive.replication import replicate
 from restive.world import World
 
 NAMES = list(LEARNERS)
@@ -65,9 +64,10 @@ INSTANCES = {  # priors and numbers of pulls
 }
 
 
-def test_each_learner_has_a_file_of_its_name():
+def test_each_learner_has_a_file_of_its_name_or_is_among_the_relatives():
     for name, made in LEARNERS.items():
-        assert made.__module__ == f"restive.agents.learners.{name}"
+        home = "relatives" if hasattr(made, "rules") else name
+        assert made.__module__ == f"restive.agents.learners.{home}"
 
 
 every_learner = pytest.mark.parametrize("name", NAMES)
@@ -78,13 +78,13 @@ def made(name, instance="four_arms", seed=0, horizon=HORIZON):
     """Return a fresh learner."""
     prior, num_pulls = INSTANCES[instance]
     options = OPTIONS.get(name, {})
-    return make_learner(name, prior, num_pulls, "myopic", horizon, seed, **options)
+    return make_learner(name, prior, num_pulls, "myopic", horizon, seed=seed, **options)
 
 
 def setup_of(name, prior, num_pulls, truth, horizon=HORIZON):
     """Return what the engine runs."""
     chosen = learner(name, **OPTIONS.get(name, {}))
-    return setup_learner(prior, num_pulls, "myopic", horizon, true_bandit=truth, learner=chosen)
+    return posed(prior, num_pulls, "myopic", horizon, true_bandit=truth, learner=chosen)
 
 
 SCRIPT = np.random.default_rng(33).random((2000, 9))
@@ -109,7 +109,7 @@ def decisions(agent, instance, steps):
 
 def known(agent):
     """Return all that a learner knows, with nothing left to be multiplied later."""
-    if isinstance(agent, TSDE):
+    if isinstance(agent.learner, Relative):
         for k in range(agent.prior.num_arms):
             agent.posterior(k)
     return agent.snapshot()
@@ -299,12 +299,8 @@ def test_the_seed_decides(name, instance):
     runs = [decisions(agent, instance, 120) for agent in agents]
     assert runs[0] == runs[1]
     assert known(agents[0]) == known(agents[1])
-    snapshot = agents[0].snapshot()
-    draws = (
-        snapshot["state"]["clock"][TSDE_DRAWS]
-        if isinstance(agents[0], TSDE)
-        else snapshot["memory"]["ints"][DRAWS]
-    )
+    actor, relative = agents[0]._actor, isinstance(agents[0].learner, Relative)
+    draws = actor.episodes.clock[TSDE_DRAWS] if relative else actor.memory.ints[DRAWS]
     assert (runs[0] != runs[2]) == (draws > 0)
 
 
@@ -320,9 +316,9 @@ def test_replications_have_their_own_luck_and_threads_change_nothing(name):
     prior, num_pulls = INSTANCES["four_arms"]
     setup = setup_of(name, prior, num_pulls, true_bandit(prior, num_pulls))
     times = np.array([1, 50, HORIZON])
-    done = replicate(setup, times, 6, seed=2, threads=1)
-    again = replicate(setup, times, 6, seed=2, threads=2, chunk=1)
-    later = replicate(setup, times, 3, seed=2, first=3, threads=1)
+    done = replicate(*setup, times, 6, seed=2, threads=1)
+    again = replicate(*setup, times, 6, seed=2, threads=2, chunk=1)
+    later = replicate(*setup, times, 3, seed=2, first=3, threads=1)
     for field in ("expected", "realised", "episodes"):
         found = getattr(done, field)
         assert np.array_equal(found, getattr(again, field))
@@ -355,7 +351,7 @@ def test_recording_the_posterior_changes_nothing(name):
     setup = setup_of(name, prior, num_pulls, true_bandit(prior, num_pulls))
     times = np.arange(1, HORIZON + 1)
     done, other = (
-        replicate(setup, times, 5, seed=2, with_posterior=recorded) for recorded in (True, False)
+        replicate(*setup, times, 5, seed=2, with_posterior=recorded) for recorded in (True, False)
     )
     assert np.array_equal(done.realised, other.realised)
 
@@ -368,7 +364,7 @@ def through_json(agent):
     data = agent.snapshot()
     text = json.dumps(data, allow_nan=False)
     assert json.loads(text) == data
-    return type(agent).restore(json.loads(text))
+    return rs.restore(json.loads(text))
 
 
 @every_instance
@@ -409,14 +405,11 @@ def test_a_snapshot_is_a_copy_and_is_guarded(name):
     data = agent.snapshot()
     kept = json.dumps(data)
     decisions(agent, "four_arms", 9)
-    decisions(type(agent).restore(data), "four_arms", 9)
+    decisions(rs.restore(data), "four_arms", 9)
     assert json.dumps(data) == kept
     for broken in (None, [], {}, data | {"seed": 1}, data | {"num_pulls": 1}):
         with pytest.raises(rs.ProblemError):
-            type(agent).restore(broken)
-    other = Player if isinstance(agent, TSDE) else TSDE
-    with pytest.raises(rs.ProblemError, match="snapshot"):
-        other.restore(data)
+            rs.restore(broken)
 
 
 # The engine and the online learner.
@@ -439,10 +432,12 @@ def test_the_engine_and_the_online_learner_do_the_same(name, instance, inside):
         assert seen.tolist() == states[t].tolist()
         sums += expected, earned
         agent.observe(seen)
-        phases.append(agent.episode.number if isinstance(agent, TSDE) else agent.num_phases)
+        phases.append(agent.num_phases)
+        if isinstance(agent.learner, Relative):
+            assert agent.episode.number == agent.num_phases
     assert agent.belief_state == world.belief_state
     times = np.array([1, 2, 77, HORIZON])
-    done = replicate(setup, times, 1, seed=4)
+    done = replicate(*setup, times, 1, seed=4)
     assert done.episodes[0].tolist() == [phases[t - 1] for t in times]
     assert done.expected[0, -1] == pytest.approx(sums[0], rel=1e-12)
     assert done.realised[0, -1] == pytest.approx(sums[1], rel=1e-12)
@@ -454,11 +449,9 @@ def test_another_start_and_replication(name):
     start = rs.BeliefState([0, 1, 0], [3, 1, 20])
     truth = true_bandit(prior, num_pulls)
     chosen = learner(name, **OPTIONS.get(name, {}))
-    setup = setup_learner(
-        prior, num_pulls, "myopic", 90, start=start, true_bandit=truth, learner=chosen
-    )
+    setup = posed(prior, num_pulls, "myopic", 90, start=start, true_bandit=truth, learner=chosen)
     arms, states = trace(setup, 90, seed=8, replication=5)
-    agent = (Player if isinstance(chosen, Compiled) else TSDE).of_setup(setup, 8, 5)
+    agent = rs.Agent(*setup, 8, 5)
     assert agent.belief_state == start
     world = World(truth, start, 8, 5)
     for t in range(90):
@@ -484,7 +477,7 @@ import sys
 import restive as rs
 from test_learners import NAMES, setup_of, three_states
 from learning_cases import true_bandit
-from restive.replication import trace
+from learning_cases import trace
 truth = true_bandit(*three_states())
 for name in NAMES:
     setup = setup_of(name, *three_states(), truth, horizon=60)
@@ -531,8 +524,8 @@ def test_an_arm_that_is_nearly_always_good_is_found(name, best):
     prior = rs.IndependentPrior([rs.ArmPrior([GOOD, BAD])] * 3)
     truth = rs.RestlessBandit([GOOD if k == best else BAD for k in range(3)], 1)
     chosen = learner(name, **LEARNING.get(name, {}))
-    setup = setup_learner(prior, 1, "whittle", 3000, true_bandit=truth, learner=chosen)
-    done = replicate(setup, np.array([2000, 3000]), 4, seed=best, threads=1)
+    setup = posed(prior, 1, "whittle", 3000, true_bandit=truth, learner=chosen)
+    done = replicate(*setup, np.array([2000, 3000]), 4, seed=best, threads=1)
     late = np.diff(done.expected, axis=1).mean()
     oracle = np.diff(done.oracle_expected, axis=1).mean()
     assert oracle > 800

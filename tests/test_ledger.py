@@ -4,22 +4,26 @@ import errno
 import json
 import os
 import resource
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import restive as rs
-from restive.experiment import Ledger, run_study
-from restive.experiment import ledger as ledger_module
+from restive.cli import app
+from restive.experiment import Ledger, provenance, run_study
 from restive.experiment.chunk_file import DamagedChunkError, decoded, encoded
-from restive.experiment.spec import digest, study_from_toml
+from restive.experiment.spec import study_from_toml
 from restive.experiment.work import Task, run_chunk
 from restive.replication import NUMBERS
 from study_cases import (
@@ -29,12 +33,14 @@ from study_cases import (
     begin,
     bits,
     changed,
+    changed_text,
     chunk_bytes,
     chunk_paths,
     everything,
     frequentist,
     run,
     shell,
+    start,
 )
 
 STUDY = frequentist()
@@ -168,7 +174,7 @@ def test_a_run_that_fails_goes_on_where_it_stopped(tmp_path, undisturbed):
 def test_a_run_in_an_empty_folder_and_one_that_was_killed_before_its_manifest(
     tmp_path, undisturbed
 ):
-    (tmp_path / ".manifest.json.abc.json").write_text("{")
+    (tmp_path / f".manifest.json.{16 * 'a'}.json").write_text("{")
     (tmp_path / "lock").write_text("process 1 on nowhere\n")
     run(STUDY, tmp_path)
     assert chunk_bytes(tmp_path) == undisturbed
@@ -178,8 +184,8 @@ def test_a_run_in_an_empty_folder_and_one_that_was_killed_before_its_manifest(
 def test_half_written_files_of_a_kill_are_removed(tmp_path, undisturbed):
     run(STUDY, tmp_path)
     folder = tmp_path / "chunks" / "0000-tsde-myopic"
-    (folder / ".0000000000-7.chunk.xyz.chunk").write_bytes(b"half")
-    (tmp_path / ".manifest.json.xyz.json").write_bytes(b"half")
+    (folder / f".0000000000-7.chunk.{8 * '0f'}.chunk").write_bytes(b"half")
+    (tmp_path / f".manifest.json.{8 * '0f'}.json").write_bytes(b"half")
     run(STUDY, tmp_path)
     assert chunk_bytes(tmp_path) == undisturbed
     assert no_leftovers(tmp_path)
@@ -300,7 +306,7 @@ def test_results_of_other_random_numbers_are_not_added_to(tmp_path, monkeypatch)
 
 
 def test_the_version_of_the_numbers_is_that_of_the_numbers():
-    """If this fails by a change that is meant, raise `NUMBERS` in replication.py and mend this."""
+    """If a change that is meant breaks this, raise `NUMBERS` in kernels/engine.py and mend it."""
     found = run_chunk(STUDY.cases[1].settings.to_json(), 0, 200)
     drawn = run_chunk(changed(BAYESIAN).cases[1].settings.to_json(), 0, 200)
     assert (
@@ -310,13 +316,14 @@ def test_the_version_of_the_numbers_is_that_of_the_numbers():
         round(float(found["realised"].sum())),
         round(float(drawn["oracle_realised"].sum())),
         round(float(drawn["expected"].sum()), 6),
-    ) == (1, 13864, 2340, 9659, 13203, 10692.270203)
+    ) == (2, 13864, 2340, 9659, 13203, 10692.270203)
 
 
 def test_other_code_in_a_folder_is_told_and_recorded(tmp_path, monkeypatch):
     def code(commit, numpy):
-        monkeypatch.setattr("restive.experiment.ledger._commit", lambda: commit)
-        monkeypatch.setattr("restive.experiment.ledger._versions", lambda: {"numpy": numpy})
+        monkeypatch.setattr("restive.experiment.provenance._commit", lambda: commit)
+        monkeypatch.setattr("restive.experiment.provenance._versions", lambda: {"numpy": numpy})
+        provenance.code.cache_clear()
 
     told = []
     code("abc", "2.1")
@@ -329,12 +336,13 @@ def test_other_code_in_a_folder_is_told_and_recorded(tmp_path, monkeypatch):
     code(None, "2.2")
     run(STUDY, tmp_path, tell=told.append, replications=45)
     assert len(told) == 2
-    assert "what commit abc (numpy 2.1) has begun, with commit def (numpy 2.1); both" in told[0]
-    assert "what commit def (numpy 2.1) has begun, with commit not known (numpy 2.2); " in told[1]
+    assert "what commit abc (numpy 2.1) began, with commit def (numpy 2.1); both" in told[0]
+    assert "what commit def (numpy 2.1) began, with commit not known (numpy 2.2); " in told[1]
     ledger = Ledger.open(tmp_path)
     assert [once["commit"] for once in ledger.manifest["runs"]] == ["abc", "abc", "def", None]
     assert ledger.commits == "commits abc, def, not known"
     assert "0.1.0, commits abc, def, not known" in shell("status", tmp_path).stdout
+    provenance.code.cache_clear()
 
 
 def test_the_code_of_a_run_that_is_killed_is_recorded(tmp_path):
@@ -354,37 +362,22 @@ def test_the_code_of_a_run_that_is_killed_is_recorded(tmp_path):
 
 
 def test_changes_that_are_not_committed_are_told_apart(tmp_path, monkeypatch):
-    place = tmp_path / "src" / "restive" / "experiment" / "ledger.py"
+    place = tmp_path / "src" / "restive" / "experiment" / "provenance.py"
     place.parent.mkdir(parents=True)
-    monkeypatch.setattr("restive.experiment.ledger.__file__", str(place))
-    assert ledger_module._commit() is None
+    monkeypatch.setattr("restive.experiment.provenance.__file__", str(place))
+    assert provenance._commit() is None
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b"]
     place.write_text("one")
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         subprocess.run([*git, *words], check=True)
-    clean = ledger_module._commit()
+    clean = provenance._commit()
     assert len(clean) == 12
     names = {clean}
     for text in ("two", "three"):
         place.write_text(text)
-        names.add(ledger_module._commit())
-        assert ledger_module._commit().startswith(f"{clean}-dirty-")
+        names.add(provenance._commit())
+        assert provenance._commit().startswith(f"{clean}-dirty-")
     assert len(names) == 3
-
-
-def test_a_folder_from_before_numbers_had_a_version_goes_on(tmp_path):
-    """Also one whose study still holds the values of the sweep's last point."""
-    study = study_from_toml(f"{BAYESIAN}[sweep]\nseed = [1, 2]\n")
-    run(study, tmp_path)
-    manifest = manifest_of(tmp_path)
-    del manifest["numbers"]
-    manifest["study"]["seed"] = 2
-    manifest["hash"] = digest(manifest["study"])
-    for once in manifest["runs"]:
-        del once["commit"], once["versions"]
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    run(study, tmp_path, replications=40)
-    assert [found.replications for found in rs.load_results(tmp_path)] == [40] * 4
 
 
 # ---------------------------------------------------------------- folders of others
@@ -421,6 +414,12 @@ def test_a_file_in_the_place_of_the_folder(tmp_path):
     assert path.read_text() == "mine"
 
 
+def read_only(path, flags, *words, real=os.open, **options):
+    if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        raise OSError(errno.EROFS, "Read-only file system")
+    return real(path, flags, *words, **options)
+
+
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     def refuse(*words, **options):
         raise PermissionError(errno.EACCES, "Permission denied")
@@ -429,29 +428,15 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     with pytest.raises(rs.RestiveError, match="cannot be used: Permission denied"):
         run(STUDY, tmp_path / "new")
     monkeypatch.undo()
-    real = Path.open
-
-    def read_only(self, mode="r", *words, **options):
-        if set(mode) & set("wa+x"):
-            raise OSError(errno.EROFS, "Read-only file system")
-        return real(self, mode, *words, **options)
-
-    monkeypatch.setattr(Path, "open", read_only)
-    with pytest.raises(rs.RestiveError, match="cannot be written: Read-only file system"):
+    monkeypatch.setattr(os, "open", read_only)
+    with pytest.raises(rs.RestiveError, match="cannot be written: lock: Read-only file system"):
         run(STUDY, tmp_path)
 
 
 def test_a_folder_that_is_read_only_is_not_being_written(tmp_path, monkeypatch):
     """An archive of results, on a disk or under a user that may only read."""
     run(STUDY, tmp_path)
-    real = Path.open
-
-    def read_only(self, mode="r", *words, **options):
-        if set(mode) & set("wa+x"):
-            raise OSError(errno.EROFS, "Read-only file system")
-        return real(self, mode, *words, **options)
-
-    monkeypatch.setattr(Path, "open", read_only)
+    monkeypatch.setattr(os, "open", read_only)
     assert not Ledger.open(tmp_path).is_being_written()
     (tmp_path / "lock").unlink()
     assert not Ledger.open(tmp_path).is_being_written()
@@ -566,13 +551,83 @@ def test_a_chunk_under_the_name_of_another_is_redone(tmp_path, undisturbed, pair
     assert chunk_bytes(tmp_path) == undisturbed
 
 
-def test_a_chunk_that_is_a_folder_is_told(tmp_path):
+def folder_in_the_way(path):
+    path.mkdir()
+    (path / "mine.txt").write_text("mine")
+
+
+def dangling_loop(path):
+    path.symlink_to(path.name)
+
+
+def a_socket(path):
+    with socket.socket(socket.AF_UNIX) as listening:
+        place = os.getcwd()
+        os.chdir(path.parent)  # the name of a socket is short
+        try:
+            listening.bind(path.name)
+        finally:
+            os.chdir(place)
+
+
+@pytest.mark.parametrize("make", [folder_in_the_way, os.mkfifo, dangling_loop, a_socket])
+@pytest.mark.parametrize("place", ["chunk", "case", "chunks"])
+def test_what_is_no_chunk_is_set_aside_and_the_run_goes_on(tmp_path, undisturbed, make, place):
+    """A folder, a pipe, a link or a socket, in the place of a chunk or of a folder of them."""
     run(STUDY, tmp_path)
     path = chunk_paths(tmp_path)[1]
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(rs.RestiveError, match="cannot be read: Is a directory"):
-        run(STUDY, tmp_path)
+    if place == "chunk":
+        path.unlink()
+    else:
+        path = path.parent if place == "case" else path.parents[1]
+        if make is folder_in_the_way:  # a folder is what should be there
+            make = Path.touch
+        shutil.rmtree(path)
+    make(path)
+    assert CliRunner().invoke(app, ["status", str(tmp_path)]).exit_code == 0
+    lines = []
+    run(STUDY, tmp_path, tell=lines.append)
+    (line,) = lines
+    aside = path.with_name(line.split()[-1])
+    assert line.startswith(f"{path}: ")
+    assert line.endswith(f"; it is set aside as {path.name}.{aside.suffix.removeprefix('.')}")
+    assert os.path.lexists(aside)
+    if (aside / "mine.txt").parent.is_dir() and place == "chunk":
+        assert (aside / "mine.txt").read_text() == "mine"
+    found = {name: text for name, text in chunk_bytes(tmp_path).items() if ".stray-" not in name}
+    assert found == undisturbed
+    lines.clear()
+    run(STUDY, tmp_path, tell=lines.append)
+    assert lines == []
+
+
+STRAY = [
+    "00000000000-7.chunk",  # eleven digits
+    "0000000007-07.chunk",
+    "0000000000-7.chunk\n",
+    "\u0660" * 10 + "-7.chunk",  # digits, but not ours
+    "0000000000-7 (1).chunk",
+    "0000000000-7.chunk.bak",
+    "Thumbs.db",
+    "9" * 200 + "-1.chunk",
+]
+
+
+def test_stray_files_among_the_chunks_change_nothing(tmp_path, undisturbed):
+    run(STUDY, tmp_path, replications=20)
+    case = tmp_path / "chunks" / "0000-tsde-myopic"
+    for name in STRAY:
+        (case / name).write_bytes(b"not ours")
+    (tmp_path / "chunks" / "0000").mkdir()
+    lines = []
+    run(STUDY, tmp_path, tell=lines.append, replications=30)
+    # the last has a chunk's name indeed: it is told as damaged
+    (line,) = lines
+    assert line.startswith(str(case / STRAY[-1]))
+    for name in STRAY[:-1]:
+        assert (case / name).read_bytes() == b"not ours"
+        (case / name).unlink()
+    assert [found.replications for found in rs.load_results(tmp_path)] == [30, 30]
 
 
 def test_missing_chunks_in_the_middle_are_redone(tmp_path, undisturbed):
@@ -710,7 +765,7 @@ def holder(folder):
 
 
 def test_two_runs_in_one_folder(tmp_path, undisturbed, monkeypatch):
-    monkeypatch.setattr("restive.experiment.ledger.sleep", lambda seconds: None)
+    monkeypatch.setattr("restive.experiment.folder_lock.sleep", lambda seconds: None)
     begin(STUDY, tmp_path)
     with holder(tmp_path) as process:
         before = everything(tmp_path)
@@ -738,6 +793,199 @@ def test_a_folder_is_free_again_when_the_holder_ends(tmp_path):
     with pytest.raises(ZeroDivisionError), Ledger.writing(tmp_path, STUDY):
         raise ZeroDivisionError
     assert not ledger.is_being_written()
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_lock_that_leads_elsewhere_is_refused_and_not_followed(tmp_path, link):
+    """Neither what it leads to nor anything else is touched."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    folder = tmp_path / "results"
+    folder.mkdir()
+    link(precious, folder / "lock")
+    with pytest.raises(rs.RestiveError, match=r"lock: a link.*; remove it$"):
+        run(STUDY, folder)
+    assert precious.read_text() == "mine"
+    assert [path.name for path in folder.iterdir()] == ["lock"]
+    (folder / "lock").unlink()  # what the message says
+    run(STUDY, folder)
+
+
+def test_a_lock_to_a_file_that_is_not_there_makes_none(tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "lock").symlink_to(tmp_path / "new")
+    with pytest.raises(rs.RestiveError, match=r"lock: a link, a pipe or"):
+        run(STUDY, folder)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_lock_that_is_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    run(STUDY, tmp_path)
+    (tmp_path / "lock").unlink()
+    os.mkfifo(tmp_path / "lock")
+    assert not Ledger.open(tmp_path).is_being_written()
+    with pytest.raises(rs.RestiveError, match="a pipe or a device, and no file of its own"):
+        run(STUDY, tmp_path)
+
+
+def test_a_file_system_without_locks_is_told(tmp_path, undisturbed, monkeypatch):
+    def refuse(handle, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    lines = []
+    ledger = run(STUDY, tmp_path, tell=lines.append)
+    assert lines == [
+        f"{tmp_path}: no locks here; make sure that no other run writes to this folder"
+    ]
+    assert chunk_bytes(tmp_path) == undisturbed
+    assert not ledger.is_being_written()
+
+
+# ---------------------------------------------------------------- the folder is taken away
+
+
+def at_replication(number, action):
+    """Return a progress function that acts once, when so many replications are done."""
+    left = [action]
+
+    def look(progress):
+        if progress.done >= number and left:
+            left.pop()()
+
+    return look
+
+
+def moved(folder):
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def moved_and_replaced(folder):
+    moved(folder)
+    folder.mkdir()
+
+
+def moved_and_copied_back(folder):
+    moved(folder)
+    shutil.copytree(folder.with_name("elsewhere"), folder)
+
+
+def moved_and_begun_anew(folder):
+    moved(folder)
+    begin(STUDY, folder)
+
+
+def lock_removed(folder):
+    (folder / "lock").unlink()
+
+
+def lock_replaced(folder):
+    (folder / "lock").unlink()
+    (folder / "lock").touch()
+
+
+TAKEN_AWAY = [
+    moved,
+    moved_and_replaced,
+    moved_and_copied_back,
+    moved_and_begun_anew,
+    shutil.rmtree,
+    lock_removed,
+    lock_replaced,
+]
+
+
+@pytest.mark.parametrize("executor", ["serial", "threads"])
+@pytest.mark.parametrize("done", [0, CHUNK, 60])
+@pytest.mark.parametrize("act", TAKEN_AWAY)
+def test_a_folder_that_is_taken_away_ends_the_run(tmp_path, undisturbed, act, done, executor):
+    """Also after the last chunk; nothing is written where the folder was, and all can go on."""
+    folder = tmp_path / "results"
+    after = {}
+
+    def take_away():
+        act(folder)
+        after.update(everything(folder))
+
+    with pytest.raises(rs.RestiveError) as caught:
+        run(STUDY, folder, progress=at_replication(done, take_away), executor=executor)
+    assert str(caught.value).startswith(f"{folder}: was moved, removed or replaced while a run ")
+    assert everything(folder) == after
+    assert folder.exists() == bool(after) or act is moved_and_replaced
+    there = folder.with_name("elsewhere")
+    if act in (lock_removed, lock_replaced):
+        there = folder
+    if there.exists():
+        run(STUDY, there)
+        assert chunk_bytes(there) == undisturbed
+
+
+@pytest.mark.parametrize("done", [CHUNK, 60])
+def test_chunks_that_are_removed_while_a_run_writes_are_missed(tmp_path, undisturbed, done):
+    def remove():
+        chunk_paths(tmp_path)[0].unlink()
+
+    with pytest.raises(rs.RestiveError, match="7 replications that were kept here are gone"):
+        run(STUDY, tmp_path, progress=at_replication(done, remove))
+    run(STUDY, tmp_path)  # what the message says
+    assert chunk_bytes(tmp_path) == undisturbed
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_folder_of_chunks_that_vanishes_is_not_made_anew(tmp_path, undisturbed, depth):
+    def remove():
+        shutil.rmtree(chunk_paths(tmp_path)[0].parents[depth - 1])
+
+    with pytest.raises(rs.RestiveError, match=r"No such file or directory.*run the same command"):
+        run(STUDY, tmp_path, progress=at_replication(CHUNK, remove))
+    assert len(list((tmp_path / "chunks").iterdir()) if depth == 1 else [0]) == 1
+    run(STUDY, tmp_path)
+    assert chunk_bytes(tmp_path) == undisturbed
+
+
+def test_the_command_line_says_so_in_one_sentence(tmp_path):
+    text = tmp_path / "study.toml"
+    text.write_text(changed_text(FREQUENTIST, horizon=3000, replications=300))
+    folder = tmp_path / "results"
+    begin(changed(text.read_text()), folder, size=1)
+    process = start("run", text, "--out", folder)
+    while not chunk_paths(folder) and process.poll() is None:
+        sleep(0.001)
+    folder.rename(tmp_path / "elsewhere")
+    _, errors = process.communicate()
+    assert process.returncode == 2
+    assert errors.startswith(f"restive: {folder}: was moved")
+    assert "Traceback" not in errors
+    assert not folder.exists()
+    assert shell("run", tmp_path / "elsewhere").returncode == 0
+
+
+# ---------------------------------------------------------------- what reaches the disk
+
+
+def test_files_and_their_folders_are_flushed_around_the_rename(tmp_path, monkeypatch):
+    """A file's contents before it gets its name, the name before the next step."""
+    seen = []
+    real_fsync, real_replace = os.fsync, os.replace
+
+    def fsync(handle):
+        seen.append(os.fstat(handle).st_ino)
+        real_fsync(handle)
+
+    def rename(source, target):
+        seen.append((os.stat(source).st_ino, Path(target)))
+        real_replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", rename)
+    run(STUDY, tmp_path)
+    renames = [at for at, entry in enumerate(seen) if isinstance(entry, tuple)]
+    assert len(renames) == 10 + 3  # chunks, and the manifest at three moments
+    for at in renames:
+        inode, target = seen[at]
+        assert seen[at - 1] == inode
+        assert seen[at + 1] == target.parent.stat().st_ino
 
 
 # ---------------------------------------------------------------- a full disk

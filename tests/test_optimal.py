@@ -1,5 +1,6 @@
 """The optimum of small bandits: an independent package, reductions, sizes and refusals."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 import restive as rs
 from oracles.joint_naive import optimal_two_arms
 from restive.belief import settled_elapsed
-from restive.policies.optimal import AGE_TOLERANCE, optimal_num_states
+from restive.policies.optimal import AGE_TOLERANCE, log_num_states, num_joint_states
 from strategies import as_oracle, bandits, random_arm, states_of
 
 SURE = rs.Arm([[1.0]], rewards=[1.0])
@@ -122,7 +123,10 @@ def test_the_number_of_states_is_that_of_those_with_n_arms_just_seen(levels, num
         fresh = sum(age == 1 and top > 1 for age, top in zip(ages, lengths, strict=True))
         if num_pulls - ageless <= fresh <= num_pulls:
             count += 2 ** len(arms)
-    assert optimal_num_states(bandit, np.array(lengths)) == count
+    sizes = [2] * len(arms)
+    assert num_joint_states(sizes, lengths, num_pulls) == count
+    found = log_num_states(np.array(sizes), np.array(lengths), num_pulls)
+    assert 10**found == pytest.approx(count)
     assert rs.optimal(bandit).joint.count == count
     assert rs.optimal(bandit, max_states=count).average_reward > 0
     with pytest.raises(rs.TooLargeError, match=f"the optimum needs {count:,} joint states"):
@@ -132,7 +136,7 @@ def test_the_number_of_states_is_that_of_those_with_n_arms_just_seen(levels, num
 def test_large_instances_are_refused_naming_the_number_of_states():
     bandit = rs.RestlessBandit([rs.gilbert_elliott(k / 10, 0.5) for k in range(1, 9)], 3)
     lengths = np.array([settled_elapsed(arm, tolerance=AGE_TOLERANCE) for arm in bandit.arms])
-    count = optimal_num_states(bandit, lengths)
+    count = num_joint_states([2] * 8, lengths.tolist(), 3)
     assert count > 10**9
     with pytest.raises(rs.TooLargeError) as caught:
         rs.optimal(bandit)
@@ -140,10 +144,27 @@ def test_large_instances_are_refused_naming_the_number_of_states():
     assert "use whittle or lp_priority" in str(caught.value)
 
 
-def test_very_large_instances_are_refused_too():
-    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 500, 50)
-    with pytest.raises(rs.TooLargeError, match="joint states"):
+@pytest.mark.parametrize("num_arms", [500, 200_000])
+def test_very_large_instances_are_refused_with_a_round_figure(num_arms):
+    """A number of thousands of digits is neither computed nor printed."""
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * num_arms, 50)
+    with pytest.raises(rs.TooLargeError) as caught:
         rs.optimal(bandit)
+    (digits,) = re.findall(r"needs about 10\^(\d+) joint states", str(caught.value))
+    assert "choices of about 10^15 outcomes each" in str(caught.value)
+    assert len(str(caught.value)) < 400
+    if num_arms == 500:
+        length = settled_elapsed(bandit.arms[0], tolerance=AGE_TOLERANCE)
+        count = num_joint_states([2] * 500, [length] * 500, 50)
+        assert int(digits) == len(str(count)) - (str(count)[0] < "4")
+
+
+def test_the_round_figure_is_near_where_arms_differ():
+    rng = np.random.default_rng(0)
+    sizes, lengths = rng.integers(1, 4, 60), rng.integers(1, 40, 60)
+    count = num_joint_states(sizes.tolist(), lengths.tolist(), 7)
+    found = log_num_states(sizes, lengths, 7)
+    assert found == pytest.approx(len(str(count)), rel=0.05)
 
 
 def test_fewer_ages_make_a_smaller_problem_with_nearly_the_same_worth():

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
-from restive.policies import INDEX_RULES, POLICY_MAPPINGS
+from restive.overview import plan_bandit
+from restive.policies import mapping_title, policy_mappings
 from strategies import bandits, states_of
 
+MAPPINGS = [row.name for row in policy_mappings()]
 INDEX_MAPPINGS = ["best_fixed", "myopic", "whittle", "lp_priority"]
 
 
@@ -141,7 +143,7 @@ def test_whittle_policy_ranks_by_the_index_of_each_arm():
 
 def test_with_as_many_pulls_as_arms_all_are_pulled():
     bandit = channels((0.3, 0.7), (0.4, 0.6), (0.5, 0.5), num_pulls=3)
-    for name in POLICY_MAPPINGS:
+    for name in MAPPINGS:
         policy = rs.policy_mapping(name)(bandit)
         assert policy.select(rs.BeliefState([0, 1, 1], [4, 1, 2])).tolist() == [0, 1, 2]
 
@@ -211,10 +213,10 @@ def test_a_rule_keeps_no_hold_on_its_table():
 
 
 def test_registered_names_are_those_of_the_design_and_hyphens_will_do():
-    assert list(POLICY_MAPPINGS) == ["best_fixed", "myopic", "whittle", "lp_priority", "optimal"]
-    for name in POLICY_MAPPINGS:
-        assert rs.policy_mapping(name) is getattr(rs, name)
-        assert rs.policy_mapping(name.replace("_", "-")) is getattr(rs, name)
+    assert MAPPINGS == ["best_fixed", "myopic", "whittle", "lp_priority", "optimal"]
+    for name in MAPPINGS:
+        assert rs.policy_mapping(name).make is getattr(rs, name)
+        assert rs.policy_mapping(name.replace("_", "-")) is rs.policy_mapping(name)
 
 
 @pytest.mark.parametrize(
@@ -232,12 +234,12 @@ def test_unknown_names_are_told_with_a_suggestion(name, words):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("name", list(INDEX_RULES))
+@pytest.mark.parametrize("name", [row.name for row in policy_mappings() if row.rule])
 def test_rules_by_arm_are_those_of_the_mappings(name):
     bandit = channels((0.3, 0.7), (0.8, 0.4))
     policy = rs.policy_mapping(name)(bandit)
     for k, arm in enumerate(bandit.arms):
-        assert np.array_equal(policy.table(k), INDEX_RULES[name](arm))
+        assert np.array_equal(policy.table(k), rs.policy_mapping(name).table(arm))
 
 
 def test_policies_of_very_many_arms_are_made_once_per_kind():
@@ -265,3 +267,109 @@ def test_many_states_at_once_are_decided_as_one_by_one(data):
     policy = rs.myopic(bandit)
     expected = [policy.select(state).tolist() for state in states]
     assert policy.select_many(last_state, elapsed).tolist() == expected
+
+
+def oldest_first(arm):
+    """Own rule: whoever was not seen for longest."""
+    return np.tile(np.arange(1.0, 31), (arm.num_states, 1))
+
+
+def always_first(bandit):
+    """Own mapping: the first arms, always."""
+    return rs.index_policy(bandit, lambda arm: np.zeros((arm.num_states, 1)), "always_first")
+
+
+class CountedAges:
+    """Own mapping that is a class, with an option that is passed on."""
+
+    def __init__(self, bandit, max_elapsed=7):
+        self.bandit, self.max_elapsed = bandit, max_elapsed
+
+    def select(self, state):
+        return np.arange(self.bandit.num_pulls)
+
+
+@pytest.fixture
+def registered():
+    """Register a mapping, and remove it after the test."""
+    names = []
+
+    def register(name, mapping, title=None):
+        rs.register_mapping(name, mapping, title)
+        names.append(name)
+
+    yield register
+    for name in names:
+        rs.unregister_mapping(name)
+
+
+def test_an_own_rule_is_used_by_name_wherever_a_name_is_taken(registered):
+    registered("oldest_first", oldest_first, "oldest first")
+    bandit = channels((0.3, 0.7), (0.8, 0.4), (0.5, 0.6))
+    made = rs.policy_mapping("oldest-first")(bandit)
+    assert np.array_equal(made.table(1), oldest_first(bandit.arms[1]))
+    direct = rs.evaluate(bandit, rs.index_policy(bandit, oldest_first))
+    assert rs.evaluate(bandit, "oldest_first") == direct
+    assert mapping_title("oldest_first") == "oldest first"
+    assert policy_mappings()[-1].name == "oldest_first"
+    found = plan_bandit(bandit).policies
+    assert [row.policy for row in found] == [*MAPPINGS, "oldest_first"]
+    assert found[-1].average_reward == direct.average_reward
+    prior = rs.grid_prior([0.2, 0.8], 3)
+    agent = rs.TSDE(prior, 1, "oldest_first", 100)
+    assert len(agent.select()) == 1
+
+
+def test_an_own_mapping_gets_the_options_that_it_has_parameters_for(registered):
+    registered("always_first", always_first)
+    registered("counted_ages", CountedAges)
+    bandit = channels((0.3, 0.7), (0.8, 0.4))
+    row = rs.policy_mapping("always_first")
+    assert row.rule is None
+    assert row.title == "always_first"
+    assert rs.evaluate(bandit, "always_first", max_elapsed=50).average_reward > 0
+    made = rs.policy_mapping("counted_ages")
+    assert made(bandit).max_elapsed == 7
+    assert made(bandit, max_elapsed=9, max_states=3).max_elapsed == 9
+
+
+def test_a_mapping_that_was_removed_is_unknown(registered):
+    rs.register_mapping("short_lived", oldest_first)
+    rs.unregister_mapping("short_lived")
+    with pytest.raises(rs.ProblemError, match="unknown policy mapping 'short_lived'"):
+        rs.policy_mapping("short_lived")
+    assert mapping_title("short_lived") == "short_lived"
+
+
+@pytest.mark.parametrize(
+    ("name", "mapping", "words"),
+    [
+        ("Whittle", oldest_first, "lower-case letters"),
+        ("a b", oldest_first, "lower-case letters"),
+        (3, oldest_first, "lower-case letters"),
+        ("whittle", oldest_first, "'whittle' is registered already"),
+        ("new", 3, "must be a name, an index rule"),
+        ("new", lambda arm: {}["x"], "works neither as an index rule"),
+        ("new", lambda bandit: "policy", "expected a policy with select"),
+    ],
+)
+def test_what_cannot_be_registered_says_why(name, mapping, words):
+    with pytest.raises(rs.ProblemError, match=words):
+        rs.register_mapping(name, mapping)
+    assert [row.name for row in policy_mappings()] == MAPPINGS
+
+
+def test_the_mappings_of_the_package_stay():
+    with pytest.raises(rs.ProblemError, match="'lp_priority' belongs to restive"):
+        rs.unregister_mapping("lp-priority")
+
+
+def test_the_formula_for_fixed_arms_is_their_exact_value():
+    arms = channels((0.3, 0.7), (0.8, 0.4), (0.5, 0.6), (0.2, 0.9)).arms
+    systems = np.array([[0, 1, 2], [3, 3, 0], [2, 1, 1]])
+    formula = rs.policy_mapping("best_fixed").exact_rewards
+    values = [
+        rs.evaluate(rs.RestlessBandit([arms[j] for j in system], 2), "best_fixed").average_reward
+        for system in systems
+    ]
+    assert formula(arms, systems, 2).tolist() == pytest.approx(values, abs=1e-14)

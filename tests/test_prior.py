@@ -5,8 +5,10 @@ import pytest
 
 import restive as rs
 from learning_cases import CASES
+from restive.agents.mind import prior_weights
 from restive.agents.snapshots import prior_from_data, prior_to_data
-from restive.posterior import learning_tables
+from restive.slots import Choices
+from restive.task import make_task
 
 GOOD, POOR = rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.6, 0.4)
 THREE = rs.Arm(np.full((3, 3), 1 / 3), rewards=[0, 0.5, 1])
@@ -129,35 +131,40 @@ def test_candidates_of_a_joint_prior_are_by_system():
 
 
 def test_arms_that_share_a_prior_share_its_tables():
-    one, many = (learning_tables(rs.grid_prior([0.2, 0.5, 0.8], k)).prior for k in (1, 1000))
+    tasks = [make_task(rs.grid_prior([0.2, 0.5, 0.8], k), 1) for k in (1, 1000)]
+    one, many = (task.choices.slots for task in tasks)
     assert many.likelihoods.tobytes() == one.likelihoods.tobytes()
     assert set(many.offsets) == {0}
     assert len(many.groups) == 1000
-    assert len(many.weights) == 1000 * len(one.weights)
+    few, weights = (prior_weights(task, task.choices.slots) for task in tasks)
+    assert set(weights.homes) == set(few.homes) == {0}  # until something is seen
+    shared = len(tasks[0].choices.prior_homes)
+    assert len(weights.numbers) == 1001 * shared
+    assert len(few.numbers) == 2 * shared
 
 
 def test_equal_arms_in_different_priors_are_one_kind():
     priors = [rs.ArmPrior([GOOD, POOR]), rs.ArmPrior([POOR, GOOD], [1, 2])]
-    tables = learning_tables(rs.IndependentPrior(priors), rs.RestlessBandit([GOOD, POOR], 1))
-    assert len(tables.kinds.arms) == 2
-    assert tables.true_kinds.tolist() == [0, 1]
+    choices = Choices.of(rs.IndependentPrior(priors), rs.RestlessBandit([GOOD, POOR], 1), None)
+    assert len(choices.kinds.arms) == 2
+    assert choices.true_kinds.tolist() == [0, 1]
 
 
 def test_a_truth_that_does_not_fit_the_prior_is_refused():
     prior = rs.IndependentPrior([rs.ArmPrior([GOOD, POOR])] * 2)
     with pytest.raises(rs.ProblemError, match="the true bandit has 1 arms, the prior is about 2"):
-        learning_tables(prior, rs.RestlessBandit([GOOD], 1))
+        Choices.of(prior, rs.RestlessBandit([GOOD], 1), None)
     for other in (RICH, THREE):
         with pytest.raises(rs.ProblemError, match=r"arm 1: rewards are .* so they must agree"):
-            learning_tables(prior, rs.RestlessBandit([GOOD, other], 1))
+            Choices.of(prior, rs.RestlessBandit([GOOD, other], 1), None)
 
 
 def test_too_many_likelihoods_are_refused(monkeypatch):
     prior = rs.grid_prior([0.2, 0.5, 0.8], 2)
-    needed = learning_tables(prior, max_elapsed=50).prior.likelihoods.nbytes
-    monkeypatch.setattr("restive.posterior.MOST_LIKELIHOOD_BYTES", needed // 2)
+    needed = Choices.of(prior, None, 50).slots.likelihoods.nbytes
+    monkeypatch.setattr("restive.slots.MOST_LIKELIHOOD_BYTES", needed // 2)
     with pytest.raises(rs.TooLargeError, match=r"9 candidates take .* max_elapsed"):
-        learning_tables(prior, max_elapsed=50)
+        _ = Choices.of(prior, None, 50).slots
 
 
 def test_priors_as_plain_data_come_back_to_the_bit():

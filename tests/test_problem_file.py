@@ -1,6 +1,7 @@
 """Problem files: they read back equal, and every mistake in one is told with its place."""
 
 import contextlib
+import os
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
+from restive.experiment import study_from_toml
 from strategies import arms
 
 CHANNEL = "num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.7\n"
@@ -260,3 +262,34 @@ def test_numbers_that_python_writes_long_survive(tmp_path):
     arm = rs.Arm(rng.dirichlet(np.ones(7), 7), rng.dirichlet(np.ones(7), 7), rng.random(7))
     bandit = rs.RestlessBandit([arm, rs.gilbert_elliott(1e-300, 1 - 1e-16)], 1)
     assert rs.problem_from_toml(rs.problem_to_toml(bandit)) == bandit
+
+
+def test_what_never_ends_is_told_as_such(tmp_path):
+    """A pipe that nobody writes to would be waited for, a device would fill the memory."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", "/dev/null"):
+        with pytest.raises(rs.ProblemError, match="not a regular file"):
+            rs.load_problem(path)
+        with pytest.raises(rs.ProblemError, match="not a regular file"):
+            rs.load_study(path)
+
+
+def test_line_ends_of_other_systems_are_line_ends(tmp_path, paper_bandit):
+    path = tmp_path / "problem.toml"
+    path.write_bytes(rs.problem_to_toml(paper_bandit).replace("\n", "\r\n").encode())
+    assert rs.load_problem(path) == paper_bandit
+
+
+@pytest.mark.parametrize("depth", [60, 200, 330, 470, 5000])
+def test_tables_and_lists_that_are_nested_deeply(depth):
+    """Deep enough for whatever walks them to fail, at some depth that TOML's reader still takes."""
+    arm = "num_pulls = 1\n[[arm]]\np11 = 0.5\n"
+    texts = (
+        f"{arm}p01 = {'[' * depth}{']' * depth}",
+        f"{arm}{'.'.join('a' * depth)} = 1",
+        f"{arm}p01 = {'{a = ' * depth}1{'}' * depth}",
+    )
+    for text in texts:
+        for read in (rs.problem_from_toml, study_from_toml):
+            with pytest.raises(rs.ProblemError, match="nested too deeply"):
+                read(text)

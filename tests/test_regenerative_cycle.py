@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 import restive as rs
-from learning_cases import CASES, controlled, true_bandit
+from learning_cases import CASES, controlled, posed, trace, true_bandit
 from oracles.regenerative_cycle_naive import NaiveRCAM, single_play
 from restive.agents import make_learner
 from restive.agents.learners import learner
-from restive.agents.setup import setup_learner
 from restive.kernels.learners import regenerative_cycle as kernels
-from restive.replication import replicate, trace
+from restive.replication import replicate
 
 
 def rewards_of(prior):
@@ -19,7 +18,7 @@ def rewards_of(prior):
 
 def setup_of(prior, num_pulls, truth, **options):
     spec = learner("regenerative_cycle", **options)
-    return setup_learner(prior, num_pulls, "myopic", true_bandit=truth, learner=spec)
+    return posed(prior, num_pulls, "myopic", true_bandit=truth, learner=spec)
 
 
 def test_a_history_of_one_pull_worked_by_hand():
@@ -45,10 +44,10 @@ def test_a_history_of_one_pull_worked_by_hand():
         assert agent.select().tolist() == [arm]
         assert agent.num_phases == blocks
         agent.observe([state])
-    memory = agent.snapshot()["memory"]
-    assert memory["ints"][kernels.CYCLE_STEPS] == 8
-    assert memory["ints"][kernels.ARMS :] == [2, kernels.CYCLE, 4, 1, kernels.NO_BLOCK, 4]
-    assert memory["floats"] == [3, 2, 2]  # rewards in cycles, and L
+    memory = agent._actor.memory
+    assert memory.ints[kernels.CYCLE_STEPS] == 8
+    assert memory.ints[kernels.ARMS :].tolist() == [2, kernels.CYCLE, 4, 1, kernels.NO_BLOCK, 4]
+    assert memory.floats.tolist() == [3, 2, 2]  # rewards in cycles, and L
 
 
 def test_a_history_of_two_pulls_worked_by_hand():
@@ -69,7 +68,7 @@ def test_a_history_of_two_pulls_worked_by_hand():
         assert agent.select().tolist() == arms
         assert agent.num_phases == blocks
         agent.observe(states)
-        assert agent.snapshot()["memory"]["ints"][kernels.CYCLE_STEPS] == steps
+        assert agent._actor.memory.ints[kernels.CYCLE_STEPS] == steps
 
 
 @pytest.mark.parametrize("exploration", [0, 0.3, 2, 500])
@@ -118,12 +117,12 @@ def test_cycles_estimate_the_reward_of_an_arm_that_is_never_left():
     for t in range(30_000):
         agent.select()
         agent.observe(states[t])
-    memory = agent.snapshot()["memory"]
+    memory = agent._actor.memory
     for k, arm in enumerate(truth.arms):
         assert (arms == k).sum() > 3000
-        length = memory["ints"][kernels.ARMS + 3 * k + kernels.LENGTH]
+        length = memory.ints[kernels.ARMS + 3 * k + kernels.LENGTH]
         low, high = 0.1, 0.8
-        mean = low + (high - low) * memory["floats"][k] / length
+        mean = low + (high - low) * memory.floats[k] / length
         assert mean == pytest.approx(rs.stationary(arm.active) @ arm.rewards, abs=0.03)
 
 
@@ -133,7 +132,7 @@ def test_it_settles_on_the_best_fixed_arms():
     arms = [rs.gilbert_elliott(*pair) for pair in levels]
     prior = rs.IndependentPrior([rs.ArmPrior([arm]) for arm in arms])
     bandit = rs.RestlessBandit(arms, 2)
-    done = replicate(setup_of(prior, 2, bandit), np.array([10_000, 20_000]), 30, with_oracle=False)
+    done = replicate(*setup_of(prior, 2, bandit), np.array([10_000, 20_000]), 30, with_oracle=False)
     late = np.diff(done.expected, axis=1)[:, 0] / 10_000
     best = 3 / 4 + 7 / 8
     assert (late > 0.97 * best).all()

@@ -35,7 +35,7 @@ def test_bayesian_reference_figures(mapping):
     """
     regret, episodes = BAYESIAN[mapping]
     found = rs.bayesian_regret(
-        rs.grid_prior(LEVELS, 8), 3, mapping, 2000, 3000, seed=20, times=[500, 2000]
+        rs.grid_prior(LEVELS, 8), 3, mapping, 2000, replications=3000, seed=20, times=[500, 2000]
     )
     assert abs(found.mean[-1] - regret) < 4 * np.hypot(found.stderr[-1], 0.3)
     spread = {"best_fixed": 126, "myopic": 79, "whittle": 67}[mapping]  # of one replication
@@ -49,7 +49,7 @@ def test_frequentist_reference_figures(mapping, paper_bandit):
     """The notes say "about": within 2% and four of our own standard errors."""
     prior = rs.grid_prior(LEVELS, 4)
     found = rs.frequentist_regret(
-        paper_bandit, prior, mapping, 10_000, 200, seed=21, times=[10_000]
+        paper_bandit, prior, mapping, 10_000, replications=200, seed=21, times=[10_000]
     )
     spread = {"best_fixed": 213, "myopic": 88, "whittle": 81}[mapping]
     error = 4 * spread / np.sqrt(200)
@@ -62,7 +62,9 @@ def test_frequentist_reference_figures(mapping, paper_bandit):
 def test_the_mean_of_j_over_the_papers_prior():
     """E J = 2.067048 for best fixed; false-alarm rate 6e-5."""
     prior = rs.grid_prior(LEVELS, 8)
-    found = rs.bayesian_regret(prior, 3, "best_fixed", 1, 20_000, seed=3, baseline="exact")
+    found = rs.bayesian_regret(
+        prior, 3, "best_fixed", 1, replications=20_000, seed=3, baseline="exact"
+    )
     assert abs(found.average_reward_of_truth - 2.067048) < 4 * 0.25 / np.sqrt(20_000)
 
 
@@ -170,14 +172,16 @@ def test_a_learner_that_knows_the_truth_has_no_regret():
         known = rs.IndependentPrior([rs.ArmPrior([arm]) for arm in bandit.arms])
         for rewards in ("expected", "realised"):
             found = rs.frequentist_regret(
-                bandit, known, "whittle", 100, 20, baseline="coupled", rewards=rewards
+                bandit, known, "whittle", 100, replications=20, baseline="coupled", rewards=rewards
             )
             assert found.mean == pytest.approx(np.zeros(len(found.times)), abs=1e-12)
 
 
 def test_the_summary_is_that_of_the_samples():
     prior, num_pulls = joint()
-    found = rs.bayesian_regret(prior, num_pulls, "myopic", 40, 25, seed=1, times=[1, 7, 40])
+    found = rs.bayesian_regret(
+        prior, num_pulls, "myopic", 40, replications=25, seed=1, times=[1, 7, 40]
+    )
     assert found.samples.shape == (25, 3)
     assert found.replications == 25
     assert found.policy_mapping == "myopic"
@@ -192,14 +196,14 @@ def test_the_summary_is_that_of_the_samples():
 
 
 def test_a_single_replication_has_no_standard_error():
-    found = rs.bayesian_regret(*channels(), "myopic", 10, 1)
+    found = rs.bayesian_regret(*channels(), "myopic", 10, replications=1)
     assert np.isnan(found.stderr).all()
     assert np.isfinite(found.mean).all()
 
 
 def test_default_times_run_to_the_horizon():
     for horizon in (1, 2, 10, 1000):
-        found = rs.bayesian_regret(*channels(), "myopic", horizon, 2)
+        found = rs.bayesian_regret(*channels(), "myopic", horizon, replications=2)
         times = found.times
         assert times[0] == 1
         assert times[-1] == horizon
@@ -213,8 +217,8 @@ def test_default_times_run_to_the_horizon():
 
 def test_recorded_times_do_not_change_what_happens():
     prior, num_pulls = channels()
-    few = rs.bayesian_regret(prior, num_pulls, "whittle", 60, 5, times=[60])
-    many = rs.bayesian_regret(prior, num_pulls, "whittle", 60, 5, times=range(1, 61))
+    few = rs.bayesian_regret(prior, num_pulls, "whittle", 60, replications=5, times=[60])
+    many = rs.bayesian_regret(prior, num_pulls, "whittle", 60, replications=5, times=range(1, 61))
     assert few.samples[:, 0].tobytes() == many.samples[:, -1].tobytes()
     assert many.samples.shape == (5, 60)
 
@@ -222,11 +226,13 @@ def test_recorded_times_do_not_change_what_happens():
 def test_threads_leave_the_curve_as_it_is_and_more_replications_extend_it():
     prior, num_pulls = channels()
     one, two = (
-        rs.bayesian_regret(prior, num_pulls, "whittle", 50, 130, seed=3, threads=threads)
+        rs.bayesian_regret(
+            prior, num_pulls, "whittle", 50, replications=130, seed=3, threads=threads
+        )
         for threads in (1, 2)
     )
     assert one.samples.tobytes() == two.samples.tobytes()
-    more = rs.bayesian_regret(prior, num_pulls, "whittle", 50, 200, seed=3)
+    more = rs.bayesian_regret(prior, num_pulls, "whittle", 50, replications=200, seed=3)
     assert more.samples[:130].tobytes() == one.samples.tobytes()
 
 
@@ -234,8 +240,8 @@ def test_the_horizon_can_be_hidden():
     prior, num_pulls = channels()
     bandit = true_bandit(prior, num_pulls)
     for measured in (
-        lambda **more: rs.bayesian_regret(prior, num_pulls, "myopic", 200, 3, **more),
-        lambda **more: rs.frequentist_regret(bandit, prior, "myopic", 200, 3, **more),
+        lambda **more: rs.bayesian_regret(prior, num_pulls, "myopic", 200, replications=3, **more),
+        lambda **more: rs.frequentist_regret(bandit, prior, "myopic", 200, replications=3, **more),
     ):
         known, hidden = measured(times=[200]), measured(times=[200], doubling=True)
         assert known.num_episodes[0] != hidden.num_episodes[0]
@@ -247,13 +253,13 @@ def test_the_horizon_can_be_hidden():
 def test_a_truth_outside_the_prior_can_be_measured():
     prior, num_pulls = channels()
     bandit = true_bandit(prior, num_pulls, inside=False)
-    found = rs.frequentist_regret(bandit, prior, "whittle", 100, 50)
+    found = rs.frequentist_regret(bandit, prior, "whittle", 100, replications=50)
     assert found.baseline == "exact: J t"
     assert found.mean[-1] > 0
 
 
 def test_csv_round_trip(tmp_path):
-    found = rs.bayesian_regret(*channels(), "whittle", 50, 4, times=[1, 20, 50])
+    found = rs.bayesian_regret(*channels(), "whittle", 50, replications=4, times=[1, 20, 50])
     path = tmp_path / "curve.csv"
     found.to_csv(path)
     with path.open(newline="") as file:
@@ -272,7 +278,7 @@ def test_csv_round_trip(tmp_path):
 
 
 def test_a_failed_csv_leaves_the_old_one(tmp_path):
-    found = rs.bayesian_regret(*channels(), "whittle", 5, 2)
+    found = rs.bayesian_regret(*channels(), "whittle", 5, replications=2)
     path = tmp_path / "curve.csv"
     path.write_text("old")
     broken = rs.RegretCurve(**(vars(found) | {"mean": found.mean[:-1]}))
@@ -282,7 +288,7 @@ def test_a_failed_csv_leaves_the_old_one(tmp_path):
 
 
 def test_plot_draws_the_mean_and_the_band():
-    found = rs.bayesian_regret(*channels(), "whittle", 50, 4)
+    found = rs.bayesian_regret(*channels(), "whittle", 50, replications=4)
     axes = found.plot()
     (line,) = axes.get_lines()
     assert line.get_xdata().tolist() == found.times.tolist()
@@ -331,11 +337,11 @@ def test_what_is_refused(given, message):
 def test_exact_values_that_cannot_be_had_are_an_error_or_coupled():
     prior = rs.grid_prior([0.2, 0.4, 0.6, 0.8], 8)
     with pytest.raises(rs.TooLargeError, match="more than 50,000 joint states"):
-        rs.bayesian_regret(prior, 3, "whittle", 5, 3, baseline="exact")
+        rs.bayesian_regret(prior, 3, "whittle", 5, replications=3, baseline="exact")
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.2 + 0.05 * k, 0.6) for k in range(8)], 3)
     with pytest.raises(rs.TooLargeError, match="more than 50,000 joint states"):
-        rs.frequentist_regret(bandit, prior, "whittle", 5, 3, baseline="exact")
-    found = rs.frequentist_regret(bandit, prior, "whittle", 5, 3)
+        rs.frequentist_regret(bandit, prior, "whittle", 5, replications=3, baseline="exact")
+    found = rs.frequentist_regret(bandit, prior, "whittle", 5, replications=3)
     assert found.baseline.startswith("coupled")
 
 
@@ -343,4 +349,4 @@ def test_too_many_systems_for_exact_values(monkeypatch):
     monkeypatch.setattr("restive.regret.MOST_SYSTEMS_FOR_J", 3)
     prior, num_pulls = channels()
     with pytest.raises(rs.TooLargeError, match="different systems were drawn"):
-        rs.bayesian_regret(prior, num_pulls, "myopic", 5, 40, baseline="exact")
+        rs.bayesian_regret(prior, num_pulls, "myopic", 5, replications=40, baseline="exact")

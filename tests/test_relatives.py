@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 
 import restive as rs
-from learning_cases import CASES, as_lists, chooser_of, groups_of, start_of, true_bandit
+from learning_cases import (
+    CASES,
+    as_lists,
+    chooser_of,
+    groups_of,
+    posed,
+    start_of,
+    trace,
+    true_bandit,
+)
 from oracles import tsde_naive as naive
 from restive.agents import make_learner
 from restive.agents.learners import learner
-from restive.agents.setup import setup_learner
-from restive.replication import replicate, trace
+from restive.replication import replicate
 
 STEPS = 200
 EVERY_STEP = {"length": 1, "doubling_rule": False}
@@ -64,14 +72,14 @@ def test_engine_agent_and_oracle_agree(name, case, mapping, horizon):
     agent = make_learner(name, prior, num_pulls, mapping, horizon, seed=5, **options)
     world = rs.World(truth, seed=5)
     assert driven(agent, world, STEPS, lambda agent: agent.episode.number) == expected
-    setup = setup_learner(
+    setup = posed(
         prior, num_pulls, mapping, horizon, true_bandit=truth, learner=learner(name, **options)
     )
     arms, states = trace(setup, STEPS, 5)
     assert arms.tolist() == expected[0]
     assert states.tolist() == expected[1]
     times = np.array([1, 13, STEPS])
-    done = replicate(setup, times, 1, 5, with_oracle=False)
+    done = replicate(*setup, times, 1, 5, with_oracle=False)
     assert done.episodes[0].tolist() == [expected[2][t - 1] for t in times]
 
 
@@ -113,7 +121,7 @@ def test_a_share_epsilon_of_the_steps_is_random():
     for _ in range(steps):
         arms = greedy.select()
         other += int(arms.tolist() != certain.select().tolist())
-        certain._selected = arms  # so that both learn the same
+        certain.pull(arms)  # so that both learn the same
         states, _, _ = world.pull(arms)
         greedy.observe(states)
         certain.observe(states)

@@ -1,33 +1,41 @@
 """Charts and pages: what is drawn is what was measured, and a page needs nothing but itself."""
 
+import hashlib
+import json
 import re
 import shlex
 import sys
-import xml.etree.ElementTree as ET
+from base64 import b64encode
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from PIL import Image
+from matplotlib.figure import Figure
 from scipy import stats
 from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app, main
 from restive.experiment import Ledger, load_results, run_study, study_from_toml
-from restive.experiment.summary import Curve, Slope
-from restive.report import charts, page, write_report
-from restive.report import study as study_page
+from restive.experiment.summary import Curve
+from restive.policies import mapping_title
+from restive.report import charts, forests, study_page, write_report
+from restive.report.verdicts import study_verdict
+from restive.style import chart as chart_page
+from restive.style import page
+from restive.style.looks import LIGHT, look, settings
 from study_cases import chunk_bytes
 
 QUANTILE = stats.t.ppf(0.975, 60 - 1)  # of the 60 replications of CHANNELS
 SVG = "{http://www.w3.org/2000/svg}"
 VOID = {"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
 LOADING = {"src", "href", "xlink:href", "srcset", "data", "poster", "action", "background"}
-FORBIDDEN = {"script", "iframe", "object", "embed", "base", "form", "img", "video", "audio"}
+FORBIDDEN = {"iframe", "object", "embed", "base", "form", "img", "video", "audio"}
+DATA = "application/json"
 
 CHANNELS = """
 title = "Channels"
@@ -109,7 +117,7 @@ class Page(HTMLParser):
         assert text.endswith("</html>\n"), "not whole"
         self.open, self.ids, self.links, self.tags = [], [], [], Counter()
         self.headings, self.tables, self.codes, self.title, self.style = [], [], [], "", ""
-        self.text = ""
+        self.text, self.data, self.script, self.policy, self._kind = "", [], "", "", None
         self.feed(text)
         self.close()
         assert self.open == [], f"not closed: {self.open}"
@@ -119,6 +127,21 @@ class Page(HTMLParser):
         assert not missing, f"links to nothing: {sorted(missing)[:5]}"
         assert not FORBIDDEN & self.tags.keys(), FORBIDDEN & self.tags.keys()
         assert not re.search(r"@import|@font-face", self.style), "a style that loads"
+        self._require_policy()
+
+    def _require_policy(self):
+        """Whatever runs or styles the page is named by its hash, and nothing else may."""
+        if not (self.script or self.policy):
+            return
+        assert self.policy, "no policy"
+        allowed = dict(rule.split(" ", 1) for rule in self.policy.split("; "))
+        for kind, text in (("style", self.style), ("script", self.script)):
+            digest = b64encode(hashlib.sha256(text.encode()).digest()).decode()
+            assert allowed.pop(f"{kind}-src") == f"'sha256-{digest}'", f"another {kind}"
+        assert allowed == {
+            "default-src": "'none'", "img-src": "data:", "base-uri": "'none'",
+            "form-action": "'none'",
+        }  # fmt: skip
 
     def handle_starttag(self, tag, attrs):
         self.tags[tag] += 1
@@ -132,9 +155,14 @@ class Page(HTMLParser):
                 assert value.startswith(("#", "data:")), f"{name} loads {value}"
                 if value.startswith("#"):
                     self.links.append(value[1:])
+            assert name != "style", "a style that the policy forbids"
             if name == "http-equiv":
-                raise AssertionError("http-equiv")
+                assert value == "Content-Security-Policy", value
+                self.policy = dict(attrs)["content"]
+            if name in ("fill", "stroke", "color"):
+                assert re.fullmatch(r"none|var\(--\w+,#[0-9a-f]{6}\)", value), f"{name}: {value}"
             self._references(value)
+        self._kind = dict(attrs).get("type") if tag == "script" else None
         if tag in VOID:
             return
         self.open.append(tag)
@@ -160,7 +188,13 @@ class Page(HTMLParser):
         self.open.pop()
 
     def handle_data(self, data):
-        if "style" in self.open:
+        if "script" in self.open:
+            if self._kind == DATA:
+                self.data.append(json.loads(data))
+            else:
+                assert not self.script, "two scripts"
+                self.script = data
+        elif "style" in self.open:
             self.style += data
             self._references(data)
         elif "title" in self.open:
@@ -188,7 +222,8 @@ def whole(body="<p>x</p>", head=""):
 
 def test_the_reader_of_pages_takes_a_sound_page():
     text = whole(
-        '<a href="#k">x</a><p id="k">&lt;b&gt;<br></p><svg><g/><use xlink:href="#k"/></svg>'
+        '<a href="#k">x</a><p id="k">&lt;b&gt;<br></p>'
+        '<svg><g fill="var(--c0,#123456)"/><use xlink:href="#k"/></svg>'
     )
     found = Page(text)
     assert found.text.split() == ["x<b>"]
@@ -202,11 +237,14 @@ def test_the_reader_of_pages_takes_a_sound_page():
         whole("<p><b>x</p></b>"),
         whole('<p id="k"></p><p id="k"></p>'),
         whole('<a href="#gone">x</a>'),
-        whole('<p style="clip-path: url(#gone)">x</p>'),
+        whole('<p style="color: red">x</p>'),
+        whole('<svg><g clip-path="url(#gone)"/></svg>'),
+        whole('<svg><g fill="#123456"/></svg>'),
         whole('<a href="https://example.com">x</a>'),
         whole('<img src="x.png">'),
-        whole('<p style="background: url(http://x/y.png)">x</p>'),
+        whole('<svg><g clip-path="url(http://x/y)"/></svg>'),
         whole("<script>1</script>"),
+        whole(head='<meta http-equiv="refresh" content="1">'),
         whole('<p onclick="1">x</p>'),
         whole(head="<style>@import 'x.css'</style>"),
         whole(head='<link rel="stylesheet" href="x.css">'),
@@ -236,17 +274,41 @@ def found(channels):
     return load_results(channels)
 
 
-def drawn(draw):
-    """Draw a chart, to the last letter, so that nothing is left to be found out later."""
-    figure = charts.side_by_side([draw])
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
+def drawn(chart, scale=None, panel=0):
+    """Draw a panel, to the last letter, so that nothing is left to be found out later."""
+    with settings():
+        figure = Figure()
+        axes = figure.subplots()
+        chart.panels[panel].draw(axes, scale or chart.scales[0])
+        figure.draw_without_rendering()
     return axes
+
+
+def regret(cases, scale="linear"):
+    return drawn(charts.regret_chart({"": cases}, charts.Naming(cases)), scale)
+
+
+def reward(cases):
+    return drawn(charts.reward_chart({"": cases}, charts.Naming(cases)))
+
+
+def bound(cases):
+    return drawn(charts.bound_chart({"": cases}, charts.Naming(cases)))
+
+
+def posterior(cases):
+    (chart,) = charts.posterior_charts({"": cases}, charts.Naming(cases))
+    return drawn(chart)
 
 
 def curves(axes):
     """Return the lines that are drawn with markers: measured ones."""
     return [line for line in axes.lines if line.get_marker() not in ("None", "", None)]
+
+
+def others(axes):
+    """Return the lines to compare with."""
+    return [line for line in axes.lines if line not in curves(axes) and len(line.get_xdata())]
 
 
 def bands(axes, times):
@@ -267,7 +329,7 @@ def with_regret(one, mean, stderr=1.0, slope=None):
 
 
 def test_regret_is_drawn_as_it_was_measured(found):
-    axes = drawn(charts.draw_regret(found))
+    axes = regret(found)
     lines = curves(axes)
     assert len(lines) == len(bands(axes, found[0].times)) == 3
     for line, band, one in zip(lines, bands(axes, found[0].times), found, strict=True):
@@ -278,8 +340,7 @@ def test_regret_is_drawn_as_it_was_measured(found):
         assert band[1] == pytest.approx(one.regret.mean + half)
     assert axes.get_xlabel() == "time (steps)"
     assert axes.get_ylabel() == "regret (total reward lost)"
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["best fixed arms", "myopic", "Whittle index"]
+    assert [line.get_label() for line in lines] == ["best fixed arms", "myopic", "Whittle index"]
     assert axes.get_xlim()[0] == 0
     assert axes.get_xlim()[1] >= 400
 
@@ -287,8 +348,7 @@ def test_regret_is_drawn_as_it_was_measured(found):
 @pytest.mark.parametrize("level", [5.0, 0.5, 0.0, -0.5, -5.0])
 def test_the_band_of_any_regret_lies_around_its_line(found, level):
     one = with_regret(found[0], level, stderr=1.0)
-    axes = drawn(charts.draw_regret([one]))
-    ((lower, upper),) = bands(axes, one.times)
+    ((lower, upper),) = bands(regret([one]), one.times)
     assert lower == pytest.approx(np.full(len(one.times), level - QUANTILE))
     assert upper == pytest.approx(np.full(len(one.times), level + QUANTILE))
 
@@ -301,7 +361,7 @@ def test_rewards_may_be_negative_and_keep_their_band(found):
         average_reward=Curve(np.full(size, -2.0), np.full(size, 0.1), 60),
         truth_rewards=np.full(found[0].replications, -1.9),
     )
-    axes = drawn(charts.draw_average_reward([one]))
+    axes = reward([one])
     ((lower, upper),) = bands(axes, one.times)
     assert lower == pytest.approx(np.full(size, -2 - 0.1 * QUANTILE))
     assert upper == pytest.approx(np.full(size, -2 + 0.1 * QUANTILE))
@@ -309,23 +369,18 @@ def test_rewards_may_be_negative_and_keep_their_band(found):
     assert axes.get_ylim()[1] > -1.9
 
 
-def test_regret_on_logarithmic_axes_with_its_slope_and_the_square_root(found):
-    sloped = [replace(one, slope=Slope(0.25, 0.2, 0.3, 40, 400)) for one in found[1:]]
+def test_regret_on_logarithmic_axes_with_the_square_root(found):
     rising = [
-        with_regret(one, (k + 1) * np.log1p(one.times), 0.01, one.slope)
-        for k, one in enumerate(sloped)
+        with_regret(one, (k + 1) * np.log1p(one.times), 0.01) for k, one in enumerate(found[1:])
     ]
-    axes = drawn(charts.draw_log_regret(rising))
+    axes = regret(rising, "log")
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert "time" in axes.get_xlabel()
     assert "regret" in axes.get_ylabel()
-    lines = curves(axes)
-    for line, one in zip(lines, rising, strict=True):
+    for line, one in zip(curves(axes), rising, strict=True):
         assert np.array_equal(line.get_xdata(), one.times)
         assert np.array_equal(line.get_ydata(), one.regret.mean)
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["myopic, slope 0.25", "Whittle index, slope 0.25", "slope 1/2"]
-    (guide,) = [line for line in axes.lines if line not in lines]
+    (guide,) = others(axes)
     slope, _ = np.polyfit(np.log(guide.get_xdata()), np.log(guide.get_ydata()), 1)
     assert slope == pytest.approx(0.5)
     assert guide.get_ydata()[-1] > max(one.regret.mean[-1] for one in rising)
@@ -338,7 +393,7 @@ def test_what_has_no_logarithm_is_left_out(found):
         with_regret(found[1], -1.0, 2.0),
         with_regret(found[2], 7.0, 2.0),
     )
-    axes = drawn(charts.draw_log_regret([some, none, good]))
+    axes = regret([some, none, good], "log")
     first, last = curves(axes)
     assert np.array_equal(first.get_ydata(), mean[mean > 0])
     assert np.array_equal(first.get_xdata(), some.times[mean > 0])
@@ -346,50 +401,54 @@ def test_what_has_no_logarithm_is_left_out(found):
     for lower, upper in bands(axes, good.times[mean > 0]):
         assert (lower > 0).all()
         assert (upper > lower).all()
-    ((lower, upper),) = bands(drawn(charts.draw_log_regret([good])), good.times)
+    ((lower, upper),) = bands(regret([good], "log"), good.times)
     assert lower == pytest.approx(np.full(len(good.times), 7 - 2 * QUANTILE))
     assert upper == pytest.approx(np.full(len(good.times), 7 + 2 * QUANTILE))
+
+
+def test_a_logarithmic_axis_does_not_reach_down_to_a_chance_near_zero(found):
+    mean = np.linspace(1e-9, 100, len(found[0].times))
+    assert regret([with_regret(found[0], mean, 0.1)], "log").get_ylim()[0] == pytest.approx(0.01)
+    mean = np.linspace(3, 100, len(found[0].times))
+    assert regret([with_regret(found[0], mean, 0.1)], "log").get_ylim()[0] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("level", [-1.0, 0.0])
 def test_regrets_that_are_never_positive_are_no_crash(found, level):
     cases = [with_regret(one, level) for one in found]
-    axes = drawn(charts.draw_log_regret(cases))
-    assert curves(axes) == []
-    axes = drawn(charts.draw_regret(cases))
-    assert all((line.get_ydata() == level).all() for line in curves(axes))
+    assert charts.regret_chart({"": cases}, charts.Naming(cases)).scales == ("linear",)
+    assert curves(regret(cases, "log")) == []
+    assert all((line.get_ydata() == level).all() for line in curves(regret(cases)))
 
 
 def test_average_reward_is_drawn_with_what_it_is_measured_against(found):
-    axes = drawn(charts.draw_average_reward(found))
-    lines = curves(axes)
+    axes = reward(found)
+    lines, levels = curves(axes), others(axes)
     for line, band, one in zip(lines, bands(axes, found[0].times), found, strict=True):
         assert np.array_equal(line.get_xdata(), one.times)
         assert np.array_equal(line.get_ydata(), one.average_reward.mean)
         assert band[0] == pytest.approx(one.average_reward.lower)
         assert band[1] == pytest.approx(one.average_reward.upper)
-    levels = [line for line in axes.lines if line not in lines and len(line.get_xdata())]
     assert [line.get_ydata()[0] for line in levels] == [one.truth_reward[0] for one in found]
     assert all(np.ptp(line.get_ydata()) == 0 for line in levels)
     assert [line.get_color() for line in levels] == [line.get_color() for line in lines]
     lowest, highest = axes.get_ylim()
     assert all(lowest < line.get_ydata()[0] < highest for line in levels)
     assert all(lowest < one.average_reward.mean[-1] < highest for one in found)
-    assert axes.get_ylabel() == "average reward per step so far"
+    assert axes.get_ylabel() == "reward per step so far"
     assert "time" in axes.get_xlabel()
 
 
 def test_regret_against_the_bound_is_drawn_with_what_the_mappings_fall_short_of_it(channels, found):
-    axes = drawn(charts.draw_bound_regret(found))
-    bound = rs.relaxation_bound(found[0].case.settings.systems()[0])
+    axes = bound(found)
+    limit = rs.relaxation_bound(found[0].case.settings.systems()[0])
     lines = curves(axes)
-    dotted = [line for line in axes.lines if line not in lines and len(line.get_xdata())]
     ledger = Ledger.open(channels)
     for one, line, band, known in zip(
-        found, lines, bands(axes, found[0].times), dotted, strict=True
+        found, lines, bands(axes, found[0].times), others(axes), strict=True
     ):
         arrays = [arrays for _, arrays in ledger.chunks(one.case)]
-        lost = bound * one.times - np.concatenate([part["expected"] for part in arrays])
+        lost = limit * one.times - np.concatenate([part["expected"] for part in arrays])
         half = QUANTILE * lost.std(axis=0, ddof=1) / np.sqrt(60)
         assert np.array_equal(line.get_xdata(), one.times)
         assert line.get_ydata() == pytest.approx(lost.mean(axis=0), abs=1e-9)
@@ -397,38 +456,36 @@ def test_regret_against_the_bound_is_drawn_with_what_the_mappings_fall_short_of_
         assert band[1] == pytest.approx(lost.mean(axis=0) + half, abs=1e-6)
         oracle = np.concatenate([part["oracle_expected"] for part in arrays]).mean(axis=0)
         assert np.array_equal(known.get_xdata(), one.times)
-        assert known.get_ydata() == pytest.approx(bound * one.times - oracle, abs=1e-9)
+        assert known.get_ydata() == pytest.approx(limit * one.times - oracle, abs=1e-9)
         assert known.get_color() == line.get_color()
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["best fixed arms", "myopic", "Whittle index", "knows the truth"]
+    chart = charts.bound_chart({"": found}, charts.Naming(found))
+    assert chart.dotted == "knows the truth"
+    assert f"the bound of {limit:.6f} per step" in chart.note
     assert axes.get_xlabel() == "time (steps)"
-    assert axes.get_ylabel() == "regret against the relaxation bound"
+    assert axes.get_ylabel() == "reward lost against the bound"
 
 
 def test_one_policy_that_knows_has_no_learners_colour(found):
-    learners = [found[2], found[2]]
-    axes = drawn(charts.draw_bound_regret(learners))
-    (known,) = [line for line in axes.lines if line not in curves(axes) and len(line.get_xdata())]
-    assert known.get_color() not in {line.get_color() for line in curves(axes)}
+    (known,) = others(bound([found[2], found[2]]))
+    assert known.get_color() == LIGHT["mute"]
 
 
 def test_posterior_weights_are_drawn_by_arm(found):
     one = found[2]
-    axes = drawn(charts.draw_posterior(one))
+    axes = posterior([one])
     for k, line in enumerate(curves(axes)):
         assert np.array_equal(line.get_ydata(), one.truth_weights.mean[:, k])
         assert np.array_equal(line.get_xdata(), one.times)
-    assert len(curves(axes)) == 3
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    labels = [line.get_label() for line in curves(axes)]
     assert labels == ["arm 0: (0.3, 0.7)", "arm 1: (0.5, 0.8)", "arm 2: (0.8, 0.3)"]
-    assert axes.get_ylabel() == "posterior weight of the true parameters"
+    assert axes.get_ylabel() == "posterior weight of the truth"
     assert axes.get_ylim()[0] == 0
     assert axes.get_ylim()[1] > 1
 
 
 DRAWN_BY_CASE = (
-    charts.draw_regret, charts.draw_log_regret, charts.draw_bound_regret,
-    charts.draw_average_reward,
+    regret, lambda cases: regret(cases, "log"), bound, reward,
+    lambda cases: drawn(charts.bound_chart({"": cases}, charts.Naming(cases)), "log"),
 )  # fmt: skip
 
 
@@ -442,8 +499,11 @@ def test_a_single_replication_has_no_band_and_is_no_crash(found):
         truth_rewards=found[2].truth_rewards[:1], final_regrets=found[2].final_regrets[:1],
     )  # fmt: skip
     for draw in DRAWN_BY_CASE:
-        assert len(curves(drawn(draw([one])))) == 1
-    assert len(curves(drawn(charts.draw_posterior(one)))) == 3
+        assert len(curves(draw([one]))) == 1
+    assert len(curves(posterior([one]))) == 3
+    chart = charts.regret_chart({"": [one]}, charts.Naming([one]))
+    (line,) = Page(whole(chart_page.chart(chart))).data[0]["series"]
+    assert set(line["lower"]) == set(line["upper"]) == {None}
 
 
 def test_a_single_time_is_no_crash(found):
@@ -456,86 +516,69 @@ def test_a_single_time_is_no_crash(found):
         oracle_reward=last(found[2].oracle_reward),
     )  # fmt: skip
     for draw in DRAWN_BY_CASE:
-        assert len(curves(drawn(draw([one])))) == 1
-    assert len(curves(drawn(charts.draw_posterior(one)))) == 3
+        assert len(curves(draw([one]))) == 1
+    assert len(curves(posterior([one]))) == 3
 
 
-def test_lines_differ_in_colour_dash_and_marker(found):
-    three = curves(drawn(charts.draw_regret(found)))
-    for look in ("get_color", "get_marker"):
-        assert len({getattr(line, look)() for line in three}) == 3
-    assert len({str(line._unscaled_dash_pattern) for line in three}) == 3
-    twelve = curves(drawn(charts.draw_regret([found[0]] * 12)))  # as many arms as are drawn
-    looks = {(line.get_color(), line.get_marker(), str(line._unscaled_dash_pattern))
-             for line in twelve}  # fmt: skip
-    assert len(looks) == 12
+def test_a_line_has_one_look_on_the_whole_page(found):
+    naming = charts.Naming(found)
+    points = {"a": found[:2], "b": found[1:]}
+    for chart in (charts.regret_chart(points, naming), charts.reward_chart(points, naming)):
+        for panel, cases in enumerate(points.values()):
+            lines = curves(drawn(chart, panel=panel))
+            for line, case in zip(lines, cases, strict=True):
+                style = look(["best_fixed", "myopic", "whittle"].index(case.case.mapping))
+                assert (line.get_color(), line.get_marker()) == (style.colour, style.marker)
+    (arms,) = charts.posterior_charts({"": [found[2]]}, naming)
+    assert [line.number for line in arms.legend] == [3, 4, 5]  # no mapping's
 
 
-def test_a_figure_is_written_as_png_and_svg(found, tmp_path):
-    figure = charts.side_by_side(
-        [charts.draw_regret(found), charts.draw_average_reward(found)], ["left", "right"]
-    )
-    assert [panel.get_title() for panel in figure.axes] == ["left", "right"]
-    paths = charts.write_figure(figure, tmp_path / "figure-9")
-    assert sorted(paths) == sorted(tmp_path.iterdir())
-    assert sorted(path.name for path in paths) == ["figure-9.png", "figure-9.svg"]
-    with Image.open(tmp_path / "figure-9.png") as image:
-        image.load()
-        assert image.width > 1.5 * image.height > 700
-        assert len(image.convert("RGB").getcolors(1 << 24)) > 20
-    root = ET.parse(tmp_path / "figure-9.svg").getroot()
-    assert root.tag == f"{SVG}svg"
-    assert len(list(root.iter(f"{SVG}path"))) > 50
+def axes_of(chart, scale):
+    """Return where the axes of each panel of a chart lie on a page."""
+    drawings = re.findall(r"<svg[^>]*>", chart_page.chart(chart))
+    wanted = [text for text in drawings if f'class="drawing {page.anchor(scale)}"' in text]
+    return [json.loads(unescape(re.search('data-axes="([^"]*)"', text)[1])) for text in wanted]
 
 
-def test_pictures_on_one_page_do_not_share_ids(found):
-    pictures = [
-        charts.svg(charts.side_by_side([charts.draw_regret(found)]), name) for name in ("a", "b-c")
-    ]
-    ids = [re.findall(r'\bid="([^"]+)"', picture) for picture in pictures]
-    assert not set(ids[0]) & set(ids[1])
-    assert all(name.startswith("b-c-") for name in ids[1])
-    both = Page(whole("".join(pictures)))
-    assert both.tags["svg"] == 2
-    assert both.links
-    assert all(ET.fromstring(picture).get("viewBox") for picture in pictures)
+def test_panels_share_their_axes(found):
+    naming = charts.Naming(found)
+    high = [with_regret(one, 50 * one.regret.mean + 1, 1.0) for one in found]
+    chart = charts.regret_chart({"a": found, "b": high}, naming)
+    for scale in ("linear", "log"):
+        a, b = axes_of(chart, scale)
+        assert a == b
+        assert a["y"][3] > high[0].regret.upper.max()
+        assert a["x"][2] <= 1
+        assert a["x"][3] >= 400
+        assert a["x"][4] == a["y"][4] == (scale == "log")
+    richer = [
+        replace(one, truth_rewards=one.truth_rewards + 5, average_reward=replace(
+            one.average_reward, mean=one.average_reward.mean + 5))
+        for one in found
+    ]  # fmt: skip
+    a, b = axes_of(charts.reward_chart({"a": found, "b": richer}, naming), "log time")
+    assert a["x"] == b["x"]
+    assert b["y"][2] == pytest.approx(a["y"][2] + 5)
 
 
-# Pieces of pages
+def test_crowded_regrets_are_shown_on_logarithmic_axes_at_first(found):
+    level = [with_regret(one, 5.0 + k) for k, one in enumerate(found)]
+    apart = [with_regret(one, 5.0 * 10**k) for k, one in enumerate(found)]
+    below = [with_regret(one, 5.0 * 10**k - 6) for k, one in enumerate(found)]
+    for cases, shown in ((level, "linear"), (apart, "log"), (below, "linear")):
+        assert charts.regret_chart({"": cases}, charts.Naming(cases)).shown == shown
+        assert forests.regret_forest({"": cases}, charts.Naming(cases)).shown == shown
+    assert forests.regret_forest({"": below}, charts.Naming(below)).scales == ("linear",)
 
 
-def test_text_is_never_taken_for_html():
-    nasty = "<b>&\"x'</b>"
-    parts = [
-        page.section(nasty, page.paragraph(nasty), page.code(nasty)),
-        page.table([nasty], [[nasty]], stacked=True),
-        page.figures([("<svg></svg>", nasty)]),
-    ]
-    found = Page(page.page(nasty, parts))
-    assert found.title == nasty
-    assert found.headings == [["h1", nasty], ["h2", nasty]]
-    assert found.tables == [[[nasty], [nasty]]]
-    assert found.codes == [nasty]
-    assert found.tags["b"] == 0
-    assert found.text.count(nasty) == 7
-
-
-def test_numbers_are_set_right_and_verdicts_are_marked():
-    text = page.table(
-        ["claim", "n", "verdict"], [["x", "3", "fails"], ["holds", "4", "maybe"]], [1]
-    )
-    assert '<th class="number">n</th>' in text
-    assert '<td class="number">3</td>' in text
-    assert '<td class="fails">fails</td>' in text
-    assert "<td>maybe</td>" in text
-
-
-def test_a_page_is_read_on_a_phone_and_by_a_screen_reader():
-    text = page.page("t", [page.figures([("<svg></svg>", "what it shows")])])
-    assert '<html lang="en">' in text
-    assert '<meta charset="utf-8">' in text
-    assert 'name="viewport" content="width=device-width' in text
-    assert 'role="img" aria-label="what it shows"' in text
+def test_a_figure_by_itself_has_legends(found):
+    chart = charts.regret_chart({"": found}, charts.Naming(found))
+    figure = charts.figure_of([(chart.panels[0], "linear"), (chart.panels[0], "log")])
+    assert [axes.get_yscale() for axes in figure.axes] == ["linear", "log"]
+    for axes in figure.axes:
+        labels = [text.get_text() for text in axes.get_legend().get_texts()]
+        own = ["slope 1/2"] if axes.get_yscale() == "log" else []
+        assert labels == ["best fixed arms", "myopic", "Whittle index", *own]
 
 
 # Pages of studies
@@ -551,7 +594,9 @@ def run(*words):
 @pytest.fixture
 def no_pictures(monkeypatch):
     """Leave the pictures out, for pages whose words are what matters."""
-    monkeypatch.setattr(charts, "svg", lambda figure, name: f'<svg id="{name}"></svg>')
+    monkeypatch.setattr(
+        study_page, "chart", lambda made, headed=True: f'<svg id="{made.name}"></svg>'
+    )
 
 
 @pytest.fixture(scope="module")
@@ -583,8 +628,16 @@ def swept(tmp_path_factory):
 def test_the_page_of_a_study_has_its_results(channels, channels_page):
     found, cases = Page(channels_page), load_results(channels)
     assert found.title == "Channels"
-    titles = [text for _, text in found.headings]
-    assert titles == ["Channels", "Results", "Curves", "How it was run, and how to run it again"]
+    (verdict, *titles) = [text for _, text in found.headings]
+    assert verdict == study_verdict(cases, charts.Naming(cases))[0]
+    assert titles == [
+        "Regret against time", "Regret at the end", "Average reward so far",
+        "More charts, tables, and how to run it again",
+    ]  # fmt: skip
+    assert (
+        "restive · Channels · 60 replications of each, in the same worlds · T\u00a0=\u00a0400"
+        in found.text
+    )
     assert "Not complete" not in found.text
     header, *rows = found.tables[0]
     assert [row[header.index("mapping")] for row in rows] == [
@@ -609,9 +662,34 @@ def test_the_page_of_a_study_has_its_results(channels, channels_page):
             expected = [case.slope.value, case.slope.lower, case.slope.upper]
             assert shown == pytest.approx(expected, abs=0.00501)
     assert any(case.slope is not None for case in cases)
-    assert found.tags["figure"] == found.tags["svg"] == 4 + 3
+    assert found.tags["figure"] == len(found.data) == 4 + 3
     bound = rs.relaxation_bound(cases[0].case.settings.systems()[0])
-    assert f"Regret against the relaxation bound of {bound:.6f} per step" in found.text
+    assert f"more than the bound of {bound:.6f} per step" in found.text
+
+
+def test_the_numbers_behind_a_chart_are_those_measured(channels, channels_page):
+    """They are what the pointer reads and what is saved."""
+    cases = load_results(channels)
+    by_name = {data["columns"][2]: data for data in Page(channels_page).data}
+    for column, curve in (
+        ("regret (total reward lost)", "regret"),
+        ("reward per step so far", "average_reward"),
+        ("reward lost against the bound", "bound_regret"),
+    ):
+        data = by_name[column]
+        assert data["columns"] == ["line", "time", column, "lower", "upper"]
+        for line, case in zip(data["series"], cases, strict=True):
+            known = getattr(case, curve)
+            assert line["name"] == mapping_title(case.case.mapping)
+            assert line["x"] == case.times.tolist()
+            for side in ("mean", "lower", "upper"):
+                assert line[side] == pytest.approx(getattr(known, side), rel=1e-5)
+    ends = by_name["regret"]["series"]
+    assert [line["x"] for line in ends] == [[400]] * 3
+    for line, case in zip(ends, cases, strict=True):
+        known = [case.regret.mean[-1], case.regret.lower[-1], case.regret.upper[-1]]
+        shown = [line[side][0] for side in ("mean", "lower", "upper")]
+        assert shown == pytest.approx(known, rel=1e-5)
 
 
 def test_the_page_of_a_study_says_how_it_was_run(channels, channels_page):
@@ -681,9 +759,8 @@ def test_slopes_and_errors_are_those_of_numpy(channels, found):
 def test_names_of_a_study_are_text_on_its_page(swept):
     found = Page((swept / "report.html").read_text(encoding="utf-8"))
     assert found.title == '<b>&"x'
-    assert found.headings[0] == ["h1", '<b>&"x']
-    points = ["problem <i>&", f"problem {LONG}"]
-    assert [text for _, text in found.headings[2:4]] == points
+    assert found.text.count('restive · <b>&"x · 5 replications') == 1
+    assert found.text.count("problem <i>&") == found.text.count(f"problem {LONG}") == 4
     assert found.tags["b"] == found.tags["i"] == 0
     assert dict(found.tables[-1][1:])["study"] == '<b>&"x'
     assert [row[0] for row in found.tables[0][1:]] == [
@@ -695,8 +772,9 @@ def test_a_page_can_be_written_elsewhere(swept, no_pictures, tmp_path):
     target = tmp_path / "other.html"
     assert run("report", swept, "--out", target) == f"{target}\n"
     pages = [path.read_text(encoding="utf-8") for path in (target, swept / "report.html")]
-    there, here = (re.sub(r"<svg.*?</svg>\s*", "", page, flags=re.S) for page in pages)
-    assert there == here
+    there, here = (Page(text) for text in pages)
+    assert (there.tables, there.codes, there.headings[0]) == (
+        here.tables, here.codes, here.headings[0])  # fmt: skip
     assert [path.name for path in tmp_path.iterdir()] == ["other.html"]
 
 
@@ -705,20 +783,29 @@ def test_points_beyond_those_drawn_are_said(swept, monkeypatch, no_pictures, tmp
     found = Page(write_report(swept, tmp_path / "page.html").read_text(encoding="utf-8"))
     assert "The first 1 of 2 points are drawn" in found.text
     assert len(found.tables[0]) == 1 + 4
-    assert found.tags["svg"] == 4
 
 
-def test_anchors_of_names_that_look_alike_are_told_apart(no_pictures, tmp_path):
+def test_only_the_points_that_are_drawn_have_panels(swept, monkeypatch):
+    monkeypatch.setattr(study_page, "MOST_POINTS", 1)
+    cases = load_results(swept)
+    shown, folded = study_page.charts_of(cases, [], charts.Naming(cases))
+    assert [[panel.title for panel in chart.panels] for chart in (*shown, *folded)] == [
+        ["problem <i>&"]] * 4  # fmt: skip
+
+
+def test_names_that_look_alike_are_told_apart(tmp_path):
     text = SWEPT.replace(LONG, "a").replace("<i>&", "A")
     run_study(study_from_toml(text), tmp_path / "r", workers=1)
-    found = Page(write_report(tmp_path / "r").read_text(encoding="utf-8"))
-    assert [text for _, text in found.headings[2:4]] == ["problem A", "problem a"]
+    found = Page(write_report(tmp_path / "r").read_text(encoding="utf-8"))  # its ids are unique
+    assert found.text.count("problem A") == found.text.count("problem a") == 4
 
 
 def test_names_with_dollar_signs_are_no_formulas(tmp_path):
     run_study(study_from_toml(THREE_STATES), tmp_path / "r", workers=1)
     found = Page(write_report(tmp_path / "r").read_text(encoding="utf-8"))
-    assert found.tags["svg"] == 5
+    assert found.tags["figure"] == 4
+    (arms,) = [data for data in found.data if data["columns"][0] == "arm"]
+    assert [line["name"] for line in arms["series"]] == ["arm 0 ('$\\\\x$')"]
 
 
 def test_a_single_replication_makes_a_page(no_pictures, tmp_path):

@@ -27,8 +27,7 @@ from restive.cli import app
 from restive.experiment import Ledger, load_results, run_study, study_from_toml
 from restive.experiment.summary import Curve, Slope
 from restive.experiment.work import prepared
-from restive.report import charts
-from restive.reproduction import claims, running, theory_section
+from restive.reproduction import claims, paper_charts, paper_page, paper_runs, theory_section
 from test_report import Page, refused
 
 REPLICATIONS = 60  # a slope needs 50
@@ -92,10 +91,14 @@ def fast(whole, monkeypatch):
         asked.append(replications)
         return whole.theory
 
-    monkeypatch.setattr(running, "theory_numbers", known)
-    monkeypatch.setattr(charts, "svg", lambda figure, name: f'<svg id="{name}"></svg>')
-    monkeypatch.setattr(charts, "write_figure", lambda figure, stem: [])
+    monkeypatch.setattr(paper_runs, "theory_numbers", known)
+    without_charts(monkeypatch)
     return asked
+
+
+def without_charts(monkeypatch):
+    monkeypatch.setattr(paper_page, "page_figures", lambda bayesian, frequentist: [])
+    monkeypatch.setattr(paper_page, "write_figures", lambda bayesian, frequentist, folder: None)
 
 
 def require_whole_files(folder):
@@ -152,14 +155,18 @@ def test_the_claims_are_told_in_the_terminal_the_file_and_the_page(whole):
     assert whole.result.stdout.endswith(
         f"0 of 21 claims fail; the report: {whole.folder / 'report.html'}\n"
     )
-    header, *shown = Page(whole.html).tables[0]
-    assert header == ["where", "claim", "paper", "here", "verdict"]
-    assert [row[1:] for row in shown] == rows
-    assert [row[0] for row in shown] == [claim["place"] for claim in whole.claims]
-    counts = [sum(row[3] == word for row in rows) for word in ("holds", "fails", "undecided")]
-    assert "{} hold, {} fail, {} undecided.".format(*counts) in Page(whole.html).text
-    assert counts[0] > 0
-    assert counts[1] == 0
+    page = Page(whole.html)
+    places = list(dict.fromkeys(claim["place"] for claim in whole.claims))
+    tables = page.tables[: len(places)]
+    assert all(table[0] == ["claim", "paper", "here", "verdict"] for table in tables)
+    assert [row for table in tables for row in table[1:]] == rows
+    for place, table in zip(places, tables, strict=True):
+        assert len(table) - 1 == sum(claim["place"] == place for claim in whole.claims)
+        assert f"<summary>{place} <small>{len(table) - 1} of {len(table) - 1} claims hold" in (
+            whole.html)  # fmt: skip
+    assert page.headings[0] == ["h1", "21 of 21 claims hold."]
+    assert {row[3] for row in rows} == {"holds"}
+    assert "<details open>" not in whole.html  # nothing failed
 
 
 def test_a_claim_that_fails_is_told_and_is_the_exit_status(copied, fast, monkeypatch):
@@ -173,8 +180,25 @@ def test_a_claim_that_fails_is_told_and_is_the_exit_status(copied, fast, monkeyp
     assert [claim["paper"] for claim in stored if claim["verdict"] == "fails"] == ["1.20"]
     text = (copied / "report.html").read_text(encoding="utf-8")
     assert '<td class="fails" data-label="verdict">fails</td>' in text
+    assert Page(text).headings[0] == ["h1", "20 of 21 claims hold; 1 fails."]
+    (unfolded,) = re.findall(r"<details open><summary>([^<]*) <small>([^<]*)", text)
+    assert unfolded == ("Section 6, frequentist", "2 of 3 claims hold; 1 fails")
     monkeypatch.undo()
     assert {claim["verdict"] for claim in stored} == {"holds", "fails"}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "sentence"),
+    [
+        (["holds", "holds"], "2 of 2 claims hold."),
+        (["holds", "fails"], "1 of 2 claims hold; 1 fails."),
+        (["fails", "fails", "undecided"], "0 of 3 claims hold; 2 fail, 1 is undecided."),
+        (["holds", "undecided", "undecided"], "1 of 3 claims hold; 2 are undecided."),
+    ],
+)
+def test_the_headline_counts_claims(verdicts, sentence):
+    made = [claims.Claim("p", "c", "x", "y", verdict) for verdict in verdicts]
+    assert paper_page._verdict(made) == sentence
 
 
 # The numbers, found in a second way
@@ -220,10 +244,10 @@ def test_the_mean_over_drawn_systems_of_the_best_fixed_arms(whole, runs):
     exact = mean_of_best(8, 3)
     assert exact == pytest.approx(2.067048, abs=5e-7)
     found = runs["bayesian", "best_fixed"]
-    _, setup = prepared(found.case.settings.to_json())
+    _, task, _ = prepared(found.case.settings.to_json())
     best = []
     for kinds in found.true_kinds:
-        levels = [(arm.active[0, 1], arm.active[1, 1]) for arm in setup.bandit_of(kinds).arms]
+        levels = [(arm.active[0, 1], arm.active[1, 1]) for arm in task.bandit_of(kinds).arms]
         best.append(sum(sorted(p01 / (p01 + 1 - p11) for p01, p11 in levels)[-3:]))
     mean, stderr = np.mean(best), np.std(best, ddof=1) / np.sqrt(REPLICATIONS)
     assert abs(mean - exact) < 4.5 * stderr
@@ -273,7 +297,7 @@ def test_the_curves_are_those_of_the_library(whole):
     levels = [k / 10 for k in range(1, 10)]
     for found in load_results(whole.folder / "bayesian"):
         curve = rs.bayesian_regret(
-            rs.grid_prior(levels, 8), 3, found.case.mapping, 2000, REPLICATIONS, 0,
+            rs.grid_prior(levels, 8), 3, found.case.mapping, 2000, replications=REPLICATIONS,
             times=found.times, threads=1,
         )  # fmt: skip
         assert found.regret.mean == pytest.approx(curve.mean, abs=1e-9)
@@ -298,9 +322,9 @@ def test_the_figures_show_both_experiments(whole, copied, monkeypatch):
         figures[Path(stem).name] = figure
         return []
 
-    monkeypatch.setattr(charts, "write_figure", kept)
-    monkeypatch.setattr(charts, "svg", lambda figure, name: "<svg></svg>")
-    running.render(copied)
+    monkeypatch.setattr(paper_charts, "write_figure", kept)
+    monkeypatch.setattr(paper_page, "page_figures", lambda bayesian, frequentist: [])
+    paper_page.render(copied)
     bayesian, frequentist = (load_results(copied / name) for name in ("bayesian", "frequentist"))
 
     def lines(axes):
@@ -432,14 +456,16 @@ def test_the_page_has_its_sections_and_needs_nothing_else(whole):
     page = Page(whole.html)  # checks tags, ids, links, and that nothing is loaded or run
     titles = [text for tag, text in page.headings if tag == "h2"]
     assert titles == [
-        "Claims",
-        "Figure 2: Bayesian regret",
-        "Figure 3: one system, T = 10,000",
+        "Figure 2: Bayesian regret of TSDE",
+        "How fast does it grow?",
+        "Figure 3, left: one system, reward per step",
+        "Figure 3, right: weight of the true (p01, p11)",
+        "The claims, by their place in the paper",
         "What differs from the paper, and why",
         "The theory beside the measurements",
-        "How it was run, and how to run it again",
+        "All results, and how to run it again",
     ]
-    assert page.tags["svg"] == page.tags["figure"] == 4
+    assert page.tags["figure"] == 4
     assert page.tags["h1"] == 1
     for study in ("bayesian", "frequentist"):
         results = load_results(whole.folder / study)
@@ -484,13 +510,13 @@ def test_the_page_says_how_it_was_run_and_how_to_run_it_again(whole):
 
 def test_the_command_to_run_again_survives_a_space(whole, fast, tmp_path):
     folder = Path(shutil.copytree(whole.folder, tmp_path / "a b"))
-    running.render(folder)
+    paper_page.render(folder)
     command = Page((folder / "report.html").read_text(encoding="utf-8")).codes[-1]
     assert shlex.split(command)[-1] == str(folder)
 
 
 def without_pictures(text):
-    return re.sub(r"<svg.*?</svg>\s*", "", text, flags=re.S)
+    return re.sub(r'<div class="beside">.*?</section>\s*</div>\s*', "", text, flags=re.S)
 
 
 def test_report_writes_the_page_again(whole, copied, fast, tmp_path):
@@ -505,8 +531,8 @@ def rendered(copied, monkeypatch, change):
     """Return the words of the page, with the results of a study changed."""
     found = {name: load_results(copied / name) for name in ("bayesian", "frequentist")}
     changed = {name: [change(name, one) for one in cases] for name, cases in found.items()}
-    monkeypatch.setattr(running, "load_results", lambda folder: changed[Path(folder).name])
-    running.render(copied)
+    monkeypatch.setattr(paper_page, "load_results", lambda folder: changed[Path(folder).name])
+    paper_page.render(copied)
     return Page((copied / "report.html").read_text(encoding="utf-8")).text
 
 
@@ -544,8 +570,7 @@ def test_the_differences_do_not_say_what_the_data_do_not(copied, fast, monkeypat
         (falling, "They rise throughout"),
     ):
         monkeypatch.undo()
-        monkeypatch.setattr(charts, "svg", lambda figure, name: "<svg></svg>")
-        monkeypatch.setattr(charts, "write_figure", lambda figure, stem: [])
+        without_charts(monkeypatch)
         wrong[change.__name__] = sentence in rendered(copied, monkeypatch, change)
     assert wrong == dict.fromkeys(wrong, False)
 
@@ -601,7 +626,7 @@ def resumed(whole, tmp_path_factory):
             kept(figure, target, **options)
 
         patch.setattr(Figure, "savefig", savefig)
-        patch.setattr(running, "theory_numbers", lambda *arguments: whole.theory)
+        patch.setattr(paper_runs, "theory_numbers", lambda *arguments: whole.theory)
         try:
             second = invoked(out, "--threads", 2)
         except KeyboardInterrupt:
@@ -619,8 +644,8 @@ def test_ctrl_c_keeps_what_is_whole_and_says_how_to_go_on(resumed):
     assert resumed.first.returncode == 130
     assert resumed.first.stdout == ""
     expected = (
-        f"restive: stopped; what is done is kept in {resumed.folder}, and the same command goes on "
-        "from there\n"
+        f"restive: stopped; what is done is kept in {resumed.folder}, and the same command "
+        "continues from there\n"
     )
     assert resumed.first.stderr == expected
     assert resumed.after_first == ["bayesian"]
@@ -707,7 +732,7 @@ def stopped_while_growing(copied):
         if progress.done:
             raise KeyboardInterrupt
 
-    study = replace(running.paper_study("bayesian"), replications=62)
+    study = replace(paper_runs.paper_study("bayesian"), replications=62)
     with pytest.raises(KeyboardInterrupt):
         run_study(study, copied / "bayesian", executor="serial", progress=stop)
     counts = [found.replications for found in load_results(copied / "bayesian")]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import restive as rs
-from learning_cases import as_lists, random_arm
+from learning_cases import as_lists, posed, random_arm, trace
 from oracles.restless_ucb_naive import NaiveRestlessUCB, observations_wanted, shifted_row
 from oracles.tsde_naive import NaiveWorld
-from restive.agents import Player, make_learner
+from restive.agents import make_learner
 from restive.agents.learners import describe, learner
 from restive.agents.learners.restless_ucb import (
     RestlessUCB,
@@ -18,9 +18,8 @@ from restive.agents.learners.restless_ucb import (
     planned_channels,
     planned_table,
 )
-from restive.agents.setup import setup_learner
 from restive.kernels.learners.memory import PHASES, PLANNING
-from restive.replication import replicate, trace
+from restive.replication import replicate
 from restive.world import World
 
 
@@ -101,23 +100,23 @@ def test_oracle_player_and_engine_agree(case, seed):
     agent = make_learner(
         "restless_ucb", prior, bandit.num_pulls, horizon=horizon, seed=seed, **options
     )
-    played = rs.simulate(bandit, agent, horizon, seed)
+    played = rs.simulate(bandit, agent, horizon, seed=seed)
     assert played.arms.tolist() == arms
     assert played.states.tolist() == states
     assert agent.num_phases == 1 + explored
 
-    setup = setup_learner(
+    setup = posed(
         prior, bandit.num_pulls, "whittle", horizon, learner=learner("restless_ucb", **options)
     )
     traced_arms, traced_states = trace(setup, horizon, seed)
     assert traced_arms.tolist() == arms
     assert traced_states.tolist() == states
     if explored:
-        planned = agent.spec.optimistic_arms(agent.facts, agent._memory)
+        planned = agent.learner.optimistic_arms(agent.task.facts, agent._actor.memory)
         for arm, matrix in zip(planned, naive.matrices, strict=True):
             np.testing.assert_allclose(arm.active, matrix, rtol=0, atol=1e-15)
         # arms must not be told apart by rounding alone, or agreement would be luck
-        assert len(np.unique(agent._memory.floats)) == 1 + max(
+        assert len(np.unique(agent._actor.memory.floats)) == 1 + max(
             max(map(max, table)) for table in naive.ranks
         )
 
@@ -131,7 +130,7 @@ def test_the_start_is_no_observation_but_counts_for_the_index():
     agent = make_learner(
         "restless_ucb", certain(bandit), 1, horizon=120, seed=7, start=start, **options
     )
-    played = rs.simulate(bandit, agent, 120, 7, start=start)
+    played = rs.simulate(bandit, agent, 120, seed=7, start=start)
     assert played.arms.tolist() == arms
     assert played.states.tolist() == states
 
@@ -163,9 +162,9 @@ def hand_agent(radius, max_age=100):
 
 def test_a_history_by_hand():
     agent = hand_agent(0.1)
-    memory = agent._memory
+    memory = agent._actor.memory
     assert memory.ints[PLANNING] == 1
-    arms = agent.spec.optimistic_arms(agent.facts, memory)
+    arms = agent.learner.optimistic_arms(agent.task.facts, memory)
     np.testing.assert_allclose(arms[0].active, [[0.4, 0.6], [0.4, 0.6]], atol=1e-15)
     np.testing.assert_allclose(arms[1].active, [[0, 1], [0.4, 0.6]], atol=1e-15)
     # Arm 0 is good with chance 0.6 whenever: that is its index. Arm 1 (p01 = 1, p11 = 0.6, just
@@ -187,8 +186,8 @@ def test_ages_beyond_the_table_use_its_last_column():
 
 def test_radius_zero_plays_the_estimates():
     agent = hand_agent(0)
-    arms = agent.spec.optimistic_arms(agent.facts, agent._memory)
-    assert agent.spec.radius(agent.facts) == 0
+    arms = agent.learner.optimistic_arms(agent.task.facts, agent._actor.memory)
+    assert agent.learner.radius(agent.task.facts) == 0
     np.testing.assert_array_equal(arms[0].active, [[0.5, 0.5], [0.5, 0.5]])
     np.testing.assert_array_equal(arms[1].active, [[0, 1], [0.5, 0.5]])
 
@@ -203,9 +202,9 @@ def test_nothing_but_transitions_between_own_successive_pulls_counts():
     assert told(agent, [[0, 1], [0, 0], [0, 0]]) == [[1, 2]] * 3
     # its break was three steps: its first pull counts nothing, the next three 1>1, 1>1, 1>0
     assert told(agent, [[1, 0], [1, 0], [1, 1], [0, 1]]) == [[0, 1]] * 4
-    assert agent._memory.ints[PLANNING] == 1
-    arms = agent.spec.optimistic_arms(agent.facts, agent._memory)
-    counts = agent._memory.ints[-12:].reshape(3, 2, 2).tolist()
+    assert agent._actor.memory.ints[PLANNING] == 1
+    arms = agent.learner.optimistic_arms(agent.task.facts, agent._actor.memory)
+    counts = agent._actor.memory.ints[-12:].reshape(3, 2, 2).tolist()
     assert counts == [[[0, 1], [2, 2]], [[7, 1], [0, 1]], [[1, 0], [1, 0]]]
     assert arms[1].active[0, 1] == 1  # the radius is wider than any probability
 
@@ -217,11 +216,13 @@ def stationary_reward(arm):
 def test_optimism_is_applied():
     bandit, options, horizon = CASES["three states"]
     agent = make_learner("restless_ucb", certain(bandit), 2, horizon=horizon, seed=5, **options)
-    rs.simulate(bandit, agent, horizon, 5)
+    rs.simulate(bandit, agent, horizon, seed=5)
     assert agent.num_phases == 2
-    planned = agent.spec.optimistic_arms(agent.facts, agent._memory)
-    plain = RestlessUCB(exploration=10, scale=0).optimistic_arms(agent.facts, agent._memory)
-    radius = agent.spec.radius(agent.facts)
+    planned = agent.learner.optimistic_arms(agent.task.facts, agent._actor.memory)
+    plain = RestlessUCB(exploration=10, scale=0).optimistic_arms(
+        agent.task.facts, agent._actor.memory
+    )
+    radius = agent.learner.radius(agent.task.facts)
     assert radius == pytest.approx(0.3 * sqrt(log(400) / 10))
     for arm, estimate in zip(planned[:-1], plain[:-1], strict=True):
         most = arm.rewards.max()
@@ -321,19 +322,19 @@ def test_chains_with_an_index_are_not_blended():
 @pytest.mark.parametrize("horizon", [1, 2, 7, 8, 26, 27, 28, 1000, 4913, 5000])
 def test_default_exploration_and_radius(horizon):
     agent = make_learner("restless_ucb", certain(channels((0.5, 0.5))), 1, horizon=horizon)
-    wanted = agent.spec.wanted(agent.facts)
+    wanted = agent.learner.wanted(agent.task.facts)
     assert wanted == observations_wanted(horizon)
-    assert agent.spec.radius(agent.facts) == sqrt(log(horizon) / wanted)
+    assert agent.learner.radius(agent.task.facts) == sqrt(log(horizon) / wanted)
 
 
 def test_it_learns_an_easy_instance():
     """After a third of the horizon it earns what the policy that knows the truth earns."""
     bandit = channels((0.8, 0.9), (0.1, 0.3), (0.2, 0.1), (0.6, 0.9), num_pulls=2)
     horizon, replications = 4000, 40
-    setup = setup_learner(
+    setup = posed(
         certain(bandit), 2, "whittle", horizon, learner=learner("restless_ucb", exploration=60)
     )
-    done = replicate(setup, np.array([200, 2000, 4000]), replications, threads=1)
+    done = replicate(*setup, np.array([200, 2000, 4000]), replications, threads=1)
     assert (done.episodes == [1, 2, 2]).all()
     lost = (done.oracle_expected - done.expected).mean(axis=0)
     assert lost[0] / 200 > 0.3
@@ -342,12 +343,12 @@ def test_it_learns_an_easy_instance():
 
 def test_engine_is_the_same_in_chunks_and_threads():
     bandit, options, horizon = CASES["four arms, two pulls"]
-    setup = setup_learner(
+    setup = posed(
         certain(bandit), 2, "whittle", horizon, learner=learner("restless_ucb", **options)
     )
     times = np.array([10, 150, horizon])
-    whole = replicate(setup, times, 9, threads=1)
-    parts = replicate(setup, times, 9, threads=2, chunk=2)
+    whole = replicate(*setup, times, 9, threads=1)
+    parts = replicate(*setup, times, 9, threads=2, chunk=2)
     np.testing.assert_array_equal(whole.expected, parts.expected)
     np.testing.assert_array_equal(whole.realised, parts.realised)
     np.testing.assert_array_equal(whole.episodes, parts.episodes)
@@ -361,21 +362,21 @@ def test_a_snapshot_goes_on_exactly(steps):
     world = World(bandit, seed=3)
     for _ in range(steps):
         agent.observe(world.pull(agent.select())[0])
-    copy = Player.restore(json.loads(json.dumps(agent.snapshot())))
+    copy = rs.restore(json.loads(json.dumps(agent.snapshot())))
     for _ in range(80):
         arms = agent.select()
         assert copy.select().tolist() == arms.tolist()
         states = world.pull(arms)[0]
         agent.observe(states)
         copy.observe(states)
-    np.testing.assert_array_equal(agent._memory.ints, copy._memory.ints)
-    np.testing.assert_array_equal(agent._memory.floats, copy._memory.floats)
+    np.testing.assert_array_equal(agent._actor.memory.ints, copy._actor.memory.ints)
+    np.testing.assert_array_equal(agent._actor.memory.floats, copy._actor.memory.floats)
 
 
 def test_memory_begins_as_told():
     agent = make_learner("restless-ucb", certain(three_states()), 2, horizon=64, max_age=7)
-    assert agent.num_phases == agent._memory.ints[PHASES] == 1
-    assert len(agent._memory.floats) == 12 * 7
+    assert agent.num_phases == agent._actor.memory.ints[PHASES] == 1
+    assert len(agent._actor.memory.floats) == 12 * 7
     assert agent.select().tolist() == [0, 1]
 
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import restive as rs
 from restive.cli import app, main, progress
 from restive.experiment import Ledger
-from restive.experiment.running import Progress
+from restive.experiment.runner import Progress
 from study_cases import (
     BAYESIAN,
     FREQUENTIST,
@@ -148,7 +148,7 @@ def test_a_check_tells_what_would_be_run_and_runs_nothing(study, tmp_path):
 
 
 def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
-    from restive.experiment.running import estimate
+    from restive.experiment.runner import estimate
 
     run(frequentist(), tmp_path / "out")
     case = frequentist().cases[0]
@@ -301,7 +301,7 @@ def test_status_tells_how_far_a_study_is(study, tmp_path):
     begin(frequentist(), folder)
     out = cli("status", folder)
     assert rows_of(out)["whittle"] == ["0", "30", "0", "0"]
-    assert f"not complete and nothing is running; go on: restive run {folder}" in out
+    assert f"not complete and nothing is running; continue it: restive run {folder}" in out
     cli("run", folder)  # as it says
     out = cli("status", folder)
     assert rows_of(out) == {"myopic": ["30", "30", "5", "0"], "whittle": ["30", "30", "5", "0"]}
@@ -349,7 +349,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(study, tmp_path):
     out, err = driver.communicate()
     assert (driver.returncode, out) == (130, "")
     assert err == (
-        f"restive: stopped; what is done is kept in {folder}, and the same command goes on from "
+        f"restive: stopped; what is done is kept in {folder}, and the same command continues from "
         "there\n"
     )
     kept, whole = chunk_bytes(folder), chunk_bytes(tmp_path / "whole")
@@ -461,3 +461,20 @@ def test_a_run_that_is_no_terminals_is_quiet(study, tmp_path):
     assert done.returncode == 0
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
+
+
+def test_a_terminal_without_unicode(study, tmp_path):
+    """Words that it has no letters for are written in others; nothing fails."""
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    out = tmp_path / "café"
+    done = shell("run", study, "--out", out, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "+-" in done.stdout
+    assert "kept in" in done.stdout
+    assert "caf?" in done.stdout
+    for words in (["status", out], ["report", out], ["export", out], ["zoo"]):
+        done = shell(*words, env=env)
+        assert (done.returncode, done.stderr) == (0, "")
+    done = shell("status", tmp_path / "naïve", env=env)
+    assert done.returncode == 2
+    assert "na?ve: no results folder" in done.stderr

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
+from restive import zoo
 from restive.experiment import run_study
+from restive.experiment import tables as tables_module
 from restive.experiment.spec import load_study, study_from_data, study_from_toml
 from restive.experiment.toml_text import toml_text
 from study_cases import BAYESIAN, FREQUENTIST, JOINT, changed_text
@@ -261,7 +263,8 @@ def test_labels_show_the_values_or_the_legend_does(pytestconfig):
     assert study.cases[3].title == "levels [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], whittle"
     assert study.legend == ()
     long = [round(0.01 * i, 2) for i in range(1, 20)]
-    text = SWEPT.replace("[0.5]]", f"{long}, {[*long] * 9}]")
+    longer = [round(0.01 * i, 2) for i in range(1, 60)]
+    text = SWEPT.replace("[0.5]]", f"{long}, {longer}]")
     study = study_from_toml(text)
     assert study.cases[4].point == "num_pulls 1, levels #3"
     assert study.legend[0] == f"levels #3 is {long}"
@@ -408,7 +411,7 @@ def test_the_path_of_the_study_is_told(tmp_path):
         (None, "cannot be read: No such file or directory"),
         (b"title = '\xff'", "not UTF-8 text (byte 9)"),
         (b"horizon = = 3", "not valid TOML"),
-        (b"a = " + b"[" * 100_000, "not valid TOML: brackets are nested too deeply"),
+        (b"a = " + b"[" * 100_000, "brackets or tables are nested too deeply"),
         (b"horizon = 1" + b"0" * 5000, "not valid TOML"),
         (b"horizon = 1\nhorizon = 2", "not valid TOML: Cannot overwrite"),
         (b"", "kind: is missing"),
@@ -947,3 +950,90 @@ def test_a_study_with_one_value_replaced_by_garbage(draw):
 @given(st.dictionaries(TOP, VALUES | st.dictionaries(TOP, VALUES, max_size=2), max_size=3))
 def test_a_sweep_of_garbage(sweep):
     read_or_refused(study_from_toml(BAYESIAN).data | {"sweep": sweep})
+
+
+@pytest.mark.parametrize("levels", ["[0.5, 0.2, 0.5]", "[0, -0.0]", f"{[0.25] * 200}"])
+def test_equal_levels_are_refused_at_once(levels):
+    """200 of them would be 40,000 candidates that are one."""
+    with pytest.raises(rs.ProblemError) as caught:
+        study_from_toml(BAYESIAN.replace("[0.2, 0.5, 0.8]", levels))
+    assert re.fullmatch(
+        r"prior\.levels\[\d\] \(line 11\): \S+ is there already, as levels\[0\]; give each once",
+        str(caught.value),
+    )
+
+
+def test_a_study_that_is_no_table():
+    with pytest.raises(rs.ProblemError, match="a study is a table, got 3"):
+        study_from_data(3)
+
+
+# ---------------------------------------------------------------- many cases
+
+
+def counted(monkeypatch, owner, name):
+    """Count the calls of a function."""
+    calls = []
+    real = getattr(owner, name)
+
+    def call(*words, **options):
+        calls.append(words)
+        return real(*words, **options)
+
+    monkeypatch.setattr(owner, name, call)
+    return calls
+
+
+def test_a_table_that_many_points_share_is_checked_and_made_once(monkeypatch):
+    """Else a study of a thousand cases takes minutes to load."""
+    grids = counted(monkeypatch, tables_module, "grid_prior")
+    arms = counted(monkeypatch, tables_module, "read_arm")
+    bandits = counted(monkeypatch, tables_module, "RestlessBandit")
+    study = study_from_toml(
+        f"{FREQUENTIST}[sweep]\nseed = {list(range(20))}\nhorizon = [5, 6]\n"
+        'problem.name = ["a", "b"]\n'
+    )
+    assert len(study.cases) == 2 * 20 * 2 * 2
+    assert len(grids) == 2  # to check its levels, and as the prior
+    assert len(arms) == 2 * 2  # two tables of arms, under two names
+    assert len(bandits) == 2
+    assert study.cases[0].settings.systems() == study.cases[1].settings.systems()
+
+
+def test_an_instance_is_made_once(monkeypatch):
+    made = []
+    zoo._made.cache_clear()
+    monkeypatch.setitem(
+        zoo._ZOO, "random-sticky", lambda: made.append(1) or zoo.random_sticky(num_arms=3)
+    )
+    try:
+        study = study_from_toml(
+            f'learners = ["tsde", "ucb1"]\n[sweep]\ninstance = ["random-sticky"]\n'
+            f"seed = {list(range(20))}\n"
+        )
+        assert len(study.cases) == 40
+        assert [case.settings.num_arms for case in study.cases] == [3] * 40
+    finally:
+        zoo._made.cache_clear()
+    assert made == [1]
+
+
+def test_points_that_share_a_wrong_table_are_checked_once(monkeypatch):
+    arms = counted(monkeypatch, tables_module, "read_arm")
+    text = FREQUENTIST.replace("p01 = 0.2", "p01 = 2.0")
+    with pytest.raises(rs.ProblemError, match=r"problem\.arm") as caught:
+        study_from_toml(f"{text}[sweep]\nseed = {list(range(20))}\n")
+    assert str(caught.value).count("\n") == 0
+    assert len(arms) <= 2
+
+
+def test_swept_tables_do_not_leak_from_point_to_point():
+    study = study_from_toml(
+        f"{FREQUENTIST}[sweep]\nproblem.num_pulls = [1, 2]\nprior.levels = [[0.2, 0.5], [0.8]]\n"
+    )
+    found = [
+        (case.settings.problem.num_pulls, case.settings.prior.levels)
+        for case in study.cases
+        if case.mapping == "myopic"
+    ]
+    assert sorted(found) == [(1, [0.2, 0.5]), (1, [0.8]), (2, [0.2, 0.5]), (2, [0.8])]

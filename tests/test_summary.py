@@ -138,11 +138,11 @@ def test_the_exact_baseline_is_the_value_of_the_mapping_on_the_truth(tmp_path):
 def test_the_exact_baseline_of_drawn_systems(tmp_path):
     ledger = run(changed(STUDIES["exact"], replications=12), tmp_path)
     for found in rs.load_results(tmp_path):
-        _, setup = prepared(found.case.settings.to_json())
+        _, task, _ = prepared(found.case.settings.to_json())
         for truth, kinds in zip(
             found.truth_rewards, concatenated(ledger, found.case)["true_kinds"], strict=True
         ):
-            bandit = setup.bandit_of(kinds)
+            bandit = task.bandit_of(kinds)
             value = rs.evaluate(bandit, rs.policy_mapping(found.case.mapping)(bandit))
             assert truth == pytest.approx(value.average_reward, abs=1e-9)
         assert found.truth_method == "exact, system by system"
@@ -431,10 +431,10 @@ def weights_of_the_online_agent(case, replication):
     """Return [M, K]: the posterior weight of each arm's truth, from TSDE driven step by step."""
     settings = case.settings
     _, prior, _ = settings.systems()
-    _, setup = prepared(settings.to_json())
+    _, task, learner = prepared(settings.to_json())
     kinds = run_chunk(settings.to_json(), replication, 1)["true_kinds"][0]
-    truth = setup.bandit_of(kinds)
-    agent = rs.TSDE.of_setup(setup, settings.seed, replication)
+    truth = task.bandit_of(kinds)
+    agent = rs.Agent(task, learner, settings.seed, replication)
     world = rs.World(truth, seed=settings.seed, replication=replication)
     times = set(map(int, rs.regret.recorded_times(settings.times, settings.horizon)))
     rows = []
@@ -447,7 +447,7 @@ def weights_of_the_online_agent(case, replication):
                     sum(
                         weight
                         for weight, candidate in zip(
-                            agent.posterior(k), prior.candidates(k), strict=True
+                            agent.posterior(k).weights, prior.candidates(k), strict=True
                         )
                         if candidate == truth.arms[k]
                     )

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 import restive as rs
-from learning_cases import CASES, own_rule, small_joint
+from learning_cases import CASES, own_rule, posed, small_joint
 from oracles.whittle_naive import belief_table
 from restive import theory
-from restive.agents.setup import setup_learner
-from restive.agents.tsde import TSDE
 from restive.belief import initial_state, settled_elapsed
 from restive.replication import replicate
 from restive.world import World
@@ -88,19 +86,19 @@ def test_bounds_look_at_the_support_of_the_prior_only():
 @pytest.mark.parametrize("case", CASES)
 def test_no_run_begins_more_episodes_than_the_corrected_bound(case, horizon):
     prior, num_pulls = CASES[case]()
-    setup = setup_learner(prior, num_pulls, "myopic", horizon)
-    runs = replicate(setup, np.array([horizon]), 100, 1, with_oracle=False)
-    total_states = int(setup.tables.prior.sizes.sum())
-    bound = theory.episode_bound(total_states, num_pulls, horizon, setup.mixing_time)
+    setup = posed(prior, num_pulls, "myopic", horizon)
+    runs = replicate(*setup, np.array([horizon]), 100, 1, with_oracle=False)
+    total_states = int(setup.task.choices.sizes.sum())
+    bound = theory.episode_bound(total_states, num_pulls, horizon, setup.task.mixing_time)
     assert 1 <= runs.episodes.max() <= bound
 
 
 @pytest.mark.parametrize("levels", [[0.5], [0.4, 0.6]])
 def test_no_run_begins_more_episodes_than_the_corrected_bound_where_that_says_something(levels):
     """Few counters and many steps, so that the bound is below T, which is one in any case."""
-    setup = setup_learner(rs.grid_prior(levels, 2), 1, "whittle", 50_000)
-    runs = replicate(setup, np.array([50_000]), 20, 1, with_oracle=False)
-    bound = theory.episode_bound(4, 1, 50_000, setup.mixing_time)
+    setup = posed(rs.grid_prior(levels, 2), 1, "whittle", 50_000)
+    runs = replicate(*setup, np.array([50_000]), 20, 1, with_oracle=False)
+    bound = theory.episode_bound(4, 1, 50_000, setup.task.mixing_time)
     assert 50 < runs.episodes.max() <= bound < 25_000
 
 
@@ -333,7 +331,7 @@ def test_what_is_used_as_average_and_bias_solves_an_enumerated_bellman_equation(
 def test_regret_and_episodes_are_those_of_the_regret_curve(case):
     prior, num_pulls, mapping, found = case
     curve = rs.bayesian_regret(
-        prior, num_pulls, mapping, HORIZON, REPLICATIONS, SEED, baseline="exact"
+        prior, num_pulls, mapping, HORIZON, replications=REPLICATIONS, seed=SEED, baseline="exact"
     )
     assert found.regret == pytest.approx(curve.samples[:, -1], abs=1e-7)
     assert found.num_episodes.mean() == pytest.approx(curve.num_episodes[-1], rel=1e-14)
@@ -386,11 +384,11 @@ def test_each_part_is_that_of_a_dense_solution_step_by_step(name, replication):
     prior, num_pulls, mapping = DECOMPOSED[name]
     horizon = 60
     found = theory.decompose_regret(prior, num_pulls, mapping, horizon, replication + 1, SEED)
-    setup = setup_learner(prior, num_pulls, mapping, horizon)
-    runs = replicate(setup, np.array([horizon]), replication + 1, SEED, with_oracle=False)
-    truth = setup.bandit_of(runs.true_kinds[replication])
+    setup = posed(prior, num_pulls, mapping, horizon)
+    runs = replicate(*setup, np.array([horizon]), replication + 1, SEED, with_oracle=False)
+    truth = setup.task.bandit_of(runs.true_kinds[replication])
     world = World(truth, seed=SEED, replication=replication)
-    agent = TSDE.of_setup(setup, SEED, replication)
+    agent = rs.Agent(*setup, SEED, replication)
     metas, played, rewards = [world.belief_state], [], 0.0
     for _ in range(horizon):
         arms = agent.select()

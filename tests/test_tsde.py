@@ -36,7 +36,7 @@ def advance(agent, steps, seed=0):
     """Run an agent in a world whose arms are the first candidates."""
     prior = agent.prior
     arms = [prior.candidates(k)[0] for k in range(prior.num_arms)]
-    world = World(rs.RestlessBandit(arms, 1), seed=seed, max_elapsed=agent._setup.max_elapsed)
+    world = World(rs.RestlessBandit(arms, 1), seed=seed, max_elapsed=agent.task.max_elapsed)
     for _ in range(steps):
         agent.observe(world.pull(agent.select())[0])
     return agent
@@ -143,7 +143,7 @@ def test_under_a_joint_prior_arms_must_be_possible_together():
         agent.observe([0, 0])
     assert settled(agent) == known
     agent.observe([0, 1])
-    assert agent.posterior(0).tolist() == agent.posterior(1).tolist() == [0, 1]
+    assert agent.posterior(0).weights.tolist() == agent.posterior(1).weights.tolist() == [0, 1]
     agent.select()
     agent.observe([1, 0])
     agent.select()
@@ -206,7 +206,9 @@ def test_narrowing_errors():
     known = settled(agent)
     for request, message in [
         ({"available": [True] * 3}, "available must be 4 truth values"),
-        ({"available": [1, 1, 0, 1]}, "available must be 4 truth values, one per arm, got int64"),
+        ({"available": [1, 1, 0, 1]}, "available: an arm is there twice"),
+        ({"available": [0, 4]}, "available: the arms are 0 to 3, got"),
+        ({"available": [0.0, 1.0]}, "available must be a list of whole numbers"),
         ({"available": [True, False, False, False]}, "2 arms are to be pulled, but only 1 are"),
         ({"available": [False] * 4}, "2 arms are to be pulled, but only 0 are available"),
         ({"available": [False] * 4, "num_pulls": 1}, "but only 0 are available"),
@@ -249,7 +251,11 @@ def test_the_agent_goes_on_after_a_known_horizon():
 
 def sizes(agent):
     """Return the sizes of all arrays that the agent holds."""
-    return {name: array.nbytes for name, array in agent._state._asdict().items()}
+    actor = agent._actor
+    arrays = [*actor.meta, *actor.weights, *actor.episodes, *actor.following, agent._notes]
+    names = [*actor.meta._fields, *actor.weights._fields, *actor.episodes._fields]
+    names += [*actor.following._fields, "notes"]
+    return {name: array.nbytes for name, array in zip(names, arrays, strict=True)}
 
 
 def test_memory_does_not_grow_with_time():
@@ -261,21 +267,21 @@ def test_memory_does_not_grow_with_time():
     assert len(str(agent.snapshot())) < 2 * before[1]
     cached = rs.TSDE(prior, num_pulls, myopic_of)
     advance(cached, 300)
-    assert len(cached._setup.cached) <= len(prior.bandits)
+    assert len(cached.task.cached) <= len(prior.bandits)
 
 
 def test_the_policies_of_at_most_256_systems_are_remembered():
     prior = rs.grid_prior([0.2, 0.5, 0.8], 4)
     agent = rs.TSDE(prior, 1, myopic_of, seed=1)
     made = []
-    object.__setattr__(agent._setup, "make_policy", lambda b: made.append(b) or rs.myopic(b))
+    object.__setattr__(agent.task, "make_policy", lambda b: made.append(b) or rs.myopic(b))
     rng = np.random.default_rng(0)
     for _ in range(3000):  # systems that come and go, in the order of their last use
-        kinds = rng.integers(0, len(agent._setup.tables.kinds.arms), 4)
-        policy = agent._setup.policy_of(kinds)
-        assert policy.bandit.arms == agent._setup.bandit_of(kinds).arms
-        assert agent._setup.policy_of(kinds) is policy
-        assert len(agent._setup.cached) <= 256
+        kinds = rng.integers(0, len(agent.task.choices.kinds.arms), 4)
+        policy = agent.task.policy_of(kinds)
+        assert policy.bandit.arms == agent.task.bandit_of(kinds).arms
+        assert agent.task.policy_of(kinds) is policy
+        assert len(agent.task.cached) <= 256
     assert len(made) > 2000
 
 
@@ -288,7 +294,7 @@ def test_with_the_doubling_trick_memory_grows_with_the_logarithm_of_time():
         advance(agent, 2**epoch - agent.time + 1)
         now = sizes(agent)
         assert agent.episode.epoch == epoch
-        assert agent.episode.mixing_time == epoch * quarter
+        assert agent.episode.truncation == epoch * quarter
         assert now.pop("visits") == states * epoch * quarter * 3 * 8
         assert now == {name: size for name, size in at_start.items() if name != "visits"}
 
@@ -318,7 +324,7 @@ def test_the_episode_says_what_happened(case, horizon):
         assert arms.tolist() == run.arms[t - 1]
         assert agent.episode.length == t - episode.start + 1
     assert agent.episode.epoch == run.agent.epoch
-    assert agent.episode.mixing_time == run.agent.mixing
+    assert agent.episode.truncation == run.agent.mixing
     assert told == set(REASONS.values()) - ({REASONS["epoch"]} if horizon else set())
 
 
@@ -449,7 +455,7 @@ def test_the_mixing_time_is_the_largest_over_the_priors_support():
         prior = rs.IndependentPrior([rs.ArmPrior([slow, fast], weights)])
         agent = rs.TSDE(prior, 1, horizon=1000)
         agent.select()
-        assert agent.episode.mixing_time == int(np.ceil(np.log2(1000) * rs.mixing_time(arm)))
+        assert agent.episode.truncation == int(np.ceil(np.log2(1000) * rs.mixing_time(arm)))
 
 
 def test_truncation_of_the_papers_grid():
@@ -457,7 +463,7 @@ def test_truncation_of_the_papers_grid():
     for horizon, expected in ((2000, 77), (10_000, 94), (1, 1)):  # reading 5
         agent = rs.TSDE(prior, 1, "myopic", horizon=horizon)
         agent.select()
-        assert agent.episode.mixing_time == expected
+        assert agent.episode.truncation == expected
 
 
 def test_hyphens_and_registered_functions_name_mappings_too():
@@ -467,7 +473,7 @@ def test_hyphens_and_registered_functions_name_mappings_too():
         truth = true_bandit(prior, num_pulls)
         runs = [rs.simulate(truth, agent, 60) for agent in agents]
         assert np.array_equal(runs[0].arms, runs[1].arms)
-        assert agents[0]._setup.ranks is not None
+        assert agents[0].task.ranks is not None
 
 
 @pytest.mark.parametrize("mapping", ["whittle", "lp_priority"])

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 import restive as rs
-from learning_cases import CASES, controlled, true_bandit
+from learning_cases import CASES, controlled, posed, trace, true_bandit
 from oracles.ucb1_naive import NaiveUCB1
 from restive.agents import make_learner
 from restive.agents.learners import learner
-from restive.agents.setup import setup_learner
-from restive.replication import trace
 
 
 def rewards_of(prior):
@@ -51,7 +49,7 @@ def test_a_history_with_two_pulls_worked_by_hand():
 def test_equal_to_the_naive_one_step_by_step(case):
     prior, num_pulls = CASES[case]()
     truth = true_bandit(prior, num_pulls)
-    setup = setup_learner(prior, num_pulls, "myopic", true_bandit=truth, learner=learner("ucb1"))
+    setup = posed(prior, num_pulls, "myopic", true_bandit=truth, learner=learner("ucb1"))
     arms, states = trace(setup, 600, seed=7)
     oracle = NaiveUCB1(rewards_of(prior), num_pulls)
     agent = make_learner("ucb1", prior, num_pulls, "myopic")

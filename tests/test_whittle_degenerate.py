@@ -134,3 +134,53 @@ def test_deterministic_rows_that_leave_the_passive_chain_ergodic():
     expected = whittle_bisection(*as_oracle(arm), 40, 0.7, 1e-8)
     assert found.index[:, :12] == pytest.approx(expected[:, :12], abs=1e-6)
     assert np.isfinite(rs.whittle_index(arm).index).all()
+
+
+NEARLY_PERIODIC = rs.Arm(
+    [
+        [0.9542216216630449, 0.02909132951013735, 0.01668704882681782],
+        [0.035587485414061176, 0.006940995299896773, 0.9574715192860421],
+        [0.9554258840503083, 0.03404442100331799, 0.010529694946373822],
+    ],
+    [
+        [0.012969291454559969, 0.9756164647493661, 0.011414243796073795],
+        [0.9845871964918049, 0.012796473556282252, 0.00261632995191278],
+        [0.0014152259032459108, 0.009467213168330829, 0.9891175609284232],
+    ],
+    [0.502053234003362, 0.6850760124509203, 0.5006138381073987],
+)
+
+
+def test_a_nearly_periodic_chain_has_an_index():
+    """Waits of a thousand steps compare sums of a thousand terms: ties are wider than elsewhere."""
+    found = rs.whittle_index(NEARLY_PERIODIC)
+    near = rs.whittle_index(NEARLY_PERIODIC, discount=0.999999)
+    assert found.indexable
+    assert near.indexable
+    assert found.index[:, :200] == pytest.approx(near.index[:, :200], abs=1e-6)
+
+
+def test_nearly_periodic_chains_come_to_an_end():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        size = int(rng.integers(2, 6))
+        active, passive = (
+            0.98 * np.eye(size)[rng.permutation(size)] + 0.02 * rng.dirichlet(np.ones(size), size)
+            for _ in range(2)
+        )
+        assert np.isfinite(rs.whittle_index(rs.Arm(active, passive, rng.random(size))).index).all()
+
+
+@pytest.mark.parametrize("leak", [7e-17, 2.6e-16, 1e-14, 1e-12])
+def test_a_chain_that_is_absorbing_up_to_rounding_is_indexable(leak):
+    """Pulled after long waits it stays in one class for 1e12 pulls: advantages are all rounding."""
+    active = [[0.4345083429778708, 0.5654916570221292], [0.03625953398061776, 0.9637404660193821]]
+    passive = [[1 - leak, leak], [0.6181811657570792, 0.3818188342429209]]
+    for rewards in ([0.8, 0.2], [0.2, 0.8], [1, 0]):
+        arm = rs.Arm(active, passive, rewards)
+        found = rs.whittle_index(arm)
+        near = rs.whittle_index(arm, discount=0.999999)
+        assert found.indexable
+        assert near.indexable
+        assert np.array_equal(found.index, found.upper)
+        assert found.index[:, :20] == pytest.approx(near.index[:, :20], abs=1e-5)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import restive as rs
+from learning_cases import posed
 from oracles.whittle_naive import active_intervals
 from restive import zoo
-from restive.agents.setup import setup_learner
 from restive.belief import settled_elapsed
 from restive.problem import kinds_of
 from restive.replication import replicate
@@ -113,16 +113,16 @@ def test_every_instance_is_what_it_says_and_the_same_each_time(name):
 @pytest.mark.parametrize("name", zoo.names())
 def test_a_learner_can_be_set_up_and_run_on_every_instance(name):
     instance = zoo.load(name)
-    setup = setup_learner(
+    setup = posed(
         instance.prior,
         instance.num_pulls,
         "whittle",
         instance.horizon,
         true_bandit=instance.bandit,
     )
-    assert setup.tables.arms.lengths.max() < 700
-    assert setup.tables.prior.likelihoods.nbytes < 40e6
-    run = replicate(setup, np.array([100]), 2, threads=1)
+    assert setup.task.choices.tables.lengths.max() < 700
+    assert setup.task.choices.slots.likelihoods.nbytes < 40e6
+    run = replicate(*setup, np.array([100]), 2, threads=1)
     most = instance.num_pulls * 100
     assert ((run.expected > 0) & (run.expected <= most)).all()
 

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from restive import zoo
-    from restive.agents import LEARNERS, TSDE, Episode, Player, make_learner
+    from restive.agents import (
+        LEARNERS,
+        TSDE,
+        Agent,
+        Episode,
+        make_learner,
+        register_learner,
+        restore,
+        unregister_learner,
+    )
     from restive.arm_posterior import ArmPosterior
     from restive.belief import BeliefState, belief_table, mixing_time
     from restive.chains import stationary
@@ -19,7 +28,6 @@ if TYPE_CHECKING:
     from restive.evidence import Evidence
     from restive.experiment import CaseSummary, Study, load_results, load_study, run_study
     from restive.experiment.export import export_results
-    from restive.planning import Value, evaluate
     from restive.policies import (
         IndexPolicy,
         OptimalPolicy,
@@ -31,6 +39,8 @@ if TYPE_CHECKING:
         myopic,
         optimal,
         policy_mapping,
+        register_mapping,
+        unregister_mapping,
         whittle,
         whittle_index,
     )
@@ -47,6 +57,7 @@ if TYPE_CHECKING:
     from restive.regret import RegretCurve, bayesian_regret, frequentist_regret
     from restive.relaxation import relaxation_bound
     from restive.report import write_report
+    from restive.side_by_side import compare
     from restive.simulation import Trajectory, simulate
     from restive.theory import (
         bounds_for,
@@ -56,11 +67,21 @@ if TYPE_CHECKING:
         regret_bound,
     )
     from restive.world import World
+    from restive.worth import Value, evaluate
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "agents": ("LEARNERS", "TSDE", "Episode", "Player", "make_learner"),
+    "agents": (
+        "LEARNERS",
+        "TSDE",
+        "Agent",
+        "Episode",
+        "make_learner",
+        "register_learner",
+        "restore",
+        "unregister_learner",
+    ),
     "arm_posterior": ("ArmPosterior",),
     "belief": ("BeliefState", "belief_table", "mixing_time"),
     "chains": ("stationary",),
@@ -68,7 +89,6 @@ _HOMES = {
     "evidence": ("Evidence",),
     "experiment": ("CaseSummary", "Study", "load_results", "load_study", "run_study"),
     "experiment.export": ("export_results",),
-    "planning": ("Value", "evaluate"),
     "policies": (
         "IndexPolicy",
         "OptimalPolicy",
@@ -80,6 +100,8 @@ _HOMES = {
         "myopic",
         "optimal",
         "policy_mapping",
+        "register_mapping",
+        "unregister_mapping",
         "whittle",
         "whittle_index",
     ),
@@ -96,6 +118,7 @@ _HOMES = {
     "regret": ("RegretCurve", "bayesian_regret", "frequentist_regret"),
     "relaxation": ("relaxation_bound",),
     "report": ("write_report",),
+    "side_by_side": ("compare",),
     "simulation": ("Trajectory", "simulate"),
     "theory": (
         "bounds_for",
@@ -105,6 +128,7 @@ _HOMES = {
         "regret_bound",
     ),
     "world": ("World",),
+    "worth": ("Value", "evaluate"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

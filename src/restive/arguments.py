@@ -18,7 +18,9 @@ __all__ = [
     "checked_elapsed",
     "checked_path",
     "checked_seed",
+    "count_in_words",
     "require_memory",
+    "shown",
     "suggestion",
 ]
 
@@ -27,10 +29,18 @@ MOST_ELAPSED = 10**7
 MOST_BYTES = 1 << 36
 
 
+def shown(value: Any) -> str:
+    """Show the beginning of a value in a message, whatever it is."""
+    try:
+        return f"{value!r:.60}"
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deeply"
+
+
 def checked_count(value: Any, what: str, least: int = 1, most: int = MOST) -> int:
     """Return a whole number from `least` to `most`, or raise."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ProblemError(f"{what} must be a whole number, got {value!r:.60}")
+        raise ProblemError(f"{what} must be a whole number, got {shown(value)}")
     if value < least:
         raise ProblemError(f"{what} must be at least {least}, got {value}")
     if value > most:
@@ -55,15 +65,20 @@ def checked_path(path: Any, what: str) -> Path:
     """Return a path that can be one, or raise."""
     text = os.fspath(path) if isinstance(path, str | PathLike) else None
     if not isinstance(text, str) or "\0" in text:
-        raise ProblemError(f"{what} must be a path, got {path!r:.60}")
+        raise ProblemError(f"{what} must be a path, got {shown(path)}")
     return Path(text)
 
 
 def checked_seed(seed: Any) -> int:
     """Return a seed in [0, 2^64), or raise."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise ProblemError(f"seed must be a whole number from 0 to 2^64 - 1, got {seed!r:.60}")
+        raise ProblemError(f"seed must be a whole number from 0 to 2^64 - 1, got {shown(seed)}")
     return int(seed)
+
+
+def count_in_words(log10: float) -> str:
+    """Write a count that may be huge, given its logarithm."""
+    return f"{round(10**log10):,}" if log10 < 15 else f"about 10^{log10:.0f}"
 
 
 def suggestion(word: object, known: Iterable[str]) -> str:

@@ -14,21 +14,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import MOST, checked_elapsed
-from restive.chains import require_ergodic
+from restive.chains import (
+    closed_classes,
+    irreducible_law,
+    period,
+    require_ergodic,
+    stationary,
+)
 from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.kernels.chain import belief_powers, mixing_age, settling_age, stationary_law
+from restive.kernels.chain import belief_powers, mixing_age, settling_age
 from restive.kernels.tables import BeliefTables
+from restive.pace import WORK_AT_ONCE, look
 from restive.problem import Arm, Kinds, RestlessBandit, starts_of
 
 __all__ = [
     "BeliefState",
     "belief_table",
     "belief_tables",
+    "forgetting_time",
     "initial_state",
     "mixing_time",
     "settled_elapsed",
@@ -65,7 +74,12 @@ def belief_table(arm: Arm, max_elapsed: int | None = None) -> FloatArray:
             f"{arm_label(arm)}: a belief table of {arm.num_states} states and {length} ages takes "
             f"{size / 2**30:.1f} GiB, more than {MOST_TABLE_BYTES >> 30}; use a smaller max_elapsed"
         )
-    return belief_powers(arm.active, arm.passive, length)
+    active, passive = arm.active.copy(), arm.passive.copy()
+    table = np.empty((arm.num_states, length, arm.num_states))
+    done = 0
+    while (done := belief_powers(active, passive, table, done, WORK_AT_ONCE)) < length:
+        look()
+    return table
 
 
 def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIEF_TOLERANCE) -> int:
@@ -78,8 +92,15 @@ def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIE
             f"{error}; give max_elapsed, the same wherever the arm is used, to hold the belief at "
             "its value of that age"
         ) from None
-    law = stationary_law(arm.passive)
-    age, gap = settling_age(arm.active, arm.passive, law, tolerance, MOST_ELAPSED)
+    law = irreducible_law(arm.passive)
+    rows, passive = arm.active.copy(), arm.passive.copy()
+    room = np.empty_like(rows)
+    age, gap = 1, inf
+    while gap > tolerance and age < MOST_ELAPSED:
+        look()
+        age, gap = settling_age(
+            rows, room, passive, law, tolerance, age, MOST_ELAPSED, WORK_AT_ONCE
+        )
     if gap > tolerance:
         raise TooLargeError(
             f"{label}: mixes too slowly: after {MOST_ELAPSED:,} steps its belief is still "
@@ -146,9 +167,37 @@ def mixing_time(arm: Arm, epsilon: float = 0.25) -> int:
         raise ProblemError(f"epsilon must be in (0, 2], an L1 distance, got {epsilon!r:.60}")
     label = arm_label(arm)
     require_ergodic(arm.passive, label)
-    age = int(mixing_age(arm.passive, stationary_law(arm.passive), float(epsilon)))
+    age = _mixing_age(arm.passive, irreducible_law(arm.passive), float(epsilon))
     if age < 0:
         raise TooLargeError(f"{label}: does not mix to {epsilon:g} within 2^60 steps")
+    return age
+
+
+def forgetting_time(arm: Arm) -> int:
+    """Steps until the arm forgets its state, pulled in every step or in none: T^mix(1/4) of both.
+
+    A chain with several closed classes never forgets, and one that is periodic need not for its
+    averages to settle; these do not count.
+    """
+    longest = 1
+    for matrix in (arm.passive,) if arm.is_uncontrolled else (arm.passive, arm.active):
+        closed = closed_classes(matrix)
+        members = np.ix_(closed[0], closed[0])
+        if len(closed) == 1 and period(matrix[members]) == 1:
+            age = _mixing_age(matrix, stationary(matrix), 0.25)
+            longest = max(longest, age if age > 0 else 1 << 60)
+    return longest
+
+
+def _mixing_age(matrix: FloatArray, law: FloatArray, epsilon: float) -> int:
+    powers = np.empty((61, *matrix.shape))
+    powers[0] = matrix
+    current, following = np.empty((2, *matrix.shape))
+    progress = np.zeros(4, dtype=np.int64)
+    age = 0
+    while age == 0:
+        look()
+        age = mixing_age(powers, current, following, law, epsilon, progress, WORK_AT_ONCE)
     return age
 
 

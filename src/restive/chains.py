@@ -13,9 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import AssumptionError
 from restive.kernels.chain import stationary_law
+from restive.pace import WORK_AT_ONCE, look
 from restive.problem import stochastic_matrix
 
-__all__ = ["closed_classes", "communicating_classes", "period", "require_ergodic", "stationary"]
+__all__ = [
+    "closed_classes",
+    "communicating_classes",
+    "irreducible_law",
+    "period",
+    "require_ergodic",
+    "stationary",
+]
 
 
 def stationary(matrix: ArrayLike, label: str = "matrix") -> NDArray[np.float64]:
@@ -33,7 +41,17 @@ def stationary(matrix: ArrayLike, label: str = "matrix") -> NDArray[np.float64]:
         )
     members = closed[0]
     law = np.zeros(len(matrix))
-    law[members] = stationary_law(np.ascontiguousarray(matrix[np.ix_(members, members)]))
+    law[members] = irreducible_law(matrix[np.ix_(members, members)])
+    return law
+
+
+def irreducible_law(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Stationary law [S] of a matrix that is known to be irreducible."""
+    work = np.array(matrix, order="C")
+    law = np.empty(len(work))
+    last = len(work) - 1
+    while last := stationary_law(work, law, last, WORK_AT_ONCE):
+        look()
     return law
 
 

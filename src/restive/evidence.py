@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import MOST, checked_count
+from restive.arguments import MOST, checked_count, shown
 from restive.belief import belief_table, settled_elapsed
 from restive.errors import ProblemError, RestiveError
 from restive.problem import Arm
@@ -24,9 +24,8 @@ __all__ = ["Evidence", "log_likelihood"]
 
 IntArray = NDArray[np.int64]
 
-# A cell is packed into one number of 64 bits.
 MOST_STATES = 1 << 10
-MOST_AGE = 1 << 42
+MOST_CELLS = 1 << 62  # a cell is packed into one number of 64 bits
 
 
 class Evidence:
@@ -68,7 +67,7 @@ class Evidence:
         """
         fields = (
             _whole(last_state, "last_state", 0, self.num_states - 1),
-            _whole(elapsed, "elapsed", 1, MOST_AGE),
+            _whole(elapsed, "elapsed", 1, MOST_CELLS // self.num_states**2),
             _whole(next_state, "next_state", 0, self.num_states - 1),
             _whole(count, "count", 0, MOST),
         )
@@ -118,7 +117,7 @@ class Evidence:
             if isinstance(error, ProblemError):
                 raise
             raise ProblemError(
-                f"expected the data that Evidence.to_data() returned, got {data!r:.60}"
+                f"expected the data that Evidence.to_data() returned, got {shown(data)}"
             ) from None
         if columns.size:
             evidence.add(*columns)
@@ -180,7 +179,7 @@ def _whole(values: ArrayLike, field: str, least: int, most: int) -> IntArray:
     if isinstance(values, np.ma.MaskedArray) or (
         array.size and not np.issubdtype(array.dtype, np.integer)
     ):
-        raise ProblemError(f"{field} must be whole numbers, got {values!r:.60}")
+        raise ProblemError(f"{field} must be whole numbers, got {shown(values)}")
     if array.size and not least <= array.min() <= array.max() <= most:
         wrong = array.min() if array.min() < least else array.max()
         raise ProblemError(f"{field} must be from {least} to {most:,}, got {wrong}")

@@ -8,42 +8,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.errors import RestiveError
 from restive.files import replacing, require_target
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import RestlessBandit, kinds_of
+from restive.style.axes import set_scale
+from restive.style.lines import Line, draw_line
+from restive.style.looks import LIGHT, look, matplotlib_figures, settings
 
 __all__ = ["FIGURE_SUFFIXES", "matplotlib_figures", "plot_band", "plot_indices", "plot_posterior"]
 
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 MOST_PANELS = 12
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
-MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def plot_indices(
-    bandit: RestlessBandit, path: str | PathLike[str], max_elapsed: int | None = None
+    bandit: RestlessBandit,
+    path: str | PathLike[str],
+    max_elapsed: int | None = None,
+    discount: float = 1.0,
 ) -> None:
     """Draw Whittle index against elapsed steps, a line per last state and a panel per kind of arm.
 
     The file's ending chooses the format (png, svg, pdf). Beyond 12 kinds the first 12 are drawn.
     """
     suffix = require_target(path, FIGURE_SUFFIXES)
-    figures = matplotlib_figures()
+    with settings():
+        figure = _index_figure(bandit, max_elapsed, discount)
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format=suffix.lstrip("."))
+
+
+def _index_figure(bandit: RestlessBandit, max_elapsed: int | None, discount: float) -> Any:
     kinds = kinds_of(bandit)
     num_panels = min(len(kinds.arms), MOST_PANELS)
     columns = min(num_panels, 4)
     rows = -(-num_panels // columns)
-    figure = figures.Figure(
-        figsize=(1.2 + 3.2 * columns, 0.8 + 2.7 * rows), layout="constrained", dpi=150
+    figure = matplotlib_figures().Figure(
+        figsize=(1.2 + 3.6 * columns, 0.8 + 3.0 * rows), layout="constrained", dpi=150
     )
     panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
     for j, panel in enumerate(panels.flat):
         if j >= num_panels:
             panel.set_axis_off()
             continue
-        _draw(panel, whittle_index(kinds.arms[j], max_elapsed=max_elapsed))
-        panel.set_title(kinds.labels[j], fontsize=10)
+        _draw(panel, whittle_index(kinds.arms[j], discount, max_elapsed))
+        panel.set_title(kinds.labels[j])
         if j + columns >= num_panels:
             panel.set_xlabel("steps since last seen")
         if j % columns == 0:
@@ -51,9 +60,8 @@ def plot_indices(
     title = f"Whittle index of {bandit.num_arms} arms ({len(kinds.arms)} kinds)"
     if len(kinds.arms) > num_panels:
         title += f", the first {num_panels} kinds shown"
-    figure.suptitle(title, fontsize=11)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=suffix.lstrip("."))
+    figure.suptitle(title)
+    return figure
 
 
 def plot_band(
@@ -64,28 +72,34 @@ def plot_band(
     label: str,
     ax: Any = None,
 ) -> Any:
-    """Draw regret against time with its band into axes, new ones by default; returns the axes."""
-    if ax is None:
-        figures = matplotlib_figures()
-        ax = figures.Figure(figsize=(5, 3.4), layout="constrained", dpi=150).subplots()
-    (line,) = ax.plot(times, mean, linewidth=1.6, label=label)
-    ax.fill_between(times, lower, upper, color=line.get_color(), alpha=0.25)
-    ax.set_xlabel("time")
-    ax.set_ylabel("regret (mean and 95% band)")
-    ax.legend(frameon=False)
+    """Draw regret against time with its band into axes, new ones by default; returns the axes.
+
+    Curves drawn into the same axes have different looks.
+    """
+    with settings():
+        if ax is None:
+            figure = matplotlib_figures().Figure(figsize=(6, 4), layout="constrained", dpi=150)
+            ax = figure.subplots()
+            set_scale(ax, "linear")
+        number = len(ax.get_legend_handles_labels()[0])
+        draw_line(ax, Line(number, label, times, mean, lower, upper))
+        ax.set_xlabel("time (steps)")
+        ax.set_ylabel("regret (mean and 95% band)")
+        ax.legend()
     return ax
 
 
 def plot_posterior(posterior: Any, truth: Any = None, ax: Any = None) -> Any:
     """Draw an `ArmPosterior` into axes, new ones by default; returns the axes."""
-    if ax is None:
-        figures = matplotlib_figures()
-        ax = figures.Figure(figsize=(4.4, 4.0), layout="constrained", dpi=150).subplots()
-    alike = np.array_equal(posterior.active, posterior.passive)
-    if posterior.active.shape[1] == 2 and alike:
-        _draw_density(ax, posterior, truth)
-    else:
-        _draw_intervals(ax, posterior, truth, ["active"] if alike else ["active", "passive"])
+    with settings():
+        if ax is None:
+            figure = matplotlib_figures().Figure(figsize=(6, 5), layout="constrained", dpi=150)
+            ax = figure.subplots()
+        alike = np.array_equal(posterior.active, posterior.passive)
+        if posterior.active.shape[1] == 2 and alike:
+            _draw_density(ax, posterior, truth)
+        else:
+            _draw_intervals(ax, posterior, truth, ["active"] if alike else ["active", "passive"])
     return ax
 
 
@@ -101,11 +115,11 @@ def _draw_density(ax: Any, posterior: Any, truth: Any) -> None:
     density = np.einsum("im,jm,m->ji", *bumps, weights)
     ax.imshow(density, origin="lower", extent=(0, 1, 0, 1), cmap="Blues", aspect="equal")
     areas = 60 * weights / weights.max()
-    ax.scatter(p01, p11, s=areas, color=COLOURS[0], alpha=0.5, linewidth=0, label="chains")
+    ax.scatter(p01, p11, s=areas, color=look(0).colour, alpha=0.5, linewidth=0, label="chains")
     if truth is not None:
-        ax.plot(truth.active[0, 1], truth.active[1, 1], "x", color=COLOURS[1], markersize=10,
+        ax.plot(truth.active[0, 1], truth.active[1, 1], "x", color=look(1).colour, markersize=10,
                 markeredgewidth=2, label="truth")  # fmt: skip
-        ax.legend(frameon=False, fontsize=8)
+        ax.legend()
     ax.set_xlabel("p01: from bad to good")
     ax.set_ylabel("p11: stays good")
 
@@ -118,15 +132,16 @@ def _draw_intervals(ax: Any, posterior: Any, truth: Any, fields: list[str]) -> N
         centre, bottom, top = (getattr(each, field).ravel() for each in (mean, low, high))
         places = np.arange(size * size) + 0.3 * k
         error = [np.maximum(centre - bottom, 0), np.maximum(top - centre, 0)]
-        ax.errorbar(places, centre, yerr=error, fmt=MARKERS[k], color=COLOURS[k], markersize=4,
-                    label=f"{field}: mean and 90%")  # fmt: skip
+        style = look(k)
+        label = f"{field}: mean and 90%"
+        ax.errorbar(places, centre, yerr=error, fmt=style.marker, color=style.colour, label=label)
         if truth is not None:
             label = "truth" if k == 0 else None
             ax.plot(places, getattr(truth, field).ravel(), "x", color="black", label=label)
     ax.set_xticks(np.arange(size * size), names, rotation=90)
     ax.set_ylabel("transition probability")
     ax.set_ylim(-0.02, 1.02)
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend()
 
 
 def _draw(panel: Any, found: WhittleIndex) -> None:
@@ -135,19 +150,19 @@ def _draw(panel: Any, found: WhittleIndex) -> None:
     upper = found.upper[:, np.minimum(np.arange(length), found.upper.shape[1] - 1)]
     ages = np.arange(1, length + 1)
     for s, line in enumerate(index):
-        colour, marker = COLOURS[s % len(COLOURS)], MARKERS[s % len(MARKERS)]
-        every = max(1, length // 12)
+        style = look(s)
         panel.plot(
-            ages, line, color=colour, marker=marker, markersize=4, markevery=every,
-            linewidth=1.4, label=f"last seen in state {s}",
+            ages, line, color=style.colour, linestyle=style.dash, marker=style.marker,
+            markevery=max(1, length // 12), label=f"last seen in state {s}",
         )  # fmt: skip
         if not found.indexable:
             label = "not indexable: both ends" if s == 0 else None
-            panel.fill_between(ages, line, upper[s], color=colour, alpha=0.25, label=label)
-    panel.axhline(found.limit, color="0.4", linewidth=0.8, linestyle=":", label="limit")
+            panel.fill_between(
+                ages, line, upper[s], color=style.colour, alpha=0.2, lw=0, label=label
+            )
+    panel.axhline(found.limit, color=LIGHT["mute"], linewidth=1, linestyle=":", label="limit")
     panel.xaxis.get_major_locator().set_params(integer=True)
-    panel.grid(True, linewidth=0.3)
-    panel.legend(fontsize=7, frameon=False)
+    panel.legend(fontsize=9.5)
 
 
 def _visible(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -156,12 +171,3 @@ def _visible(table: NDArray[np.float64]) -> NDArray[np.float64]:
     far = np.flatnonzero(spread > 0.01 * spread.max())
     length = max(8, (int(far[-1]) if far.size else 0) + 4)
     return table[:, np.minimum(np.arange(length), table.shape[1] - 1)]
-
-
-def matplotlib_figures() -> Any:
-    """Return matplotlib's module of figures, or say how to get it."""
-    try:
-        import matplotlib.figure as figures
-    except ImportError:
-        raise RestiveError("pictures need matplotlib: pip install 'restive[plot]'") from None
-    return figures

@@ -1,50 +1,62 @@
-"""Writing files so that a reader finds the old one, the new one, or none: never half of one."""
+"""Files: a reader finds the old one, the new one, or none, never half of one.
+
+A file is written beside its final name, flushed to the disk, renamed, and its folder is flushed
+too: once it is there, it is there after a power cut. While it is written its writer holds it, so
+that what a kill has left behind can be told from what is still being written, and be removed.
+"""
 
 from __future__ import annotations
 
 import os
-import tempfile
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EINVAL, EISDIR
+from errno import EINVAL, EIO, EISDIR
 from pathlib import Path
 from secrets import token_hex
+from stat import S_ISREG
 
 from restive.arguments import checked_path
 from restive.errors import ProblemError, RestiveError
 
-__all__ = ["replacing", "require_target"]
+__all__ = [
+    "CAREFUL",
+    "leftover_of",
+    "read_regular",
+    "remove_leftovers",
+    "replacing",
+    "require_target",
+    "spreadsheet_text",
+    "try_lock",
+]
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{16}(\.[^.]*)?", re.DOTALL)
+NOT_REGULAR = "not a regular file (a pipe or a device?)"
+# what makes a name that is a link or a pipe an error, where the system can
+CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path to write to; it takes the final name only when everything has been written."""
     final = checked_path(path, "path").resolve()  # a link stays one
-    # named before it is there: Ctrl-C may come at any moment, and it is removed all the same
-    temporary = final.parent / f".{final.name}.{token_hex(8)}{final.suffix}"
     try:
         _require_regular(final)
-        temporary.touch(exist_ok=False)
-        yield temporary
-        os.replace(temporary, final)
+        with _beside(final) as temporary:
+            yield temporary
+            _flush(temporary)
+            os.replace(temporary, final)
+        _flush_folder(final.parent)
     except OSError as error:
         raise RestiveError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        with suppress(OSError):  # a folder that is none, or not there
-            temporary.unlink(missing_ok=True)
-
-
-def _require_regular(path: Path) -> None:
-    if path.is_dir():
-        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-    if path.exists() and not path.is_file():
-        raise OSError(EINVAL, "not a regular file")
 
 
 def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> str:
     """Raise unless a file with one of these endings can be written here; return the ending.
 
-    Asked before long computations, so that their results are not lost to a typing slip.
+    Asked before long computations, so that their results are not lost to a typing slip. What a
+    killed writer of the same file has left behind is removed.
     """
     final = checked_path(path, "path")
     suffix = final.suffix.lower()
@@ -52,9 +64,111 @@ def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> s
         ending = repr(suffix) if suffix else "no ending"
         raise ProblemError(f"{final}: can be written as {', '.join(suffixes)}; got {ending}")
     try:
-        _require_regular(final.resolve())
-        with tempfile.NamedTemporaryFile(dir=final.parent, prefix=f".{final.name}."):
+        resolved = final.resolve()
+        _require_regular(resolved)
+        with _beside(resolved):
             pass
     except OSError as error:
         raise RestiveError(f"{final}: cannot be written: {error.strerror or error}") from None
+    remove_leftovers(resolved.parent, resolved.name)
     return suffix
+
+
+def read_regular(path: Path, most: int | None = None) -> bytes:
+    """Return a file's bytes, `most` and one more at most; raise OSError for what may never end."""
+
+    def opened(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+    with open(path, "rb", opener=opened) as file:
+        if not S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(EINVAL, NOT_REGULAR)
+        return file.read() if most is None else file.read(most + 1)
+
+
+def remove_leftovers(folder: Path, name: str | None = None) -> None:
+    """Remove what killed writers left in a folder, of all files or of one; others are kept."""
+    with suppress(OSError):  # a folder that cannot be listed
+        for found in os.listdir(folder):
+            final = leftover_of(found)
+            if final is not None and name in (None, final):
+                _remove_unless_held(folder / found)
+
+
+def leftover_of(name: str) -> str | None:
+    """Return the final name of a file that is being written under this one, or None."""
+    match = LEFTOVER.fullmatch(name)
+    return match[1] if match and Path(match[1]).suffix == (match[2] or "") else None
+
+
+def spreadsheet_text(text: str) -> str:
+    """Return text for a cell of a CSV file; what a spreadsheet would compute gets a quote."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def try_lock(handle: int, *, shared: bool = False) -> bool | None:
+    """Lock an open file: True if that worked, False if others hold it, None without locks.
+
+    The lock ends when the file is closed, or with the process.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # a system or a file system that has none
+        return None
+
+
+@contextmanager
+def _beside(final: Path) -> Iterator[Path]:
+    """Make a file beside the final one and hold it; it is removed unless it was renamed."""
+    # named before it is there: Ctrl-C may come at any moment, and it is removed all the same
+    temporary = final.parent / f".{final.name}.{token_hex(8)}{final.suffix}"
+    try:
+        temporary.touch(exist_ok=False)
+        with temporary.open("rb+") as file:
+            try_lock(file.fileno())
+            yield temporary
+    finally:
+        with suppress(OSError):  # a folder that is none, or not there
+            temporary.unlink(missing_ok=True)
+
+
+def _remove_unless_held(path: Path) -> None:
+    """Remove a file that nobody holds; where that cannot be told, it stays."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDWR | CAREFUL)
+        try:
+            if S_ISREG(os.fstat(handle).st_mode) and try_lock(handle):
+                path.unlink(missing_ok=True)
+        finally:
+            os.close(handle)
+
+
+def _require_regular(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    if path.exists() and not path.is_file():
+        raise OSError(EINVAL, NOT_REGULAR)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file's contents would survive a power cut."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    """Wait until a folder's names would; some systems cannot, and then nothing is promised."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno == EIO:
+            raise

@@ -11,8 +11,9 @@ from functools import lru_cache
 from math import atan, cos, inf, nan, pi, sin, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["student_quantile"]
+__all__ = ["paired_interval", "student_quantile"]
 
 CONFIDENCE = 0.95
 MOST_DEGREES = 10_000  # beyond, the quantile changes by less than 0.03%
@@ -41,6 +42,24 @@ def student_quantile(replications: int, intervals: int = 1) -> float:
         low, high = (middle, high) if _within(middle, degrees) < wanted else (low, middle)
         middle, last = (low + high) / 2, middle
     return middle
+
+
+def paired_interval(
+    first: NDArray[np.float64], second: NDArray[np.float64], intervals: int = 1
+) -> tuple[float, float]:
+    """Mean of second - first, replication by replication, and the half-width of its 95% interval.
+
+    Parameters
+    ----------
+    first, second
+        A number [R] for each replication of both; the same luck in each.
+    intervals
+        How many are to be right at once with 95% (Bonferroni).
+    """
+    gaps = second - first
+    spread = float(gaps.std(ddof=1)) if len(gaps) > 1 else nan
+    half_width = student_quantile(len(gaps), intervals) * spread / sqrt(len(gaps))
+    return float(np.mean(gaps)), half_width
 
 
 def _within(t: float, degrees: int) -> float:

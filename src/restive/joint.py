@@ -6,17 +6,21 @@ meta-states matter; few enough, for few arms, to solve for long-run values exact
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import log10 as log10_of
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import count_in_words
 from restive.belief import BeliefState, belief_tables
 from restive.errors import TooLargeError
 from restive.kernels import joint as kernels
+from restive.pace import WORK_AT_ONCE
 from restive.problem import Kinds, RestlessBandit
 
-__all__ = ["JointStates", "Outcomes"]
+__all__ = ["JointStates", "Outcomes", "joined"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -32,6 +36,28 @@ class Outcomes:
     successor: Int32Array  # [M, B] numbers of the next states
     probability: FloatArray  # [M, B]
     reward: FloatArray  # [M] expected reward of the step
+
+
+def most_outcomes(bandit: RestlessBandit) -> int:
+    """Ways in which one step can end, or raise if they are too many for a joint chain."""
+    sizes = np.array([arm.num_states for arm in bandit.arms])
+    largest = np.sort(sizes)[-bandit.num_pulls :]
+    log10 = float(np.log10(largest).sum())
+    if log10 > log10_of(MOST_OUTCOMES):
+        raise TooLargeError(
+            f"one step of {bandit.num_pulls:,} pulls can end in {count_in_words(log10)} ways, more "
+            f"than {MOST_OUTCOMES:,}: too many for a joint chain; pull fewer arms"
+        )
+    return int(np.prod(largest))
+
+
+def joined(blocks: Sequence[Outcomes], count: int | None = None) -> Outcomes:
+    """Return blocks of outcomes as one, up to the first `count` rows."""
+    successor, probability, reward = (
+        np.concatenate([getattr(block, field) for block in blocks])[:count]
+        for field in ("successor", "probability", "reward")
+    )
+    return Outcomes(successor, probability, reward)
 
 
 class JointStates:
@@ -50,16 +76,20 @@ class JointStates:
     def __init__(self, bandit: RestlessBandit, kinds: Kinds, lengths: IntArray) -> None:
         self.bandit = bandit
         self.kinds = kinds
-        self.arms = belief_tables(kinds.arms, lengths)
-        self.sizes = self.arms.sizes[kinds.of]
-        self.lengths = self.arms.lengths[kinds.of]
-        largest = np.sort(self.sizes)[::-1][: bandit.num_pulls].astype(object)
-        self.most_outcomes = int(np.prod(largest))
-        if self.most_outcomes > MOST_OUTCOMES:
-            raise TooLargeError(
-                f"one step of {bandit.num_pulls} pulls can end in {self.most_outcomes:,} ways, "
-                f"more than {MOST_OUTCOMES:,}: too many for a joint chain; pull fewer arms"
-            )
+        self.most_outcomes = most_outcomes(bandit)
+        tables = belief_tables(kinds.arms, lengths)
+        self.sizes = tables.sizes[kinds.of]
+        self.lengths = tables.lengths[kinds.of]
+        self._arms = kernels.ArmTables(
+            beliefs=tables.beliefs,
+            means=tables.means,
+            begins=tables.offsets[kinds.of],
+            mean_begins=tables.mean_offsets[kinds.of],
+            sizes=self.sizes,
+            lengths=self.lengths,
+            following=np.empty(bandit.num_arms, dtype=np.int32),
+            seen=np.empty(bandit.num_arms, dtype=np.int64),
+        )
         self.count = 0
         self._states = np.empty((64, bandit.num_arms), dtype=np.int32)
         self._slots = np.full(256, -1, dtype=np.int32)
@@ -76,7 +106,8 @@ class JointStates:
     def add(self, rows: Int32Array) -> None:
         """Number the rows that are new."""
         self._make_room(len(rows))
-        self.count = int(kernels.find_or_add(rows, self._states, self._slots, self.count))
+        for part in _parts(len(rows), self._states.shape[1]):
+            self.count = kernels.find_or_add(rows[part], self._states, self._slots, self.count)
 
     def number_of(self, state: BeliefState) -> int:
         """Return the number of a state, which is added if it is new."""
@@ -97,12 +128,11 @@ class JointStates:
         if add:
             self._make_room(len(rows) * self.most_outcomes)
         found = Outcomes(np.empty(shape, dtype=np.int32), np.empty(shape), np.empty(len(rows)))
-        self.count = int(
-            kernels.successors(
-                rows, actions, self.arms, self.kinds.of, self._states, self._slots, self.count, add,
-                found.successor, found.probability, found.reward,
-            )
-        )  # fmt: skip
+        for part in _parts(len(rows), self.most_outcomes * self._states.shape[1]):
+            self.count = kernels.successors(
+                rows[part], actions[part], self._arms, self._states, self._slots, self.count, add,
+                found.successor[part], found.probability[part], found.reward[part],
+            )  # fmt: skip
         return found
 
     def _make_room(self, more: int) -> None:
@@ -113,4 +143,11 @@ class JointStates:
             self._states = larger
         if 2 * wanted > len(self._slots):
             self._slots = np.full(1 << (2 * wanted).bit_length(), -1, dtype=np.int32)
-            kernels.rehash(self._states, self.count, self._slots)
+            for part in _parts(self.count, self._states.shape[1]):
+                kernels.rehash(self._states, part.start, part.stop, self._slots)
+
+
+def _parts(count: int, work: int) -> Iterator[slice]:
+    """Rows that a kernel takes at once, so that Ctrl-C is heard in between; `work` is of a row."""
+    at_once = max(1, WORK_AT_ONCE // (10 * work))  # a number looked up in memory costs ten products
+    return (slice(first, min(first + at_once, count)) for first in range(0, count, at_once))

@@ -189,8 +189,12 @@ class Kinds:
 
 
 def kinds_of(bandit: RestlessBandit) -> Kinds:
-    """Tell the kinds of arms in a bandit."""
-    return kinds_among(bandit.arms, bandit.label)
+    """Tell the kinds of arms in a bandit; looked for once, since there may be very many arms."""
+    found: Kinds | None = bandit.__dict__.get("_kinds")
+    if found is None:
+        found = kinds_among(bandit.arms, bandit.label)
+        bandit.__dict__["_kinds"] = found
+    return found
 
 
 def kinds_among(arms: Sequence[Arm], label: Callable[[int], str]) -> Kinds:

@@ -27,6 +27,7 @@ from typing import Any
 
 from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError
+from restive.files import read_regular
 from restive.problem import Arm, RestlessBandit, gilbert_elliott
 
 __all__ = [
@@ -38,12 +39,15 @@ __all__ = [
     "read_arm",
     "read_arms",
     "read_text",
+    "require_shallow",
 ]
 
 PROBLEM_KEYS = ("num_pulls", "arm")
 ARM_KEYS = ("name", "count", "p01", "p11", "active", "passive", "rewards")
 MOST_ARMS = 10_000_000  # `count` is one typing slip away from filling the memory
 LARGEST_FILE = 1 << 28  # bytes
+DEEPEST = 50  # tables and lists in one another; nothing sound has ten
+TOO_DEEP = f"brackets or tables are nested too deeply (more than {DEEPEST} in one another)"
 BYTE_ORDER_MARK = "\ufeff"  # with which some editors on Windows begin a file
 
 
@@ -60,9 +64,10 @@ def read_text(path: str | PathLike[str]) -> str:
     """Read a text file of sane size, or say what is wrong with it."""
     path = checked_path(path, "path")
     try:
-        if path.stat().st_size > LARGEST_FILE:
+        contents = read_regular(path, LARGEST_FILE)
+        if len(contents) > LARGEST_FILE:
             raise ProblemError(f"{path}: larger than {LARGEST_FILE >> 20} MiB; use `count`")
-        return path.read_text(encoding="utf-8").removeprefix(BYTE_ORDER_MARK)
+        return contents.decode().replace("\r\n", "\n").removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         raise ProblemError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except OSError as error:
@@ -86,11 +91,28 @@ def problem_from_toml(text: str) -> RestlessBandit:
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML, or say what is wrong with it."""
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
     except RecursionError:
-        raise ProblemError("not valid TOML: brackets are nested too deeply") from None
+        raise ProblemError(TOO_DEEP) from None
     except ValueError as error:  # also numbers with thousands of digits
         raise ProblemError(f"not valid TOML: {error}") from None
+    require_shallow(data)
+    return data
+
+
+def require_shallow(data: Any) -> None:
+    """Raise for tables and lists in one another so deep that whatever walks them would fail."""
+    level = [data]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    if level:
+        raise ProblemError(TOO_DEEP)
 
 
 def read_arms(tables: Iterable[dict[str, Any]]) -> list[Arm]:

@@ -1,4 +1,4 @@
-"""Regret of TSDE with honest error bars (Section 1.1 of the paper).
+"""Regret with honest error bars (Section 1.1 of the paper).
 
 Regret up to t is J t minus what the learner earned, with J the average reward of the same mapping
 applied to the truth. Two choices keep the error small without changing what is estimated:
@@ -21,25 +21,29 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.setup import Mapping, Setup, setup_learner
+from restive.agents.learners import Learner, describe, learner_of
 from restive.arguments import checked_count
 from restive.belief import BeliefState
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.figures import plot_band
 from restive.files import replacing
 from restive.intervals import student_quantile
-from restive.planning import exact_value
 from restive.policies.best_fixed import fixed_reward
 from restive.prior import Prior
 from restive.problem import RestlessBandit
 from restive.replication import Replications, replicate
+from restive.task import Mapping, Task, make_task
+from restive.worth import exact_value
 
 __all__ = [
+    "COUPLED",
+    "EXACT",
     "RegretCurve",
     "bayesian_regret",
     "exact_rewards",
     "frequentist_regret",
     "recorded_times",
+    "truth_reward",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -47,6 +51,11 @@ IntArray = NDArray[np.int64]
 
 Rewards: TypeAlias = Literal["expected", "realised"]
 Baseline: TypeAlias = Literal["auto", "exact", "coupled"]
+# A registered name, or a function of (task, seed) that returns a learner of the user's own.
+LearnerLike: TypeAlias = str | Callable[[Task, int], Any]
+
+COUPLED = "coupled: the policy that knows the truth, in the same world"
+EXACT = "exact: J t"
 
 DEFAULT_TIMES = 50
 MOST_TIMES = 1_000_000
@@ -68,6 +77,7 @@ class RegretCurve:
     baseline: str  # what regret is measured against
     rewards: str  # "expected" or "realised"
     policy_mapping: str
+    learner: str
     replications: int
     average_reward_of_truth: float  # mean of J, or of what the coupled policy earned per step
     samples: FloatArray = field(repr=False)  # [R, M] regret of each replication
@@ -107,9 +117,10 @@ def bayesian_regret(
     num_pulls: int,
     policy_mapping: Mapping = "whittle",
     horizon: int = 2000,
+    *,
+    learner: LearnerLike = "tsde",
     replications: int = 1000,
     seed: int = 0,
-    *,
     times: int | Sequence[int] | IntArray | None = None,
     rewards: Rewards = "expected",
     baseline: Baseline = "auto",
@@ -120,7 +131,7 @@ def bayesian_regret(
     threads: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> RegretCurve:
-    """Regret of TSDE with the truth drawn from the prior in each replication (Eq. 2).
+    """Regret of a learner with the truth drawn from the prior in each replication (Eq. 2).
 
     Parameters
     ----------
@@ -132,6 +143,9 @@ def bayesian_regret(
         As in `TSDE`.
     horizon
         Steps of each replication, T.
+    learner
+        The name of a learner, by default TSDE, or a function of (task, seed) that returns one of
+        your own: an object with `select()` and `observe(states)`. Yours runs in Python, slower.
     replications, seed
         How many, and the name of their luck. More replications leave the earlier ones as they are.
     times
@@ -151,21 +165,15 @@ def bayesian_regret(
     progress
         Called with the number of replications done since the last call.
     """
-    checked_times = recorded_times(times, horizon)
-    setup = setup_learner(
-        prior, num_pulls, policy_mapping, None if doubling else horizon, mixing_time, start,
-        max_elapsed,
+    task = make_task(
+        prior, num_pulls, policy_mapping, None if doubling else horizon, mixing_time=mixing_time,
+        start=start, max_elapsed=max_elapsed,
     )  # fmt: skip
-    kind = "coupled" if baseline == "auto" else baseline
-    _check_choice(rewards, ("expected", "realised"), "rewards")
-    _check_choice(kind, ("coupled", "exact"), "baseline")
-    done = replicate(
-        setup, checked_times, replications, seed, with_oracle=kind == "coupled", threads=threads,
-        progress=progress,
+    chosen: Baseline = "coupled" if baseline == "auto" else baseline
+    return _regret(
+        task, learner, recorded_times(times, horizon), replications, seed, rewards, chosen, threads,
+        progress,
     )  # fmt: skip
-    if kind == "coupled":
-        return _coupled_curve(setup, done, rewards)
-    return _exact_curve(setup, done, rewards, exact_rewards(setup, done.true_kinds))
 
 
 def frequentist_regret(
@@ -173,9 +181,10 @@ def frequentist_regret(
     prior: Prior,
     policy_mapping: Mapping = "whittle",
     horizon: int = 10_000,
+    *,
+    learner: LearnerLike = "tsde",
     replications: int = 1000,
     seed: int = 0,
-    *,
     times: int | Sequence[int] | IntArray | None = None,
     rewards: Rewards = "expected",
     baseline: Baseline = "auto",
@@ -186,55 +195,75 @@ def frequentist_regret(
     threads: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> RegretCurve:
-    """Regret of TSDE on one true bandit (Eq. 1), which need not be in the prior's support.
+    """Regret of a learner on one true bandit (Eq. 1), which need not be in the prior's support.
 
     Parameters are those of `bayesian_regret`, but for `bandit`, the truth, which also says how many
     arms are pulled. The "auto" baseline is J t where J, from the start, can be solved exactly, else
     the coupled policy.
     """
-    checked_times = recorded_times(times, horizon)
     if not isinstance(bandit, RestlessBandit):
         raise ProblemError(f"bandit must be a RestlessBandit, got {bandit!r:.60}")
-    setup = setup_learner(
-        prior, bandit.num_pulls, policy_mapping, None if doubling else horizon, mixing_time, start,
-        max_elapsed, bandit,
+    task = make_task(
+        prior, bandit.num_pulls, policy_mapping, None if doubling else horizon,
+        mixing_time=mixing_time, start=start, max_elapsed=max_elapsed, true_bandit=bandit,
     )  # fmt: skip
+    return _regret(
+        task, learner, recorded_times(times, horizon), replications, seed, rewards, baseline,
+        threads, progress,
+    )  # fmt: skip
+
+
+def _regret(
+    task: Task,
+    learner: LearnerLike,
+    times: IntArray,
+    replications: int,
+    seed: int,
+    rewards: Rewards,
+    baseline: Baseline,
+    threads: int | None,
+    progress: Callable[[int], None],
+) -> RegretCurve:
+    """Regret on a task, whose truth is given or drawn from its prior."""
+    spec = learner_of(learner)
     _check_choice(rewards, ("expected", "realised"), "rewards")
     _check_choice(baseline, ("auto", "coupled", "exact"), "baseline")
-    exact = None
-    if baseline != "coupled":
-        try:
-            exact = exact_rewards(setup, setup.tables.true_kinds[None])
-        except (AssumptionError, TooLargeError):
-            if baseline == "exact":
-                raise
+    fixed = None
+    if baseline != "coupled" and len(task.choices.true_kinds):
+        fixed = truth_reward(task, required=baseline == "exact")
+    coupled = fixed is None and baseline != "exact"
     done = replicate(
-        setup, checked_times, replications, seed, with_oracle=exact is None, threads=threads,
+        task, spec, times, replications, seed, with_oracle=coupled, threads=threads,
         progress=progress,
     )  # fmt: skip
-    if exact is None:
-        return _coupled_curve(setup, done, rewards)
-    return _exact_curve(setup, done, rewards, np.full(len(done.expected), exact[0]))
+    expected = rewards == "expected"
+    earned = done.expected if expected else done.realised
+    if coupled:
+        known = done.oracle_expected if expected else done.oracle_realised
+        return _curve(task, spec, done, rewards, known - earned, COUPLED, _per_step(known, times))
+    count = len(earned)
+    truth = exact_rewards(task, done.true_kinds) if fixed is None else np.full(count, fixed)
+    samples = truth[:, None] * times - earned
+    return _curve(task, spec, done, rewards, samples, EXACT, float(truth.mean()))
 
 
-def _coupled_curve(setup: Setup, done: Replications, rewards: Rewards) -> RegretCurve:
-    earned = done.expected if rewards == "expected" else done.realised
-    known = done.oracle_expected if rewards == "expected" else done.oracle_realised
-    per_step = float(known[:, -1].mean() / done.times[-1])
-    name = "coupled: the policy that knows the truth, in the same world"
-    return _curve(setup, done, rewards, known - earned, name, per_step)
+def truth_reward(task: Task, required: bool = False) -> float | None:
+    """J of the mapping on the true bandit; None where it cannot be solved and need not be."""
+    try:
+        return float(exact_rewards(task, task.choices.true_kinds[None])[0])
+    except (AssumptionError, TooLargeError):
+        if required:
+            raise
+        return None
 
 
-def _exact_curve(
-    setup: Setup, done: Replications, rewards: Rewards, truth: FloatArray
-) -> RegretCurve:
-    earned = done.expected if rewards == "expected" else done.realised
-    samples = truth[:, None] * done.times - earned
-    return _curve(setup, done, rewards, samples, "exact: J t", float(truth.mean()))
+def _per_step(known: FloatArray, times: IntArray) -> float:
+    return float(known[:, -1].mean() / times[-1])
 
 
 def _curve(
-    setup: Setup,
+    task: Task,
+    learner: Learner,
     done: Replications,
     rewards: Rewards,
     samples: FloatArray,
@@ -252,18 +281,19 @@ def _curve(
         num_episodes=done.episodes.mean(axis=0),
         baseline=baseline,
         rewards=rewards,
-        policy_mapping=setup.mapping_name,
+        policy_mapping=task.mapping_name,
+        learner=describe(learner),
         replications=count,
         average_reward_of_truth=truth,
         samples=samples,
     )
 
 
-def exact_rewards(setup: Setup, true_kinds: IntArray) -> FloatArray:
+def exact_rewards(task: Task, true_kinds: IntArray) -> FloatArray:
     """J of the mapping on each system, by kinds of arms [R, K], or an error where it is none."""
-    if isinstance(setup.mapping, str) and setup.mapping_name == "best_fixed":
-        rewards = np.array([fixed_reward(arm) for arm in setup.tables.kinds.arms])
-        best: FloatArray = np.sort(rewards[true_kinds], axis=1)[:, -setup.num_pulls :]
+    if isinstance(task.mapping, str) and task.mapping_name == "best_fixed":
+        rewards = np.array([fixed_reward(arm) for arm in task.choices.kinds.arms])
+        best: FloatArray = np.sort(rewards[true_kinds], axis=1)[:, -task.num_pulls :]
         return np.asarray(best.sum(axis=1))
     systems, places = np.unique(true_kinds, axis=0, return_inverse=True)
     if len(systems) > MOST_SYSTEMS_FOR_J:
@@ -271,16 +301,16 @@ def exact_rewards(setup: Setup, true_kinds: IntArray) -> FloatArray:
             f"{len(systems):,} different systems were drawn, and J of each would have to be solved "
             f"(limit {MOST_SYSTEMS_FOR_J:,}); use baseline = 'coupled'"
         )
-    values = np.array([_exact_reward(setup, kinds) for kinds in systems])
+    values = np.array([_exact_reward(task, kinds) for kinds in systems])
     return values[places.ravel()]
 
 
-def _exact_reward(setup: Setup, kinds: IntArray) -> float:
-    bandit = setup.bandit_of(kinds)
-    policy = setup.policy_of(kinds)
+def _exact_reward(task: Task, kinds: IntArray) -> float:
+    bandit = task.bandit_of(kinds)
+    policy = task.policy_of(kinds)
     try:
         value = exact_value(
-            bandit, policy, setup.start, max_states=MAX_STATES_FOR_J, max_elapsed=setup.max_elapsed
+            bandit, policy, task.start, max_states=MAX_STATES_FOR_J, max_elapsed=task.max_elapsed
         )
     except TooLargeError as error:
         why = str(error).removesuffix("; raise max_states")  # which is no option here

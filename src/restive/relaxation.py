@@ -10,10 +10,12 @@ subsidy, so the minimum lies at a breakpoint and is found exactly, without searc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from restive.pace import on_all_cores
 from restive.problem import Kinds, RestlessBandit, kinds_of
 from restive.subsidy import SubsidyPath, subsidy_path
 
@@ -37,13 +39,23 @@ def relaxation_bound(bandit: RestlessBandit, max_elapsed: int | None = None) -> 
     return relaxed(bandit, max_elapsed).bound
 
 
-def relaxed(bandit: RestlessBandit, max_elapsed: int | None = None) -> Relaxation:
-    """Solve the relaxed problem; where several prices are best, take the largest."""
+def relaxed(
+    bandit: RestlessBandit,
+    max_elapsed: int | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Relaxation:
+    """Solve the relaxed problem; where several prices are best, take the largest.
+
+    `progress` is called with the number of kinds of arms done since its last call.
+    """
     kinds = kinds_of(bandit)
-    paths = tuple(
-        subsidy_path(arm, 1.0, max_elapsed, label)
-        for arm, label in zip(kinds.arms, kinds.labels, strict=True)
-    )
+    found: dict[int, SubsidyPath] = {}
+
+    def solve(j: int) -> None:
+        found[j] = subsidy_path(kinds.arms[j], 1.0, max_elapsed, kinds.labels[j])
+
+    on_all_cores(solve, len(kinds.arms), progress)
+    paths = tuple(found[j] for j in range(len(kinds.arms)))
     counts = kinds.counts
     lines = [path.breakpoints() for path in paths]
     tops = np.concatenate([top for top, _, _ in lines])

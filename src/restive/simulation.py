@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.agents.tsde import TSDE
+from restive.actors import make_record, make_trace, world_of
+from restive.agents import Agent
+from restive.agents.learners import Relative
+from restive.agents.mind import Mind
 from restive.arguments import checked_count, require_memory
 from restive.belief import BeliefState
 from restive.errors import ProblemError
+from restive.loop import InPython, drive
 from restive.policies.base import Policy
+from restive.prior import ArmPrior, IndependentPrior
 from restive.problem import RestlessBandit
-from restive.world import World
+from restive.task import make_task
 
 __all__ = ["Trajectory", "simulate"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-
-class Agent(Protocol):
-    """What `simulate` needs of a learner."""
-
-    def select(self) -> IntArray:
-        """Return the arms to pull."""
-
-    def observe(self, states: ArrayLike) -> None:
-        """Tell what was seen of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +42,10 @@ class Trajectory:
 
 def simulate(
     bandit: RestlessBandit,
-    agent_or_policy: Agent | Policy,
+    agent_or_policy: InPython | Policy,
     horizon: int,
-    seed: int = 0,
     *,
+    seed: int = 0,
     start: BeliefState | None = None,
     max_elapsed: int | None = None,
 ) -> Trajectory:
@@ -72,33 +67,55 @@ def simulate(
         As in `World`.
     """
     horizon = checked_count(horizon, "horizon")
-    world = World(bandit, start, seed, max_elapsed=max_elapsed)
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(f"a simulation needs a RestlessBandit, got {bandit!r:.60}")
     if not callable(getattr(agent_or_policy, "select", None)):
         raise ProblemError(f"expected an agent or a policy, got {agent_or_policy!r:.60}")
     num_arms, num_pulls = bandit.num_arms, bandit.num_pulls
     require_memory(16 * horizon * (num_arms + num_pulls), "the trajectory", "use a smaller horizon")
-    shape = (horizon, num_pulls)
-    kept = Trajectory(
-        arms=np.empty(shape, dtype=np.int64),
-        states=np.empty(shape, dtype=np.int64),
-        rewards=np.empty(horizon),
-        expected_rewards=np.empty(horizon),
-        last_state=np.empty((horizon, num_arms), dtype=np.int64),
-        elapsed=np.empty((horizon, num_arms), dtype=np.int64),
-        episode=np.zeros(horizon, dtype=np.int64),
-    )
-    observe = getattr(agent_or_policy, "observe", None)
-    for t in range(horizon):
-        before = world.belief_state
-        known = () if observe is not None else (before,)
-        arms = agent_or_policy.select(*known)
-        if len(arms) != num_pulls:
-            raise ProblemError(f"{num_pulls} arms are pulled each step, {len(arms)} were selected")
-        states, kept.rewards[t], kept.expected_rewards[t] = world.pull(arms)
-        kept.arms[t], kept.states[t] = arms, states
-        kept.last_state[t], kept.elapsed[t] = before.last_state, before.elapsed
-        if isinstance(agent_or_policy, TSDE):
-            kept.episode[t] = agent_or_policy.episode.number
-        if observe is not None:
-            observe(states)
-    return kept
+    known = IndependentPrior([ArmPrior([arm]) for arm in bandit.arms])
+    task = make_task(known, num_pulls, "best_fixed", start=start, max_elapsed=max_elapsed)
+    mind = Mind(task, None)
+    player = _Player(mind, agent_or_policy)
+    truth = task.choices.kinds.of.astype(np.int64)[task.choices.pool_of_arm][None]
+    record = make_record(num_pulls, task.start, np.array([horizon]), truth, seed)
+    trace = make_trace(horizon, num_pulls)
+    drive(mind, world_of(task.choices.tables, num_arms), record, trace, player)
+    arms = trace.arms.reshape(horizon, num_pulls)
+    states = trace.states.reshape(horizon, num_pulls)
+    last_state, elapsed = _meta_states(task.start, arms, states)
+    episode = np.array(player.phases, dtype=np.int64)
+    return Trajectory(arms, states, trace.earned, trace.expected, last_state, elapsed, episode)
+
+
+class _Player:
+    """An agent, or a policy that is shown the meta-state."""
+
+    def __init__(self, mind: Mind, acting: Any) -> None:
+        self._mind = mind
+        self._acting = acting
+        self._learns = callable(getattr(acting, "observe", None))
+        self._counts = isinstance(acting, Agent) and isinstance(acting.learner, Relative)
+        self.phases: list[int] = []
+
+    def select(self) -> ArrayLike:
+        arms = self._acting.select(*(() if self._learns else (self._mind.belief_state,)))
+        self.phases.append(self._acting.num_phases if self._counts else 0)
+        return arms  # type: ignore[no-any-return]
+
+    def observe(self, states: IntArray) -> None:
+        if self._learns:
+            self._acting.observe(states)
+
+
+def _meta_states(start: BeliefState, arms: IntArray, states: IntArray) -> tuple[IntArray, IntArray]:
+    """Last states and elapsed steps [T, K] before each step."""
+    horizon, num_arms = len(arms), start.num_arms
+    last_state = np.empty((horizon, num_arms), dtype=np.int64)
+    seen = np.empty_like(last_state)
+    last_state[0], seen[0] = start.last_state, 1 - start.elapsed
+    for t in range(1, horizon):
+        last_state[t], seen[t] = last_state[t - 1], seen[t - 1]
+        last_state[t, arms[t - 1]] = states[t - 1]
+        seen[t, arms[t - 1]] = t
+    return last_state, np.arange(1, horizon + 1)[:, None] - seen

@@ -10,6 +10,7 @@ subsidy, from which the relaxation bound and the LP priority are made. The metho
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import ceil, log
 
 import numpy as np
@@ -24,16 +25,27 @@ from restive.belief import (
 )
 from restive.chains import require_ergodic
 from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
+from restive.kernels.age_blocks import NUM_ROWS
 from restive.kernels.subsidy import (
     AMBIGUOUS,
     AVERAGE,
+    BEGIN,
+    FULL,
     GAIN0,
     GAIN1,
     STUCK,
-    TOP,
+    WORKING,
     advantage_on_path,
     follow_subsidy,
 )
+from restive.kernels.waiting_times import (
+    INDEXABLE,
+    NUM_MARKS,
+    PIECES,
+    SubsidyProblem,
+    SubsidyWalk,
+)
+from restive.pace import WORK_AT_ONCE, look
 from restive.problem import Arm
 
 __all__ = ["SubsidyPath", "checked_discount", "require_average", "subsidy_path"]
@@ -42,6 +54,9 @@ FloatArray = NDArray[np.float64]
 
 MOST_DISCOUNT = 1 - 1e-7
 SWITCHES_PER_CELL = 20  # paths have about L switches; this many per (s, n) means something is wrong
+FEW_AGES = 256  # ages that are not worth taking in blocks
+BLOCK = 64
+FEW_PIECES = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +79,14 @@ class SubsidyPath:
         stopping = self.pieces[:, AVERAGE] == 0
         intercepts = np.where(stopping, 0.0, self.pieces[:, GAIN0])
         slopes = np.where(stopping, 1.0, self.pieces[:, GAIN1])
-        return self.pieces[:, TOP], intercepts, slopes
+        return self.pieces[:, BEGIN], intercepts, slopes
 
     def advantage(self, subsidy: float) -> FloatArray:
         """Worth [S, L] of pulling now over the best way of not pulling now, at one subsidy."""
-        return advantage_on_path(
-            self.beliefs, self.arm.rewards, self.discount, self.pieces, float(subsidy)
-        )
+        advantage = np.empty(self.index.shape)
+        problem, walk = _room_for(self.beliefs, self.arm.rewards, self.discount)
+        advantage_on_path(problem, walk, self.pieces, float(subsidy), advantage)
+        return advantage
 
 
 def subsidy_path(
@@ -84,8 +100,12 @@ def subsidy_path(
     label = arm_label(arm) if label is None else label
     discount = checked_discount(discount)
     beliefs = belief_table(arm, _planning_length(arm, discount, max_elapsed, label))
+    problem, walk = _room_for(beliefs, arm.rewards, discount)
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
-    index, upper, indexable, pieces, end = follow_subsidy(beliefs, arm.rewards, discount, limit)
+    while (end := follow_subsidy(problem, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
+        look()
+        if end == FULL:
+            walk = walk._replace(path=np.concatenate([walk.path, np.empty_like(walk.path)]))
     if end == AMBIGUOUS:
         raise AssumptionError(
             f"{label}: pulled for ever, several classes of its states earn just as much, so that "
@@ -97,15 +117,9 @@ def subsidy_path(
             f"{label}: the path of its subsidy problem did not end within {limit:,} switches; the "
             "arm is too close to a degenerate one for floating point; pass another discount"
         )
-    if np.isneginf(index).any():
-        s, n = np.argwhere(np.isneginf(index))[0]
-        raise AssumptionError(
-            f"{label}: no subsidy, however low, makes pulling best when it was last seen in state "
-            f"{s}, {n + 1} step(s) ago: pulling holds the chain back (its active chain is "
-            "reducible or nearly so), and the average reward only counts the long run; pass a "
-            "discount below 1"
-        )
-    return SubsidyPath(arm, discount, beliefs, index, upper, indexable, pieces)
+    pieces = walk.path[: walk.marks[PIECES]].copy()
+    indexable = bool(walk.marks[INDEXABLE])
+    return SubsidyPath(arm, discount, beliefs, walk.lower, walk.upper, indexable, pieces)
 
 
 def checked_discount(discount: float) -> float:
@@ -146,3 +160,47 @@ def _planning_length(arm: Arm, discount: float, max_elapsed: int | None, label: 
         return settled_elapsed(arm, label)
     except (AssumptionError, TooLargeError):
         return wanted
+
+
+def _room_for(
+    beliefs: FloatArray, rewards: FloatArray, discount: float
+) -> tuple[SubsidyProblem, SubsidyWalk]:
+    """Make the arrays in which kernels work."""
+    size, length = beliefs.shape[:2]
+    width = length if length <= FEW_AGES else BLOCK
+    blocks = -(-length // width)
+    counts = [blocks >> level for level in range(blocks.bit_length())] if blocks > 1 else []
+    levels = np.array([0, *accumulate(counts)], dtype=np.int64)
+    powers = np.empty(length + 1)
+    powers[1] = discount  # the kernel fills in the others
+    problem = SubsidyProblem(
+        beliefs=beliefs,
+        rewards=rewards.copy(),
+        pull_rewards=np.empty((size, length)),
+        powers=powers,
+        nodes=np.empty((NUM_ROWS, size, levels[-1], size)),
+        levels=levels,
+    )
+    walk = SubsidyWalk(
+        marks=np.zeros(NUM_MARKS, dtype=np.int64),
+        piece=np.empty(3),
+        path=np.empty((FEW_PIECES, 4 + 2 * size)),
+        lower=np.empty((size, length)),
+        upper=np.empty((size, length)),
+        num_active=np.empty((size, levels[-1]), dtype=np.int64),
+        wait=np.empty(size, dtype=np.int64),
+        x=np.empty((2, size)),
+        gain=np.empty(2),
+        f=np.empty((2, size, length)),
+        made=np.empty((size, blocks), dtype=np.int64),
+        system=np.empty((size, size + 2)),
+        y=np.empty((3, size)),
+        reached=np.empty((3, size), dtype=np.bool_),
+        stack=np.empty(size, dtype=np.int64),
+        ends=np.empty((4, width)),
+        aims=np.empty((2, width), dtype=np.int64),
+        scale=np.empty(2),
+        later=np.empty((2, 2)),
+        later_aim=np.empty(2, dtype=np.int64),
+    )
+    return problem, walk

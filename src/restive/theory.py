@@ -9,7 +9,7 @@ turns R = J(theta*) T - sum r_*(xi_t, A_t) into R_0 + R_1 + R_2 + R_3, whatever 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import ceil, log, log2, nan, sqrt
 from typing import NamedTuple
@@ -17,20 +17,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive import planning
-from restive.agents.setup import Mapping, Setup, setup_learner
-from restive.agents.tsde import TSDE
+from restive import worth
+from restive.actors import make_record, make_trace, world_of
+from restive.agents.learners import DynamicEpisodes
+from restive.agents.mind import Mind
 from restive.arguments import checked_count
 from restive.belief import BeliefState, initial_state
 from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.joint import JointStates, Outcomes
-from restive.kernels.joint import closed_components, gain_and_bias
+from restive.joint import JointStates, Outcomes, joined
+from restive.joint_values import closed_components, gain_and_bias
+from restive.kernels.tables import TABLED
+from restive.loop import drive
 from restive.policies.base import Policy
-from restive.posterior import learning_tables
 from restive.prior import JointPrior, Prior
 from restive.problem import RestlessBandit, checked_num_pulls, kinds_of, numbers_array
-from restive.replication import replicate
-from restive.world import World
+from restive.replication import drawn_truths
+from restive.slots import Choices
+from restive.task import Mapping, Task, make_task
 
 __all__ = [
     "Bounds",
@@ -132,8 +135,8 @@ def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> 
     num_pulls, horizon, bias_span
         N, T >= 2, and H, the largest span of the bias over the prior's support.
     """
-    tables, pulls = learning_tables(prior), checked_num_pulls(num_pulls, prior.num_arms)
-    size = (int(tables.prior.sizes.sum()), pulls, horizon, tables.mixing_time())
+    choices, pulls = Choices.of(prior, None, None), checked_num_pulls(num_pulls, prior.num_arms)
+    size = (int(choices.sizes.sum()), pulls, horizon, choices.mixing_time())
     regret = regret_bound(*size, bias_span)
     episodes, printed = episode_bound(*size), episode_bound(*size, as_printed=True)
     truncation, times_trivial = log2(horizon) * size[3], regret / (pulls * horizon)
@@ -169,8 +172,8 @@ def discounted_spans(
         start.require_fits(bandit)
         joint.number_of(start)
     blocks: list[Outcomes] = []
-    planning.explore(joint, policy, blocks, planning.MAX_STATES)
-    chain, states = _joined(blocks), np.arange(joint.count)
+    worth.explore(joint, policy, blocks, worth.MAX_STATES)
+    chain, states = joined(blocks), np.arange(joint.count)
     return np.array([np.ptp(_solved(chain, states, beta)[1]) for beta in betas])
 
 
@@ -245,35 +248,35 @@ def decompose_regret(
     replications, seed
         How many, and the name of their luck.
     """
-    setup = setup_learner(prior, num_pulls, policy_mapping, checked_count(horizon, "horizon", 2))
-    support = _support(setup)
-    systems = tuple(setup.bandit_of(kinds) for kinds in support)
-    runs = _run(setup, systems, checked_count(replications, "replications"), seed)
+    task = make_task(prior, num_pulls, policy_mapping, checked_count(horizon, "horizon", 2))
+    support = _support(task)
+    systems = tuple(task.bandit_of(kinds) for kinds in support)
+    runs = _run(task, support, checked_count(replications, "replications"), seed)
     gains, spans, residuals = (np.empty(len(support)) for _ in range(3))
     before, after, ahead, modelled = (np.empty(runs.sampled.shape) for _ in range(4))
     for j, kinds in enumerate(support):
-        policy = setup.policy_of(kinds)
+        policy = task.policy_of(kinds)
         joint = _joint_states(systems[j], policy)
         rows, numbers = np.unique(joint.cells(*runs.metas), axis=0, return_inverse=True)
         joint.add(rows)
         steps = runs.sampled == j
         now, then = (numbers.ravel()[part[steps]] for part in (runs.path[:, :-1], runs.path[:, 1:]))
         taken = joint.outcomes(rows[now], runs.arms[steps], add=True)
-        gains[j], bias, residuals[j] = _bellman(joint, policy, setup.mapping_name)
+        gains[j], bias, residuals[j] = _bellman(joint, policy, task.mapping_name)
         spans[j] = np.ptp(bias)
         before[steps], after[steps] = bias[now], bias[then]
         ahead[steps], modelled[steps] = _expected(taken, bias), taken.reward
-    worth = gains[runs.truth] * horizon
-    regret = worth - runs.expected.sum(axis=1)
+    target = gains[runs.truth] * horizon
+    regret = target - runs.expected.sum(axis=1)
     parts = (
-        worth - gains[runs.sampled].sum(axis=1),
+        target - gains[runs.sampled].sum(axis=1),
         (after - before).sum(axis=1),
         (ahead - after).sum(axis=1),
         (modelled - runs.expected).sum(axis=1),
     )
     if np.abs(regret - sum(parts)).max() > MOST_IDENTITY_ERROR:
         raise ProblemError(
-            f"policy mapping {setup.mapping_name!r} does not choose by system and meta-state alone "
+            f"policy mapping {task.mapping_name!r} does not choose by system and meta-state alone "
             "(or tells settled ages apart), so its choices have no Bellman equation"
         )
     return Decomposition(
@@ -301,36 +304,58 @@ class _Runs(NamedTuple):
     metas: IntArray  # [2, V, K] last states and elapsed steps
 
 
-def _run(setup: Setup, systems: Sequence[RestlessBandit], replications: int, seed: int) -> _Runs:
-    assert setup.horizon is not None
-    number: dict[RestlessBandit | None, int] = {system: j for j, system in enumerate(systems)}
-    true_kinds = replicate(setup, np.array([1]), replications, seed, with_oracle=False).true_kinds
-    truths = [setup.bandit_of(kinds) for kinds in true_kinds]
+def _run(task: Task, support: IntArray, replications: int, seed: int) -> _Runs:
+    """Run TSDE on truths from the prior, and note which system it plays in each step."""
+    assert task.horizon is not None
+    shape = (replications, task.horizon)
+    number = {kinds.tobytes(): j for j, kinds in enumerate(support)}
+    truths = drawn_truths(task, replications, seed)
     num_episodes = np.zeros(replications, dtype=np.int64)
-    sampled = np.empty((replications, setup.horizon), dtype=np.int64)
-    arms = np.empty((*sampled.shape, setup.num_pulls), dtype=np.int64)
-    expected = np.empty(sampled.shape)
-    path = np.zeros((replications, setup.horizon + 1), dtype=np.int64)
-    metas = {setup.start: 0}
-    for r, truth in enumerate(truths):
-        agent, world = TSDE.of_setup(setup, seed, r), World(truth, setup.start, seed, r)
-        for t in range(setup.horizon):
-            arms[r, t] = agent.select()
-            if agent.episode.length == 0:
-                num_episodes[r] += 1
-                system = number[agent.sampled_bandit]
-            sampled[r, t] = system
-            states, _, expected[r, t] = world.pull(arms[r, t])
-            agent.observe(states)
-            path[r, t + 1] = metas.setdefault(world.belief_state, len(metas))
-    true = np.array([number[truth] for truth in truths])
+    sampled = np.empty(shape, dtype=np.int64)
+    arms = np.empty((*shape, task.num_pulls), dtype=np.int64)
+    expected = np.empty(shape)
+    path = np.zeros((replications, task.horizon + 1), dtype=np.int64)
+    metas = {task.start: 0}
+    world = world_of(task.choices.tables, task.num_arms)
+    for r in range(replications):
+        mind = _Watched(task, task.horizon)
+        trace = make_trace(task.horizon, task.num_pulls)
+        record = make_record(
+            task.num_pulls, task.start, np.array([task.horizon]), truths[r : r + 1], seed, r
+        )
+        drive(mind, world, record, trace)
+        begun, kinds = zip(*mind.drawn, strict=True)
+        num_episodes[r] = len(begun)
+        lengths = np.diff([*begun, task.horizon + 1])
+        sampled[r] = np.repeat([number[system.tobytes()] for system in kinds], lengths)
+        arms[r] = trace.arms.reshape(task.horizon, -1)
+        expected[r] = trace.expected
+        state = task.start
+        states = trace.states.reshape(task.horizon, -1)
+        for t in range(task.horizon):
+            state = state.updated(arms[r, t], states[t])
+            path[r, t + 1] = metas.setdefault(state, len(metas))
+    true = np.array([number[kinds.tobytes()] for kinds in truths])
     seen = np.array([(state.last_state, state.elapsed) for state in metas]).swapaxes(0, 1)
     return _Runs(true, num_episodes, sampled, arms, expected, path, seen)
 
 
-def _support(setup: Setup) -> IntArray:
+class _Watched(Mind):
+    """TSDE that returns to Python with every draw, so that it can be noted."""
+
+    def __init__(self, task: Task, steps: int) -> None:
+        super().__init__(task, DynamicEpisodes(), steps)
+        self.actor.following.mode[TABLED] = 0
+        self.drawn: list[tuple[int, IntArray]] = []
+
+    def follow(self, kinds: IntArray) -> None:
+        self.drawn.append((self.time, kinds))
+        super().follow(kinds)
+
+
+def _support(task: Task) -> IntArray:
     """Kinds of arms [systems, K] of every system that the prior gives any weight."""
-    prior, tables = setup.prior, setup.tables.prior
+    prior, slots = task.prior, task.choices.drawable
     groups = [prior] if isinstance(prior, JointPrior) else prior.arms
     choices = product(*(np.flatnonzero(group.weights) for group in groups))
     possible = np.array(list(islice(choices, MOST_SYSTEMS + 1)))  # [systems, groups]
@@ -339,26 +364,26 @@ def _support(setup: Setup) -> IntArray:
             f"the prior allows more than {MOST_SYSTEMS:,} systems, and each would have to be "
             "solved; use fewer arms or candidates"
         )
-    return np.unique(tables.kinds[tables.kind_offsets + possible], axis=0)
+    return np.unique(slots.kinds[slots.kind_offsets + possible], axis=0)
 
 
 def _joint_states(bandit: RestlessBandit, policy: Policy) -> JointStates:
-    planning.require_same_shape(bandit, policy)
+    worth.require_same_shape(bandit, policy)
     kinds = kinds_of(bandit)
-    return JointStates(bandit, kinds, planning.told_ages(kinds, policy, None))
+    return JointStates(bandit, kinds, worth.told_ages(kinds, policy, None))
 
 
 def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, FloatArray, float]:
     """J, bias and largest error in Eq. 9 on all that is reached from numbered and other starts."""
     blocks: list[Outcomes] = []
-    if not planning.explore_other_starts(joint, policy, blocks, planning.MAX_STATES):
+    if not worth.explore_other_starts(joint, policy, blocks, worth.MAX_STATES):
         raise TooLargeError(
-            f"too many arms or joint states (limit {planning.MAX_STATES:,}): {joint.bandit!r}"
+            f"too many arms or joint states (limit {worth.MAX_STATES:,}): {joint.bandit!r}"
         )
-    chain = _joined(blocks)
+    chain = joined(blocks)
     component, count = closed_components(chain.successor)
     gains = [_solved(chain, np.flatnonzero(component == label))[0] for label in range(count)]
-    if max(gains) - min(gains) > planning.EQUAL:
+    if max(gains) - min(gains) > worth.EQUAL:
         raise AssumptionError(
             f"J of {name!r} depends on the start, {min(gains):.6g} to {max(gains):.6g}, against "
             "Assumption 2 of the paper, so that there is no bias; use another policy mapping. The "
@@ -371,20 +396,16 @@ def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, Floa
 
 def _solved(chain: Outcomes, members: IntArray, beta: float = 1.0) -> tuple[float, FloatArray]:
     """Solve g + v = r + beta P v on a closed set; for beta < 1 v is v^beta - g / (1 - beta)."""
-    values, scaled = np.zeros(len(chain.reward)), beta * chain.probability
-    limits = (planning.DAMPING, planning.GAP, planning.MOST_SWEEPS)
-    gain, gap = gain_and_bias(members, chain.successor, scaled, chain.reward, values, *limits)
-    if gap > planning.GAP:
+    values = np.zeros(len(chain.reward))
+    scaled = replace(chain, probability=beta * chain.probability)
+    limits = (worth.DAMPING, worth.GAP, worth.MOST_SWEEPS)
+    gain, gap = gain_and_bias(members, scaled, values, *limits)
+    if gap > worth.GAP:
         raise TooLargeError(
-            f"{planning.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
+            f"{worth.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
             "joint chain mixes too slowly, or J depends on the start"
         )
     return gain, values
-
-
-def _joined(blocks: Sequence[Outcomes]) -> Outcomes:
-    fields = ("successor", "probability", "reward")
-    return Outcomes(*(np.concatenate([getattr(part, name) for part in blocks]) for name in fields))
 
 
 def _expected(outcomes: Outcomes, values: FloatArray) -> FloatArray:

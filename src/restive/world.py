@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from restive.arguments import checked_count, checked_seed
 from restive.belief import BeliefState, belief_tables, settled_lengths, start_or_initial
 from restive.errors import ProblemError
-from restive.kernels.online import key_of, pull_arms
-from restive.kernels.random import WORLD
+from restive.kernels.random import WORLD, stream_key
+from restive.kernels.world import World as Tables
+from restive.kernels.world import pull_arms
 from restive.problem import RestlessBandit, kinds_of
 
 __all__ = ["World", "stream"]
@@ -53,8 +54,9 @@ class World:
         self.bandit = bandit
         self.time = 1
         kinds = kinds_of(bandit)
-        self._tables = belief_tables(kinds.arms, settled_lengths(kinds, max_elapsed))
-        self._kinds = kinds.of.astype(np.int64)
+        tables = belief_tables(kinds.arms, settled_lengths(kinds, max_elapsed))
+        fields = ("offsets", "mean_offsets", "reward_offsets", "sizes", "lengths")
+        self._tables = Tables(tables, *(getattr(tables, field)[kinds.of] for field in fields))
         self._key = stream(seed, replication, WORLD)
         self._last_state = start.last_state.copy()
         self._seen = 1 - start.elapsed
@@ -69,9 +71,8 @@ class World:
         arms = self._checked(arms)
         states = np.empty(len(arms), dtype=np.int64)
         earned, expected = pull_arms(
-            self._tables, self._kinds, self.time, self._last_state, self._seen, self._key, arms,
-            states,
-        )  # fmt: skip
+            self._tables, self.time, self._last_state, self._seen, self._key, arms, states
+        )
         self.time += 1
         return states, earned, expected
 
@@ -91,4 +92,4 @@ class World:
 def stream(seed: int, replication: int, name: int) -> np.uint64:
     """Key of a stream of random numbers."""
     # compiled code hands numbers back as Python's, which have no fixed type
-    return np.uint64(key_of(np.uint64(checked_seed(seed)), replication, name))
+    return np.uint64(stream_key(np.uint64(checked_seed(seed)), replication, name))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -119,7 +119,12 @@ def load(name: str) -> Instance:
         near = difflib.get_close_matches(known, _ZOO, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(_ZOO)}"
         raise ProblemError(f"unknown instance {name!r:.60}; {hint}")
-    return replace(_ZOO[known](), name=known)  # a generator's instance has its family's name
+    return _made(known)
+
+
+@cache  # nothing in it can be changed
+def _made(name: str) -> Instance:
+    return replace(_ZOO[name](), name=name)  # a generator's instance has its family's name
 
 
 def random_dirichlet(

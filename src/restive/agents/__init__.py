@@ -1,8 +1,17 @@
-"""Agents: what a program asks for arms to pull, and tells what it saw."""
+"""Learners as agents: one class for all, made by name or from a snapshot."""
 
-from restive.agents.learners import LEARNERS
-from restive.agents.make import make_learner
-from restive.agents.player import Player
-from restive.agents.tsde import TSDE, Episode
+from restive.agents.agent import Agent, Episode
+from restive.agents.learners import LEARNERS, register_learner, unregister_learner
+from restive.agents.make import TSDE, make_learner
+from restive.agents.snapshots import restore
 
-__all__ = ["LEARNERS", "TSDE", "Episode", "Player", "make_learner"]
+__all__ = [
+    "LEARNERS",
+    "TSDE",
+    "Agent",
+    "Episode",
+    "make_learner",
+    "register_learner",
+    "restore",
+    "unregister_learner",
+]

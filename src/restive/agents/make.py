@@ -1,18 +1,59 @@
-"""Learners by name."""
+"""Agents by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from restive.agents.learners import Compiled, learner
-from restive.agents.player import Player
-from restive.agents.setup import Mapping, setup_learner
-from restive.agents.tsde import TSDE
-from restive.arguments import checked_seed
+from restive.agents.agent import Agent
+from restive.agents.learners import learner
 from restive.belief import BeliefState
 from restive.prior import Prior
+from restive.task import Mapping, make_task
 
-__all__ = ["make_learner"]
+__all__ = ["TSDE", "make_learner"]
+
+
+def TSDE(  # noqa: N802 (the name of the algorithm)
+    prior: Prior,
+    num_pulls: int,
+    policy_mapping: Mapping = "whittle",
+    horizon: int | None = None,
+    *,
+    seed: int = 0,
+    mixing_time: int | None = None,
+    start: BeliefState | None = None,
+    max_elapsed: int | None = None,
+) -> Agent:
+    """Return an agent that learns by Thompson sampling with dynamic episodes (Algorithm 1).
+
+    Parameters
+    ----------
+    prior
+        What the arms may be.
+    num_pulls
+        Arms pulled each step, N.
+    policy_mapping
+        What is played for a sampled system: a registered name, an index rule `Arm -> table [S, L]`,
+        or a function `RestlessBandit -> Policy`. Index rules run compiled. Other mappings, among
+        them "lp_priority" and "optimal", are computed when a system is first sampled and remembered
+        for the last 256 systems; those that give no index are asked in Python in every step.
+    horizon
+        Number of steps T that the agent is to run, which sets where counters are truncated. It may
+        run on beyond. None for the doubling trick: epochs of 1, 2, 4, ... steps.
+    seed
+        Of the agent's own draws.
+    mixing_time
+        T^mix(1/4), by default the largest over the prior's support.
+    start
+        When and in which state each arm was last seen; by default in its last (good) state one
+        step ago.
+    max_elapsed
+        Ages told apart, for arms that mix too slowly for the automatic choice.
+    """
+    return make_learner(
+        "tsde", prior, num_pulls, policy_mapping, horizon, seed=seed, mixing_time=mixing_time,
+        start=start, max_elapsed=max_elapsed,
+    )  # fmt: skip
 
 
 def make_learner(
@@ -21,14 +62,14 @@ def make_learner(
     num_pulls: int,
     policy_mapping: Mapping = "whittle",
     horizon: int | None = None,
-    seed: int = 0,
     *,
-    start: BeliefState | None = None,
+    seed: int = 0,
     mixing_time: int | None = None,
+    start: BeliefState | None = None,
     max_elapsed: int | None = None,
     **options: Any,
-) -> TSDE | Player:
-    """Return a fresh learner with `select()` and `observe(states)`.
+) -> Agent:
+    """Return an agent that learns as its name says.
 
     Learners outside TSDE's family take from the prior only what is known for certain: the numbers
     of states and the rewards.
@@ -37,14 +78,14 @@ def make_learner(
     ----------
     name
         One of `LEARNERS`.
-    prior, num_pulls, policy_mapping, horizon, seed, start, mixing_time, max_elapsed
+    prior, num_pulls, policy_mapping, horizon, seed, mixing_time, start, max_elapsed
         As in `TSDE`; some learners need the horizon, some have no use for a mapping.
     options
         The learner's own.
     """
-    setup = setup_learner(
-        prior, num_pulls, policy_mapping, horizon, mixing_time, start, max_elapsed,
-        learner=learner(name, **options),
+    spec = learner(name, **options)
+    task = make_task(
+        prior, num_pulls, policy_mapping, horizon, mixing_time=mixing_time, start=start,
+        max_elapsed=max_elapsed,
     )  # fmt: skip
-    made = Player if isinstance(setup.learner, Compiled) else TSDE
-    return made.of_setup(setup, checked_seed(seed), 0)
+    return Agent(task, spec, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -26,8 +27,26 @@ app = typer.Typer(
 )
 
 
+PLAIN = {"±": "+-", "“": '"', "”": '"', "²": "^2", "…": "...", "×": "x"}
+PLAINLY = "restive-plainly"
+
+
+def _in_plain_letters(error: UnicodeError) -> tuple[str, int]:
+    """Replace what the terminal's encoding has no letter for."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(PLAIN.get(letter, "?") for letter in missing), error.end
+
+
+codecs.register_error(PLAINLY, _in_plain_letters)
+
+
 def main() -> None:
     """Run the command line; a RestiveError becomes one line on stderr and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=PLAINLY)
     try:
         try:
             app()

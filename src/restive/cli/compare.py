@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restive.cli.progress import run_display, spinner
-from restive.cli.study import Executor, Scheduler, Workers, going_on, tell
+from restive.cli.study import (
+    Executor,
+    Scheduler,
+    TlsCaFile,
+    TlsCert,
+    TlsKey,
+    Workers,
+    going_on,
+    tell,
+    tls_of,
+)
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -33,19 +43,23 @@ def compare(
     ] = None,
     replications: Annotated[int, typer.Option(min=2, help="Of every learner.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
-    out: Annotated[Path, typer.Option(help="Results folder: new, or one to go on with.")] = Path(
+    out: Annotated[Path, typer.Option(help="Results folder: new, or one to continue.")] = Path(
         "comparison"
     ),
     executor: Executor = "threads",
     workers: Workers = None,
     scheduler: Scheduler = None,
+    tls_ca_file: TlsCaFile = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
 ) -> None:
     """Let learners play in the same worlds, rank them and tell which differences are real."""
-    from restive.comparison import comparison_study
+    from restive.comparison_study import comparison_study
     from restive.experiment import load_results, run_study
     from restive.figures import matplotlib_figures
     from restive.report import write_report
 
+    tls = tls_of(tls_ca_file, tls_cert, tls_key)
     matplotlib_figures()  # the page needs it: told now, not after the run
     named = None if learners is None else _names(learners)
     study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
@@ -58,6 +72,7 @@ def compare(
             executor=executor,
             workers=workers,
             scheduler=scheduler,
+            tls=tls,
             progress=display,
             tell=tell,
         )
@@ -81,7 +96,7 @@ def _print_rankings(found: list[CaseSummary]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from restive.experiment.comparison import rankings
+    from restive.experiment.paired_differences import rankings
     from restive.report.ranking import (
         HEADER,
         ranking_caption,

@@ -12,9 +12,12 @@ import typer
 from restive.cli.progress import spinner
 
 if TYPE_CHECKING:
-    from restive.plan import Plan
+    from restive.overview import Plan
 
 __all__ = ["plan"]
+
+MOST_ROWS = 200  # kinds of arms that are printed
+MOST_RANGES = 300  # characters that say which arms are of a kind
 
 
 def plan(
@@ -34,12 +37,16 @@ def plan(
         int | None,
         typer.Option(min=1, help="Ages told apart, for arms that mix very slowly (default: auto)."),
     ] = None,
+    discount: Annotated[
+        float,
+        typer.Option(help="Discount of Whittle's index, for arms that have none without."),
+    ] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,
 ) -> None:
     """Tell what the arms are like, what each policy would earn, and the most that any could."""
     from restive.figures import FIGURE_SUFFIXES, matplotlib_figures, plot_indices
     from restive.files import require_target
-    from restive.plan import TABLE_SUFFIXES, plan_bandit, write_index_table
+    from restive.overview import TABLE_SUFFIXES, plan_bandit, write_index_table
     from restive.problem_file import load_problem
 
     # what can be wrong with the options is told before anything is computed
@@ -49,18 +56,19 @@ def plan(
         require_target(plot, FIGURE_SUFFIXES)
         matplotlib_figures()
     bandit = load_problem(problem)
-    with spinner("planning") as step:
+    with spinner("planning") as show:
         found = plan_bandit(
-            bandit, max_states=max_states, max_elapsed=max_elapsed, seed=seed, progress=step
-        )
+            bandit, discount=discount, max_states=max_states, max_elapsed=max_elapsed, seed=seed,
+            progress=show,
+        )  # fmt: skip
     if as_json:
         print(json.dumps(found.to_json(), indent=2))
     else:
         _print_plan(found)
     if index_table is not None:
-        write_index_table(bandit, index_table, max_elapsed)
+        write_index_table(bandit, index_table, max_elapsed, discount)
     if plot is not None:
-        plot_indices(bandit, plot, max_elapsed)
+        plot_indices(bandit, plot, max_elapsed, discount)
 
 
 def _print_plan(found: Plan) -> None:
@@ -74,25 +82,30 @@ def _print_plan(found: Plan) -> None:
         arms.add_column(column)
     for column in ("states", "stationary reward", "mixing time", "indexable", "limiting index"):
         arms.add_column(column, justify="right")
-    for arm in found.arms:
+    for arm in found.arms[:MOST_ROWS]:
         reward = arm.stationary_reward
         arms.add_row(
-            arm.arms,
+            _shortened(arm.arms),
             escape(arm.name or ""),
             str(arm.num_states),
             "depends on start" if reward is None else f"{reward:.6f}",
-            str(arm.mixing_time),
+            "-" if arm.mixing_time is None else str(arm.mixing_time),
             "yes" if arm.indexable else "no",
             f"{arm.limiting_index:.6f}",
         )
-    policies = Table(
-        title=f"average reward per step; no policy exceeds {found.relaxation_bound:.6f}"
-    )
+    bound = found.relaxation_bound
+    least = "bound: none, see below" if bound is None else f"no policy exceeds {bound:.6f}"
+    policies = Table(title=f"average reward per step; {least}")
     policies.add_column("policy")
     for column in ("J", "±", "of the bound"):
         policies.add_column(column, justify="right")
     policies.add_column("method")
-    notes = []
+    notes = [f"bound: {found.note}"] if found.note else []
+    if len(found.arms) > MOST_ROWS:
+        rest = len(found.arms) - MOST_ROWS
+        notes.append(f"{rest:,} more kinds of arms: --json and --index-table have them all")
+    if found.discount < 1:
+        notes.append(f"Whittle's index is that of the discount {found.discount:g}")
     for policy in found.policies:
         if policy.average_reward is None:
             policies.add_row(policy.policy, "-", "-", "-", "none, see below")
@@ -111,3 +124,10 @@ def _print_plan(found: Plan) -> None:
     console.print(policies)
     for note in notes:
         console.print(note, highlight=False, markup=False)
+
+
+def _shortened(ranges: str) -> str:
+    """Return ranges of arms as far as a table has room for them."""
+    return (
+        ranges if len(ranges) <= MOST_RANGES else ranges[:MOST_RANGES].rsplit(",", 1)[0] + ", ..."
+    )

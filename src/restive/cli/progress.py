@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from restive.experiment.running import Progress
+    from restive.experiment.runner import Progress
 
 __all__ = ["run_display", "spinner"]
 
@@ -18,21 +18,40 @@ LOG_SECONDS = 60
 MOST_BARS = 12  # cases that have one of their own
 
 
+class Show(Protocol):
+    """Shows the current step, and how many of its parts are done where they are counted."""
+
+    def __call__(self, step: str, done: int = 0, total: int = 0) -> None:
+        """Show a step; `total` is 0 where its parts are not counted."""
+
+
 @contextmanager
-def spinner(title: str) -> Iterator[Callable[[str], None]]:
+def spinner(title: str) -> Iterator[Show]:
     """Show the current step on stderr while it runs; nothing when that is no terminal."""
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda step: None
+        yield lambda step, done=0, total=0: None
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    )  # fmt: skip
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(title)
-        yield lambda step: progress.update(task, description=escape(f"{title}: {step}"))
+        task = progress.add_task(title, total=None)
+
+        def show(step: str, done: int = 0, total: int = 0) -> None:
+            count = f" {done:,} of {total:,}" if total > 1 else ""
+            progress.update(
+                task,
+                description=escape(f"{title}: {step}{count}"),
+                completed=done,
+                total=total or None,
+            )
+
+        yield show
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def reproduce(
     The exit status is 1 if the data contradict a claim.
     """
     from restive import reproduction
-    from restive.reproduction.running import QUICK_REPLICATIONS, REPLICATIONS
+    from restive.reproduction.paper_runs import QUICK_REPLICATIONS, REPLICATIONS
 
     if replications is None:
         replications = QUICK_REPLICATIONS if quick else REPLICATIONS

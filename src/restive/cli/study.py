@@ -15,11 +15,14 @@ from restive.cli.progress import in_words, run_display, spinner
 from restive.errors import RestiveError
 
 if TYPE_CHECKING:
-    from restive.experiment import Ledger, Study
+    from restive.experiment import TLS, Ledger, Study
 
 __all__ = [
     "Executor",
     "Scheduler",
+    "TlsCaFile",
+    "TlsCert",
+    "TlsKey",
     "Workers",
     "export",
     "going_on",
@@ -27,6 +30,7 @@ __all__ = [
     "run",
     "status",
     "tell",
+    "tls_of",
 ]
 
 # where a study runs: the same options for every command that runs one
@@ -36,18 +40,23 @@ Workers = Annotated[
     typer.Option(min=1, help="Threads or local Dask workers (default: one per processor)."),
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(help="Address of a Dask cluster, as tcp://host:8786.")
+    str | None, typer.Option(help="Address of a Dask cluster, as tls://host:8786.")
 ]
+TlsCaFile = Annotated[
+    Path | None, typer.Option(help="For tls://...: whom to trust (default: Dask's settings).")
+]
+TlsCert = Annotated[Path | None, typer.Option(help="For tls://...: our certificate.")]
+TlsKey = Annotated[Path | None, typer.Option(help="For tls://...: its key.")]
 
 Results = Annotated[Path, typer.Argument(metavar="DIR", help="Results folder of `restive run`.")]
 
 
 def run(
     study: Annotated[
-        Path, typer.Argument(help="TOML file that says what is run, or a results folder to go on.")
+        Path, typer.Argument(help="TOML file of the study, or a results folder to continue.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Results folder: new, or one to go on with.")
+        Path | None, typer.Option(help="Results folder: new, or one to continue.")
     ] = None,
     replications: Annotated[
         int | None, typer.Option(min=1, help="More replications than the file says.")
@@ -55,16 +64,19 @@ def run(
     executor: Executor = "threads",
     workers: Workers = None,
     scheduler: Scheduler = None,
+    tls_ca_file: TlsCaFile = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Only check the file and tell what would be run.")
+        bool, typer.Option("--check", help="Only check the file and report what would run.")
     ] = False,
 ) -> None:
-    """Run a study, or go on with it: results that are in the folder already are kept."""
+    """Run a study, or continue it: results that are in the folder already are kept."""
     from dataclasses import replace
 
     from restive.arguments import checked_count
     from restive.experiment import Ledger, load_study, run_study
-    from restive.experiment.ledger import MANIFEST
+    from restive.experiment.manifest import MANIFEST
 
     if (study / MANIFEST).is_file():
         found, out = Ledger.open(study).study, out or study
@@ -72,6 +84,7 @@ def run(
         found = load_study(study)
     if replications is not None:
         found = replace(found, replications=checked_count(replications, "replications"))
+    tls = tls_of(tls_ca_file, tls_cert, tls_key)
     if check:
         with spinner("trying each case"):
             _print_check(found)
@@ -87,24 +100,38 @@ def run(
             executor=executor,
             workers=workers,
             scheduler=scheduler,
+            tls=tls,
             progress=display,
             tell=tell,
         )
     _print_results(ledger)
 
 
+def tls_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> TLS | None:
+    """Return the files to speak to a cluster with; all three or none."""
+    from restive.experiment import TLS
+
+    if ca_file is None and cert is None and key is None:
+        return None
+    if ca_file is None or cert is None or key is None:
+        raise RestiveError("give --tls-ca-file, --tls-cert and --tls-key together")
+    return TLS(ca_file, cert, key)
+
+
 @contextmanager
 def going_on(folder: Path) -> Iterator[None]:
-    """Say how to go on when a run is stopped or fails."""
+    """Say how to continue when a run is stopped."""
     try:
         yield
     except KeyboardInterrupt:
-        tell(f"stopped; what is done is kept in {folder}, and the same command goes on from there")
+        tell(
+            f"stopped; what is done is kept in {folder}, and the same command continues from there"
+        )
         raise typer.Exit(130) from None
 
 
 def status(folder: Results) -> None:
-    """Tell how far a study is."""
+    """Report how far a study is."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -140,7 +167,7 @@ def status(folder: Results) -> None:
     elif whole:
         print(f"complete; see it: restive report {folder}")
     else:
-        print(f"not complete and nothing is running; go on: restive run {quote(str(folder))}")
+        print(f"not complete and nothing is running; continue it: restive run {quote(str(folder))}")
 
 
 def report(
@@ -196,7 +223,7 @@ def _print_check(study: Study) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from restive.experiment.running import estimate, require_sound
+    from restive.experiment.runner import estimate, require_sound
     from restive.replication import available_threads
 
     require_sound(study)

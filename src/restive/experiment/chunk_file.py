@@ -10,21 +10,33 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from errno import EACCES, EINVAL, EIO, EISDIR, ELOOP, ENXIO, EPERM
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from restive.errors import RestiveError
 from restive.experiment.work import Arrays
+from restive.files import read_regular
 
-__all__ = ["DamagedChunkError", "decoded", "encoded", "read_chunk"]
+__all__ = ["DamagedChunkError", "UnreadableChunkError", "decoded", "encoded", "read_chunk"]
 
 FORMAT = "restive chunk 1"
+KINDS = ("<f8", "<i8")
+
+
+# errors of what is no chunk, or of a disk that has lost it; others may pass
+LOST = (EACCES, EINVAL, EIO, EISDIR, ELOOP, ENXIO, EPERM)
 
 
 class DamagedChunkError(RestiveError):
     """A chunk's file is not what was written."""
+
+
+class UnreadableChunkError(DamagedChunkError):
+    """What has a chunk's name cannot be read, say a folder."""
 
 
 def encoded(arrays: Arrays, what: str = "") -> list[bytes | memoryview]:
@@ -43,9 +55,10 @@ def encoded(arrays: Arrays, what: str = "") -> list[bytes | memoryview]:
 def read_chunk(path: Path, what: str = "") -> Arrays:
     """Read a chunk's file, or raise DamagedChunkError; also if it is not what it should be."""
     try:
-        return decoded(path.read_bytes(), what)
+        return decoded(read_regular(path), what)
     except OSError as error:
-        raise RestiveError(f"{path}: cannot be read: {error.strerror}") from None
+        kind = UnreadableChunkError if error.errno in LOST else RestiveError
+        raise kind(f"{path}: cannot be read: {error.strerror}") from None
     except DamagedChunkError as error:
         raise DamagedChunkError(f"{path}: damaged: {error}") from None
 
@@ -66,13 +79,25 @@ def decoded(contents: bytes, what: str = "") -> Arrays:
         raise DamagedChunkError("its checksum does not fit")
     if head["what"] != what:
         raise DamagedChunkError("not what its name says")
+    try:
+        return _arrays(described, body)
+    except (ValueError, TypeError, OverflowError, MemoryError):
+        raise DamagedChunkError("its arrays are not what it says of them") from None
+
+
+def _arrays(described: Any, body: bytes) -> Arrays:
+    """Cut a chunk's bytes into its arrays."""
     arrays: Arrays = {}
     begin = 0
     for name, kind, shape in described:
+        if kind not in KINDS or any(type(size) is not int or size < 0 for size in shape):
+            raise ValueError(f"{kind} {shape}")
         dtype = np.dtype(kind)
         end = begin + prod(shape) * dtype.itemsize
         arrays[name] = np.frombuffer(body[begin:end], dtype=dtype).reshape(shape)
         begin = end
+    if begin != len(body):
+        raise ValueError(f"{begin} bytes of {len(body)}")
     return arrays
 
 

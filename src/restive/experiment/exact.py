@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.errors import AssumptionError, TooLargeError
+from restive.errors import RestiveError, TooLargeError
 from restive.experiment.spec import Case
 from restive.experiment.work import prepared
-from restive.regret import MOST_SYSTEMS_FOR_J, exact_rewards
+from restive.regret import MOST_SYSTEMS_FOR_J, exact_rewards, truth_reward
 from restive.replication import drawn_truths
 
 __all__ = ["drawn_rewards", "fixed_truth_reward", "require_exact_baseline"]
@@ -31,6 +31,9 @@ def fixed_truth_reward(case: Case) -> float | None:
 
 def drawn_rewards(case: Case, true_kinds: IntArray) -> FloatArray:
     """J of the mapping on each replication's truth, by kinds of arms [R, K]."""
+    num_kinds = len(prepared(case.settings.to_json())[1].choices.kinds.arms)
+    if true_kinds.size and not 0 <= true_kinds.min() <= true_kinds.max() < num_kinds:
+        raise RestiveError(f"{case.title}: its results hold arms that are none; begin anew")
     if case.mapping == "best_fixed":  # at once, however many systems there are
         return exact_rewards(prepared(case.settings.to_json())[1], true_kinds)
     text = _of_all_learners(case)
@@ -52,11 +55,11 @@ def require_exact_baseline(case: Case, replications: int) -> None:
 
 def _drawn_systems(case: Case, replications: int) -> IntArray:
     """Return the different truths of the first replications, or raise if they are too many."""
-    settings, setup = prepared(case.settings.to_json())
-    found = np.empty((0, setup.num_arms), dtype=np.int64)
+    settings, task, _ = prepared(case.settings.to_json())
+    found = np.empty((0, task.num_arms), dtype=np.int64)
     for first in range(0, replications, AT_ONCE):
         count = min(AT_ONCE, replications - first)
-        truths = drawn_truths(setup, count, settings.seed, first)
+        truths = drawn_truths(task, count, settings.seed, first)
         found = np.unique(np.concatenate([found, truths]), axis=0)
         if len(found) > MOST_SYSTEMS_FOR_J:
             raise TooLargeError(
@@ -72,16 +75,11 @@ def _of_all_learners(case: Case) -> str:
 
 @lru_cache(maxsize=KEPT_REWARDS)
 def _solved_or_none(case: str) -> float | None:
-    settings, setup = prepared(case)
-    try:
-        return float(exact_rewards(setup, setup.tables.true_kinds[None])[0])
-    except (AssumptionError, TooLargeError):
-        if settings.baseline == "exact":
-            raise
-        return None
+    settings, task, _ = prepared(case)
+    return truth_reward(task, required=settings.baseline == "exact")
 
 
 @lru_cache(maxsize=KEPT_REWARDS)
 def _solved(case: str, kinds: tuple[int, ...]) -> float:
-    _, setup = prepared(case)
-    return float(exact_rewards(setup, np.array([kinds]))[0])
+    _, task, _ = prepared(case)
+    return float(exact_rewards(task, np.array([kinds]))[0])

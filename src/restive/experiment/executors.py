@@ -9,16 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
+from os import PathLike
 
-from restive.arguments import checked_count, suggestion
+from restive.arguments import checked_count, checked_path, suggestion
 from restive.errors import ProblemError
 from restive.experiment.work import Arrays, Execute, Task, run_chunk
+from restive.files import read_regular
 from restive.replication import available_threads
 
-__all__ = ["EXECUTORS", "checked_options", "executor"]
+__all__ = ["EXECUTORS", "TLS", "checked_options", "executor"]
 
 EXECUTORS = ("serial", "threads", "dask")
+
+
+@dataclass(frozen=True)
+class TLS:
+    """Files (PEM) with which a Dask cluster is spoken to: `ca_file` says whom to trust, `cert` and
+    `key` who we are.
+    """
+
+    ca_file: str | PathLike[str]
+    cert: str | PathLike[str]
+    key: str | PathLike[str]
 
 
 @contextmanager
@@ -27,13 +41,14 @@ def executor(
     workers: int | None = None,
     scheduler: str | None = None,
     tell: Callable[[str], None] = lambda line: None,
+    tls: TLS | None = None,
 ) -> Iterator[Execute]:
     """Open an executor; `workers` is how many it may have, by default one per processor.
 
-    `scheduler` is the address of a Dask cluster that is there already; `tell` is told the address
-    of its dashboard.
+    `scheduler` is the address of a Dask cluster that is there already, `tls` what it is spoken to
+    with; `tell` gets the address of its dashboard.
     """
-    checked_options(name, workers, scheduler)
+    checked_options(name, workers, scheduler, tls)
     if name == "serial":
         yield _serial
     elif name == "threads":
@@ -42,11 +57,13 @@ def executor(
     else:
         from restive.experiment.on_dask import on_dask
 
-        with on_dask(workers, scheduler, tell) as execute:
+        with on_dask(workers, scheduler, tell, tls) as execute:
             yield execute
 
 
-def checked_options(name: str, workers: int | None, scheduler: str | None) -> None:
+def checked_options(
+    name: str, workers: int | None, scheduler: str | None, tls: TLS | None = None
+) -> None:
     """Raise unless there is such an executor."""
     if name not in EXECUTORS:
         raise ProblemError(f"unknown executor {name!r}; {suggestion(name, EXECUTORS)}")
@@ -56,6 +73,13 @@ def checked_options(name: str, workers: int | None, scheduler: str | None) -> No
         raise ProblemError(f"give workers or a scheduler: {scheduler} has workers of its own")
     if workers is not None:
         checked_count(workers, "workers")
+    if tls is not None and not str(scheduler).startswith("tls://"):
+        raise ProblemError(f"TLS goes with a scheduler at tls://..., got {scheduler!r:.60}")
+    for path in () if tls is None else (tls.ca_file, tls.cert, tls.key):
+        try:
+            read_regular(checked_path(path, "a file for TLS"))
+        except OSError as error:
+            raise ProblemError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _serial(tasks: Iterable[Task]) -> Iterator[tuple[Task, Arrays]]:

@@ -21,7 +21,7 @@ from restive.errors import ProblemError, RestiveError
 from restive.experiment.ledger import Ledger
 from restive.experiment.spec import OWN_LABELS, Case
 from restive.experiment.summary import summarise
-from restive.files import replacing, require_target
+from restive.files import replacing, require_target, spreadsheet_text
 from restive.regret import recorded_times
 
 __all__ = ["FORMATS", "TABLES", "export_results"]
@@ -169,8 +169,13 @@ def _write_csv(path: Path, blocks: Iterator[Columns]) -> None:
         for number, block in enumerate(blocks):
             if number == 0:
                 writer.writerow(block)
-            # Python's numbers print with all their digits
-            writer.writerows(zip(*(column.tolist() for column in block.values()), strict=True))
+            writer.writerows(zip(*map(_cells, block.values()), strict=True))
+
+
+def _cells(column: NDArray[Any]) -> list[Any]:
+    """Return a column as Python's numbers, which print with all their digits, or as text."""
+    cells: list[Any] = column.tolist()
+    return [spreadsheet_text(cell) for cell in cells] if column.dtype.kind == "U" else cells
 
 
 def _write_parquet(path: Path, blocks: Iterator[Columns]) -> None:

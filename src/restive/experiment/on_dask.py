@@ -16,11 +16,14 @@ from multiprocessing import resource_tracker
 from pkgutil import resolve_name
 from threading import Thread
 from time import monotonic, sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from restive.errors import RestiveError
 from restive.experiment.work import Arrays, Execute, Task, run_chunk
 from restive.replication import NUMBERS, available_threads
+
+if TYPE_CHECKING:
+    from restive.experiment.executors import TLS
 
 __all__ = ["on_dask"]
 
@@ -36,7 +39,9 @@ Tell = Callable[[str], None]
 
 
 @contextmanager
-def on_dask(workers: int | None, scheduler: str | None, tell: Tell) -> Iterator[Execute]:
+def on_dask(
+    workers: int | None, scheduler: str | None, tell: Tell, tls: TLS | None = None
+) -> Iterator[Execute]:
     """Open an executor on the cluster at an address, or on one of local processes."""
     try:
         import distributed  # noqa: F401
@@ -44,7 +49,7 @@ def on_dask(workers: int | None, scheduler: str | None, tell: Tell) -> Iterator[
         raise RestiveError(
             "the executor 'dask' needs dask.distributed: pip install 'restive[cluster]'"
         ) from None
-    opened = _local_client(workers) if scheduler is None else _client_at(scheduler)
+    opened = _local_client(workers) if scheduler is None else _client_at(scheduler, tls)
     with _quiet(), opened as client:
         tell(f"dashboard: {client.dashboard_link}")
         yield lambda tasks: _execute(client, tasks, tell)
@@ -105,14 +110,24 @@ def _held_interrupts() -> Callable[[], None]:
 
 
 @contextmanager
-def _client_at(scheduler: str) -> Iterator[Any]:
+def _client_at(scheduler: str, tls: TLS | None) -> Iterator[Any]:
     from distributed import Client
+    from distributed.security import Security
 
+    # without files of ours, those that Dask's own settings name
+    security = None
+    if tls is not None:
+        security = Security(
+            tls_ca_file=str(tls.ca_file),
+            tls_client_cert=str(tls.cert),
+            tls_client_key=str(tls.key),
+            require_encryption=True,
+        )
     found: list[Any] = []
 
     def connect() -> None:
         try:
-            found.append(Client(scheduler, timeout=CONNECT_SECONDS))
+            found.append(Client(scheduler, timeout=CONNECT_SECONDS, security=security))
         except Exception as error:  # whatever Dask makes of what it is answered
             found.append(RestiveError(f"{scheduler}: no Dask scheduler answers: {error!s:.300}"))
 
@@ -130,7 +145,7 @@ def _client_at(scheduler: str) -> Iterator[Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Dask's tracebacks from the terminal: what matters is told in a sentence."""
+    """Keep Dask's tracebacks from the terminal: what matters is said in a sentence."""
     names = [name for name in root.manager.loggerDict if name.split(".")[0] == "distributed"]
     levels = {name: getLogger(name).level for name in names}  # several have one of their own
     for name in names:

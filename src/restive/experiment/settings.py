@@ -1,4 +1,4 @@
-"""The tables of a study's file, checked by pydantic: the prior, the problem, and what is run.
+"""A study's file at one point of its sweep, checked by pydantic: everything that is run.
 
 Every check says what to do; `restive.experiment.mistakes` adds the place in the file.
 """
@@ -6,20 +6,18 @@ Every check says what to do; `restive.experiment.mistakes` adds the place in the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Discriminator,
     Field,
     Tag,
+    ValidationError,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
     field_validator,
     model_validator,
 )
@@ -29,69 +27,29 @@ from restive.agents.learners import Learner, learner
 from restive.arguments import MOST
 from restive.errors import ProblemError
 from restive.experiment.mistakes import PlacedError
-from restive.policies import mapping_name
-from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior, grid_prior
-from restive.problem import Arm, RestlessBandit
-from restive.problem_file import (
-    ARM_KEYS,
-    MOST_ARMS,
-    load_problem,
-    parse_toml,
-    problem_to_toml,
-    read_arm,
-    read_arms,
-    refuse_unknown_keys,
+from restive.experiment.tables import (
+    Count,
+    Data,
+    PriorArm,
+    PriorBandit,
+    PriorTable,
+    Problem,
+    Table,
+    num_arms,
 )
+from restive.policies import mapping_name
+from restive.prior import Prior
+from restive.problem import RestlessBandit
 from restive.regret import recorded_times
 
 __all__ = ["Data", "Settings", "StudyTable", "beside_instance", "canonical_json", "keys_at"]
 
 FROM_INSTANCE = ("kind", "problem", "prior")
 
-Data = dict[str, Any]
-Count = Annotated[int, Field(ge=1, le=MOST)]
 Times = Annotated[  # told apart beforehand, so that a mistake is not one of each
     Annotated[int, Tag("int")] | Annotated[list[int], Tag("list[int]")],
     Discriminator(lambda times: "list[int]" if isinstance(times, list) else "int"),
 ]
-ArmCount = Annotated[int, Field(ge=1, le=MOST_ARMS)]
-Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-@contextmanager
-def _without(place: str) -> Iterator[None]:
-    """Let messages not begin with a place: where in the file it is, is told anyway."""
-    try:
-        yield
-    except ProblemError as error:
-        raise ProblemError(str(error).removeprefix(f"{place}: ")) from None
-
-
-def _checked_arm(table: Data) -> Data:
-    with _without("arm"):
-        read_arm(table, "arm")
-    return table
-
-
-def _checked_candidate(table: Data) -> Data:
-    with _without("candidate"):
-        _check_candidate(table)
-    return table
-
-
-def _check_candidate(table: Data) -> None:
-    if "count" in table:
-        raise ProblemError("a candidate has no count; give it a larger weight")
-    refuse_unknown_keys(table, ("weight", *ARM_KEYS), "candidate")
-    weight = table.get("weight", 1.0)
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < 1e300:
-        raise ProblemError(f"weight must be a number from 0 on, got {weight!r:.60}")
-    _candidate(table)
-
-
-def _candidate(table: Data) -> Arm:
-    fields = {key: value for key, value in table.items() if key != "weight"}
-    return read_arm(fields, "candidate")[0]
 
 
 def _checked_learner(value: Any) -> str | Data:
@@ -106,141 +64,6 @@ def _checked_learner(value: Any) -> str | Data:
 
 
 LearnerEntry = Annotated[Any, AfterValidator(_checked_learner)]
-ArmTable = Annotated[Data, AfterValidator(_checked_arm)]
-CandidateTable = Annotated[Data, AfterValidator(_checked_candidate)]
-
-
-class Table(BaseModel):
-    """A table of a study: unknown keys are refused, and numbers are not guessed from text."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class ZooName(Table):
-    """Anything that a zoo instance can stand for."""
-
-    zoo: str | None = None
-
-    @field_validator("zoo")
-    @classmethod
-    def _known(cls, name: str | None) -> str | None:
-        return None if name is None else zoo.load(name).name
-
-
-class Problem(ZooName):
-    """The truth: arms and pulls, or the name of a zoo instance."""
-
-    name: str | None = None
-    num_pulls: Count | None = None
-    arm: list[ArmTable] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _file_inlined(cls, data: Any, info: ValidationInfo) -> Any:
-        """Take in the file that is named, so that the study is whole without it."""
-        if not isinstance(data, dict) or "file" not in data:
-            return data
-        if extra := sorted(data.keys() - {"file", "name"}):
-            raise ProblemError(f"give file or {extra[0]}, not both")
-        if not isinstance(data["file"], str):
-            raise ProblemError(f"file must be text, got {data['file']!r:.60}")
-        path = (info.context or {}).get("folder", Path()) / data["file"]
-        inlined = parse_toml(problem_to_toml(load_problem(path)))
-        return {"name": data.get("name", path.stem), **inlined}
-
-    @model_validator(mode="after")
-    def _whole(self) -> Problem:
-        _require_one({"zoo": self.zoo, "arm": self.arm}, "zoo = ..., file = ... or [[problem.arm]]")
-        if self.arm is not None and self.num_pulls is None:
-            raise ProblemError("num_pulls is missing beside the arms")
-        if self.arm is not None:
-            self.bandit(None)
-        if self.zoo is not None and zoo.load(self.zoo).bandit is None:
-            raise ProblemError(
-                f"the zoo's {self.zoo} has no fixed truth; use kind = 'bayesian' without [problem]"
-            )
-        return self
-
-    def bandit(self, num_pulls: int | None) -> RestlessBandit:
-        """Return the true bandit, with another number of pulls where one is given."""
-        if self.zoo is not None:
-            known = zoo.load(self.zoo).bandit
-            assert known is not None
-            return RestlessBandit(known.arms, num_pulls or self.num_pulls or known.num_pulls)
-        assert self.arm is not None
-        return RestlessBandit(read_arms(self.arm), num_pulls or self.num_pulls or 0)
-
-
-class PriorArm(Table):
-    """What some arms may be, each by itself."""
-
-    candidate: list[CandidateTable] = Field(min_length=1)
-    count: ArmCount = 1
-
-    @model_validator(mode="after")
-    def _whole(self) -> PriorArm:
-        self.prior()
-        return self
-
-    def prior(self) -> ArmPrior:
-        """Return what each of these arms may be."""
-        weights = [row.get("weight", 1.0) for row in self.candidate]
-        return ArmPrior([_candidate(row) for row in self.candidate], weights)
-
-
-class PriorBandit(Table):
-    """One system of a joint prior."""
-
-    arm: list[ArmTable] = Field(min_length=1)
-    weight: Weight = 1.0
-
-
-class PriorTable(ZooName):
-    """What is held possible: a grid, candidates by arm, whole systems, or a zoo instance's."""
-
-    levels: list[float] | None = None
-    num_arms: ArmCount | None = None
-    arm: list[PriorArm] | None = None
-    bandit: list[PriorBandit] | None = None
-
-    @field_validator("levels")
-    @classmethod
-    def _grid(cls, levels: list[float] | None) -> list[float] | None:
-        for at, level in enumerate(levels or ()):
-            if not 0 <= level <= 1:
-                raise PlacedError((at,), f"must be a probability, from 0 to 1, got {level}")
-        if levels is not None:
-            grid_prior(levels, 1)
-        return levels
-
-    @model_validator(mode="after")
-    def _whole(self) -> PriorTable:
-        given = {"zoo": self.zoo, "levels": self.levels, "arm": self.arm, "bandit": self.bandit}
-        _require_one(given, "levels = [...], [[prior.arm]], [[prior.bandit]] or zoo = ...")
-        if self.num_arms is not None and self.levels is None:
-            raise ProblemError("num_arms goes with levels only")
-        if self.arm is not None and sum(table.count for table in self.arm) > MOST_ARMS:
-            raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
-        if self.bandit is not None:
-            self.prior(None, 1)
-        return self
-
-    def prior(self, num_arms: int | None, num_pulls: int) -> Prior:
-        """Return the prior; a grid has as many arms as it says, else as many as the problem."""
-        if self.zoo is not None:
-            return zoo.load(self.zoo).prior
-        if self.levels is not None:
-            if self.num_arms is None and num_arms is None:
-                raise PlacedError(("prior",), "num_arms is missing beside levels")
-            return grid_prior(self.levels, self.num_arms or num_arms or 0)
-        if self.arm is not None:
-            arms: list[ArmPrior] = []
-            for table in self.arm:
-                arms += [table.prior()] * table.count
-            return IndependentPrior(arms)
-        assert self.bandit is not None
-        bandits = [RestlessBandit(read_arms(table.arm), num_pulls) for table in self.bandit]
-        return JointPrior(bandits, [table.weight for table in self.bandit])
 
 
 class Settings(Table):
@@ -280,6 +103,24 @@ class Settings(Table):
         if found.bandit is not None:
             given |= {"kind": "frequentist", "problem": {"zoo": found.name}}
         return given
+
+    @field_validator("problem", "prior", mode="wrap")
+    @classmethod
+    def _checked_once(
+        cls, table: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo
+    ) -> Any:
+        """Check a table that points of a sweep share when it first comes."""
+        known: dict[int, tuple[Any, Any]] = (info.context or {}).get("checked", {})
+        if id(table) not in known:
+            try:
+                found = check(table)
+            except ValidationError as error:
+                found = error
+            known[id(table)] = table, found  # with the table, so that its id stays its own
+        found = known[id(table)][1]
+        if isinstance(found, ValidationError):
+            raise found
+        return found
 
     @field_validator("learners")
     @classmethod
@@ -351,10 +192,27 @@ class Settings(Table):
             )
         return bandit, prior, num_pulls
 
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        said = self.prior.num_arms_said
+        if said is None:
+            assert self.problem is not None
+            assert self.problem.arm is not None
+            return num_arms(self.problem.arm)
+        return said
+
     def learner(self) -> Learner:
         """Return the first learner; a case has but one."""
         entry = self.learners[0]
         return learner(**entry) if isinstance(entry, dict) else learner(entry)
+
+    def only(self, entry: str | Data, mapping: str) -> Settings:
+        """Return the settings of one case: with this learner and mapping alone."""
+        fields = {name: getattr(self, name) for name in Settings.model_fields}
+        return Settings.model_construct(
+            **fields | {"learners": [entry], "policy_mappings": [mapping]}
+        )
 
     def data(self) -> Data:
         """Return the settings as plain data that reads back equal."""
@@ -383,14 +241,6 @@ def beside_instance(data: Data) -> Iterator[PlacedError]:
 def canonical_json(data: Any) -> str:
     """Return JSON that is the same for equal data."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _require_one(given: Mapping[str, Any], wanted: str) -> None:
-    names = [name for name, value in given.items() if value is not None]
-    if not names:
-        raise ProblemError(f"needs {wanted}")
-    if len(names) > 1:
-        raise ProblemError(f"give {names[0]} or {names[1]}, not both")
 
 
 def keys_at(place: tuple[int | str, ...]) -> list[str]:

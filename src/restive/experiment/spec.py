@@ -31,7 +31,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import product
@@ -56,7 +57,7 @@ from restive.experiment.settings import (
 )
 from restive.experiment.toml_lines import placed
 from restive.experiment.toml_text import toml_text
-from restive.problem_file import parse_toml, read_text
+from restive.problem_file import parse_toml, read_text, require_shallow
 
 __all__ = ["Case", "Study", "digest", "load_study", "study_from_data", "study_from_toml"]
 
@@ -70,6 +71,7 @@ SHORT = 60  # letters of a swept value that are shown as they are
 LEGEND = 200  # letters of a longer one in the legend
 
 Label = str | int | float  # of a swept value: a number is kept as one
+Swept = list[tuple[tuple[str, ...], list[Any]]]  # paths of keys, and their values
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def digest(data: Data) -> str:
 
 
 def load_study(path: str | PathLike[str]) -> Study:
-    """Read a study from a TOML file; all mistakes are told at once, each with its place."""
+    """Read a study from a TOML file; all mistakes are reported at once, each with its place."""
     text = read_text(path)
     path = Path(path)
     try:
@@ -161,6 +163,9 @@ def study_from_data(
     data: Data, text: str = "", folder: Path = Path(), title: str = "study"
 ) -> Study:
     """Check a study that is plain data; `text` is the TOML in which its mistakes are found."""
+    if not isinstance(data, dict):
+        raise ProblemError(f"a study is a table, got {data!r:.60}")
+    require_shallow(data)
     base = {key: value for key, value in data.items() if key != "sweep"}
     mistakes: dict[str, None] = {}  # in order, each once
     swept = _swept(data.get("sweep", {}), base, text, mistakes)
@@ -172,15 +177,16 @@ def study_from_data(
     legend: dict[str, None] = {}  # in order, each once
     whole: Data = {}
     table: StudyTable | None = None
+    taken = [list(values) for _, values in swept]  # as they were checked
+    context = {"folder": folder, "checked": {}}
+    points = _Points(base, swept)
     for choice in product(*(range(len(values)) for _, values in swept)):
-        point = deepcopy(base)
-        for (path, values), at in zip(swept, choice, strict=True):
-            _put(point, path, values[at])
+        point = points.at(choice)
         for conflict in beside_instance(point):
             words = told_at(conflict.place, str(conflict), swept, choice, text)
             mistakes[words] = None
         try:
-            table = StudyTable.model_validate(point, context={"folder": folder})
+            table = StudyTable.model_validate(point, context=context)
         except ValidationError as error:
             details = error.errors(include_url=False)
             for detail in [*details, *_seen_without(point, details, folder)]:
@@ -190,7 +196,7 @@ def study_from_data(
         for key in ("title", "replications"):
             dumped.pop(key, None)
         labels: dict[str, Label] = {}
-        for key, (path, values), at in zip(keys, swept, choice, strict=True):
+        for key, (path, _), values, at in zip(keys, swept, taken, choice, strict=True):
             values[at] = _taken_in(dumped, path)
             labels[key] = _label(values[at], at)
             if labels[key] == _number(at):
@@ -198,8 +204,7 @@ def study_from_data(
         # what an instance tells is not kept: at another point of the sweep it is another's
         whole = {key: value for key, value in dumped.items() if key in base or key in DEFAULTED}
         for entry, mapping in product(table.learners, table.policy_mappings):
-            chosen = {"learners": [entry], "policy_mappings": [mapping]}
-            settings = Settings.model_validate(dumped | chosen)
+            settings = table.only(entry, mapping)
             own = {"learner": describe(settings.learner()), "mapping": mapping}
             if table.learners == ["tsde"]:
                 del own["learner"]  # goes without saying
@@ -208,19 +213,41 @@ def study_from_data(
         count = [f"{len(mistakes)} mistakes"] if len(mistakes) > 1 else []
         raise ProblemError("\n  ".join([*count, *mistakes]))
     assert table is not None
-    titles = [case.title for case in cases]
-    if len(set(titles)) < len(titles):
-        double = next(title for title in titles if titles.count(title) > 1)
+    (double, times), *_ = Counter(case.title for case in cases).most_common(1)
+    if times > 1:
         raise ProblemError(
             f"sweep: two cases are called {double!r}; remove the double, or name problems "
             "apart: a table [[sweep.problem]] for each, with file = ... and name = ..."
         )
     if len(cases) > MOST_CASES:
         raise ProblemError(f"{len(cases):,} cases, more than {MOST_CASES:,}")
-    for path, values in swept:
+    for (path, _), values in zip(swept, taken, strict=True):
         _remove(whole, path)  # what the last point had
         _put(whole, ("sweep", *path), values)
     return Study(table.title or title, table.replications, whole, tuple(cases), tuple(legend))
+
+
+class _Points:
+    """The points of a sweep; tables in which they do not differ are the same objects."""
+
+    def __init__(self, base: Data, swept: Swept) -> None:
+        self._base, self._swept = base, swept
+        self._tables: dict[tuple[Any, ...], Any] = {}
+
+    def at(self, choice: Sequence[int]) -> Data:
+        """Return the study's data at the point with these values."""
+        point = dict(self._base)
+        chosen = list(zip(self._swept, choice, strict=True))
+        for head in dict.fromkeys(path[0] for path, _ in self._swept):
+            below = [(path, values[at], at) for (path, values), at in chosen if path[0] == head]
+            key = (head, *(at for *_, at in below))
+            if key not in self._tables:
+                table = {head: deepcopy(self._base[head])} if head in self._base else {}
+                for path, value, _ in below:
+                    _put(table, path, value)
+                self._tables[key] = table[head]
+            point[head] = self._tables[key]
+        return point
 
 
 def _seen_without(point: Data, details: list[ErrorDetails], folder: Path) -> list[ErrorDetails]:
@@ -241,9 +268,7 @@ def _seen_without(point: Data, details: list[ErrorDetails], folder: Path) -> lis
     return []
 
 
-def _swept(
-    sweep: Any, base: Data, text: str, mistakes: dict[str, None]
-) -> list[tuple[tuple[str, ...], list[Any]]]:
+def _swept(sweep: Any, base: Data, text: str, mistakes: dict[str, None]) -> Swept:
     """Paths of swept keys and their values, in an order that is not that of the file."""
     found = []
     for path, values in sorted(_leaves(sweep), key=lambda leaf: leaf[0]):

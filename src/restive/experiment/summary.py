@@ -24,7 +24,7 @@ from restive.experiment.spec import Case
 from restive.experiment.work import Arrays, prepared
 from restive.intervals import student_quantile
 from restive.kernels.moments import add_rows
-from restive.regret import recorded_times
+from restive.regret import COUPLED, EXACT, recorded_times
 from restive.relaxation import relaxation_bound
 
 __all__ = ["CaseSummary", "Curve", "Slope", "load_results", "summarise"]
@@ -132,21 +132,21 @@ def load_results(folder: str | PathLike[str]) -> list[CaseSummary]:
 
 def summarise(ledger: Ledger, case: Case) -> CaseSummary:
     """Read the chunks of a case."""
-    settings, setup = prepared(case.settings.to_json())
+    settings, task, _ = prepared(case.settings.to_json())
     times = recorded_times(settings.times, settings.horizon)
     exact = fixed_truth_reward(case) if settings.baseline != "coupled" else None
     names = ("regret", "realised", "reward", "oracle", "episodes")
     sums = {name: _Sums(len(times)) for name in names}
-    weights = _Sums(len(times) * setup.num_arms)
+    weights = _Sums(len(times) * task.num_arms)
     truth_rewards, final_regrets = [], []
     for first, arrays in ledger.chunks(case):
         truth, method = _truth_rewards(case, arrays, times, exact)
         if exact is not None or settings.baseline == "exact":
             goal = realised_goal = truth[:, None] * times
-            baseline = "exact: J t"
+            baseline = EXACT
         else:
             goal, realised_goal = arrays["oracle_expected"], arrays["oracle_realised"]
-            baseline = "coupled: the policy that knows the truth, in the same world"
+            baseline = COUPLED
         regret = goal - arrays["expected"]
         sums["regret"].add(regret, first)
         sums["realised"].add(realised_goal - arrays["realised"], first)
@@ -168,7 +168,7 @@ def summarise(ledger: Ledger, case: Case) -> CaseSummary:
         average_reward=sums["reward"].curve(),
         oracle_reward=sums["oracle"].curve(),
         num_episodes=sums["episodes"].curve(),
-        truth_weights=weights.curve(setup.num_arms) if weights.count else None,
+        truth_weights=weights.curve(task.num_arms) if weights.count else None,
         baseline=baseline,
         truth_method=method,
         slope=_slope(times, sums["regret"]),

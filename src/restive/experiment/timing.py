@@ -20,13 +20,13 @@ def seconds_per_step(case: Settings, *, with_oracle: bool) -> float:
     """Time a step of a case's learner, alone or with the policy that knows the truth beside it."""
     steps = min(case.horizon, TRIAL_STEPS)
     trial = case.model_copy(update={"horizon": steps, "times": [steps], "posterior": False})
-    _, setup = prepared(trial.to_json())
+    _, task, learner = prepared(trial.to_json())
 
     def run(count: int) -> float:
         began = perf_counter()
         replicate(
-            setup, np.array([steps]), count, case.seed, with_oracle=with_oracle, threads=1,
-            chunk=count,
+            task, learner, np.array([steps]), count, case.seed, with_oracle=with_oracle,
+            threads=1, chunk=count,
         )  # fmt: skip
         return perf_counter() - began
 

@@ -7,22 +7,33 @@ made once per process and kept for the next chunks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.learners import Compiled, Relative
-from restive.agents.setup import Setup, setup_learner
+from restive.agents.learners import Compiled, Learner, Relative
 from restive.experiment.settings import Settings
 from restive.experiment.spec import Case
-from restive.policies import INDEX_RULES
+from restive.policies import policy_mapping
 from restive.regret import recorded_times
 from restive.replication import replicate
+from restive.task import Task as LearningTask
+from restive.task import make_task
 
-__all__ = ["Arrays", "Execute", "Task", "chunk_size", "prepared", "result_bytes", "run_chunk"]
+__all__ = [
+    "Arrays",
+    "Execute",
+    "Task",
+    "chunk_size",
+    "fits",
+    "prepared",
+    "result_bytes",
+    "run_chunk",
+]
 
 Arrays = dict[str, NDArray[Any]]  # a row per replication
 
@@ -30,6 +41,17 @@ CHUNK_WORK = 1 << 24  # steps times arms in a chunk: some tenths of a second
 CHUNK_BYTES = 1 << 24
 STEPWISE_SLOWNESS = 256  # of mappings that are asked step by step in Python
 KEPT_CASES = 8  # cases whose tables are kept
+
+# what a chunk holds: its type, and its axes after the replications: M times, K arms
+CONTENTS = {
+    "true_kinds": ("<i8", "K"),
+    "expected": ("<f8", "M"),
+    "realised": ("<f8", "M"),
+    "episodes": ("<i8", "M"),
+    "truth_weights": ("<f8", "MK"),
+    "oracle_expected": ("<f8", "M"),
+    "oracle_realised": ("<f8", "M"),
+}
 
 _preparing = Lock()
 
@@ -53,48 +75,60 @@ def run_chunk(case: str, first: int, count: int) -> Arrays:
     The arrays are those of `Replications`, a row per replication.
     """
     with _preparing:  # so that threads that begin together do not make the same tables
-        settings, setup = prepared(case)
+        settings, task, learner = prepared(case)
+        task.make_tables(with_posterior=isinstance(learner, Relative))
     done = replicate(
-        setup,
+        task,
+        learner,
         recorded_times(settings.times, settings.horizon),
         count,
         settings.seed,
         first=first,
-        with_posterior=settings.posterior and isinstance(setup.learner, Relative),
+        with_posterior=_with_posterior(settings),
         threads=1,
         chunk=count,
     )
-    return {
-        "true_kinds": done.true_kinds,
-        "expected": done.expected,
-        "realised": done.realised,
-        "episodes": done.episodes,
-        "truth_weights": done.truth_weights,
-        "oracle_expected": done.oracle_expected,
-        "oracle_realised": done.oracle_realised,
-    }
+    return {name: getattr(done, name) for name in CONTENTS}
+
+
+def fits(arrays: Arrays, case: Case, count: int) -> bool:
+    """Whether arrays are such as `run_chunk` gives for so many replications of a case."""
+    settings = case.settings
+    sizes = {"K": settings.num_arms, "M": len(recorded_times(settings.times, settings.horizon))}
+    rows = dict.fromkeys(CONTENTS, count)
+    rows["truth_weights"] *= _with_posterior(settings)
+    return arrays.keys() == CONTENTS.keys() and all(
+        array.dtype.str == CONTENTS[name][0]
+        and array.shape == (rows[name], *(sizes[axis] for axis in CONTENTS[name][1]))
+        and bool(np.isfinite(array).all())
+        for name, array in arrays.items()
+    )
+
+
+def _with_posterior(settings: Settings) -> bool:
+    return settings.posterior and isinstance(settings.learner(), Relative)
 
 
 @lru_cache(maxsize=KEPT_CASES)
-def prepared(case: str) -> tuple[Settings, Setup]:
-    """Make the tables of a case."""
+def prepared(case: str) -> tuple[Settings, LearningTask, Learner]:
+    """Return the task of a case and the learner on it."""
     settings = Settings.model_validate_json(case)
     learner = settings.learner()
-    setup = _with_tables(settings.model_copy(update={"learners": ["tsde"]}).to_json())
+    task = _task(settings.model_copy(update={"learners": ["tsde"]}).to_json())
     if isinstance(learner, Compiled):
-        learner.room(setup.facts)  # a problem that is too large for it is told now
-    return settings, replace(setup, learner=learner)
+        learner.room(task.facts)  # so that a problem too large for it is refused now
+    return settings, task, learner
 
 
 @lru_cache(maxsize=KEPT_CASES)
-def _with_tables(case: str) -> Setup:
-    """Make the tables that all learners of a point share."""
+def _task(case: str) -> LearningTask:
+    """Make the task that all learners of a point share."""
     settings = Settings.model_validate_json(case)
     bandit, prior, num_pulls = settings.systems()
     horizon = None if settings.doubling else settings.horizon
-    return setup_learner(
-        prior, num_pulls, settings.policy_mappings[0], horizon, settings.mixing_time, None,
-        settings.max_elapsed, bandit,
+    return make_task(
+        prior, num_pulls, settings.policy_mappings[0], horizon, mixing_time=settings.mixing_time,
+        max_elapsed=settings.max_elapsed, true_bandit=bandit,
     )  # fmt: skip
 
 
@@ -102,13 +136,13 @@ def result_bytes(case: Case) -> int:
     """Bytes that one replication of a case leaves behind."""
     settings = case.settings
     num_times = len(recorded_times(settings.times, settings.horizon))
-    num_arms = prepared(settings.to_json())[1].num_arms
+    num_arms = settings.num_arms
     return 8 * (num_times * (5 + num_arms * settings.posterior) + num_arms)
 
 
 def chunk_size(case: Case) -> int:
     """Replications that are run and kept together: short enough to lose, long enough to pay."""
-    num_arms = prepared(case.settings.to_json())[1].num_arms
-    slowness = 1 if case.mapping in INDEX_RULES else STEPWISE_SLOWNESS
+    num_arms = case.settings.num_arms
+    slowness = 1 if policy_mapping(case.mapping).rule else STEPWISE_SLOWNESS
     by_work = CHUNK_WORK // (case.settings.horizon * num_arms * slowness)
     return max(1, min(by_work, CHUNK_BYTES // result_bytes(case)))

@@ -2,6 +2,9 @@
 
 Symbols: P a matrix [S, S]; pi its stationary law [S]; b(s, n) = e_s P_active P_passive^(n-1), the
 law of an arm's state that was seen in s, n steps ago (pulled then, passive since).
+
+All kernels return after a bounded number of products and continue where they left off when called
+again with the same arrays; `chains` and `belief` do so.
 """
 
 from __future__ import annotations
@@ -9,23 +12,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import kernel, part
+from restive.kernels.compiler import hot_kernel, inlined, part
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 __all__ = ["belief_powers", "mixing_age", "settling_age", "stationary_law"]
 
 
-@kernel
-def stationary_law(matrix: FloatArray) -> FloatArray:
+@hot_kernel
+def stationary_law(work: FloatArray, law: FloatArray, last: int, most_work: int) -> int:
     """Stationary law of an irreducible matrix, by Grassmann, Taksar and Heyman's elimination.
 
     It never subtracts, so that every entry has full relative accuracy even for chains that almost
-    fall apart.
+    fall apart. `work` holds the matrix and is overwritten. States are eliminated from `last` (at
+    first S - 1) down; returns the next, 0 when the law is there.
     """
-    work = matrix.copy()
     size = len(work)
-    for last in range(size - 1, 0, -1):
+    done = 0
+    while last > 0 and done <= most_work:
         leaving = 0.0
         for j in range(last):
             leaving += work[last, j]
@@ -33,16 +38,23 @@ def stationary_law(matrix: FloatArray) -> FloatArray:
             work[i, last] /= leaving
             for j in range(last):
                 work[i, j] += work[i, last] * work[last, j]
-    law = np.zeros(size)
+        done += last * last
+        last -= 1
+    if last > 0:
+        return last
+    total = 1.0
     law[0] = 1.0
     for j in range(1, size):
+        law[j] = 0.0
         for i in range(j):
             law[j] += law[i] * work[i, j]
-    law /= law.sum()
-    return law
+        total += law[j]
+    for j in range(size):
+        law[j] /= total
+    return 0
 
 
-@kernel
+@inlined
 def advance(row: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
     """Write row @ matrix into `out`, rescaled so that rounding never adds up over many steps."""
     size = len(row)
@@ -57,93 +69,119 @@ def advance(row: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
         out[j] /= total
 
 
-@part
-def _overwrite(row: FloatArray, by: FloatArray) -> None:
-    """Copy a row; numba takes seconds to compile the assignment of one array to another."""
-    for j in range(len(row)):
-        row[j] = by[j]
+@inlined
+def farthest(rows: FloatArray, law: FloatArray) -> float:
+    """Return the largest L1 distance of a row from a law."""
+    most = 0.0
+    for s in range(len(rows)):
+        total = 0.0
+        for j in range(len(law)):
+            total += abs(rows[s, j] - law[j])
+        most = max(most, total)
+    return most
 
 
-@kernel
-def distance(row: FloatArray, law: FloatArray) -> float:
-    """L1 distance of two laws."""
-    total = 0.0
-    for j in range(len(row)):
-        total += abs(row[j] - law[j])
-    return total
+@hot_kernel
+def belief_powers(
+    active: FloatArray, passive: FloatArray, table: FloatArray, first: int, most_work: int
+) -> int:
+    """Fill the table [S, L, S] of b(s, n) at [s, n - 1] from `first` on; return where it ends."""
+    size, length = table.shape[0], table.shape[1]
+    done = 0
+    n = first
+    while n < length and done <= most_work:
+        for s in range(size):
+            if n == 0:
+                for j in range(size):
+                    table[s, 0, j] = active[s, j]
+            else:
+                advance(table[s, n - 1], passive, table[s, n])
+        done += size * size * size
+        n += 1
+    return n
 
 
-@kernel
-def belief_powers(active: FloatArray, passive: FloatArray, length: int) -> FloatArray:
-    """Table [S, length, S] of b(s, n) at [s, n - 1]."""
-    size = len(active)
-    table = np.empty((size, length, size))
-    for s in range(size):
-        _overwrite(table[s, 0], active[s])
-        for n in range(1, length):
-            advance(table[s, n - 1], passive, table[s, n])
-    return table
-
-
-@kernel
+@hot_kernel
 def settling_age(
-    active: FloatArray, passive: FloatArray, law: FloatArray, tolerance: float, most: int
-) -> tuple[int, float]:
+    rows: FloatArray, following: FloatArray, passive: FloatArray, law: FloatArray,
+    tolerance: float, age: int, most: int, most_work: int,
+) -> tuple[int, float]:  # fmt: skip
     """First age n <= most from which every b(s, n) is within `tolerance` of the stationary law.
 
-    Also the largest distance at that age; the age is `most` when none is close enough.
+    `rows` [S, S] holds the beliefs at `age` and is led on, `following` is room for as many. Also
+    returns the largest distance at the age; unless that is small enough or the age is `most`, the
+    search goes on from there.
     """
-    size = len(active)
-    rows = active.copy()
-    following = np.empty(size)
-    for age in range(1, most + 1):
-        farthest = 0.0
+    size = len(rows)
+    done = 0
+    while True:
+        distance = farthest(rows, law)
+        if distance <= tolerance or age == most or done > most_work:
+            return age, distance
         for s in range(size):
-            farthest = max(farthest, distance(rows[s], law))
-        if farthest <= tolerance or age == most:
-            return age, farthest
-        for s in range(size):
-            advance(rows[s], passive, following)
-            _overwrite(rows[s], following)
-    return most, np.inf
+            advance(rows[s], passive, following[s])
+        _copy(following, rows)
+        done += size * size * size
+        age += 1
 
 
-@kernel
-def mixing_age(matrix: FloatArray, law: FloatArray, epsilon: float) -> int:
+@part
+def _copy(source: FloatArray, target: FloatArray) -> None:
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
+
+
+# What `progress` of `mixing_age` holds.
+POWERS = 0  # powers of two that are there, less one
+STEP = 1  # the power that is tried next, from the largest down; -1 when it is over
+AGE = 2  # the largest age known to be too early
+ROW = 3  # rows of the present product that are done
+
+
+@hot_kernel
+def mixing_age(
+    powers: FloatArray, current: FloatArray, following: FloatArray, law: FloatArray,
+    epsilon: float, progress: IntArray, most_work: int,
+) -> int:  # fmt: skip
     """First t >= 1 such that every row of P^t is within `epsilon` of the stationary law.
 
     The distance never grows with t, so t is found by doubling and then bisection over powers of
-    two: 60 products whatever the answer. Returns -1 when 2^60 steps do not suffice.
+    two: 60 products whatever the answer. `powers` [61, S, S] holds P at first, `progress` zeros.
+    Returns -1 when 2^60 steps do not suffice, and 0 as long as the search goes on.
     """
-    size = len(matrix)
-    powers = np.empty((61, size, size))  # powers[j] = P^(2^j)
-    for s in range(size):
-        _overwrite(powers[0, s], matrix[s])
-    top = 0
-    while _farthest(powers[top], law) > epsilon:
+    size = len(law)
+    done = 0
+    while progress[AGE] == 0:
+        top = progress[POWERS]
+        if progress[ROW] == 0 and farthest(powers[top], law) <= epsilon:
+            if top == 0:
+                return 1
+            progress[AGE] = 1 << (top - 1)
+            progress[STEP] = top - 2
+            _copy(powers[top - 1], current)
+            break
         if top == 60:
             return -1
-        for s in range(size):
-            advance(powers[top, s], powers[top], powers[top + 1, s])
-        top += 1
-    if top == 0:
-        return 1
-    age = 1 << (top - 1)  # the largest age known to be too early
-    current = powers[top - 1].copy()
-    following = np.empty_like(current)
-    for j in range(top - 2, -1, -1):
-        for s in range(size):
-            advance(current[s], powers[j], following[s])
-        if _farthest(following, law) > epsilon:
-            age += 1 << j
-            for s in range(size):
-                _overwrite(current[s], following[s])
-    return age + 1
-
-
-@kernel
-def _farthest(matrix: FloatArray, law: FloatArray) -> float:
-    farthest = 0.0
-    for s in range(len(matrix)):
-        farthest = max(farthest, distance(matrix[s], law))
-    return farthest
+        while progress[ROW] < size:
+            if done > most_work:
+                return 0
+            advance(powers[top, progress[ROW]], powers[top], powers[top + 1, progress[ROW]])
+            progress[ROW] += 1
+            done += size * size
+        progress[ROW] = 0
+        progress[POWERS] += 1
+    while progress[STEP] >= 0:
+        j = progress[STEP]
+        while progress[ROW] < size:
+            if done > most_work:
+                return 0
+            advance(current[progress[ROW]], powers[j], following[progress[ROW]])
+            progress[ROW] += 1
+            done += size * size
+        progress[ROW] = 0
+        if farthest(following, law) > epsilon:
+            progress[AGE] += 1 << j
+            _copy(following, current)
+        progress[STEP] -= 1
+    return int(progress[AGE] + 1)

@@ -14,6 +14,8 @@ import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
+from restive.kernels.checked_cache import checked
+
 __all__ = ["Place", "hot_kernel", "inlined", "kernel", "part", "place"]
 
 # An index that is known not to be negative. Numba lets negative ones count from the end, and where
@@ -78,7 +80,7 @@ def _compiled(function: Function, **options: Any) -> Function:
         return _plain(function)
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     try:
-        return cast(Function, numba.njit(cache=True, **options)(function))
+        return cast(Function, checked(numba.njit(cache=True, **options)(function)))
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise

@@ -1,183 +1,239 @@
-"""The one loop: learners and oracles in worlds, replication by replication.
+"""The one loop: an actor in a world, step by step, replication by replication.
 
-A replication is a pure function of (seed, its number). It draws the true system (or is given it),
-runs TSDE in it and, where asked, the policy that knows the truth, both with the same luck.
+A replication is a pure function of (seed, its number): the true system is given for each, the
+actor starts over, and its luck and the world's come from the two streams of that number. The loop
+returns to Python whenever Python must act (`kernels.steps`), and now and then so that Ctrl-C is
+heard; called again, it continues where it left off.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, inlined, kernel, place
-from restive.kernels.posterior import draw_truth, weigh_truth
-from restive.kernels.random import LEARNER, TRUTH, WORLD, stream_key
-from restive.kernels.tables import (
-    EPISODE,
-    EPOCH,
-    EPOCH_END,
-    EXPLORING,
-    IMPOSSIBLE,
-    NONE,
-    BeliefTables,
-    LearnerState,
-    PriorTables,
-    RankTables,
-    Scratch,
-)
-from restive.kernels.tsde import (
-    begin_episode,
-    begin_epoch,
+from restive.kernels.compiler import hot_kernel, part, place
+from restive.kernels.following import follow_all, follow_kind
+from restive.kernels.handles import opener
+from restive.kernels.learners.memory import Memory
+from restive.kernels.random import LEARNER, WORLD, stream_key
+from restive.kernels.steps import (
+    DONE,
+    GO,
+    MAKE_RANKS,
+    PAUSE,
+    POLICY,
+    PYTHON,
+    RULED_OUT,
+    SEE,
+    TELL,
+    TSDE,
+    Actor,
+    begin,
     choose,
-    drawn_kind,
-    due,
-    explore,
-    finish,
-    follow_kind,
-    pass_time,
-    reset,
+    end_step,
+    num_phases,
+    start_over,
     take_in_arm,
+    take_in_others,
 )
-from restive.kernels.world import copy_into, pull, select_by_rank
+from restive.kernels.tables import (
+    IMPOSSIBLE,
+    STAGE,
+    TABLED,
+    TIME,
+    Episodes,
+    Following,
+    Meta,
+    Slots,
+    Weights,
+)
+from restive.kernels.weights import multiply_all, weigh_kinds
+from restive.kernels.world import World, become, pull
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+KeyArray = NDArray[np.uint64]
 
-__all__ = ["run_oracle", "run_replications"]
+__all__ = ["NUMBERS", "Record", "Run", "Trace", "run"]
+
+NUMBERS = 2  # to be raised with any change that gives a replication other numbers than before
+
+# What `Record.cursor` holds.
+ROW = 0  # the replication that is running, from 0
+STARTED = 1  # whether it has begun
+MARK = 2  # the next time to record
+NUM_PULLS = 3
+FIRST = 4  # number of the replication in row 0
+CURSOR_SIZE = 5
+
+# What `Record.keys` holds.
+SEED, WORLD_KEY, LEARNER_KEY = 0, 1, 2
+KEYS_SIZE = 3
+
+
+class Record(NamedTuple):
+    """What replications are to be run, and what they earned up to each time, a row for each."""
+
+    times: IntArray  # [M] ascending; the last is the horizon
+    truths: IntArray  # [R * K] kinds of the true arms
+    start_state: IntArray  # [K]
+    start_elapsed: IntArray  # [K]
+    fresh_ints: IntArray  # what a compiled learner's memory begins with
+    fresh_floats: FloatArray
+    expected: FloatArray  # [R * M] sum of E[r | xi, A]
+    realised: FloatArray  # [R * M] sum of the rewards
+    phases: IntArray  # [R * M] episodes or phases begun
+    truth_weights: FloatArray  # [R * M * K] posterior weight of each true arm, or empty
+    sums: FloatArray  # [2] expected and realised so far
+    cursor: IntArray  # [CURSOR_SIZE]
+    keys: KeyArray  # [KEYS_SIZE]
+
+
+class Trace(NamedTuple):
+    """What happened in each step of a single replication; empty where nobody asks."""
+
+    arms: IntArray  # [T * N]
+    states: IntArray  # [T * N]
+    expected: FloatArray  # [T]
+    earned: FloatArray  # [T]
+    phases: IntArray  # [T]
+
+
+class Run(NamedTuple):
+    """All that the loop needs."""
+
+    actor: Actor
+    world: World
+    record: Record
+    trace: Trace
+
+
+_opened = opener(Run)
 
 
 @hot_kernel
-def run_replications(
-    prior: PriorTables, policy: RankTables, arms: BeliefTables, state: LearnerState,
-    scratch: Scratch, true_kinds: IntArray, start_state: IntArray, start_elapsed: IntArray,
-    mixings: IntArray, doubling: bool, times: IntArray, seed: np.uint64, first: int,
-    truths: IntArray, expected: FloatArray, realised: FloatArray, episodes: IntArray,
-    truth_weights: FloatArray, oracle_expected: FloatArray, oracle_realised: FloatArray,
-    trace_arms: IntArray, trace_states: IntArray,
-) -> int:  # fmt: skip
-    """Run the replications first, first + 1, ... and write what they earned up to each time.
-
-    One replication per row of `expected`. `true_kinds` is the true system, or empty to draw it from
-    the prior; `oracle_expected` has no rows where no oracle is wanted, `truth_weights` none where
-    the posterior is not, the traces none where no trajectory is. Returns 0, or 1 + the group of
-    arms whose candidates were all ruled out by what was seen.
-    """
-    num_arms = len(start_state)
-    truth, chosen, states = scratch.truth, scratch.chosen, scratch.states
-    num_pulls = len(chosen)
-    for r in range(len(expected)):
-        world = stream_key(seed, first + r, WORLD)
-        learner = stream_key(seed, first + r, LEARNER)
-        reset(prior, state, start_state, start_elapsed)
-        if len(true_kinds) > 0:
-            copy_into(truth, true_kinds)
-        else:
-            draw_truth(prior, state, stream_key(seed, first + r, TRUTH), truth)
-        copy_into(truths[r], truth)
-        world_arms = _arms_of(arms, truth, scratch.true_arms)
-        clock = state.clock
-        begin_epoch(state, mixings[0], 2 if doubling else np.iinfo(np.int64).max)
-        total_expected, total_realised = 0.0, 0.0
-        mark = 0
-        for t in range(1, times[-1] + 1):
-            if t == clock[EPOCH_END]:
-                clock[EPOCH] += 1
-                begin_epoch(state, mixings[clock[EPOCH]], 2 * t)
-            reason = due(state)
-            if reason != NONE:
-                begin_episode(prior, state, reason, learner)
-                for k in range(num_arms):
-                    follow_kind(policy, state, k, drawn_kind(prior, state, k))
-            choose(policy, state, scratch.everything, chosen)
-            if state.rules[EXPLORING] != 0:
-                explore(state, learner, scratch.everything, chosen)
+def run(where: IntArray, steps: int) -> int:
+    """Run until all replications are DONE or Python must act; PAUSE after so many steps."""
+    whole = _opened(where)
+    actor, world, record, trace = whole.actor, whole.world, whole.record, whole.trace
+    who, masked = actor.who[0], False
+    meta, slots, weights, episodes = actor.meta, actor.slots, actor.weights, actor.episodes
+    following, knowledge, memory = actor.following, actor.knowledge, actor.memory
+    chosen, states = actor.chosen, actor.states
+    now, cursor, times, sums = meta.now, record.cursor, record.times, record.sums
+    num_pulls = cursor[NUM_PULLS]
+    while cursor[ROW] * len(times) < len(record.expected):
+        if cursor[STARTED] == 0:
+            _start(who, meta, weights, episodes, following, memory, world, record)
+            if who == POLICY and following.mode[TABLED] == 0:
+                return MAKE_RANKS
+        key, luck = record.keys[LEARNER_KEY], record.keys[WORLD_KEY]
+        mark = cursor[MARK]
+        for t in range(now[TIME], times[-1] + 1):
+            if steps == 0:
+                return PAUSE
+            steps -= 1
+            if now[STAGE] != SEE:
+                event = begin(who, meta, slots, weights, episodes, following, memory, t, key)
+                if event == GO:
+                    event = choose(
+                        who, episodes, following, knowledge, memory, actor.available, masked,
+                        chosen, t, key, num_pulls,
+                    )  # fmt: skip
+                    now[STAGE] = SEE
+                if event != GO:
+                    return event
             doubled = False
+            expected, earned = 0.0, 0.0
             for i in range(num_pulls):
                 k = chosen[i]
-                seen, mean = pull(
-                    world_arms, k, k, num_arms, t, state.last_state, state.seen, world
+                at = place(k)
+                state, mean = pull(world, k, t, meta.last_state[at], t - meta.seen[at], luck)
+                reward = world.tables.rewards[place(world.reward_offsets[at] + state)]
+                sums[0] += mean
+                sums[1] += reward
+                expected += mean
+                earned += reward
+                states[i] = state
+                if who <= TSDE:
+                    doubled |= take_in_arm(
+                        who, meta, slots, weights, episodes, following, k, state, t
+                    )
+            if who > TSDE:
+                take_in_others(
+                    who, meta, knowledge, memory, t, key, chosen[:num_pulls], states[:num_pulls]
                 )
-                total_expected += mean
-                total_realised += arms.rewards[place(world_arms.reward_offsets[place(k)] + seen)]
-                doubled |= take_in_arm(prior, state, k, seen)
-                states[i] = seen
-            pass_time(state, doubled)
-            if len(trace_arms) > 0:
-                copy_into(trace_arms[t - 1], chosen)
-                copy_into(trace_states[t - 1], states)
+            end_step(who, meta, episodes, t, doubled)
+            phases = num_phases(who, episodes, memory)
+            if len(trace.expected) > 0:
+                _note(trace, t, chosen, states, num_pulls, expected, earned, phases)
             if t == times[place(mark)]:
-                expected[r, mark] = total_expected
-                realised[r, mark] = total_realised
-                episodes[r, mark] = clock[EPISODE]
-                if len(truth_weights) > 0:
-                    weigh_truth(prior, state, truth, truth_weights[r, mark])
+                at_mark = cursor[ROW] * len(times) + mark
+                record.expected[at_mark] = sums[0]
+                record.realised[at_mark] = sums[1]
+                record.phases[at_mark] = phases
+                if len(record.truth_weights) > 0:
+                    _weigh_truth(slots, weights, record, at_mark)
                 mark += 1
-        finish(prior, state)
-        if clock[IMPOSSIBLE] != 0:
-            return int(clock[IMPOSSIBLE])
-        if len(oracle_expected) > 0:
-            _run_oracle(
-                policy, world_arms, scratch, start_state, start_elapsed, times, world,
-                oracle_expected[r], oracle_realised[r],
-            )  # fmt: skip
-    return 0
+                cursor[MARK] = mark
+            if who == PYTHON:
+                return TELL
+        if who == TSDE:
+            multiply_all(slots, weights)
+            if weights.room[IMPOSSIBLE] != 0:
+                return RULED_OUT
+        cursor[ROW] += 1
+        cursor[STARTED] = 0
+    return DONE
 
 
-@inlined
-def _arms_of(arms: BeliefTables, kinds: IntArray, room: IntArray) -> BeliefTables:
-    """Tables with an entry per arm instead of per kind: one look-up less for each pull."""
-    for k in range(len(kinds)):
-        room[0, k] = arms.offsets[kinds[k]]
-        room[1, k] = arms.mean_offsets[kinds[k]]
-        room[2, k] = arms.reward_offsets[kinds[k]]
-        room[3, k] = arms.sizes[kinds[k]]
-        room[4, k] = arms.lengths[kinds[k]]
-    return BeliefTables(
-        arms.beliefs, arms.thresholds, room[0], arms.means, room[1], arms.rewards, room[2], room[3],
-        room[4],
-    )  # fmt: skip
-
-
-@kernel
-def run_oracle(
-    policy: RankTables, arms: BeliefTables, scratch: Scratch, start_state: IntArray,
-    start_elapsed: IntArray, times: IntArray, world: np.uint64, expected: FloatArray,
-    realised: FloatArray,
+@part
+def _start(
+    who: int, meta: Meta, weights: Weights, episodes: Episodes, following: Following,
+    memory: Memory, world: World, record: Record,
 ) -> None:  # fmt: skip
-    """Run the policy of the true system, whose kinds are in `scratch.truth`."""
-    own = _arms_of(arms, scratch.truth, scratch.true_arms)
-    _run_oracle(policy, own, scratch, start_state, start_elapsed, times, world, expected, realised)
+    """Begin a replication."""
+    cursor, keys = record.cursor, record.keys
+    num_arms = len(record.start_state)
+    number = cursor[FIRST] + cursor[ROW]
+    keys[WORLD_KEY] = stream_key(keys[SEED], number, WORLD)
+    keys[LEARNER_KEY] = stream_key(keys[SEED], number, LEARNER)
+    first = cursor[ROW] * num_arms
+    become(world, record.truths, first)
+    start_over(who, meta, weights, episodes, following, record.start_state, record.start_elapsed)
+    for i in range(len(record.fresh_ints)):
+        memory.ints[i] = record.fresh_ints[i]
+    for i in range(len(record.fresh_floats)):
+        memory.floats[i] = record.fresh_floats[i]
+    if who == POLICY and following.mode[TABLED] != 0:
+        for k in range(num_arms):
+            follow_kind(following, k, record.truths[first + k])
+        follow_all(following, meta, 1)
+    record.sums[0], record.sums[1] = 0.0, 0.0
+    cursor[MARK] = 0
+    cursor[STARTED] = 1
 
 
-@hot_kernel
-def _run_oracle(
-    policy: RankTables, arms: BeliefTables, scratch: Scratch, start_state: IntArray,
-    start_elapsed: IntArray, times: IntArray, world: np.uint64, expected: FloatArray,
-    realised: FloatArray,
+@part
+def _note(
+    trace: Trace, t: int, chosen: IntArray, states: IntArray, num_pulls: int, expected: float,
+    earned: float, phases: int,
 ) -> None:  # fmt: skip
-    """Run the policy of the true system with the luck of the learner's world."""
-    truth, chosen, last_state, seen = (
-        scratch.truth,
-        scratch.chosen,
-        scratch.last_state,
-        scratch.seen,
-    )
-    num_arms = len(truth)
-    for k in range(num_arms):
-        last_state[k] = start_state[k]
-        seen[k] = 1 - start_elapsed[k]
-    total_expected, total_realised = 0.0, 0.0
-    mark = 0
-    for t in range(1, times[-1] + 1):
-        select_by_rank(policy, truth, t, last_state, seen, scratch.rank, chosen)
-        for i in range(len(chosen)):
-            k = chosen[i]
-            state, mean = pull(arms, k, k, num_arms, t, last_state, seen, world)
-            total_expected += mean
-            total_realised += arms.rewards[place(arms.reward_offsets[place(k)] + state)]
-            last_state[k] = state
-            seen[k] = t
-        if t == times[mark]:
-            expected[mark] = total_expected
-            realised[mark] = total_realised
-            mark += 1
+    """Write down a step."""
+    for i in range(num_pulls):
+        trace.arms[(t - 1) * num_pulls + i] = chosen[i]
+        trace.states[(t - 1) * num_pulls + i] = states[i]
+    trace.expected[t - 1] = expected
+    trace.earned[t - 1] = earned
+    trace.phases[t - 1] = phases
+
+
+@part
+def _weigh_truth(slots: Slots, weights: Weights, record: Record, at: int) -> None:
+    """Write the posterior weights of the true arms."""
+    num_arms = len(record.start_state)
+    first = record.cursor[ROW] * num_arms
+    truth = record.truths[first : first + num_arms]
+    weigh_kinds(slots, weights, truth, record.truth_weights, at * num_arms)

@@ -18,19 +18,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import inlined, kernel
+from restive.kernels.compiler import hot_kernel, inlined
 
 FloatArray = NDArray[np.float64]
 
 __all__ = ["channel_indices"]
 
 
-@kernel
-def channel_indices(p01: FloatArray, p11: FloatArray, length: int) -> FloatArray:
-    """Indices [M, 2, length] of M channels, at [m, last state, elapsed - 1]."""
-    out = np.empty((len(p01), 2, length))
-    powers = np.empty(length)  # rho^n
-    bad = np.empty(length)  # b(0, n); b(1, n) = b(0, n) + rho^n
+@hot_kernel
+def channel_indices(
+    p01: FloatArray, p11: FloatArray, powers: FloatArray, bad: FloatArray, out: FloatArray
+) -> None:
+    """Write indices [M, 2, L] of M channels, at [m, last state, elapsed - 1].
+
+    `powers` [L] is room for rho^n and `bad` [L] for b(0, n); b(1, n) is their sum.
+    """
+    length = len(powers)
     for m in range(len(p01)):
         rise, stay = p01[m], p11[m]
         rho = stay - rise
@@ -44,7 +47,6 @@ def channel_indices(p01: FloatArray, p11: FloatArray, length: int) -> FloatArray
             _patient(rise, stay, bad, powers, out[m, 0], out[m, 1])
         else:
             _swinging(rise, stay, powers, out[m, 0], out[m, 1])
-    return out
 
 
 @inlined

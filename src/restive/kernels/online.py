@@ -1,151 +1,259 @@
-"""The steps of TSDE compiled one by one, for an agent that is asked step by step."""
+"""The steps of a learner that is asked one by one, each in one call."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels import posterior, tsde
-from restive.kernels.compiler import hot_kernel, kernel
-from restive.kernels.random import stream_key
-from restive.kernels.tables import (
-    EXPLORING,
-    NONE,
-    BeliefTables,
-    LearnerState,
-    PriorTables,
-    RankTables,
+from restive.kernels.compiler import hot_kernel, inlined, part
+from restive.kernels.episodes import note_visits, visit
+from restive.kernels.following import follow_all, follow_pulled
+from restive.kernels.handles import opener
+from restive.kernels.random import uniform_at
+from restive.kernels.steps import (
+    GO,
+    MASKED,
+    TSDE,
+    Actor,
+    begin,
+    choose,
+    end_step,
+    follow_drawn,
+    start_over,
+    take_in_arm,
+    take_in_others,
 )
-from restive.kernels.world import pull
+from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, Meta
+from restive.kernels.weights import (
+    add_up,
+    draw_slot,
+    impossible_arm,
+    likeliest_slot,
+    multiply_all,
+    multiply_pending,
+    take_in,
+)
 
 IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+KeyArray = NDArray[np.uint64]
 
 __all__ = [
-    "add_up_all",
-    "begin_epoch",
-    "begin_if_due",
-    "choose",
-    "draw_truth",
-    "explore",
-    "follow_ranks",
-    "key_of",
-    "multiply_pending",
-    "pull_arms",
+    "NOTE",
+    "Seat",
+    "begin_step",
+    "bring_up_to_date",
+    "draw_again",
+    "follow_again",
+    "late_sighting",
+    "pass_steps",
     "reset",
-    "take_in_if_possible",
+    "see",
+    "select",
+    "settle",
 ]
 
-
-@kernel
-def key_of(seed: np.uint64, replication: int, stream: int) -> np.uint64:
-    """Key of a stream of random numbers."""
-    return stream_key(seed, replication, stream)
+NOTE = 4  # numbers of a note: arm, last state, age, state
 
 
-@kernel
-def reset(
-    prior: PriorTables, state: LearnerState, start_state: IntArray, start_elapsed: IntArray
-) -> None:
-    """See `tsde.reset`."""
-    tsde.reset(prior, state, start_state, start_elapsed)
+class Seat(NamedTuple):
+    """A learner that is asked step by step, and notes of what it has seen."""
+
+    actor: Actor
+    key: KeyArray  # [1] of its stream
+    start_state: IntArray  # [K]
+    start_elapsed: IntArray  # [K]
+    notes: IntArray  # [room * NOTE]
+    num_notes: IntArray  # [1]
+    one_arm: IntArray  # [1] room
+    one_state: IntArray  # [1] room
 
 
-@kernel
-def begin_epoch(state: LearnerState, mixing: int, end: int) -> None:
-    """See `tsde.begin_epoch`."""
-    tsde.begin_epoch(state, mixing, end)
+_opened = opener(Seat)
 
-
-@hot_kernel
-def begin_if_due(prior: PriorTables, state: LearnerState, key: np.uint64) -> bool:
-    """Begin an episode if one must begin at this time; tell whether one did."""
-    reason = tsde.due(state)
-    if reason != NONE:
-        tsde.begin_episode(prior, state, reason, key)
-        for k in range(len(state.sampled)):
-            state.sampled[k] = tsde.drawn_kind(prior, state, k)
-    return reason != NONE
-
-
-@kernel
-def follow_ranks(policy: RankTables, state: LearnerState) -> None:
-    """Point each arm at the ranks of the kind that was sampled for it."""
-    for k in range(len(state.sampled)):
-        tsde.follow_kind(policy, state, k, state.sampled[k])
-
-
-@kernel
-def choose(policy: RankTables, state: LearnerState, available: BoolArray, chosen: IntArray) -> None:
-    """See `tsde.choose`."""
-    if len(chosen) > 0:
-        tsde.choose(policy, state, available, chosen)
-
-
-@kernel
-def explore(state: LearnerState, key: np.uint64, available: BoolArray, chosen: IntArray) -> None:
-    """See `tsde.explore`."""
-    if len(chosen) > 0 and state.rules[EXPLORING] != 0:
-        tsde.explore(state, key, available, chosen)
-
-
-@kernel
-def take_in_if_possible(
-    prior: PriorTables, state: LearnerState, pulled: IntArray, states: IntArray
-) -> int:
-    """Learn what was seen and return -1, or return an arm that cannot have been seen so."""
-    _multiply_pending_of(prior, state, pulled)
-    arm = posterior.impossible_arm(prior, state, pulled, states)
-    if arm < 0:
-        _take_in(prior, state, pulled, states)
-    return int(arm)
+# What `see` answers; otherwise 1 + the place of the arm that is wrong.
+TAKEN_IN = 0
+NOTES_FULL = -1
+IMPOSSIBLE_BASE = 1 << 40  # added where no system allows what was seen
 
 
 @hot_kernel
-def _multiply_pending_of(prior: PriorTables, state: LearnerState, pulled: IntArray) -> None:
-    """Bring the weights of the pulled arms' groups up to date."""
-    for i in range(len(pulled)):
-        posterior.multiply_pending(prior, state, prior.groups[pulled[i]])
+def reset(where: IntArray) -> None:
+    """Go back to time 1."""
+    seat = _opened(where)
+    actor = seat.actor
+    start_over(
+        actor.who[0], actor.meta, actor.weights, actor.episodes, actor.following,
+        seat.start_state, seat.start_elapsed,
+    )  # fmt: skip
 
 
 @hot_kernel
-def _take_in(prior: PriorTables, state: LearnerState, pulled: IntArray, states: IntArray) -> None:
-    """See `tsde.take_in`."""
-    tsde.take_in(prior, state, pulled, states)
+def begin_step(where: IntArray) -> int:
+    """Do what is due; GO, or what Python must do first."""
+    seat = _opened(where)
+    return _begin(seat.actor, seat.key[0])
 
 
-@kernel
-def multiply_pending(prior: PriorTables, state: LearnerState, group: int) -> None:
-    """See `posterior.multiply_pending`."""
-    posterior.multiply_pending(prior, state, group)
+@inlined
+def _begin(actor: Actor, key: np.uint64) -> int:
+    return begin(
+        actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes, actor.following,
+        actor.memory, actor.meta.now[TIME], key,
+    )  # fmt: skip
 
 
 @hot_kernel
-def add_up_all(prior: PriorTables, state: LearnerState) -> None:
-    """Make the sums of every group anew, for weights that were set from outside."""
-    for group in range(len(prior.row_counts)):
-        posterior.add_up(prior, state, group)
+def select(where: IntArray, count: int) -> int:
+    """Do what is due and write the `count` arms to pull; GO, or what Python must do first."""
+    seat = _opened(where)
+    actor = seat.actor
+    event = _begin(actor, seat.key[0])
+    if event == GO and count > 0:
+        event = choose(
+            actor.who[0], actor.episodes, actor.following, actor.knowledge, actor.memory,
+            actor.available, actor.who[MASKED] != 0, actor.chosen, actor.meta.now[TIME],
+            seat.key[0], count,
+        )  # fmt: skip
+    return event
 
 
-@kernel
-def draw_truth(prior: PriorTables, state: LearnerState, key: np.uint64, truth: IntArray) -> None:
-    """See `posterior.draw_truth`."""
-    posterior.draw_truth(prior, state, key, truth)
+@hot_kernel
+def see(where: IntArray, count: int) -> int:
+    """Take in the states of the first `count` chosen arms, unless one of them cannot be."""
+    seat = _opened(where)
+    actor = seat.actor
+    t = actor.meta.now[TIME]
+    sizes = actor.slots.sizes if actor.who[0] == TSDE else actor.knowledge.sizes
+    for i in range(count):
+        if actor.states[i] < 0 or actor.states[i] >= sizes[actor.chosen[i]]:
+            return 1 + i
+    if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
+        return NOTES_FULL
+    if actor.who[0] == TSDE:
+        wrong = impossible_arm(
+            actor.slots, actor.weights, actor.meta, actor.chosen, count, actor.states, actor.room
+        )
+        if wrong >= 0:
+            return IMPOSSIBLE_BASE + wrong
+    for i in range(count):
+        k = actor.chosen[i]
+        _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
+    _take_in(actor, t, seat.key[0], count)
+    return TAKEN_IN
 
 
-@kernel
-def pull_arms(
-    arms: BeliefTables, kinds: IntArray, t: int, last_state: IntArray, seen: IntArray,
-    key: np.uint64, pulled: IntArray, states: IntArray,
-) -> tuple[float, float]:  # fmt: skip
-    """Pull arms at time t: write their states, return the rewards earned and expected."""
-    earned, expected = 0.0, 0.0
-    for i in range(len(pulled)):
-        k = pulled[i]
-        states[i], mean = pull(arms, kinds[k], k, len(kinds), t, last_state, seen, key)
-        earned += arms.rewards[arms.reward_offsets[kinds[k]] + states[i]]
-        expected += mean
-    for i in range(len(pulled)):
-        last_state[pulled[i]] = states[i]
-        seen[pulled[i]] = t
-    return earned, expected
+@part
+def _note(notes: IntArray, num_notes: IntArray, meta: Meta, k: int, time: int, state: int) -> None:
+    """Write down in which state arm k is seen."""
+    at = num_notes[0] * NOTE
+    notes[at] = k
+    notes[at + 1] = meta.last_state[k]
+    notes[at + 2] = time - meta.seen[k]
+    notes[at + 3] = state
+    num_notes[0] += 1
+
+
+@inlined
+def _take_in(actor: Actor, t: int, key: np.uint64, count: int) -> None:
+    doubled = False
+    if actor.who[0] <= TSDE:
+        for i in range(count):
+            doubled |= take_in_arm(
+                actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes,
+                actor.following, actor.chosen[i], actor.states[i], t,
+            )  # fmt: skip
+    else:
+        take_in_others(
+            actor.who[0], actor.meta, actor.knowledge, actor.memory, t, key, actor.chosen[:count],
+            actor.states[:count],
+        )  # fmt: skip
+    end_step(actor.who[0], actor.meta, actor.episodes, t, doubled)
+
+
+@hot_kernel
+def pass_steps(where: IntArray, end: int) -> int:
+    """Let steps without pulls pass until time `end`; GO, or what Python must do first."""
+    seat = _opened(where)
+    actor = seat.actor
+    for t in range(actor.meta.now[TIME], end):
+        event = _begin(actor, seat.key[0])
+        if event != GO:
+            return event
+        _take_in(actor, t, seat.key[0], 0)
+    return GO
+
+
+@hot_kernel
+def late_sighting(where: IntArray, k: int, state: int, time: int) -> int:
+    """Take in that arm k was in a state at an earlier time, after which it was not seen."""
+    seat = _opened(where)
+    actor = seat.actor
+    meta = actor.meta
+    if (seat.num_notes[0] + 1) * NOTE > len(seat.notes):
+        return NOTES_FULL
+    now = meta.now[TIME]
+    last_state, age = meta.last_state[k], time - meta.seen[k]
+    if actor.who[0] == TSDE:
+        seat.one_arm[0], seat.one_state[0] = k, state
+        meta.now[TIME] = time
+        wrong = impossible_arm(
+            actor.slots, actor.weights, meta, seat.one_arm, 1, seat.one_state, actor.room
+        )
+        meta.now[TIME] = now
+        if wrong >= 0:
+            return IMPOSSIBLE_BASE + wrong
+        at_once = actor.episodes.rules[FIXED_LIMIT] == 0
+        take_in(actor.slots, actor.weights, k, last_state, age, state, at_once)
+        note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
+    _note(seat.notes, seat.num_notes, meta, k, time, state)
+    meta.last_state[k] = state
+    meta.seen[k] = time
+    if actor.who[0] <= TSDE:
+        follow_pulled(actor.following, k, state, time)
+    return TAKEN_IN
+
+
+@hot_kernel
+def bring_up_to_date(where: IntArray, group: int) -> None:
+    """Multiply what waits of a group, or of all groups if it is negative."""
+    actor = _opened(where).actor
+    if group < 0:
+        multiply_all(actor.slots, actor.weights)
+    else:
+        multiply_pending(actor.slots, actor.weights, group)
+
+
+@hot_kernel
+def draw_again(where: IntArray) -> None:
+    """Repeat the last draw, for groups whose weights have not changed since."""
+    seat = _opened(where)
+    actor = seat.actor
+    draws = actor.episodes.clock[DRAWS] - len(actor.weights.drawn)
+    for group in range(len(actor.weights.drawn)):
+        if not actor.weights.changed[group]:
+            if actor.episodes.rules[PICK_MODE] != 0:
+                slot = likeliest_slot(actor.slots, actor.weights, group)
+            else:
+                u = uniform_at(seat.key[0], draws + group)
+                slot = draw_slot(actor.slots, actor.weights, group, u)
+            actor.weights.drawn[group] = slot
+
+
+@hot_kernel
+def settle(where: IntArray) -> None:
+    """Make sums anew, for weights that were set from outside."""
+    actor = _opened(where).actor
+    for group in range(len(actor.weights.homes)):
+        if actor.weights.homes[group] != actor.weights.first_homes[group]:
+            add_up(actor.slots, actor.weights, group)
+
+
+@hot_kernel
+def follow_again(where: IntArray) -> None:
+    """Place all arms anew, for draws and sightings that were set from outside."""
+    actor = _opened(where).actor
+    if actor.following.mode[TABLED] != 0:
+        follow_drawn(actor.slots, actor.weights, actor.following)
+    follow_all(actor.following, actor.meta, actor.meta.now[TIME])

@@ -31,275 +31,267 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import kernel
-from restive.kernels.waiting import (
+from restive.kernels.age_blocks import coarsest_starting_at, line_in_node, summarise_nodes
+from restive.kernels.compiler import hot_kernel, inlined, part
+from restive.kernels.turns import mark_turns, values_of_being_seen, write_advantages
+from restive.kernels.waiting_times import (
+    AVERAGE_FORM,
+    BEGUN,
+    HAS_ZEROS,
+    INDEXABLE,
+    LOW,
+    LOWEST_SUBSIDY,
     NOISE,
+    PIECES,
     PROBABILITY_NOISE,
-    better_wait,
+    STEEPEST,
+    SWITCH_STATE,
+    SWITCH_WAIT,
+    SWITCHES,
+    TOP,
+    TURN_BLOCK,
+    TURN_STATE,
+    VERSION,
+    WORK,
+    SubsidyProblem,
+    SubsidyWalk,
     has_rival,
-    next_switch,
     pull_values,
     scale_of,
     switch_wait,
 )
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 __all__ = ["advantage_on_path", "follow_subsidy"]
 
-REVERSAL = 1e-10  # a fall of A below zero, relative, that is a reversal and no rounding error
-
-DONE, STUCK, AMBIGUOUS = 0, 1, 2
+# How a call of `follow_subsidy` ends: the path is whole; it needs more calls; it needs more room;
+# it takes more switches than any path should; or the average reward does not settle it.
+DONE, WORKING, FULL, STUCK, AMBIGUOUS = 0, 1, 2, 3, 4
 
 # Columns of a path's rows: where the piece begins (its largest subsidy), then the lines.
-TOP, AVERAGE, GAIN0, GAIN1, VALUES = 0, 1, 2, 3, 4
+BEGIN, AVERAGE, GAIN0, GAIN1, VALUES = 0, 1, 2, 3, 4
 
 
-@kernel
+@hot_kernel
 def follow_subsidy(
-    beliefs: FloatArray, rewards: FloatArray, discount: float, most_switches: int
-) -> tuple[FloatArray, FloatArray, bool, FloatArray, int]:
+    problem: SubsidyProblem, walk: SubsidyWalk, most_switches: int, most_work: int
+) -> int:
     """Lead the subsidy down from the largest reward and note where each (s, n) turns active.
 
-    Returns
-    -------
-    index [S, L]: the least subsidy below which pulling is best at every subsidy (-inf if none);
-    upper [S, L]: the largest subsidy at which pulling is best; whether they agree (indexable);
-    the path, a row per piece: (top subsidy, average form?, g0, g1, x0 [S], x1 [S]);
-    and how it ended: DONE, STUCK (more switches than allowed) or AMBIGUOUS (see `has_rival`).
+    The index of (s, n) is the least subsidy below which pulling is best at every subsidy, -inf if
+    there is none, `upper` the largest at which it is best. Rows of the path are pieces:
+    (top subsidy, average form?, g0, g1, x0 [S], x1 [S]). Returns after about `most_work` products;
+    called again, it continues where it left off.
     """
-    size, length = beliefs.shape[0], beliefs.shape[1]
-    powers = discount ** np.arange(length + 1)
-    pull_rewards = np.zeros((size, length))
-    for s in range(size):
-        for n in range(length):
-            for j in range(size):
-                pull_rewards[s, n] += beliefs[s, n, j] * rewards[j]
-
-    index = np.full((size, length), -np.inf)
-    upper = np.full((size, length), -np.inf)
-    active = np.zeros((size, length), dtype=np.bool_)
-    indexable = True
-    path = np.empty((32, VALUES + 2 * size))
-
-    wait = np.zeros(size, dtype=np.int64)
-    x = np.zeros((2, size))
-    gain = np.zeros(2)
-    f = np.empty((2, size, length))
-    top_lines = np.empty((2, size, length))
-    low_lines = np.empty((2, size, length))
-    top_choice = np.empty((size, length), dtype=np.int64)
-    low_choice = np.empty((size, length), dtype=np.int64)
-
-    subsidy = rewards.max()
-    average = False
-    has_zeros = beliefs.min() <= PROBABILITY_NOISE
-    pull_values(beliefs, pull_rewards, discount, average, x, gain, f)
-    pieces = 0
-    for _ in range(most_switches):
-        low, state, new_wait = next_switch(subsidy, average, powers, wait, x, gain, f)
-        if low < subsidy:
-            if pieces == len(path):
-                path = _longer(path)
-            path[pieces, TOP] = subsidy
-            path[pieces, AVERAGE] = average
-            path[pieces, GAIN0] = gain[0]
-            path[pieces, GAIN1] = gain[1]
-            path[pieces, VALUES : VALUES + size] = x[0]
-            path[pieces, VALUES + size :] = x[1]
-            pieces += 1
-            if average and has_zeros and has_rival(subsidy, low, beliefs, wait, x, gain, f):
-                return index, upper, indexable, path[:pieces], AMBIGUOUS
-            if not _mark_turns(
-                subsidy, low, average, x, gain, f, discount, active, index, upper,
-                top_lines, low_lines, top_choice, low_choice,
-            ):  # fmt: skip
-                indexable = False
-        if state < 0:
-            return index, upper, indexable, path[:pieces], DONE
-        subsidy = low
-        for _ in range(most_switches):
-            solved, average = switch_wait(
-                state, new_wait, average, beliefs, pull_rewards, powers, wait, x, gain, f
-            )
-            if not solved:
-                return index, upper, indexable, path[:pieces], STUCK
-            if not average:
-                break  # nothing jumps, so the breakpoints see to everything
-            state, new_wait = better_wait(subsidy, powers, x, gain, f)
-            if state < 0:
-                break
-    return index, upper, indexable, path[:pieces], STUCK
-
-
-@kernel
-def _longer(path: FloatArray) -> FloatArray:
-    longer = np.empty((2 * len(path), path.shape[1]))
-    longer[: len(path)] = path
-    return longer
-
-
-@kernel
-def _mark_turns(
-    subsidy: float, low: float, average: bool, x: FloatArray, gain: FloatArray, f: FloatArray,
-    discount: float, active: BoolArray, index: FloatArray, upper: FloatArray,
-    top_lines: FloatArray, low_lines: FloatArray, top_choice: IntArray, low_choice: IntArray,
-) -> bool:  # fmt: skip
-    """Note every (s, n) whose A changes sign on the piece [low, subsidy]; False for a reversal."""
-    size, length = active.shape
-    forward = True
-    scale = scale_of(x, subsidy)
-    _advantages(subsidy, True, average, gain, f, discount, scale, top_lines, top_choice)
-    _advantages(low, False, average, gain, f, discount, scale_of(x, low), low_lines, low_choice)
-    for s in range(size):
-        for n in range(length):
-            steady = top_choice[s, n] == low_choice[s, n]
-            at_top = top_lines[0, s, n] + top_lines[1, s, n] * subsidy
-            at_low = low_lines[0, s, n] + low_lines[1, s, n] * low
-            if not active[s, n]:
-                turn = _turn_on(
-                    subsidy, low, at_top, at_low, steady, top_lines[:, s, n],
-                    low_lines[:, s, n], average, gain, f[:, s], n, discount, scale,
-                )  # fmt: skip
-                if turn == -np.inf:
-                    continue
-                active[s, n] = True
-                index[s, n] = turn
-                if upper[s, n] == -np.inf:
-                    upper[s, n] = turn
-            elif at_top < -REVERSAL * scale or at_low < -REVERSAL * scale_of(x, low):
-                forward = False
-                active[s, n] = False
-                index[s, n] = -np.inf
-                if at_low >= 0:  # passive at the top only: it turns on again within the piece
-                    turn = _turn_on(
-                        subsidy, low, at_top, at_low, steady, top_lines[:, s, n],
-                        low_lines[:, s, n], average, gain, f[:, s], n, discount, scale,
-                    )  # fmt: skip
-                    active[s, n] = True
-                    index[s, n] = turn
-    return forward
-
-
-@kernel
-def advantage_on_path(
-    beliefs: FloatArray, rewards: FloatArray, discount: float, path: FloatArray, subsidy: float
-) -> FloatArray:
-    """A(s, n) [S, L] at one subsidy, read off a path; at a breakpoint, from the piece above it."""
-    size, length = beliefs.shape[0], beliefs.shape[1]
-    piece = 0
-    while piece + 1 < len(path) and path[piece + 1, TOP] > subsidy:
-        piece += 1
-    row = path[piece]
-    x = np.empty((2, size))
-    x[0] = row[VALUES : VALUES + size]
-    x[1] = row[VALUES + size :]
-    gain = np.array([row[GAIN0], row[GAIN1]])
-    average = row[AVERAGE] != 0
-    if subsidy > path[0, TOP]:  # above every reward nothing is worth pulling
-        x[:] = 0.0
-    f = np.empty((2, size, length))
-    pull_rewards = np.zeros((size, length))
-    for s in range(size):
-        for n in range(length):
-            for j in range(size):
-                pull_rewards[s, n] += beliefs[s, n, j] * rewards[j]
-    pull_values(beliefs, pull_rewards, discount, average, x, gain, f)
-    lines = np.empty((2, size, length))
-    choice = np.empty((size, length), dtype=np.int64)
-    _advantages(subsidy, True, average, gain, f, discount, scale_of(x, subsidy), lines, choice)
-    advantage: FloatArray = lines[0] + lines[1] * subsidy
-    return advantage
-
-
-@kernel
-def _advantages(
-    subsidy: float, leftward: bool, average: bool, gain: FloatArray, f: FloatArray,
-    discount: float, scale: float, lines: FloatArray, choice: IntArray,
-) -> None:  # fmt: skip
-    """Lines of A(s, n) that hold at `subsidy` and just to its left (or right).
-
-    `choice` says what waiting at (s, n) aims at: the age (counted from 0) at which to pull, L for
-    any later age, -1 for never. Where it is the same at both ends of a piece, so is the line.
-    """
-    size, length = f.shape[1], f.shape[2]
-    c0 = -gain[0] if average else 0.0
-    c1 = 1.0 - gain[1] if average else 0.0
-    noise = NOISE * scale
-    for s in range(size):
-        later0, later1 = f[0, s, length - 1], f[1, s, length - 1]
-        aim = length
-        if not average:
-            value = later0 + later1 * subsidy
-            if value < -noise or (value <= noise and (later1 > 0) == leftward):
-                later0, later1, aim = 0.0, 0.0, -1
-        for n in range(length - 1, -1, -1):
-            wait0 = c0 + discount * later0
-            wait1 = c1 + discount * later1
-            a0, a1 = f[0, s, n] - wait0, f[1, s, n] - wait1
-            lines[0, s, n], lines[1, s, n] = a0, a1
-            choice[s, n] = aim
-            value = a0 + a1 * subsidy
-            if value > noise or (value >= -noise and (a1 < 0) == leftward):
-                later0, later1, aim = f[0, s, n], f[1, s, n], n
+    marks, piece = walk.marks, walk.piece
+    marks[WORK] = 0
+    if marks[BEGUN] == 0:
+        _begin(problem, walk)
+    while marks[WORK] <= most_work:
+        if marks[TURN_STATE] < 0:
+            if marks[PIECES] == len(walk.path):
+                return FULL
+            _find_next_switch(problem, walk)
+            marks[TURN_BLOCK] = walk.made.shape[1] - 1
+            marks[TURN_STATE] = 0
+            if piece[LOW] == piece[TOP]:  # several waiting times take over at one breakpoint
+                marks[TURN_STATE] = len(walk.wait)
             else:
-                later0, later1 = wait0, wait1
+                _write_piece(walk)
+                if marks[AVERAGE_FORM] and marks[HAS_ZEROS] and has_rival(problem, walk):
+                    return AMBIGUOUS
+        if not mark_turns(problem, walk, most_work):
+            return WORKING
+        if marks[SWITCH_STATE] < 0:
+            return DONE
+        piece[TOP] = piece[LOW]
+        marks[TURN_STATE] = -1
+        while marks[SWITCH_STATE] >= 0:
+            marks[SWITCHES] += 1
+            if marks[SWITCHES] > most_switches or not switch_wait(problem, walk):
+                return STUCK
+    return WORKING
 
 
-@kernel
-def _advantage_line(
-    subsidy: float, average: bool, gain: FloatArray, f: FloatArray, n: int, discount: float,
-) -> tuple[float, float]:  # fmt: skip
-    """Return the line of A(s, n) that holds at `subsidy`, for one (s, n); f is [2, L] of that s."""
-    length = f.shape[1]
+@part
+def _begin(problem: SubsidyProblem, walk: SubsidyWalk) -> None:
+    """Fill in the tables of the problem, and begin where nothing is worth pulling."""
+    beliefs, rewards, marks = problem.beliefs, problem.rewards, walk.marks
+    size, length = problem.pull_rewards.shape
+    discount = problem.powers[1]
+    largest = rewards[0]
+    least = beliefs[0, 0, 0]
+    for s in range(size):
+        largest = max(largest, rewards[s])
+        for n in range(length):
+            total = 0.0
+            for j in range(size):
+                total += beliefs[s, n, j] * rewards[j]
+                least = min(least, beliefs[s, n, j])
+            problem.pull_rewards[s, n] = total
+            walk.lower[s, n] = -np.inf
+            walk.upper[s, n] = -np.inf
+        for m in range(walk.made.shape[1]):
+            walk.made[s, m] = 0
+        for node in range(walk.num_active.shape[1]):
+            walk.num_active[s, node] = 0
+        summarise_nodes(beliefs, s, problem.levels, walk.aims.shape[1], problem.nodes)
+        walk.wait[s] = 0
+        walk.x[0, s] = 0.0
+        walk.x[1, s] = 0.0
+    for n in range(length + 1):
+        problem.powers[n] = discount**n
+    walk.gain[0] = 0.0
+    walk.gain[1] = 0.0
+    walk.piece[TOP] = largest
+    for i in range(len(marks)):
+        marks[i] = 0
+    marks[BEGUN] = 1
+    marks[INDEXABLE] = 1
+    marks[HAS_ZEROS] = least <= PROBABILITY_NOISE
+    marks[VERSION] = 1
+    marks[TURN_STATE] = -1
+
+
+@part
+def _write_piece(walk: SubsidyWalk) -> None:
+    marks, path, gain, x = walk.marks, walk.path, walk.gain, walk.x
+    row, size = marks[PIECES], x.shape[1]
+    path[row, BEGIN] = walk.piece[TOP]
+    path[row, AVERAGE] = marks[AVERAGE_FORM]
+    path[row, GAIN0] = gain[0]
+    path[row, GAIN1] = gain[1]
+    for s in range(size):
+        path[row, VALUES + s] = x[0, s]
+        path[row, VALUES + size + s] = x[1, s]
+    marks[PIECES] += 1
+
+
+@part
+def _find_next_switch(problem: SubsidyProblem, walk: SubsidyWalk) -> None:
+    """Find the largest subsidy from the top of the piece down at which another wait takes over.
+
+    It is the piece's low end; the state and its wait go to `marks` (-1 when there is none, and the
+    piece goes down to LOWEST_SUBSIDY). Waits that are as good already but gain to the left take
+    over at once, the steepest first: the slopes then fall strictly, so that ties cannot make the
+    path run in circles.
+
+    Waits near the present ones come first: ages that cannot take over before they do are passed
+    over.
+    """
+    size, blocks = walk.made.shape
+    width, length = walk.aims.shape[1], walk.f.shape[2]
+    marks, levels = walk.marks, problem.levels
+    _forget_switch(walk)
+    if blocks > 1:
+        for s in range(size):
+            wait = walk.wait[s]
+            _compare_block(problem, walk, s, (wait - 1) // width if wait > 0 else blocks - 1)
+    guess = walk.piece[LOW]
+    marks[WORK] += 64 * size * size * len(levels)  # about what bounds take
+    margin = NOISE * (scale_of(walk.x, guess) + length * (1 + abs(guess)))
+    values_of_being_seen(problem, walk, guess, walk.y[0])
+    _forget_switch(walk)
+    for s in range(size):
+        if not marks[AVERAGE_FORM] and walk.wait[s] != 0:
+            _compare(walk, -walk.x[0, s], -walk.x[1, s], _slope_noise(walk, s), s, 0)
+        passed = 0
+        for m in range(blocks):
+            if m < passed:
+                continue
+            level = coarsest_starting_at(m, levels)
+            while level >= 0 and _most_gained(problem, walk, guess, s, m, level) >= -margin:
+                level -= 1
+            if level >= 0:
+                passed = m + (1 << level)
+            else:
+                _compare_block(problem, walk, s, m)
+
+
+@inlined
+def _forget_switch(walk: SubsidyWalk) -> None:
+    walk.piece[LOW] = LOWEST_SUBSIDY
+    walk.piece[STEEPEST] = 0.0
+    walk.marks[SWITCH_STATE] = -1
+
+
+@part
+def _most_gained(
+    problem: SubsidyProblem, walk: SubsidyWalk, subsidy: float, s: int, m: int, level: int
+) -> float:
+    """Return a bound on what any wait in a node adds to the value of state s."""
+    width, length = walk.aims.shape[1], walk.f.shape[2]
+    first = m * width
+    last = min(first + (width << level), length) - 1
+    node = problem.levels[level] + (m >> level)
+    middle, tilt, rest = line_in_node(problem.nodes, s, node, walk.y[0])
+    half = 0.5 * (last - first)
+    value = walk.x[0, s] + walk.x[1, s] * subsidy
+    if walk.marks[AVERAGE_FORM]:
+        gain = walk.gain[0] + walk.gain[1] * subsidy
+        wait = subsidy - gain
+        most = middle + half * abs(tilt + wait) + rest - gain + 0.5 * (first + last) * wait
+        return float(most - value)
+    most = middle + half * abs(tilt) + rest - subsidy
+    return float(most * problem.powers[first if most > 0 else last] - value)
+
+
+@inlined
+def _slope_noise(walk: SubsidyWalk, s: int) -> float:
+    return float(4 * NOISE * (1 + walk.f.shape[2] + abs(walk.x[1, s])))
+
+
+@part
+def _compare_block(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int) -> None:
+    """Compare the waits of one block with the best switch so far."""
+    pull_values(problem, walk, s, m)
+    f, gain, powers = walk.f, walk.gain, problem.powers
+    average = walk.marks[AVERAGE_FORM] != 0
     c0 = -gain[0] if average else 0.0
     c1 = 1.0 - gain[1] if average else 0.0
-    later0, later1 = f[0, length - 1], f[1, length - 1]
-    if not average and later0 + later1 * subsidy < 0:
-        later0, later1 = 0.0, 0.0
-    for m in range(length - 1, n, -1):
-        later0 = c0 + discount * later0
-        later1 = c1 + discount * later1
-        if f[0, m] + f[1, m] * subsidy >= later0 + later1 * subsidy:
-            later0, later1 = f[0, m], f[1, m]
-    return f[0, n] - c0 - discount * later0, f[1, n] - c1 - discount * later1
+    x0, x1 = walk.x[0, s], walk.x[1, s]
+    noise = _slope_noise(walk, s)
+    width = walk.aims.shape[1]
+    for n in range(m * width, min((m + 1) * width, f.shape[2])):
+        if n + 1 != walk.wait[s]:
+            gap0 = powers[n] * f[0, s, n] + n * c0 - x0
+            slope = powers[n] * f[1, s, n] + n * c1 - x1
+            _compare(walk, gap0, slope, noise, s, n + 1)
 
 
-@kernel
-def _turn_on(
-    top: float, low: float, at_top: float, at_low: float, steady: bool, top_line: FloatArray,
-    low_line: FloatArray, average: bool, gain: FloatArray, f: FloatArray, n: int, discount: float,
-    scale: float,
-) -> float:  # fmt: skip
-    """Where A(s, n), negative above `top`, first stops being negative in [low, top]; else -inf.
+@inlined
+def _compare(walk: SubsidyWalk, gap0: float, slope: float, noise: float, s: int, wait: int) -> None:
+    piece = walk.piece
+    # compare products first: a division for each (s, n) would cost more than all the rest
+    if slope >= -noise or gap0 + slope * piece[LOW] < 0:
+        return
+    root = min(piece[TOP], -gap0 / slope)
+    if root > piece[LOW] or slope < piece[STEEPEST]:
+        piece[LOW], piece[STEEPEST] = root, slope
+        walk.marks[SWITCH_STATE], walk.marks[SWITCH_WAIT] = s, wait
 
-    A is concave on the piece, so Newton's steps from the right never overshoot the root.
+
+@hot_kernel
+def advantage_on_path(
+    problem: SubsidyProblem, walk: SubsidyWalk, pieces: FloatArray, subsidy: float,
+    advantage: FloatArray,
+) -> None:  # fmt: skip
+    """Write A(s, n) [S, L] at one subsidy, read off a path; at a breakpoint, from the piece above.
+
+    What `walk` holds is overwritten.
     """
-    noise = NOISE * scale
-    if at_top > noise:
-        return top  # it jumps at the breakpoint: a plateau
-    a0, a1 = float(top_line[0]), float(top_line[1])
-    if at_top >= -noise and a1 <= 0:
-        return top
-    if at_low >= 0:
-        if steady:
-            return min(top, max(low, -a0 / a1))
-    elif steady or low_line[1] <= 0 or a1 >= 0:
-        # negative at both ends: only a hump in between, rising from both, could reach zero
-        return -np.inf
-    x = float(top)
-    for _ in range(200):
-        if a1 >= 0:  # beyond the top of the hump, and still negative
-            return -np.inf if at_low < 0 else low
-        following = float(-a0 / a1)
-        if following < low:
-            return -np.inf if at_low < 0 else low
-        if following >= x - NOISE * (1 + abs(x)):
-            break
-        x = following
-        a0, a1 = _advantage_line(x, average, gain, f, n, discount)
-        if a0 + a1 * x >= -noise:
-            break
-    return x
+    _begin(problem, walk)
+    size = problem.pull_rewards.shape[0]
+    piece = 0
+    while piece + 1 < len(pieces) and pieces[piece + 1, BEGIN] > subsidy:
+        piece += 1
+    worthless = subsidy > pieces[0, BEGIN]  # above every reward nothing is worth pulling
+    for s in range(size):
+        walk.x[0, s] = 0.0 if worthless else pieces[piece, VALUES + s]
+        walk.x[1, s] = 0.0 if worthless else pieces[piece, VALUES + size + s]
+    walk.gain[0] = pieces[piece, GAIN0]
+    walk.gain[1] = pieces[piece, GAIN1]
+    walk.marks[AVERAGE_FORM] = pieces[piece, AVERAGE] != 0
+    walk.marks[VERSION] += 1
+    write_advantages(problem, walk, subsidy, advantage)

@@ -1,7 +1,8 @@
-"""What kernels take: tables of several kinds of arms laid end to end, and what TSDE remembers.
+"""What kernels take: tables that never change, and what learners remember.
 
 A kind is an arm without its name; however many arms are of it, its tables are there once. Kernels
-get the tables and, apart, the kind of each arm.
+get the tables and, apart, the kind of each arm. All arrays are flat, so that a handle can hold them
+(`kernels.handles`).
 """
 
 from __future__ import annotations
@@ -11,141 +12,191 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BeliefTables", "LearnerState", "PriorTables", "RankTables", "Scratch"]
+__all__ = [
+    "BeliefTables",
+    "Episodes",
+    "Following",
+    "Meta",
+    "RankTables",
+    "Slots",
+    "Weights",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Int32Array = NDArray[np.int32]
 BoolArray = NDArray[np.bool_]
-
-# What `LearnerState.clock` holds.
-TIME = 0  # t, from 1
-EPISODE = 1  # number of the current episode, from 1; 0 before the first
-STARTED = 2  # t_i
-LAST_LENGTH = 3  # T_(i-1)
-DOUBLED = 4  # whether a counter has more than doubled in this episode
-MIXING = 5  # T^mix
-DRAWS = 6  # random numbers used
-IMPOSSIBLE = 7  # 1 + group all of whose candidates have been ruled out, 0 if none
-EPOCH = 8  # number of the epoch, from 0
-EPOCH_END = 9  # time at which the next epoch begins
-REASON = 10  # why the episode before the current one ended
-LIMIT = 11  # steps after t_i at which rule 1 ends the episode
-CLOCK_SIZE = 12
-
-# What `LearnerState.rules` holds; TSDE itself is (-1, 1, 0, 0).
-FIXED_LIMIT = 0  # LIMIT of every episode, -1 for the length of the one before (rule 1)
-DOUBLING = 1  # whether rule 2 is on
-PICK_MODE = 2  # whether the most likely system is taken instead of a draw
-EXPLORING = 3  # steps in 2^53, on average, in which arms are pulled at random
-
-# Why an episode ended.
-NONE, LENGTH_RULE, DOUBLING_RULE, EPOCH_RULE = 0, 1, 2, 3
-
-# A cell's numbers in `visits`: N_t, its value when the episode named by the stamp began, and the
-# stamp, the episode in which the cell was last visited.
-COUNT, BASE, STAMP = 0, 1, 2
-VISITS = 3
-
-# Weights are rescaled by a power of two before they can fall below 2^-1022, and relative weights
-# are held at 2^-600 then: no candidate is lost by rounding, only by an impossible observation.
-# What is held forgets how much less likely it was; that matters only if all above it are ruled out.
-# Likelihoods are held at 2^-300 for the same reason.
-MOST_LOSS = 300
-LEAST_LIKELIHOOD = 2.0**-MOST_LOSS
-LEAST_WEIGHT = 2.0**-600
-
-BLOCK = 4  # rows of weights that make a block
-BUFFER = 16  # observations of a group that may wait; most episodes bring fewer
-OUTDATED = -1  # in `drawn`, once the weights have changed
 
 
 class BeliefTables(NamedTuple):
     """Beliefs and rewards by kind.
 
-    The cell of (s, n) is s * length + n - 1; ages beyond the length are in the last. Its belief
-    begins at offset + cell * size, its expected reward is at mean_offset + cell.
+    The belief of a cell begins at offset + cell * size, its expected reward is at
+    mean_offset + cell (`kernels.cells`).
     """
 
-    beliefs: FloatArray  # flat
-    thresholds: FloatArray  # flat, as beliefs: u is drawn as the number of thresholds <= u
+    beliefs: FloatArray
+    thresholds: FloatArray  # as beliefs: u is drawn as the number of thresholds <= u
     offsets: IntArray  # [kinds]
-    means: FloatArray  # flat: b(s, n).r
+    means: FloatArray  # b(s, n).r
     mean_offsets: IntArray  # [kinds]
-    rewards: FloatArray  # flat
+    rewards: FloatArray
     reward_offsets: IntArray  # [kinds]
     sizes: IntArray  # [kinds] numbers of states
     lengths: IntArray  # [kinds] numbers of ages
 
 
 class RankTables(NamedTuple):
-    """Ranks of the index by kind; that of (s, n) is at offset + s * length + n - 1."""
+    """Ranks of the index by kind; that of a cell is at offset + cell."""
 
-    ranks: IntArray  # flat
+    ranks: IntArray
     offsets: IntArray  # [kinds]
-    lengths: IntArray  # [kinds] numbers of ages; older arms have the last
+    lengths: IntArray  # [kinds] numbers of ages
 
 
-class PriorTables(NamedTuple):
-    """A finite prior: likelihoods of its candidates and groups of arms that share one draw.
+class Meta(NamedTuple):
+    """The meta-state of all arms, and the time. Every learner has it."""
 
-    Arms whose parameters are independent are a group each; under a joint prior all arms are one
-    group, whose candidates are whole systems. The likelihoods of (s, n, s') are a number for each
-    candidate, b_c(s, n)[s'], and begin at offset + row * width, with row = cell * size + s'.
+    last_state: IntArray  # [K] in which each arm was last seen
+    seen: IntArray  # [K] time at which it was
+    now: IntArray  # [NOW_SIZE]
 
-    Numbers by candidate are laid out in rows of LANES: candidate c stands in row c % rows of lane
-    c // rows, zeros fill up whole blocks of rows. So processors add lanes side by side, and lanes
-    follow the candidates' order.
+
+# What `Meta.now` holds.
+TIME = 0  # t, from 1
+STAGE = 1  # what of this step is done, see kernels.steps
+NOW_SIZE = 2
+
+
+class Slots(NamedTuple):
+    """The arms that may be drawn now, and how likely each makes what is seen.
+
+    Arms that share one draw are a group: each arm by itself, or all arms under a joint prior. A
+    slot is a number within a group; under a joint prior it is a whole system. The likelihoods of
+    (s, n, s') are a number for each slot, b_slot(s, n)[s'], and begin at
+    offset + (cell * size + s') * width.
+
+    Numbers by slot are laid out in rows of LANES: slot c stands in row c % rows of lane c // rows,
+    zeros fill up whole blocks of rows. So processors add lanes side by side, and lanes follow the
+    slots' order.
     """
 
     groups: IntArray  # [K] group of each arm
-    likelihoods: FloatArray  # flat; arms that share a prior share a table
+    row_counts: IntArray  # [groups] multiples of BLOCK
+    kinds: IntArray  # kind of arm in each slot
+    kind_offsets: IntArray  # [K]
+    likelihoods: FloatArray  # arms that share a prior share a table
     offsets: IntArray  # [K]
     lengths: IntArray  # [K] numbers of ages
     sizes: IntArray  # [K] numbers of states
     losses: IntArray  # [K] bits by which an observation can lower a weight
-    kinds: IntArray  # flat: kind of arm of each candidate
-    kind_offsets: IntArray  # [K]
-    weights: FloatArray  # flat, by group: prior weights
-    row_offsets: IntArray  # [groups] first row of LANES weights
-    row_counts: IntArray  # [groups] multiples of BLOCK
-    block_offsets: IntArray  # [groups] first row of LANES sums
 
 
-class LearnerState(NamedTuple):
-    """Everything TSDE remembers; kernels change the arrays in place.
+class Weights(NamedTuple):
+    """The posterior: a weight for each slot of each group, up to a factor per group.
 
-    What is said of weights holds for what has been multiplied, without what is pending.
+    A group's numbers are its home: rows of weights, of sums over blocks, of sums over lanes, the
+    total, and the lifts (`kernels.weights`). Groups of one prior share its home, which never
+    changes, until something was seen of them.
     """
 
-    last_state: IntArray  # [K]
-    seen: IntArray  # [K] time at which each arm was last seen
-    drawn: IntArray  # [groups] candidate of the current episode, -1 once the weights have changed
-    sampled: IntArray  # [K] kind of arm of the current episode
-    rank_begin: IntArray  # [K] where the sampled kind's ranks begin
-    rank_length: IntArray  # [K] ages in them
-    rank: IntArray  # [K] room for ranks
-    weights: FloatArray  # flat, by group: posterior up to a factor
-    sums: FloatArray  # flat, by group: weight of each lane below each block
-    starts: FloatArray  # [groups * LANES] weight of the lanes before each
-    totals: FloatArray  # [groups] weight of all
-    uniforms: FloatArray  # [groups] room for random numbers
+    numbers: FloatArray  # the homes
+    homes: IntArray  # [groups] where each group's home begins
+    first_homes: IntArray  # [groups] the same before anything was seen
     pending: IntArray  # [groups * BUFFER] likelihoods to be multiplied, by where they begin
     num_pending: IntArray  # [groups]
     lost: IntArray  # [groups] bits that weights may have lost since they were last rescaled
+    drawn: IntArray  # [groups] slot that was drawn last
+    changed: BoolArray  # [groups] whether the weights have changed since
+    uniforms: FloatArray  # [AT_ONCE] room for random numbers
+    room: IntArray  # [ROOM_SIZE]
+
+
+BLOCK = 4  # rows of weights that make a block
+BUFFER = 16  # observations of a group that may wait; most episodes bring fewer
+AT_ONCE = 64  # groups whose random numbers are made together
+
+# What `Weights.room` holds.
+SHARED = 0  # where the homes that groups share end
+FREE = 1  # where the next home begins
+IMPOSSIBLE = 2  # 1 + a group all of whose slots have been ruled out, 0 if there is none
+ROOM_SIZE = 3
+
+# Weights are rescaled by a power of two before they can fall below 2^-1022. A weight that is then
+# below 2^-600 of the largest is lifted there, and its lift is remembered: so it stays exact, and
+# is too small to matter until the next rescaling, whatever is seen. Only where all larger weights
+# are ruled out does it matter at once: a total below 2^-450 shows that, and calls for a rescaling.
+# Likelihoods below 2^-300 count as that much.
+MOST_LOSS = 300
+LEAST_LIKELIHOOD = 2.0**-MOST_LOSS
+LIFTED = -600  # exponent of two
+FAINT = 2.0**-450
+MOST_SHIFT = 4096  # bits: more than this makes any float 0
+
+
+class Episodes(NamedTuple):
+    """Where TSDE stands in its episodes."""
+
+    clock: IntArray  # [CLOCK_SIZE]
     visits: IntArray  # [cells * VISITS] by (arm, state, truncated age)
     size_starts: IntArray  # [K + 1] states of all arms before this one
-    clock: IntArray  # [CLOCK_SIZE]
-    rules: IntArray  # they never change
+    truncations: IntArray  # [epochs] T^mix of each
+    rules: IntArray  # [RULES_SIZE] they never change
 
 
-class Scratch(NamedTuple):
-    """Room for one replication: what hot kernels would otherwise have to make."""
+# What `Episodes.clock` holds.
+EPISODE = 0  # number of the current episode, from 1; 0 before the first
+STARTED = 1  # t_i
+LAST_LENGTH = 2  # T_(i-1)
+LIMIT = 3  # steps after t_i at which rule 1 ends the episode
+DOUBLED = 4  # whether a counter has more than doubled in this episode
+REASON = 5  # why the episode before the current one ended
+EPOCH = 6  # number of the epoch, from 0
+EPOCH_END = 7  # time at which the next epoch begins
+TRUNCATION = 8  # T^mix
+DRAWS = 9  # random numbers used
+STAMPED = 10  # episodes that were stamped before this run
+FLOOR = 11  # what counters of this epoch begin with; those below have not been visited in it
+CLOCK_SIZE = 12
 
-    truth: IntArray  # [K] kind of each true arm
-    true_arms: IntArray  # [5, K] its entries of BeliefTables, see kernels.engine
-    chosen: IntArray  # [N] arms pulled
-    states: IntArray  # [N] states seen
-    last_state: IntArray  # [K] of the oracle
-    seen: IntArray  # [K] of the oracle
-    rank: IntArray  # [K] of the oracle
-    everything: BoolArray  # [0] no arm is unavailable
+# What `Episodes.rules` holds; TSDE itself is (-1, 1, 0, 0, ...).
+FIXED_LIMIT = 0  # LIMIT of every episode, -1 for the length of the one before (rule 1)
+DOUBLING = 1  # whether rule 2 is on
+PICK_MODE = 2  # whether the most likely system is taken instead of a draw
+EXPLORING = 3  # steps in 2^53, on average, in which arms are pulled at random
+HORIZON_KNOWN = 4  # whether there is but one epoch
+RULES_SIZE = 5
+
+# Why an episode ended.
+NONE, LENGTH_RULE, DOUBLING_RULE, EPOCH_RULE = 0, 1, 2, 3
+
+# A cell's numbers in `visits`: FLOOR + N_t, its value when the episode of the stamp began, and
+# the stamp, which names the episode in which the cell was last visited.
+COUNT, BASE, STAMP = 0, 1, 2
+VISITS = 3
+FLOOR_STEP = 1 << 40  # more than any counter
+
+
+class Following(NamedTuple):
+    """The index policy that is followed: the ranks of each arm, and where it stands in them.
+
+    Arm k is at first[k] + t - followed in `ranks`, or at last[k] once that is passed. Small whole
+    numbers, since with a million arms a step is one pass over them.
+    """
+
+    ranks: Int32Array
+    offsets: IntArray  # [kinds]
+    lengths: IntArray  # [kinds] numbers of ages
+    first: Int32Array  # [K]
+    last: Int32Array  # [K]
+    begin: Int32Array  # [K] where the arm's ranks begin
+    length: Int32Array  # [K] numbers of ages
+    rank: Int32Array  # [K] room for the ranks now
+    mode: IntArray  # [MODE_SIZE]
+
+
+# What `Following.mode` holds.
+FOLLOWED = 0  # the time from which `first` counts
+TABLED = 1  # whether the ranks of all kinds are there; else Python makes them for each system
+ASKED = 2  # whether the policy has no ranks, so that Python asks it in every step
+MODE_SIZE = 3

@@ -10,56 +10,107 @@ arm of age n at the start was seen at 1 - n.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import inlined, kernel, place
-from restive.kernels.random import WORLD, stream_key, uniform_at
-from restive.kernels.tables import BeliefTables, RankTables
+from restive.kernels.cells import cell_of
+from restive.kernels.compiler import hot_kernel, inlined, part, place
+from restive.kernels.random import uniform_at
+from restive.kernels.tables import BeliefTables
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-__all__ = ["copy_into", "pull", "run_index_policy", "select_by_rank", "top_arms", "top_many"]
-
+__all__ = ["World", "become", "pull", "pull_arms", "top_arms", "top_many"]
 
 FEW_PULLS = 4
 ARM_BITS = 31
 LAST_ARM = (1 << ARM_BITS) - 1
+BATCH = 64  # arms that are passed over together where none of them is good enough
+
+
+class World(NamedTuple):
+    """The true arms: tables by kind, and for each arm where it stands in them."""
+
+    tables: BeliefTables
+    offsets: IntArray  # [K] of its beliefs
+    mean_offsets: IntArray  # [K]
+    reward_offsets: IntArray  # [K]
+    sizes: IntArray  # [K] numbers of states
+    lengths: IntArray  # [K] numbers of ages
+
+
+@part
+def become(world: World, kinds: IntArray, first: int) -> None:
+    """Let the arms be of the kinds that stand from place `first` on."""
+    tables = world.tables
+    for k in range(len(world.sizes)):
+        kind = kinds[first + k]
+        world.offsets[k] = tables.offsets[kind]
+        world.mean_offsets[k] = tables.mean_offsets[kind]
+        world.reward_offsets[k] = tables.reward_offsets[kind]
+        world.sizes[k] = tables.sizes[kind]
+        world.lengths[k] = tables.lengths[kind]
 
 
 @inlined
-def copy_into(target: IntArray, source: IntArray) -> None:
-    """Copy element by element; hot kernels cannot assign arrays."""
-    for i in range(len(source)):
-        target[i] = source[i]
+def pull(
+    world: World, k: int, t: int, last_state: int, age: int, key: np.uint64
+) -> tuple[int, float]:
+    """State in which arm k is seen at time t, and the reward that was to be expected."""
+    at = place(k)
+    cell = cell_of(last_state, age, world.lengths[at])
+    size = world.sizes[at]
+    u = uniform_at(key, t * len(world.sizes) + k)
+    begin = world.offsets[at] + cell * size
+    state = 0
+    for s in range(size - 1):
+        state += world.tables.thresholds[place(begin + s)] <= u
+    return state, world.tables.means[place(world.mean_offsets[at] + cell)]
+
+
+@hot_kernel
+def pull_arms(
+    world: World, t: int, last_state: IntArray, seen: IntArray, key: np.uint64, pulled: IntArray,
+    states: IntArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Pull arms at time t: write their states, return the rewards earned and expected."""
+    earned, expected = 0.0, 0.0
+    for i in range(len(pulled)):
+        k = pulled[i]
+        state, mean = pull(world, k, t, last_state[k], t - seen[k], key)
+        earned += world.tables.rewards[world.reward_offsets[k] + state]
+        expected += mean
+        states[i] = state
+    for i in range(len(pulled)):
+        last_state[pulled[i]] = states[i]
+        seen[pulled[i]] = t
+    return earned, expected
 
 
 @inlined
-def top_arms(rank: IntArray, chosen: IntArray) -> None:
-    """Write the arms with the largest ranks, ascending; the lowest arm wins ties."""
-    if len(chosen) <= FEW_PULLS:
-        _top_few(rank, chosen)
+def top_arms(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
+    """Write the `count` arms with the largest ranks, ascending; the lowest arm wins ties."""
+    if count <= FEW_PULLS:
+        _top_few(rank, chosen, count)
     else:
-        top_many(rank, chosen)
+        top_many(rank, chosen, count)
 
 
 @inlined
-def _top_few(rank: IntArray, chosen: IntArray) -> None:
+def _top_few(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
     """Keep the best four in registers, without a branch that the processor could guess wrong.
 
     A key is the rank and, below it, the arm counted backwards, so that no two are equal.
     """
     a, b, c, d = -1, -1, -1, -1
     for k in range(len(rank)):
-        key = (rank[k] << ARM_BITS) | (LAST_ARM - k)
+        key = (int(rank[k]) << ARM_BITS) | (LAST_ARM - k)
         a, key = max(a, key), min(a, key)
         b, key = max(b, key), min(b, key)
         c, key = max(c, key), min(c, key)
         d = max(d, key)
-    count = len(chosen)
     a = LAST_ARM - (a & LAST_ARM)
     b = LAST_ARM - (b & LAST_ARM) if count > 1 else LAST_ARM
     c = LAST_ARM - (c & LAST_ARM) if count > 2 else LAST_ARM
@@ -69,7 +120,8 @@ def _top_few(rank: IntArray, chosen: IntArray) -> None:
     a, c = min(a, c), max(a, c)
     b, d = min(b, d), max(b, d)
     b, c = min(b, c), max(b, c)
-    chosen[0] = a
+    if count > 0:
+        chosen[0] = a
     if count > 1:
         chosen[1] = b
     if count > 2:
@@ -78,87 +130,37 @@ def _top_few(rank: IntArray, chosen: IntArray) -> None:
         chosen[3] = d
 
 
-@inlined
-def top_many(rank: NDArray[Any], chosen: IntArray) -> None:
+@part
+def top_many(rank: NDArray[Any], chosen: IntArray, count: int) -> None:
     """Scan once: arms come in ascending order and only a larger rank displaces another.
 
-    That is the tie rule, and few arms displace another once the first have been seen.
+    That is the tie rule, and few arms displace another once the first have been seen: most batches
+    of arms hold none that does.
     """
-    num_pulls = len(chosen)
     held = 0
-    for k in range(len(rank)):
-        if held == num_pulls:
-            if rank[k] <= rank[chosen[held - 1]]:
+    for begin in range(0, len(rank), BATCH):
+        end = min(begin + BATCH, len(rank))
+        if held == count:
+            best = rank[place(begin)]
+            for k in range(begin, end):
+                best = max(best, rank[place(k)])
+            if count == 0 or best <= rank[chosen[held - 1]]:
                 continue
-        else:
-            held += 1
-        at = held - 1
-        while at > 0 and rank[chosen[at - 1]] < rank[k]:
-            chosen[at] = chosen[at - 1]
-            at -= 1
-        chosen[at] = k
-    for i in range(1, num_pulls):
+        for k in range(begin, end):
+            if held == count:
+                if count == 0 or rank[k] <= rank[chosen[held - 1]]:
+                    continue
+            else:
+                held += 1
+            at = held - 1
+            while at > 0 and rank[chosen[at - 1]] < rank[k]:
+                chosen[at] = chosen[at - 1]
+                at -= 1
+            chosen[at] = k
+    for i in range(1, count):
         k = chosen[i]
         at = i
         while at > 0 and chosen[at - 1] > k:
             chosen[at] = chosen[at - 1]
             at -= 1
         chosen[at] = k
-
-
-@inlined
-def select_by_rank(
-    policy: RankTables, kinds: IntArray, t: int, last_state: IntArray, seen: IntArray,
-    rank: IntArray, chosen: IntArray,
-) -> None:  # fmt: skip
-    """Write the arms that an index policy pulls at time t."""
-    for k in range(len(kinds)):
-        kind = place(kinds[k])
-        length = policy.lengths[kind]
-        age = min(t - seen[k], length) - 1
-        rank[k] = policy.ranks[place(policy.offsets[kind] + last_state[k] * length + age)]
-    top_arms(rank, chosen)
-
-
-@inlined
-def pull(
-    arms: BeliefTables, kind: int, k: int, num_arms: int, t: int, last_state: IntArray,
-    seen: IntArray, key: np.uint64,
-) -> tuple[int, float]:  # fmt: skip
-    """State in which arm k is seen at time t, and the reward that was to be expected."""
-    j, at = place(kind), place(k)
-    length = arms.lengths[j]
-    cell = last_state[at] * length + min(t - seen[at], length) - 1
-    size = arms.sizes[j]
-    u = uniform_at(key, t * num_arms + k)
-    begin = arms.offsets[j] + cell * size
-    state = 0
-    for s in range(size - 1):
-        state += arms.thresholds[place(begin + s)] <= u
-    return state, arms.means[place(arms.mean_offsets[j] + cell)]
-
-
-@kernel
-def run_index_policy(
-    policy: RankTables, policy_kinds: IntArray, arms: BeliefTables, kinds: IntArray,
-    num_pulls: int, start_state: IntArray, start_elapsed: IntArray, burn_in: int, steps: int,
-    seed: np.uint64, replication: int,
-) -> float:  # fmt: skip
-    """Mean of the expected reward E[r | xi, A] per step of one run, after `burn_in` steps."""
-    num_arms = len(kinds)
-    last_state = start_state.copy()
-    seen = 1 - start_elapsed
-    rank = np.empty(num_arms, dtype=np.int64)
-    chosen = np.empty(num_pulls, dtype=np.int64)
-    key = stream_key(seed, replication, WORLD)
-    total = 0.0
-    for t in range(1, burn_in + steps + 1):
-        select_by_rank(policy, policy_kinds, t, last_state, seen, rank, chosen)
-        for i in range(num_pulls):
-            k = chosen[i]
-            state, expected = pull(arms, kinds[k], k, num_arms, t, last_state, seen, key)
-            if t > burn_in:
-                total += expected
-            last_state[k] = state
-            seen[k] = t
-    return total / steps

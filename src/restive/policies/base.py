@@ -21,7 +21,7 @@ from restive.errors import ProblemError
 from restive.kernels.tables import RankTables
 from restive.problem import Arm, Kinds, RestlessBandit, kinds_of, starts_of
 
-__all__ = ["IndexPolicy", "IndexRule", "Policy", "PolicyMapping", "index_policy", "tied_ranks"]
+__all__ = ["IndexPolicy", "IndexRule", "Policy", "index_policy", "tied_ranks"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -40,9 +40,6 @@ class Policy(Protocol):
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""
-
-
-PolicyMapping: TypeAlias = Callable[[RestlessBandit], Policy]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,14 +13,13 @@ from restive.errors import AssumptionError
 from restive.policies.base import IndexPolicy, index_policy
 from restive.problem import Arm, RestlessBandit
 
-__all__ = ["best_fixed", "fixed_reward", "fixed_table"]
+__all__ = ["best_fixed", "fixed_reward", "fixed_rewards", "fixed_table"]
 
 
-def best_fixed(bandit: RestlessBandit, max_elapsed: int | None = None) -> IndexPolicy:
+def best_fixed(bandit: RestlessBandit) -> IndexPolicy:
     """Return the policy that always pulls the same N arms, those with the largest long-run reward.
 
-    A fixed arm is pulled every step, so its long run is that of the active chain. All mappings take
-    `max_elapsed`; here ages do not matter.
+    A fixed arm is pulled every step, so its long run is that of the active chain.
     """
     return index_policy(bandit, fixed_table, "best_fixed")
 
@@ -34,6 +35,15 @@ def fixed_reward(arm: Arm) -> float:
     return float(law @ arm.rewards)
 
 
-def fixed_table(arm: Arm, max_elapsed: int | None = None) -> NDArray[np.float64]:
+def fixed_table(arm: Arm) -> NDArray[np.float64]:
     """Index table [S, 1]: the long-run reward, whatever was seen and when."""
     return np.full((arm.num_states, 1), fixed_reward(arm))
+
+
+def fixed_rewards(
+    arms: Sequence[Arm], systems: NDArray[np.int64], num_pulls: int
+) -> NDArray[np.float64]:
+    """J [R] of the best fixed arms of many systems [R, K], by number of the arm among `arms`."""
+    rewards = np.array([fixed_reward(arm) for arm in arms])
+    best = np.sort(rewards[systems], axis=1)[:, -num_pulls:]
+    return np.asarray(best.sum(axis=1))

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from restive.policies.base import IndexPolicy, tabled_policy
 from restive.problem import RestlessBandit
-from restive.relaxation import relaxed
+from restive.relaxation import Relaxation, relaxed
 
 __all__ = ["lp_priority"]
 
 
-def lp_priority(bandit: RestlessBandit, max_elapsed: int | None = None) -> IndexPolicy:
+def lp_priority(
+    bandit: RestlessBandit, max_elapsed: int | None = None, relaxation: Relaxation | None = None
+) -> IndexPolicy:
     """Return the policy that pulls the N arms with the largest advantage at the best price.
 
     The index of arm k in (s, n) is A_k(s, n; lambda_N), with lambda_N the minimiser of the
@@ -20,7 +22,16 @@ def lp_priority(bandit: RestlessBandit, max_elapsed: int | None = None) -> Index
     A jumps at that very price (it is some arm's limiting index: below it the arm is pulled for
     ever, above it hardly at all) the value from above is taken, which earns more: the arm is there
     to fill places, not to hold them.
+
+    Parameters
+    ----------
+    bandit
+        The arms and the number of pulls.
+    max_elapsed
+        Ages told apart, for arms that mix too slowly for the automatic choice.
+    relaxation
+        The relaxed problem, where it has been solved already.
     """
-    solution = relaxed(bandit, max_elapsed)
+    solution = relaxed(bandit, max_elapsed) if relaxation is None else relaxation
     tables = [path.advantage(solution.subsidy) for path in solution.paths]
     return tabled_policy(bandit, solution.kinds, tables, "lp_priority")

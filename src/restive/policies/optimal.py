@@ -6,21 +6,22 @@ which N arms have age 1. Their number grows like (ages)^(K-N): a few arms only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import comb, prod
+from math import comb, lgamma, log, log10
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import count_in_words
 from restive.belief import BeliefState, settled_lengths
 from restive.errors import AssumptionError, TooLargeError
 from restive.joint import JointStates
-from restive.kernels.joint import optimal_bias
+from restive.joint_values import optimal_bias
 from restive.problem import RestlessBandit, kinds_of
 
-__all__ = ["OptimalPolicy", "optimal", "optimal_num_states"]
+__all__ = ["OptimalPolicy", "optimal"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -34,6 +35,7 @@ DAMPING = 0.9
 GAP = 1e-10
 MOST_SWEEPS = 100_000
 TIE_TOLERANCE = 1e-9
+MOST_DIGITS = 15  # of a number of states that is counted out
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,57 +90,78 @@ def optimal(
     kinds = kinds_of(bandit)
     lengths = settled_lengths(kinds, max_elapsed, AGE_TOLERANCE)
     sizes = np.array([arm.num_states for arm in bandit.arms])
-    num_states = optimal_num_states(bandit, lengths[kinds.of])
-    num_actions = comb(bandit.num_arms, bandit.num_pulls)
-    outcomes = prod(sorted(sizes.tolist())[-bandit.num_pulls :])
-    if num_states > max_states or num_states * num_actions * outcomes > MAX_ENTRIES:
+    states = log_num_states(sizes, lengths[kinds.of], bandit.num_pulls)
+    actions = log_choices(bandit.num_arms, bandit.num_pulls)
+    outcomes = float(np.log10(np.sort(sizes)[-bandit.num_pulls :]).sum())
+    if states > log10(max_states) or states + actions + outcomes > log10(MAX_ENTRIES):
         raise TooLargeError(
-            f"the optimum needs {num_states:,} joint states with {num_actions:,} choices of "
-            f"{outcomes:,} outcomes each; the limit is {max_states:,} states and "
+            f"the optimum needs {count_in_words(states)} joint states with "
+            f"{count_in_words(actions)} choices of {count_in_words(outcomes)} outcomes each; "
+            f"the limit is {max_states:,} states and "
             f"{MAX_ENTRIES:,} outcomes in all; raise max_states, lower max_elapsed, or use "
             "whittle or lp_priority with relaxation_bound"
         )
+    num_actions = comb(bandit.num_arms, bandit.num_pulls)
     joint = JointStates(bandit, kinds, lengths)
     for rows in _fresh_states(bandit.num_pulls, sizes, joint.lengths):
         joint.add(rows)
-    actions = np.array(list(combinations(range(bandit.num_arms), bandit.num_pulls)), dtype=np.int64)
+    arms = combinations(range(bandit.num_arms), bandit.num_pulls)
+    choices = np.array(list(arms), dtype=np.int64)
     found = joint.outcomes(
         np.repeat(joint.rows(0, joint.count), num_actions, axis=0),
-        np.tile(actions, (joint.count, 1)),
+        np.tile(choices, (joint.count, 1)),
         add=False,
     )
-    bias, gain, gap = optimal_bias(
-        found.successor, found.probability, found.reward, num_actions, DAMPING, GAP, MOST_SWEEPS
-    )
+    bias, gain, gap = optimal_bias(found, num_actions, DAMPING, GAP, MOST_SWEEPS)
     if gap > 1e-7:
         raise AssumptionError(
             f"the optimum did not settle: after {MOST_SWEEPS:,} sweeps its average reward is only "
             f"known to {gap:.2g}; some arm mixes too slowly, or the best average reward depends "
             "on the start"
         )
-    return OptimalPolicy(bandit, gain, joint, bias, actions)
+    return OptimalPolicy(bandit, gain, joint, bias, choices)
 
 
-def optimal_num_states(bandit: RestlessBandit, lengths: IntArray) -> int:
-    """Count the joint meta-states in which N arms have just been seen.
+def log_num_states(sizes: IntArray, lengths: IntArray, num_pulls: int) -> float:
+    """Decimal logarithm of the number of joint meta-states in which N arms have just been seen.
 
-    Arms whose belief settles at once have one age only; they count as just seen or not.
+    Arms whose belief settles at once have one age only; they count as just seen or not. Where the
+    number is beyond any limit the logarithm is that of a round figure: as if all arms that age had
+    their (geometric) mean number of ages.
     """
+    ageing = lengths > 1
+    if np.log10(sizes * lengths.astype(np.float64)).sum() < MOST_DIGITS:
+        return log10(num_joint_states(sizes.tolist(), lengths.tolist(), num_pulls))
+    older = np.log10(lengths[ageing] - 1.0)
+    fresh = min(num_pulls, len(older))
+    stale = (len(older) - fresh) * float(older.mean()) if len(older) else 0.0
+    return float(np.log10(sizes).sum()) + stale + log_choices(len(older), fresh)
+
+
+def log_choices(num_arms: int, num_pulls: int) -> float:
+    """Decimal logarithm of the number of ways to choose the arms to pull."""
+    parts = (num_arms, num_pulls, num_arms - num_pulls)
+    whole, *rest = (lgamma(part + 1) for part in parts)
+    return (whole - sum(rest)) / log(10)
+
+
+def num_joint_states(sizes: Sequence[int], lengths: Sequence[int], num_pulls: int) -> int:
+    """Count the joint meta-states in which N arms have just been seen, one by one."""
     ageless = 0
     factor = 1
     by_fresh = [1]  # by_fresh[j]: ways with j of the ageing arms fresh
-    for arm, length in zip(bandit.arms, lengths.tolist(), strict=True):
+    for size, length in zip(sizes, lengths, strict=True):
         if length == 1:
             ageless += 1
-            factor *= arm.num_states
+            factor *= size
             continue
-        fresh, stale = arm.num_states, arm.num_states * (length - 1)
+        fresh, stale = size, size * (length - 1)
         shifted = [0, *by_fresh]
         by_fresh = [
             ways * stale + before * fresh
             for ways, before in zip([*by_fresh, 0], shifted, strict=True)
         ]
-    return factor * sum(by_fresh[max(0, bandit.num_pulls - ageless) : bandit.num_pulls + 1])
+    return factor * sum(by_fresh[max(0, num_pulls - ageless) : num_pulls + 1])
 
 
 def _fresh_states(

@@ -15,12 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 from restive.arguments import checked_elapsed
 from restive.belief import arm_label, settled_elapsed
 from restive.errors import AssumptionError, ProblemError
-from restive.kernels.gilbert_elliott import channel_indices
+from restive.kernels import gilbert_elliott
+from restive.pace import WORK_AT_ONCE
 from restive.policies.base import IndexPolicy, index_policy
 from restive.problem import Arm, RestlessBandit, numbers_array
-from restive.subsidy import checked_discount, require_average, subsidy_path
+from restive.subsidy import SubsidyPath, checked_discount, require_average, subsidy_path
 
-__all__ = ["WhittleIndex", "channel_whittle_index", "whittle", "whittle_index", "whittle_table"]
+__all__ = [
+    "WhittleIndex",
+    "channel_indices",
+    "channel_whittle_index",
+    "whittle",
+    "whittle_index",
+    "whittle_table",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -82,8 +90,21 @@ def whittle_index(arm: Arm, discount: float = 1.0, max_elapsed: int | None = Non
         index = _channel_table(arm, length)
         return WhittleIndex(index, index, True, discount, "closed form")
     path = subsidy_path(arm, discount, max_elapsed)
+    _require_index(path)
     index, upper = (_with_length(table, max_elapsed) for table in (path.index, path.upper))
     return WhittleIndex(index, upper, path.indexable, discount, "subsidy path")
+
+
+def _require_index(path: SubsidyPath) -> None:
+    """Raise where pulling is not best at any subsidy: there is a path, but no index."""
+    if np.isneginf(path.index).any():
+        s, n = np.argwhere(np.isneginf(path.index))[0]
+        raise AssumptionError(
+            f"{arm_label(path.arm)}: no subsidy, however low, makes pulling best when it was last "
+            f"seen in state {s}, {n + 1} step(s) ago: pulling holds the chain back (its active "
+            "chain is reducible or nearly so), and the average reward only counts the long run; "
+            "pass a discount below 1, such as 0.99"
+        )
 
 
 def channel_whittle_index(p01: ArrayLike, p11: ArrayLike, max_elapsed: int) -> FloatArray:
@@ -116,9 +137,19 @@ def channel_whittle_index(p01: ArrayLike, p11: ArrayLike, max_elapsed: int) -> F
             f"channel {m}: p01 = {rise[m]:g}, p11 = {stay[m]:g} is no irreducible and aperiodic "
             "chain: p01 must be in (0, 1], p11 in [0, 1), and not 1 and 0"
         )
-    return channel_indices(
-        np.ascontiguousarray(rise), np.ascontiguousarray(stay), checked_elapsed(max_elapsed)
-    )
+    return channel_indices(rise, stay, checked_elapsed(max_elapsed))
+
+
+def channel_indices(p01: FloatArray, p11: FloatArray, length: int) -> FloatArray:
+    """Indices [M, 2, L] of M channels, some of them at once, so that Ctrl-C is heard in between."""
+    out = np.empty((len(p01), 2, length))
+    rise, stay = np.array(p01, order="C"), np.array(p11, order="C")
+    room = np.empty((2, length))
+    at_once = max(1, WORK_AT_ONCE // (10 * length))  # an index takes two divisions
+    for first in range(0, len(out), at_once):
+        part = slice(first, first + at_once)
+        gilbert_elliott.channel_indices(rise[part], stay[part], room[0], room[1], out[part])
+    return out
 
 
 def _channel_length(arm: Arm, max_elapsed: int | None) -> int:

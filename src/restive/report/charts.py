@@ -1,247 +1,224 @@
-"""Charts of results: each draws into axes, so that a figure or a page can put them together.
-
-Lines differ in colour, dash and marker, so that they can be told apart in grey and by the
-colour-blind; bands are 95%.
-"""
+"""Charts of results: small multiples, a panel per point of the sweep; bands are 95%."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from io import StringIO
-from math import ceil
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from restive.experiment.summary import CaseSummary, Curve
-from restive.figures import COLOURS, MARKERS, matplotlib_figures
-from restive.files import replacing
+from restive.policies import mapping_title
+from restive.style.axes import Scale
+from restive.style.chart import Chart, Panel, line_data
+from restive.style.lines import Dotted, Line, draw_lines
+from restive.style.looks import matplotlib_figures, settings
 
 __all__ = [
-    "draw_average_reward",
-    "draw_bound_regret",
-    "draw_log_regret",
-    "draw_posterior",
-    "draw_regret",
+    "Naming",
+    "Points",
+    "bound_chart",
+    "figure_of",
     "learner_title",
-    "line_name",
-    "side_by_side",
-    "svg",
-    "write_figure",
+    "posterior_charts",
+    "regret_chart",
+    "reward_chart",
 ]
 
-DASHES = ("-", "--", "-.", (0, (4, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (6, 2)))
-MOST_INSIDE = 5  # lines whose legend has room among them
-LEGEND_ROW = 0.2  # inches
-SIZE = (4.6, 3.5)  # inches of one chart: legible at a column's and at a phone's width
-NAMES = {
-    "best_fixed": "best fixed arms",
-    "myopic": "myopic",
-    "whittle": "Whittle index",
-    "lp_priority": "LP priority",
-    "optimal": "optimal",
-}
+SIZE = (5.4, 4.4)  # inches of a panel of a figure that stands by itself
+CROWDED = 20  # times: regrets that differ by more are shown on logarithmic axes at first
+MOST_ARMS = 12  # whose posterior is drawn
 
-Draw = Callable[[Any], None]
+Points = Mapping[str, Sequence[CaseSummary]]  # cases by the point of the sweep
 
 
-def draw_regret(cases: Sequence[CaseSummary]) -> Draw:
-    """Regret against time."""
+class Naming:
+    """Names and looks of the lines of a page: a learner has the same ones in all of its charts."""
 
-    def draw(axes: Any) -> None:
-        for i, found in enumerate(cases):
-            _line(axes, found.times, found.regret, i, line_name(found, cases))
-        axes.set_xlabel("time (steps)")
-        axes.set_ylabel("regret (total reward lost)")
-        axes.set_xlim(left=0)
-        _finish(axes)
+    def __init__(self, found: Sequence[CaseSummary]) -> None:
+        self._one_learner = len({case.case.learner for case in found}) == 1
+        self._one_mapping = len({case.case.mapping for case in found}) == 1
+        self.names = list(dict.fromkeys(map(self.name, found)))
 
-    return draw
+    def name(self, case: CaseSummary) -> str:
+        """Return what tells a case from the others at its point."""
+        mapping = mapping_title(case.case.mapping)
+        if self._one_learner:
+            return mapping
+        return learner_title(case) if self._one_mapping else f"{learner_title(case)}, {mapping}"
 
-
-def draw_bound_regret(cases: Sequence[CaseSummary]) -> Draw:
-    """Regret against the relaxation bound, of each learner and of the policies that know."""
-
-    def draw(axes: Any) -> None:
-        firsts: dict[str, int] = {}  # the first case of each mapping
-        for i, found in enumerate(cases):
-            assert found.bound_regret is not None
-            _line(axes, found.times, found.bound_regret, i, line_name(found, cases))
-            firsts.setdefault(found.case.mapping, i)
-        for i in firsts.values():
-            known = cases[i].oracle_bound_regret
-            assert known is not None
-            # a single policy is every learner's, so it has no learner's colour
-            colour = "0.35" if len(firsts) == 1 else COLOURS[i % len(COLOURS)]
-            axes.plot(cases[i].times, known.mean, color=colour, linestyle=":", linewidth=1)
-        axes.plot([], [], color="0.35", linestyle=":", label="knows the truth")
-        axes.set_xlabel("time (steps)")
-        axes.set_ylabel("regret against the relaxation bound")
-        axes.set_xlim(left=0)
-        _finish(axes)
-
-    return draw
-
-
-def draw_log_regret(cases: Sequence[CaseSummary]) -> Draw:
-    """Regret against time on logarithmic axes, with a line of slope 1/2."""
-
-    def draw(axes: Any) -> None:
-        highest, floor = 0.0, np.inf
-        for i, found in enumerate(cases):
-            positive = found.regret.mean > 0
-            if not positive.any():
-                continue
-            highest = max(highest, float(found.regret.mean[-1]))
-            lowest = float(found.regret.mean[positive].min())
-            floor = min(floor, lowest / 3)
-            clipped = replace(found.regret, mean=np.maximum(found.regret.mean, lowest / 2))
-            label = line_name(found, cases)
-            if found.slope is not None and len(cases) < MOST_INSIDE:
-                label += f", slope {found.slope.value:.2f}"
-            _line(axes, found.times, clipped, i, label, keep=positive)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        times = cases[0].times
-        if highest > 0:
-            guide = 1.6 * highest * np.sqrt(times / times[-1])
-            axes.plot(times, guide, color="0.35", linestyle=":", label="slope 1/2")
-            axes.set_ylim(bottom=floor)  # bands reach down for ever on such an axis
-        axes.set_xlabel("time (steps, logarithmic)")
-        axes.set_ylabel("regret (logarithmic)")
-        _finish(axes)
-
-    return draw
-
-
-def draw_average_reward(cases: Sequence[CaseSummary]) -> Draw:
-    """Reward per step up to each time, with the J that each learner is measured against."""
-
-    def draw(axes: Any) -> None:
-        lowest, highest = np.inf, -np.inf
-        for i, found in enumerate(cases):
-            _line(axes, found.times, found.average_reward, i, line_name(found, cases))
-            target = found.truth_reward[0]
-            axes.axhline(target, color=COLOURS[i % len(COLOURS)], linestyle=":", linewidth=1)
-            settled = found.average_reward.mean[found.times >= found.times[-1] / 100]
-            lowest = min(lowest, float(settled.min()), target)
-            highest = max(highest, float(settled.max()), target)
-        axes.plot([], [], color="0.35", linestyle=":", label="J of each mapping")
-        height = max(highest - lowest, 1e-9)
-        axes.set_ylim(lowest - 0.08 * height, highest + 0.4 * height)  # with room for the legend
-        axes.set_xscale("log")
-        axes.set_xlabel("time (steps, logarithmic)")
-        axes.set_ylabel("average reward per step so far")
-        _finish(axes)
-
-    return draw
-
-
-def draw_posterior(found: CaseSummary) -> Draw:
-    """Posterior weight of each arm's truth against time."""
-
-    def draw(axes: Any) -> None:
-        assert found.truth_weights is not None
-        for k in range(found.truth_weights.mean.shape[1]):
-            whole = found.truth_weights
-            weights = replace(whole, mean=whole.mean[:, k], stderr=whole.stderr[:, k])
-            _line(axes, found.times, weights, k, _arm_label(found, k))
-        axes.axhline(1, color="0.35", linestyle=":", linewidth=1)
-        axes.set_ylim(0, 1.05)
-        axes.set_xscale("log")
-        axes.set_xlabel("time (steps, logarithmic)")
-        axes.set_ylabel("posterior weight of the true parameters")
-        _finish(axes)
-
-    return draw
-
-
-def side_by_side(draws: Sequence[Draw], titles: Sequence[str] | None = None) -> Any:
-    """Return a figure with a panel per chart."""
-    figure = matplotlib_figures().Figure(
-        figsize=(SIZE[0] * len(draws), SIZE[1]), layout="constrained", dpi=200
-    )
-    panels = figure.subplots(1, len(draws), squeeze=False)[0]
-    for panel, draw in zip(panels, draws, strict=True):
-        draw(panel)
-    for panel, title in zip(panels, titles or (), strict=False):
-        panel.set_title(title, fontsize=10)
-    return figure
-
-
-def write_figure(figure: Any, stem: Path) -> list[Path]:
-    """Write a figure as .png and .svg; return the paths."""
-    paths = [stem.with_suffix(suffix) for suffix in (".png", ".svg")]
-    for path in paths:
-        with replacing(path) as temporary:
-            if path.suffix == ".svg":
-                temporary.write_text(svg(figure, stem.name), encoding="utf-8")
-            else:
-                figure.savefig(temporary, format="png", metadata={"Software": None})
-    return paths
-
-
-def svg(figure: Any, name: str) -> str:
-    """Return a figure as an <svg> element; `name` keeps its ids apart from other figures'."""
-    import matplotlib
-
-    text = StringIO()
-    # letters as paths look the same everywhere; a salt makes ids the same every time
-    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": name}):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    whole = text.getvalue()
-    element = whole[whole.index("<svg") :]
-    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", element)
-
-
-def _line(axes: Any, times: Any, curve: Curve, number: int, label: str, keep: Any = None) -> None:
-    shown = slice(None) if keep is None else keep
-    label = label.replace("$", r"\$")  # text, not a formula
-    colour = COLOURS[number % len(COLOURS)]
-    style = number + number // len(COLOURS)  # a colour that comes again has another dash
-    axes.plot(
-        times[shown], curve.mean[shown], color=colour, linestyle=DASHES[style % len(DASHES)],
-        linewidth=1.6, label=label, marker=MARKERS[style % len(MARKERS)], markersize=4,
-        markevery=(0.05, 0.16),
-    )  # fmt: skip
-    lower = curve.lower if keep is None else np.maximum(curve.lower, curve.mean * 1e-3)
-    axes.fill_between(
-        times[shown], lower[shown], curve.upper[shown], color=colour, alpha=0.22, lw=0
-    )
-
-
-def _finish(axes: Any) -> None:
-    axes.grid(True, linewidth=0.3)
-    axes.tick_params(labelsize=8)
-    lines = len(axes.get_legend_handles_labels()[0])  # on logarithmic axes there may be none
-    if lines > MOST_INSIDE:
-        figure = axes.get_figure()
-        figure.set_figheight(SIZE[1] + LEGEND_ROW * ceil(lines / 2))
-        figure.legend(
-            *axes.get_legend_handles_labels(),
-            fontsize=7.5, frameon=False, ncols=2, loc="outside lower center",
-        )  # fmt: skip
-    elif lines:
-        axes.legend(fontsize=8, frameon=False)
-
-
-def line_name(found: CaseSummary, among: Sequence[CaseSummary]) -> str:
-    """Return what tells a case from the others of its chart."""
-    mapping = NAMES.get(found.case.mapping, found.case.mapping)
-    if len({case.case.learner for case in among}) == 1:
-        return mapping
-    if len({case.case.mapping for case in among}) == 1:
-        return learner_title(found)
-    return f"{learner_title(found)}, {mapping}"
+    def number(self, case: CaseSummary) -> int:
+        """Return the number of its look."""
+        return self.names.index(self.name(case))
 
 
 def learner_title(found: CaseSummary) -> str:
     """Return a learner's title, with the options that are not the defaults."""
     learner = found.case.settings.learner()
     return learner.title + found.case.learner.removeprefix(learner.name)
+
+
+def regret_chart(points: Points, naming: Naming) -> Chart:
+    """Regret against time."""
+    lines = _lines(points, naming, lambda case: case.regret)
+    return _regrets(
+        "regret", "Regret against time", "regret (total reward lost)", points, lines,
+        "Total reward lost against the same policy when it knows the truth. Mean and 95% band.",
+    )  # fmt: skip
+
+
+def bound_chart(points: Points, naming: Naming) -> Chart | None:
+    """Regret against the relaxation bound, where there is one, with what policies that know lose.
+
+    The latter is not the learning's.
+    """
+    bounded = {
+        title: cases for title, cases in points.items() if cases[0].relaxation_bound is not None
+    }
+    if not bounded:
+        return None
+    bounds = {f" of {cases[0].relaxation_bound:.6f}" for cases in bounded.values()}
+    bound = bounds.pop() if len(bounds) == 1 else ""
+    return _regrets(
+        "bound", "Regret against the relaxation bound", "reward lost against the bound", bounded,
+        _lines(bounded, naming, lambda case: case.bound_regret),
+        f"No policy earns more than the bound{bound} per step in the long run. What the policy "
+        "that knows the truth loses against it, no learner could have earned.",
+        {title: _known(cases, naming) for title, cases in bounded.items()},
+        "knows the truth",
+    )  # fmt: skip
+
+
+def _regrets(
+    name: str,
+    title: str,
+    label: str,
+    points: Points,
+    lines: Mapping[str, Sequence[Line]],
+    note: str,
+    dotted: Mapping[str, Sequence[Dotted]] | None = None,
+    dotted_name: str = "slope 1/2",
+) -> Chart:
+    every = [line for inside in lines.values() for line in inside]
+
+    def draw(point: str, axes: Any, scale: Scale) -> None:
+        others = list(dotted[point]) if dotted else []
+        if scale == "log" and not dotted:
+            others += _square_root(every)
+        draw_lines(axes, lines[point], scale, among=every, dotted=others)
+        axes.set_ylabel(label)
+
+    positive = any((line.mean > 0).any() for line in every)
+    ends = np.array([line.mean[-1] for line in every])
+    crowded = bool((ends > 0).all() and ends.max() > CROWDED * ends.min())
+    same = " All panels have the same axes." if len(points) > 1 else ""
+    return Chart(
+        name, title, f"{note}{same}", _panels(points, lines, draw),
+        columns=("line", label), scales=("linear", "log") if positive else ("linear",),
+        shown="log" if crowded else "linear",
+        dotted=dotted_name if dotted or positive else "", dotted_on=None if dotted else "log",
+        legend=_legend(every),
+    )  # fmt: skip
+
+
+def reward_chart(points: Points, naming: Naming) -> Chart:
+    """Reward per step up to each time, with the J that each line is measured against."""
+    lines = _lines(points, naming, lambda case: case.average_reward)
+
+    def draw(point: str, axes: Any, scale: Scale) -> None:
+        targets = [case.truth_reward[0] for case in points[point]]
+        dotted = [
+            Dotted(line.times[[0, -1]], [target, target], line.number)
+            for line, target in zip(lines[point], targets, strict=True)
+        ] + [Dotted([], [], name="J of each")]
+        draw_lines(axes, lines[point], scale, dotted=dotted)
+        axes.set_ylim(_settled(lines[point], targets))
+        axes.set_ylabel("reward per step so far")
+
+    own = " Each panel has its own axis of rewards." if len(points) > 1 else ""
+    return Chart(
+        "reward", "Average reward so far",
+        f"Expected reward per step up to each time; dotted: J, what the same policy earns per step "
+        f"when it knows the truth.{own}",
+        _panels(points, lines, draw), columns=("line", "reward per step so far"),
+        scales=("log time",), shown="log time", shared="x", dotted="J of each",
+        legend=_legend([line for inside in lines.values() for line in inside]),
+    )  # fmt: skip
+
+
+def posterior_charts(points: Points, naming: Naming) -> list[Chart]:
+    """Posterior weight of each arm's truth against time, a chart per point where it is recorded."""
+    charts = []
+    for at, (title, cases) in enumerate(points.items()):
+        shown = [
+            case for case in cases
+            if case.truth_weights is not None and case.truth_weights.mean.shape[1] <= MOST_ARMS
+        ]  # fmt: skip
+        if shown:
+            charts.append(_posterior_chart(f"posterior-{at}", title, shown, naming))
+    return charts
+
+
+def _posterior_chart(name: str, title: str, shown: Sequence[CaseSummary], naming: Naming) -> Chart:
+    # arms are no learners: they have looks of their own
+    lines = {naming.name(case): _arm_lines(case, len(naming.names)) for case in shown}
+
+    def draw(case: str, axes: Any, scale: Scale) -> None:
+        draw_lines(axes, lines[case], scale, dotted=[Dotted(lines[case][0].times[[0, -1]], [1, 1])])
+        axes.set_ylim(0, 1.05)
+        axes.set_ylabel("posterior weight of the truth")
+
+    return Chart(
+        name, f"Posterior weight of the truth{f', {title}' if title else ''}",
+        "What the learner gives to the true parameters of each arm, on average.",
+        _panels(lines, lines, draw), columns=("arm", "posterior weight of the truth"),
+        scales=("log time",), shown="log time", legend=next(iter(lines.values())),
+    )  # fmt: skip
+
+
+def figure_of(panels: Sequence[tuple[Panel, Scale]]) -> Any:
+    """Return a figure that stands by itself, with a legend in each panel."""
+    with settings():
+        figure = matplotlib_figures().Figure(
+            figsize=(SIZE[0] * len(panels), SIZE[1]), layout="constrained", dpi=170
+        )
+        for axes, (panel, scale) in zip(
+            figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
+        ):
+            panel.draw(axes, scale)
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
+    return figure
+
+
+def _lines(
+    points: Points, naming: Naming, curve: Callable[[CaseSummary], Curve | None]
+) -> dict[str, list[Line]]:
+    return {
+        title: [
+            _line(naming.number(case), naming.name(case), case.times, drawn)
+            for case in cases
+            if (drawn := curve(case)) is not None
+        ]
+        for title, cases in points.items()
+    }
+
+
+def _line(number: int, name: str, times: Any, curve: Curve) -> Line:
+    return Line(number, name, times, curve.mean, curve.lower, curve.upper)
+
+
+def _arm_lines(found: CaseSummary, first: int) -> list[Line]:
+    whole = found.truth_weights
+    assert whole is not None
+    return [
+        _line(
+            first + k, _arm_label(found, k), found.times,
+            replace(whole, mean=whole.mean[:, k], stderr=whole.stderr[:, k]),
+        )
+        for k in range(whole.mean.shape[1])
+    ]  # fmt: skip
 
 
 def _arm_label(found: CaseSummary, k: int) -> str:
@@ -252,3 +229,51 @@ def _arm_label(found: CaseSummary, k: int) -> str:
     if arm.num_states == 2:
         return f"arm {k}: ({arm.active[0, 1]:.3g}, {arm.active[1, 1]:.3g})"
     return bandit.label(k)
+
+
+def _panels(
+    titles: Mapping[str, Any],
+    lines: Mapping[str, Sequence[Line]],
+    draw: Callable[[str, Any, Scale], None],
+) -> list[Panel]:
+    return [
+        Panel(title.removeprefix("instance "), partial(draw, title), line_data(lines[title]))
+        for title in titles
+    ]
+
+
+def _legend(lines: Sequence[Line]) -> list[Line]:
+    return list({line.number: line for line in reversed(lines)}.values())[::-1]
+
+
+def _known(cases: Sequence[CaseSummary], naming: Naming) -> list[Dotted]:
+    """Return what policies that know the truth lose against the bound, one per mapping."""
+    firsts: dict[str, CaseSummary] = {}
+    for case in cases:
+        firsts.setdefault(case.case.mapping, case)
+    found = []
+    for case in firsts.values():
+        curve = case.oracle_bound_regret
+        assert curve is not None
+        # a single policy is every learner's, so it has no learner's colour
+        own = None if len(firsts) == 1 else naming.number(case)
+        found.append(Dotted(case.times, curve.mean, own))
+    return found
+
+
+def _square_root(lines: Sequence[Line]) -> list[Dotted]:
+    """Return a line of slope 1/2 above the highest line."""
+    highest = max(lines, key=lambda line: float(line.mean[-1]))
+    end = float(highest.mean[-1])
+    if end <= 0:
+        return []
+    guide = 1.6 * end * np.sqrt(highest.times / highest.times[-1])
+    return [Dotted(highest.times, guide, name="slope 1/2")]
+
+
+def _settled(lines: Sequence[Line], targets: Sequence[float]) -> tuple[float, float]:
+    """Return limits that show the end of each line and its target: the first steps are wild."""
+    late = [line.mean[line.times >= line.times[-1] / 100] for line in lines]
+    values = np.concatenate([*late, targets])
+    margin = 0.08 * max(float(np.ptp(values)), 1e-9)
+    return float(values.min()) - margin, float(values.max()) + margin

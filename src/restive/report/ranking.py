@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from restive.experiment import Case, CaseSummary
-from restive.experiment.comparison import LEAST_REPLICATIONS, Ranking, rankings
+from restive.experiment import Case
+from restive.experiment.paired_differences import LEAST_REPLICATIONS, Ranking
 from restive.experiment.timing import seconds_per_step
-from restive.report.charts import NAMES, learner_title
+from restive.policies import mapping_title
+from restive.report.charts import learner_title
 from restive.report.numbers import at_end, with_half_width
-from restive.report.page import paragraph, table
+from restive.style.page import folded, paragraph, table
 
 __all__ = [
     "HEADER",
     "ranking_caption",
-    "ranking_parts",
     "ranking_rows",
+    "ranking_tables",
+    "ranking_title",
     "ranking_verdict",
     "victories",
 ]
 
 HEADER = (
-    "place", "learner", "regret", "against the bound", "reward per step", "episodes", "us a step",
+    "learner", "place", "regret", "against the bound", "reward per step", "episodes", "us a step",
 )  # fmt: skip
 READING = (
     "The last column is the time of a step of the learner alone, on the machine that made this "
@@ -34,7 +36,7 @@ READING = (
 
 def ranking_caption(ranking: Ranking) -> str:
     """Return what the numbers of a ranking are: at what time, over what, against what."""
-    mapping = NAMES.get(ranking.mapping, ranking.mapping)
+    mapping = mapping_title(ranking.mapping)
     known = (
         f"Means over {ranking.replications:,} replications at T = {ranking.cases[0].times[-1]:,}, "
         "± the half-width of a 95% interval (Student's t). "
@@ -80,12 +82,12 @@ def ranking_rows(ranking: Ranking) -> list[list[str]]:
     """Return a row for the policy that knows the truth, then one per learner, best first."""
     first = ranking.cases[0]  # all have the same truth
     known = [at_end(first.oracle_bound_regret), at_end(first.oracle_reward)]
-    rows = [["-", "(knows the truth)", "-", *known, "-", "-"]]
+    rows = [["(knows the truth)", "-", "-", *known, "-", "-"]]
     for at, found in enumerate(ranking.cases):
         rows.append(
             [
-                ranking.place(at),
                 learner_title(found),
+                ranking.place(at),
                 at_end(found.regret),
                 at_end(found.bound_regret),
                 at_end(found.average_reward),
@@ -110,25 +112,34 @@ def _seconds_per_step(case: Case) -> float:
     return _measured[text]
 
 
-def ranking_parts(found: Sequence[CaseSummary]) -> list[str]:
-    """Return the tables of a point's rankings; none where there is one learner."""
+def ranking_title(ranking: Ranking, among: Sequence[Ranking]) -> str:
+    """Return what tells a ranking from the others of its page."""
+    words = [ranking.point.removeprefix("instance ")]
+    if len({other.mapping for other in among}) > 1:
+        words.append(mapping_title(ranking.mapping))
+    return ", ".join(filter(None, words))
+
+
+def ranking_tables(compared: Sequence[Ranking]) -> list[str]:
+    """Return the tables of rankings, folded: the order, and every pair."""
     parts = []
-    for ranking in rankings(found):
-        if len(ranking.cases) == 1:
-            continue
+    for ranking in compared:
         names = [learner_title(case) for case in ranking.cases]
         pairs = []
         for i, name in enumerate(names):
             cells = ["" if i == j else _cell(ranking, i, j) for j in range(len(names))]
             pairs.append([name, *cells])
-        parts += [
-            paragraph(ranking_caption(ranking)),
-            table(HEADER, ranking_rows(ranking), (0, *range(2, len(HEADER)))),
-            paragraph(ranking_verdict(ranking)),
-            table(("minus", *names), pairs, range(1, len(names) + 1)),
-        ]
-    if parts:
-        parts.append(paragraph(READING, "note"))
+        parts.append(
+            folded(
+                ranking_title(ranking, compared) or "Learners",
+                paragraph(ranking_caption(ranking)),
+                table(HEADER, ranking_rows(ranking), range(1, len(HEADER))),
+                paragraph(ranking_verdict(ranking)),
+                table(("minus", *names), pairs, range(1, len(names) + 1)),
+                paragraph(READING, "note"),
+                about="the ranking, and every pair",
+            )
+        )
     return parts
 
 

@@ -8,6 +8,7 @@ OUT/report.html            everything on one page
 """
 
 from restive.reproduction.claims import Claim
-from restive.reproduction.running import Reproduction, is_reproduction, render, reproduce
+from restive.reproduction.paper_page import is_reproduction, render
+from restive.reproduction.paper_runs import Reproduction, reproduce
 
 __all__ = ["Claim", "Reproduction", "is_reproduction", "render", "reproduce"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from restive.experiment import CaseSummary
 from restive.intervals import student_quantile
-from restive.report.charts import NAMES
+from restive.policies import mapping_title
 from restive.report.numbers import with_error
 
 __all__ = ["Claim", "Verdict", "check_claims"]
@@ -70,7 +70,7 @@ def _drawn_rewards(drawn: Mapping[str, CaseSummary]) -> Iterator[Claim]:
         near = quantile * float(np.hypot(stderr, paper_stderr)) + ROUNDING
         yield Claim(
             "Section 6, Bayesian",
-            f"E J of the mapping '{NAMES[mapping]}'",
+            f"E J of the mapping '{mapping_title(mapping)}'",
             f"{paper:.2f} (± {quantile * paper_stderr:.2f} with {PAPER_REPLICATIONS} draws)",
             with_error(mean, stderr, found.replications),
             _if_enough(found, "holds" if abs(mean - paper) <= near else "fails"),
@@ -84,7 +84,7 @@ def _orders(drawn: Mapping[str, CaseSummary]) -> Iterator[Claim]:
         mean, stderr = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
         yield Claim(
             "Section 6, Bayesian",
-            f"E J: '{NAMES[better]}' above '{NAMES[worse]}'",
+            f"E J: '{mapping_title(better)}' above '{mapping_title(worse)}'",
             f"by {PAPER_BAYESIAN_J[better] - PAPER_BAYESIAN_J[worse]:.2f}",
             f"by {with_error(mean, stderr, len(gains))} (same systems)",
             _if_enough(drawn[better], _decided(-mean, stderr, 0, len(gains))),
@@ -105,7 +105,8 @@ def _growth(drawn: Mapping[str, CaseSummary]) -> Iterator[Claim]:
                     verdict = "holds"
                 elif slope.lower > limit:
                     verdict = "fails"
-            yield Claim("Figure 2", f"{claim} ('{NAMES[mapping]}')", paper, ours, _verdict(verdict))
+            what = f"{claim} ('{mapping_title(mapping)}')"
+            yield Claim("Figure 2", what, paper, ours, _verdict(verdict))
 
 
 def _exact_rewards(fixed: Mapping[str, CaseSummary]) -> Iterator[Claim]:
@@ -113,7 +114,7 @@ def _exact_rewards(fixed: Mapping[str, CaseSummary]) -> Iterator[Claim]:
         exact = fixed[mapping].truth_reward[0]
         yield Claim(
             "Section 6, frequentist",
-            f"J of the mapping '{NAMES[mapping]}'",
+            f"J of the mapping '{mapping_title(mapping)}'",
             f"{paper:.2f}",
             f"{exact:.6f} ({fixed[mapping].truth_method})",
             "holds" if abs(exact - paper) <= ROUNDING else "fails",
@@ -128,7 +129,7 @@ def _convergence(fixed: Mapping[str, CaseSummary]) -> Iterator[Claim]:
         verdict = _decided(abs(float(gap)) / target, float(stderr) / target, SMALL_GAP, count)
         yield Claim(
             "Figure 3, left",
-            f"reward per step comes within {SMALL_GAP:.0%} of J ('{NAMES[mapping]}')",
+            f"reward per step comes within {SMALL_GAP:.0%} of J ('{mapping_title(mapping)}')",
             "converged",
             f"J minus it: {with_error(100 * gap / target, 100 * stderr / target, count)}% of J",
             _if_enough(found, verdict),
@@ -150,7 +151,7 @@ def _posteriors(found: CaseSummary) -> Iterator[Claim]:
         verdict = "fails" if falls else _decided(float(lacking - before / 2), error, 0, count)
         yield Claim(
             "Figure 3, right",
-            f"weight of arm {k}'s truth rises towards one ('{NAMES[found.case.mapping]}')",
+            f"weight of arm {k}'s truth rises towards one ('{mapping_title(found.case.mapping)}')",
             "increased to one",
             f"{mean[tenth, k]:.3f} at t = {found.times[tenth]:,}, "
             f"{with_error(mean[-1, k], stderr[-1, k], count)} at t = {found.times[-1]:,}",

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from restive.experiment import CaseSummary
-from restive.planning import evaluate
 from restive.policies import whittle
 from restive.prior import grid_prior
 from restive.report.numbers import with_error
-from restive.report.page import paragraph, section, table
+from restive.style.page import folded, paragraph, section, table
 from restive.theory import bounds_for, decompose_regret, discounted_spans
+from restive.worth import evaluate
 
 __all__ = ["theory_numbers", "theory_section"]
 
@@ -103,7 +103,7 @@ def theory_section(numbers: dict[str, Any]) -> str:
     ]
     return section(
         "The theory beside the measurements",
-        section(
+        folded(
             "Theorem 1 and the number of episodes",
             table(
                 ("setting", "bound on regret", "N T", "regret", "ratio", "bound on episodes "
@@ -118,9 +118,8 @@ def theory_section(numbers: dict[str, Any]) -> str:
                 "prior, can only be larger. The lemma's bound on episodes is given as corrected "
                 "(a counter can more than double at its first visit) and as printed."
             ),
-            level=3,
         ),
-        section(
+        folded(
             "Condition 2: the span of the discounted values stays bounded",
             table(
                 ("discount", "span of v"),
@@ -129,9 +128,8 @@ def theory_section(numbers: dict[str, Any]) -> str:
                 (0, 1),
             ),
             paragraph("The four-channel system under Whittle's policy."),
-            level=3,
         ),
-        section(
+        folded(
             "Regret taken apart (Section 5.1)",
             table(
                 ("part", "mean"),
@@ -153,6 +151,5 @@ def theory_section(numbers: dict[str, Any]) -> str:
                 f"R = R_0 + R_1 + R_2 + R_3 holds to {numbers['identity_error']:.0e} in every "
                 f"one; H = {numbers['small_span']:.4g}."
             ),
-            level=3,
         ),
     )  # fmt: skip

@@ -1,59 +1,26 @@
 """What a learner is made of.
 
-A learner is a frozen dataclass whose fields are its options. It either has `rules`, and is a
-relative of TSDE that runs in TSDE's own kernels, or it is `Compiled`: it has a number in
-`kernels.learners.play` and says how much it must remember.
+A learner is a frozen dataclass whose fields are its options. It has `rules`, and is a relative of
+TSDE that runs in TSDE's own kernels; or it is `Compiled`: it has a number in `kernels.steps` and
+says how much it must remember; or it is the user's own (`own.py`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.agents.learners.own import Own
 from restive.errors import ProblemError
-from restive.kernels.learners.memory import Knowledge, Memory
+from restive.kernels.learners.memory import PLANNING, Memory
+from restive.task import Facts
 
-__all__ = ["Compiled", "Facts", "Learner", "Relative", "Rules", "checked_number"]
+__all__ = ["Compiled", "Learner", "Relative", "Rules", "checked_number", "counts_only"]
 
 NEVER = np.iinfo(np.int64).max >> 1  # steps
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a learner is told beforehand: nothing of the transition probabilities."""
-
-    rewards: tuple[NDArray[np.float64], ...]  # [K][S] of each arm's states
-    num_pulls: int
-    horizon: int | None
-
-    @property
-    def num_arms(self) -> int:
-        """The number of arms K."""
-        return len(self.rewards)
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """The number of states of each arm."""
-        return self.knowledge.sizes
-
-    @cached_property
-    def knowledge(self) -> Knowledge:
-        """What kernels are told of the arms."""
-        sizes = np.array([len(rewards) for rewards in self.rewards], dtype=np.int64)
-        flat = np.concatenate(self.rewards)
-        low, high = float(flat.min()), float(flat.max())
-        shares = (flat - low) / (high - low) if high > low else np.zeros_like(flat)
-        return Knowledge(sizes, np.cumsum(sizes) - sizes, flat, shares)
-
-    def known_horizon(self, learner: str) -> int:
-        """Return the horizon, for a learner that needs one."""
-        if self.horizon is None:
-            raise ProblemError(f"the learner {learner} needs a horizon")
-        return self.horizon
 
 
 @dataclass(frozen=True)
@@ -67,7 +34,7 @@ class Rules:
     exploring: float = 0.0  # share of steps in which arms are pulled at random
 
     def as_numbers(self) -> NDArray[np.int64]:
-        """Return them as `LearnerState.rules` holds them."""
+        """Return them as `Episodes.rules` begins with them."""
         limit = -1 if self.length is None else self.length - 1
         if not self.length_rule:
             limit = NEVER
@@ -92,7 +59,8 @@ class Compiled(Protocol):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    number: ClassVar[int]  # in kernels.learners.play
+    number: ClassVar[int]  # in kernels.steps
+    narrows: ClassVar[bool]  # whether it can pull fewer arms, or be shown only some of them
 
     def room(self, facts: Facts) -> tuple[int, int]:
         """Return how many whole numbers and floats it remembers, beyond what all do."""
@@ -103,11 +71,24 @@ class Compiled(Protocol):
     def plan(self, facts: Facts, memory: Memory) -> None:
         """Do what takes more than a step; called when the memory asks for it (PLANNING)."""
 
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Whether a memory that was read from outside could be its own; `fresh` is its first."""
 
-Learner = Relative | Compiled
+
+Learner = Relative | Compiled | Own
 
 
 def checked_number(value: Any, what: str, low: float, high: float) -> None:
     """Raise unless a value is a number between two others."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ProblemError(f"{what} must be a number from {low:g} to {high:g}, got {value!r:.60}")
+
+
+def counts_only(memory: Memory, plans: bool = False) -> bool:
+    """Whether a memory holds counts, finite floats and, unless it plans, no wish to plan."""
+    return (
+        bool((memory.ints >= 0).all())
+        and bool((memory.ints < NEVER).all())
+        and bool(np.isfinite(memory.floats).all())
+        and memory.ints[PLANNING] <= plans
+    )

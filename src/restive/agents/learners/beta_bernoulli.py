@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restive.agents.learners.base import Facts
-from restive.kernels.learners import play
+from restive.agents.learners.base import counts_only
+from restive.kernels import steps
 from restive.kernels.learners.memory import Memory
+from restive.task import Facts
 
 __all__ = ["BetaBernoulli"]
 
@@ -28,7 +29,8 @@ class BetaBernoulli:
 
     name: ClassVar[str] = "beta_bernoulli"
     title: ClassVar[str] = "Beta-Bernoulli Thompson"
-    number: ClassVar[int] = play.BETA_BERNOULLI
+    number: ClassVar[int] = steps.BETA_BERNOULLI
+    narrows: ClassVar[bool] = True
 
     def room(self, facts: Facts) -> tuple[int, int]:
         """Successes and failures of each arm."""
@@ -39,3 +41,7 @@ class BetaBernoulli:
 
     def plan(self, facts: Facts, memory: Memory) -> None:
         """Never asked."""
+
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Counts are not negative."""
+        return counts_only(memory)

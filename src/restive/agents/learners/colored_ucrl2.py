@@ -11,12 +11,13 @@ import numpy as np
 from numpy import log10
 from numpy.typing import NDArray
 
-from restive.agents.learners.base import Facts, checked_number
+from restive.agents.learners.base import checked_number, counts_only
 from restive.arguments import checked_count
 from restive.errors import TooLargeError
+from restive.kernels import steps
 from restive.kernels.learners import colored_ucrl2 as kernels
-from restive.kernels.learners import play
 from restive.kernels.learners.memory import PLANNING, Memory
+from restive.task import Facts
 
 __all__ = ["ColoredUCRL2", "Tables"]
 
@@ -95,7 +96,8 @@ class ColoredUCRL2:
 
     name: ClassVar[str] = "colored_ucrl2"
     title: ClassVar[str] = "Colored-UCRL2"
-    number: ClassVar[int] = play.COLORED_UCRL2
+    number: ClassVar[int] = steps.COLORED_UCRL2
+    narrows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_count(self.ages, "colored_ucrl2: ages", most=10**6)
@@ -120,7 +122,7 @@ class ColoredUCRL2:
         ints[kernels.WIDTH] = _width(facts)
         ints[kernels.COLOURS] = self._num_colours(facts)
         ints[kernels.SETS] = comb(facts.num_arms, facts.num_pulls)
-        ints[kernels.STATE] = kernels.first_state(facts.knowledge, memory)
+        ints[kernels.STATE] = kernels.joint_state(facts.knowledge, memory, 1)
         ints[PLANNING] = 1
         self.tables(facts, memory).sets[:] = list(
             combinations(range(facts.num_arms), facts.num_pulls)
@@ -132,6 +134,27 @@ class ColoredUCRL2:
             facts.knowledge, memory, facts.num_pulls, self._epsilon(facts, memory), self.delta,
             self.scale, MOST_SWEEPS,
         )  # fmt: skip
+
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Sizes and sets are as they were, choices are there, the rest hangs together."""
+        fixed = [kernels.AGES, kernels.WIDTH, kernels.COLOURS, kernels.SETS]
+        tables, first = self.tables(facts, memory), self.tables(facts, fresh)
+        return (
+            counts_only(memory, plans=True)
+            and bool((memory.ints[fixed] == fresh.ints[fixed]).all())
+            and bool((tables.sets == first.sets).all())
+            and bool((tables.policy < len(tables.sets)).all())
+            and bool((tables.outcomes.sum(axis=1) == tables.before + tables.during).all())
+            and bool((tables.outcomes[~self._possible(facts)] == 0).all())
+            and memory.ints[kernels.STEP] == max(1, 1 + int(memory.seen.max()))
+            and memory.ints[kernels.STATE]
+            == kernels.joint_state(facts.knowledge, memory, int(memory.ints[kernels.STEP]))
+        )
+
+    def _possible(self, facts: Facts) -> NDArray[np.bool_]:
+        """Whether [C, B] a colour's arm has a state."""
+        sizes = np.repeat(facts.sizes, self._cells(facts))
+        return np.asarray(np.arange(_width(facts)) < sizes[:, None])
 
     def plausible(self, facts: Facts, memory: Memory) -> tuple[FloatArray, FloatArray]:
         """Return the estimated laws [C, B] and how far others may be from them [C]."""

@@ -5,9 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restive.agents.learners.base import Facts, checked_number
-from restive.kernels.learners import play
+from restive.agents.learners.base import checked_number, counts_only
+from restive.kernels import steps
 from restive.kernels.learners.memory import Memory
+from restive.kernels.learners.regenerative_cycle import (
+    ARMS,
+    CYCLE,
+    NO_BLOCK,
+    PART,
+    PER_ARM,
+    STATE,
+)
+from restive.task import Facts
 
 __all__ = ["RegenerativeCycle"]
 
@@ -45,7 +54,8 @@ class RegenerativeCycle:
 
     name: ClassVar[str] = "regenerative_cycle"
     title: ClassVar[str] = "regenerative cycles"
-    number: ClassVar[int] = play.REGENERATIVE_CYCLE
+    number: ClassVar[int] = steps.REGENERATIVE_CYCLE
+    narrows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_number(self.exploration, "regenerative_cycle: exploration", 0, 1e12)
@@ -60,3 +70,15 @@ class RegenerativeCycle:
 
     def plan(self, facts: Facts, memory: Memory) -> None:
         """Never asked."""
+
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Counts are not negative, states and parts are there, as many blocks as pulls at most."""
+        of_arms = memory.ints[ARMS:].reshape(-1, PER_ARM)
+        parts = of_arms[:, PART]
+        return (
+            counts_only(memory)
+            and bool((of_arms[:, STATE] <= facts.sizes).all())
+            and bool((parts <= CYCLE).all())
+            and int((parts != NO_BLOCK).sum()) <= facts.num_pulls
+            and memory.floats[-1] == fresh.floats[-1]
+        )

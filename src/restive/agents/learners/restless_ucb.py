@@ -9,16 +9,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.learners.base import Facts, checked_number
+from restive.agents.learners.base import checked_number, counts_only
 from restive.arguments import MOST_ELAPSED, checked_count, require_memory
 from restive.errors import RestiveError
-from restive.kernels.gilbert_elliott import channel_indices
-from restive.kernels.learners import play
+from restive.kernels import steps
 from restive.kernels.learners.memory import PHASES, PLANNING, Memory
 from restive.kernels.learners.restless_ucb import AGES, LACKING, UNFINISHED, WANTED, WIDTH
 from restive.policies.base import tied_ranks
-from restive.policies.whittle import whittle_table
+from restive.policies.whittle import channel_indices, whittle_table
 from restive.problem import Arm
+from restive.task import Facts
 
 __all__ = ["RestlessUCB", "optimistic_matrix", "planned_channels", "planned_table"]
 
@@ -84,7 +84,8 @@ class RestlessUCB:
 
     name: ClassVar[str] = "restless_ucb"
     title: ClassVar[str] = "Restless-UCB"
-    number: ClassVar[int] = play.RESTLESS_UCB
+    number: ClassVar[int] = steps.RESTLESS_UCB
+    narrows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.exploration is not None:
@@ -133,6 +134,22 @@ class RestlessUCB:
         memory.floats[:] = tied_ranks(values)
         memory.ints[PLANNING] = 0
         memory.ints[PHASES] += 1
+
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Sizes are as they were, and what is lacking follows from the counts."""
+        fixed = [WANTED, WIDTH, AGES]
+        same = bool((memory.ints[fixed] == fresh.ints[fixed]).all())
+        if not (same and counts_only(memory, plans=True)):
+            return False
+        first, rows = LACKING + facts.num_arms, len(facts.knowledge.rewards)
+        totals = memory.ints[first : first + rows]
+        lacking = np.add.reduceat(totals < memory.ints[WANTED], facts.knowledge.reward_offsets)
+        return (
+            bool((self.counts(facts, memory).sum(axis=1) == totals).all())
+            and bool((memory.ints[LACKING:first] == lacking).all())
+            and memory.ints[UNFINISHED] == (lacking > 0).sum()
+            and memory.ints[PLANNING] <= (memory.ints[UNFINISHED] == 0)
+        )
 
     def optimistic_arms(self, facts: Facts, memory: Memory) -> list[Arm]:
         """Return the arms as they are planned for, from the counts in a memory."""

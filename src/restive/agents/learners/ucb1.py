@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restive.agents.learners.base import Facts
-from restive.kernels.learners import play
+from restive.agents.learners.base import counts_only
+from restive.kernels import steps
 from restive.kernels.learners.memory import Memory
+from restive.task import Facts
 
 __all__ = ["UCB1"]
 
@@ -24,7 +25,8 @@ class UCB1:
 
     name: ClassVar[str] = "ucb1"
     title: ClassVar[str] = "UCB1"
-    number: ClassVar[int] = play.UCB1
+    number: ClassVar[int] = steps.UCB1
+    narrows: ClassVar[bool] = True
 
     def room(self, facts: Facts) -> tuple[int, int]:
         """Pulls and rewards of each arm."""
@@ -35,3 +37,7 @@ class UCB1:
 
     def plan(self, facts: Facts, memory: Memory) -> None:
         """Never asked."""
+
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Counts are not negative."""
+        return counts_only(memory)

@@ -10,19 +10,22 @@ from math import log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, inlined
-from restive.kernels.learners.memory import DRAWS, OWN, PHASES, Knowledge, Memory
+from restive.kernels.compiler import inlined, part
+from restive.kernels.learners.memory import DRAWS, OWN, PHASES, Knowledge, Memory, top_available
 from restive.kernels.normal import draw_normal
 from restive.kernels.random import uniform_at
-from restive.kernels.world import top_many
 
 __all__ = ["choose", "draw_beta", "learn"]
 
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
-@hot_kernel
-def choose(knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, chosen: IntArray) -> None:
+@part
+def choose(
+    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    chosen: IntArray,
+) -> None:  # fmt: skip
     """Draw each arm's mean from its posterior and write the arms with the largest."""
     num_arms = len(memory.values)
     draws = memory.ints[DRAWS]
@@ -31,10 +34,10 @@ def choose(knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, chosen:
         memory.values[k], draws = draw_beta(key, draws, successes + 1.0, failures + 1.0)
     memory.ints[DRAWS] = draws
     memory.ints[PHASES] += 1
-    top_many(memory.values, chosen)
+    top_available(memory, available, chosen)
 
 
-@hot_kernel
+@part
 def learn(
     knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, pulled: IntArray, states: IntArray
 ) -> None:

@@ -16,7 +16,7 @@ from math import inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, kernel
+from restive.kernels.compiler import kernel, part
 from restive.kernels.learners.memory import OWN, PHASES, PLANNING, Knowledge, Memory
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "WIDTH",
     "begin_episode",
     "choose",
-    "first_state",
+    "joint_state",
     "learn",
     "optimistic_policy",
     "plausible",
@@ -39,6 +39,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 Int32Array = NDArray[np.int32]
 
 AGES = OWN  # L, ages told apart
@@ -56,13 +57,13 @@ LAZINESS = 0.5  # of a sweep: weight of the new value; the rest stays, so that n
 TIE = 1e-9  # actions whose values differ by no more are equally good
 
 
-@hot_kernel
+@part
 def _cell(size: int, ages: int, state: int, age: int) -> int:
     """Cell of an arm that was seen in a state some steps ago."""
     return int(min((age - 1) * size + state, (ages - 1) * size))
 
 
-@hot_kernel
+@part
 def _colour(knowledge: Knowledge, memory: Memory, t: int, k: int) -> int:
     """Colour of pulling arm k at time t."""
     ages = memory.ints[AGES]
@@ -70,8 +71,8 @@ def _colour(knowledge: Knowledge, memory: Memory, t: int, k: int) -> int:
     return int((ages - 1) * knowledge.reward_offsets[k] + k + cell)
 
 
-@hot_kernel
-def _joint_state(knowledge: Knowledge, memory: Memory, t: int) -> int:
+@kernel
+def joint_state(knowledge: Knowledge, memory: Memory, t: int) -> int:
     """Number of the joint state at time t."""
     ages = memory.ints[AGES]
     number = 0
@@ -82,14 +83,11 @@ def _joint_state(knowledge: Knowledge, memory: Memory, t: int) -> int:
     return number
 
 
-@kernel
-def first_state(knowledge: Knowledge, memory: Memory) -> int:
-    """Return the number of the joint state at time 1."""
-    return _joint_state(knowledge, memory, 1)
-
-
-@hot_kernel
-def choose(knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, chosen: IntArray) -> None:
+@part
+def choose(
+    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    chosen: IntArray,
+) -> None:  # fmt: skip
     """Write the arms that the episode's policy pulls."""
     ints = memory.ints
     num_pulls = len(chosen)
@@ -100,7 +98,7 @@ def choose(knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, chosen:
         chosen[i] = ints[first + i]
 
 
-@hot_kernel
+@part
 def learn(
     knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, pulled: IntArray, states: IntArray
 ) -> None:
@@ -125,7 +123,7 @@ def learn(
         memory.last_state[pulled[i]] = states[i]
         memory.seen[pulled[i]] = t
     ints[STEP] = t + 1
-    ints[STATE] = _joint_state(knowledge, memory, t + 1)
+    ints[STATE] = joint_state(knowledge, memory, t + 1)
     first = sets + ints[policy + ints[STATE]] * num_pulls
     for i in range(num_pulls):
         colour = _colour(knowledge, memory, t + 1, ints[first + i])
@@ -309,7 +307,7 @@ def _reachable(
     return cells[:count], following[:count], found[:count]
 
 
-@hot_kernel
+@part
 def _hopes(
     sizes: IntArray, sets: IntArray, earned: FloatArray, colours: Int32Array,
     following: Int32Array, laws: FloatArray, radii: FloatArray, values: FloatArray,
@@ -340,7 +338,7 @@ def _hopes(
     return best
 
 
-@hot_kernel
+@part
 def _largest_mean(
     values: FloatArray, begin: int, size: int, laws: FloatArray, colour: int, radius: float
 ) -> float:

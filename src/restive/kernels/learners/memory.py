@@ -7,10 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DRAWS", "OWN", "PHASES", "PLANNING", "Knowledge", "Memory"]
+from restive.kernels.compiler import inlined
+from restive.kernels.world import top_many
+
+__all__ = ["DRAWS", "OWN", "PHASES", "PLANNING", "Knowledge", "Memory", "top_available"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 # The first whole numbers of every memory.
 DRAWS = 0  # random numbers used
@@ -31,8 +35,17 @@ class Knowledge(NamedTuple):
 class Memory(NamedTuple):
     """Everything a learner remembers; kernels change the arrays in place."""
 
-    last_state: IntArray  # [K] in which each arm was last seen
-    seen: IntArray  # [K] when; kept for the learner
+    last_state: IntArray  # [K] that of `Meta`
+    seen: IntArray  # [K] that of `Meta`
     ints: IntArray  # DRAWS, PLANNING, PHASES, then the learner's own
     floats: FloatArray  # the learner's own
     values: FloatArray  # [K] room
+
+
+@inlined
+def top_available(memory: Memory, available: BoolArray, chosen: IntArray) -> None:
+    """Write the arms of the largest values, among those that are available."""
+    for k in range(len(available)):
+        if not available[k]:
+            memory.values[k] = -np.inf
+    top_many(memory.values, chosen, len(chosen))

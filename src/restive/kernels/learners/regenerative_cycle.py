@@ -12,13 +12,14 @@ from math import inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel
+from restive.kernels.compiler import part
 from restive.kernels.learners.memory import OWN, PHASES, Knowledge, Memory
 from restive.kernels.world import top_many
 
 __all__ = ["choose", "learn"]
 
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 CYCLE_STEPS = OWN  # t2
 ARMS = OWN + 1  # where what is known of each arm begins
@@ -29,8 +30,11 @@ NO_BLOCK, SEEKING, CYCLE = 0, 1, 2  # parts: SB1 seeks the state, SB2 is the cyc
 FIRST = 1e300  # more than any index
 
 
-@hot_kernel
-def choose(knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, chosen: IntArray) -> None:
+@part
+def choose(
+    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    chosen: IntArray,
+) -> None:  # fmt: skip
     """Go on with the blocks that have begun; begin others with the arms of the largest indices."""
     num_arms = len(memory.values)
     held = 0
@@ -49,7 +53,7 @@ def choose(knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, chosen:
             memory.values[k] = FIRST
         elif memory.values[k] < 0:
             memory.values[k] = memory.floats[k] / length + sqrt(spread / length)
-    top_many(memory.values, chosen)
+    top_many(memory.values, chosen, len(chosen))
     for i in range(len(chosen)):
         part = ARMS + chosen[i] * PER_ARM + PART
         if memory.ints[part] == NO_BLOCK:
@@ -57,7 +61,7 @@ def choose(knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, chosen:
             memory.ints[PHASES] += 1
 
 
-@hot_kernel
+@part
 def learn(
     knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, pulled: IntArray, states: IntArray
 ) -> None:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel
-from restive.kernels.learners.memory import OWN, PLANNING, Knowledge, Memory
-from restive.kernels.world import top_many
+from restive.kernels.compiler import part
+from restive.kernels.learners.memory import OWN, PLANNING, Knowledge, Memory, top_available
 
 __all__ = ["AGES", "LACKING", "UNFINISHED", "WANTED", "WIDTH", "choose", "learn"]
 
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 WANTED = OWN  # transitions out of each state
 UNFINISHED = OWN + 1  # arms some state of which lacks transitions; 0 ends the exploration
@@ -27,8 +27,11 @@ AGES = OWN + 3  # told apart in the table of ranks
 LACKING = OWN + 4  # where the numbers of the arms begin
 
 
-@hot_kernel
-def choose(knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, chosen: IntArray) -> None:
+@part
+def choose(
+    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    chosen: IntArray,
+) -> None:  # fmt: skip
     """Write the first arms that are not explored yet, or those with the largest indices."""
     ints = memory.ints
     exploring = ints[UNFINISHED] > 0
@@ -39,10 +42,10 @@ def choose(knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, chosen:
         else:
             row = knowledge.reward_offsets[k] + memory.last_state[k]
             memory.values[k] = memory.floats[row * ages + min(t - memory.seen[k], ages) - 1]
-    top_many(memory.values, chosen)
+    top_available(memory, available, chosen)
 
 
-@hot_kernel
+@part
 def learn(
     knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, pulled: IntArray, states: IntArray
 ) -> None:

@@ -10,27 +10,30 @@ from math import inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel
-from restive.kernels.learners.memory import OWN, Knowledge, Memory
-from restive.kernels.world import top_many
+from restive.kernels.compiler import part
+from restive.kernels.learners.memory import OWN, Knowledge, Memory, top_available
 
 __all__ = ["choose", "learn"]
 
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
-@hot_kernel
-def choose(knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, chosen: IntArray) -> None:
+@part
+def choose(
+    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    chosen: IntArray,
+) -> None:  # fmt: skip
     """Write the arms with the largest upper confidence bounds."""
     for k in range(len(memory.values)):
         pulls = memory.ints[OWN + k]
         memory.values[k] = inf
         if pulls > 0:
             memory.values[k] = memory.floats[k] / pulls + sqrt(2 * log(t) / pulls)
-    top_many(memory.values, chosen)
+    top_available(memory, available, chosen)
 
 
-@hot_kernel
+@part
 def learn(
     knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, pulled: IntArray, states: IntArray
 ) -> None:

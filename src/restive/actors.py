@@ -1,0 +1,159 @@
+"""Arrays for the compiled loop: empty parts of an actor, worlds, records and traces."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import checked_seed
+from restive.belief import BeliefState
+from restive.kernels import engine, steps
+from restive.kernels.engine import CURSOR_SIZE, KEYS_SIZE, Record, Trace
+from restive.kernels.learners.memory import OWN, Knowledge, Memory
+from restive.kernels.tables import (
+    CLOCK_SIZE,
+    MODE_SIZE,
+    NOW_SIZE,
+    ROOM_SIZE,
+    RULES_SIZE,
+    TABLED,
+    TIME,
+    BeliefTables,
+    Episodes,
+    Following,
+    Meta,
+    RankTables,
+    Slots,
+    Weights,
+)
+from restive.kernels.world import World
+
+__all__ = [
+    "following_of",
+    "make_record",
+    "make_trace",
+    "plain_actor",
+    "room",
+    "world_of",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def room(size: int) -> IntArray:
+    """Whole numbers, all 0."""
+    return np.zeros(size, dtype=np.int64)
+
+
+def plain_actor(who: int, start: BeliefState, following: Following | None = None) -> steps.Actor:
+    """Return an actor that knows nothing but the meta-state and the policy it follows, if any."""
+    num_arms = start.num_arms
+    meta = Meta(start.last_state.copy(), 1 - start.elapsed, room(NOW_SIZE))
+    meta.now[TIME] = 1
+    none, floats, truths = room(0), np.zeros(0), np.zeros(0, dtype=bool)
+    return steps.Actor(
+        who=np.array([who, 0], dtype=np.int64),
+        meta=meta,
+        slots=Slots(none, none, none, none, floats, none, none, none, none),
+        weights=Weights(
+            floats, none, none, none, none, none, none, truths, floats, room(ROOM_SIZE)
+        ),
+        episodes=Episodes(room(CLOCK_SIZE), none, room(1), none, room(RULES_SIZE)),
+        following=following_of(None, 0) if following is None else following,
+        knowledge=Knowledge(none, none, floats, floats),
+        memory=Memory(none, none, room(OWN), floats, floats),
+        chosen=room(num_arms),
+        states=room(num_arms),
+        room=room(num_arms),
+        available=truths,
+    )
+
+
+def following_of(ranks: RankTables | None, num_arms: int) -> Following:
+    """Room to follow an index policy; its ranks by kind, or None if they are made for a system."""
+    mode = room(MODE_SIZE)
+    mode[TABLED] = ranks is not None
+
+    def small(size: int) -> NDArray[np.int32]:
+        return np.zeros(size, dtype=np.int32)
+
+    return Following(
+        ranks=small(0) if ranks is None else ranks.ranks.astype(np.int32),
+        offsets=room(0) if ranks is None else ranks.offsets,
+        lengths=room(0) if ranks is None else ranks.lengths,
+        first=small(num_arms),
+        last=small(num_arms),
+        begin=small(num_arms),
+        length=small(num_arms),
+        rank=small(num_arms),
+        mode=mode,
+    )
+
+
+def world_of(tables: BeliefTables, num_arms: int) -> World:
+    """Room for a world whose arms are of the kinds in these tables."""
+    return World(tables, *(room(num_arms) for _ in range(5)))
+
+
+def make_record(
+    num_pulls: int,
+    start: BeliefState,
+    times: IntArray,
+    truths: IntArray,
+    seed: int,
+    first: int = 0,
+    *,
+    memory: Memory | None = None,
+    with_posterior: bool = False,
+) -> Record:
+    """Room for what replications first, first + 1, ... earn.
+
+    Parameters
+    ----------
+    num_pulls, start
+        Arms pulled each step, and how each replication begins.
+    times
+        Ascending times [M] to record; the last is the horizon.
+    truths
+        Kinds [R, K] of the true arms, a row for each replication.
+    seed, first
+        Name the luck.
+    memory
+        What a compiled learner begins with.
+    with_posterior
+        Whether to record the posterior weight of each true arm.
+    """
+    rows, num_arms = truths.shape
+    size = rows * len(times)
+    cursor = room(CURSOR_SIZE)
+    cursor[engine.NUM_PULLS], cursor[engine.FIRST] = num_pulls, first
+    keys = np.zeros(KEYS_SIZE, dtype=np.uint64)
+    keys[engine.SEED] = np.uint64(checked_seed(seed))
+    return Record(
+        times=times,
+        truths=np.ascontiguousarray(truths).ravel(),
+        start_state=start.last_state,
+        start_elapsed=start.elapsed,
+        fresh_ints=room(0) if memory is None else memory.ints.copy(),
+        fresh_floats=np.zeros(0) if memory is None else memory.floats.copy(),
+        expected=np.empty(size),
+        realised=np.empty(size),
+        phases=np.empty(size, dtype=np.int64),
+        truth_weights=np.empty(size * num_arms if with_posterior else 0),
+        sums=np.zeros(2),
+        cursor=cursor,
+        keys=keys,
+    )
+
+
+def make_trace(horizon: int, num_pulls: int) -> Trace:
+    """Room for what happens in each step; none at all if the horizon is 0."""
+    pulls = horizon * num_pulls
+    return Trace(
+        arms=np.empty(pulls, dtype=np.int64),
+        states=np.empty(pulls, dtype=np.int64),
+        expected=np.empty(horizon),
+        earned=np.empty(horizon),
+        phases=np.empty(horizon, dtype=np.int64),
+    )

@@ -1,0 +1,219 @@
+"""A learner on a task: its arrays, and what Python must do for it.
+
+The compiled steps (`kernels.steps`) work on an `Actor`, a tuple of arrays. A `Mind` makes these
+arrays and answers the events with which the steps return. Engine and online agent hold a mind each
+and drive it, so what a learner does is written once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.actors import following_of, plain_actor, room
+from restive.agents.learners.base import Compiled, Learner, Relative
+from restive.arguments import require_memory
+from restive.belief import BeliefState
+from restive.errors import ProblemError
+from restive.kernels import steps
+from restive.kernels.learners.memory import OWN, Memory
+from restive.kernels.tables import (
+    ASKED,
+    AT_ONCE,
+    BUFFER,
+    CLOCK_SIZE,
+    EPOCH,
+    IMPOSSIBLE,
+    ROOM_SIZE,
+    SHARED,
+    TIME,
+    VISITS,
+    Episodes,
+    Meta,
+    Slots,
+    Weights,
+)
+from restive.kernels.weights import add_up_groups
+from restive.policies.base import IndexPolicy, Policy
+from restive.problem import RestlessBandit
+from restive.slots import aligned_room, home_size
+from restive.task import Facts, Task
+
+__all__ = ["Mind", "prior_weights"]
+
+IntArray = NDArray[np.int64]
+
+MOST_EPOCHS = 51  # of 1, 2, 4, ... steps: more steps than can be counted
+
+
+class Mind:
+    """Everything that a learner, or the policy that knows the truth, remembers on a task.
+
+    Parameters
+    ----------
+    task
+        What is to be done.
+    learner
+        Who does it; None for somebody in Python, or for the policy that knows the truth.
+    steps
+        Steps for which there must be room at once; more is made when it is needed.
+    knows
+        Whether this is the policy that knows the truth.
+    """
+
+    def __init__(
+        self, task: Task, learner: Learner | None, steps: int = 1, *, knows: bool = False
+    ) -> None:
+        self.task = task
+        self.learner = learner
+        # of the sampled system, where it was made for it
+        self.policy: Policy | None = None
+        self.followed: RestlessBandit | None = None
+        self.actor = self._actor(steps, knows)
+
+    def _actor(self, num_steps: int, knows: bool) -> steps.Actor:
+        task, learner = self.task, self.learner
+        if isinstance(learner, Relative):
+            actor = plain_actor(steps.TSDE, task.start, following_of(task.ranks, task.num_arms))
+            slots = task.choices.slots
+            return actor._replace(
+                slots=slots,
+                weights=prior_weights(task, slots),
+                episodes=_episodes(task, learner, num_steps),
+            )
+        if isinstance(learner, Compiled):
+            actor = plain_actor(learner.number, task.start)
+            memory = _memory(learner, task.facts, actor.meta)
+            return actor._replace(knowledge=task.facts.knowledge, memory=memory)
+        if knows:
+            return plain_actor(steps.POLICY, task.start, following_of(task.ranks, task.num_arms))
+        return plain_actor(steps.PYTHON, task.start)
+
+    @property
+    def time(self) -> int:
+        """The time t of the next or current step, from 1."""
+        return int(self.actor.meta.now[TIME])
+
+    @property
+    def belief_state(self) -> BeliefState:
+        """When and in which state each arm was last seen."""
+        return BeliefState(self.actor.meta.last_state, self.time - self.actor.meta.seen)
+
+    @property
+    def sampled_kinds(self) -> IntArray:
+        """Kinds [K] of the arms that were drawn last."""
+        slots, drawn = self.actor.slots, self.actor.weights.drawn
+        kinds: IntArray = slots.kinds[slots.kind_offsets + drawn[slots.groups]]
+        return kinds
+
+    def respond(self, event: int) -> None:
+        """Do what the compiled steps ask for; the actor may have other arrays afterwards."""
+        if event == steps.PLAN:
+            assert isinstance(self.learner, Compiled)
+            self.learner.plan(self.task.facts, self.actor.memory)
+        elif event == steps.GROW:
+            self.make_room(int(self.actor.episodes.clock[EPOCH]) + 1)
+        elif event == steps.MAKE_RANKS:
+            self.follow(self.sampled_kinds)
+        elif event == steps.RULED_OUT:
+            raise self._ruled_out()
+        else:
+            raise AssertionError(f"nobody answers event {event}")
+
+    def make_room(self, epoch: int) -> None:
+        """Make room for the counters of an epoch; what was counted is gone."""
+        visits = _visits(self.task, int(self.actor.episodes.truncations[epoch]))
+        if len(visits) > len(self.actor.episodes.visits):
+            episodes = self.actor.episodes._replace(visits=visits)
+            self.actor = self.actor._replace(episodes=episodes)
+
+    def follow(self, kinds: IntArray) -> None:
+        """Follow the policy of a system whose arms are of these kinds."""
+        self.policy = policy = self.task.policy_of(kinds)
+        following = self.actor.following
+        following.mode[ASKED] = not isinstance(policy, IndexPolicy)
+        if not isinstance(policy, IndexPolicy):
+            self.followed = self.task.bandit_of(kinds)
+            return
+        ranks = policy.ranked.ranks
+        if len(ranks) > len(following.ranks):
+            following = following._replace(ranks=np.zeros(2 * len(ranks), dtype=np.int32))
+            self.actor = self.actor._replace(following=following)
+        following.ranks[: len(ranks)] = ranks
+        following.begin[:] = policy.ranked.offsets[policy.kinds.of]
+        following.length[:] = policy.ranked.lengths[policy.kinds.of]
+
+    def _ruled_out(self) -> ProblemError:
+        group = int(self.actor.weights.room[IMPOSSIBLE]) - 1
+        arms = np.flatnonzero(self.actor.slots.groups == group).tolist()
+        who = f"arm {arms[0]}" if len(arms) == 1 else "the arms"
+        return ProblemError(
+            f"what was seen of {who} has probability zero under every candidate: the prior rules "
+            "out the true bandit"
+        )
+
+
+def prior_weights(task: Task, slots: Slots) -> Weights:
+    """Weights before anything was seen, with room for those of every group."""
+    choices = task.choices
+    num_groups, shared = len(choices.pool_of_group), len(choices.prior_homes)
+    own = sum(
+        home_size(int(rows)) * int(count)
+        for rows, count in zip(*np.unique(slots.row_counts, return_counts=True), strict=True)
+    )
+    require_memory(8 * (shared + own), "the posterior's weights", "use fewer arms or candidates")
+    numbers = aligned_room(shared + own)
+    numbers[:shared] = choices.prior_homes
+    places = room(ROOM_SIZE)
+    places[SHARED:IMPOSSIBLE] = shared
+    weights = Weights(
+        numbers=numbers,
+        homes=choices.first_homes.copy(),
+        first_homes=choices.first_homes,
+        pending=room(num_groups * BUFFER),
+        num_pending=room(num_groups),
+        lost=room(num_groups),
+        drawn=room(num_groups),
+        changed=np.ones(num_groups, dtype=bool),
+        uniforms=np.zeros(AT_ONCE),
+        room=places,
+    )
+    add_up_groups(slots, weights, np.unique(choices.pool_of_group, return_index=True)[1])
+    return weights
+
+
+def _episodes(task: Task, learner: Relative, num_steps: int) -> Episodes:
+    rules = learner.rules(task.facts)
+    known = task.horizon is not None
+    epochs = 1 if known else MOST_EPOCHS
+    truncations, longest = room(epochs), 0
+    if rules.doubling_rule:  # otherwise nothing is counted, and the mixing time does not matter
+        truncations = np.array([task.truncation(epoch) for epoch in range(epochs)], dtype=np.int64)
+        longest = int(truncations[0 if known else num_steps.bit_length() - 1])
+    return Episodes(
+        clock=room(CLOCK_SIZE),
+        visits=_visits(task, longest),
+        size_starts=np.concatenate([[0], np.cumsum(task.choices.sizes)]).astype(np.int64),
+        truncations=truncations,
+        rules=np.append(rules.as_numbers(), np.int64(known)),
+    )
+
+
+def _visits(task: Task, longest_truncation: int) -> IntArray:
+    """Room for counters that tell at most this many ages apart."""
+    cells = int(task.choices.sizes.sum()) * longest_truncation
+    require_memory(8 * cells * VISITS, "the counters", "pass a smaller mixing_time or horizon")
+    return room(cells * VISITS)
+
+
+def _memory(learner: Compiled, facts: Facts, meta: Meta) -> Memory:
+    num_ints, num_floats = learner.room(facts)
+    memory = Memory(
+        last_state=meta.last_state,
+        seen=meta.seen,
+        ints=room(OWN + num_ints),
+        floats=np.zeros(num_floats),
+        values=np.zeros(facts.num_arms),
+    )
+    learner.begin(facts, memory)
+    return memory

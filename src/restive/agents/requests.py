@@ -1,0 +1,75 @@
+"""What callers hand to an agent, checked: arms, masks and states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.arguments import shown
+from restive.errors import ProblemError
+
+__all__ = ["checked_arm", "checked_arms", "checked_mask", "checked_states"]
+
+IntArray = NDArray[np.int64]
+
+
+def checked_arm(k: Any, num_arms: int) -> int:
+    """Return an arm's number, or raise."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k < num_arms:
+        raise ProblemError(f"arm {shown(k)} is none of the arms 0 to {num_arms - 1}")
+    return int(k)
+
+
+def checked_arms(arms: ArrayLike, num_arms: int, what: str) -> IntArray:
+    """Return different arms, in the order given, or raise."""
+    given = _array(arms, what)
+    if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
+        raise ProblemError(f"{what} must be a list of whole numbers, got {shown(arms)}")
+    if given.size and not 0 <= given.min() <= given.max() < num_arms:
+        raise ProblemError(f"{what}: the arms are 0 to {num_arms - 1}, got {given.tolist()!s:.60}")
+    if len(np.unique(given)) != len(given):
+        raise ProblemError(f"{what}: an arm is there twice: {given.tolist()!s:.60}")
+    return given.astype(np.int64)
+
+
+def checked_mask(available: ArrayLike, num_arms: int) -> NDArray[np.bool_]:
+    """Return the mask [K] of available arms, given as such or as a list of arms."""
+    given = _array(available, "available")
+    if given.dtype == bool:
+        if given.shape != (num_arms,):
+            raise ProblemError(
+                f"available must be {num_arms} truth values, one per arm, or a list of arms; got "
+                f"truth values of shape {given.shape}"
+            )
+        return np.ascontiguousarray(given)
+    mask = np.zeros(num_arms, dtype=bool)
+    mask[checked_arms(available, num_arms, "available")] = True
+    return mask
+
+
+def checked_states(states: ArrayLike, arms: IntArray) -> IntArray:
+    """Return a state for each arm as whole numbers; kernels check that the arm has it."""
+    seen = _array(states, "states")
+    if seen.shape != arms.shape:
+        raise ProblemError(
+            f"{len(arms)} arms were selected, {arms.tolist()!s:.60}, so {len(arms)} states are "
+            f"needed; got shape {seen.shape}"
+        )
+    if seen.dtype != np.int64:
+        if len(seen) and not np.issubdtype(seen.dtype, np.integer):
+            raise ProblemError(f"states must be whole numbers, got {seen.dtype}")
+        if len(seen) and seen.max() > np.iinfo(np.int64).max:
+            raise ProblemError(f"states must be small whole numbers, got {seen.max()}")
+        seen = seen.astype(np.int64)
+    return seen
+
+
+def _array(values: ArrayLike, what: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise ProblemError(f"{what} must not be a masked array: pass what is not masked")
+    try:
+        return np.asarray(values)
+    except ValueError:  # lists of different lengths
+        raise ProblemError(f"{what} must be a list of whole numbers, got {shown(values)}") from None

@@ -1,0 +1,112 @@
+"""The average reward of an index policy by simulation: many independent runs.
+
+A run starts somewhere and must forget that before it counts. Arms forget at the pace of their
+chains, pulled or not, so the slowest arm says how many steps of a run do not count; where that is
+more than can be simulated there is no number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import checked_count, checked_seed
+from restive.belief import BeliefState, belief_tables, forgetting_time
+from restive.errors import TooLargeError
+from restive.pace import on_all_cores
+from restive.policies.base import IndexPolicy
+from restive.policy_runs import earned_by_policy
+from restive.problem import Kinds, RestlessBandit
+
+__all__ = ["LongRun", "simulated_reward"]
+
+IntArray = NDArray[np.int64]
+
+REPLICATIONS = 64
+FEW_REPLICATIONS = 8  # of bandits so large that a step averages over very many pulls
+MOST_STEPS = 50_000  # that count, by default
+FEW_STEPS = 200
+FEWEST_STEPS = 20
+ARM_STEPS = 200_000_000  # that count, over all arms and runs, by default
+MOST_ARM_STEPS = 1_000_000_000  # of the default, with those that do not count: some seconds
+FORGOTTEN = 10  # forgetting times after which the start no longer counts: to about 1e-6
+
+
+@dataclass(frozen=True)
+class LongRun:
+    """A simulated average reward, its standard error and how it was found."""
+
+    mean: float
+    stderr: float
+    method: str
+
+
+def simulated_reward(
+    bandit: RestlessBandit,
+    kinds: Kinds,
+    policy: IndexPolicy,
+    start: BeliefState,
+    lengths: IntArray,
+    replications: int | None,
+    steps: int | None,
+    seed: int,
+) -> LongRun:
+    """Simulate an index policy; raise a `TooLargeError` where no start is forgotten in time."""
+    seed = checked_seed(seed)
+    runs, steps, burn_in = _plan_of_runs(bandit, kinds, lengths, replications, steps)
+    arms = belief_tables(kinds.arms, lengths)
+    times = np.array([burn_in, burn_in + steps])
+    earned = np.empty((runs, 2))
+
+    def run(replication: int) -> None:
+        earned[replication] = earned_by_policy(
+            policy, arms, kinds.of, start, times, seed, replication
+        )
+
+    on_all_cores(run, runs)
+    means = (earned[:, 1] - earned[:, 0]) / steps
+    usual = burn_in == max(steps // 10, int(lengths.max()))
+    method = f"simulation: {runs} runs of {steps:,} steps"
+    return LongRun(
+        mean=float(means.mean()),
+        stderr=float(means.std(ddof=1) / np.sqrt(runs)),
+        method=method if usual else f"{method} after {burn_in:,}",
+    )
+
+
+def _plan_of_runs(
+    bandit: RestlessBandit,
+    kinds: Kinds,
+    lengths: IntArray,
+    replications: int | None,
+    steps: int | None,
+) -> tuple[int, int, int]:
+    """Return how many runs, how many steps of each count, and how many before them do not."""
+    runs = REPLICATIONS if replications is None else checked_count(replications, "replications", 2)
+    num_arms = bandit.num_arms
+    counting = (
+        max(FEW_STEPS, min(MOST_STEPS, ARM_STEPS // (runs * num_arms)))
+        if steps is None
+        else checked_count(steps, "steps")
+    )
+    burn_in = max(counting // 10, int(lengths.max()))
+    if steps is not None:
+        return runs, counting, burn_in
+    times = [forgetting_time(arm) for arm in kinds.arms]
+    slowest = int(np.argmax(times))
+    if FORGOTTEN * times[slowest] > burn_in:
+        burn_in = FORGOTTEN * times[slowest]
+        counting = max(counting, burn_in)  # a run that never sees the arm move says little
+    affordable = MOST_ARM_STEPS // num_arms
+    if replications is None:
+        runs = max(FEW_REPLICATIONS, min(runs, affordable // (burn_in + counting)))
+    counting = max(FEWEST_STEPS, min(counting, affordable // runs - burn_in))
+    if runs * (burn_in + counting) > affordable:
+        raise TooLargeError(
+            f"{kinds.labels[slowest]} takes about {times[slowest]:,} steps to forget where it "
+            f"started, so that J of {num_arms:,} arms takes {runs} runs of {burn_in:,} steps and "
+            "more, too many to simulate; pass steps to evaluate for what is earned in so many steps"
+        )
+    return runs, counting, burn_in

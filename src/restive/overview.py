@@ -1,0 +1,297 @@
+"""A plan: what the arms of a bandit are like and what each policy mapping would earn on it.
+
+`plan_bandit` collects, nothing here prints. Arms are told per kind, since a bandit may have very
+many alike.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.belief import arm_label, mixing_time, settled_elapsed
+from restive.errors import AssumptionError, TooLargeError
+from restive.files import replacing, require_target
+from restive.pace import on_all_cores
+from restive.policies import lp_priority, policy_mappings
+from restive.policies.best_fixed import fixed_reward
+from restive.policies.myopic import myopic_table
+from restive.policies.whittle import WhittleIndex, whittle_index
+from restive.problem import Kinds, RestlessBandit, kinds_of
+from restive.relaxation import Relaxation, relaxed
+from restive.subsidy import checked_discount
+from restive.worth import MAX_STATES, Value, evaluate
+
+__all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "write_index_table"]
+
+T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+
+# A simulated J may lie this many standard errors above a bound, and any J a rounding error.
+SURE = 5
+ROUNDING = 1e-6
+
+TABLE_SUFFIXES = (".csv", ".npz")
+CSV_HEADER = (
+    "arms",
+    "name",
+    "last_state",
+    "elapsed",
+    "whittle",
+    "whittle_upper",
+    "myopic",
+    "lp_priority",
+)
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """One kind of arm."""
+
+    arms: str  # which arms are of this kind, as "0-2, 5"
+    name: str | None
+    count: int
+    num_states: int
+    stationary_reward: float | None  # None where it depends on the start
+    mixing_time: int | None  # None where the passive chain has none
+    settled_elapsed: int | None  # None where max_elapsed was given instead
+    indexable: bool
+    limiting_index: float
+
+
+@dataclass(frozen=True)
+class PolicySummary:
+    """What one policy mapping earns; `note` says what there is to say, or why there is no value."""
+
+    policy: str
+    average_reward: float | None
+    stderr: float | None
+    share_of_bound: float | None
+    bias_span: float | None
+    method: str | None
+    note: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything `restive plan` shows; `note` says why there is no bound."""
+
+    num_arms: int
+    num_pulls: int
+    discount: float  # of the Whittle indices; everything else is an average reward
+    relaxation_bound: float | None
+    arms: tuple[ArmSummary, ...]
+    policies: tuple[PolicySummary, ...]
+    note: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as data for `json.dumps`; what is not a finite number becomes None."""
+        return {"format": "restive-plan-1", **_finite(asdict(self))}
+
+
+def plan_bandit(
+    bandit: RestlessBandit,
+    *,
+    discount: float = 1.0,
+    max_states: int = MAX_STATES,
+    max_elapsed: int | None = None,
+    seed: int = 0,
+    progress: Progress = lambda step, done, total: None,
+) -> Plan:
+    """Describe the arms and evaluate every registered policy mapping.
+
+    Parameters
+    ----------
+    bandit
+        The problem.
+    discount
+        Of the Whittle indices: 1 for the average reward, below 1 for arms that have no index then.
+    max_states
+        Limit for exact values and for the optimum, in joint states.
+    max_elapsed
+        Ages told apart, for arms that mix too slowly for the automatic choice.
+    seed
+        Of the simulations used beyond `max_states`.
+    progress
+        Called with the name of each step and how many of how many parts of it are done; (0, 0)
+        before a step whose parts are not counted.
+    """
+    discount = checked_discount(discount)
+    arms = _arm_summaries(bandit, discount, max_elapsed, progress)
+    relaxation, note = _relaxation(bandit, max_elapsed, progress)
+    bound = None if relaxation is None else relaxation.bound
+    policies = []
+    for mapping in policy_mappings():
+        progress(mapping.name, 0, 0)
+        try:
+            policy = mapping(
+                bandit, max_elapsed=max_elapsed, max_states=max_states, relaxation=relaxation,
+                discount=None if discount == 1 else discount,
+            )  # fmt: skip
+            value = evaluate(
+                bandit, policy, max_states=max_states, max_elapsed=max_elapsed, seed=seed
+            )
+        except (AssumptionError, TooLargeError) as error:
+            policies.append(PolicySummary(mapping.name, None, None, None, None, None, str(error)))
+        else:
+            policies.append(_summary(mapping.name, value, bound))
+    return Plan(
+        bandit.num_arms, bandit.num_pulls, discount, bound, tuple(arms), tuple(policies), note
+    )
+
+
+def _arm_summaries(
+    bandit: RestlessBandit, discount: float, max_elapsed: int | None, progress: Progress
+) -> list[ArmSummary]:
+    kinds = kinds_of(bandit)
+    total = len(kinds.arms)
+    members = np.split(np.argsort(kinds.of, kind="stable"), np.cumsum(kinds.counts)[:-1])
+    found: dict[int, ArmSummary] = {}
+
+    def describe(j: int) -> None:
+        arm = kinds.arms[j]
+        index = _whittle_index(kinds, j, discount, max_elapsed)
+        found[j] = ArmSummary(
+            arms=_ranges(members[j]),
+            name=arm.name,
+            count=len(members[j]),
+            num_states=arm.num_states,
+            stationary_reward=_or_none(lambda: fixed_reward(arm)),
+            mixing_time=_or_none(lambda: mixing_time(arm)),
+            settled_elapsed=None if max_elapsed else _or_none(lambda: settled_elapsed(arm)),
+            indexable=index.indexable,
+            limiting_index=index.limit,
+        )
+
+    on_all_cores(describe, total, _counted(progress, "arms", total))
+    return [found[j] for j in range(total)]
+
+
+def _relaxation(
+    bandit: RestlessBandit, max_elapsed: int | None, progress: Progress
+) -> tuple[Relaxation | None, str]:
+    """Return the relaxed problem, or why there is none."""
+    kinds = len(kinds_of(bandit).arms)
+    try:
+        return relaxed(bandit, max_elapsed, _counted(progress, "relaxation bound", kinds)), ""
+    except (AssumptionError, TooLargeError) as error:
+        return None, str(error)
+
+
+def _counted(progress: Progress, step: str, total: int) -> Callable[[int], None]:
+    """Return a function that adds up what is done of a step."""
+    done = 0
+    progress(step, 0, total)
+
+    def add(more: int) -> None:
+        nonlocal done
+        done += more
+        progress(step, done, total)
+
+    return add
+
+
+def write_index_table(
+    bandit: RestlessBandit,
+    path: str | PathLike[str],
+    max_elapsed: int | None = None,
+    discount: float = 1.0,
+) -> None:
+    """Write the indices of every kind of arm by last state and elapsed steps, as CSV or NPZ."""
+    suffix = require_target(path, TABLE_SUFFIXES)
+    kinds = kinds_of(bandit)
+    whittle = [whittle_index(arm, discount, max_elapsed) for arm in kinds.arms]
+    priority = lp_priority(bandit, max_elapsed).tables
+    myopic = [myopic_table(arm, max_elapsed) for arm in kinds.arms]
+    with replacing(path) as temporary:
+        if suffix == ".csv":
+            _write_csv(temporary, kinds, whittle, myopic, priority)
+        else:
+            arrays: dict[str, NDArray[Any]] = {"kind_of_arm": kinds.of}
+            for j, index in enumerate(whittle):
+                arrays[f"whittle_{j}"] = index.index
+                arrays[f"whittle_upper_{j}"] = index.upper
+                arrays[f"myopic_{j}"] = myopic[j]
+                arrays[f"lp_priority_{j}"] = priority[j]
+            with temporary.open("wb") as file:
+                np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def _write_csv(
+    path: Path,
+    kinds: Kinds,
+    whittle: list[WhittleIndex],
+    myopic: list[NDArray[np.float64]],
+    priority: tuple[NDArray[np.float64], ...],
+) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(CSV_HEADER)
+        for j, arm in enumerate(kinds.arms):
+            members = _ranges(np.flatnonzero(kinds.of == j))
+            tables = (whittle[j].index, whittle[j].upper, myopic[j], priority[j])
+            for s in range(arm.num_states):
+                for n in range(tables[0].shape[1]):
+                    values = [repr(float(t[s, min(n, t.shape[1] - 1)])) for t in tables]
+                    writer.writerow([members, arm.name or "", s, n + 1, *values])
+
+
+def _summary(name: str, value: Value, bound: float | None) -> PolicySummary:
+    notes = []
+    if value.depends_on_start:
+        low, high = value.average_reward_range
+        notes.append(f"J depends on the start: {low:.6f} to {high:.6f}")
+    if bound is not None and value.average_reward > bound + SURE * value.stderr + ROUNDING:
+        notes.append(
+            f"J = {value.average_reward:.9g} is above the bound {bound:.9g} by more than its "
+            "error, which cannot be: this is a mistake in restive, please report it with the "
+            "problem file"
+        )
+    return PolicySummary(
+        policy=name,
+        average_reward=value.average_reward,
+        stderr=value.stderr,
+        share_of_bound=value.average_reward / bound if bound is not None and bound > 0 else None,
+        bias_span=value.bias_span,
+        method=value.method + (f", {value.num_states:,} states" if value.num_states else ""),
+        note="; ".join(notes),
+    )
+
+
+def _whittle_index(kinds: Kinds, j: int, discount: float, max_elapsed: int | None) -> WhittleIndex:
+    """Index of one kind of arm; errors name its first arm by number."""
+    try:
+        return whittle_index(kinds.arms[j], discount, max_elapsed)
+    except (AssumptionError, TooLargeError) as error:
+        message = str(error).removeprefix(f"{arm_label(kinds.arms[j])}: ")
+        raise type(error)(f"{kinds.labels[j]}: {message}") from None
+
+
+def _or_none(compute: Callable[[], T]) -> T | None:
+    try:
+        return compute()
+    except (AssumptionError, TooLargeError):
+        return None
+
+
+def _ranges(members: NDArray[np.intp]) -> str:
+    """Write ascending numbers as ranges: 0-2, 5."""
+    breaks = np.flatnonzero(np.diff(members) > 1) + 1
+    runs = np.split(members, breaks)
+    return ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not isfinite(data) else data

@@ -1,0 +1,164 @@
+"""Learners side by side in one call: regret with bands, and who beats whom.
+
+All learners meet the same worlds: replication r has the same truth and the same luck for each. So
+they are compared replication by replication, which removes what the worlds have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.agents.learners import describe, learner_of
+from restive.errors import ProblemError
+from restive.intervals import paired_interval
+from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior
+from restive.problem import Arm, RestlessBandit
+from restive.regret import LearnerLike, RegretCurve, frequentist_regret
+from restive.task import Mapping
+
+__all__ = ["Difference", "SideBySide", "compare"]
+
+FloatArray = NDArray[np.float64]
+
+Problem: TypeAlias = RestlessBandit | tuple[RestlessBandit, Prior]
+
+LEVELS = tuple(i / 10 for i in range(1, 10))  # of the prior of two-state arms
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Regret at T of the second learner minus that of the first."""
+
+    first: str
+    second: str
+    mean: float
+    half_width: float  # of the interval that is right for all pairs of the problem at once, 95%
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the interval excludes zero."""
+        return abs(self.mean) > self.half_width
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Learners on one problem, from the smallest regret at T on."""
+
+    bandit: RestlessBandit
+    curves: tuple[RegretCurve, ...]  # `learner` says whose
+    differences: tuple[Difference, ...]  # of each pair, the better one first
+
+    def __str__(self) -> str:
+        width = max(len(curve.learner) for curve in self.curves)
+        lines = [f"{'learner':{width}}  regret at T"]
+        for curve in self.curves:
+            half = curve.upper[-1] - curve.mean[-1]
+            lines.append(f"{curve.learner:{width}}  {curve.mean[-1]:.4g} ± {half:.2g}")
+        return "\n".join(lines)
+
+
+def compare(
+    problems: Problem | Iterable[Problem],
+    learners: Sequence[LearnerLike],
+    policy_mapping: Mapping = "whittle",
+    horizon: int = 2000,
+    *,
+    replications: int = 200,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+    **options: Any,
+) -> list[SideBySide]:
+    """Run learners on problems, in the same worlds.
+
+    Parameters
+    ----------
+    problems
+        Bandits, or pairs of a bandit and the prior of learners that have one. By default that is a
+        9 x 9 grid for each arm; arms of more than two states need a prior.
+    learners
+        Names, or functions of (task, seed) that return a learner of your own: an object with
+        `select()` and `observe(states)`. Yours run in Python, slower.
+    policy_mapping
+        What learners with a posterior play, and what regret is measured against.
+    horizon
+        Steps of each replication, T.
+    replications, seed
+        How many, and the name of their luck.
+    threads, progress, options
+        As in `frequentist_regret`.
+    """
+    if isinstance(problems, RestlessBandit) or _is_pair(problems):
+        problems = [problems]  # type: ignore[list-item]
+    if not isinstance(problems, Iterable):
+        raise ProblemError(f"problems must be bandits, got {problems!r:.60}")
+    names = [describe(learner_of(given)) for given in learners]
+    if not names or len(set(names)) < len(names):
+        raise ProblemError(f"learners must be different, and at least one, got {names}")
+    found = []
+    for problem in problems:
+        bandit, prior = _checked(problem)
+        curves = [
+            frequentist_regret(
+                bandit, prior, policy_mapping, horizon, learner=given, replications=replications,
+                seed=seed, threads=threads, progress=progress, **options,
+            )
+            for given in learners
+        ]  # fmt: skip
+        found.append(_ordered(bandit, curves))
+    return found
+
+
+def _is_pair(problem: Any) -> bool:
+    return (
+        isinstance(problem, tuple)
+        and len(problem) == 2
+        and isinstance(problem[1], IndependentPrior | JointPrior)
+    )
+
+
+def _checked(problem: Any) -> tuple[RestlessBandit, Prior]:
+    bandit, prior = problem if _is_pair(problem) else (problem, None)
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(
+            f"a problem is a RestlessBandit, or a pair of one and a prior, got {problem!r:.60}"
+        )
+    return bandit, _grid_of(bandit) if prior is None else prior
+
+
+def _grid_of(bandit: RestlessBandit) -> Prior:
+    """Return a 9 x 9 grid for each arm, with the arm's own rewards."""
+    made: dict[bytes, ArmPrior] = {}
+    for k, arm in enumerate(bandit.arms):
+        if arm.num_states != 2:
+            raise ProblemError(
+                f"{bandit.label(k)} has {arm.num_states} states, so it needs a prior: pass "
+                "(bandit, prior)"
+            )
+        key = arm.rewards.tobytes()
+        if key not in made:
+            rows = [[1 - p01, p01, 1 - p11, p11] for p01 in LEVELS for p11 in LEVELS]
+            arms = [Arm(np.reshape(row, (2, 2)), rewards=arm.rewards) for row in rows]
+            made[key] = ArmPrior(arms)
+    return IndependentPrior([made[arm.rewards.tobytes()] for arm in bandit.arms])
+
+
+def _ordered(bandit: RestlessBandit, curves: list[RegretCurve]) -> SideBySide:
+    ordered = sorted(curves, key=lambda curve: float(curve.mean[-1]))
+    count = max(1, comb(len(ordered), 2))
+    differences = tuple(
+        Difference(
+            first.learner,
+            second.learner,
+            *paired_interval(first.samples[:, -1], second.samples[:, -1], count),
+        )
+        for first, second in combinations(ordered, 2)
+    )
+    return SideBySide(bandit, tuple(ordered), differences)

@@ -1,0 +1,1 @@
+"""What every page and picture looks like: colours, CSS, script, charts as SVG, pieces of HTML."""

@@ -1,0 +1,169 @@
+"""Arrays handed over by their addresses: what arrives is what was handed over, compiled or not."""
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from restive.kernels.compiler import hot_kernel
+from restive.kernels.handles import Handle, opener
+
+
+class Inner(NamedTuple):
+    """Arrays of each type."""
+
+    floats: NDArray[np.float64]
+    truths: NDArray[np.bool_]
+    keys: NDArray[np.uint64]
+
+
+class Outer(NamedTuple):
+    """Arrays, and a tuple of them in between."""
+
+    ints: NDArray[np.int64]
+    inner: Inner
+    small: NDArray[np.int32]
+
+
+_opened = opener(Outer)
+
+
+@hot_kernel
+def stir(where, factor):
+    outer = _opened(where)
+    total = 0.0
+    for i in range(len(outer.ints)):
+        total += outer.ints[i]
+        outer.ints[i] += factor
+    for i in range(len(outer.inner.floats)):
+        total += outer.inner.floats[i]
+        outer.inner.floats[i] *= factor
+    for i in range(len(outer.inner.truths)):
+        outer.inner.truths[i] = not outer.inner.truths[i]
+    for i in range(len(outer.inner.keys)):
+        outer.inner.keys[i] ^= np.uint64(1)
+    for i in range(len(outer.small)):
+        total += outer.small[i]
+        outer.small[i] -= 1
+    return total + 1000 * len(outer.small)
+
+
+def some_arrays():
+    inner = Inner(np.array([0.5, 0.25]), np.array([True, False, True]), np.array([7], np.uint64))
+    return Outer(np.array([1, 2, 3]), inner, np.array([10, 20], np.int32))
+
+
+def test_what_arrives_is_what_was_handed_over():
+    held = some_arrays()
+    handle = Handle(held)
+    assert stir(handle.where, 4) == 2036.75
+    assert held.ints.tolist() == [5, 6, 7]
+    assert held.inner.floats.tolist() == [2, 1]
+    assert held.inner.truths.tolist() == [False, True, False]
+    assert held.inner.keys.tolist() == [6]
+    assert held.small.tolist() == [9, 19]
+    empty = held._replace(small=np.zeros(0, np.int32))
+    assert stir(Handle(empty).where, 1) == 18 + 3
+    assert held.ints.tolist() == [6, 7, 8]  # shared with the first
+
+
+def test_a_handle_keeps_its_arrays_alive():
+    handle = Handle(some_arrays())
+    gc.collect()
+    junk = [np.full(3, 77) for _ in range(1000)]
+    assert stir(handle.where, 4) == 2036.75
+    assert all((array == 77).all() for array in junk)
+
+
+def test_a_copy_of_a_handle_has_arrays_of_its_own():
+    handle = Handle(some_arrays())
+    other = pickle.loads(pickle.dumps(handle))
+    assert stir(other.where, 4) == 2036.75
+    assert handle.held.ints.tolist() == [1, 2, 3]
+    assert stir(handle.where, 4) == 2036.75
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"ints": np.array([1.0])}, "Outer.ints"),
+        ({"ints": np.array([1], np.int32)}, "Outer.ints"),
+        ({"ints": np.arange(6)[::2]}, "Outer.ints"),
+        ({"ints": np.ones((2, 2), np.int64)}, "Outer.ints"),
+        ({"small": np.array([1])}, "Outer.small"),
+        (
+            {"inner": Inner(np.array([1]), np.array([True]), np.array([7], np.uint64))},
+            "Inner.float",
+        ),
+    ],
+)
+def test_an_array_of_another_kind_is_refused(changed, name):
+    """A kernel would take its bytes for something else."""
+    with pytest.raises(TypeError, match=name):
+        Handle(some_arrays()._replace(**changed))
+
+
+TRANSCRIPT = """
+import json, sys
+import numpy as np
+import restive as rs
+from learning_cases import channels, joint, posed, run_engine, true_bandit
+from restive.agents import LEARNERS
+from restive.agents.learners import Relative, learner
+from restive.replication import replicate
+from test_snapshot import FIXED, OPTIONS
+
+said = []
+rng = np.random.default_rng(1)
+for name in LEARNERS:
+    for case, mapping in ((channels, "whittle"), (joint, "myopic")):
+        prior, num_pulls = case()
+        agent = rs.make_learner(
+            name, prior, num_pulls, mapping, 40, seed=3, **OPTIONS.get(name, {})
+        )
+        for t in range(16):
+            arms = agent.select(*((1, [0, 2]) if t == 5 and name not in FIXED else ()))
+            states = rng.integers(0, 2, len(arms))
+            if t % 5 == 2 and name not in FIXED:
+                agent.observe(states[:1], arms=arms[:1], missing="not pulled")
+                agent.skip(2)
+                agent.pull([1])
+                agent.observe([1])
+                if isinstance(agent.learner, Relative):
+                    agent.observe_late(0, 1, agent.time - 1)
+            else:
+                agent.observe(states)
+            said.append(arms.tolist())
+        agent = rs.restore(agent.snapshot())
+        said.append(agent.select().tolist())
+        said.append(agent.snapshot())
+    truth = true_bandit(*channels())
+    chosen = learner(name, **OPTIONS.get(name, {}))
+    setup = posed(*channels(), "whittle", 25, true_bandit=truth, learner=chosen)
+    done = replicate(*setup, np.array([3, 25]), 2, seed=4, with_posterior=True, threads=1)
+    said += [done.expected.tolist(), done.realised.tolist(), done.episodes.tolist()]
+    said += [done.truth_weights.tolist(), done.oracle_expected.tolist()]
+sys.stdout.write(json.dumps(said))
+"""
+
+
+def test_compiled_and_plain_python_do_the_same_for_every_learner():
+    """Every way into the kernels: select, observe in part, skip, pull, late news, the engine."""
+    found = []
+    for disabled in ("0", "1"):
+        environment = os.environ | {
+            "NUMBA_DISABLE_JIT": disabled,
+            "PYTHONPATH": os.path.dirname(__file__),
+        }
+        command = [sys.executable, "-W", "error", "-c", TRANSCRIPT]
+        ran = subprocess.run(command, env=environment, capture_output=True, check=False, text=True)
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        found.append(ran.stdout)
+    assert len(found[0]) > 50_000
+    assert found[0] == found[1]

@@ -1,0 +1,125 @@
+"""Simulated J: runs forget their start before they count, or there is no number."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import restive as rs
+from restive import long_run, overview
+from restive.belief import forgetting_time, settled_lengths
+from restive.overview import plan_bandit
+from restive.problem import kinds_of
+
+
+def plan_of_runs(bandit, max_elapsed=None, replications=None, steps=None):
+    kinds = kinds_of(bandit)
+    lengths = settled_lengths(kinds, max_elapsed)
+    return long_run._plan_of_runs(bandit, kinds, lengths, replications, steps)
+
+
+def test_forgetting_takes_as_long_as_the_slower_of_the_two_chains():
+    quick, slow = [[0.5, 0.5], [0.4, 0.6]], [[0.99, 0.01], [0.02, 0.98]]
+    rewards = [0, 1]
+    expected = rs.mixing_time(rs.Arm(slow, slow, rewards))
+    assert expected > 20
+    assert forgetting_time(rs.Arm(slow, quick, rewards)) == expected
+    assert forgetting_time(rs.Arm(quick, slow, rewards)) == expected
+    assert forgetting_time(rs.Arm(quick, quick, rewards)) == rs.mixing_time(
+        rs.Arm(quick, quick, rewards)
+    )
+
+
+def test_chains_that_never_forget_do_not_count_and_transient_states_do():
+    mixing = [[0.5, 0.5], [0.4, 0.6]]
+    two_classes, swinging = np.eye(2), [[0, 1], [1, 0]]
+    for active in (two_classes, swinging):
+        assert forgetting_time(rs.Arm(active, mixing, [0, 1])) == forgetting_time(
+            rs.Arm(mixing, mixing, [0, 1])
+        )
+    hardly_left = [[1 - 1e-4, 1e-4], [0, 1]]
+    assert 5_000 < forgetting_time(rs.Arm(hardly_left, mixing, [0, 1])) < 50_000
+
+
+def test_quick_arms_are_simulated_as_long_as_there_is_time():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 10, 2)
+    assert plan_of_runs(bandit) == (64, 50_000, 5_000)
+    assert plan_of_runs(bandit, replications=9, steps=700) == (9, 700, 70)
+
+
+def test_slow_arms_are_forgotten_before_steps_count():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(2e-5, 1 - 2e-5)] * 2, 1)
+    runs, steps, burn_in = plan_of_runs(bandit, max_elapsed=500)
+    assert burn_in == 10 * rs.mixing_time(bandit.arms[0]) > 300_000
+    assert steps >= burn_in
+    assert runs == 64
+
+
+def test_very_many_arms_take_fewer_runs_of_fewer_steps():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 1_000_000, 100)
+    runs, steps, burn_in = plan_of_runs(bandit)
+    assert runs == 8
+    assert burn_in >= settled_lengths(kinds_of(bandit)).max()
+    assert runs * (steps + burn_in) * 1_000_000 <= long_run.MOST_ARM_STEPS
+
+
+def test_a_slow_bandit_that_starts_well_is_not_taken_for_a_good_one():
+    """Both arms start good and change once in 50,000 steps; each is good half of the time.
+
+    So some arm is good three quarters of the time: no policy earns more. Counting from step 5,000
+    on, as quick arms allow, gave 0.93.
+    """
+    arm = rs.gilbert_elliott(2e-5, 1 - 2e-5)
+    bandit = rs.RestlessBandit([arm, arm], 1)
+    value = rs.evaluate(bandit, "myopic", max_elapsed=500, max_states=1)
+    assert value.method.startswith("simulation: 64 runs of ")
+    assert " steps after 346," in value.method
+    assert value.average_reward == pytest.approx(0.75, abs=5 * value.stderr)  # 1 in 1e6
+    assert value.stderr < 0.03
+
+
+def test_no_number_where_the_start_is_never_forgotten():
+    arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(1e-12, 1 - 1e-12)]
+    bandit = rs.RestlessBandit(arms, 1)
+    with pytest.raises(rs.TooLargeError) as caught:
+        rs.evaluate(bandit, "myopic", max_elapsed=100, max_states=1)
+    assert str(caught.value).startswith("arm 1 takes about 346,5")
+    assert "steps to forget where it started" in str(caught.value)
+    # the way out that the message names
+    assert "pass steps to evaluate" in str(caught.value)
+    value = rs.evaluate(bandit, "myopic", max_elapsed=100, max_states=1, steps=200)
+    assert value.method == "simulation: 64 runs of 200 steps"
+
+
+def test_plan_says_so_instead_of_a_number():
+    arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(1e-12, 1 - 1e-12)]
+    found = plan_bandit(rs.RestlessBandit(arms, 1), max_elapsed=100, max_states=1)
+    myopic = found.policies[1]
+    assert myopic.average_reward is None
+    assert "to forget where it started" in myopic.note
+
+
+def test_a_j_above_the_bound_is_called_a_mistake_of_ours(monkeypatch):
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.7)], 1)
+    honest = plan_bandit(bandit)
+    assert all("mistake in restive" not in policy.note for policy in honest.policies)
+    solve = overview.relaxed
+
+    def too_low(*arguments):
+        found = solve(*arguments)
+        return dataclasses.replace(found, bound=0.9 * honest.policies[2].average_reward)
+
+    monkeypatch.setattr(overview, "relaxed", too_low)
+    for policy in plan_bandit(bandit).policies[1:]:
+        assert "above the bound" in policy.note
+        assert "this is a mistake in restive, please report it" in policy.note
+
+
+def test_chance_does_not_make_a_mistake():
+    """A simulated J may lie above the bound, here by less than a standard error."""
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.2, 0.8)] * 2000, 50)
+    value = rs.evaluate(bandit, "whittle", steps=300, replications=16)
+    bound = rs.relaxation_bound(bandit)
+    assert abs(value.average_reward - bound) < 5 * value.stderr + 1e-3 * bound
+    summary = overview._summary("whittle", value, value.average_reward - value.stderr)
+    assert summary.note == ""
