@@ -45,7 +45,8 @@ def test_readme_names_are_public() -> None:
     assert named <= set(rs.__all__)
     classes = {"AssumptionError", "ProblemError", "RestiveError", "TooLargeError"}
     results = {name for name in rs.__all__ if isinstance(getattr(rs, name), type)} - {
-        "Arm", "RestlessBandit", "BeliefState", "ArmPrior", "IndependentPrior", "JointPrior",
+        "Arm", "RestlessBandit", "BeliefState", "ArmPrior", "DirichletArmPrior", "IndependentPrior",
+        "JointPrior",
         "TSDE", "World",
     }  # fmt: skip
     assert set(rs.__all__) - named - classes - results == {"__version__"}

@@ -66,7 +66,7 @@ def test_what_an_arm_prior_refuses(candidates, weights, message):
     ("arms", "message"),
     [
         ([], "a prior needs at least one arm, got none"),
-        ([rs.ArmPrior([GOOD]), GOOD], "arm 1: expected an ArmPrior or a DirichletArmPrior, got Arm"),
+        ([rs.ArmPrior([GOOD]), GOOD], "arm 1: expected an ArmPrior or a Dirichlet"),
     ],
 )
 def test_what_an_independent_prior_refuses(arms, message):

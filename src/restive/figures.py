@@ -91,14 +91,15 @@ def plot_band(
 
 def plot_posterior(posterior: Any, truth: Any = None, ax: Any = None) -> Any:
     """Draw an `ArmPosterior` into axes, new ones by default; returns the axes."""
-    if ax is None:
-        figures = matplotlib_figures()
-        ax = figures.Figure(figsize=(4.4, 4.0), layout="constrained", dpi=150).subplots()
-    alike = np.array_equal(posterior.active, posterior.passive)
-    if posterior.active.shape[1] == 2 and alike:
-        _draw_density(ax, posterior, truth)
-    else:
-        _draw_intervals(ax, posterior, truth, ["active"] if alike else ["active", "passive"])
+    with settings():
+        if ax is None:
+            figure = matplotlib_figures().Figure(figsize=(6, 5), layout="constrained", dpi=150)
+            ax = figure.subplots()
+        alike = np.array_equal(posterior.active, posterior.passive)
+        if posterior.active.shape[1] == 2 and alike:
+            _draw_density(ax, posterior, truth)
+        else:
+            _draw_intervals(ax, posterior, truth, ["active"] if alike else ["active", "passive"])
     return ax
 
 
@@ -118,7 +119,7 @@ def _draw_density(ax: Any, posterior: Any, truth: Any) -> None:
     if truth is not None:
         ax.plot(truth.active[0, 1], truth.active[1, 1], "x", color=look(1).colour, markersize=10,
                 markeredgewidth=2, label="truth")  # fmt: skip
-        ax.legend(frameon=False, fontsize=8)
+        ax.legend()
     ax.set_xlabel("p01: from bad to good")
     ax.set_ylabel("p11: stays good")
 
@@ -131,15 +132,16 @@ def _draw_intervals(ax: Any, posterior: Any, truth: Any, fields: list[str]) -> N
         centre, bottom, top = (getattr(each, field).ravel() for each in (mean, low, high))
         places = np.arange(size * size) + 0.3 * k
         error = [np.maximum(centre - bottom, 0), np.maximum(top - centre, 0)]
-        style = {"fmt": look(k).marker, "color": look(k).colour, "markersize": 4}
-        ax.errorbar(places, centre, yerr=error, label=f"{field}: mean and 90%", **style)
+        style = look(k)
+        label = f"{field}: mean and 90%"
+        ax.errorbar(places, centre, yerr=error, fmt=style.marker, color=style.colour, label=label)
         if truth is not None:
             label = "truth" if k == 0 else None
             ax.plot(places, getattr(truth, field).ravel(), "x", color="black", label=label)
     ax.set_xticks(np.arange(size * size), names, rotation=90)
     ax.set_ylabel("transition probability")
     ax.set_ylim(-0.02, 1.02)
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend()
 
 
 def _draw(panel: Any, found: WhittleIndex) -> None:

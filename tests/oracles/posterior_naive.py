@@ -15,11 +15,13 @@ import numpy as np
 class Quadrature:
     """Posterior of (p01, p11) given cells {(s, n, s'): count}; p01 ~ Beta(*first), p11 likewise."""
 
-    def __init__(self, cells, first=(1.0, 1.0), second=(1.0, 1.0), points=320):
-        self.cells = [(s, n, t, c) for (s, n, t), c in cells.items() if c]
+    def __init__(self, cells, first=(1.0, 1.0), second=(1.0, 1.0), points=200):
+        self.by_age = {}
+        for (s, n, t), count in cells.items():
+            self.by_age.setdefault(n, np.zeros((2, 2)))[s, t] += count
         self.betas = (first, second)
         low, high = np.array([-40.0, -40.0]), np.array([40.0, 40.0])
-        for count in (161, 161, 161, 161, points):
+        for count in (161, 121, 81, 81, points):
             axes = [np.linspace(low[j], high[j], count) for j in (0, 1)]
             logs = self.log_density(*np.meshgrid(*axes, indexing="ij"))
             inside = logs > logs.max() - 45
@@ -42,10 +44,18 @@ class Quadrature:
         p01, p10 = 1 / (1 + np.exp(-x)), 1 / (1 + np.exp(y))
         both = p01 + p10
         rho = 1 - both
-        for s, n, t, count in self.cells:
-            left = (1 - rho**n) / both  # what a belief has moved
-            moved = (p01 if s == 0 else p10) * left
-            logs += count * np.log(np.maximum(moved if t != s else 1 - moved, 1e-300))
+        power, age = rho.copy(), 1
+        for n in sorted(self.by_age):
+            power *= rho ** (n - age)
+            age = n
+            left = (1 - power) / both
+            for s, p in enumerate((p01, p10)):
+                moved = p * left  # chance to be seen in the other state
+                for chance, count in zip(
+                    (moved, 1 - moved), self.by_age[n][s, [1 - s, s]], strict=True
+                ):
+                    if count:
+                        logs += count * np.log(np.maximum(chance, 1e-300))
         return logs
 
     def mean(self, values):

@@ -1,4 +1,4 @@
-"""Mixing times of many matrices at once."""
+"""Mixing times of many small matrices at once."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from restive.kernels.compiler import kernel
 
 __all__ = ["mixing_ages"]
 
-ALL = 1 << 62  # work: a matrix takes no time
+ALL_AT_ONCE = 1 << 62  # products: a matrix is done in one go
 
 
 @kernel
 def mixing_ages(matrices: NDArray[np.float64], epsilon: float) -> NDArray[np.int64]:
     """T^mix(epsilon) [M] of irreducible matrices [S, S, M]; -1 where 2^60 steps do not suffice."""
-    size, count = matrices.shape[0], matrices.shape[2]
+    size, count = matrices.shape[1], matrices.shape[2]
     ages = np.empty(count, dtype=np.int64)
-    law, work = np.empty(size), np.empty((size, size))
-    powers, progress = np.empty((61, size, size)), np.zeros(4, dtype=np.int64)
+    work, law, powers = np.empty((size, size)), np.empty(size), np.empty((61, size, size))
     current, following = np.empty((size, size)), np.empty((size, size))
+    progress = np.empty(4, dtype=np.int64)
     for m in range(count):
         for i in range(size):
             for j in range(size):
-                work[i, j] = powers[0, i, j] = matrices[i, j, m]
+                work[i, j] = matrices[i, j, m]
+                powers[0, i, j] = matrices[i, j, m]
+        stationary_law(work, law, size - 1, ALL_AT_ONCE)
         progress[:] = 0
-        stationary_law(work, law, size - 1, ALL)
-        ages[m] = -1
-        if np.isfinite(law).all():
-            ages[m] = mixing_age(powers, current, following, law, epsilon, progress, ALL)
+        age = mixing_age(powers, current, following, law, epsilon, progress, ALL_AT_ONCE)
+        ages[m] = age if law.sum() > 0.0 else -1  # never for a law that is not a number
     return ages

@@ -41,7 +41,8 @@ def particles_given(prior: RowsPrior, counts: Counts) -> Particles:
     if worth >= LOST * prior.count or not prior.free or not _possible(prior, counts):
         return first
     key = np.uint64(stream_key(np.uint64(0), 0, RENEWAL))
-    drawn = at_modes(prior, counts, prior.mean_logits, enough(prior), subkey(key, MODES))
+    start = prior.mean_logits[:, np.newaxis]
+    drawn = at_modes(prior, counts, start, enough(prior), subkey(key, MODES))
     return drawn if drawn.worth >= least(prior) else _tempered(prior, counts, key)
 
 

@@ -24,7 +24,7 @@ from restive.kernels.proposals import (
 )
 from restive.kernels.random import key_at
 from restive.kernels.weighing import effective_number, weigh
-from restive.particles.modes import Mode, climb, find_modes, shares_of
+from restive.particles.modes import Mode, climb, extremes, find_modes, outlook, shares_of
 from restive.particles.rows import RowsPrior
 
 __all__ = [
@@ -85,16 +85,23 @@ def around_fit(
 
 
 def at_modes(
-    prior: RowsPrior, counts: Counts, near: FloatArray, enough: float, key: np.uint64
+    prior: RowsPrior, counts: Counts, starts: FloatArray, enough: float, key: np.uint64
 ) -> Particles:
-    """Draw from t's at all modes that are found; one climb begins at a point [d].
+    """Draw from t's at all modes that are found, from where it looks high and from some starts.
 
-    Where that is not worth enough and up to three numbers are free, each t is fitted to the
-    particles about its mode, and all are drawn again. No mode is given up.
+    The particles that lie farthest out are further starts. Where the particles are not worth enough
+    and up to three numbers are free, each t is fitted to those about its mode, and all are drawn
+    again. No mode is given up.
     """
-    modes = find_modes(prior, counts, near)
+    modes = find_modes(prior, counts, np.concatenate([starts, outlook(prior, counts)], axis=1))
     particles, sources = _from_mixture(prior, counts, modes, subkey(key, 0))
-    if particles.worth >= enough or prior.free > FEW:
+    if prior.free > FEW:
+        return particles
+    more = find_modes(prior, counts, extremes(particles.logits, particles.weights), modes)
+    if len(more) > len(modes):
+        modes = more
+        particles, sources = _from_mixture(prior, counts, modes, subkey(key, 2))
+    if particles.worth >= enough:
         return particles
     fitted = [
         _fitted(prior, mode, particles, sources == number) for number, mode in enumerate(modes)

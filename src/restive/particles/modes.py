@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from restive.kernels.likelihood import Counts, add_log_likelihood
 from restive.kernels.weighing import weigh
 from restive.particles.rows import RowsPrior
 
-__all__ = ["Mode", "climb", "find_modes", "shares_of"]
+__all__ = ["Mode", "climb", "extremes", "find_modes", "outlook", "shares_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -23,8 +24,9 @@ ARRIVED = 1e-8  # gain of log posterior below which a point is a mode
 MOST_STEPS = 50
 STARTS = 8  # points from which modes are sought
 FAR = 12.0  # how far the grid of log odds reaches
-GRID = {1: 97, 2: 25, 3: 13}  # points along an axis, by free numbers
-CLOSE = 3.0  # standard deviations within which two modes are one
+GRID = {1: 97, 2: 49, 3: 25}  # points along an axis, by free numbers
+HEAVY = 1e-2  # weight, relative to the largest, from which a particle is looked at
+CLOSE = 0.5  # standard deviations within which two modes are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,22 +56,23 @@ def climb(prior: RowsPrior, counts: Counts, start: FloatArray, most: int) -> Mod
         most -= 1
 
 
-def find_modes(prior: RowsPrior, counts: Counts, near: FloatArray) -> list[Mode]:
-    """Climb from a point [d] and from where the posterior looks high; the highest mode first.
+def find_modes(
+    prior: RowsPrior, counts: Counts, starts: FloatArray, known: Sequence[Mode] = ()
+) -> list[Mode]:
+    """Climb from points [d, any number]; return the modes found and known, the highest first.
 
     Ends of climbs that are close, as the information measures it, are one mode.
     """
-    starts = [near, *_outlook(prior, counts).T]
-    ends = [climb(prior, counts, start, MOST_STEPS) for start in starts]
+    ends = [climb(prior, counts, np.ascontiguousarray(start), MOST_STEPS) for start in starts.T]
     modes: list[Mode] = []
-    for end in sorted(ends, key=lambda mode: mode.height, reverse=True):
+    for end in sorted([*known, *ends], key=lambda mode: mode.height, reverse=True):
         if all(squared_distance(mode.root, mode.point, end.point) > CLOSE**2 for mode in modes):
             modes.append(end)
     return modes
 
 
-def _outlook(prior: RowsPrior, counts: Counts) -> FloatArray:
-    """Points [d, STARTS or fewer] from which to climb, the highest first.
+def outlook(prior: RowsPrior, counts: Counts) -> FloatArray:
+    """Points [d, STARTS or fewer] where the posterior looks high, the highest first.
 
     Up to three free numbers: the peaks of a coarse grid, which reaches far out, where chains hardly
     ever move or nearly always do. Beyond: the highest of the points that stand for the prior.
@@ -84,6 +87,13 @@ def _outlook(prior: RowsPrior, counts: Counts) -> FloatArray:
         logs = np.where(_peaks(logs, prior.free), logs, -np.inf)
     best = np.argsort(-logs, kind="stable")[:STARTS]
     return logits[:, best[np.isfinite(logs[best])]]
+
+
+def extremes(logits: FloatArray, weights: FloatArray) -> FloatArray:
+    """Those of weighted particles [d, M] that lie farthest out, either way in each number."""
+    heavy = np.flatnonzero(weights >= HEAVY * weights.max())
+    ends = [pick(row) for row in logits[:, heavy] for pick in (np.argmin, np.argmax)]
+    return logits[:, heavy[np.unique(ends)]]
 
 
 def _peaks(values: FloatArray, free: int) -> NDArray[np.bool_]:

@@ -35,6 +35,7 @@ from restive.particles.drawing import (
     moved,
     subkey,
 )
+from restive.particles.modes import extremes
 from restive.particles.rows import RowsPrior
 
 __all__ = ["enough", "least", "renew"]
@@ -70,8 +71,8 @@ def renew(
     """
     drawn = around_fit(prior, counts, logits, weights, subkey(key, ONE_T))
     if drawn.worth < enough(prior) and prior.free <= FEW:
-        near = np.ascontiguousarray(logits[:, np.argmax(weights)])
-        drawn = drawn.or_better(at_modes(prior, counts, near, enough(prior), subkey(key, MODES)))
+        starts = extremes(logits, weights)
+        drawn = drawn.or_better(at_modes(prior, counts, starts, enough(prior), subkey(key, MODES)))
         if drawn.worth < enough(prior):
             kernels = at_particles(
                 prior, counts, logits, weights, enough(prior), subkey(key, KERNELS)

@@ -98,6 +98,16 @@ class DirichletArmPrior:
         """The number of particles M; 1 where nothing is free."""
         return self.rows.count
 
+    @property
+    def candidates(self) -> tuple[Arm, ...]:
+        """What only a finite prior has; learners do not take continuous priors yet."""
+        raise ProblemError("a continuous prior has no list of candidates; this needs a finite one")
+
+    @property
+    def weights(self) -> FloatArray:
+        """What only a finite prior has."""
+        raise ProblemError("a continuous prior has no list of weights; this needs a finite one")
+
     def given(self, evidence: Evidence) -> DirichletArmPrior:
         """Return what the arm may be once this was seen of it: a prior that remembers it."""
         if not isinstance(evidence, Evidence):
