@@ -28,6 +28,7 @@ IntArray = NDArray[np.int64]
 Int32Array = NDArray[np.int32]
 
 MOST_OUTCOMES = 4096  # of one step: the product of the pulled arms' numbers of states
+ROUNDING = 1e-9  # of sums of logarithms
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ def most_outcomes(bandit: RestlessBandit) -> int:
     sizes = np.array([arm.num_states for arm in bandit.arms])
     largest = np.sort(sizes)[-bandit.num_pulls :]
     log10 = float(np.log10(largest).sum())
-    if log10 > log10_of(MOST_OUTCOMES):
+    if log10 > log10_of(MOST_OUTCOMES) + ROUNDING:
         raise TooLargeError(
             f"one step of {bandit.num_pulls:,} pulls can end in {count_in_words(log10)} ways, more "
             f"than {MOST_OUTCOMES:,}: too many for a joint chain; pull fewer arms"
