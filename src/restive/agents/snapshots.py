@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import version
 from math import ldexp
 from typing import Any
@@ -51,7 +52,7 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
     spec: Any = agent.learner
     data = {
         "format": FORMAT,
-        "version": version("restive"),
+        "version": _version(),
         "numbers": NUMBERS,
         "time": agent.time,
         "prior": prior_to_data(task.prior),
@@ -77,6 +78,11 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
     else:
         data["memory"] = _memory_to_data(agent)
     return data | {"checksum": checksum(data)}
+
+
+@cache
+def _version() -> str:
+    return version("restive")  # which looks it up in the file system every time
 
 
 def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> Agent:
