@@ -19,6 +19,9 @@ from chromium import CHROMIUM, browser
 from restive.comparison_study import comparison_study
 from restive.style.looks import DARK, LIGHT
 from test_report import LONG, Page, swept_run
+
+# one after the other: they share pages whose state some of them change
+pytestmark = pytest.mark.xdist_group("browser")
 from test_reproduction import whole_run
 from test_style import where
 
