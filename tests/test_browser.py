@@ -19,11 +19,11 @@ from chromium import CHROMIUM, browser
 from restive.comparison_study import comparison_study
 from restive.style.looks import DARK, LIGHT
 from test_report import LONG, Page, swept_run
+from test_reproduction import whole_run
+from test_style import where
 
 # one after the other: they share pages whose state some of them change
 pytestmark = pytest.mark.xdist_group("browser")
-from test_reproduction import whole_run
-from test_style import where
 
 SCREENS = {"phone": 390, "desk": 1280}
 NAMES = ("reproduction", "study", "comparison")
