@@ -28,7 +28,7 @@ from restive.chains import (
     stationary,
 )
 from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.kernels.chain import belief_powers, mixing_age, settling_age
+from restive.kernels.chain import belief_powers, product_rows, settling_age
 from restive.kernels.tables import BeliefTables
 from restive.pace import WORK_AT_ONCE, look
 from restive.problem import Arm, Kinds, RestlessBandit, starts_of
@@ -51,6 +51,7 @@ IntArray = NDArray[np.int64]
 BELIEF_TOLERANCE = 1e-12  # L1 distance to the stationary law at which a belief has settled
 MOST_ELAPSED = 10_000  # ages in an automatic table
 MOST_TABLE_BYTES = 4 << 30
+MOST_DOUBLINGS = 60  # of a time in which a chain mixes
 
 
 def belief_table(arm: Arm, max_elapsed: int | None = None) -> FloatArray:
@@ -190,15 +191,38 @@ def forgetting_time(arm: Arm) -> int:
 
 
 def _mixing_age(matrix: FloatArray, law: FloatArray, epsilon: float) -> int:
-    powers = np.empty((61, *matrix.shape))
-    powers[0] = matrix
-    current, following = np.empty((2, *matrix.shape))
-    progress = np.zeros(4, dtype=np.int64)
-    age = 0
-    while age == 0:
+    """First t >= 1 such that every row of P^t is within `epsilon` of the stationary law.
+
+    The distance never grows with t, so t is found by doubling and then bisection over powers of
+    two: 60 products whatever the answer. Returns -1 when 2^60 steps do not suffice.
+    """
+    powers = [matrix.copy()]  # P^(2^j)
+    while _farthest(powers[-1], law) > epsilon:
+        if len(powers) > MOST_DOUBLINGS:
+            return -1
+        powers.append(_product(powers[-1], powers[-1]))
+    if len(powers) == 1:
+        return 1
+    age = 1 << (len(powers) - 2)  # the largest age known to be too early
+    current = powers[-2]
+    for j in range(len(powers) - 3, -1, -1):
+        following = _product(current, powers[j])
+        if _farthest(following, law) > epsilon:
+            age += 1 << j
+            current = following
+    return age + 1
+
+
+def _farthest(rows: FloatArray, law: FloatArray) -> float:
+    return float(np.abs(rows - law).sum(axis=1).max())
+
+
+def _product(left: FloatArray, right: FloatArray) -> FloatArray:
+    out = np.empty_like(left)
+    row = 0
+    while (row := product_rows(left, right, out, row, WORK_AT_ONCE)) < len(out):
         look()
-        age = mixing_age(powers, current, following, law, epsilon, progress, WORK_AT_ONCE)
-    return age
+    return out
 
 
 @dataclass(frozen=True, eq=False)
