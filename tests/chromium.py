@@ -84,9 +84,11 @@ class Browser:
             self.events.append(self._read())
             loaded = [one for one in self.events if one.get("method") == "Page.loadEventFired"]
         if scripts:
-            self.run(
-                "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-            )
+            self.drawn()
+
+    def drawn(self):
+        """Wait until the page has drawn itself: the browser drops moves over what it has not."""
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def run(self, script):
         """Evaluate an expression in the page; a promise is waited for."""
@@ -112,7 +114,9 @@ class Browser:
 
     def move(self, x, y):
         """Move the pointer."""
+        self.drawn()
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        self.drawn()
 
     def press(self, key):
         """Press a key."""
