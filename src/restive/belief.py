@@ -151,7 +151,7 @@ def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> Bel
 
 
 def thresholds(beliefs: FloatArray) -> FloatArray:
-    """Running totals of laws [..., S]; beyond 1 from the last possible state on, despite rounding."""
+    """Running totals of laws [..., S]; beyond 1 from the last possible state, despite rounding."""
     totals = np.cumsum(beliefs, axis=-1)
     later = np.flip(np.cumsum(np.flip(beliefs, -1), axis=-1), -1) - beliefs
     totals[later == 0] = 2.0

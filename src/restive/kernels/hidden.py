@@ -42,9 +42,7 @@ def draw_first(
 
 
 @hot_kernel
-def pay_and_move(
-    hidden: HiddenArms, world: World, seen: IntArray, t: int, key: np.uint64
-) -> float:
+def pay_and_move(hidden: HiddenArms, world: World, seen: IntArray, t: int, key: np.uint64) -> float:
     """Move all arms on from time t; return what those paid that were not seen then."""
     paid = 0.0
     num_arms = len(hidden.states)

@@ -28,7 +28,7 @@ def _paid(world: World, k: int, last_state: int, seen: int, until: int) -> float
     length = world.lengths[k]
     settled = world.mean_offsets[k] + cell_of(last_state, length, length)
     beyond = last - max(first - 1, length)  # steps in which the belief has settled
-    total = max(0, beyond) * world.tables.passive_means[settled]
+    total: float = max(0, beyond) * world.tables.passive_means[settled]
     if first <= length:
         begin = world.mean_offsets[k] + cell_of(last_state, 1, length)
         total += world.tables.passive_totals[begin + min(last, length) - 1]
