@@ -241,12 +241,9 @@ class Decomposition:
     def comparisons(self) -> tuple[Comparison, ...]:
         """Measured means beside the bounds of Lemmas 4, 5 and 8 and of Theorem 1."""
         num_episodes, bounds = float(self.num_episodes.mean()), self.bounds
+        most = bounds.scale * bounds.num_pulls  # that a step can earn
         rows: list[tuple[str, FloatArray | IntArray, float]] = [
-            (
-                "R_0, at most N E M_T",
-                self.sampling_regret,
-                bounds.scale * bounds.num_pulls * num_episodes,
-            ),
+            ("R_0, at most N E M_T", self.sampling_regret, most * num_episodes),
             ("R_1, at most H E M_T", self.switching_regret, self.bias_span * num_episodes),
             ("regret", self.regret, bounds.regret),
             ("episodes M_T", self.num_episodes, bounds.episodes),
@@ -311,7 +308,8 @@ def decompose_regret(
         (ahead - after).sum(axis=1),
         (modelled - runs.expected).sum(axis=1),
     )
-    if np.abs(regret - sum(parts)).max() > MOST_IDENTITY_ERROR:
+    bounds = bounds_for(prior, num_pulls, horizon, float(spans.max()))
+    if np.abs(regret - sum(parts)).max() > MOST_IDENTITY_ERROR * max(1.0, bounds.scale):
         raise ProblemError(
             f"policy mapping {task.mapping_name!r} does not choose by system and meta-state alone "
             "(or tells settled ages apart), so its choices have no Bellman equation"
@@ -325,7 +323,7 @@ def decompose_regret(
         bias_spans=spans,
         bias_span=float(spans.max()),
         bellman_residual=float(residuals.max()),
-        bounds=bounds_for(prior, num_pulls, horizon, float(spans.max())),
+        bounds=bounds,
     )
 
 
