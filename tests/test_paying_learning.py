@@ -32,7 +32,6 @@ from strategies import as_paying_oracle, random_paying_bandit
 
 STEPS = 60
 EVERY_STEP = np.arange(1, STEPS + 1)
-OLD = rs.BeliefState([0, 1, 1], [1, 4, 10**9])
 
 
 def case_of(name):
@@ -87,13 +86,19 @@ def test_every_mapping_learns_with_arms_that_pay_always(make, mapping):
     assert done.expected[0] == pytest.approx(np.array(run.totals)[:, 0], abs=1e-9)
 
 
-def test_steps_before_the_first_count_nothing_however_old_the_arms_are():
+@pytest.mark.parametrize("ages", [[2, 3, 10**9], [4, 1, 2], [10**9, 2, 5]])
+def test_steps_before_the_first_count_nothing_however_old_the_arms_are(ages):
     prior, num_pulls = case_of("controlled")
-    task = make_task(prior, num_pulls, "whittle", STEPS, start=OLD)
-    done = replicate(task, learner("tsde"), EVERY_STEP, 1, seed=4)
-    recent = rs.BeliefState(OLD.last_state, [1, 4, 5000])  # settled as well
-    run = naive_run(prior, num_pulls, "whittle", STEPS, STEPS, seed=4, start=recent)
-    assert done.expected[0] == pytest.approx(np.array(run.totals)[:, 0], abs=1e-9)
+    start, recent = (
+        rs.BeliefState([0, 1, 1], np.minimum(ages, most)) for most in (10**9, 5000)
+    )  # settled in either case
+    task = make_task(prior, num_pulls, "whittle", STEPS, start=start)
+    done = replicate(task, learner("tsde"), EVERY_STEP, 2, seed=4)
+    for r in range(2):
+        run = naive_run(
+            prior, num_pulls, "whittle", STEPS, STEPS, seed=4, replication=r, start=recent
+        )
+        assert done.expected[r] == pytest.approx(np.array(run.totals)[:, 0], abs=1e-9)
 
 
 def test_what_is_recorded_does_not_depend_on_what_else_is():
