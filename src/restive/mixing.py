@@ -50,10 +50,11 @@ def irreducible_laws(matrices: FloatArray) -> FloatArray:
     for last in range(len(work) - 1, 0, -1):
         work[:last, last] /= work[last, :last].sum(axis=0)
         work[:last, :last] += work[:last, last, None] * work[None, last, :last]
-    laws = np.ones(work.shape[1:])
+    laws: FloatArray = np.ones(work.shape[1:])
     for j in range(1, len(work)):
         laws[j] = (laws[:j] * work[:j, j]).sum(axis=0)
-    return laws / laws.sum(axis=0)
+    laws /= laws.sum(axis=0)
+    return laws
 
 
 def _farthest(rows: FloatArray, laws: FloatArray) -> FloatArray:
