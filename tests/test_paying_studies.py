@@ -5,7 +5,6 @@ import pytest
 from typer.testing import CliRunner
 
 import restive as rs
-from restive import zoo
 from restive.cli import app
 from restive.experiment import load_results, run_study, study_from_toml
 from restive.experiment.paired_differences import rankings
@@ -161,14 +160,6 @@ def test_exports_count_all_arms(tmp_path):
     rows = np.load(path)
     (found,) = load_results(tmp_path / "results")
     assert rows["average_reward"] == pytest.approx(found.average_reward.mean)
-
-
-@pytest.mark.parametrize("name", ["collapsing", "collapsing-two-types", "outreach-cohort"])
-def test_learners_play_the_instances_that_pay_always(name):
-    instance = zoo.load(name)
-    curve = rs.bayesian_regret(instance.prior, instance.num_pulls, "myopic", 20, replications=2)
-    assert np.isfinite(curve.mean).all()
-    assert curve.average_reward[-1] > instance.num_pulls, "more arms than the pulled ones pay"
 
 
 def test_a_comparison_from_the_command_line_says_what_to_think_of_it(tmp_path):

@@ -226,8 +226,8 @@ class PriorTable(ZooName):
                 raise ProblemError(f"{key} goes with levels only")
         if self.zoo is not None and self.pay is not None:
             raise ProblemError("a zoo instance says what its arms pay; remove pay")
-        if self.levels is not None:
-            self._grid_of(1)
+        if self.rewards is not None or self.passive_rewards is not None:
+            self._grid_of(1)  # levels were checked already
         for at, table in enumerate(self.arm or ()):
             try:
                 self._arm_priors.append(table.prior(self._always))
