@@ -180,9 +180,9 @@ def run(where: IntArray, steps: int) -> int:
             phases = num_phases(who, episodes, memory)
             if len(trace.expected) > 0:
                 if pays_unpulled:
-                    others = paid_by_others(world, meta.last_state, meta.seen, t)
-                    expected += others
-                    earned += others
+                    unseen = paid_by_others(world, meta.last_state, meta.seen, t)
+                    expected += unseen
+                    earned += unseen
                 _note(trace, t, chosen, states, num_pulls, expected, earned, phases)
             if t == times[place(mark)]:
                 at_mark = cursor[ROW] * len(times) + mark
