@@ -253,7 +253,7 @@ def test_the_page_says_what_was_found(fitted, tmp_path):
     for check in fitted.checks:
         assert check.name in page
         assert check.verdict in page
-    assert page.count("<svg") == 2
+    assert page.count("<figure") == 2
     assert 'src="http' not in page
     assert 'href="http' not in page
     assert "coin per arm" in page
