@@ -378,7 +378,7 @@ def test_files_can_be_swept_and_are_taken_in(tmp_path):
         ('"gone.toml"', "gone.toml: cannot be read: No such file"),
         ('"folder"', "folder: cannot be read: Is a directory"),
         ('"latin.toml"', "latin.toml: not UTF-8 text"),
-        ('"wrong.toml"', "wrong.toml: num_pulls must be between 1 and"),
+        ('"wrong.toml"', "wrong.toml: line 1: num_pulls must be between 1 and"),
         ("3", "file must be text, got 3"),
         ('""', "cannot be read: Is a directory"),
         ('"a\\u0000b"', ""),

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
+from secrets import randbits
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = [
     "checked_path",
     "checked_seed",
     "count_in_words",
+    "drawn_seed",
     "require_memory",
     "shown",
     "suggestion",
@@ -74,6 +76,11 @@ def checked_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
         raise ProblemError(f"seed must be a whole number from 0 to 2^64 - 1, got {shown(seed)}")
     return int(seed)
+
+
+def drawn_seed(seed: Any) -> int:
+    """Return a seed, drawn where None is given: small enough to be typed in again."""
+    return randbits(32) if seed is None else checked_seed(seed)
 
 
 def count_in_words(log10: float) -> str:

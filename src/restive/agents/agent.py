@@ -157,6 +157,11 @@ class Agent:
         return self.task.prior
 
     @property
+    def seed(self) -> int:
+        """The seed of its own draws."""
+        return self._seed
+
+    @property
     def time(self) -> int:
         """The time t of the next or current step, from 1."""
         return self._mind.time
@@ -311,7 +316,7 @@ class Agent:
         Parameters
         ----------
         states
-            State of each arm, a whole number.
+            State of each arm: a whole number, or its name where the prior's arms have names.
         arms
             The arms that were seen, where it was only some of those selected. The others stay
             unseen, which is exact for arms that move alike whether pulled or not.
@@ -334,7 +339,7 @@ class Agent:
                     or states.dtype != INT64
                     or states.shape != (count,)
                 ):
-                    seen = checked_states(states, self._chosen[:count])
+                    seen = checked_states(states, self._chosen[:count], self.prior.typical)
                 self._states[:count] = seen
             else:
                 selected = self._chosen[:count].copy()
@@ -391,10 +396,9 @@ class Agent:
                     f"learner {self.learner.name} learns in the order of time and cannot take in "
                     "a late sighting"
                 )
-            seen = checked_states([state], np.array([k]))
-            size = int(self.task.choices.sizes[k])
-            if not 0 <= seen[0] < size:
-                raise _no_such_state(k, int(seen[0]), size)
+            seen = checked_states([state], np.array([k]), self.prior.typical)
+            if not 0 <= seen[0] < self.task.choices.sizes[k]:
+                raise self._no_such_state(k, int(seen[0]))
             self._late(k, int(seen[0]), time)
 
     def snapshot(self) -> dict[str, Any]:
@@ -448,10 +452,10 @@ class Agent:
         arms, states = self._chosen[:count].tolist(), self._states[:count].tolist()
         if answer >= online.IMPOSSIBLE_BASE:
             arm = answer - online.IMPOSSIBLE_BASE
-            error = _impossible(arm, states[arms.index(arm)])
+            error = self._impossible(arm, states[arms.index(arm)])
         else:
             arm = arms[answer - 1]
-            error = _no_such_state(arm, states[answer - 1], int(self.task.choices.sizes[arm]))
+            error = self._no_such_state(arm, states[answer - 1])
         if selected is not None:
             self._chosen[: len(selected)] = selected
         raise error
@@ -461,7 +465,7 @@ class Agent:
     ) -> int:
         """Put what was seen of some of the selected arms in place; return how many they are."""
         seen = self._checked_part(selected, arms, missing)
-        self._states[: len(seen)] = checked_states(states, seen)
+        self._states[: len(seen)] = checked_states(states, seen, self.prior.typical)
         self._chosen[: len(seen)] = seen
         return len(seen)
 
@@ -471,7 +475,7 @@ class Agent:
             self._count_notes()
             answer = online.late_sighting(self._where, k, state, time)
         if answer != online.TAKEN_IN:
-            raise _impossible(k, state)
+            raise self._impossible(k, state)
 
     def _count_notes(self) -> None:
         """Move what was noted into the arms' evidence."""
@@ -536,7 +540,7 @@ class Agent:
         return ProblemError(f"arms {selected!s:.60} were selected already; observe them first")
 
     def _moves_alike(self, k: int) -> bool:
-        return all(np.array_equal(arm.active, arm.passive) for arm in self.prior.candidates(k))
+        return self.prior.moves_alike(k)
 
     def _require_narrowing(self, what: str) -> None:
         if isinstance(self.learner, Compiled) and not self.learner.narrows:
@@ -548,20 +552,22 @@ class Agent:
                 f"learner {self.learner.name} has no {what}: it is not of TSDE's family"
             )
 
+    def _impossible(self, arm: int, state: int) -> ProblemError:
+        return ProblemError(
+            f"arm {arm}: {self.prior.typical(arm).state_label(state)} has probability zero under "
+            "every candidate that is left; the prior rules it out"
+        )
+
+    def _no_such_state(self, arm: int, state: int) -> ProblemError:
+        like = self.prior.typical(arm)
+        names = "" if like.states is None else f" ({', '.join(like.states)})"
+        return ProblemError(
+            f"arm {arm}: state {state} is none of its states 0 to {like.num_states - 1}{names}"
+        )
+
     def __repr__(self) -> str:
         task = self.task
         return (
             f"Agent({self.learner.name}, {task.num_arms:,} arms, {task.num_pulls:,} pulls, "
-            f"{task.mapping_name}, time {self.time:,})"
+            f"{task.mapping_name}, time {self.time:,}, seed {self.seed})"
         )
-
-
-def _impossible(arm: int, state: int) -> ProblemError:
-    return ProblemError(
-        f"arm {arm}: state {state} has probability zero under every candidate that is left; the "
-        "prior rules it out"
-    )
-
-
-def _no_such_state(arm: int, state: int, size: int) -> ProblemError:
-    return ProblemError(f"arm {arm}: state {state} is none of its states 0 to {size - 1}")

@@ -474,4 +474,5 @@ def _arm_to_data(arm: Arm) -> dict[str, Any]:
         "passive": arm.passive.tolist(),
         "rewards": arm.rewards.tolist(),
         "name": arm.name,
+        "states": None if arm.states is None else list(arm.states),
     }

@@ -55,9 +55,9 @@ from restive.experiment.settings import (
     canonical_json,
     keys_at,
 )
-from restive.experiment.toml_lines import placed
 from restive.experiment.toml_text import toml_text
 from restive.problem_file import parse_toml, read_text, require_shallow
+from restive.toml_lines import placed
 
 __all__ = ["Case", "Study", "digest", "load_study", "study_from_data", "study_from_toml"]
 

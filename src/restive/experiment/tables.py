@@ -24,20 +24,12 @@ from pydantic import (
 
 from restive import zoo
 from restive.arguments import MOST
+from restive.arm_toml import ARM_KEYS, MOST_ARMS, read_arm, read_arms, refuse_unknown_keys
 from restive.errors import ProblemError
 from restive.experiment.mistakes import PlacedError
 from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior, grid_prior
 from restive.problem import Arm, RestlessBandit
-from restive.problem_file import (
-    ARM_KEYS,
-    MOST_ARMS,
-    load_problem,
-    parse_toml,
-    problem_to_toml,
-    read_arm,
-    read_arms,
-    refuse_unknown_keys,
-)
+from restive.problem_file import load_problem, parse_toml, problem_to_toml
 
 __all__ = ["Count", "Data", "PriorArm", "PriorBandit", "PriorTable", "Problem", "Table", "num_arms"]
 
@@ -115,6 +107,7 @@ class Problem(ZooName):
 
     name: str | None = None
     num_pulls: Count | None = None
+    states: list[str] | None = None
     arm: list[ArmTable] | None = None
     _made: dict[int, RestlessBandit] = PrivateAttr(default_factory=dict)  # by pulls
 
@@ -152,7 +145,7 @@ class Problem(ZooName):
         if pulls not in self._made:
             if known is None:
                 assert self.arm is not None
-                self._made[pulls] = RestlessBandit(read_arms(self.arm), pulls)
+                self._made[pulls] = RestlessBandit(read_arms(self.arm, states=self.states), pulls)
             else:
                 self._made[pulls] = (
                     known if pulls == known.num_pulls else RestlessBandit(known.arms, pulls)

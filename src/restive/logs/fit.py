@@ -115,6 +115,7 @@ class FittedLog:
                     table.passive[k] if self.controlled else None,
                     self.rewards,
                     name=table.names[k],
+                    states=self.log.state_names,
                 )
                 for k in range(len(table))
             ],
@@ -244,9 +245,11 @@ def _empirical(
 ) -> tuple[AnyArmPrior, ...]:
     own = [np.flatnonzero(log.kind_of == kind) for kind in range(len(log.kinds))]
     if log.num_states > 2 or controlled:
-        return tuple(empirical_dirichlet(counts, arms, rewards, controlled) for arms in own)
+        return tuple(
+            empirical_dirichlet(counts, arms, rewards, controlled, log.state_names) for arms in own
+        )
     levels = num_levels(float(np.median(counts.totals)), log.num_arms)
-    base = grid_candidates(rewards, levels)
+    base = grid_candidates(rewards, levels, log.state_names)
     if levels == MOST_LEVELS:
         notes.append(
             f"arms were seen so often that their intervals are hardly wider than the {MOST_LEVELS} "

@@ -23,14 +23,14 @@ FloatArray = NDArray[np.float64]
 SUM_NOISE = 1e-12  # weights this close to a sum of 1 are kept to the bit, as a snapshot wrote them
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class ArmPrior:
     """Distribution over what one arm may be.
 
     Parameters
     ----------
     candidates
-        The arms that it may be; they agree in the number of states and in the rewards.
+        The arms that it may be; they agree in the number and names of states and in the rewards.
     weights
         Their weights, in any scale; equal by default.
     """
@@ -43,6 +43,16 @@ class ArmPrior:
         _require_alike(candidates, "candidate")
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "weights", _normalised(weights, len(candidates), "candidates"))
+
+    @property
+    def typical(self) -> Arm:
+        """An arm with the states and rewards that all candidates share: the first of them."""
+        return self.candidates[0]
+
+    @property
+    def moves_alike(self) -> bool:
+        """Whether the arm, whichever it is, moves alike pulled or not."""
+        return all(arm.is_uncontrolled for arm in self.candidates)
 
     def given(self, evidence: Evidence) -> ArmPrior:
         """Return what the arm may be once this was seen of it: the same arms, other weights."""
@@ -58,8 +68,11 @@ class ArmPrior:
         )
         return prior
 
+    def __repr__(self) -> str:
+        return f"ArmPrior({len(self.candidates):,} candidates of {self.typical.num_states} states)"
 
-@dataclass(frozen=True, eq=False, init=False)
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class JointPrior:
     """Distribution over whole systems, for arms whose parameters depend on each other.
 
@@ -101,6 +114,14 @@ class JointPrior:
         """Return what arm k may be, by system."""
         return tuple(bandit.arms[k] for bandit in self.bandits)
 
+    def typical(self, k: int) -> Arm:
+        """An arm with the states and rewards of arm k."""
+        return self.bandits[0].arms[k]
+
+    def moves_alike(self, k: int) -> bool:
+        """Whether arm k, whichever it is, moves alike pulled or not."""
+        return all(bandit.arms[k].is_uncontrolled for bandit in self.bandits)
+
     def given(self, evidence: Sequence[Evidence]) -> JointPrior:
         """Return what the systems may be once this was seen of each arm."""
         require_evidence(evidence, self.num_arms)
@@ -109,6 +130,9 @@ class JointPrior:
             for bandit in self.bandits
         ]
         return JointPrior(self.bandits, _reweighted(self.weights, np.array(logs)))
+
+    def __repr__(self) -> str:
+        return f"JointPrior({len(self.bandits):,} systems of {self.num_arms:,} arms)"
 
 
 def require_evidence(evidence: Sequence[Evidence], num_arms: int) -> None:
@@ -151,6 +175,11 @@ def _require_alike(arms: Sequence[Arm], what: str) -> None:
             raise ProblemError(
                 f"{what} {j} has rewards {arm.rewards.tolist()}, {what} 0 has "
                 f"{arms[0].rewards.tolist()}; rewards are known, so they must agree"
+            )
+        if arm.states != arms[0].states:
+            raise ProblemError(
+                f"{what} {j} has states {arm.states}, {what} 0 has {arms[0].states}; their names "
+                "must agree"
             )
 
 

@@ -27,7 +27,7 @@ FloatArray = NDArray[np.float64]
 MOST_ARMS = 10**7
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class IndependentPrior:
     """Independent distributions per arm; arms that share an arm's prior share its tables.
 
@@ -74,6 +74,14 @@ class IndependentPrior:
             raise ProblemError(f"arm {k} has a continuous prior, which has no list of candidates")
         return arm.candidates
 
+    def typical(self, k: int) -> Arm:
+        """An arm with the states and rewards of arm k."""
+        return self.arms[k].typical
+
+    def moves_alike(self, k: int) -> bool:
+        """Whether arm k, whichever it is, moves alike pulled or not."""
+        return self.arms[k].moves_alike
+
     def given(self, evidence: Sequence[Evidence]) -> IndependentPrior:
         """Return what the arms may be once this was seen of each."""
         require_evidence(evidence, self.num_arms)
@@ -81,20 +89,28 @@ class IndependentPrior:
             arm.given(seen) for arm, seen in zip(self.arms, evidence, strict=True)
         )
 
+    def __repr__(self) -> str:
+        kinds = {id(arm): arm for arm in self.arms}
+        each = repr(self.arms[0]) if len(kinds) == 1 else f"{len(kinds):,} different priors"
+        return f"IndependentPrior({self.num_arms:,} arms, {each})"
+
 
 Prior: TypeAlias = IndependentPrior | JointPrior
 
 
-def grid_prior(levels: Sequence[float] | FloatArray, num_arms: int) -> IndependentPrior:
+def grid_prior(
+    levels: Sequence[float] | FloatArray, num_arms: int, states: Sequence[str] | None = None
+) -> IndependentPrior:
     """Uniform prior of Section 6: every (p01, p11) in levels x levels, the same for each arm.
 
-    Candidates are ordered by p01, then by p11.
+    Candidates are ordered by p01, then by p11; `states` names the two states, the bad one first.
     """
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
         raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
-    shared = ArmPrior([gilbert_elliott(float(a), float(b)) for a in grid for b in grid])
+    pairs = [(float(a), float(b)) for a in grid for b in grid]
+    shared = ArmPrior([gilbert_elliott(*pair, states=states) for pair in pairs])
     return IndependentPrior([shared] * num_arms)
 
 
@@ -103,6 +119,7 @@ def beta_prior(
     p01: ArrayLike = (1.0, 1.0),
     p11: ArrayLike = (1.0, 1.0),
     rewards: ArrayLike = (0.0, 1.0),
+    states: Sequence[str] | None = None,
 ) -> IndependentPrior:
     """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
 
@@ -117,10 +134,12 @@ def beta_prior(
         Those of the probability to stay good.
     rewards
         Reward in the bad and in the good state.
+    states
+        Their names.
     """
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     good = [_beta(p01, "p01"), _beta(p11, "p11")]
-    shared = DirichletArmPrior([[b, a] for a, b in good], rewards=rewards)
+    shared = DirichletArmPrior([[b, a] for a, b in good], rewards=rewards, states=states)
     return IndependentPrior([shared] * num_arms)
 
 
