@@ -279,7 +279,7 @@ def test_many_kinds_of_arms_are_drawn_in_a_picture_of_bounded_size(tmp_path):
     arms = "".join(f"[[arm]]\np01 = {0.1 + k / 100}\np11 = 0.6\n" for k in range(40))
     path.write_text("num_pulls = 3\n" + arms)
     plot = tmp_path / "many.png"
-    from restive.figures import plot_indices
+    from restive.index_files import plot_indices
 
     plot_indices(rs.load_problem(path), plot)
     with Image.open(plot) as image:

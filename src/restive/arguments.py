@@ -20,6 +20,7 @@ __all__ = [
     "checked_path",
     "checked_seed",
     "count_in_words",
+    "counted",
     "drawn_seed",
     "require_memory",
     "shown",
@@ -81,6 +82,11 @@ def checked_seed(seed: Any) -> int:
 def drawn_seed(seed: Any) -> int:
     """Return a seed, drawn where None is given: small enough to be typed in again."""
     return randbits(32) if seed is None else checked_seed(seed)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: 1 pull, 2 pulls."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def count_in_words(log10: float) -> str:

@@ -16,11 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.agents.learners import describe, learner_of
+from restive.arguments import drawn_seed
 from restive.errors import ProblemError
+from restive.figures import plot_band
+from restive.frames import data_frame
 from restive.intervals import paired_interval
 from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior
 from restive.problem import Arm, RestlessBandit
 from restive.regret import LearnerLike, RegretCurve, frequentist_regret
+from restive.style.notebook import html_table
 from restive.task import Mapping
 
 __all__ = ["Difference", "SideBySide", "compare"]
@@ -29,6 +33,7 @@ FloatArray = NDArray[np.float64]
 
 Problem: TypeAlias = RestlessBandit | tuple[RestlessBandit, Prior]
 
+COLUMNS = ("learner", "regret", "lower", "upper", "average_reward")
 LEVELS = tuple(i / 10 for i in range(1, 10))  # of the prior of two-state arms
 
 
@@ -47,7 +52,7 @@ class Difference:
         return abs(self.mean) > self.half_width
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SideBySide:
     """Learners on one problem, from the smallest regret at T on."""
 
@@ -63,6 +68,38 @@ class SideBySide:
             lines.append(f"{curve.learner:{width}}  {curve.mean[-1]:.4g} ± {half:.2g}")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return str(self)
+
+    def to_pandas(self) -> Any:
+        """Return a data frame, a row per learner from the best on (needs pandas)."""
+        rows = zip(*self._rows(), strict=True)
+        return data_frame(dict(zip(COLUMNS, rows, strict=True)))
+
+    def _repr_html_(self) -> str:
+        first = self.curves[0]
+        title = f"regret at T = {first.times[-1]:,}, 95% intervals, seed {first.seed}"
+        return html_table(title, COLUMNS, self._rows())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curves of all learners into one matplotlib axes, a new one by default."""
+        for curve in self.curves:
+            band = curve.times, curve.mean, curve.lower, curve.upper
+            ax = plot_band(*band, curve.learner, ax)
+        return ax
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return [
+            (
+                curve.learner,
+                float(curve.mean[-1]),
+                float(curve.lower[-1]),
+                float(curve.upper[-1]),
+                float(curve.average_reward[-1]),
+            )
+            for curve in self.curves
+        ]
+
 
 def compare(
     problems: Problem | Iterable[Problem],
@@ -71,7 +108,7 @@ def compare(
     horizon: int = 2000,
     *,
     replications: int = 200,
-    seed: int = 0,
+    seed: int | None = 0,
     threads: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
     **options: Any,
@@ -91,7 +128,7 @@ def compare(
     horizon
         Steps of each replication, T.
     replications, seed
-        How many, and the name of their luck.
+        How many, and the name of their luck; with None a seed is drawn, which the curves show.
     threads, progress, options
         As in `frequentist_regret`.
     """
@@ -102,6 +139,7 @@ def compare(
     names = [describe(learner_of(given)) for given in learners]
     if not names or len(set(names)) < len(names):
         raise ProblemError(f"learners must be different, and at least one, got {names}")
+    seed = drawn_seed(seed)
     found = []
     for problem in problems:
         bandit, prior = _checked(problem)

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.agents.explain import Explanation, explain
 from restive.agents.learners import Compiled, Learner, Own, Relative
 from restive.agents.mind import Mind
 from restive.agents.requests import checked_arm, checked_arms, checked_mask, checked_states
-from restive.arguments import MOST, checked_count, checked_seed, shown
+from restive.arguments import MOST, checked_count, checked_seed, counted, shown
 from restive.arm_posterior import ArmPosterior
 from restive.belief import BeliefState
 from restive.errors import ProblemError, RestiveError
@@ -33,7 +34,7 @@ from restive.kernels.learners.memory import PHASES
 from restive.kernels.online import NOTE, Seat
 from restive.kernels.random import LEARNER
 from restive.kernels.vectors import LANES
-from restive.policies.base import IndexPolicy, checked_choice
+from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.prior import Prior
 from restive.problem import RestlessBandit
 from restive.slots import home_size, lane_places, posterior_weights
@@ -201,6 +202,28 @@ class Agent:
             return None
         return self.task.bandit_of(self._mind.sampled_kinds)
 
+    @property
+    def sampled_policy(self) -> Policy | None:
+        """The policy of that system, None before the first step."""
+        self._require_posterior("sampled policy")
+        if self._actor.episodes.clock[tables.EPISODE] == 0:
+            return None
+        return self.task.policy_of(self._mind.sampled_kinds)
+
+    @property
+    def selected(self) -> IntArray | None:
+        """The arms selected in this step; None before `select` or `pull`."""
+        return None if self._pulled is None else self._chosen[: self._pulled].copy()
+
+    def explain(self, k: int) -> Explanation:
+        """Explain why arm k is pulled now, or is not: in words by `print`, and as data.
+
+        After `select` it speaks of the arms selected; before, of those that would be if the
+        present episode goes on.
+        """
+        self._require_posterior("explanation")
+        return explain(self, checked_arm(k, self.task.num_arms))
+
     def posterior(self, k: int) -> ArmPosterior:
         """Return what is believed of arm k: its candidates' chains and weights."""
         self._require_posterior("posterior")
@@ -209,6 +232,7 @@ class Agent:
             active=np.array([arm.active for arm in candidates]),
             passive=np.array([arm.passive for arm in candidates]),
             weights=self._weights(k, len(candidates)),
+            states=self.prior.typical(k).states,
         )
 
     def _weights(self, k: int, count: int) -> FloatArray:
@@ -237,13 +261,12 @@ class Agent:
 
     def index(self) -> FloatArray:
         """Index of each arm now, under the sampled system; nan where the mapping has none."""
-        bandit = self.sampled_bandit
-        if bandit is None:
+        policy = self.sampled_policy
+        if policy is None:
             raise ProblemError("no system has been sampled yet: call select() first")
-        policy = self.task.policy_of(self._mind.sampled_kinds)
         if isinstance(policy, IndexPolicy):
             return policy.index(self.belief_state)
-        return np.full(bandit.num_arms, np.nan)
+        return np.full(self.task.num_arms, np.nan)
 
     def evidence(self, k: int) -> Evidence:
         """Return what was seen of arm k since the agent began, as counts."""
@@ -568,6 +591,7 @@ class Agent:
     def __repr__(self) -> str:
         task = self.task
         return (
-            f"Agent({self.learner.name}, {task.num_arms:,} arms, {task.num_pulls:,} pulls, "
+            f"Agent({self.learner.name}, {counted(task.num_arms, 'arm')}, "
+            f"{counted(task.num_pulls, 'pull')}, "
             f"{task.mapping_name}, time {self.time:,}, seed {self.seed})"
         )

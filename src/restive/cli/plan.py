@@ -44,9 +44,10 @@ def plan(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,
 ) -> None:
     """Tell what the arms are like, what each policy would earn, and the most that any could."""
-    from restive.figures import FIGURE_SUFFIXES, matplotlib_figures, plot_indices
+    from restive.figures import FIGURE_SUFFIXES, matplotlib_figures
     from restive.files import require_target
-    from restive.overview import TABLE_SUFFIXES, plan_bandit, write_index_table
+    from restive.index_files import TABLE_SUFFIXES, plot_indices, write_index_table
+    from restive.overview import plan_bandit
     from restive.problem_file import load_problem
 
     # what can be wrong with the options is told before anything is computed

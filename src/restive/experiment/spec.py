@@ -45,6 +45,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from restive.agents.learners import describe
+from restive.arguments import counted
 from restive.errors import ProblemError
 from restive.experiment.mistakes import place_of, told, told_at
 from restive.experiment.settings import (
@@ -117,7 +118,7 @@ class Case:
         return ", ".join(filter(None, (self.point, self.shown.get("learner"), self.mapping)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """A checked study."""
 
@@ -132,6 +133,10 @@ class Study:
     def hash(self) -> str:
         """Digest of everything that decides the numbers of a replication."""
         return digest(self.data)
+
+    def __repr__(self) -> str:
+        cases, count = counted(len(self.cases), "case"), counted(self.replications, "replication")
+        return f"Study({self.title!r}, {cases}, {count})"
 
     def to_toml(self) -> str:
         """Write it as the text of a study's file, which needs no other files."""

@@ -40,7 +40,7 @@ class AnyArmPrior(Protocol):
         """Return what it may be once this was seen."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FittedLog:
     """What a log says about its arms.
 
@@ -60,6 +60,13 @@ class FittedLog:
     _posteriors: tuple[Any, ...] = field(default=(), repr=False)  # of priors that are not finite
     checks: tuple[Check, ...] = ()
     held_out: HeldOut | None = None
+
+    def __repr__(self) -> str:
+        held = sum(check.verdict == "holds" for check in self.checks)
+        return (
+            f"FittedLog({self.log.num_sightings:,} sightings of {self.log.num_arms:,} arms; "
+            f"{held} of {len(self.checks)} checks hold)"
+        )
 
     def check(self, name: str) -> Check:
         """Return the check of this name."""

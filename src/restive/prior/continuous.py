@@ -146,7 +146,7 @@ class DirichletArmPrior:
         active = np.ascontiguousarray(np.moveaxis(drawn.matrices[: self.num_states], 2, 0))
         passive = np.ascontiguousarray(np.moveaxis(drawn.matrices[-self.num_states :], 2, 0))
         weights = drawn.weights / drawn.weights.sum()
-        return ArmPosterior(active, passive, weights, drawn.log_evidence)
+        return ArmPosterior(active, passive, weights, drawn.log_evidence, self.states)
 
     @cached_property
     def drawn(self) -> Particles:

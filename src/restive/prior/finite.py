@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import counted
 from restive.errors import ProblemError
 from restive.evidence import Evidence, log_likelihood
 from restive.problem import Arm, RestlessBandit, numbers_array
@@ -69,7 +70,8 @@ class ArmPrior:
         return prior
 
     def __repr__(self) -> str:
-        return f"ArmPrior({len(self.candidates):,} candidates of {self.typical.num_states} states)"
+        states = counted(self.typical.num_states, "state")
+        return f"ArmPrior({counted(len(self.candidates), 'candidate')} of {states})"
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -132,7 +134,8 @@ class JointPrior:
         return JointPrior(self.bandits, _reweighted(self.weights, np.array(logs)))
 
     def __repr__(self) -> str:
-        return f"JointPrior({len(self.bandits):,} systems of {self.num_arms:,} arms)"
+        systems, arms = counted(len(self.bandits), "system"), counted(self.num_arms, "arm")
+        return f"JointPrior({systems} of {arms})"
 
 
 def require_evidence(evidence: Sequence[Evidence], num_arms: int) -> None:

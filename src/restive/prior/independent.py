@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, counted
 from restive.errors import ProblemError
 from restive.evidence import Evidence
 from restive.prior.continuous import DirichletArmPrior
@@ -92,7 +92,7 @@ class IndependentPrior:
     def __repr__(self) -> str:
         kinds = {id(arm): arm for arm in self.arms}
         each = repr(self.arms[0]) if len(kinds) == 1 else f"{len(kinds):,} different priors"
-        return f"IndependentPrior({self.num_arms:,} arms, {each})"
+        return f"IndependentPrior({counted(self.num_arms, 'arm')}, {each})"
 
 
 Prior: TypeAlias = IndependentPrior | JointPrior

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import counted
 from restive.prior import ArmPrior, IndependentPrior, Prior
 from restive.problem import Arm, RestlessBandit
 
@@ -18,7 +19,7 @@ FloatArray = NDArray[np.float64]
 NUM_CANDIDATES = 32  # of each arm of a random instance
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Instance:
     """A named problem with what a learner may start from.
 
@@ -35,6 +36,10 @@ class Instance:
     bandit: RestlessBandit | None
     horizon: int
     truth_in_prior: bool
+
+    def __repr__(self) -> str:
+        arms, pulls = counted(self.prior.num_arms, "arm"), counted(self.num_pulls, "pull")
+        return f"Instance({self.name}: {arms}, {pulls})"
 
 
 def drawn_instance(
