@@ -137,7 +137,7 @@ def test_a_check_tells_what_would_be_run_and_runs_nothing(study, tmp_path):
     assert "small: 6 cases" in out
     table = rows_of(out)
     assert table["horizon 60, whittle"][:4] == ["3", "1", "60", "1,000"]
-    assert re.search(r"about .* on \d+ processors, .* MiB on disk, about .* MiB of memory", out)
+    assert re.search(r"about .* on \d+ processors?, .*B on disk, about .*B of memory", out)
     assert "nothing was run" in out
     assert list(tmp_path.iterdir()) == [study]
     study.write_text(changed_text(FREQUENTIST, policy_mappings='["whittle"]'))

@@ -205,7 +205,7 @@ class Agent:
     @property
     def sampled_policy(self) -> Policy | None:
         """The policy of that system, None before the first step."""
-        self._require_posterior("sampled policy")
+        self._require_posterior("sampled system")
         if self._actor.episodes.clock[tables.EPISODE] == 0:
             return None
         return self.task.policy_of(self._mind.sampled_kinds)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from restive.cli.progress import bar
+from restive.cli.tables import print_lines, print_table
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def fit(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a log of past sightings: what the arms are like, and whether chains describe them.
+    """Fit arms to a log of past sightings, and check the fit.
 
     Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv and fit.html.
     """
@@ -132,7 +133,10 @@ def replay(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what other policies would have earned in the later part of a log."""
+    """Estimate what other policies would have earned in a log.
+
+    Arms are fitted on the earlier part of the log; policies play on the later part.
+    """
     from restive.logs import load_prior, replay_log
 
     kinds: Any = None if prior is None else load_prior(prior)
@@ -228,33 +232,21 @@ def _fit_data(fitted: FittedLog) -> dict[str, Any]:
 
 
 def _print_fit(fitted: FittedLog) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     from restive.logs.page import check_rows, held_out_sentences
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
     log = fitted.log
-    title = (
+    found = check_rows(fitted.checks)
+    print_table(
         f"{log.num_sightings:,} sightings of {log.num_arms:,} arms in {log.num_steps:,} steps, "
-        f"{log.span}"
+        f"{log.span}",
+        ("check", "verdict", "finding", "p", "s.d. off"),
+        [row[:5] for row in found],
+        words=("check", "verdict", "finding"),
     )
-    checks = Table(title=escape(title))
-    for column in ("check", "verdict", "finding", "p", "s.d. off"):
-        checks.add_column(column, justify="right" if column in ("p", "s.d. off") else "left")
-    colours = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
-    advice = []
-    for name, verdict, finding, p, z, _, what in check_rows(fitted.checks):
-        colour = colours[verdict]
-        checks.add_row(escape(name), f"[{colour}]{verdict}[/{colour}]", escape(finding), p, z)
-        if what:
-            advice.append(f"{name}: {what}")
-    console.print(checks)
+    advice = [f"{name}: {what}" for name, *_, what in found if what]
     if fitted.held_out is not None:
         advice = [*held_out_sentences(fitted.held_out), *advice]
-    for line in (*advice, *(f"note: {note}" for note in fitted.notes)):
-        console.print(line, highlight=False, markup=False)
+    print_lines([*advice, *(f"note: {note}" for note in fitted.notes)])
 
 
 def _replay_data(played: Replay) -> dict[str, Any]:
@@ -283,26 +275,19 @@ def _replay_data(played: Replay) -> dict[str, Any]:
 
 
 def _print_replay(played: Replay) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console(width=None if sys.stdout.isatty() else 120)
     if played.calibration is not None:
-        console.print(f"calibration: {played.calibration.sentence}", highlight=False, markup=False)
-    table = Table(
-        title=f"{played.num_steps:,} steps from {escape(played.log.label(played.split))}, "
-        f"{played.num_pulls} pulls a step; the log earned {played.logged_per_step:.4f} a step with "
-        f"{played.logged_pulls:.1f} pulls"
-    )
-    for column in ("policy", "reward a step", "95%", "known how", "note"):
-        table.add_column(column, justify="right" if column in ("reward a step", "95%") else "left")
+        print_lines([f"calibration: {played.calibration.sentence}"])
+    rows = []
     for p in played.policies:
         known = isfinite(p.per_step)
         ends = "" if not known or p.low == p.high else f"{p.low:.4f} to {p.high:.4f}"
-        table.add_row(
-            escape(p.policy), f"{p.per_step:.4f}" if known else "-", ends, p.kind, escape(p.note)
-        )
-    console.print(table)
-    for note in played.notes:
-        console.print(f"note: {note}", highlight=False, markup=False)
+        rows.append([p.policy, f"{p.per_step:.4f}" if known else "-", ends, p.kind, p.note])
+    print_table(
+        f"{played.num_steps:,} steps from {played.log.label(played.split)}, "
+        f"{played.num_pulls} pulls a step; the log earned {played.logged_per_step:.4f} a step with "
+        f"{played.logged_pulls:.1f} pulls",
+        ("policy", "reward a step", "95%", "known how", "note"),
+        rows,
+        words=("policy", "known how", "note"),
+    )
+    print_lines([f"note: {note}" for note in played.notes])

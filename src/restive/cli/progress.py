@@ -9,6 +9,8 @@ from datetime import datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
+from restive.cli.tables import duration
+
 if TYPE_CHECKING:
     from restive.experiment.runner import Progress
 
@@ -132,16 +134,9 @@ def _log(title: str) -> Callable[[Progress], None]:
         left = (progress.to_do - progress.done) / rate
         print(
             f"{datetime.now():%Y-%m-%d %H:%M:%S} {title}: {there:,} of "
-            f"{progress.total:,} replications, {rate:,.0f}/s, {in_words(left)} left",
+            f"{progress.total:,} replications, {rate:,.0f}/s, {duration(left)} left",
             file=sys.stderr,
             flush=True,
         )
 
     return show
-
-
-def in_words(seconds: float) -> str:
-    """Return a duration for a person: "12 s", "3 min", "2.5 h"."""
-    if seconds < 100:
-        return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
