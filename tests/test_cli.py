@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import restive as rs
-from restive.cli import app, tables
+from restive.cli import app, completion, tables
 from restive.comparison_study import comparison_study
 from restive.experiment import study_from_toml
 
@@ -33,7 +33,11 @@ def width_of(monkeypatch, columns):
     ("seconds", "words"),
     [
         (0.04, "0.0 s"),
-        (12, "12 s"),
+        (1, "1 s"),
+        (99, "99 s"),
+        (100, "2 min"),
+        (5399, "90 min"),
+        (5400, "1.5 h"),
         (180, "3 min"),
         (9000, "2.5 h"),
         (47 * 3600, "47.0 h"),
@@ -133,11 +137,11 @@ def completed(words):
 
 def test_the_shell_completes_commands_and_names():
     assert completed("in") == ["init"]
-    assert completed("zoo paper") == ["paper-bayesian", "paper-frequentist"]
-    assert "tsde,ucb1" in completed("compare x --learners tsde,uc")
-    assert completed("compare x --policy-mapping lp") == ["lp_priority"]
-    assert completed("export x --format par") == ["parquet"]
-    assert completed("export x --table cur") == ["curves"]
+    assert completed("compare paper --learners tsde,uc") == ["tsde,ucb1"]
+    assert completion.complete_instances("paper") == ["paper-bayesian", "paper-frequentist"]
+    assert completion.complete_mappings("lp") == ["lp_priority"]
+    assert completion.complete_formats("par") == ["parquet"]
+    assert completion.complete_tables("cur") == ["curves"]
 
 
 def test_help_shows_brackets_and_fits_its_commands_on_a_line():
@@ -230,7 +234,7 @@ def test_learners_are_compared_on_problems_and_studies_of_ones_own(tmp_path, mon
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("paper-frequentis", "did you mean 'paper-frequentist'?; or name a TOML file"),
+        ("paper-frequentis", "did you mean 'paper-frequentist'.; or name a TOML file"),
         ("gone.toml", "gone.toml: cannot be read"),
         ("three.toml", r"three.toml: arm 0 has 3 states, and a grid is a prior for two"),
         ("wrong.toml", "wrong.toml: .*line 3: p01 is 7"),

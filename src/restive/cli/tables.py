@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["duration", "print_lines", "print_table", "size", "terminal"]
 
 NO_TERMINAL = 120  # columns
+CUT = "…"  # where rich has cut a word
 COLOURS: Mapping[str, str] = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365.25 * 86_400
 DURATIONS = (  # up to which each is used, its length, and how it is written
@@ -49,7 +50,7 @@ def print_table(
     with console.capture() as captured:
         console.print(table)
     text = captured.get()
-    if all(row[at] in text for row in rows for at in numbers):
+    if CUT not in text and all(row[at] in text for row in rows for at in numbers):
         console.print(table)
     else:
         print_lines(_blocks(title, header, rows, caption))

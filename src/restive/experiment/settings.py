@@ -229,7 +229,7 @@ class Settings(Table):
             dumped = self.model_dump(exclude_none=True, include={"problem", "prior"})
             data["instance"] = self.instance | dumped
             for key in OWN_SETTINGS:  # at another point of a sweep they are another's
-                if key in self.instance and self.instance[key] == data.get(key):
+                if key in self.instance:
                     del data[key]
         return data
 
@@ -251,8 +251,9 @@ def _own_instance_taken(data: Data, own: Data) -> Data:
         raise PlacedError(("instance", key), words)
     if not isinstance(own.get("name"), str) or "prior" not in own:
         raise PlacedError(("instance",), "an instance of your own needs a name and a prior")
+    own = {key: value for key, value in own.items() if key not in OWN_SETTINGS or key not in data}
     given: Data = {key: own[key] for key in OWN_SETTINGS if key in own} | data
-    given |= {"kind": "bayesian", "prior": own["prior"]}
+    given |= {"instance": own, "kind": "bayesian", "prior": own["prior"]}
     if "problem" in own:
         given |= {"kind": "frequentist", "problem": own["problem"]}
     return given
