@@ -36,7 +36,6 @@ from restive.experiment.tables import (
     PriorTable,
     Problem,
     Table,
-    num_arms,
 )
 from restive.policies import mapping_name
 from restive.prior import Prior
@@ -205,8 +204,7 @@ class Settings(Table):
         said = self.prior.num_arms_said
         if said is None:
             assert self.problem is not None
-            assert self.problem.arm is not None
-            return num_arms(self.problem.arm)
+            return self.problem.bandit(self.num_pulls).num_arms
         return said
 
     def learner(self) -> Learner:
