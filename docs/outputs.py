@@ -6,7 +6,6 @@ The tests compare; this replaces. Read the difference before you commit it.
 """
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +13,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from test_documentation import PAGES, blocks_of, run_page, tidied  # noqa: E402
+from test_documentation import PAGES, blocks_of, copy_examples, run_page, tidied  # noqa: E402
 
 
 def refreshed(page: Path) -> str:
@@ -36,10 +35,7 @@ def main() -> None:
     pages = [Path(name).resolve() for name in sys.argv[1:]] or PAGES
     for page in pages:
         with TemporaryDirectory() as folder:
-            for example in (ROOT / "examples").glob("*.toml"):
-                shutil.copy(example, folder)
-            for log in (ROOT / "examples").glob("logs/*.csv"):
-                shutil.copy(log, folder)
+            copy_examples(Path(folder))
             os.chdir(folder)
             text = refreshed(page)
             os.chdir(ROOT)

@@ -95,7 +95,7 @@ def count_in_words(log10: float) -> str:
 
 
 def suggestion(word: object, known: Iterable[str]) -> str:
-    """Tell what may have been meant by a word that is not among the known ones."""
+    """Suggest what may have been meant by a word that is not known."""
     known = tuple(known)
     near = difflib.get_close_matches(str(word), known, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

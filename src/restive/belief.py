@@ -6,8 +6,8 @@ has the law, the *belief*,
     b(s, n) = e_s P_active P_passive^(n-1)
 
 since the arm was pulled when it was seen and has been passive since. Under the paper's Assumption 1
-b(s, n) tends to the passive chain's stationary law, so a table of finitely many ages tells it all:
-`belief_table` goes on until every belief is within 1e-12 of that law.
+b(s, n) tends to the passive chain's stationary law, so a table of finitely many ages is enough:
+`belief_table` extends it until every belief is within 1e-12 of that law.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A plan: what the arms of a bandit are like and what each policy mapping would earn on it.
 
-`plan_bandit` collects, nothing here prints. Arms are told per kind, since a bandit may have very
-many alike.
+`plan_bandit` collects, nothing here prints. Arms are described by kind, since a bandit may have
+very many alike.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class Kinds:
 
 
 def kinds_of(bandit: RestlessBandit) -> Kinds:
-    """Tell the kinds of arms in a bandit; looked for once, since there may be very many arms."""
+    """Return the kinds of arms in a bandit; computed once, since there may be very many arms."""
     found: Kinds | None = bandit.__dict__.get("_kinds")
     if found is None:
         found = kinds_among(bandit.arms, bandit.label)
@@ -279,7 +279,7 @@ def kinds_of(bandit: RestlessBandit) -> Kinds:
 
 
 def kinds_among(arms: Sequence[Arm], label: Callable[[int], str]) -> Kinds:
-    """Tell the kinds among any arms; `label` says how messages call the arm at a place."""
+    """Return the kinds among any arms; `label` says how messages call the arm at a place."""
     by_numbers: dict[bytes, int] = {}
     by_identity: dict[int, int] = {}  # first, since one object may stand for very many arms
     first: list[int] = []

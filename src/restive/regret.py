@@ -6,8 +6,8 @@ applied to the truth. Two choices keep the error small without changing what is 
 * *expected rewards*: each step counts E[r | xi, A], not the reward that happened to be drawn;
 * *coupling*: the policy that knows the truth runs in the same world with the same luck.
 
-Against the exact J the estimate is of the paper's regret. Where J is not to be had exactly, the
-coupled policy's own earnings stand in for J t; they differ from it by the span of the bias at most.
+Against the exact J the estimate is of the paper's regret. Where J cannot be computed exactly, the
+coupled policy's own earnings stand in for J t; they differ from it by at most the span of the bias.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def bayesian_regret(
     Parameters
     ----------
     prior
-        What the learner holds possible, and what the truth is drawn from.
+        What the learner considers possible, and what the truth is drawn from.
     num_pulls
         Arms pulled each step, N.
     policy_mapping

@@ -126,12 +126,12 @@ class Bounds:
 
 
 def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> Bounds:
-    """All bounds, with the numbers of states and the mixing time that a prior tells.
+    """All bounds, with the numbers of states and the mixing time that a prior implies.
 
     Parameters
     ----------
     prior
-        What the learner holds possible.
+        What the learner considers possible.
     num_pulls, horizon, bias_span
         N, T >= 2, and H, the largest span of the bias over the prior's support.
     """

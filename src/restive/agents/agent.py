@@ -1,4 +1,4 @@
-"""An agent that a program can run for ever.
+"""An agent that a program can run without end.
 
     agent = TSDE(grid_prior([.1, .5, .9], num_arms=8), num_pulls=3, seed=1)
     while True:
@@ -90,7 +90,7 @@ class OneThread:
 
 
 class Agent:
-    """A learner that is asked which arms to pull and shown what was seen of them.
+    """A learner: it says which arms to pull, and is shown what was seen of them.
 
     Made by `TSDE` or `make_learner`, or by `restore` from a snapshot. One thread at a time may use
     it.
@@ -154,7 +154,7 @@ class Agent:
 
     @property
     def prior(self) -> Prior:
-        """What was held possible at the start."""
+        """What the arms might be, at the start."""
         return self.task.prior
 
     @property
@@ -219,7 +219,7 @@ class Agent:
         """Explain why arm k is pulled now, or is not: in words by `print`, and as data.
 
         After `select` it speaks of the arms selected; before, of those that would be if the
-        present episode goes on.
+        present episode continues.
         """
         self._require_posterior("explanation")
         return explain(self, checked_arm(k, self.task.num_arms))
@@ -283,8 +283,8 @@ class Agent:
     def select(self, num_pulls: int | None = None, available: ArrayLike | None = None) -> IntArray:
         """Return the arms to pull now, ascending.
 
-        Asked again before `observe`, the answer is the same (and an error where the new question
-        rules it out).
+        Called again before `observe`, it gives the same answer (or an error, where the new
+        arguments rule that out).
 
         Parameters
         ----------
@@ -319,7 +319,7 @@ class Agent:
             event = online.select(self._where, wanted)
 
     def pull(self, arms: ArrayLike) -> None:
-        """Take these arms as selected: somebody decided otherwise, and `observe` comes next."""
+        """Take these arms as selected, where somebody else decided; call `observe` next."""
         with self._alone:
             given = checked_arms(arms, self.task.num_arms, "arms to pull")
             self._require_narrowing("be given arms to pull")
@@ -334,7 +334,7 @@ class Agent:
     ) -> None:
         """Show the agent the states of the selected arms, in the order of the arms.
 
-        What cannot be is a `ProblemError` and leaves the agent as it was.
+        What is impossible raises a `ProblemError` and leaves the agent as it was.
 
         Parameters
         ----------
@@ -523,7 +523,7 @@ class Agent:
         possible = task.num_arms if mask is None else int(mask.sum())
         if wanted > possible:
             raise ProblemError(
-                f"{wanted} arms are to be pulled, but only {possible} are available; pass "
+                f"cannot pull {wanted} arms, only {possible} available; pass "
                 "num_pulls to pull fewer in this step"
             )
         if wanted != task.num_pulls or (mask is not None and not mask.all()):

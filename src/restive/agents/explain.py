@@ -33,7 +33,7 @@ class Explanation:
     arm: int
     name: str | None
     time: int  # of the present step
-    last_state: str  # its name or number
+    last_state: str  # its name, or "state 0" and so on
     elapsed: int  # steps since it was seen
     belief: dict[str, float]  # chance of each state now, over the posterior
     expected_reward: float  # of pulling it now, over the posterior
@@ -66,6 +66,7 @@ def explain(agent: Agent, k: int) -> Explanation:
     if policy is None:
         raise ProblemError("no system has been sampled yet: call select() first")
     arm, belief, state = agent.prior.typical(k), agent.belief(k), agent.belief_state
+    names = arm.states or [f"state {s}" for s in range(arm.num_states)]
     selected = policy.select(state) if chosen is None else chosen
     facts: dict[str, Any] = dict.fromkeys(
         ("index", "index_at_mean", "rank", "rival", "rival_index", "pulled_at_age")
@@ -77,9 +78,9 @@ def explain(agent: Agent, k: int) -> Explanation:
         arm=k,
         name=arm.name,
         time=agent.time,
-        last_state=arm.state_name(int(state.last_state[k])),
+        last_state=names[int(state.last_state[k])],
         elapsed=int(state.elapsed[k]),
-        belief={arm.state_name(s): float(p) for s, p in enumerate(belief)},
+        belief={name: float(p) for name, p in zip(names, belief, strict=True)},
         expected_reward=float(belief @ arm.rewards),
         pulled=k in selected,
         decided=chosen is not None,
@@ -157,7 +158,7 @@ def _sentences(why: Explanation) -> list[str]:
     mean = "" if why.index_at_mean is None else f", {why.index_at_mean:.6g} at the posterior mean"
     lines.append(
         f"index {why.index:.6g} under the present draw{mean}; rank {why.rank} of "
-        f"{why.num_arms:,}, {why.num_pulls:,} are pulled"
+        f"{why.num_arms:,}, {why.num_pulls:,} {'is' if why.num_pulls == 1 else 'are'} pulled"
     )
     return [*lines, *_what_would_change(why)]
 

@@ -57,7 +57,7 @@ def compare(
         int | None,
         typer.Option(min=2, help="Steps (default: the instance's own, 2000 for a problem file)."),
     ] = None,
-    replications: Annotated[int, typer.Option(min=2, help="Of every learner.")] = 200,
+    replications: Annotated[int, typer.Option(min=2, help="Replications of every learner.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
     out: Annotated[Path, typer.Option(help="Results folder: new, or one to continue.")] = Path(
         "comparison"

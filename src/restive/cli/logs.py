@@ -26,30 +26,34 @@ LogFile = Annotated[
 ]
 Time = Annotated[str, typer.Option(help="Column of times: numbers, or dates.")]
 ArmColumn = Annotated[str, typer.Option("--arm", help="Column of arms.")]
-State = Annotated[str | None, typer.Option(help="Column of states: 0 is the worst; or names.")]
+State = Annotated[
+    str | None, typer.Option(help="Column of states: numbers from 0, the worst, or names.")
+]
 StateFrom = Annotated[
-    str | None, typer.Option(help='Instead: good where this holds, as "delay < 15".')
+    str | None, typer.Option(help='Instead of --state: good where this holds, as in "delay < 15".')
 ]
 States = Annotated[
     str | None,
-    typer.Option(help="The states' names, worst first, by commas; or how many, by quantiles."),
+    typer.Option(help="Names of the states, worst first, with commas; or a number of quantiles."),
 ]
 Step = Annotated[str | None, typer.Option(help="Length of a step: 1d, 2w, 6h, 15min, or a number.")]
-Zone = Annotated[str | None, typer.Option(help="Whose clocks count, as Europe/Berlin.")]
+Zone = Annotated[
+    str | None, typer.Option(help="Time zone whose days count, such as Europe/Berlin.")
+]
 By = Annotated[str | None, typer.Option(help="Column of kinds of arms.")]
 Pulled = Annotated[
-    str | None, typer.Option(help="Column that tells which arms were pulled (default: all).")
+    str | None, typer.Option(help="Column that says which arms were pulled (default: all).")
 ]
 SameStep = Annotated[
-    str, typer.Option(help="Several rows of an arm in one step: error, last or worst.")
+    str, typer.Option(help="If an arm has several rows in one step: error, last or worst.")
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip rows that cannot be used.")]
 Rewards = Annotated[
-    str | None, typer.Option(help="Reward of each state, by commas (default: 0 to 1).")
+    str | None, typer.Option(help="Reward of each state, with commas (default: 0 to 1).")
 ]
 Controlled = Annotated[
     bool,
-    typer.Option("--controlled", help="Pulled arms move by another chain; use pulled rows only."),
+    typer.Option("--controlled", help="Pulled arms move differently; use pulled rows only."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -70,7 +74,7 @@ def fit(
     skip_bad: SkipBad = False,
     rewards: Rewards = None,
     controlled: Controlled = False,
-    pulls: Annotated[int, typer.Option(min=1, help="Pulls a step, for problem.toml.")] = 1,
+    pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, for problem.toml.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("fit"),
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -106,10 +110,10 @@ def replay(
     arm: ArmColumn,
     pulls: Annotated[int, typer.Option(min=1, help="Arms that policies pull each step.")],
     policies: Annotated[
-        str, typer.Option(help="Names by commas; learners as tsde or tsde:myopic.")
+        str, typer.Option(help="Names with commas; learners as tsde or tsde:myopic.")
     ] = "whittle,myopic,best_fixed,round_robin,random",
     prior: Annotated[
-        Path | None, typer.Option(help="prior.json of `restive fit`: its kinds' priors.")
+        Path | None, typer.Option(help="Priors of the kinds: a prior.json of `restive fit`.")
     ] = None,
     state: State = None,
     state_from: StateFrom = None,
@@ -122,14 +126,19 @@ def replay(
     skip_bad: SkipBad = False,
     rewards: Rewards = None,
     controlled: Controlled = False,
-    split: Annotated[float, typer.Option(help="Share of the steps that is fitted.")] = 0.5,
+    split: Annotated[
+        float, typer.Option(help="Share of the steps to fit on; policies play on the rest.")
+    ] = 0.5,
     random_pulls: Annotated[
-        bool, typer.Option("--random-pulls", help="The log's pulls were drawn evenly at random.")
+        bool,
+        typer.Option("--random-pulls", help="The pulls in the log were drawn evenly at random."),
     ] = False,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Print figures of a model that missed the log's own.")
+        bool, typer.Option("--anyway", help="Print figures even if the model missed the log's own.")
     ] = False,
-    worlds: Annotated[int, typer.Option(min=20, help="Worlds drawn from the model.")] = 200,
+    worlds: Annotated[
+        int, typer.Option(min=20, help="Number of worlds drawn from the model.")
+    ] = 200,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:

@@ -37,15 +37,17 @@ def plan(
         typer.Option(help="Draw index against elapsed time to this .png, .svg or .pdf."),
     ] = None,
     max_states: Annotated[
-        int, typer.Option(min=1, help="Joint states up to which values are exact.")
+        int, typer.Option(min=1, help="Compute values exactly up to this many joint states.")
     ] = 200_000,
     max_elapsed: Annotated[
         int | None,
-        typer.Option(min=1, help="Ages told apart, for arms that mix very slowly (default: auto)."),
+        typer.Option(
+            min=1, help="Ages to distinguish, for arms that mix very slowly (default: auto)."
+        ),
     ] = None,
     discount: Annotated[
         float,
-        typer.Option(help="Discount of Whittle's index, for arms that have none without."),
+        typer.Option(help="Discount of Whittle's index, for arms without an average-reward index."),
     ] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,
 ) -> None:
@@ -89,7 +91,7 @@ def _print_plan(found: Plan) -> None:
 
 
 def _print_arms(found: Plan, always: bool) -> None:
-    earned = ("pulled for ever", "by itself") if always else ("stationary reward",)
+    earned = ("always pulled", "by itself") if always else ("stationary reward",)
     rows = [
         [
             _shortened(arm.arms),

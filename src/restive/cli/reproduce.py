@@ -20,7 +20,9 @@ __all__ = ["reproduce"]
 def reproduce(
     replications: Annotated[
         int | None,
-        typer.Option(min=2, help="Of each experiment and mapping (default: 4000; quick: 200)."),
+        typer.Option(
+            min=2, help="Replications of each experiment and mapping (default: 4000; quick: 200)."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
     out: Annotated[
@@ -28,9 +30,11 @@ def reproduce(
         typer.Option(help="Folder to write to (default: reproduction; quick: reproduction-quick)."),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="How many to run on (default: one per processor).")
+        int | None, typer.Option(min=1, help="Number of threads (default: one per processor).")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few replications: seconds.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few replications: takes seconds.")
+    ] = False,
 ) -> None:
     """Run the paper's experiments and check its claims.
 

@@ -38,16 +38,17 @@ __all__ = [
 ]
 
 # where a study runs: the same options for every command that runs one
-Executor = Annotated[str, typer.Option(help="Where it runs: serial, threads or dask.")]
+Executor = Annotated[str, typer.Option(help="Where to run: serial, threads or dask.")]
 Workers = Annotated[
     int | None,
     typer.Option(min=1, help="Threads or local Dask workers (default: one per processor)."),
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(help="Address of a Dask cluster, as tls://host:8786.")
+    str | None, typer.Option(help="Address of a Dask cluster, such as tls://host:8786.")
 ]
 TlsCaFile = Annotated[
-    Path | None, typer.Option(help="For tls://...: whom to trust (default: Dask's settings).")
+    Path | None,
+    typer.Option(help="For tls://...: certificates to trust (default: Dask's settings)."),
 ]
 TlsCert = Annotated[Path | None, typer.Option(help="For tls://...: our certificate.")]
 TlsKey = Annotated[Path | None, typer.Option(help="For tls://...: its key.")]
@@ -66,7 +67,7 @@ def run(
         Path | None, typer.Option(help="Results folder: new, or one to continue.")
     ] = None,
     replications: Annotated[
-        int | None, typer.Option(min=1, help="More replications than the file says.")
+        int | None, typer.Option(min=1, help="Replications to reach, if more than the file says.")
     ] = None,
     executor: Executor = "threads",
     workers: Workers = None,
@@ -75,7 +76,7 @@ def run(
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Only check the file and report what would run.")
+        bool, typer.Option("--check", help="Only check the file and report what it would take.")
     ] = False,
 ) -> None:
     """Run a study, or continue one.
@@ -134,9 +135,7 @@ def going_on(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        tell(
-            f"stopped; what is done is kept in {folder}, and the same command continues from there"
-        )
+        tell(f"stopped; what is done is kept in {folder}, and the same command continues there")
         raise typer.Exit(130) from None
 
 

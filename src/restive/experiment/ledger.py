@@ -144,7 +144,7 @@ class Ledger:
             tell(
                 f"{self.folder}: continues what {code_in_words(others[-1])} began, with "
                 f"{code_in_words(mine)}; both should give the same numbers (version {NUMBERS}): "
-                "in doubt begin anew in another folder"
+                "if in doubt, start again in another folder"
             )
         run = {"begun": now(), "seconds": 0.0, "executor": executor, **mine}
         self.manifest["runs"].append(run)

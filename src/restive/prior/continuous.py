@@ -45,7 +45,7 @@ class DirichletArmPrior:
     active
         Dirichlet parameters [S, S] of the rows of a step in which the arm is pulled. Ones make a
         row uniform, larger numbers surer of their ratio. Where a number is 0, the step is
-        impossible, now and for ever; others are at least 0.05.
+        impossible, always; others are at least 0.05.
     passive
         Those of a step in which it is not pulled; if left out, the arm moves alike in both.
     rewards
@@ -192,8 +192,8 @@ class DirichletArmPrior:
         age = int(ages[order][np.searchsorted(totals, share * totals[-1] * (1 - 1e-12))])
         if age < 0:
             raise TooLargeError(
-                f"prior: {1 - share:.0%} of what it holds possible does not mix within 2^60 steps; "
-                "pass mixing_time"
+                f"prior: {1 - share:.0%} of what it considers possible does not mix within 2^60 "
+                "steps; pass mixing_time"
             )
         return age
 
