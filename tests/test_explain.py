@@ -109,7 +109,7 @@ def test_what_cannot_be_explained(prior):
     with pytest.raises(rs.ProblemError, match=r"call select\(\) first"):
         agent.explain(0)
     agent.select()
-    with pytest.raises(rs.ProblemError, match="arm 5 is none of the arms 0 to 4"):
+    with pytest.raises(rs.ProblemError, match="arm 5 is not one of the arms 0 to 4"):
         agent.explain(5)
     other = rs.make_learner("ucb1", prior, 1, horizon=9)
     other.select()

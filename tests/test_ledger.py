@@ -458,7 +458,9 @@ def test_reading_writes_nothing(tmp_path):
 def damaged_then_redone(folder, undisturbed, path, contents):
     """Damage a chunk: readers say so, the next run tells it and makes it anew."""
     path.write_bytes(contents)
-    with pytest.raises(DamagedChunkError, match=rf"damaged: .*restive run {folder}: it is redone"):
+    with pytest.raises(
+        DamagedChunkError, match=rf"damaged: .*; to redo it, .*restive run {folder}"
+    ):
         rs.load_results(folder)
     lines = []
     run(STUDY, folder, tell=lines.append)

@@ -169,8 +169,8 @@ def test_a_file_that_is_no_problem_says_why(text, words):
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ("p01 = 0.3", "p11 is missing beside p01"),
-        ("p11 = 0.3", "p01 is missing beside p11"),
+        ("p01 = 0.3", "p01 is given without p11"),
+        ("p11 = 0.3", "p11 is given without p01"),
         ("p01 = 0.3\np11 = 0.7\nactive = [[1.0]]", "give p01 or active, not both"),
         ("p11 = 0.7\npassive = [[1.0]]", "give p11 or passive, not both"),
         ("rewards = [0, 1]", "needs p01 and p11, or active and rewards"),
@@ -180,9 +180,15 @@ def test_a_file_that_is_no_problem_says_why(text, words):
         ("p01 = true\np11 = 0.7", "p01 must be a number, got True"),
         ("p01 = 1979-05-27\np11 = 0.7", "p01 must be a number"),
         ("p01 = [0.1]\np11 = 0.7", "p01 must be a number"),
-        ("p01 = 0.3\np11 = 0.7\ncount = 0", "count must be a whole number from 1 on, got 0"),
-        ("p01 = 0.3\np11 = 0.7\ncount = 2.0", "count must be a whole number from 1 on, got 2.0"),
-        ("p01 = 0.3\np11 = 0.7\ncount = true", "count must be a whole number from 1 on, got True"),
+        ("p01 = 0.3\np11 = 0.7\ncount = 0", "count must be a whole number of at least 1, got 0"),
+        (
+            "p01 = 0.3\np11 = 0.7\ncount = 2.0",
+            "count must be a whole number of at least 1, got 2.0",
+        ),
+        (
+            "p01 = 0.3\np11 = 0.7\ncount = true",
+            "count must be a whole number of at least 1, got True",
+        ),
         ("p01 = 0.3\np11 = 0.7\nrewards = [0, inf]", "rewards holds inf for state 1"),
         ("p01 = 0.3\np11 = 0.7\npassive_rewards = [0]", "passive_rewards must hold one number"),
         ("p01 = 0.3\np11 = 0.7\npassive_rewards = 'all'", "passive_rewards must be numbers"),
@@ -231,7 +237,7 @@ def test_all_mistakes_are_reported_at_once_in_the_order_of_their_lines():
         "  [[arm]] number 2 ('uplink'), line 11: row 0 of active sums to 0.9, expected 1",
         "  [[arm]] number 2 ('uplink'), line 12: row 1 of passive holds 2, expected probabilities "
         "between 0 and 1",
-        "  [[arm]] number 2 ('uplink'), line 14: count must be a whole number from 1 on, got 0",
+        "  [[arm]] number 2 ('uplink'), line 14: count must be a whole number of at least 1, got 0",
     ]
 
 

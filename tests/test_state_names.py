@@ -65,8 +65,8 @@ def test_what_is_no_state_is_refused_by_name_and_leaves_the_agent_as_it_was():
     agent = rs.TSDE(rs.grid_prior([0.2, 0.8], num_arms=2, states=NAMES), 1, seed=1)
     (arm,) = agent.select()
     for states, words in (
-        (["god"], f"arm {arm}: 'god' is none of its states; did you mean 'good'?"),
-        ([7], f"arm {arm}: state 7 is none of its states 0 to 1 \\(bad, good\\)"),
+        (["god"], f"arm {arm}: 'god' is not one of its states; did you mean 'good'?"),
+        ([7], f"arm {arm}: state 7 is not one of its states 0 to 1 \\(bad, good\\)"),
     ):
         with pytest.raises(rs.ProblemError, match=words):
             agent.observe(states)
@@ -105,7 +105,9 @@ def test_a_log_hands_its_names_to_problem_prior_and_agent(tmp_path):
     agent = rs.TSDE(found.prior, 1, start=found.start)
     agent.select()
     agent.observe(["good"])
-    with pytest.raises(rs.ProblemError, match="row 1: state 'bda' is none of the states; did you"):
+    with pytest.raises(
+        rs.ProblemError, match="row 1: state 'bda' is not one of the states; did you"
+    ):
         rs.log_of([0, 0], [0, 1], ["bad", "bda"], states=NAMES)
 
 

@@ -127,7 +127,9 @@ def test_a_damaged_chunk_is_told_and_redone(study, tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     done = shell("run", study, "--out", tmp_path / "out")
     assert done.returncode == 0
-    assert done.stderr == f"restive: {path}: damaged: its checksum does not fit; it is run again\n"
+    assert (
+        done.stderr == f"restive: {path}: damaged: its checksum does not match; it is run again\n"
+    )
     assert chunk_bytes(tmp_path / "out") == before
 
 
@@ -184,12 +186,12 @@ def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
             "give workers or a scheduler: tcp://x:1 has workers of its own",
         ),
         (["run", "small.toml", "--check", "--replications", "9" * 17], "at most 1,000,000,000,"),
-        (["status", "gone"], "gone: no results folder: manifest.json: there is none"),
-        (["status", "small.toml"], "small.toml: no results folder: manifest.json"),
-        (["export", "gone"], "gone: no results folder: manifest.json: there is none"),
+        (["status", "gone"], "gone: not a results folder: manifest.json: there is none"),
+        (["status", "small.toml"], "small.toml: not a results folder: manifest.json"),
+        (["export", "gone"], "gone: not a results folder: manifest.json: there is none"),
         (["export", "gone", "--format", "xls"], "unknown format 'xls'"),
         (["export", "gone", "--table", "curve"], "unknown table 'curve'; did you mean 'curves'?"),
-        (["report", "gone"], "gone: no results folder: manifest.json: there is none"),
+        (["report", "gone"], "gone: not a results folder: manifest.json: there is none"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -104,7 +104,7 @@ class ArmReader:
         if name is not None and not isinstance(name, str):
             self.mistakes.append(("name", f"name must be text, got {name!r:.60}"))
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            words = f"count must be a whole number from 1 on, got {count!r:.60}"
+            words = f"count must be a whole number of at least 1, got {count!r:.60}"
             self.mistakes.append(("count", words))
         full = [key for key in MATRIX_KEYS if key in self._table]
         if self._short and full:
@@ -112,7 +112,7 @@ class ArmReader:
             self.mistakes.append((full[0], words))
         elif len(self._short) == 1:
             missing = "p11" if self._short == ["p01"] else "p01"
-            self.mistakes.append((None, f"{missing} is missing beside {self._short[0]}"))
+            self.mistakes.append((None, f"{self._short[0]} is given without {missing}"))
         elif not self._short and "active" not in self._table:
             self.mistakes.append((None, "needs p01 and p11, or active and rewards"))
 

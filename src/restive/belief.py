@@ -247,7 +247,7 @@ class BeliefState:
         """Raise unless this is a meta-state of `bandit`."""
         if self.num_arms != bandit.num_arms:
             raise ProblemError(
-                f"the state is of {self.num_arms} arms, the bandit has {bandit.num_arms}"
+                f"the state is for {self.num_arms} arms, the bandit has {bandit.num_arms}"
             )
         sizes = np.array([arm.num_states for arm in bandit.arms])
         wrong = np.flatnonzero(self.last_state >= sizes)

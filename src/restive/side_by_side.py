@@ -138,7 +138,7 @@ def compare(
         raise ProblemError(f"problems must be bandits, got {problems!r:.60}")
     names = [describe(learner_of(given)) for given in learners]
     if not names or len(set(names)) < len(names):
-        raise ProblemError(f"learners must be different, and at least one, got {names}")
+        raise ProblemError(f"give at least one learner, each only once, got {names}")
     seed = drawn_seed(seed)
     found = []
     for problem in problems:

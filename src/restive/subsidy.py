@@ -145,8 +145,8 @@ def checked_discount(discount: float) -> float:
         raise ProblemError(f"discount must be in (0, 1], got {value:g}; 1 is the average reward")
     if MOST_DISCOUNT < value < 1:
         raise ProblemError(
-            f"discount must be 1 or at most 1 - 1e-7, got {value!r}: nearer to 1 floating point "
-            "does not tell rewards from rounding; 1 is the average reward"
+            f"discount must be 1 or at most 1 - 1e-7, got {value!r}: closer to 1, rounding "
+            "hides the rewards; 1 is the average reward"
         )
     return value
 

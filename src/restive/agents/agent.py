@@ -585,7 +585,7 @@ class Agent:
         like = self.prior.typical(arm)
         names = "" if like.states is None else f" ({', '.join(like.states)})"
         return ProblemError(
-            f"arm {arm}: state {state} is none of its states 0 to {like.num_states - 1}{names}"
+            f"arm {arm}: state {state} is not one of its states 0 to {like.num_states - 1}{names}"
         )
 
     def __repr__(self) -> str:

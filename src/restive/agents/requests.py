@@ -20,7 +20,7 @@ IntArray = NDArray[np.int64]
 def checked_arm(k: Any, num_arms: int) -> int:
     """Return an arm's number, or raise."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k < num_arms:
-        raise ProblemError(f"arm {shown(k)} is none of the arms 0 to {num_arms - 1}")
+        raise ProblemError(f"arm {shown(k)} is not one of the arms 0 to {num_arms - 1}")
     return int(k)
 
 
@@ -32,7 +32,7 @@ def checked_arms(arms: ArrayLike, num_arms: int, what: str) -> IntArray:
     if given.size and not 0 <= given.min() <= given.max() < num_arms:
         raise ProblemError(f"{what}: the arms are 0 to {num_arms - 1}, got {given.tolist()!s:.60}")
     if len(np.unique(given)) != len(given):
-        raise ProblemError(f"{what}: an arm is there twice: {given.tolist()!s:.60}")
+        raise ProblemError(f"{what}: an arm is listed twice: {given.tolist()!s:.60}")
     return given.astype(np.int64)
 
 
@@ -85,7 +85,7 @@ def _state(k: int, state: Any, arm: Arm) -> Any:
         )
     if state not in arm.states:
         raise ProblemError(
-            f"arm {k}: {state!r:.60} is none of its states; {suggestion(state, arm.states)}"
+            f"arm {k}: {state!r:.60} is not one of its states; {suggestion(state, arm.states)}"
         )
     return arm.states.index(state)
 

@@ -213,7 +213,7 @@ def summarise(ledger: Ledger, case: Case) -> CaseSummary:
         truth_rewards.append(truth)
         final_regrets.append(regret[:, -1].copy())
     if not truth_rewards:
-        raise RestiveError(f"{ledger.folder}: {case.title}: no replication is there yet")
+        raise RestiveError(f"{ledger.folder}: {case.title}: there are no replications yet")
     return CaseSummary(
         case=case,
         times=times,

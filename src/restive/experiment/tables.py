@@ -66,7 +66,7 @@ def _check_candidate(table: Data) -> None:
     refuse_unknown_keys(table, ("weight", *ARM_KEYS), "candidate")
     weight = table.get("weight", 1.0)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < 1e300:
-        raise ProblemError(f"weight must be a number from 0 on, got {weight!r:.60}")
+        raise ProblemError(f"weight must be a number of at least 0, got {weight!r:.60}")
     _candidate(table)
 
 
@@ -129,7 +129,7 @@ class Problem(ZooName):
     def _whole(self) -> Problem:
         _require_one({"zoo": self.zoo, "arm": self.arm}, "zoo = ..., file = ... or [[problem.arm]]")
         if self.arm is not None and self.num_pulls is None:
-            raise ProblemError("num_pulls is missing beside the arms")
+            raise ProblemError("the arms need num_pulls")
         if self.arm is not None:
             self.bandit(None)
         if self.zoo is not None and zoo.load(self.zoo).bandit is None:
@@ -196,7 +196,7 @@ class PriorTable(ZooName):
                 raise PlacedError((at,), f"must be a probability, from 0 to 1, got {level}")
             if level in first:
                 raise PlacedError(
-                    (at,), f"{level} is there already, as levels[{first[level]}]; give each once"
+                    (at,), f"{level} is listed already, as levels[{first[level]}]; give each once"
                 )
             first[level] = at
         if levels is not None:
@@ -239,7 +239,7 @@ class PriorTable(ZooName):
             return zoo.load(self.zoo).prior
         if self.levels is not None:
             if self.num_arms is None and num_arms is None:
-                raise PlacedError(("prior",), "num_arms is missing beside levels")
+                raise PlacedError(("prior",), "levels need num_arms")
             return grid_prior(self.levels, self.num_arms or num_arms or 0)
         if self.arm is not None:
             arms: list[ArmPrior] = []

@@ -132,7 +132,7 @@ def load_prior(path: str | PathLike[str]) -> PriorFile:
     except json.JSONDecodeError as error:
         raise ProblemError(f"{path}: is not JSON: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ProblemError(f"{path}: is no prior that `restive fit` wrote (format {FORMAT!r})")
+        raise ProblemError(f"{path}: is not a prior that `restive fit` wrote (format {FORMAT!r})")
     try:
         return _read(data)
     except ProblemError as error:

@@ -130,7 +130,7 @@ class DirichletArmPrior:
             raise ProblemError(f"expected Evidence, got {type(evidence).__name__}")
         if evidence.num_states != self.num_states:
             raise ProblemError(
-                f"the evidence is of an arm of {evidence.num_states} states, this one has "
+                f"the evidence is about an arm of {evidence.num_states} states, this one has "
                 f"{self.num_states}"
             )
         self._require_possible(evidence)

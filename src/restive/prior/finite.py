@@ -142,7 +142,7 @@ def require_evidence(evidence: Sequence[Evidence], num_arms: int) -> None:
     """Raise unless there is evidence of each arm."""
     if len(evidence) != num_arms:
         raise ProblemError(
-            f"the prior is about {num_arms} arms, evidence of {len(evidence)} was given"
+            f"the prior is for {num_arms} arms, evidence of {len(evidence)} was given"
         )
 
 

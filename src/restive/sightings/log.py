@@ -240,7 +240,7 @@ def _state_column(values: ArrayLike, names: tuple[str, ...] | None) -> IntArray:
     for row, name in enumerate(array.tolist()):
         if name not in place:
             raise ProblemError(
-                f"row {row}: state {name!r:.60} is none of the states; {suggestion(name, names)}"
+                f"row {row}: state {name!r:.60} is not one of the states; {suggestion(name, names)}"
             )
     return np.array([place[name] for name in array.tolist()], dtype=np.int64)
 
@@ -273,7 +273,7 @@ def _kinds(kinds: Sequence[str] | None, num_arms: int) -> tuple[tuple[str, ...],
     if kinds is None:
         return ("all",), np.zeros(num_arms, dtype=np.int64)
     if len(kinds) != num_arms:
-        raise ProblemError(f"kinds are of {len(kinds)} arms, the log has {num_arms}")
+        raise ProblemError(f"kinds has {len(kinds)} entries, the log has {num_arms} arms")
     place: dict[str, int] = {}
     of = [place.setdefault(str(kind), len(place)) for kind in kinds]
     return tuple(place), np.array(of, dtype=np.int64)
