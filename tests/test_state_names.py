@@ -38,6 +38,30 @@ def test_names_that_are_none(states, words):
         rs.beta_prior(1, states=states)
 
 
+def test_a_grid_is_like_a_bandit_in_all_that_is_known():
+    arms = [
+        rs.gilbert_elliott(0.3, 0.7, (0, 2), states=NAMES),
+        rs.gilbert_elliott(0.2, 0.6),
+        rs.gilbert_elliott(0.1, 0.6, (0, 2), states=NAMES),
+    ]
+    bandit = rs.RestlessBandit(arms, 1)
+    prior = rs.grid_prior([0.2, 0.9], like=bandit)
+    assert prior.arms[0] is prior.arms[2], "tables are made once"
+    for k, arm in enumerate(bandit):
+        assert [c.active[:, 1].tolist() for c in prior.candidates(k)] == [
+            [0.2, 0.2], [0.2, 0.9], [0.9, 0.2], [0.9, 0.9],
+        ]  # fmt: skip
+        assert prior.typical(k).rewards.tolist() == arm.rewards.tolist()
+        assert prior.typical(k).states == arm.states
+    rs.frequentist_regret(bandit, prior, horizon=10, replications=2)
+    with pytest.raises(rs.ProblemError, match="needs num_arms, or like = a bandit, and not both"):
+        rs.grid_prior([0.2], 2, like=bandit)
+    with pytest.raises(rs.ProblemError, match="needs num_arms, or like = a bandit"):
+        rs.grid_prior([0.2])
+    with pytest.raises(rs.ProblemError, match="like must be a RestlessBandit, got 3"):
+        rs.grid_prior([0.2], like=3)
+
+
 def test_candidates_agree_in_the_names_of_their_states():
     arms = [rs.gilbert_elliott(0.3, 0.7, states=states) for states in (NAMES, ["off", "on"])]
     with pytest.raises(rs.ProblemError, match="their names must agree"):

@@ -21,8 +21,8 @@ from restive.errors import ProblemError
 from restive.figures import plot_band
 from restive.frames import data_frame
 from restive.intervals import paired_interval
-from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior
-from restive.problem import Arm, RestlessBandit
+from restive.prior import IndependentPrior, JointPrior, Prior, grid_prior
+from restive.problem import RestlessBandit
 from restive.regret import LearnerLike, RegretCurve, frequentist_regret
 from restive.style.notebook import html_table
 from restive.task import Mapping
@@ -168,24 +168,12 @@ def _checked(problem: Any) -> tuple[RestlessBandit, Prior]:
         raise ProblemError(
             f"a problem is a RestlessBandit, or a pair of one and a prior, got {problem!r:.60}"
         )
-    return bandit, _grid_of(bandit) if prior is None else prior
-
-
-def _grid_of(bandit: RestlessBandit) -> Prior:
-    """Return a 9 x 9 grid for each arm, with the arm's own rewards."""
-    made: dict[bytes, ArmPrior] = {}
-    for k, arm in enumerate(bandit.arms):
-        if arm.num_states != 2:
-            raise ProblemError(
-                f"{bandit.label(k)} has {arm.num_states} states, so it needs a prior: pass "
-                "(bandit, prior)"
-            )
-        key = arm.rewards.tobytes()
-        if key not in made:
-            rows = [[1 - p01, p01, 1 - p11, p11] for p01 in LEVELS for p11 in LEVELS]
-            arms = [Arm(np.reshape(row, (2, 2)), rewards=arm.rewards) for row in rows]
-            made[key] = ArmPrior(arms)
-    return IndependentPrior([made[arm.rewards.tobytes()] for arm in bandit.arms])
+    if prior is not None:
+        return bandit, prior
+    try:
+        return bandit, grid_prior(LEVELS, like=bandit)
+    except ProblemError as error:
+        raise ProblemError(f"{error}, and pass (bandit, prior)") from None
 
 
 def _ordered(bandit: RestlessBandit, curves: list[RegretCurve]) -> SideBySide:

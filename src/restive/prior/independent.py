@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from restive.errors import ProblemError
 from restive.evidence import Evidence
 from restive.prior.continuous import DirichletArmPrior
 from restive.prior.finite import ArmPrior, JointPrior, listed, require_evidence
-from restive.problem import Arm, gilbert_elliott, numbers_array
+from restive.problem import Arm, RestlessBandit, gilbert_elliott, numbers_array
 
 __all__ = ["IndependentPrior", "Prior", "beta_prior", "grid_prior"]
 
@@ -99,19 +99,67 @@ Prior: TypeAlias = IndependentPrior | JointPrior
 
 
 def grid_prior(
-    levels: Sequence[float] | FloatArray, num_arms: int, states: Sequence[str] | None = None
+    levels: Sequence[float] | FloatArray,
+    num_arms: int | None = None,
+    states: Sequence[str] | None = None,
+    *,
+    like: RestlessBandit | None = None,
 ) -> IndependentPrior:
-    """Uniform prior of Section 6: every (p01, p11) in levels x levels, the same for each arm.
+    """Uniform prior of Section 6: every (p01, p11) in levels x levels, for each arm.
 
-    Candidates are ordered by p01, then by p11; `states` names the two states, the bad one first.
+    Candidates are ordered by p01, then by p11.
+
+    Parameters
+    ----------
+    levels
+        Probabilities that p01 and p11 may have.
+    num_arms
+        Number of arms K, which then pay 0 and 1.
+    states
+        Names of the two states, the bad one first.
+    like
+        Instead of these two: a bandit of two-state arms, whose rewards and names of states are
+        taken over. What pulls do to its arms is not.
     """
-    num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
         raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
+    if (num_arms is None) == (like is None):
+        raise ProblemError("grid_prior needs num_arms, or like = a bandit, and not both")
+    if like is not None:
+        return _grid_like(grid, like)
+    num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
+    return IndependentPrior([_grid(grid, (0.0, 1.0), None, states)] * num_arms)
+
+
+def _grid_like(grid: FloatArray, bandit: RestlessBandit) -> IndependentPrior:
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(f"like must be a RestlessBandit, got {bandit!r:.60}")
+    made: dict[tuple[bytes, bytes, Any], ArmPrior] = {}
+    arms = []
+    for k, arm in enumerate(bandit.arms):
+        if arm.num_states != 2:
+            raise ProblemError(
+                f"{bandit.label(k)} has {arm.num_states} states, and a grid is a prior for two; "
+                "list candidates in an ArmPrior"
+            )
+        key = arm.rewards.tobytes(), arm.passive_rewards.tobytes(), arm.states
+        if key not in made:
+            made[key] = _grid(grid, arm.rewards, arm.passive_rewards, arm.states)
+        arms.append(made[key])
+    return IndependentPrior(arms)
+
+
+def _grid(
+    grid: FloatArray,
+    rewards: ArrayLike,
+    passive_rewards: ArrayLike | None,
+    states: Sequence[str] | None,
+) -> ArmPrior:
     pairs = [(float(a), float(b)) for a in grid for b in grid]
-    shared = ArmPrior([gilbert_elliott(*pair, states=states) for pair in pairs])
-    return IndependentPrior([shared] * num_arms)
+    return ArmPrior(
+        [gilbert_elliott(*pair, rewards, passive_rewards, None, states) for pair in pairs]
+    )
 
 
 def beta_prior(
