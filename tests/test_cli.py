@@ -237,6 +237,7 @@ def test_learners_are_compared_on_problems_and_studies_of_ones_own(tmp_path, mon
         ("paper-frequentis", "did you mean 'paper-frequentist'.; or name a TOML file"),
         ("gone.toml", "gone.toml: cannot be read"),
         ("three.toml", r"three.toml: arm 0 has 3 states, and a grid is a prior for two"),
+        ("pulled.toml", r"pulled.toml: arm 0 moves differently when pulled, .* write a study"),
         ("wrong.toml", "wrong.toml: .*line 3: p01 is 7"),
     ],
 )
@@ -244,6 +245,8 @@ def test_what_cannot_be_compared_is_said(tmp_path, monkeypatch, name, words):
     monkeypatch.chdir(tmp_path)
     arm = rs.Arm([[0.2, 0.4, 0.4]] * 3, rewards=[0, 1, 2])
     Path("three.toml").write_text(rs.problem_to_toml(rs.RestlessBandit([arm], 1)))
+    arm = rs.Arm([[0.2, 0.8], [0.1, 0.9]], [[0.5, 0.5], [0.3, 0.7]], [0, 1])
+    Path("pulled.toml").write_text(rs.problem_to_toml(rs.RestlessBandit([arm], 1)))
     Path("wrong.toml").write_text("num_pulls = 1\n[[arm]]\np01 = 7\np11 = 0.5\n")
     with pytest.raises(rs.ProblemError, match=words):
         comparison_study([name], ["tsde"])

@@ -19,6 +19,7 @@ from restive.experiment.runner import require_sound
 from restive.experiment.settings import OWN_SETTINGS, Data, Settings
 from restive.experiment.spec import Study, load_study, study_from_data
 from restive.policies import mapping_name
+from restive.prior import grid_prior
 from restive.problem import Arm, RestlessBandit
 from restive.problem_file import load_problem, parse_toml, problem_to_toml, read_text
 from restive.side_by_side import LEVELS
@@ -103,12 +104,12 @@ def _instances(name: str) -> list[str | Data]:
 
 def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
     """Return a problem as an instance: learners know the rewards and hold a grid possible."""
-    for k, arm in enumerate(bandit.arms):
-        if arm.num_states != 2:
-            raise ProblemError(
-                f"{path}: {bandit.label(k)} has {arm.num_states} states, and a grid is a prior for "
-                "two: write a study with a [prior], and compare on that"
-            )
+    try:
+        grid_prior(LEVELS[:1], like=bandit)
+    except ProblemError as error:
+        raise ProblemError(
+            f"{path}: {error}: write a study with a [prior], and compare on that"
+        ) from None
     tables = [
         {"candidate": _candidates(arms[0]), "count": len(arms)}
         for arms in (list(run) for _, run in groupby(bandit.arms, key=_what_is_known))

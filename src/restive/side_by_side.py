@@ -61,7 +61,7 @@ class SideBySide:
     differences: tuple[Difference, ...]  # of each pair, the better one first
 
     def __str__(self) -> str:
-        width = max(len(curve.learner) for curve in self.curves)
+        width = max(len(name) for name in ("learner", *(curve.learner for curve in self.curves)))
         lines = [f"{'learner':{width}}  regret at T"]
         for curve in self.curves:
             half = curve.upper[-1] - curve.mean[-1]

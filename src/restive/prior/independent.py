@@ -119,7 +119,7 @@ def grid_prior(
         Names of the two states, the bad one first.
     like
         Instead of these two: a bandit of two-state arms, whose rewards and names of states are
-        taken over. What pulls do to its arms is not.
+        taken over. Its arms must move alike pulled or not, as all candidates do.
     """
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
@@ -141,6 +141,11 @@ def _grid_like(grid: FloatArray, bandit: RestlessBandit) -> IndependentPrior:
         if arm.num_states != 2:
             raise ProblemError(
                 f"{bandit.label(k)} has {arm.num_states} states, and a grid is a prior for two; "
+                "list candidates in an ArmPrior"
+            )
+        if not arm.is_uncontrolled:
+            raise ProblemError(
+                f"{bandit.label(k)} moves differently when pulled, and a grid has no such arms; "
                 "list candidates in an ArmPrior"
             )
         key = arm.rewards.tobytes(), arm.passive_rewards.tobytes(), arm.states
