@@ -89,7 +89,7 @@ def _logs() -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "log.csv")
         days = [date(2024, 1, 1) + timedelta(days=7 * t) for t in range(30)]
-        rows = [f"{day},{arm},{'no yes'.split()[rng.integers(2)]}" for day in days for arm in "ab"]
+        rows = [f"{day},{arm},{['no', 'yes'][rng.integers(2)]}" for day in days for arm in "ab"]
         path.write_text("\n".join(["week,who,ok", *rows]) + "\n", encoding="utf-8")
         log = load_log(path, time="week", arm="who", state="ok", states=["no", "yes"], step="1w")
         write_fit(fit_log(log), Path(folder, "fit"))
