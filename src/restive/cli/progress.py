@@ -18,6 +18,8 @@ __all__ = ["bar", "run_display", "spinner"]
 
 LOG_SECONDS = 60
 MOST_BARS = 12  # cases that have one of their own
+NARROW = 80  # columns, below which the rate is not shown
+BAR_ROOM, RATE_ROOM = 24, 24  # columns beside the names: bar, share and time; rate
 
 
 class Show(Protocol):
@@ -90,22 +92,28 @@ def run_display(title: str) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
+    rate_column = [] if console.width < NARROW else [TextColumn("{task.fields[rate]}")]
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
+        *rate_column,
         TimeRemainingColumn(elapsed_when_finished=True),
     )
+
+    def shortened(name: str) -> str:
+        room = console.width - BAR_ROOM - len(rate_column) * RATE_ROOM
+        return escape(name if len(name) <= room else f"{name[: room - 1]}…")
+
     with Bars(*columns, console=console) as bars:
-        total = bars.add_task(escape(title), total=None, rate="")
+        total = bars.add_task(shortened(title), total=None, rate="")
         parts: dict[str, TaskID] = {}
         began = monotonic()
 
         def show(progress: Progress) -> None:
             if not parts and 1 < len(progress.cases) <= MOST_BARS:
                 for name in progress.cases:
-                    parts[name] = bars.add_task(f"  {escape(name)}", rate="")
+                    parts[name] = bars.add_task(shortened(f"  {name}"), rate="")
             for name, part in parts.items():
                 bars.update(part, total=progress.replications, completed=progress.cases[name])
             rate = progress.done / max(monotonic() - began, 1e-9)

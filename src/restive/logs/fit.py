@@ -44,8 +44,8 @@ class AnyArmPrior(Protocol):
 class FittedLog:
     """What a log says about its arms.
 
-    `arms` is a table with posterior means and 90% intervals; `kind_priors` is what was held
-    possible of each kind of arm; `checks` say whether chains describe the log at all, and
+    `arms` is a table with posterior means and 90% intervals; `kind_priors` is what arms of
+    each kind may be; `checks` say whether chains describe the log at all, and
     `held_out` how well its later part was predicted from the earlier one.
     """
 
