@@ -437,7 +437,7 @@ def test_late_news_that_cannot_be_used():
         (2, 2, 5, "arm 2: state 2 is not one of its states 0 to 1"),
         (2, -1, 5, "arm 2: state -1 is not one of its states 0 to 1"),
         (2, 0.5, 5, "states must be whole numbers"),
-        (4, 0, 5, "arm 4 is none of the arms"),
+        (4, 0, 5, "arm 4 is not one of the arms"),
         (2, 0, 0, "time must be at least 1"),
         (2, 0, 1.5, "time must be a whole number"),
         (2, [0, 1], 5, "state"),

@@ -130,7 +130,7 @@ def test_arms_that_pay_always_are_shown_with_what_they_earn_by_themselves(small,
         assert policy["pulls_add"] == pytest.approx(value - found["own_reward"])
         assert policy["share_of_bound"] == pytest.approx((value - found["own_reward"]) / most)
     out = run(path)
-    for heading in ("pulled for ever", "by itself", "pulls add"):
+    for heading in ("always pulled", "by itself", "pulls add"):
         assert heading in out
         assert heading not in run(small)
     line = f"the arms earn {found['own_reward']:.6f} by themselves, pulls add at most {most:.6f}"

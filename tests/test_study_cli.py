@@ -470,4 +470,4 @@ def test_a_terminal_without_unicode(study, tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
     done = shell("status", tmp_path / "naïve", env=env)
     assert done.returncode == 2
-    assert "na?ve: no results folder" in done.stderr
+    assert "na?ve: not a results folder" in done.stderr

@@ -135,7 +135,9 @@ def going_on(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        tell(f"stopped; what is done is kept in {folder}, and the same command continues there")
+        tell(
+            f"stopped; what is done is kept in {folder}, and the same command continues from there"
+        )
         raise typer.Exit(130) from None
 
 
