@@ -228,7 +228,7 @@ def test_what_is_no_snapshot_is_refused():
     for field in ("format", "seen", "prior", "learner"):
         with pytest.raises(rs.ProblemError, match="snapshot"):
             rs.restore(whole | {field: deep})
-    with pytest.raises(rs.ProblemError, match=r"made by version 9\.9\.9, which uses random numbers"):
+    with pytest.raises(rs.ProblemError, match=r"made by version 9\.9\.9, which uses random"):
         rs.restore(signed(whole | {"version": "9.9.9", "numbers": 99}))
 
 

@@ -19,10 +19,9 @@ from restive.experiment.runner import require_sound
 from restive.experiment.settings import OWN_SETTINGS, Data, Settings
 from restive.experiment.spec import Study, load_study, study_from_data
 from restive.policies import mapping_name
-from restive.prior import grid_prior
 from restive.problem import Arm, RestlessBandit
 from restive.problem_file import load_problem, parse_toml, problem_to_toml, read_text
-from restive.side_by_side import LEVELS
+from restive.side_by_side import LEVELS, default_prior
 
 __all__ = ["HORIZON", "comparison_study"]
 
@@ -105,7 +104,7 @@ def _instances(name: str) -> list[str | Data]:
 def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
     """Return a problem as an instance: learners know the rewards and hold a grid possible."""
     try:
-        grid_prior(LEVELS[:1], like=bandit)
+        default_prior(bandit)
     except ProblemError as error:
         raise ProblemError(
             f"{path}: {error}: write a study with a [prior], and compare on that"
@@ -119,13 +118,11 @@ def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
 
 
 def _what_is_known(arm: Arm) -> tuple[Any, ...]:
-    return arm.rewards.tobytes(), arm.passive_rewards.tobytes(), arm.states
+    return arm.rewards.tobytes(), arm.states
 
 
 def _candidates(arm: Arm) -> list[Data]:
     known: Data = {"rewards": arm.rewards.tolist()}
-    if arm.pays_unpulled:
-        known["passive_rewards"] = arm.passive_rewards.tolist()
     if arm.states is not None:
         known["states"] = list(arm.states)
     return [{"p01": p01, "p11": p11, **known} for p01 in LEVELS for p11 in LEVELS]

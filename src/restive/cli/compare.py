@@ -115,6 +115,7 @@ def _print_rankings(found: list[CaseSummary]) -> None:
     from restive.report.ranking import (
         HEADER,
         ranking_caption,
+        ranking_remarks,
         ranking_rows,
         ranking_verdict,
         victories,
@@ -128,6 +129,7 @@ def _print_rankings(found: list[CaseSummary]) -> None:
             words=("learner",),
             caption=ranking_caption(ranking),
         )
+        print_lines(ranking_remarks(ranking))
         if not ranking.pairs:
             continue
         if won := victories(ranking):

@@ -101,6 +101,8 @@ Prior: TypeAlias = IndependentPrior | JointPrior
 def grid_prior(
     levels: Sequence[float] | FloatArray,
     num_arms: int | None = None,
+    rewards: ArrayLike = (0.0, 1.0),
+    passive_rewards: ArrayLike | None = None,
     states: Sequence[str] | None = None,
     *,
     like: RestlessBandit | None = None,
@@ -114,22 +116,29 @@ def grid_prior(
     levels
         Probabilities that p01 and p11 may have.
     num_arms
-        Number of arms K, which then pay 0 and 1.
+        Number of arms K.
+    rewards
+        Reward in the bad and in the good state.
+    passive_rewards
+        The same while an arm is not pulled; nothing when left out.
     states
         Names of the two states, the bad one first.
     like
-        Instead of these two: a bandit of two-state arms, whose rewards and names of states are
+        Instead of these four: a bandit of two-state arms, whose rewards and names of states are
         taken over. Its arms must move alike pulled or not, as all candidates do.
     """
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
         raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
+    values, counts = np.unique(grid, return_counts=True)
+    if (counts > 1).any():
+        raise ProblemError(f"levels hold {values[counts > 1][0]:g} more than once: give each once")
     if (num_arms is None) == (like is None):
         raise ProblemError("grid_prior needs num_arms, or like = a bandit, and not both")
     if like is not None:
         return _grid_like(grid, like)
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
-    return IndependentPrior([_grid(grid, (0.0, 1.0), None, states)] * num_arms)
+    return IndependentPrior([_grid(grid, rewards, passive_rewards, states)] * num_arms)
 
 
 def _grid_like(grid: FloatArray, bandit: RestlessBandit) -> IndependentPrior:
@@ -172,6 +181,7 @@ def beta_prior(
     p01: ArrayLike = (1.0, 1.0),
     p11: ArrayLike = (1.0, 1.0),
     rewards: ArrayLike = (0.0, 1.0),
+    passive_rewards: ArrayLike | None = None,
     states: Sequence[str] | None = None,
 ) -> IndependentPrior:
     """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
@@ -187,12 +197,16 @@ def beta_prior(
         Those of the probability to stay good.
     rewards
         Reward in the bad and in the good state.
+    passive_rewards
+        The same while an arm is not pulled; nothing when left out.
     states
-        Their names.
+        Names of the two states.
     """
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     good = [_beta(p01, "p01"), _beta(p11, "p11")]
-    shared = DirichletArmPrior([[b, a] for a, b in good], rewards=rewards, states=states)
+    shared = DirichletArmPrior(
+        [[b, a] for a, b in good], None, rewards, passive_rewards, states=states
+    )
     return IndependentPrior([shared] * num_arms)
 
 
