@@ -41,7 +41,8 @@ def trajectory(bandit):
 
 def test_reprs_are_one_short_line(bandit, prior, curve, trajectory):
     agent = rs.TSDE(prior, 1, seed=7)
-    joint = rs.JointPrior([bandit, bandit])
+    other = rs.RestlessBandit([rs.gilbert_elliott(0.1, 0.7, states=NAMES), *bandit[1:]], 1)
+    joint = rs.JointPrior([bandit, other])
     whittle = rs.whittle_index(bandit[0])
     shown = {
         repr(agent): "Agent(tsde, 3 arms, 1 pull, whittle, time 1, seed 7)",
