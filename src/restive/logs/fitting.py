@@ -66,8 +66,10 @@ def fit_log(
         return fitted
     found = check_log(fitted, seed, progress=lambda share: progress("checking", share))
     refuse_unlike_pulls(found)
-    progress("predicting", 0.0)
-    return replace(fitted, checks=found, held_out=held_out(log, prior, rewards, controlled))
+    foretold = held_out(
+        log, prior, rewards, controlled, lambda share: progress("predicting", share)
+    )
+    return replace(fitted, checks=found, held_out=foretold)
 
 
 def refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:
