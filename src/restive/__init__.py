@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from restive.evidence import Evidence
     from restive.experiment import CaseSummary, Study, load_results, load_study, run_study
     from restive.experiment.export import export_results
+    from restive.live import Clock, Decision, LiveAgent, Receipt
     from restive.log_file import LogError, load_log
     from restive.logs import (
         FittedLog,
@@ -105,6 +106,7 @@ _HOMES = {
     "evidence": ("Evidence",),
     "experiment": ("CaseSummary", "Study", "load_results", "load_study", "run_study"),
     "experiment.export": ("export_results",),
+    "live": ("Clock", "Decision", "LiveAgent", "Receipt"),
     "log_file": ("LogError", "load_log"),
     "logs": (
         "FittedLog",

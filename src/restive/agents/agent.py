@@ -240,6 +240,43 @@ class Agent:
             return policy.index(self.belief_state)
         return np.full(bandit.num_arms, np.nan)
 
+    def index_of(self, arms: ArrayLike) -> FloatArray:
+        """Index of some arms now, as `index` gives it, without looking at the others."""
+        some = checked_arms(arms, self.task.num_arms, "arms")
+        if not self.task.index_tables or not self.num_phases:
+            return self.index()[some]
+        meta, kinds = self._actor.meta, self._mind.sampled_kinds
+        found = np.empty(len(some))
+        for i, k in enumerate(some.tolist()):
+            table = self.task.index_tables[kinds[k]]
+            age = min(self.time - int(meta.seen[k]), table.shape[1])
+            found[i] = table[meta.last_state[k], age - 1]
+        return found
+
+    def last_seen(self, k: int) -> tuple[int, int]:
+        """State in which arm k was last seen, and the time of that step."""
+        k = checked_arm(k, self.task.num_arms)
+        return int(self._actor.meta.last_state[k]), int(self._actor.meta.seen[k])
+
+    def impossible(self, arms: ArrayLike, states: ArrayLike) -> int | None:
+        """Return an arm that cannot be in its state now, for all that is known; None if all can.
+
+        Nothing is learned from it. Arms of a joint prior must be possible together.
+        """
+        with self._alone:
+            some = checked_arms(arms, self.task.num_arms, "arms")
+            count = len(some)
+            kept = self._chosen[:count].copy()
+            self._states[:count] = checked_states(states, some)
+            self._chosen[:count] = some
+            answer = online.could_see(self._where, count)
+            self._chosen[:count] = kept
+        if answer == online.TAKEN_IN:
+            return None
+        if answer >= online.IMPOSSIBLE_BASE:
+            return int(answer - online.IMPOSSIBLE_BASE)
+        return int(some[answer - 1])
+
     def evidence(self, k: int) -> Evidence:
         """Return what was seen of arm k since the agent began, as counts."""
         k = checked_arm(k, self.task.num_arms)

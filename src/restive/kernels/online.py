@@ -44,6 +44,7 @@ __all__ = [
     "Seat",
     "begin_step",
     "bring_up_to_date",
+    "could_see",
     "draw_again",
     "follow_again",
     "late_sighting",
@@ -125,22 +126,37 @@ def see(where: IntArray, count: int) -> int:
     seat = _opened(where)
     actor = seat.actor
     t = actor.meta.now[TIME]
+    if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
+        return NOTES_FULL
+    wrong = _wrong(actor, count)
+    if wrong != TAKEN_IN:
+        return wrong
+    for i in range(count):
+        k = actor.chosen[i]
+        _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
+    _take_in(actor, t, seat.key[0], count)
+    return TAKEN_IN
+
+
+@hot_kernel
+def could_see(where: IntArray, count: int) -> int:
+    """Answer as `see` would, but take nothing in."""
+    return _wrong(_opened(where).actor, count)
+
+
+@part
+def _wrong(actor: Actor, count: int) -> int:
+    """Tell which state of the first `count` chosen arms cannot be; TAKEN_IN if all can."""
     sizes = actor.slots.sizes if actor.who[0] == TSDE else actor.knowledge.sizes
     for i in range(count):
         if actor.states[i] < 0 or actor.states[i] >= sizes[actor.chosen[i]]:
             return 1 + i
-    if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
-        return NOTES_FULL
     if actor.who[0] == TSDE:
         wrong = impossible_arm(
             actor.slots, actor.weights, actor.meta, actor.chosen, count, actor.states, actor.room
         )
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
-    for i in range(count):
-        k = actor.chosen[i]
-        _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
-    _take_in(actor, t, seat.key[0], count)
     return TAKEN_IN
 
 
