@@ -13,44 +13,35 @@ more than its own memory does.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import sha256
+from dataclasses import asdict
 from typing import Any
 
-from restive.agents.snapshots import prior_to_data
 from restive.arguments import checked_count
-from restive.arm_posterior import ArmPosterior
 from restive.belief import BeliefState
 from restive.errors import ProblemError
-from restive.files import replacing
-from restive.live import checking, deciding, forecast, reading, recording
-from restive.live.answers import Alarm, Decision, Mistake, Receipt, Status
-from restive.live.bodies import joining
+from restive.live import deciding, reading, recording, status
+from restive.live.answers import Decision, Mistake, Receipt
 from restive.live.clock import Clock
-from restive.live.contents import enter_arms
-from restive.live.forecast import Forecast
-from restive.live.journal import Event, Journal, as_text, require_absent
+from restive.live.creating import create_file
+from restive.live.journal import Journal
 from restive.live.memory import Memory
-from restive.live.reading import ArmRow, FloatArray
 from restive.live.recording import Writer
 from restive.live.results import Batch
-from restive.live.roster import LONG_AGO, NewArm, Roster, arms_of_prior
-from restive.live.session import Now, Session, fingerprint_of
+from restive.live.roster import LONG_AGO, NewArm, arms_of_prior
+from restive.live.session import Now, Session, checked_text, fingerprint_of
 from restive.live.settings import Settings
-from restive.prior import IndependentPrior, JointPrior
+from restive.live.view import LiveView
 
 __all__ = ["LiveAgent"]
 
 PYTHON = "python"
+MOST_NOTE = 10_000
 
 
-class LiveAgent:
+class LiveAgent(LiveView):
     """A durable agent; made by `create` or `open`."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     @classmethod
     def create(
@@ -122,38 +113,7 @@ class LiveAgent:
             num_pulls, policy_mapping, clock or Clock.calls(), seed, audit_pulls, missing,
             dict(outcomes or {}), tuple(states), mixing_time, max_elapsed,
         )  # fmt: skip
-        return cls.create_with(path, settings, kinds, arms, durability, actor, now)
-
-    @classmethod
-    def create_with(
-        cls,
-        path: str | os.PathLike[str],
-        settings: Settings,
-        kinds: Mapping[str, Any],
-        arms: Sequence[NewArm],
-        durability: str = "power",
-        actor: str = PYTHON,
-        now: Now | None = None,
-        parent: str | None = None,
-    ) -> LiveAgent:
-        """Make the file of a new agent from settings, kinds and arms, and open it."""
-        roster = Roster(kinds)
-        roster.checked(arms)
-        roster.add(arms)
-        if not roster.moves_alike and settings.missing is None:
-            raise ProblemError(
-                "pulling changes how some arms move, so say what a pull without a result means: "
-                "missing='refuse' or missing='as-not-pulled'"
-            )
-        Memory(settings, roster)  # finds what is wrong before there is a file
-        require_absent(path)
-        with replacing(path) as temporary:
-            Journal.prepare(temporary)
-            journal = Journal(temporary)
-            try:
-                _write_first(journal, settings, roster, arms, actor, parent, now)
-            finally:
-                journal.close()
+        create_file(path, settings, kinds, arms, actor, now)
         return cls.open(path, durability, now=now)
 
     @classmethod
@@ -177,40 +137,6 @@ class LiveAgent:
             Called with (events replayed, events to replay).
         """
         return cls(Session(Journal(path, durability), now, progress))
-
-    def close(self) -> None:
-        """Let go of the file; everything is in it already."""
-        with self._session.turn():
-            self._session.journal.close()
-
-    def __enter__(self) -> LiveAgent:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    @property
-    def path(self) -> str:
-        """The file."""
-        return str(self._session.journal.path)
-
-    @property
-    def settings(self) -> Settings:
-        """What the agent was told when its file was made."""
-        return self._session.memory.settings
-
-    @property
-    def tick(self) -> int:
-        """The tick of the last decision, -1 before the first."""
-        with self._session.reading() as memory:
-            return memory.tick
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of arms."""
-        return tuple(self._session.memory.roster.kinds)
-
-    # ------------------------------------------------------------ what changes the file
 
     def decide(
         self,
@@ -305,8 +231,11 @@ class LiveAgent:
             answer = session.answered(request, mark)
             if answer is not None:
                 return Receipt(**answer["receipt"]), []
+            prepared = recording.prepare(session, memory, batches, accept_good)
             writer = Writer(session, actor, request, mark)
-            return recording.record(session, memory, batches, writer, accept_good)
+            answer = {"receipt": asdict(prepared.receipt)}
+            recording.record(session, memory, prepared, writer, answer)
+            return prepared.receipt, prepared.mistakes
 
     def step(
         self,
@@ -334,22 +263,13 @@ class LiveAgent:
                 return reading.decision(session, answer["decision"])
             if memory.tick < 0:
                 raise ProblemError("nothing has been decided yet: call decide() first")
-
-            def following(receipt: Receipt) -> int:
-                kind = memory.settings.clock.kind
-                if kind == "calls":
-                    return memory.tick + receipt.closed
-                wanted = (memory.tick if tick is None else tick) + 1 if kind == "given" else None
-                return deciding.tick_now(session, memory, wanted)
-
+            prepared = recording.prepare(session, memory, [batch])
+            following = self._following(memory, tick, prepared.receipt.closed)
+            answer = {"receipt": asdict(prepared.receipt), "decision": following}
             writer = Writer(session, actor, request, mark)
-            chosen: list[int] = []
-            recording.record(
-                session, memory, [batch], writer,
-                next_tick=lambda receipt: chosen.append(following(receipt)) or chosen[0],
-            )  # fmt: skip
-            now = deciding.decide(session, memory, chosen[0], None, (), skip=False, actor=actor)
-            return reading.decision(session, now)
+            recording.record(session, memory, prepared, writer, answer)
+            deciding.decide(session, memory, following, None, (), skip=False, actor=actor)
+            return reading.decision(session, following)
 
     def join(
         self,
@@ -421,177 +341,40 @@ class LiveAgent:
                 return Receipt(**answer["receipt"])
             writer = Writer(session, actor, request, mark)
             tick = checked_count(tick, "tick", 0)
+            checked_text(note, "the note on why it is corrected", MOST_NOTE)
             return recording.correct(session, memory, dict(results), tick, note, writer)
 
     def note(self, text: str, *, actor: str = PYTHON) -> None:
         """Write a note into the journal."""
         with self._session.writing() as memory:
-            self._session.append("note", max(memory.tick, 0), {"text": str(text)}, actor)
+            checked_text(text, "a note", MOST_NOTE)
+            self._session.append("note", max(memory.tick, 0), {"text": text}, actor)
 
     def acknowledge(self, alarm: int, note: str, *, actor: str = PYTHON) -> None:
         """Say that somebody has looked at an alarm, by its id, and what was found."""
-        if not isinstance(note, str) or not note.strip():
-            raise ProblemError("an alarm is acknowledged with a note: say what was found")
+        checked_text(note, "the note on what was found", MOST_NOTE)
         session = self._session
         with session.writing() as memory:
-            for one in reading.alarms(session):
+            for one in status.alarms(session):
                 if one.seq == alarm:
                     writer = Writer(session, actor, None, None)
                     recording.acknowledge(memory, one.seq, note, one.name, writer)
                     return
         raise ProblemError(f"there is no alarm {alarm!r:.20} that waits to be acknowledged")
 
-    # ------------------------------------------------------------ what only reads it
-
-    def decision(self, tick: int | None = None) -> Decision | None:
-        """Return the decision of a tick, by default the last; None if there is none."""
-        with self._session.reading() as memory:
-            wanted = memory.tick if tick is None else tick
-            return reading.decision_or_none(self._session, wanted)
-
-    def results(self, tick: int | None = None) -> dict[str, int | str]:
-        """Return what is known of each arm of a decision: its state, or "open", "unseen", ..."""
-        with self._session.reading() as memory:
-            return reading.results(self._session, memory.tick if tick is None else tick)
-
-    def belief(self, name: str) -> FloatArray:
-        """Law of an arm's state at the last decision's tick, given all that is recorded."""
-        with self._session.reading() as memory:
-            return reading.belief(memory, reading.known_slot(memory, name))
-
-    def posterior(self, name: str) -> ArmPosterior:
-        """Return what is believed of an arm, given all that is recorded."""
-        with self._session.reading() as memory:
-            return reading.posterior(memory, reading.known_slot(memory, name))
-
-    def forecast(self, ticks: int = 4, paths: int = 200, seed: int = 0) -> Forecast:
-        """Foretell the rewards of the ticks to come, if the model is right.
-
-        Parameters
-        ----------
-        ticks
-            How many, after the last decision's.
-        paths
-            Futures that are drawn: each one is seen, learned from and decided as it would be.
-        seed
-            Of the draws.
-        """
-        with self._session.reading() as memory:
-            return forecast.forecast(memory, ticks, paths, seed)
-
-    def alarms(self) -> tuple[Alarm, ...]:
-        """Return the alarms that nobody has acknowledged."""
-        with self._session.reading():
-            return tuple(reading.alarms(self._session))
-
-    def status(self) -> Status:
-        """Tell where the agent stands."""
-        with self._session.reading():
-            return reading.status(self._session)
-
-    def events(self, since: int = 0, limit: int | None = None) -> list[Event]:
-        """Return the journal's events after number `since`."""
-        with self._session.reading():
-            return list(self._session.journal.events(since, limit))
-
-    def arms(
-        self, after: str | int | None = None, limit: int = 50, by: str = "name"
-    ) -> list[ArmRow]:
-        """Return a page of arms.
-
-        Parameters
-        ----------
-        after
-            The name of the last arm of the page before; for `by="index"`, how many to pass over.
-        limit
-            Arms on a page, at most 1,000.
-        by
-            "name", or "index" (the most urgent first).
-        """
-        with self._session.reading():
-            return reading.arms(self._session, after, limit, by)
-
-    def arm(self, name: str) -> ArmRow:
-        """Return one arm."""
-        with self._session.reading() as memory:
-            return reading.arm_row(self._session, memory.roster.slot(name))
-
-    def history(self, name: str) -> list[dict[str, Any]]:
-        """Return all pulls of an arm, in the order of time."""
-        with self._session.reading() as memory:
-            return reading.history(self._session, memory.roster.slot(name))
-
-    def rewards(self) -> list[dict[str, Any]]:
-        """Return reward and forecast of every tick that was decided."""
-        with self._session.reading():
-            return reading.rewards(self._session)
-
-    def to_pandas(self, table: str = "pulls") -> Any:
-        """Return "pulls", "events", "arms" or "beliefs" as a data frame."""
-        import pandas
-
-        columns, rows = self.table(table)
-        return pandas.DataFrame(rows, columns=columns)
-
-    def table(self, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Return the columns and rows of "pulls", "events", "arms" or "beliefs"."""
-        with self._session.reading():
-            return reading.table(self._session, name)
-
-    def check(self) -> int:
-        """Walk the whole journal; return how many events are good, or raise at the first that is not.
-
-        The tables of pulls and arms are compared with what the events say.
-        """
-        with self._session.reading():
-            return checking.check(self._session.journal)
-
-    def snapshot(self) -> None:
-        """Keep a snapshot now, for a quick opening; otherwise they are made when they are worth it."""
-        self._session.keep_snapshot()
-
-    def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the file as it is now, while others may write to it."""
-        with self._session.turn():
-            self._session.journal.backup(path)
+    def _following(self, memory: Memory, tick: int | None, closed: bool) -> int:
+        """Return the tick of the decision after results of a tick were recorded."""
+        kind = memory.settings.clock.kind
+        if kind == "calls":
+            return memory.tick + closed
+        wanted = (memory.tick if tick is None else tick) + 1 if kind == "given" else None
+        return deciding.tick_now(self._session, memory, wanted)
 
     def _tick_of_arms(self, memory: Memory) -> int:
         """Return the tick at which arms join and leave."""
         clock = memory.settings.clock
         now = clock.tick_at(self._session.at) if clock.kind == "wall" else 0
         return max(now, memory.tick, 0)
-
-    def __repr__(self) -> str:
-        return f"LiveAgent({self.path!r}, tick {self.tick})"
-
-
-def _write_first(
-    journal: Journal, settings: Settings, roster: Roster, arms: Sequence[NewArm], actor: str,
-    parent: str | None, now: Now | None,
-) -> None:  # fmt: skip
-    """Write priors, the first event and its arms."""
-    from datetime import UTC, datetime
-    from importlib.metadata import version
-
-    listed = []
-    with journal.writing():
-        execute = journal.connection.execute
-        execute("INSERT INTO meta VALUES ('made_by', ?)", (f"restive {version('restive')}",))
-        for number, (kind, law) in enumerate(roster.kinds.items(), 1):
-            prior = law if isinstance(law, JointPrior) else IndependentPrior([law])
-            text = as_text(prior_to_data(prior))
-            digest = sha256(text.encode()).digest()
-            execute("INSERT INTO prior VALUES (?, ?, ?, ?)", (number, kind, text, digest))
-            listed.append([kind, digest.hex()])
-        body: dict[str, Any] = {
-            "settings": json.loads(as_text(settings.to_data())),
-            "priors": listed,
-            "arms": joining(arms, list(roster.kinds)),
-            **({"parent": parent} if parent is not None else {}),
-        }
-        moment = now() if now is not None else datetime.now(UTC)
-        event = journal.append("init", 0, round(moment.timestamp() * 1e6), body, actor)
-        enter_arms(journal, event, 0, body["arms"])
 
 
 def _names(arms: Iterable[str], what: str) -> list[str]:

@@ -9,9 +9,10 @@ of watches divided by `LEVEL`: all together ring falsely with probability at mos
   shifts the odds of m by a factor. For arms of two states this is the likelihood ratio.
 - *Spread*: the squared distance Z of a tick's reward from its forecast, in units of the predicted
   variance, earns 1 + l (Z - 1): arms that move together make it large.
-- *Missing*: among the pulls of one kind in one tick, given how many have no result, all sets of that
-  size are equally likely, whatever the rate. The bet is that arms last seen in a certain state are
-  missing more often, or less: Fisher's noncentral hypergeometric law against the central one.
+- *Missing*: among the pulls of one kind in one tick, given how many have no result, all sets of
+  that size are equally likely, whatever the rate. The bet is that arms last seen in a certain
+  state are missing more often, or less: Fisher's noncentral hypergeometric law against the central
+  one.
 
 A bet made at the start notices a late change late, so a share 1 / ((j + 1) (j + 2)) of the capital
 waits until tick j: these shares sum to one.

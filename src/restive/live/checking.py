@@ -111,7 +111,9 @@ def write_good_part(journal: Journal, path: str | os.PathLike[str]) -> int:
 
 
 def _copy_events(journal: Journal, copy: Journal, last: int) -> None:
-    expected, kinds, decided = Contents(), {}, {}
+    expected = Contents()
+    kinds: dict[int, tuple[int, int]] = {}
+    decided: dict[tuple[int, int], int] = {}
     for event in journal.events():
         if event.seq > last:
             break

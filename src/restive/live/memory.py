@@ -7,6 +7,7 @@ replayed; where it comes out differently (another version, another processor) th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -234,7 +235,7 @@ class Memory:
             expected.append(mean)
             variance.append(max(0.0, float(law @ (rewards * rewards)) - mean * mean))
         found = self.agent.index_of(arms).tolist() if arms else []
-        index = [None if value != value else value for value in found]
+        index = [None if isnan(value) else value for value in found]
         return Choice(arms, audit, expected, variance, index)
 
     def _close(self) -> None:

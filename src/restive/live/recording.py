@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from restive.errors import ConflictError, ProblemError
@@ -21,7 +21,7 @@ from restive.live.results import Batch, Sorted, sort_results
 from restive.live.roster import NewArm
 from restive.live.session import Session
 
-__all__ = ["Writer", "acknowledge", "correct", "join", "leave", "record"]
+__all__ = ["Prepared", "Writer", "acknowledge", "correct", "join", "leave", "prepare", "record"]
 
 
 class Writer:
@@ -48,24 +48,34 @@ class Writer:
             self.append("again", tick, {}, answer)
 
 
-def record(
-    session: Session, memory: Memory, batches: Sequence[Batch], writer: Writer,
-    accept_good: bool = False, next_tick: Callable[[Receipt], int] | None = None,
-) -> tuple[Receipt, list[Mistake]]:  # fmt: skip
-    """Record results, inside a transaction; all of them, or those that can be taken."""
+@dataclass(frozen=True)
+class Prepared:
+    """Results that were looked at, before anything is journaled."""
+
+    found: list[Sorted]  # by tick, ascending
+    mistakes: list[Mistake]
+    receipt: Receipt
+
+
+def prepare(
+    session: Session, memory: Memory, batches: Sequence[Batch], accept_good: bool = False
+) -> Prepared:
+    """Look at results, inside a transaction; raise if some cannot be taken, unless that is fine."""
     found = [sort_results(session.journal, memory, batch) for batch in batches]
     found.sort(key=lambda one: one.tick)  # late ones in the order of time
     mistakes = [mistake for one in found for mistake in one.mistakes]
     if mistakes and not accept_good:
         raise RefusedError(mistakes)
-    receipt = _total(found, memory)
-    answer: dict[str, Any] = {"receipt": asdict(receipt)}
-    if next_tick is not None:
-        answer["decision"] = next_tick(receipt)
-    for one in found:
+    return Prepared(found, mistakes, _total(found, memory))
+
+
+def record(
+    session: Session, memory: Memory, prepared: Prepared, writer: Writer, answer: dict[str, Any]
+) -> None:
+    """Journal results that can be taken."""
+    for one in prepared.found:
         _journal_results(session, memory, one, writer, answer)
     writer.finish(max(memory.tick, 0), answer)
-    return receipt, mistakes
 
 
 def _total(found: Sequence[Sorted], memory: Memory) -> Receipt:

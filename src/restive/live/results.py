@@ -65,7 +65,7 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> Sorted:
             try:
                 slot = memory.roster.slot(name)
                 _sort_one(found, memory, there.get(slot), slot, value, ours)
-            except _Conflict as error:
+            except _ConflictError as error:
                 found.mistakes.append(Mistake(tick, str(name), str(error), conflict=True))
             except ProblemError as error:
                 found.mistakes.append(Mistake(tick, str(name), str(error)))
@@ -74,7 +74,7 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> Sorted:
     return found
 
 
-class _Conflict(ProblemError):
+class _ConflictError(ProblemError):
     pass
 
 
@@ -117,7 +117,7 @@ def _known(row: tuple[str, int | None, bool], result: int | str, tick: int) -> b
     if state is not None or status == NOT_PULLED:
         recorded = status if state is None else state
         if result != recorded:
-            raise _Conflict(
+            raise _ConflictError(
                 f"{recorded!r} was recorded for tick {tick} already, now {result!r}; to correct "
                 "it, use `correct` and `rebuild`"
             )

@@ -137,15 +137,12 @@ class Roster:
             by_size.setdefault(self.num_states(slot), []).append(slot)
         for size, slots in by_size.items():
             some = [self.first[slot] for slot in slots]
+            states = [arm.last_state or 0 for arm in some]
+            start = BeliefState(states, [arm.elapsed for arm in some])
             rows = [
-                {
-                    "name": arm.name,
-                    "last_state": arm.last_state or 0,
-                    "evidence": list(arm.evidence),
-                }
-                for arm in some
+                {"name": arm.name, "last_state": state, "evidence": list(arm.evidence)}
+                for arm, state in zip(some, states, strict=True)
             ]
-            start = BeliefState([row["last_state"] for row in rows], [arm.elapsed for arm in some])
             found = PriorFile(
                 names=tuple(arm.name for arm in some),
                 states=(),

@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import Any
 
 from restive.agents.snapshots import prior_from_data
+from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError, StoreError
 from restive.kernels.engine import NUMBERS
 from restive.live.bodies import new_arms
@@ -29,18 +30,27 @@ from restive.live.roster import Roster
 from restive.live.settings import Settings
 from restive.prior import JointPrior
 
-__all__ = ["Now", "Session", "fingerprint_of"]
+__all__ = ["Now", "Session", "checked_text", "fingerprint_of"]
 
 Now = Callable[[], datetime]
 
 WORTH = 20.0  # times what a snapshot costs must have been computed since the last
-MOST_REQUEST = 200
+MOST_TEXT = 200
 
 
 def fingerprint_of(what: str, content: Any) -> bytes:
     """Digest of what was asked for."""
     text = json.dumps([what, content], sort_keys=True, default=repr)
     return sha256(text.encode()).digest()
+
+
+def checked_text(value: Any, what: str, most: int = MOST_TEXT) -> str:
+    """Return a text that can be journaled, or raise."""
+    if not isinstance(value, str) or not 0 < len(value) <= most:
+        raise ProblemError(f"{what} must be a text of 1 to {most:,} letters, got {shown(value)}")
+    if any("\ud800" <= letter <= "\udfff" or letter == "\0" for letter in value):
+        raise ProblemError(f"{what} has letters that cannot be written: {shown(value)}")
+    return value
 
 
 class Session:
@@ -139,6 +149,7 @@ class Session:
     ) -> Event:  # fmt: skip
         """Journal an event and apply it, unless the memory has it already."""
         memory = self.touch()
+        checked_text(actor, "actor")
         event = self.journal.append(kind, tick, self.at, body, actor, request, fingerprint)
         if applied:
             memory.seq, memory.digest = event.seq, event.digest
@@ -150,8 +161,7 @@ class Session:
         """Return the answer that a request was given before; raise if it was another request."""
         if request is None:
             return None
-        if not isinstance(request, str) or not 0 < len(request) <= MOST_REQUEST:
-            raise ProblemError(f"a request's id is a text of 1 to {MOST_REQUEST} letters")
+        checked_text(request, "a request's id")
         event = self.journal.requested(request)
         if event is None:
             return None
@@ -219,7 +229,7 @@ class Session:
             if made_by != _snapshot_version() or sha256(body).digest() != digest:
                 continue
             data = json.loads(zlib.decompress(body))
-            (event,) = [*self.journal.events(seq - 1, 1)] or [None]
+            event = next(self.journal.events(seq - 1, 1), None)
             if event is None or event.digest.hex() != data["digest"]:
                 continue
             settings, roster = self._beginning(next(self.journal.events(0, 1)))
