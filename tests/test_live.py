@@ -108,7 +108,7 @@ def test_i3_a_decision_never_changes(path):
 def test_i4_requests_may_be_repeated(path):
     live = created(path)
     decision = live.decide(request="a")
-    results = {name: 1 for name in decision.arms}
+    results = dict.fromkeys(decision.arms, 1)
     receipt = live.record(results, request="b")
     assert receipt == rs.Receipt(new=2, closed=True)
     following = live.step({}, request="c")
@@ -175,9 +175,7 @@ def test_i7_time_never_goes_back(path):
     rows = live.table("events")[1]
     assert [row[2] for row in rows if row[1] == "decide"] == [7]
     ticking = Ticking()
-    wall = created(
-        path.with_name("wall.db"), clock=rs.Clock.wall("2026-11-16", "P1D"), now=ticking
-    )
+    wall = created(path.with_name("wall.db"), clock=rs.Clock.wall("2026-11-16", "P1D"), now=ticking)
     assert wall.decide().tick == 0
     ticking.move(days=3)
     assert wall.decide().tick == 3
@@ -229,7 +227,7 @@ def test_i8_the_journal_is_right_where_replay_comes_out_differently(path, monkey
 )
 def test_i9_a_change_of_any_event_shows(path, tmp_path, change):
     live = created(path)
-    for tick in range(6):
+    for _ in range(6):
         live.decide()
         live.record(dict.fromkeys(live.decision().arms, 1))
     live.close()

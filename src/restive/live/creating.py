@@ -6,23 +6,22 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from restive.agents.snapshots import prior_to_data
 from restive.errors import ProblemError
 from restive.files import replacing
 from restive.live.bodies import joining
 from restive.live.contents import enter_arms
 from restive.live.journal import Journal, as_text, require_absent
 from restive.live.memory import Memory
+from restive.live.priors import store_priors
 from restive.live.roster import NewArm, Roster
 from restive.live.session import Now
 from restive.live.settings import Settings
-from restive.prior import IndependentPrior, JointPrior
 
-__all__ = ["create_file"]
+__all__ = ["create_file", "fill_file"]
 
 
 def create_file(
@@ -32,9 +31,23 @@ def create_file(
     arms: Sequence[NewArm],
     actor: str,
     now: Now | None = None,
-    parent: str | None = None,
 ) -> None:
     """Make the file of a new agent; it is there whole or not at all."""
+    require_absent(path)
+    with replacing(path) as temporary:
+        fill_file(temporary, settings, kinds, arms, actor, now)
+
+
+def fill_file(
+    path: Path,
+    settings: Settings,
+    kinds: Mapping[str, Any],
+    arms: Sequence[NewArm],
+    actor: str,
+    now: Now | None = None,
+    parent: str | None = None,
+) -> None:
+    """Write the tables and the first event of a new agent into an empty file."""
     roster = Roster(kinds)
     roster.checked(arms)
     roster.add(arms)
@@ -44,14 +57,12 @@ def create_file(
             "missing='refuse' or missing='as-not-pulled'"
         )
     Memory(settings, roster)  # finds what is wrong before there is a file
-    require_absent(path)
-    with replacing(path) as temporary:
-        Journal.prepare(temporary)
-        journal = Journal(temporary)
-        try:
-            _write_first(journal, settings, roster, arms, actor, parent, now)
-        finally:
-            journal.close()
+    Journal.prepare(path)
+    journal = Journal(path)
+    try:
+        _write_first(journal, settings, roster, arms, actor, parent, now)
+    finally:
+        journal.close()
 
 
 def _write_first(
@@ -59,16 +70,11 @@ def _write_first(
     parent: str | None, now: Now | None,
 ) -> None:  # fmt: skip
     """Write priors, the first event and its arms."""
-    listed = []
     with journal.writing():
-        execute = journal.connection.execute
-        execute("INSERT INTO meta VALUES ('made_by', ?)", (f"restive {version('restive')}",))
-        for number, (kind, law) in enumerate(roster.kinds.items(), 1):
-            prior = law if isinstance(law, JointPrior) else IndependentPrior([law])
-            text = as_text(prior_to_data(prior))
-            digest = sha256(text.encode()).digest()
-            execute("INSERT INTO prior VALUES (?, ?, ?, ?)", (number, kind, text, digest))
-            listed.append([kind, digest.hex()])
+        journal.connection.execute(
+            "INSERT INTO meta VALUES ('made_by', ?)", (f"restive {version('restive')}",)
+        )
+        listed = store_priors(journal, roster.kinds)
         body: dict[str, Any] = {
             "settings": json.loads(as_text(settings.to_data())),
             "priors": listed,

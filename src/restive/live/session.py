@@ -19,16 +19,15 @@ from threading import RLock
 from time import perf_counter
 from typing import Any
 
-from restive.agents.snapshots import prior_from_data
 from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError, StoreError
 from restive.kernels.engine import NUMBERS
 from restive.live.bodies import new_arms
 from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
+from restive.live.priors import stored_priors
 from restive.live.roster import Roster
 from restive.live.settings import Settings
-from restive.prior import JointPrior
 
 __all__ = ["Now", "Session", "checked_text", "fingerprint_of"]
 
@@ -206,16 +205,7 @@ class Session:
 
     def _beginning(self, event: Event) -> tuple[Settings, Roster]:
         body = event.body
-        kinds: dict[str, Any] = {}
-        rows = self.journal.connection.execute("SELECT kind, body, digest FROM prior ORDER BY id")
-        for (kind, text, digest), listed in zip(rows, body["priors"], strict=True):
-            if sha256(text.encode()).digest() != digest or [kind, digest.hex()] != listed:
-                raise StoreError(
-                    f"{self.journal.path}: the prior of kind {kind!r} was damaged or edited; take "
-                    "your last backup"
-                )
-            prior = prior_from_data(json.loads(text))
-            kinds[kind] = prior if isinstance(prior, JointPrior) else prior.arms[0]
+        kinds = stored_priors(self.journal, body["priors"])
         roster = Roster(kinds)
         roster.add(new_arms(body["arms"], list(kinds)))
         return Settings.from_data(body["settings"]), roster
