@@ -21,7 +21,7 @@ from typing import Any
 from restive.arguments import checked_count
 from restive.belief import BeliefState
 from restive.errors import ProblemError
-from restive.live import deciding, reading, recording, status
+from restive.live import deciding, reading, recording, status, tokens
 from restive.live.answers import Decision, Mistake, Receipt
 from restive.live.clock import Clock
 from restive.live.creating import create_file
@@ -226,7 +226,7 @@ class LiveAgent(LiveView):
         """
         session = self._session
         content = [[b.tick, _plain(b.results), _plain(b.instead)] for b in batches]
-        mark = fingerprint_of("record", [content, accept_good])
+        mark = fingerprint_of("record", content)
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:
@@ -309,7 +309,7 @@ class LiveAgent(LiveView):
                 for name, kind in named.items()
             ]
             writer = Writer(session, actor, request, mark)
-            return recording.join(session, memory, new, self._tick_of_arms(memory), writer)
+            return recording.join(session, memory, new, self._tick_for_arms(memory), writer)
 
     def leave(
         self, arms: Iterable[str], *, request: str | None = None, actor: str = PYTHON
@@ -322,7 +322,7 @@ class LiveAgent(LiveView):
             if answer is not None:
                 return Receipt(**answer["receipt"])
             writer = Writer(session, actor, request, mark)
-            return recording.leave(session, memory, names, self._tick_of_arms(memory), writer)
+            return recording.leave(session, memory, names, self._tick_for_arms(memory), writer)
 
     def correct(
         self,
@@ -362,6 +362,37 @@ class LiveAgent(LiveView):
                     return
         raise ProblemError(f"there is no alarm {alarm!r:.20} that waits to be acknowledged")
 
+    def make_token(
+        self, name: str, role: str, days: float | None = None, *, actor: str = PYTHON
+    ) -> str:
+        """Let a client in; return its secret, which is shown this once.
+
+        Parameters
+        ----------
+        name
+            Whose it is.
+        role
+            "read", "act" (decide and record) or "admin" (arms too).
+        days
+            After which it ends; never by default.
+        actor
+            Who does this, for the journal.
+        """
+        session = self._session
+        with session.writing() as memory:
+            secret = tokens.make_token(session.journal, name, role, session.at, days)
+            text = f"token {name!r} of role {role} was made"
+            session.append("note", max(memory.tick, 0), {"text": text}, actor)
+            return secret
+
+    def remove_token(self, name: str, *, actor: str = PYTHON) -> None:
+        """Shut a client out."""
+        session = self._session
+        with session.writing() as memory:
+            tokens.remove_token(session.journal, name)
+            text = f"token {name!r} was removed"
+            session.append("note", max(memory.tick, 0), {"text": text}, actor)
+
     def _following(self, memory: Memory, tick: int | None, closed: bool) -> int:
         """Return the tick of the decision after results of a tick were recorded."""
         kind = memory.settings.clock.kind
@@ -369,12 +400,6 @@ class LiveAgent(LiveView):
             return memory.tick + closed
         wanted = (memory.tick if tick is None else tick) + 1 if kind == "given" else None
         return deciding.tick_now(self._session, memory, wanted)
-
-    def _tick_of_arms(self, memory: Memory) -> int:
-        """Return the tick at which arms join and leave."""
-        clock = memory.settings.clock
-        now = clock.tick_at(self._session.at) if clock.kind == "wall" else 0
-        return max(now, memory.tick, 0)
 
 
 def _names(arms: Iterable[str], what: str) -> list[str]:

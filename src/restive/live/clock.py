@@ -132,13 +132,16 @@ class Clock:
             return (here.replace(tzinfo=None) - self._first) // timedelta(days=days)
         return (here - self._first.replace(tzinfo=self._zone).astimezone(UTC)) // length
 
-    def tick_of(self, date: str) -> int:
-        """Return the tick of a date, or of a date and time, as "2026-11-16"."""
+    def tick_of(self, date: str, *, before: bool = False) -> int:
+        """Return the tick of a date, or of a date and time, as "2026-11-16".
+
+        Dates before tick 0 have negative ticks, where `before` allows that.
+        """
         if not self.has_dates:
             raise ProblemError("this clock has no dates: say the tick instead")
         there = _wall_time(date, "date").replace(tzinfo=self._zone)
         tick = self.tick_at(round(there.timestamp() * 1e6))
-        if tick < 0:
+        if tick < 0 and not before:
             raise ProblemError(f"date {date!r:.60} is before the first tick, {self.start}")
         return tick
 

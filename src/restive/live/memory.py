@@ -173,6 +173,7 @@ class Memory:
         ages = [age + tick - self.joined[slot] for age, slot in zip(ages, new, strict=True)]
         prior: Any = self.roster.prior(len(self.roster))
         self.agent = with_more_arms(self.agent, prior, states, ages)
+        self.ever_seen |= {slot for slot in new if self.roster.first[slot].last_state is not None}
 
     def choose(self, tick: int, num_pulls: int, out: list[int]) -> Choice:
         """Return the arms to pull in a tick that has begun."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Self
 
 from restive.arm_posterior import ArmPosterior
 from restive.live import checking, forecast, reading, status
-from restive.live.answers import Alarm, Decision, Status
+from restive.live.answers import Alarm, Decision, Mistake, Status
 from restive.live.forecast import Forecast
 from restive.live.journal import Event
+from restive.live.memory import Memory
 from restive.live.reading import ArmRow, FloatArray
+from restive.live.results import Batch, sort_results
 from restive.live.session import Session
 from restive.live.settings import Settings
+from restive.live.tokens import Token, token_of
+from restive.live.tokens import tokens as all_tokens
 
 __all__ = ["LiveView"]
 
@@ -51,6 +56,17 @@ class LiveView:
             return memory.tick
 
     @property
+    def tick_of_arms(self) -> int:
+        """The tick in which arms would join and leave now."""
+        with self._session.reading() as memory:
+            return self._tick_for_arms(memory)
+
+    def _tick_for_arms(self, memory: Memory) -> int:
+        clock = memory.settings.clock
+        now = clock.tick_at(self._session.at) if clock.kind == "wall" else 0
+        return max(now, memory.tick, 0)
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of arms."""
         return tuple(self._session.memory.roster.kinds)
@@ -60,6 +76,23 @@ class LiveView:
         with self._session.reading() as memory:
             wanted = memory.tick if tick is None else tick
             return reading.decision_or_none(self._session, wanted)
+
+    def request(self, request: str) -> Event | None:
+        """Return the event of a request with this id, if there was one."""
+        with self._session.reading():
+            return self._session.journal.requested(request)
+
+    def mistakes(self, batches: Sequence[Batch]) -> list[Mistake]:
+        """Tell which of these results could not be recorded now."""
+        with self._session.reading() as memory:
+            journal = self._session.journal
+            found = [sort_results(journal, memory, batch).mistakes for batch in batches]
+            return [mistake for some in found for mistake in some]
+
+    def kinds_of(self, names: Sequence[str]) -> list[str]:
+        """Return the kinds of arms."""
+        with self._session.reading() as memory:
+            return [memory.roster.kind_of[memory.roster.slot(name)] for name in names]
 
     def results(self, tick: int | None = None) -> dict[str, int | str]:
         """Return what is known of each arm of a decision: its state, or "open", "unseen", ..."""
@@ -149,6 +182,16 @@ class LiveView:
         """Return the columns and rows of "pulls", "events", "arms" or "beliefs"."""
         with self._session.reading():
             return reading.table(self._session, name)
+
+    def tokens(self) -> list[Token]:
+        """Return the tokens that clients may use, without their secrets."""
+        with self._session.reading():
+            return all_tokens(self._session.journal)
+
+    def token_of(self, secret: str) -> Token | None:
+        """Return the token with this secret, unless it has ended; None if there is none."""
+        with self._session.reading():
+            return token_of(self._session.journal, secret, self._session.at)
 
     def check(self) -> int:
         """Walk the whole journal; return how many events there are, or raise at the first bad one.
