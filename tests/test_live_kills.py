@@ -118,7 +118,7 @@ def test_a_full_disk_changes_nothing(tmp_path):
     execute = live._session.journal.connection.execute
     (pages,) = execute("PRAGMA page_count").fetchone()
     execute(f"PRAGMA max_page_count = {pages}")
-    kept = []
+    kept = live.events()
 
     def until_it_is_full():
         while True:
