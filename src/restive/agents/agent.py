@@ -12,6 +12,7 @@ simulation with the same seed make the same decisions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -34,7 +35,7 @@ from restive.kernels.online import NOTE, Seat
 from restive.kernels.random import LEARNER
 from restive.kernels.vectors import LANES
 from restive.policies.base import IndexPolicy, checked_choice
-from restive.prior import Prior
+from restive.prior import DirichletArmPrior, IndependentPrior, Prior
 from restive.problem import RestlessBandit
 from restive.slots import home_size, lane_places, posterior_weights
 from restive.task import Task
@@ -108,6 +109,7 @@ class Agent:
         self._num_notes = np.zeros(1, dtype=np.int64)
         self._alone = OneThread()
         self._num_pulls, self._masked = task.num_pulls, False
+        self._has_posterior = isinstance(learner, Relative)  # which takes a while to find out
         self._hold()
         online.reset(self._where)
 
@@ -169,7 +171,7 @@ class Agent:
     @property
     def num_phases(self) -> int:
         """Episodes or phases begun, however the learner calls them."""
-        if isinstance(self.learner, Relative):
+        if self._has_posterior:
             return int(self._actor.episodes.clock[tables.EPISODE])
         return int(self._actor.memory.ints[PHASES])
 
@@ -229,6 +231,24 @@ class Agent:
         law: FloatArray = likelihoods[:, lane_places(count)] @ self._weights(k, count)
         law /= law.sum()
         return law
+
+    def beliefs(self, arms: ArrayLike) -> list[FloatArray]:
+        """Laws of some arms' states now, as `belief` gives them up to rounding, and quickly."""
+        self._require_posterior("beliefs")
+        some = checked_arms(arms, self.task.num_arms, "arms")
+        if not self._listed:
+            return [self.belief(k) for k in some.tolist()]
+        ends = np.cumsum(self.task.choices.sizes[some])
+        laws = np.empty(int(ends[-1]) if len(ends) else 0)
+        with self._alone:
+            online.foresee(self._where, some, laws)
+        return np.split(laws, ends[:-1])
+
+    @cached_property
+    def _listed(self) -> bool:
+        """Whether all that arms may be is in slots."""
+        arms = self.prior.arms if isinstance(self.prior, IndependentPrior) else ()
+        return not any(isinstance(arm, DirichletArmPrior) for arm in arms)
 
     def index(self) -> FloatArray:
         """Index of each arm now, under the sampled system; nan where the mapping has none."""
@@ -580,7 +600,7 @@ class Agent:
             raise ProblemError(f"learner {self.learner.name} cannot {what}")
 
     def _require_posterior(self, what: str) -> None:
-        if not isinstance(self.learner, Relative):
+        if not self._has_posterior:
             raise ProblemError(
                 f"learner {self.learner.name} has no {what}: it is not of TSDE's family"
             )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.cells import cell_of
 from restive.kernels.compiler import hot_kernel, inlined, part
 from restive.kernels.episodes import note_visits, visit
 from restive.kernels.following import follow_all, follow_pulled
@@ -25,7 +26,8 @@ from restive.kernels.steps import (
     take_in_arm,
     take_in_others,
 )
-from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, Meta
+from restive.kernels.tables import BLOCK, DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, Meta
+from restive.kernels.vectors import LANES
 from restive.kernels.weights import (
     add_up,
     draw_slot,
@@ -36,6 +38,7 @@ from restive.kernels.weights import (
     take_in,
 )
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 KeyArray = NDArray[np.uint64]
 
@@ -47,6 +50,7 @@ __all__ = [
     "could_see",
     "draw_again",
     "follow_again",
+    "foresee",
     "late_sighting",
     "pass_steps",
     "reset",
@@ -239,6 +243,36 @@ def bring_up_to_date(where: IntArray, group: int) -> None:
         multiply_all(actor.slots, actor.weights)
     else:
         multiply_pending(actor.slots, actor.weights, group)
+
+
+@hot_kernel
+def foresee(where: IntArray, arms: IntArray, laws: FloatArray) -> None:
+    """Write the law of each arm's state now, over the posterior: S numbers each, end to end."""
+    actor = _opened(where).actor
+    slots, weights, meta = actor.slots, actor.weights, actor.meta
+    at = 0
+    for i in range(len(arms)):
+        k = arms[i]
+        group, size = slots.groups[k], slots.sizes[k]
+        multiply_pending(slots, weights, group)
+        lanes = slots.row_counts[group] * LANES
+        home = weights.homes[group]
+        lifts = home + lanes + (slots.row_counts[group] // BLOCK + 2) * LANES
+        cell = cell_of(meta.last_state[k], meta.now[TIME] - meta.seen[k], slots.lengths[k])
+        total = 0.0
+        for s in range(size):
+            row = slots.offsets[k] + (cell * size + s) * lanes
+            law = 0.0
+            for j in range(lanes):
+                weight = weights.numbers[home + j]
+                if weights.numbers[lifts + j] > 0:
+                    weight *= 2.0 ** -weights.numbers[lifts + j]
+                law += weight * slots.likelihoods[row + j]
+            laws[at + s] = law
+            total += law
+        for s in range(size):
+            laws[at + s] /= total
+        at += size
 
 
 @hot_kernel

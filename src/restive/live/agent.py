@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from restive.arguments import checked_count
@@ -170,7 +169,7 @@ class LiveAgent(LiveView):
         """
         session = self._session
         out = sorted(_names(unavailable, "unavailable"))
-        mark = fingerprint_of("decide", [tick, num_pulls, out])
+        mark = fingerprint_of(request, "decide", [tick, num_pulls, out])
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:
@@ -226,14 +225,14 @@ class LiveAgent(LiveView):
         """
         session = self._session
         content = [[b.tick, _plain(b.results), _plain(b.instead)] for b in batches]
-        mark = fingerprint_of("record", content)
+        mark = fingerprint_of(request, "record", content)
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:
                 return Receipt(**answer["receipt"]), []
             prepared = recording.prepare(session, memory, batches, accept_good)
             writer = Writer(session, actor, request, mark)
-            answer = {"receipt": asdict(prepared.receipt)}
+            answer = {"receipt": vars(prepared.receipt)}
             recording.record(session, memory, prepared, writer, answer)
             return prepared.receipt, prepared.mistakes
 
@@ -256,7 +255,7 @@ class LiveAgent(LiveView):
         """
         session = self._session
         batch = Batch(tick, _results(results))
-        mark = fingerprint_of("step", [tick, _plain(results)])
+        mark = fingerprint_of(request, "step", [tick, _plain(results)])
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:
@@ -265,7 +264,7 @@ class LiveAgent(LiveView):
                 raise ProblemError("nothing has been decided yet: call decide() first")
             prepared = recording.prepare(session, memory, [batch])
             following = self._following(memory, tick, prepared.receipt.closed)
-            answer = {"receipt": asdict(prepared.receipt), "decision": following}
+            answer = {"receipt": vars(prepared.receipt), "decision": following}
             writer = Writer(session, actor, request, mark)
             recording.record(session, memory, prepared, writer, answer)
             deciding.decide(session, memory, following, None, (), skip=False, actor=actor)
@@ -296,7 +295,7 @@ class LiveAgent(LiveView):
             if name not in named:
                 raise ProblemError(f"last_seen: arm {name!r:.60} does not join")
         content = [sorted(named.items()), sorted((k, list(v)) for k, v in known.items())]
-        session, mark = self._session, fingerprint_of("join", content)
+        session, mark = self._session, fingerprint_of(request, "join", content)
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:
@@ -316,7 +315,7 @@ class LiveAgent(LiveView):
     ) -> Receipt:
         """Let arms leave for ever; what was seen of them stays."""
         names = _names(arms, "arms")
-        session, mark = self._session, fingerprint_of("leave", sorted(names))
+        session, mark = self._session, fingerprint_of(request, "leave", sorted(names))
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:
@@ -334,7 +333,10 @@ class LiveAgent(LiveView):
         actor: str = PYTHON,
     ) -> Receipt:
         """Journal that states were recorded wrongly; `rebuild` makes a file that knows better."""
-        session, mark = self._session, fingerprint_of("correct", [_plain(results), tick, note])
+        session, mark = (
+            self._session,
+            fingerprint_of(request, "correct", [_plain(results), tick, note]),
+        )
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:

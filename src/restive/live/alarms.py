@@ -21,9 +21,8 @@ waits until tick j: these shares sum to one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import comb, exp, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +48,7 @@ ADVICE = {
 }
 
 
-@dataclass(frozen=True)
-class ClosedPull:
+class ClosedPull(NamedTuple):
     """A pull of a tick that is over, as the watches see it."""
 
     kind: str
@@ -115,7 +113,9 @@ class Watches:
 
     def _gains(self, pulls: Sequence[ClosedPull]) -> dict[str, FloatArray]:
         """Logarithms of what each bet of a watch earns."""
-        gains = {MISSING: missing_gains(pulls, self.num_states)}
+        gains: dict[str, FloatArray] = {}
+        if any(pull.reward is None for pull in pulls):  # otherwise there is nothing to bet on
+            gains[MISSING] = missing_gains(pulls, self.num_states)
         seen = [pull for pull in pulls if pull.reward is not None and pull.high > pull.low]
         if not self.independent or not seen:
             return gains

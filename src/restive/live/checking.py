@@ -8,7 +8,7 @@ from typing import Any
 from restive.errors import StoreError
 from restive.files import replacing
 from restive.live.contents import LATE, OPEN, SEEN, SUPERSEDED
-from restive.live.journal import Event, Journal, require_absent
+from restive.live.journal import INSERT, Event, Journal, require_absent
 from restive.live.settings import NOT_PULLED, UNSEEN
 
 __all__ = ["check", "last_good", "write_good_part"]
@@ -117,8 +117,7 @@ def _copy_events(journal: Journal, copy: Journal, last: int) -> None:
     for event in journal.events():
         if event.seq > last:
             break
-        marks = ",".join("?" * 9)
-        copy.connection.execute(f"INSERT INTO event VALUES ({marks})", tuple(vars(event).values()))
+        copy.connection.execute(INSERT, event)
         before = len(expected.arms)
         expected.add(event)
         if event.kind in ("init", "join"):

@@ -82,5 +82,7 @@ def _write_first(
             **({"parent": parent} if parent is not None else {}),
         }
         moment = now() if now is not None else datetime.now(UTC)
-        event = journal.append("init", 0, round(moment.timestamp() * 1e6), body, actor)
+        event = journal.append(
+            journal.last(), "init", 0, round(moment.timestamp() * 1e6), body, actor
+        )
         enter_arms(journal, event, 0, body["arms"])

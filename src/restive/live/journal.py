@@ -11,10 +11,9 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from restive.arguments import checked_path
 from restive.errors import BusyError, DiskFullError, ProblemError, StoreError
@@ -27,16 +26,15 @@ __all__ = ["DURABILITIES", "Event", "Journal", "as_text", "require_absent"]
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer
 FIRST = b""  # digest before the first event
+INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
 
 
-def as_text(data: Any) -> str:
-    """Write plain data as JSON, the same data always the same."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+# Plain data as JSON, the same data always the same.
+as_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """A line of the journal."""
 
     seq: int  # from 1, without gaps
@@ -57,9 +55,20 @@ class Event:
 
     def expected_digest(self, before: bytes) -> bytes:
         """Digest that the event must have after one with this digest."""
-        mark = None if self.fingerprint is None else self.fingerprint.hex()
-        fields = [self.seq, self.kind, self.tick, self.at, self.request, mark, self.actor]
-        return sha256(before + as_text(fields).encode() + self.text.encode()).digest()
+        return digest_of(
+            before, self.seq, self.kind, self.tick, self.at, self.request, self.fingerprint,
+            self.actor, self.text,
+        )  # fmt: skip
+
+
+def digest_of(
+    before: bytes, seq: int, kind: str, tick: int, at: int, request: str | None,
+    fingerprint: bytes | None, actor: str, text: str,
+) -> bytes:  # fmt: skip
+    """Digest of an event and of the one before it."""
+    mark = None if fingerprint is None else fingerprint.hex()
+    fields = as_text([seq, kind, tick, at, request, mark, actor])
+    return sha256(b"%b%b%b" % (before, fields.encode(), text.encode())).digest()
 
 
 class Journal:
@@ -145,15 +154,13 @@ class Journal:
         return (0, FIRST) if row is None else row
 
     def append(
-        self, kind: str, tick: int, at: int, body: dict[str, Any], actor: str,
-        request: str | None = None, fingerprint: bytes | None = None,
+        self, last: tuple[int, bytes], kind: str, tick: int, at: int, body: dict[str, Any],
+        actor: str, request: str | None = None, fingerprint: bytes | None = None,
     ) -> Event:  # fmt: skip
-        """Add an event, inside a transaction."""
-        seq, before = self.last()
-        bare = Event(seq + 1, kind, tick, at, request, fingerprint, actor, as_text(body), b"")
-        event = Event(**{**vars(bare), "digest": bare.expected_digest(before)})
-        marks = ",".join("?" * 9)
-        self.connection.execute(f"INSERT INTO event VALUES ({marks})", tuple(vars(event).values()))
+        """Add an event after the last one, whose number and digest are given, in a transaction."""
+        row = (last[0] + 1, kind, tick, at, request, fingerprint, actor, as_text(body))
+        event = Event(*row, digest_of(last[1], *row))
+        self.connection.execute(INSERT, (*row, event.digest))
         return event
 
     def events(

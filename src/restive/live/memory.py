@@ -108,11 +108,11 @@ class Memory:
         """Arms that have not left."""
         return len(self.roster) - len(self.gone)
 
-    def apply(self, event: Event) -> None:
-        """Take in the next event."""
+    def apply(self, event: Event, body: dict[str, Any] | None = None) -> None:
+        """Take in the next event; its body may be given, to spare reading it."""
         apply = getattr(self, f"_on_{event.kind}", None)
         if apply is not None:
-            apply(event, event.body)
+            apply(event, event.body if body is None else body)
         self.seq, self.digest = event.seq, event.digest
 
     def _on_decide(self, event: Event, body: dict[str, Any]) -> None:
@@ -229,9 +229,9 @@ class Memory:
         return sorted(pool[:count].tolist())
 
     def _foreseen(self, arms: list[int], audit: list[int]) -> Choice:
-        expected, variance = [], []
-        for arm in arms:
-            law, rewards = self.agent.belief(arm), self.agent.task.facts.rewards[arm]
+        expected, variance, facts = [], [], self.agent.task.facts.rewards
+        for arm, law in zip(arms, self.agent.beliefs(arms), strict=True):
+            rewards = facts[arm]
             mean = float(law @ rewards)
             expected.append(mean)
             variance.append(max(0.0, float(law @ (rewards * rewards)) - mean * mean))

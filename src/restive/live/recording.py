@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from restive.errors import ConflictError, ProblemError
@@ -84,7 +84,7 @@ def _total(found: Sequence[Sorted], memory: Memory) -> Receipt:
     for one in found:
         missing -= set(one.record)
     closed = now is not None and not missing
-    parts = [asdict(one.receipt(closed)) for one in found]
+    parts = [vars(one.receipt(closed)) for one in found]
     counts = {
         key: sum(part[key] for part in parts) for key in ("new", "known", "late", "superseded")
     }
@@ -165,7 +165,7 @@ def join(
             )  # fmt: skip
     memory.roster.checked(new)
     receipt = Receipt(new=len(new), known=len(arms) - len(new))
-    answer = {"receipt": asdict(receipt)}
+    answer = {"receipt": vars(receipt)}
     if new:
         body = joining(new, list(memory.roster.kinds))
         first = len(memory.roster)
@@ -181,7 +181,7 @@ def leave(
     slots = {memory.roster.slot(name) for name in names}
     new = sorted(slots - set(memory.gone))
     receipt = Receipt(new=len(new), known=len(slots) - len(new))
-    answer = {"receipt": asdict(receipt)}
+    answer = {"receipt": vars(receipt)}
     if new:
         event = writer.append("leave", tick, {"arms": new}, answer)
         enter_leave(session.journal, event, new)
@@ -205,7 +205,7 @@ def correct(
         body["arms"].append(slot)
         body["results"].append(state)
     receipt = Receipt(new=len(results))
-    writer.append("correct", tick, body, {"receipt": asdict(receipt)})
+    writer.append("correct", tick, body, {"receipt": vars(receipt)})
     return receipt
 
 

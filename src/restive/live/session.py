@@ -37,8 +37,10 @@ WORTH = 20.0  # times what a snapshot costs must have been computed since the la
 MOST_TEXT = 200
 
 
-def fingerprint_of(what: str, content: Any) -> bytes:
-    """Digest of what was asked for."""
+def fingerprint_of(request: str | None, what: str, content: Any) -> bytes | None:
+    """Digest of what was asked for, where the request has an id."""
+    if request is None:
+        return None
     text = json.dumps([what, content], sort_keys=True, default=repr)
     return sha256(text.encode()).digest()
 
@@ -149,14 +151,15 @@ class Session:
         """Journal an event and apply it, unless the memory has it already."""
         memory = self.touch()
         checked_text(actor, "actor")
-        event = self.journal.append(kind, tick, self.at, body, actor, request, fingerprint)
+        last = (memory.seq, memory.digest)
+        event = self.journal.append(last, kind, tick, self.at, body, actor, request, fingerprint)
         if applied:
             memory.seq, memory.digest = event.seq, event.digest
         else:
-            memory.apply(event)
+            memory.apply(event, body)
         return event
 
-    def answered(self, request: str | None, fingerprint: bytes) -> dict[str, Any] | None:
+    def answered(self, request: str | None, fingerprint: bytes | None) -> dict[str, Any] | None:
         """Return the answer that a request was given before; raise if it was another request."""
         if request is None:
             return None
