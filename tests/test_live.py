@@ -42,6 +42,7 @@ def test_it_decides_as_the_agent_in_memory_does(path, kind):
         for name, mean in zip(decision.arms, decision.expected, strict=True):
             assert mean == pytest.approx(agent.belief(int(name))[1], rel=1e-13)
         np.testing.assert_array_equal(decision.index, agent.index()[arms])
+        np.testing.assert_array_equal(agent.index_of(arms), agent.index()[arms])
         states = [reply(tick, str(k)) for k in arms]
         live.record(dict(zip(decision.arms, states, strict=True)))
         agent.observe(states)
@@ -271,9 +272,9 @@ def test_i10_nothing_but_names_is_in_the_file(path):
     for table in ("pulls", "events", "arms", "beliefs"):
         columns |= set(live.table(table)[0])
     assert columns == {
-        "tick", "arm", "kind", "status", "state", "audit", "expected", "index", "decided",
-        "recorded", "seq", "at", "request", "actor", "body", "digest", "joined", "left",
-        "last_state", "last_tick", "belief_0", "belief_1",
+        "tick", "arm", "kind", "status", "state", "audit", "expected", "recorded",
+        "seq", "at", "request", "actor", "body", "digest", "joined", "left", "last_state",
+        "last_tick", "belief_0", "belief_1",
     }  # fmt: skip
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from threading import Lock
 from typing import Any
 
@@ -238,11 +239,11 @@ class Agent:
         some = checked_arms(arms, self.task.num_arms, "arms")
         if not self._listed:
             return [self.belief(k) for k in some.tolist()]
-        ends = np.cumsum(self.task.choices.sizes[some])
-        laws = np.empty(int(ends[-1]) if len(ends) else 0)
+        sizes = self.task.choices.sizes[some].tolist()
+        laws = np.empty(sum(sizes))
         with self._alone:
             online.foresee(self._where, some, laws)
-        return np.split(laws, ends[:-1])
+        return [laws[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
     @cached_property
     def _listed(self) -> bool:
@@ -265,10 +266,11 @@ class Agent:
         some = checked_arms(arms, self.task.num_arms, "arms")
         if not self.task.index_tables or not self.num_phases:
             return self.index()[some]
-        meta, kinds = self._actor.meta, self._mind.sampled_kinds
+        meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
         found = np.empty(len(some))
         for i, k in enumerate(some.tolist()):
-            table = self.task.index_tables[kinds[k]]
+            kind = slots.kinds[slots.kind_offsets[k] + drawn[slots.groups[k]]]
+            table = self.task.index_tables[kind]
             age = min(self.time - int(meta.seen[k]), table.shape[1])
             found[i] = table[meta.last_state[k], age - 1]
         return found

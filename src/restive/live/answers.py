@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from restive.errors import ProblemError
@@ -17,10 +17,11 @@ class Decision:
     tick: int
     arms: tuple[str, ...]
     expected: tuple[float, ...]  # reward of each arm
-    index: tuple[float | None, ...]  # of each arm, where the policy has one
     audit: tuple[str, ...]  # those of the arms that were drawn evenly
     begins: datetime | None  # when the tick begins and ends, by the clock
     expires: datetime | None
+    # of each arm, while the tick is open, where the policy has one
+    index: tuple[float | None, ...] = field(compare=False)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ class Contents:
         self.pulls: dict[tuple[int, int], tuple[Any, ...]] = {}
         self.arms: dict[tuple[int, int], tuple[Any, ...]] = {}
         self.open = -1
+        self.decided: list[int] = []
 
     def add(self, event: Event) -> None:
         """Take in the next event."""
@@ -51,13 +52,14 @@ class Contents:
             for key, (status, state) in self.pulls.items():
                 if key[0] == self.open and status == OPEN:
                     self.pulls[key] = (UNSEEN, state)
-            self.open = event.tick
+            self.open, self.decided = event.tick, body["arms"]
             self.pulls |= {(event.tick, slot): (OPEN, None) for slot in body["arms"]}
         elif event.kind in ("record", "late", "override"):
             self._results(event, body)
 
     def _results(self, event: Event, body: dict[str, Any]) -> None:
-        for slot, result in zip(body["arms"], body["results"], strict=True):
+        arms = body.get("arms", self.decided)
+        for slot, result in zip(arms, body["results"], strict=True):
             state = result if isinstance(result, int) else None
             status = LATE if body.get("late") else SEEN
             if slot in body.get("superseded", ()):
@@ -113,7 +115,6 @@ def write_good_part(journal: Journal, path: str | os.PathLike[str]) -> int:
 def _copy_events(journal: Journal, copy: Journal, last: int) -> None:
     expected = Contents()
     kinds: dict[int, tuple[int, int]] = {}
-    decided: dict[tuple[int, int], int] = {}
     for event in journal.events():
         if event.seq > last:
             break
@@ -123,8 +124,6 @@ def _copy_events(journal: Journal, copy: Journal, last: int) -> None:
         if event.kind in ("init", "join"):
             listed = (event.body["arms"] if event.kind == "init" else event.body)["kinds"]
             kinds |= {before + i: (1 + kind, event.tick) for i, kind in enumerate(listed)}
-        if event.kind in ("decide", "override"):
-            decided |= {(event.tick, slot): event.seq for slot in event.body["arms"]}
     copy.connection.executemany(
         "INSERT INTO arm VALUES (?, ?, ?, ?, ?)",
         [(slot, name, *kinds[slot], left) for (_, slot), (name, left) in expected.arms.items()],
@@ -132,11 +131,10 @@ def _copy_events(journal: Journal, copy: Journal, last: int) -> None:
     foreseen = {
         (tick, slot): row
         for tick, slot, *row in journal.connection.execute(
-            'SELECT tick, slot, audit, expected, "index", recorded FROM pull'
+            "SELECT tick, slot, audit, expected, recorded FROM pull"
         )
     }
     rows = []
     for key, (status, state) in expected.pulls.items():
-        audit, mean, index, recorded = foreseen.get(key, (0, None, None, None))
-        rows.append((*key, status, state, audit, mean, index, decided[key], recorded))
-    copy.connection.executemany("INSERT INTO pull VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        rows.append((*key, status, state, *foreseen.get(key, (0, None, None))))
+    copy.connection.executemany("INSERT INTO pull VALUES (?, ?, ?, ?, ?, ?, ?)", rows)

@@ -43,10 +43,10 @@ def enter_choice(journal: Journal, event: Event, choice: Choice, before: int) ->
     )
     audit = set(choice.audit)
     journal.connection.executemany(
-        "INSERT INTO pull VALUES (?, ?, ?, NULL, ?, ?, ?, ?, NULL)",
+        "INSERT INTO pull VALUES (?, ?, ?, NULL, ?, ?, NULL)",
         [
-            (event.tick, arm, OPEN, int(arm in audit), mean, index, event.seq)
-            for arm, mean, index in zip(choice.arms, choice.expected, choice.index, strict=True)
+            (event.tick, arm, OPEN, int(arm in audit), mean)
+            for arm, mean in zip(choice.arms, choice.expected, strict=True)
         ],
     )
 
@@ -68,9 +68,9 @@ def enter_instead(journal: Journal, event: Event, body: dict[str, Any]) -> None:
     """Enter pulls that somebody chose himself."""
     unused, late = set(body.get("superseded", ())), bool(body.get("late"))
     journal.connection.executemany(
-        "INSERT INTO pull VALUES (?, ?, ?, ?, 0, NULL, NULL, ?, ?)",
+        "INSERT INTO pull VALUES (?, ?, ?, ?, 0, NULL, ?)",
         [
-            (event.tick, arm, _status(late, arm in unused, state), state, event.seq, event.seq)
+            (event.tick, arm, _status(late, arm in unused, state), state, event.seq)
             for arm, state in zip(body["arms"], body["results"], strict=True)
         ],
     )

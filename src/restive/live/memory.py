@@ -88,6 +88,8 @@ class Memory:
         self.ever_seen: set[int] = {
             slot for slot, arm in enumerate(roster.first) if arm.last_state is not None
         }
+        self.pulls: dict[int, int] = {}  # how often each arm was decided, or pulled instead
+        self.unseen: dict[int, list[int]] = {}  # by last state: unseen pulls when closed, and all
         self.rings: list[str] = []  # watches that rang when the last tick was closed
 
     def _first_agent(self) -> Agent:
@@ -129,7 +131,8 @@ class Memory:
 
     def _on_record(self, event: Event, body: dict[str, Any]) -> None:
         assert self.open is not None
-        self.open.results |= dict(zip(body["arms"], body["results"], strict=True))
+        arms = body.get("arms", self.open.choice.arms)
+        self.open.results |= dict(zip(arms, body["results"], strict=True))
 
     def _on_override(self, event: Event, body: dict[str, Any]) -> None:
         if self.open is not None and event.tick == self.open.tick:
@@ -243,8 +246,16 @@ class Memory:
         """Learn from the open tick, ascending by arm, however its results came in."""
         if self.open is None:
             return
-        self.rings = self.watches.close(self.closed_pulls())
+        pulls = self.closed_pulls()
+        self.rings = self.watches.close(pulls)
+        for pull in pulls:
+            if pull.last_state is not None:
+                counts = self.unseen.setdefault(pull.last_state, [0, 0])
+                counts[0] += pull.reward is None
+                counts[1] += 1
         now, self.open = self.open, None
+        for arm in (*now.choice.arms, *now.instead):
+            self.pulls[arm] = self.pulls.get(arm, 0) + 1
         if now.instead:
             self.agent.pull(sorted({*now.choice.arms, *now.instead}))
         seen = now.sightings
@@ -299,6 +310,8 @@ class Memory:
             "divergences": self.divergences,
             "watches": self.watches.to_data(),
             "ever_seen": sorted(self.ever_seen),
+            "pulls": sorted(self.pulls.items()),
+            "unseen": sorted(self.unseen.items()),
         }  # fmt: skip
 
     @classmethod
@@ -314,6 +327,7 @@ class Memory:
         memory.gone = dict(data["gone"])
         memory.divergences = list(data["divergences"])
         memory.ever_seen = set(data["ever_seen"])
+        memory.pulls, memory.unseen = dict(data["pulls"]), dict(data["unseen"])
         memory.rings = []
         memory.watches = Watches(list(roster.kinds), roster.most_states, roster.joint is None)
         memory.watches.load(data["watches"])

@@ -50,7 +50,7 @@ class ArmRow:
     last_tick: int | None
     index: float | None  # now, under the sampled system
     good: float | None  # probability of the last state, now
-    pulls: int
+    pulls: int  # in ticks that are over
 
 
 def decision(session: Session, tick: int) -> Decision:
@@ -75,12 +75,11 @@ def decision_or_none(session: Session, tick: int) -> Decision | None:
         ).fetchone():
             return None
         found = execute(
-            f'SELECT slot, expected, "index", audit FROM pull WHERE tick = ? AND {OURS} '
-            "ORDER BY slot",
+            f"SELECT slot, expected, audit FROM pull WHERE tick = ? AND {OURS} ORDER BY slot",
             (tick,),
         ).fetchall()
-        rows = [row[:3] for row in found]
-        audit = tuple(names[row[0]] for row in found if row[3])
+        rows = [(slot, mean, None) for slot, mean, _ in found]
+        audit = tuple(names[slot] for slot, _, drawn in found if drawn)
     return Decision(
         tick=tick,
         arms=tuple(names[slot] for slot, _, _ in rows),
@@ -146,25 +145,22 @@ def _laws(memory: Memory, chains: ArmPosterior, slot: int) -> FloatArray:
     return laws
 
 
-def history(session: Session, slot: int) -> list[dict[str, Any]]:
-    """Return all pulls of an arm, in the order of time."""
-    columns = ("tick", "status", "state", "audit", "expected", "index")
+def history(session: Session, slot: int, limit: int) -> list[dict[str, Any]]:
+    """Return the last pulls of an arm, in the order of time."""
+    columns = ("tick", "status", "state", "audit", "expected")
     rows = session.journal.connection.execute(
-        'SELECT tick, status, state, audit, expected, "index" FROM pull WHERE slot = ? '
-        "ORDER BY tick",
-        (slot,),
-    )
+        "SELECT tick, status, state, audit, expected FROM pull WHERE slot = ? "
+        "ORDER BY tick DESC LIMIT ?",
+        (slot, limit),
+    ).fetchall()
     label = session.memory.settings.clock.label
-    return [{"label": label(row[0]), **dict(zip(columns, row, strict=True))} for row in rows]
+    return [{"label": label(row[0]), **dict(zip(columns, row, strict=True))} for row in rows[::-1]]
 
 
 def arm_row(session: Session, slot: int) -> ArmRow:
     """Return an arm as an operator sees it."""
     memory = session.memory
     waiting = slot >= memory.agent.task.num_arms
-    (pulls,) = session.journal.connection.execute(
-        "SELECT count(*) FROM pull WHERE slot = ?", (slot,)
-    ).fetchone()
     state = tick = index = good = None
     if not waiting:
         now = {} if memory.open is None else memory.open.sightings
@@ -187,7 +183,7 @@ def arm_row(session: Session, slot: int) -> ArmRow:
         last_tick=tick,
         index=index,
         good=good,
-        pulls=pulls,
+        pulls=memory.pulls.get(slot, 0),
     )
 
 
@@ -215,8 +211,8 @@ def arms(session: Session, after: str | int | None, limit: int, by: str) -> list
 
 
 TABLES = {
-    "pulls": 'SELECT tick, name AS arm, kind, status, state, audit, expected, "index", decided, '
-    "recorded FROM pull JOIN arm USING (slot) JOIN prior ON arm.prior = prior.id "
+    "pulls": "SELECT tick, name AS arm, kind, status, state, audit, expected, recorded "
+    "FROM pull JOIN arm USING (slot) JOIN prior ON arm.prior = prior.id "
     "ORDER BY tick, slot",
     "events": "SELECT seq, kind, tick, at, request, actor, body, hex(digest) AS digest FROM event "
     "ORDER BY seq",

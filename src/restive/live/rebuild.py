@@ -60,16 +60,18 @@ def _in_order_of_time(events: list[Event]) -> list[tuple[str, int, dict[str, Any
     found: list[tuple[str, int, dict[str, Any]]] = []
     results: dict[int, dict[int, int | str]] = {}
     instead: dict[int, dict[int, int]] = {}
+    decided: list[int] = []
     for event in events[1:]:
         body = event.body
         if event.kind in ("join", "leave"):
             body.pop("answer", None)
             found.append((event.kind, event.tick, body))
         elif event.kind == "decide":
+            decided = body["arms"]
             kept = {"arms": body["arms"], "pulls": len(body["arms"]), "kept": True}
             found.append(("decide", event.tick, kept | {"audit": body.get("audit", [])}))
         elif event.kind in ("record", "late", "override", "correct"):
-            pairs = dict(zip(body["arms"], body["results"], strict=True))
+            pairs = dict(zip(body.get("arms", decided), body["results"], strict=True))
             others = instead.setdefault(event.tick, {})
             if event.kind == "override":
                 others |= pairs

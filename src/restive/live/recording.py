@@ -97,7 +97,9 @@ def _journal_results(
     journal = session.journal
     if one.record:
         body = _columns(one.record)
-        enter_results(journal, writer.append("record", one.tick, body, answer), body)
+        assert memory.open is not None
+        short = body if body["arms"] != memory.open.choice.arms else {"results": body["results"]}
+        enter_results(journal, writer.append("record", one.tick, short, answer), body)
     if one.instead:
         body = _columns(one.instead)
         enter_instead(journal, writer.append("override", one.tick, body, answer), body)

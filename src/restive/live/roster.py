@@ -7,9 +7,8 @@ or a line needs to be in the file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +28,7 @@ LONG_AGO = 1 << 20  # steps: of an arm of which nothing is known, near its long-
 MOST_NAME = 200
 
 
-@dataclass(frozen=True)
-class NewArm:
+class NewArm(NamedTuple):
     """An arm that joins."""
 
     name: str

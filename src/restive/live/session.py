@@ -80,7 +80,7 @@ class Session:
         self._pid = os.getpid()
         self._memory: Memory | None = None
         self._spent = 0.0  # seconds of computing since the last snapshot
-        self._snapshot_cost = 0.0  # seconds that one is expected to take
+        self._snapshot_cost = 0.0  # seconds that one took; 0 before the first
         self._touched = False  # whether the memory is ahead of what is committed
         with self.turn(), journal.reading():
             self._memory = self._loaded()
@@ -136,7 +136,7 @@ class Session:
                 raise
             finally:
                 self._touched = False
-            if self._spent > WORTH * max(self._snapshot_cost, 0.01):
+            if self._spent > WORTH * (self._snapshot_cost or self._guessed_cost()):
                 self.keep_snapshot()
 
     def touch(self) -> Memory:
@@ -231,6 +231,10 @@ class Session:
                     roster.add(new_arms(joined.body, list(roster.kinds)))
             return Memory.from_data(settings, roster, data)
         return None
+
+    def _guessed_cost(self) -> float:
+        """Seconds that a snapshot may take, before one was made: arms that were seen are in it."""
+        return 0.01 + 2e-4 * len(self.memory.ever_seen)
 
     def keep_snapshot(self) -> None:
         """Keep the memory in the file, beside the one before; a cache, which may be deleted."""

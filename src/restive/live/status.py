@@ -62,7 +62,7 @@ def status(session: Session) -> Status:
         reward=earned,
         forecast=foreseen,
         audit_mean=audit,
-        unseen_by_last_state=_unseen_by_last_state(session),
+        unseen_by_last_state={s: (u, n) for s, (u, n) in sorted(memory.unseen.items())},
         corrections=corrected,
         approximate=not memory.roster.moves_alike and memory.settings.missing == AS_NOT_PULLED,
         events=memory.seq,
@@ -102,17 +102,6 @@ def _audit_mean(session: Session) -> float | None:
     rows = _by_state(session, "count(*)", "audit = 1")
     total = sum(count for *_, count in rows)
     return sum(rewards[g][state] * n for g, state, n in rows) / total if total else None
-
-
-def _unseen_by_last_state(session: Session) -> dict[int, tuple[int, int]]:
-    """Unseen pulls and all pulls of closed ticks, by the state in which the arm was seen before."""
-    rows = session.journal.connection.execute(
-        "SELECT (SELECT state FROM pull AS before WHERE before.slot = pull.slot "
-        "AND before.tick < pull.tick AND before.state IS NOT NULL ORDER BY tick DESC LIMIT 1), "
-        "sum(status = 'unseen'), count(*) FROM pull "
-        f"WHERE status NOT IN ('open', 'not-pulled') AND {OURS} GROUP BY 1"
-    )
-    return {state: (unseen, total) for state, unseen, total in rows if state is not None}
 
 
 def rewards(session: Session) -> list[dict[str, Any]]:

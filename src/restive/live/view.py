@@ -161,10 +161,10 @@ class LiveView:
         with self._session.reading() as memory:
             return reading.arm_row(self._session, memory.roster.slot(name))
 
-    def history(self, name: str) -> list[dict[str, Any]]:
-        """Return all pulls of an arm, in the order of time."""
+    def history(self, name: str, limit: int = 1000) -> list[dict[str, Any]]:
+        """Return the last pulls of an arm, in the order of time."""
         with self._session.reading() as memory:
-            return reading.history(self._session, memory.roster.slot(name))
+            return reading.history(self._session, memory.roster.slot(name), limit)
 
     def rewards(self) -> list[dict[str, Any]]:
         """Return reward and forecast of every tick that was decided."""
