@@ -58,12 +58,13 @@ def drive(
         Called about ten times a second; whatever it raises ends the run.
     """
     at_once = steps_at_once(mind.task.num_arms)
+    parts = (None, True) if mind.actor.who[0] > steps.TSDE else (True, None)
     held: steps.Actor | None = None
     while True:
         if held is not mind.actor:
             held = mind.actor
             handle = Handle(Run(mind.actor, world, record, trace))
-        event = run(handle.where, at_once)
+        event = run(handle.where, at_once, *parts)
         if event == steps.DONE:
             return
         check()
