@@ -191,7 +191,7 @@ class LiveMachine(RuleBasedStateMachine):
 
 
 LiveMachine.TestCase.settings = settings(
-    max_examples=12,
+    max_examples=8,
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

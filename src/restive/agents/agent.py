@@ -265,7 +265,7 @@ class Agent:
     def index_of(self, arms: ArrayLike) -> FloatArray:
         """Index of some arms now, as `index` gives it, without looking at the others."""
         some = checked_arms(arms, self.task.num_arms, "arms")
-        if not self.task.index_tables or not self.num_phases:
+        if not self._listed or not self.task.index_tables or not self.num_phases:
             return self.index()[some]
         meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
         found = np.empty(len(some))

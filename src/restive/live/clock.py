@@ -59,9 +59,9 @@ class Clock:
         zone
             Whose clocks count.
         """
-        clock = cls(
-            "wall", start, NAMED.get(period, period) if isinstance(period, str) else period, zone
-        )
+        if isinstance(period, str):
+            period = NAMED.get(period, period)
+        clock = cls("wall", start, period, zone)
         clock.tick_at(0)  # which checks all of it
         return clock
 
