@@ -1,11 +1,11 @@
 """Finite priors: lists of what an arm, or a whole system, may be, with weights (Section 2.1).
 
-Rewards are known, so the candidates of one arm share them.
+Rewards are known, so the candidates of one arm share them, those while it is not pulled too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ class ArmPrior:
     Parameters
     ----------
     candidates
-        The arms that it may be; they agree in the number of states and in the rewards.
+        The arms that it may be; they agree in the number of states and in both rewards.
     weights
         Their weights, in any scale; equal by default.
     """
@@ -68,7 +68,7 @@ class JointPrior:
     ----------
     bandits
         The systems; they agree in the number of arms and pulls and, arm by arm, in the numbers of
-        states and in the rewards.
+        states and in both rewards.
     weights
         Their weights, in any scale; equal by default.
     """
@@ -149,11 +149,18 @@ def _require_alike(arms: Sequence[Arm], what: str) -> None:
                 f"{what} {j} has {arm.num_states} states, {what} 0 has {arms[0].num_states}; "
                 "they must agree"
             )
-        if not np.array_equal(arm.rewards, arms[0].rewards):
-            raise ProblemError(
-                f"{what} {j} has rewards {arm.rewards.tolist()}, {what} 0 has "
-                f"{arms[0].rewards.tolist()}; rewards are known, so they must agree"
-            )
+        for field, here, there in rewards_of(arm, arms[0]):
+            if not np.array_equal(here, there):
+                raise ProblemError(
+                    f"{what} {j} has {field} {here.tolist()}, {what} 0 has {there.tolist()}; "
+                    "rewards are known, so they must agree"
+                )
+
+
+def rewards_of(arm: Arm, other: Arm) -> Iterator[tuple[str, FloatArray, FloatArray]]:
+    """Tell both kinds of rewards, what each is called and what two arms have."""
+    yield "rewards", arm.rewards, other.rewards
+    yield "passive_rewards", arm.passive_rewards, other.passive_rewards
 
 
 def _require_distinct(numbers: Sequence[object], what: str) -> None:
