@@ -12,6 +12,7 @@ import typer
 from restive import __version__
 from restive.cli.compare import compare
 from restive.cli.init import init
+from restive.cli.live import live
 from restive.cli.logs import fit, replay
 from restive.cli.plan import plan
 from restive.cli.reproduce import reproduce
@@ -101,4 +102,5 @@ app.command()(compare)
 app.command()(zoo)
 app.command()(fit)
 app.command()(replay)
+app.add_typer(live, name="live")
 app.command()(warm_up)
