@@ -17,6 +17,7 @@ __all__ = ["HOST", "PORT", "run_server"]
 HOST, PORT = "127.0.0.1", 8765
 LOCAL = ("127.0.0.1", "::1", "localhost")
 FINISH_SECONDS = 30
+BACKLOG = 2048  # connections that wait to be taken
 
 
 def run_server(
@@ -68,13 +69,9 @@ def _listening(host: str, port: int) -> socket.socket:
         family, *_, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(2048)
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
     except OSError as error:
         raise ProblemError(
             f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with "
             "--host and --port"
         ) from None
-    return listener
