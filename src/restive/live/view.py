@@ -73,6 +73,12 @@ class LiveView:
         """The kinds of arms."""
         return tuple(self._session.memory.roster.kinds)
 
+    @property
+    def num_arms(self) -> int:
+        """Arms that have not left."""
+        with self._session.reading() as memory:
+            return memory.num_available
+
     def decision(self, tick: int | None = None) -> Decision | None:
         """Return the decision of a tick, by default the last; None if there is none."""
         with self._session.reading() as memory:

@@ -10,8 +10,9 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from restive.live import LiveAgent
-from restive.serve import auth, endpoints, probes
+from restive.serve import endpoints, probes
 from restive.serve.limits import BODY_BYTES, RATE, SECONDS, Limits
+from restive.serve.page import routes, signing_in
 from restive.serve.problems import add_handlers
 from restive.serve.service import Service
 
@@ -25,7 +26,7 @@ POLICY = (
 HEADERS = {
     b"content-security-policy": POLICY.encode(),
     b"x-content-type-options": b"nosniff",
-    b"referrer-policy": b"no-referrer",
+    b"referrer-policy": b"same-origin",  # with less, browsers hide the origin of forms
     b"cross-origin-resource-policy": b"same-origin",
     b"cross-origin-opener-policy": b"same-origin",
 }
@@ -70,7 +71,7 @@ def make_app(
     add_handlers(app)
     app.add_middleware(Limits, body_bytes=body_bytes, seconds=seconds)
     app.add_middleware(Guarded)
-    for part in (endpoints, probes, auth):
+    for part in (endpoints, probes, signing_in, routes):
         app.include_router(part.router)
     return app
 

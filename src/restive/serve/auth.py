@@ -10,23 +10,31 @@ import hmac
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
 from restive.live.tokens import Token
-from restive.serve.problems import Problem, refusals
+from restive.serve.problems import Problem
 from restive.serve.service import service_of
 
 __all__ = [
-    "COOKIE", "FORGERY", "Admin", "Caller", "Doer", "Reader", "identify", "router",
-]  # fmt: skip
+    "COOKIE",
+    "FORGERY",
+    "Admin",
+    "Bearer",
+    "Caller",
+    "Doer",
+    "PageCookie",
+    "Reader",
+    "Requires",
+    "identify",
+    "require_own_site",
+]
 
 COOKIE = "restive"
 FORGERY = "X-Restive-Forgery"
-COOKIE_SECONDS = 30 * 86_400
 SAFE = ("GET", "HEAD")
 WHO = {"WWW-Authenticate": "Bearer"}
 
@@ -98,10 +106,10 @@ def _require_own_page(request: Request, caller: Caller) -> None:
     given = request.headers.get(FORGERY, "")
     if not hmac.compare_digest(given.encode(), caller.forgery.encode()):
         raise Problem(403, f"a change by cookie needs the page's value in {FORGERY}")
-    _require_own_site(request)
+    require_own_site(request)
 
 
-def _require_own_site(request: Request) -> None:
+def require_own_site(request: Request) -> None:
     """Raise if a browser says that another site made it send this."""
     origin = request.headers.get("origin")
     elsewhere = origin is not None and urlsplit(origin).netloc != request.headers.get("host")
@@ -114,55 +122,3 @@ def _require_own_site(request: Request) -> None:
 Reader = Annotated[Caller, Depends(Requires("read"))]
 Doer = Annotated[Caller, Depends(Requires("act"))]
 Admin = Annotated[Caller, Depends(Requires("admin"))]
-
-router = APIRouter(tags=["page"])
-FORM = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/x-www-form-urlencoded": {
-                "schema": {
-                    "type": "object",
-                    "required": ["token"],
-                    "properties": {"token": {"type": "string"}},
-                }
-            }
-        },
-    }
-}
-
-
-@router.post(
-    "/login",
-    status_code=303,
-    response_class=RedirectResponse,
-    responses=refusals(401, 403, 408, 413, 429, 503),
-    openapi_extra=FORM,
-)
-async def login(request: Request) -> Response:
-    """Keep a token in the browser's cookie, for the page."""
-    _require_own_site(request)
-    fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10)
-    secret = fields.get("token", [""])[0].strip()
-    if await identify(request, secret) is None:
-        return RedirectResponse("/login?wrong=1", 303)
-    response = RedirectResponse("/", 303)
-    response.set_cookie(
-        COOKIE, secret, max_age=COOKIE_SECONDS, httponly=True, samesite="strict",
-        secure=request.url.scheme == "https",
-    )  # fmt: skip
-    return response
-
-
-@router.post(
-    "/logout",
-    status_code=303,
-    response_class=RedirectResponse,
-    responses=refusals(403, 408, 413, 503),
-)
-async def logout(request: Request) -> Response:
-    """Forget the browser's cookie."""
-    _require_own_site(request)
-    response = RedirectResponse("/login", 303)
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
-    return response

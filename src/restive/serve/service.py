@@ -40,6 +40,7 @@ class Service:
             registry=self.registry,
         )
         self._agent_thread = ThreadPoolExecutor(1, "restive-agent")
+        self._drawings: dict[str, tuple[int, str]] = {}
         self._drawing_thread = ThreadPoolExecutor(1, "restive-drawing")
 
     async def read(self, work: Callable[[LiveAgent], T]) -> T:
@@ -63,6 +64,13 @@ class Service:
         """Run a function that draws: matplotlib's settings are global, so one at a time."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._drawing_thread, work, *given)
+
+    async def drawn(self, name: str, version: int, work: Callable[..., str], *given: Any) -> str:
+        """Return a drawing, which is kept until its version is another."""
+        kept = self._drawings.get(name)
+        if kept is None or kept[0] != version:
+            kept = self._drawings[name] = (version, await self.draw(work, *given))
+        return kept[1]
 
     def close(self) -> None:
         """Finish what has begun."""
