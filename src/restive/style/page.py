@@ -16,6 +16,7 @@ from importlib.resources import files
 from restive.style.looks import css_variables
 
 __all__ = [
+    "HINT",
     "anchor",
     "attributes",
     "beside",

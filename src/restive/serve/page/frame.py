@@ -7,6 +7,7 @@ from html import escape
 from urllib.parse import quote, urlencode
 
 from restive.serve.auth import Caller
+from restive.style.page import HINT
 
 __all__ = ["arm_link", "document", "link", "linked_table", "number", "query"]
 
@@ -80,6 +81,7 @@ def linked_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: in
 
     body = "\n".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     return (
-        f'<div class="wide"><table><thead><tr>{cells("th", header)}</tr></thead>'
+        f'<p class="hint">{HINT}</p><div class="wide"><table>'
+        f"<thead><tr>{cells('th', header)}</tr></thead>"
         f"<tbody>\n{body}\n</tbody></table></div>"
     )

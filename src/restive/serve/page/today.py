@@ -15,6 +15,7 @@ from restive.style.page import folded, paragraph, section
 __all__ = ["Today", "today_page"]
 
 MOST_ROWS = 1000
+FEW = 20  # arms that are listed without being asked for
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,9 @@ def _now(found: Today, acts: bool) -> str:
         )
     parts.append('<output aria-live="polite"></output>')
     if decision is not None:
-        parts.append(folded("Arms to pull", _pulls(found, decision), unfolded=True))
+        parts.append(
+            folded("Arms to pull", _pulls(found, decision), unfolded=len(decision.arms) <= FEW)
+        )
     return section("Today", *parts)
 
 
