@@ -43,7 +43,7 @@ def test_readme_names_are_public() -> None:
     table = README[README.index("## What you can call") : README.index("Every mistake is one")]
     named = set(re.findall(r"`(\w+)`", table))
     assert named <= set(rs.__all__)
-    classes = {"AssumptionError", "ProblemError", "RestiveError", "TooLargeError"}
+    classes = set(rs._HOMES["errors"])
     results = {name for name in rs.__all__ if isinstance(getattr(rs, name), type)} - {
         "Arm", "RestlessBandit", "BeliefState", "ArmPrior", "DirichletArmPrior", "IndependentPrior",
         "JointPrior",

@@ -1,5 +1,6 @@
 """Live agents: what must hold, whatever happens (invariants I1 to I10 have a test each here)."""
 
+import json
 import os
 import sqlite3
 import stat
@@ -471,3 +472,32 @@ def test_an_error_within_a_transaction_changes_nothing(path, monkeypatch):
     assert fingerprint(live) == before
     assert fingerprint(rs.LiveAgent.open(path)) == before
     assert memory_of(live).tick == 2
+
+
+# ---------------------------------------------------------------- files of every version
+
+
+STORED = Path(__file__).parent / "stored"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in STORED.glob("live_*.db")))
+@pytest.mark.parametrize("with_snapshots", [True, False])
+def test_a_file_of_every_version_opens_and_decides_as_it_did(tmp_path, name, with_snapshots):
+    """Decisions and results to the letter, posteriors to the bit on the same kind of processor."""
+    path = tmp_path / f"{name}.db"
+    path.write_bytes((STORED / f"{name}.db").read_bytes())
+    expected = json.loads((STORED / f"{name}.json").read_text())
+    if not with_snapshots:
+        with sqlite3.connect(path) as connection:
+            connection.execute("DELETE FROM snapshot")
+        connection.close()
+    with rs.LiveAgent.open(path) as live:
+        assert live.alarms() == ()  # no decision came out differently
+        for tick, arms in expected["decisions"].items():
+            assert list(live.decision(int(tick)).arms) == arms
+            assert live.results(int(tick)) == expected["results"][tick]
+        assert list(live.decide(tick=9).arms) == expected["next"]
+        for arm, weights in expected["posteriors"].items():
+            np.testing.assert_allclose(live.posterior(arm).weights, weights, rtol=1e-12)
+        assert live.check() == len(live.events())
+        assert live.decide(tick=10).tick == 10

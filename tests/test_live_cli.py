@@ -166,8 +166,10 @@ def test_corrections_backups_exports_and_tokens(folder):
     restive("live", "record", "calls.db", "r.csv")
     write_results("c.csv", [f"{arms[0]},hung_up"])
     shown = restive("live", "correct", "calls.db", "c.csv", "--tick", 0, "--note", "slip")
-    assert "1 corrections journaled" in shown
-    assert "1 corrections wait" in restive("live", "status", "calls.db")
+    assert "corrections journaled: 1" in shown
+    assert "corrections that wait for `restive live rebuild`: 1" in restive(
+        "live", "status", "calls.db"
+    )
     restive("live", "rebuild", "calls.db", "--out", "new.db")
     with rs.LiveAgent.open("new.db") as live:
         assert live.results(0)[arms[0]] == 0

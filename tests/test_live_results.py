@@ -94,6 +94,8 @@ def test_unseen_may_become_a_state_but_not_the_other_way_round(path):
     live = created(path)
     decision = live.decide()
     live.record(dict.fromkeys(decision.arms, "unseen"))
+    again = live.record(dict.fromkeys(decision.arms, "unseen"))
+    assert again == rs.Receipt(known=2, closed=True)
     assert live.record({decision.arms[0]: 1}) == rs.Receipt(new=1, closed=True)
     with pytest.raises(RefusedError, match="1 was recorded"):
         live.record({decision.arms[0]: "unseen"})
@@ -193,6 +195,28 @@ def test_a_state_that_the_prior_rules_out_is_refused(path, kind):
         with pytest.raises(RefusedError, match="'0': state 0 has probability zero"):
             live.record({"0": 0})
     live.record({"0": 1})
+
+
+def test_a_late_state_that_contradicts_the_open_tick_is_refused(path):
+    """An arm that leaves the bad state at once cannot be seen bad twice in a row."""
+    up = rs.ArmPrior([rs.gilbert_elliott(1.0, 0.5)])
+    live = rs.LiveAgent.create(
+        path, rs.IndependentPrior([up, up]), 2, durability="process", clock=rs.Clock.given(),
+        start=rs.BeliefState([1, 1], [1, 1]),
+    )  # fmt: skip
+    live.decide(tick=0)
+    live.decide(tick=1)
+    live.record({"0": 0, "1": 0})
+    before = fingerprint(live)
+    with pytest.raises(RefusedError, match="'1': it contradicts what was recorded for the open"):
+        live.record({"1": 0}, tick=0)
+    assert fingerprint(live) == before
+    assert live.record({"1": 1}, tick=0) == rs.Receipt(late=1, closed=True)
+    live.decide(tick=2)
+    live.decide(tick=3)
+    with pytest.raises(RefusedError, match="'0': state 0 has probability zero"):
+        live.record({"0": 0, "1": 1}, tick=2)  # one step after it was bad
+    assert live.record({"0": 1, "1": 1}, tick=2).late == 2
 
 
 # ---------------------------------------------------------------- somebody's own choice

@@ -44,6 +44,7 @@ __all__ = [
     "settled_elapsed",
     "settled_lengths",
     "start_or_initial",
+    "thresholds",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -128,13 +129,20 @@ def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> Bel
     """Lay the belief tables of several kinds of arms end to end, each with its own length."""
     tables = [belief_table(arm, int(n)) for arm, n in zip(arms, lengths, strict=True)]
     means = [expected(arm.rewards, table) for arm, table in zip(arms, tables, strict=True)]
+    passive = [np.zeros((0, 0))]
+    if any(arm.pays_unpulled for arm in arms):
+        passive = [
+            expected(arm.passive_rewards, table) for arm, table in zip(arms, tables, strict=True)
+        ]
     sizes = np.array([arm.num_states for arm in arms], dtype=np.int64)
     return BeliefTables(
         beliefs=np.concatenate([table.ravel() for table in tables]),
-        thresholds=np.concatenate([_thresholds(table).ravel() for table in tables]),
+        thresholds=np.concatenate([thresholds(table).ravel() for table in tables]),
         offsets=starts_of([table.size for table in tables]),
         means=np.concatenate([mean.ravel() for mean in means]),
         mean_offsets=starts_of([mean.size for mean in means]),
+        passive_means=np.concatenate([mean.ravel() for mean in passive]),
+        passive_totals=np.concatenate([np.cumsum(mean, axis=1).ravel() for mean in passive]),
         rewards=np.concatenate([arm.rewards for arm in arms]),
         reward_offsets=starts_of(sizes),
         sizes=sizes,
@@ -142,8 +150,8 @@ def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> Bel
     )
 
 
-def _thresholds(beliefs: FloatArray) -> FloatArray:
-    """Running totals [S, L, S]; beyond 1 from the last possible state on, despite rounding."""
+def thresholds(beliefs: FloatArray) -> FloatArray:
+    """Running totals of laws [..., S]; beyond 1 from the last possible state, despite rounding."""
     totals = np.cumsum(beliefs, axis=-1)
     later = np.flip(np.cumsum(np.flip(beliefs, -1), axis=-1), -1) - beliefs
     totals[later == 0] = 2.0

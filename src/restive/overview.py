@@ -27,6 +27,7 @@ from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import Kinds, RestlessBandit, arm_label, kinds_of
+from restive.question import looks_wrong
 from restive.reduction import ReducedKinds, reduce_kinds
 from restive.relaxation import Relaxation, relaxed
 from restive.subsidy import checked_discount
@@ -40,7 +41,6 @@ Progress = Callable[[str, int, int], None]
 # A simulated J may lie this many standard errors above a bound, and any J a rounding error.
 SURE = 5
 ROUNDING = 1e-6
-NO_MORE = 1e-6  # relative: a policy that earns this much more than fixed arms is no better
 
 TABLE_SUFFIXES = (".csv", ".npz")
 CSV_HEADER = (
@@ -317,25 +317,12 @@ def _choice(policy: Policy) -> list[str]:
 
 
 def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:
-    """Say so where always pulling the same arms is best only because the others do not count."""
     values = {
         policy.policy: (policy.average_reward, policy.stderr or 0.0)
         for policy in policies
         if policy.average_reward is not None
     }
-    fixed, _ = values.pop("best_fixed", (None, 0.0))
-    if fixed is None or not values or bandit.num_pulls == bandit.num_arms:
-        return ""
-    if any(arm.pays_unpulled for arm in bandit.arms):
-        return ""
-    if all(arm.is_uncontrolled for arm in bandit.arms):
-        return ""
-    if any(reward > fixed + NO_MORE * abs(fixed) + 2 * error for reward, error in values.values()):
-        return ""
-    return (
-        "a fixed set of arms is best, since only pulled arms pay; if arms also count while not "
-        'pulled, set passive_rewards, or pay = "always"'
-    )
+    return looks_wrong(bandit, values) if "best_fixed" in values else ""
 
 
 def _whittle_index(kinds: Kinds, j: int, discount: float, max_elapsed: int | None) -> WhittleIndex:

@@ -249,17 +249,6 @@ def starts_of(sizes: ArrayLike) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
 
 
-def require_paid_when_pulled(arms: Iterable[Arm]) -> None:
-    """Raise where an arm pays while it is not pulled, which worlds and learners do not know of."""
-    for arm in arms:
-        if arm.passive_rewards.any():
-            raise ProblemError(
-                f"{arm_label(arm)} pays while it is not pulled (passive_rewards); simulations and "
-                "learners take only arms that pay when pulled. Plan with it, or drop "
-                "passive_rewards"
-            )
-
-
 def checked_num_pulls(num_pulls: Any, num_arms: int) -> int:
     """Return `num_pulls` as an int, or say why it cannot be."""
     if num_arms == 0:

@@ -3,7 +3,9 @@
 Regret up to t is J t minus what the learner earned, with J the average reward of the same mapping
 applied to the truth. Two choices keep the error small without changing what is estimated:
 
-* *expected rewards*: each step counts E[r | xi, A], not the reward that happened to be drawn;
+* *expected rewards*: each step counts E[r | xi, A], not the reward that happened to be drawn.
+  Arms that pay while they are not pulled count with what is expected of them in any case, since
+  what is not seen is not drawn;
 * *coupling*: the policy that knows the truth runs in the same world with the same luck.
 
 Against the exact J the estimate is of the paper's regret. Where J is not to be had exactly, the
@@ -28,7 +30,7 @@ from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.figures import plot_band
 from restive.files import replacing
 from restive.intervals import student_quantile
-from restive.policies.best_fixed import fixed_reward
+from restive.policies import policy_mapping
 from restive.prior import Prior
 from restive.problem import RestlessBandit
 from restive.replication import Replications, replicate
@@ -152,7 +154,8 @@ def bayesian_regret(
         Times to record, or how many: by default about 50, evenly in the logarithm, the last of
         them T.
     rewards
-        "expected" counts E[r | xi, A], "realised" what was drawn: noisier, the same mean.
+        "expected" counts E[r | xi, A], "realised" what was drawn for the pulled arms: noisier, the
+        same mean.
     baseline
         "coupled" measures against the policy that knows the truth, in the same world; "exact"
         against J t with J solved for each system that was drawn; "auto" is "coupled" here.
@@ -291,10 +294,9 @@ def _curve(
 
 def exact_rewards(task: Task, true_kinds: IntArray) -> FloatArray:
     """J of the mapping on each system, by kinds of arms [R, K], or an error where it is none."""
-    if isinstance(task.mapping, str) and task.mapping_name == "best_fixed":
-        rewards = np.array([fixed_reward(arm) for arm in task.choices.kinds.arms])
-        best: FloatArray = np.sort(rewards[true_kinds], axis=1)[:, -task.num_pulls :]
-        return np.asarray(best.sum(axis=1))
+    formula = policy_mapping(task.mapping).exact_rewards if isinstance(task.mapping, str) else None
+    if formula is not None:
+        return formula(task.choices.kinds.arms, true_kinds, task.num_pulls)
     systems, places = np.unique(true_kinds, axis=0, return_inverse=True)
     if len(systems) > MOST_SYSTEMS_FOR_J:
         raise TooLargeError(

@@ -15,12 +15,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.learners import describe, learner_of
+from restive.agents.learners import Own, Relative, describe, learner_of
 from restive.errors import ProblemError
 from restive.intervals import paired_interval
 from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior
 from restive.problem import Arm, RestlessBandit
-from restive.regret import LearnerLike, RegretCurve, frequentist_regret
+from restive.question import blind_learners, looks_wrong
+from restive.regret import EXACT, LearnerLike, RegretCurve, frequentist_regret
 from restive.task import Mapping
 
 __all__ = ["Difference", "SideBySide", "compare"]
@@ -54,6 +55,7 @@ class SideBySide:
     bandit: RestlessBandit
     curves: tuple[RegretCurve, ...]  # `learner` says whose
     differences: tuple[Difference, ...]  # of each pair, the better one first
+    remarks: tuple[str, ...] = ()  # where the question asked may not be the one meant
 
     def __str__(self) -> str:
         width = max(len(curve.learner) for curve in self.curves)
@@ -61,7 +63,7 @@ class SideBySide:
         for curve in self.curves:
             half = curve.upper[-1] - curve.mean[-1]
             lines.append(f"{curve.learner:{width}}  {curve.mean[-1]:.4g} ± {half:.2g}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.remarks])
 
 
 def compare(
@@ -82,7 +84,8 @@ def compare(
     ----------
     problems
         Bandits, or pairs of a bandit and the prior of learners that have one. By default that is a
-        9 x 9 grid for each arm; arms of more than two states need a prior.
+        9 x 9 grid for each arm; arms of more than two states, and arms that pay while not pulled,
+        need a prior.
     learners
         Names, or functions of (task, seed) that return a learner of your own: an object with
         `select()` and `observe(states)`. Yours run in Python, slower.
@@ -112,7 +115,8 @@ def compare(
             )
             for given in learners
         ]  # fmt: skip
-        found.append(_ordered(bandit, curves))
+        remarks = _remarks(bandit, learners, curves[0])
+        found.append(_ordered(bandit, curves, remarks))
     return found
 
 
@@ -142,6 +146,11 @@ def _grid_of(bandit: RestlessBandit) -> Prior:
                 f"{bandit.label(k)} has {arm.num_states} states, so it needs a prior: pass "
                 "(bandit, prior)"
             )
+        if arm.pays_unpulled:  # arms of the grid move alike, so that pulls would change nothing
+            raise ProblemError(
+                f"{bandit.label(k)} pays while it is not pulled, so it needs a prior that says "
+                "what a pull may change: pass (bandit, prior)"
+            )
         key = arm.rewards.tobytes()
         if key not in made:
             rows = [[1 - p01, p01, 1 - p11, p11] for p01 in LEVELS for p11 in LEVELS]
@@ -150,7 +159,21 @@ def _grid_of(bandit: RestlessBandit) -> Prior:
     return IndependentPrior([made[arm.rewards.tobytes()] for arm in bandit.arms])
 
 
-def _ordered(bandit: RestlessBandit, curves: list[RegretCurve]) -> SideBySide:
+def _remarks(
+    bandit: RestlessBandit, learners: Sequence[LearnerLike], curve: RegretCurve
+) -> tuple[str, ...]:
+    specs = [learner_of(given) for given in learners]
+    blind = [spec.title for spec in specs if not isinstance(spec, Relative | Own)]
+    remarks = [blind_learners(bandit.arms, blind)]
+    if curve.baseline == EXACT:
+        known = {curve.policy_mapping: (curve.average_reward_of_truth, 0.0)}
+        remarks.append(looks_wrong(bandit, known))
+    return tuple(filter(None, remarks))
+
+
+def _ordered(
+    bandit: RestlessBandit, curves: list[RegretCurve], remarks: tuple[str, ...]
+) -> SideBySide:
     ordered = sorted(curves, key=lambda curve: float(curve.mean[-1]))
     count = max(1, comb(len(ordered), 2))
     differences = tuple(
@@ -161,4 +184,4 @@ def _ordered(bandit: RestlessBandit, curves: list[RegretCurve]) -> SideBySide:
         )
         for first, second in combinations(ordered, 2)
     )
-    return SideBySide(bandit, tuple(ordered), differences)
+    return SideBySide(bandit, tuple(ordered), differences, remarks)

@@ -26,6 +26,7 @@ from restive.kernels.tables import (
 )
 from restive.kernels.vectors import LANES
 from restive.prior import ArmPrior, JointPrior, Prior
+from restive.prior.finite import rewards_of
 from restive.problem import Arm, Kinds, RestlessBandit, kinds_among, starts_of
 
 __all__ = ["Choices", "aligned_room", "home_size", "in_lanes", "lane_places", "posterior_weights"]
@@ -237,11 +238,12 @@ def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
         )
     for k, arm in enumerate(bandit.arms):
         expected = prior.candidates(k)[0]
-        if not np.array_equal(arm.rewards, expected.rewards):
-            raise ProblemError(
-                f"{bandit.label(k)}: rewards are {arm.rewards.tolist()}, the prior's are "
-                f"{expected.rewards.tolist()}; rewards are known, so they must agree"
-            )
+        for what, here, there in rewards_of(arm, expected):
+            if not np.array_equal(here, there):
+                raise ProblemError(
+                    f"{bandit.label(k)}: {what} are {here.tolist()}, the prior's are "
+                    f"{there.tolist()}; rewards are known, so they must agree"
+                )
 
 
 def _loss(likelihoods: FloatArray) -> int:

@@ -26,7 +26,7 @@ from restive.policies import IndexRule, Policy, PolicyMapping, own_mapping, poli
 from restive.policies import policy_mapping as registered_mapping
 from restive.policies.base import IndexPolicy, checked_table, rank_tables
 from restive.prior import IndependentPrior, JointPrior, Prior
-from restive.problem import Arm, RestlessBandit, checked_num_pulls, require_paid_when_pulled
+from restive.problem import Arm, RestlessBandit, checked_num_pulls
 from restive.slots import Choices
 
 __all__ = ["Facts", "Mapping", "Task", "make_task", "truncation"]
@@ -185,8 +185,6 @@ def make_task(
     if mixing_time is not None:
         mixing_time = checked_count(mixing_time, "mixing_time")
     first_arms = _first_candidates(prior)
-    require_paid_when_pulled(_all_arms(prior))
-    require_paid_when_pulled(() if true_bandit is None else true_bandit.arms)
     start = start_or_initial(start, first_arms)
     start.require_fits(RestlessBandit(first_arms, num_pulls))
     row = _row_of(policy_mapping, first_arms[0])
@@ -215,16 +213,6 @@ def _index_tables(choices: Choices, rule: IndexRule) -> Iterator[FloatArray]:
 def truncation(horizon: int, quarter: int) -> int:
     """T^mix = log2(T) T^mix(1/4) of Section 3, rounded up, and at least 1."""
     return max(1, ceil(log2(horizon) * quarter))
-
-
-def _all_arms(prior: Prior) -> Iterator[Arm]:
-    """All candidates of all arms, shared ones once."""
-    if isinstance(prior, JointPrior):
-        for bandit in prior.bandits:
-            yield from bandit.arms
-    else:
-        for arm_prior in {id(arm): arm for arm in prior.finite_arms}.values():
-            yield from arm_prior.candidates
 
 
 def _first_candidates(prior: Prior) -> list[Arm]:

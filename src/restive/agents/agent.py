@@ -111,6 +111,7 @@ class Agent:
         self._alone = OneThread()
         self._num_pulls, self._masked = task.num_pulls, False
         self._has_posterior = isinstance(learner, Relative)  # which takes a while to find out
+        self._others = () if self._has_posterior else (True,)  # see `kernels.online`
         self._hold()
         online.reset(self._where)
 
@@ -264,7 +265,7 @@ class Agent:
     def index_of(self, arms: ArrayLike) -> FloatArray:
         """Index of some arms now, as `index` gives it, without looking at the others."""
         some = checked_arms(arms, self.task.num_arms, "arms")
-        if not self.task.index_tables or not self.num_phases:
+        if not self._listed or not self.task.index_tables or not self.num_phases:
             return self.index()[some]
         meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
         found = np.empty(len(some))
@@ -291,7 +292,7 @@ class Agent:
             kept = self._chosen[:count].copy()
             self._states[:count] = checked_states(states, some)
             self._chosen[:count] = some
-            answer = online.could_see(self._where, count)
+            answer = online.could_see(self._where, count, *self._others)
             self._chosen[:count] = kept
         if answer == online.TAKEN_IN:
             return None
@@ -332,7 +333,7 @@ class Agent:
                     wanted, mask = self._checked_request(num_pulls, available)
                 if not usual or self._masked:
                     self._set_available(mask)
-                event = online.select(self._where, wanted)
+                event = online.select(self._where, wanted, *self._others)
                 if event != steps.GO:
                     self._choose(event, wanted, mask)
                 self._pulled = wanted
@@ -347,7 +348,7 @@ class Agent:
                 self._chosen[:wanted] = self._asked(wanted, mask)
                 return
             self._respond(event)
-            event = online.select(self._where, wanted)
+            event = online.select(self._where, wanted, *self._others)
 
     def pull(self, arms: ArrayLike) -> None:
         """Take these arms as selected: somebody decided otherwise, and `observe` comes next."""
@@ -355,7 +356,7 @@ class Agent:
             given = checked_arms(arms, self.task.num_arms, "arms to pull")
             self._require_narrowing("be given arms to pull")
             if self._pulled is None:
-                while (event := online.begin_step(self._where)) != steps.GO:
+                while (event := online.begin_step(self._where, *self._others)) != steps.GO:
                     self._respond(event)
             self._pulled = len(given)
             self._chosen[: len(given)] = given
@@ -398,7 +399,7 @@ class Agent:
             else:
                 selected = self._chosen[:count].copy()
                 count = self._take_part(selected, arms, states, missing)
-            answer = online.see(self._where, count)
+            answer = online.see(self._where, count, *self._others)
             if answer != online.TAKEN_IN:
                 self._see(answer, count, selected)
             self._pulled = None
@@ -414,7 +415,7 @@ class Agent:
                 raise ProblemError(f"time cannot pass {MOST:,}")
             at_once = max(1, STEPS_AT_ONCE // self.task.num_arms)
             while self.time < end:
-                event = online.pass_steps(self._where, min(end, self.time + at_once))
+                event = online.pass_steps(self._where, min(end, self.time + at_once), *self._others)
                 if event != steps.GO:
                     self._respond(event)
 
@@ -501,7 +502,7 @@ class Agent:
         """
         if answer == online.NOTES_FULL:
             self._count_notes()
-            answer = online.see(self._where, count)
+            answer = online.see(self._where, count, *self._others)
         if answer == online.TAKEN_IN:
             return
         arms, states = self._chosen[:count].tolist(), self._states[:count].tolist()

@@ -492,9 +492,12 @@ def prior_from_data(data: dict[str, Any]) -> Prior:
 
 
 def _arm_to_data(arm: Arm) -> dict[str, Any]:
-    return {
+    data = {
         "active": arm.active.tolist(),
         "passive": arm.passive.tolist(),
         "rewards": arm.rewards.tolist(),
         "name": arm.name,
     }
+    if arm.pays_unpulled:
+        data["passive_rewards"] = arm.passive_rewards.tolist()
+    return data

@@ -17,6 +17,7 @@ from restive.cli.plan import plan
 from restive.cli.reproduce import reproduce
 from restive.cli.serve import serve
 from restive.cli.study import export, report, run, status
+from restive.cli.warm_up import warm_up
 from restive.cli.zoo import zoo
 from restive.errors import RestiveError
 
@@ -101,3 +102,4 @@ app.command()(fit)
 app.command()(replay)
 app.command()(serve)
 app.add_typer(live, name="live")
+app.command()(warm_up)

@@ -100,6 +100,7 @@ def _print_rankings(found: list[CaseSummary]) -> None:
     from restive.report.ranking import (
         HEADER,
         ranking_caption,
+        ranking_remarks,
         ranking_rows,
         ranking_verdict,
         victories,
@@ -115,6 +116,8 @@ def _print_rankings(found: list[CaseSummary]) -> None:
         for row in ranking_rows(ranking):
             table.add_row(*map(escape, row))
         console.print(table)
+        for remark in ranking_remarks(ranking):
+            console.print(remark, highlight=False, markup=False)
         if not ranking.pairs:
             continue
         if won := victories(ranking):

@@ -293,7 +293,7 @@ def correct(
     table = read_table(results)
     with _opened(file) as agent:
         receipt = agent.correct(parsed_results(agent, table), tick, note, actor=by)
-    print(f"{receipt.new} corrections journaled; `restive live rebuild` takes them in")
+    print(f"corrections journaled: {receipt.new}; `restive live rebuild` takes them in")
 
 
 @live.command()

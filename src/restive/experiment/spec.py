@@ -23,8 +23,9 @@ A study names a prior, policy mappings, a horizon and, where the truth is fixed,
     num_pulls = [1, 2]
     prior.levels = [[0.3, 0.7], [0.1, 0.5, 0.9]]
 
-It becomes cases, one per mapping and point of the sweep. A case is plain data: it travels to a
-worker as text and is all that a worker needs.
+Where arms also pay while not pulled, problem and prior both say ``pay = "always"`` or give
+``passive_rewards``. A study becomes cases, one per mapping and point of the sweep. A case is plain
+data: it travels to a worker as text and is all that a worker needs.
 """
 
 from __future__ import annotations

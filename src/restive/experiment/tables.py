@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -44,6 +44,7 @@ __all__ = ["Count", "Data", "PriorArm", "PriorBandit", "PriorTable", "Problem", 
 Data = dict[str, Any]
 Count = Annotated[int, Field(ge=1, le=MOST)]
 ArmCount = Annotated[int, Field(ge=1, le=MOST_ARMS)]
+Pay = Literal["pulled", "always"]  # when arms pay their rewards, unless they say otherwise
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -78,9 +79,9 @@ def _check_candidate(table: Data) -> None:
     _candidate(table)
 
 
-def _candidate(table: Data) -> Arm:
+def _candidate(table: Data, always: bool = False) -> Arm:
     fields = {key: value for key, value in table.items() if key != "weight"}
-    return read_arm(fields, "candidate")[0]
+    return read_arm(fields, "candidate", always)[0]
 
 
 ArmTable = Annotated[Data, AfterValidator(_checked_arm)]
@@ -115,6 +116,7 @@ class Problem(ZooName):
 
     name: str | None = None
     num_pulls: Count | None = None
+    pay: Pay | None = None
     arm: list[ArmTable] | None = None
     _made: dict[int, RestlessBandit] = PrivateAttr(default_factory=dict)  # by pulls
 
@@ -137,6 +139,8 @@ class Problem(ZooName):
         _require_one({"zoo": self.zoo, "arm": self.arm}, "zoo = ..., file = ... or [[problem.arm]]")
         if self.arm is not None and self.num_pulls is None:
             raise ProblemError("num_pulls is missing beside the arms")
+        if self.zoo is not None and self.pay is not None:
+            raise ProblemError("pay goes with arms only: a zoo instance says what its arms pay")
         if self.arm is not None:
             self.bandit(None)
         if self.zoo is not None and zoo.load(self.zoo).bandit is None:
@@ -152,7 +156,8 @@ class Problem(ZooName):
         if pulls not in self._made:
             if known is None:
                 assert self.arm is not None
-                self._made[pulls] = RestlessBandit(read_arms(self.arm), pulls)
+                arms = read_arms(self.arm, self.pay == "always")
+                self._made[pulls] = RestlessBandit(arms, pulls)
             else:
                 self._made[pulls] = (
                     known if pulls == known.num_pulls else RestlessBandit(known.arms, pulls)
@@ -165,17 +170,11 @@ class PriorArm(Table):
 
     candidate: list[CandidateTable] = Field(min_length=1)
     count: ArmCount = 1
-    _prior: ArmPrior = PrivateAttr()
 
-    @model_validator(mode="after")
-    def _whole(self) -> PriorArm:
+    def prior(self, always: bool) -> ArmPrior:
+        """Return what each of these arms may be; `always` as in `read_arm`."""
         weights = [row.get("weight", 1.0) for row in self.candidate]
-        self._prior = ArmPrior([_candidate(row) for row in self.candidate], weights)
-        return self
-
-    def prior(self) -> ArmPrior:
-        """Return what each of these arms may be."""
-        return self._prior
+        return ArmPrior([_candidate(row, always) for row in self.candidate], weights)
 
 
 class PriorBandit(Table):
@@ -190,8 +189,12 @@ class PriorTable(ZooName):
 
     levels: list[float] | None = None
     num_arms: ArmCount | None = None
+    rewards: list[float] | None = None
+    passive_rewards: list[float] | None = None
+    pay: Pay | None = None
     arm: list[PriorArm] | None = None
     bandit: list[PriorBandit] | None = None
+    _arm_priors: list[ArmPrior] = PrivateAttr(default_factory=list)  # of each table in `arm`
     _made: dict[tuple[int | None, int], Prior] = PrivateAttr(default_factory=dict)
 
     @field_validator("levels")
@@ -210,12 +213,26 @@ class PriorTable(ZooName):
             grid_prior(levels, 1)
         return levels
 
+    @property
+    def _always(self) -> bool:
+        return self.pay == "always"
+
     @model_validator(mode="after")
     def _whole(self) -> PriorTable:
         given = {"zoo": self.zoo, "levels": self.levels, "arm": self.arm, "bandit": self.bandit}
         _require_one(given, "levels = [...], [[prior.arm]], [[prior.bandit]] or zoo = ...")
-        if self.num_arms is not None and self.levels is None:
-            raise ProblemError("num_arms goes with levels only")
+        for key in ("num_arms", "rewards", "passive_rewards"):
+            if getattr(self, key) is not None and self.levels is None:
+                raise ProblemError(f"{key} goes with levels only")
+        if self.zoo is not None and self.pay is not None:
+            raise ProblemError("a zoo instance says what its arms pay; remove pay")
+        if self.rewards is not None or self.passive_rewards is not None:
+            self._grid_of(1)  # levels were checked already
+        for at, table in enumerate(self.arm or ()):
+            try:
+                self._arm_priors.append(table.prior(self._always))
+            except ProblemError as error:
+                raise PlacedError(("arm", at), str(error)) from None
         if self.arm is not None and sum(table.count for table in self.arm) > MOST_ARMS:
             raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
         if self.bandit is not None:
@@ -247,15 +264,24 @@ class PriorTable(ZooName):
         if self.levels is not None:
             if self.num_arms is None and num_arms is None:
                 raise PlacedError(("prior",), "num_arms is missing beside levels")
-            return grid_prior(self.levels, self.num_arms or num_arms or 0)
+            return self._grid_of(self.num_arms or num_arms or 0)
         if self.arm is not None:
             arms: list[ArmPrior] = []
-            for table in self.arm:
-                arms += [table.prior()] * table.count
+            for table, prior in zip(self.arm, self._arm_priors, strict=True):
+                arms += [prior] * table.count
             return IndependentPrior(arms)
         assert self.bandit is not None
-        bandits = [RestlessBandit(read_arms(table.arm), num_pulls) for table in self.bandit]
+        bandits = [
+            RestlessBandit(read_arms(table.arm, self._always), num_pulls) for table in self.bandit
+        ]
         return JointPrior(bandits, [table.weight for table in self.bandit])
+
+    def _grid_of(self, num_arms: int) -> Prior:
+        assert self.levels is not None
+        rewards = (0.0, 1.0) if self.rewards is None else self.rewards
+        passive = rewards if self._always and self.passive_rewards is None else self.passive_rewards
+        with _without("arm"):
+            return grid_prior(self.levels, num_arms, rewards, passive)
 
 
 def num_arms(tables: list[Data]) -> int:

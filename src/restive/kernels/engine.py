@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel, part, place
 from restive.kernels.following import follow_all, follow_kind
-from restive.kernels.handles import opener
+from restive.kernels.handles import opener, where_wanted
 from restive.kernels.learners.memory import Memory
 from restive.kernels.random import LEARNER, WORLD, stream_key
 from restive.kernels.steps import (
@@ -49,6 +49,7 @@ from restive.kernels.tables import (
     Slots,
     Weights,
 )
+from restive.kernels.unpulled import paid_by_all, paid_by_others, paid_until_pulled
 from restive.kernels.weights import multiply_all, weigh_kinds
 from restive.kernels.world import World, become, pull
 
@@ -68,6 +69,11 @@ NUM_PULLS = 3
 FIRST = 4  # number of the replication in row 0
 CURSOR_SIZE = 5
 
+# What `Record.sums` holds, so far.
+EXPECTED, REALISED = 0, 1  # of pulls
+UNPULLED = 2  # what arms paid until they were pulled again
+SUMS_SIZE = 3
+
 # What `Record.keys` holds.
 SEED, WORLD_KEY, LEARNER_KEY = 0, 1, 2
 KEYS_SIZE = 3
@@ -83,10 +89,10 @@ class Record(NamedTuple):
     fresh_ints: IntArray  # what a compiled learner's memory begins with
     fresh_floats: FloatArray
     expected: FloatArray  # [R * M] sum of E[r | xi, A]
-    realised: FloatArray  # [R * M] sum of the rewards
+    realised: FloatArray  # [R * M] sum of the rewards; of arms not pulled, those expected
     phases: IntArray  # [R * M] episodes or phases begun
     truth_weights: FloatArray  # [R * M * K] posterior weight of each true arm, or empty
-    sums: FloatArray  # [2] expected and realised so far
+    sums: FloatArray  # [SUMS_SIZE]
     cursor: IntArray  # [CURSOR_SIZE]
     keys: KeyArray  # [KEYS_SIZE]
 
@@ -114,16 +120,23 @@ _opened = opener(Run)
 
 
 @hot_kernel
-def run(where: IntArray, steps: int) -> int:
-    """Run until all replications are DONE or Python must act; PAUSE after so many steps."""
+def run(where: IntArray, steps: int, tsde: bool | None, others: bool | None) -> int:
+    """Run until all replications are DONE or Python must act; PAUSE after so many steps.
+
+    It is compiled three times: with `tsde` for TSDE, its relatives and policies beside them, with
+    `others` for the other learners, and with neither for policies alone. What is None is left out:
+    whoever plans need not wait for learners to be compiled.
+    """
     whole = _opened(where)
     actor, world, record, trace = whole.actor, whole.world, whole.record, whole.trace
-    who, masked = actor.who[0], False
-    meta, slots, weights, episodes = actor.meta, actor.slots, actor.weights, actor.episodes
-    following, knowledge, memory = actor.following, actor.knowledge, actor.memory
-    chosen, states = actor.chosen, actor.states
+    slots, weights = where_wanted(tsde, actor.slots), where_wanted(tsde, actor.weights)
+    episodes = where_wanted(tsde, actor.episodes)
+    knowledge, memory = where_wanted(others, actor.knowledge), where_wanted(others, actor.memory)
+    who, meta, following = actor.who[0], actor.meta, actor.following
+    available, chosen, states = actor.available, actor.chosen, actor.states
     now, cursor, times, sums = meta.now, record.cursor, record.times, record.sums
     num_pulls = cursor[NUM_PULLS]
+    pays_unpulled = len(world.tables.passive_means) > 0
     while cursor[ROW] * len(times) < len(record.expected):
         if cursor[STARTED] == 0:
             _start(who, meta, weights, episodes, following, memory, world, record)
@@ -139,21 +152,25 @@ def run(where: IntArray, steps: int) -> int:
                 event = begin(who, meta, slots, weights, episodes, following, memory, t, key)
                 if event == GO:
                     event = choose(
-                        who, episodes, following, knowledge, memory, actor.available, masked,
-                        chosen, t, key, num_pulls,
+                        who, episodes, following, knowledge, memory, available, False, chosen, t,
+                        key, num_pulls,
                     )  # fmt: skip
                     now[STAGE] = SEE
                 if event != GO:
                     return event
             doubled = False
             expected, earned = 0.0, 0.0
+            if pays_unpulled:
+                sums[UNPULLED] += paid_until_pulled(
+                    world, meta.last_state, meta.seen, chosen[:num_pulls], t
+                )
             for i in range(num_pulls):
                 k = chosen[i]
                 at = place(k)
                 state, mean = pull(world, k, t, meta.last_state[at], t - meta.seen[at], luck)
                 reward = world.tables.rewards[place(world.reward_offsets[at] + state)]
-                sums[0] += mean
-                sums[1] += reward
+                sums[EXPECTED] += mean
+                sums[REALISED] += reward
                 expected += mean
                 earned += reward
                 states[i] = state
@@ -161,26 +178,35 @@ def run(where: IntArray, steps: int) -> int:
                     doubled |= take_in_arm(
                         who, meta, slots, weights, episodes, following, k, state, t
                     )
-            if who > TSDE:
+            if others is not None and who > TSDE:
                 take_in_others(
-                    who, meta, knowledge, memory, t, key, chosen[:num_pulls], states[:num_pulls]
-                )
+                    who, meta, knowledge, memory, t, key, chosen[:num_pulls],
+                    states[:num_pulls],
+                )  # fmt: skip
             end_step(who, meta, episodes, t, doubled)
             phases = num_phases(who, episodes, memory)
             if len(trace.expected) > 0:
+                if pays_unpulled:
+                    unseen = paid_by_others(world, meta.last_state, meta.seen, t)
+                    expected += unseen
+                    earned += unseen
                 _note(trace, t, chosen, states, num_pulls, expected, earned, phases)
             if t == times[place(mark)]:
                 at_mark = cursor[ROW] * len(times) + mark
-                record.expected[at_mark] = sums[0]
-                record.realised[at_mark] = sums[1]
+                record.expected[at_mark] = sums[EXPECTED]
+                record.realised[at_mark] = sums[REALISED]
+                if pays_unpulled:
+                    unpulled = sums[UNPULLED] + paid_by_all(world, meta.last_state, meta.seen, t)
+                    record.expected[at_mark] += unpulled
+                    record.realised[at_mark] += unpulled
                 record.phases[at_mark] = phases
-                if len(record.truth_weights) > 0:
+                if tsde is not None and len(record.truth_weights) > 0:
                     _weigh_truth(slots, weights, record, at_mark)
                 mark += 1
                 cursor[MARK] = mark
             if who == PYTHON:
                 return TELL
-        if who == TSDE:
+        if tsde is not None and who == TSDE:
             multiply_all(slots, weights)
             if weights.room[IMPOSSIBLE] != 0:
                 return RULED_OUT
@@ -191,8 +217,8 @@ def run(where: IntArray, steps: int) -> int:
 
 @part
 def _start(
-    who: int, meta: Meta, weights: Weights, episodes: Episodes, following: Following,
-    memory: Memory, world: World, record: Record,
+    who: int, meta: Meta, weights: Weights, episodes: Episodes,
+    following: Following, memory: Memory, world: World, record: Record,
 ) -> None:  # fmt: skip
     """Begin a replication."""
     cursor, keys = record.cursor, record.keys
@@ -203,15 +229,17 @@ def _start(
     first = cursor[ROW] * num_arms
     become(world, record.truths, first)
     start_over(who, meta, weights, episodes, following, record.start_state, record.start_elapsed)
-    for i in range(len(record.fresh_ints)):
-        memory.ints[i] = record.fresh_ints[i]
-    for i in range(len(record.fresh_floats)):
-        memory.floats[i] = record.fresh_floats[i]
+    if memory is not None:
+        for i in range(len(record.fresh_ints)):
+            memory.ints[i] = record.fresh_ints[i]
+        for i in range(len(record.fresh_floats)):
+            memory.floats[i] = record.fresh_floats[i]
     if who == POLICY and following.mode[TABLED] != 0:
         for k in range(num_arms):
             follow_kind(following, k, record.truths[first + k])
         follow_all(following, meta, 1)
-    record.sums[0], record.sums[1] = 0.0, 0.0
+    for i in range(SUMS_SIZE):
+        record.sums[i] = 0.0
     cursor[MARK] = 0
     cursor[STARTED] = 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,68 +94,88 @@ def reset(where: IntArray) -> None:
     )  # fmt: skip
 
 
+# Kernels of steps are for TSDE and its relatives unless `others` is given; what belongs to the
+# others is compiled only then (see `kernels.steps`).
+
+
 @hot_kernel
-def begin_step(where: IntArray) -> int:
+def begin_step(where: IntArray, others: bool | None = None) -> int:
     """Do what is due; GO, or what Python must do first."""
     seat = _opened(where)
-    return _begin(seat.actor, seat.key[0])
+    return _begin(seat.actor, seat.key[0], others)
 
 
 @inlined
-def _begin(actor: Actor, key: np.uint64) -> int:
+def _begin(actor: Actor, key: np.uint64, others: bool | None) -> int:
+    no: Any = None
+    if others is None:
+        return begin(
+            actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes,
+            actor.following, no, actor.meta.now[TIME], key,
+        )  # fmt: skip
     return begin(
-        actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes, actor.following,
-        actor.memory, actor.meta.now[TIME], key,
+        actor.who[0], actor.meta, no, no, no, actor.following, actor.memory,
+        actor.meta.now[TIME], key,
     )  # fmt: skip
 
 
 @hot_kernel
-def select(where: IntArray, count: int) -> int:
+def select(where: IntArray, count: int, others: bool | None = None) -> int:
     """Do what is due and write the `count` arms to pull; GO, or what Python must do first."""
     seat = _opened(where)
-    actor = seat.actor
-    event = _begin(actor, seat.key[0])
+    event = _begin(seat.actor, seat.key[0], others)
     if event == GO and count > 0:
-        event = choose(
-            actor.who[0], actor.episodes, actor.following, actor.knowledge, actor.memory,
-            actor.available, actor.who[MASKED] != 0, actor.chosen, actor.meta.now[TIME],
-            seat.key[0], count,
-        )  # fmt: skip
+        event = _choose(seat.actor, seat.key[0], count, others)
     return event
 
 
+@inlined
+def _choose(actor: Actor, key: np.uint64, count: int, others: bool | None) -> int:
+    no: Any = None
+    masked, t = actor.who[MASKED] != 0, actor.meta.now[TIME]
+    if others is None:
+        return choose(
+            actor.who[0], actor.episodes, actor.following, no, no, actor.available, masked,
+            actor.chosen, t, key, count,
+        )  # fmt: skip
+    return choose(
+        actor.who[0], no, actor.following, actor.knowledge, actor.memory, actor.available, masked,
+        actor.chosen, t, key, count,
+    )  # fmt: skip
+
+
 @hot_kernel
-def see(where: IntArray, count: int) -> int:
+def see(where: IntArray, count: int, others: bool | None = None) -> int:
     """Take in the states of the first `count` chosen arms, unless one of them cannot be."""
     seat = _opened(where)
     actor = seat.actor
     t = actor.meta.now[TIME]
     if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
         return NOTES_FULL
-    wrong = _wrong(actor, count)
+    wrong = _wrong(actor, count, others)
     if wrong != TAKEN_IN:
         return wrong
     for i in range(count):
         k = actor.chosen[i]
         _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
-    _take_in(actor, t, seat.key[0], count)
+    _take_in(actor, t, seat.key[0], count, others)
     return TAKEN_IN
 
 
 @hot_kernel
-def could_see(where: IntArray, count: int) -> int:
+def could_see(where: IntArray, count: int, others: bool | None = None) -> int:
     """Answer as `see` would, but take nothing in."""
-    return _wrong(_opened(where).actor, count)
+    return _wrong(_opened(where).actor, count, others)
 
 
 @part
-def _wrong(actor: Actor, count: int) -> int:
+def _wrong(actor: Actor, count: int, others: bool | None) -> int:
     """Tell which state of the first `count` chosen arms cannot be; TAKEN_IN if all can."""
-    sizes = actor.slots.sizes if actor.who[0] == TSDE else actor.knowledge.sizes
+    sizes = actor.slots.sizes if others is None else actor.knowledge.sizes
     for i in range(count):
         if actor.states[i] < 0 or actor.states[i] >= sizes[actor.chosen[i]]:
             return 1 + i
-    if actor.who[0] == TSDE:
+    if others is None:
         wrong = impossible_arm(
             actor.slots, actor.weights, actor.meta, actor.chosen, count, actor.states, actor.room
         )
@@ -176,9 +196,9 @@ def _note(notes: IntArray, num_notes: IntArray, meta: Meta, k: int, time: int, s
 
 
 @inlined
-def _take_in(actor: Actor, t: int, key: np.uint64, count: int) -> None:
+def _take_in(actor: Actor, t: int, key: np.uint64, count: int, others: bool | None) -> None:
     doubled = False
-    if actor.who[0] <= TSDE:
+    if others is None:
         for i in range(count):
             doubled |= take_in_arm(
                 actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes,
@@ -193,15 +213,15 @@ def _take_in(actor: Actor, t: int, key: np.uint64, count: int) -> None:
 
 
 @hot_kernel
-def pass_steps(where: IntArray, end: int) -> int:
+def pass_steps(where: IntArray, end: int, others: bool | None = None) -> int:
     """Let steps without pulls pass until time `end`; GO, or what Python must do first."""
     seat = _opened(where)
     actor = seat.actor
     for t in range(actor.meta.now[TIME], end):
-        event = _begin(actor, seat.key[0])
+        event = _begin(actor, seat.key[0], others)
         if event != GO:
             return event
-        _take_in(actor, t, seat.key[0], 0)
+        _take_in(actor, t, seat.key[0], 0, others)
     return GO
 
 

@@ -125,6 +125,8 @@ class Actor(NamedTuple):
 
 
 # Steps take the parts of an actor that they need: handed over whole, it costs the compiler dearly.
+# Parts that only some actors have may be None: the compiler then leaves out all that follows
+# `if ... is not None`.
 
 
 @part
@@ -139,7 +141,7 @@ def start_over(
     meta.now[TIME] = 1
     meta.now[STAGE] = BEGIN
     following.mode[FOLLOWED] = -REBASED
-    if who == TSDE:
+    if weights is not None and who == TSDE:
         forget_all(weights)
         forget_episodes(episodes)
 
@@ -150,13 +152,12 @@ def begin(
     following: Following, memory: Memory, t: int, key: np.uint64,
 ) -> int:  # fmt: skip
     """Do what is due before arms can be chosen; GO, or what Python must do first."""
-    if who == TSDE:
+    if weights is not None and who == TSDE:
         return _begin_tsde(meta, slots, weights, episodes, following, t, key)
-    if who == POLICY:
-        if t - following.mode[FOLLOWED] >= REBASED:
-            follow_all(following, meta, t)
-    elif who != PYTHON and memory.ints[PLANNING] != 0:
-        return PLAN
+    if memory is not None and who > TSDE:
+        return PLAN if who != PYTHON and memory.ints[PLANNING] != 0 else GO
+    if t - following.mode[FOLLOWED] >= REBASED:
+        follow_all(following, meta, t)
     return GO
 
 
@@ -213,17 +214,18 @@ def choose(
 
     Of the arms those that are `available` can be pulled, all if not `masked`.
     """
-    if who <= TSDE:
-        if following.mode[ASKED] != 0:
+    if memory is not None:
+        if who == PYTHON:
             return ASK
-        choose_by_rank(following, t, available, masked, chosen, count)
-        if who == TSDE and episodes.rules[EXPLORING] != 0:
-            _explore(episodes, following, key, available, masked, chosen, count)
-        return GO
-    if who == PYTHON:
+        if who > TSDE:
+            some = available if masked else available[:0]
+            _choose_others(who, knowledge, memory, t, key, some, chosen[:count])
+            return GO
+    if following.mode[ASKED] != 0:
         return ASK
-    some = available if masked else available[:0]
-    _choose_others(who, knowledge, memory, t, key, some, chosen[:count])
+    choose_by_rank(following, t, available, masked, chosen, count)
+    if episodes is not None and who == TSDE and episodes.rules[EXPLORING] != 0:
+        _explore(episodes, following, key, available, masked, chosen, count)
     return GO
 
 
@@ -275,7 +277,7 @@ def take_in_arm(
     """
     at = place(k)
     doubled = False
-    if who == TSDE:
+    if weights is not None and who == TSDE:
         last_state = meta.last_state[at]
         age = t - meta.seen[at]
         take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
@@ -312,15 +314,15 @@ def end_step(who: int, meta: Meta, episodes: Episodes, t: int, doubled: bool) ->
     """Go to the next time."""
     meta.now[TIME] = t + 1
     meta.now[STAGE] = BEGIN
-    if who == TSDE:
+    if episodes is not None and who == TSDE:
         note_visits(episodes, doubled)
 
 
 @inlined
 def num_phases(who: int, episodes: Episodes, memory: Memory) -> int:
     """Episodes or phases begun, however the learner calls them."""
-    if who == TSDE:
+    if episodes is not None and who == TSDE:
         return int(episodes.clock[EPISODE])
-    if who in (POLICY, PYTHON):
-        return 0
-    return int(memory.ints[PHASES])
+    if memory is not None and TSDE < who < PYTHON:
+        return int(memory.ints[PHASES])
+    return 0

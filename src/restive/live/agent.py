@@ -17,11 +17,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, shown
 from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.live import deciding, reading, recording, status, tokens
 from restive.live.answers import Decision, Mistake, Receipt
+from restive.live.arguments import (
+    checked_last_seen,
+    checked_names,
+    checked_results,
+    checked_tick,
+    plain,
+)
 from restive.live.clock import Clock
 from restive.live.creating import create_file
 from restive.live.journal import Journal
@@ -168,7 +175,7 @@ class LiveAgent(LiveView):
             Who asks, for the journal.
         """
         session = self._session
-        out = sorted(_names(unavailable, "unavailable"))
+        out = sorted(checked_names(unavailable, "unavailable"))
         mark = fingerprint_of(request, "decide", [tick, num_pulls, out])
         with session.writing() as memory:
             answer = session.answered(request, mark)
@@ -208,7 +215,8 @@ class LiveAgent(LiveView):
         request, actor
             As in `decide`.
         """
-        batch = Batch(tick, _results(results), _results(instead or {}))
+        tick = checked_tick(tick)
+        batch = Batch(tick, checked_results(results), checked_results(instead or {}, "instead"))
         return self.record_batches([batch], request=request, actor=actor)[0]
 
     def record_batches(
@@ -224,7 +232,7 @@ class LiveAgent(LiveView):
         All or nothing, unless `accept_good` takes what can be taken and returns the mistakes.
         """
         session = self._session
-        content = [[b.tick, _plain(b.results), _plain(b.instead)] for b in batches]
+        content = [[b.tick, plain(b.results), plain(b.instead)] for b in batches]
         mark = fingerprint_of(request, "record", content)
         with session.writing() as memory:
             answer = session.answered(request, mark)
@@ -253,9 +261,9 @@ class LiveAgent(LiveView):
         request, actor
             As in `decide`.
         """
-        session = self._session
-        batch = Batch(tick, _results(results))
-        mark = fingerprint_of(request, "step", [tick, _plain(results)])
+        session, tick, results = self._session, checked_tick(tick), checked_results(results)
+        batch = Batch(tick, results)
+        mark = fingerprint_of(request, "step", [tick, plain(results)])
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:
@@ -289,12 +297,11 @@ class LiveAgent(LiveView):
         request, actor
             As in `decide`.
         """
-        named = dict(arms) if isinstance(arms, Mapping) else dict.fromkeys(_names(arms, "arms"))
-        known = dict(last_seen or {})
-        for name in known:
-            if name not in named:
-                raise ProblemError(f"last_seen: arm {name!r:.60} does not join")
-        content = [sorted(named.items()), sorted((k, list(v)) for k, v in known.items())]
+        named: dict[str, Any] = dict.fromkeys(checked_names(arms, "arms"))
+        if isinstance(arms, Mapping):
+            named = checked_results(arms, "arms")
+        known = checked_last_seen(last_seen, named)
+        content = [plain(named), plain(known)]
         session, mark = self._session, fingerprint_of(request, "join", content)
         with session.writing() as memory:
             answer = session.answered(request, mark)
@@ -314,7 +321,7 @@ class LiveAgent(LiveView):
         self, arms: Iterable[str], *, request: str | None = None, actor: str = PYTHON
     ) -> Receipt:
         """Let arms leave for ever; what was seen of them stays."""
-        names = _names(arms, "arms")
+        names = checked_names(arms, "arms")
         session, mark = self._session, fingerprint_of(request, "leave", sorted(names))
         with session.writing() as memory:
             answer = session.answered(request, mark)
@@ -333,9 +340,10 @@ class LiveAgent(LiveView):
         actor: str = PYTHON,
     ) -> Receipt:
         """Journal that states were recorded wrongly; `rebuild` makes a file that knows better."""
+        given = checked_results(results)
         session, mark = (
             self._session,
-            fingerprint_of(request, "correct", [_plain(results), tick, note]),
+            fingerprint_of(request, "correct", [plain(given), tick, note]),
         )
         with session.writing() as memory:
             answer = session.answered(request, mark)
@@ -344,7 +352,7 @@ class LiveAgent(LiveView):
             writer = Writer(session, actor, request, mark)
             tick = checked_count(tick, "tick", 0)
             checked_text(note, "the note on why it is corrected", MOST_NOTE)
-            return recording.correct(session, memory, dict(results), tick, note, writer)
+            return recording.correct(session, memory, given, tick, note, writer)
 
     def note(self, text: str, *, actor: str = PYTHON) -> None:
         """Write a note into the journal."""
@@ -362,7 +370,7 @@ class LiveAgent(LiveView):
                     writer = Writer(session, actor, None, None)
                     recording.acknowledge(memory, one.seq, note, one.name, writer)
                     return
-        raise ProblemError(f"there is no alarm {alarm!r:.20} that waits to be acknowledged")
+        raise ProblemError(f"there is no alarm {shown(alarm)} that waits to be acknowledged")
 
     def make_token(
         self, name: str, role: str, days: float | None = None, *, actor: str = PYTHON
@@ -402,24 +410,3 @@ class LiveAgent(LiveView):
             return memory.tick + closed
         wanted = (memory.tick if tick is None else tick) + 1 if kind == "given" else None
         return deciding.tick_now(self._session, memory, wanted)
-
-
-def _names(arms: Iterable[str], what: str) -> list[str]:
-    if isinstance(arms, str) or not isinstance(arms, Iterable):
-        raise ProblemError(f"{what} must be a list of names, got {arms!r:.60}")
-    return [str(name) for name in arms]
-
-
-def _results(results: Any) -> Mapping[str, Any]:
-    if not isinstance(results, Mapping):
-        raise ProblemError(f"results must be a mapping from arms to states, got {results!r:.60}")
-    return {str(name): _plain_number(value) for name, value in results.items()}
-
-
-def _plain_number(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") and not isinstance(value, str) else value
-
-
-def _plain(results: Mapping[str, Any]) -> list[list[Any]]:
-    """Results in an order of their own, for fingerprints."""
-    return sorted([str(name), _plain_number(value)] for name, value in results.items())

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
 from restive.live.clock import NAMED, Clock
@@ -67,7 +68,7 @@ def _clock(clock: str, start: str | None, zone: str, by_hand: bool) -> Clock:
             raise ProblemError(f"a clock of {clock} has no start; say --clock weekly, or P7D")
         return Clock.calls() if clock == "calls" else Clock.given()
     if start is None:
-        raise ProblemError(f"when does the first tick of {clock!r:.40} begin? pass --start")
+        raise ProblemError(f"when does the first tick of {shown(clock)} begin? pass --start")
     make = Clock.given if by_hand else Clock.wall
     return make(start, NAMED.get(clock, clock), zone)
 
@@ -76,7 +77,7 @@ def _levels(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ProblemError(f"--levels must be numbers by commas, got {text!r:.60}") from None
+        raise ProblemError(f"--levels must be numbers by commas, got {shown(text)}") from None
 
 
 def _settings(path: Path) -> dict[str, Any]:

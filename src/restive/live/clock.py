@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.steps import checked_zone
 
@@ -58,7 +59,9 @@ class Clock:
         zone
             Whose clocks count.
         """
-        clock = cls("wall", start, NAMED.get(period, period), zone)
+        if isinstance(period, str):
+            period = NAMED.get(period, period)
+        clock = cls("wall", start, period, zone)
         clock.tick_at(0)  # which checks all of it
         return clock
 
@@ -75,7 +78,7 @@ class Clock:
     def from_data(cls, data: Any) -> Clock:
         """Return the clock that a table of settings describes."""
         if not isinstance(data, dict) or not set(data) <= {"kind", "start", "period", "zone"}:
-            raise ProblemError(f"clock: expected kind, start, period and zone, got {data!r:.60}")
+            raise ProblemError(f"clock: expected kind, start, period and zone, got {shown(data)}")
         kind, start, period = data.get("kind"), data.get("start"), data.get("period")
         zone = data.get("zone") or "UTC"
         if kind == "calls":
@@ -86,7 +89,7 @@ class Clock:
             if start is None or period is None:
                 raise ProblemError("clock: a wall clock needs start and period")
             return cls.wall(str(_text(start)), period, zone)
-        raise ProblemError(f"clock: kind must be calls, wall or given, got {kind!r:.60}")
+        raise ProblemError(f"clock: kind must be calls, wall or given, got {shown(kind)}")
 
     def to_data(self) -> dict[str, Any]:
         """Return the table that `from_data` reads."""
@@ -115,7 +118,7 @@ class Clock:
         if not found or number == 0 or number > 10**9:
             raise ProblemError(
                 f"period must be a length of time such as P1D, P7D, PT6H, PT15M or PT30S, got "
-                f"{self.period!r:.60}"
+                f"{shown(self.period)}"
             )
         if found[1]:
             days = number * DAYS[found[2]]
@@ -142,7 +145,7 @@ class Clock:
         there = _wall_time(date, "date").replace(tzinfo=self._zone)
         tick = self.tick_at(round(there.timestamp() * 1e6))
         if tick < 0 and not before:
-            raise ProblemError(f"date {date!r:.60} is before the first tick, {self.start}")
+            raise ProblemError(f"date {shown(date)} is before the first tick, {self.start}")
         return tick
 
     def begins(self, tick: int) -> datetime | None:
@@ -175,7 +178,7 @@ def _wall_time(text: Any, what: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        raise ProblemError(f"{what} must be a date such as 2026-11-16, got {text!r:.60}") from None
+        raise ProblemError(f"{what} must be a date such as 2026-11-16, got {shown(text)}") from None
     if found.tzinfo is not None:
-        raise ProblemError(f"{what}: leave out the offset in {text!r:.60} and give the zone")
+        raise ProblemError(f"{what}: leave out the offset in {shown(text)} and give the zone")
     return found

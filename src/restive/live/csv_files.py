@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from restive.arguments import suggestion
+from restive.arguments import shown, suggestion
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
 from restive.live.answers import Decision, Receipt, RefusedError
@@ -76,7 +76,7 @@ def _person(
         raise ProblemError(f"its kind is missing: one of {', '.join(kinds)}")
     kind = kind or kinds[0]
     if kind not in kinds:
-        raise ProblemError(f"there is no kind {kind!r:.40}; {suggestion(kind, kinds)}")
+        raise ProblemError(f"there is no kind {shown(kind)}; {suggestion(kind, kinds)}")
     if not row.get("last_state"):
         if row.get("last_seen") or row.get("elapsed"):
             raise ProblemError("last_state is missing, though it tells when it was seen")
@@ -94,7 +94,7 @@ def _person(
 
 def _whole(text: str, what: str) -> int:
     if not text.isdecimal() or len(text) > 9:
-        raise ProblemError(f"{what} must be a whole number, got {text!r:.40}")
+        raise ProblemError(f"{what} must be a whole number, got {shown(text)}")
     return int(text)
 
 
@@ -235,7 +235,7 @@ def _named(
 
 
 def _listed(name: str, wrong: Sequence[tuple[int, str, str]], after: str) -> str:
-    rows = [f"  line {line}: arm {arm!r:.60}: {reason}" for line, arm, reason in wrong]
+    rows = [f"  line {line}: arm {shown(arm)}: {reason}" for line, arm, reason in wrong]
     more = [f"  and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
     what = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     return "\n".join([f"{name}: {what} cannot be taken; {after}", *rows[:MOST_NAMED], *more])

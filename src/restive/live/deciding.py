@@ -8,6 +8,7 @@ from typing import Any
 from restive.arguments import checked_count
 from restive.errors import ConflictError, ProblemError
 from restive.live.alarms import ADVICE
+from restive.live.arguments import checked_tick
 from restive.live.contents import enter_choice
 from restive.live.memory import Memory
 from restive.live.session import Session
@@ -22,8 +23,7 @@ CLOCK = "clock"
 def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
     """Return the tick of the decision that is asked for, by the file's clock."""
     clock = memory.settings.clock
-    if tick is not None:
-        tick = checked_count(tick, "tick", 0)
+    tick = checked_tick(tick)
     if clock.kind == "given":
         if tick is None:
             raise ProblemError("this file's clock is what you say: pass tick")

@@ -16,7 +16,7 @@ from pathlib import Path
 from shutil import disk_usage
 from typing import Any, NamedTuple
 
-from restive.arguments import checked_path
+from restive.arguments import checked_path, shown
 from restive.errors import BusyError, DiskFullError, ProblemError, StoreError
 from restive.files import replacing
 from restive.live.mounts import require_local
@@ -91,7 +91,7 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str], durability: str = "power") -> None:
         self.path = checked_path(path, "path")
         if durability not in DURABILITIES:
-            raise ProblemError(f"durability must be 'power' or 'process', got {durability!r:.60}")
+            raise ProblemError(f"durability must be 'power' or 'process', got {shown(durability)}")
         if not self.path.is_file():
             raise StoreError(f"{self.path}: there is no such file; make one with LiveAgent.create")
         require_local(self.path)
@@ -247,6 +247,8 @@ class Journal:
             yield
         except sqlite3.Error as error:
             raise _named(self.path, error) from error
+        except UnicodeDecodeError:
+            raise StoreError(_damaged(self.path, "a text in it is none")) from None
 
 
 def require_absent(path: str | os.PathLike[str]) -> Path:

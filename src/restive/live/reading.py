@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, suggestion
+from restive.arguments import checked_count, shown, suggestion
 from restive.arm_posterior import ArmPosterior
 from restive.errors import ProblemError
 from restive.live.answers import Decision
@@ -201,7 +201,7 @@ def arms(session: Session, after: str | int | None, limit: int, by: str) -> list
         )
         return [arm_row(session, slot) for (slot,) in found]
     if by not in ORDERS:
-        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {by!r:.40}")
+        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
     skipped = 0 if after is None else checked_count(after, "after", 0)
     urgency = np.full(len(memory.roster), -np.inf)
     known = memory.agent.task.num_arms
@@ -233,7 +233,7 @@ def table(session: Session, name: str) -> tuple[list[str], list[tuple[Any, ...]]
         return _beliefs(session)
     if name not in TABLES:
         raise ProblemError(
-            f"there is no table {name!r:.40}; {suggestion(name, [*TABLES, 'beliefs'])}"
+            f"there is no table {shown(name)}; {suggestion(name, [*TABLES, 'beliefs'])}"
         )
     cursor = session.journal.connection.execute(TABLES[name])
     columns = [column[0] for column in cursor.description]

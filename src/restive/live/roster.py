@@ -95,7 +95,7 @@ class Roster:
             if arm.name in self.slots or arm.name in seen:
                 raise ProblemError(f"arm {arm.name!r} is there twice; names are used once for ever")
             seen.add(arm.name)
-            if arm.kind not in self.kinds:
+            if not isinstance(arm.kind, str) or arm.kind not in self.kinds:
                 raise ProblemError(
                     f"arm {arm.name!r}: there is no kind {shown(arm.kind)}; "
                     f"{suggestion(arm.kind, self.kinds)}"

@@ -41,7 +41,10 @@ def fingerprint_of(request: str | None, what: str, content: Any) -> bytes | None
     """Digest of what was asked for, where the request has an id."""
     if request is None:
         return None
-    text = json.dumps([what, content], sort_keys=True, default=repr)
+    try:
+        text = json.dumps([what, content], sort_keys=True, default=repr)
+    except (RecursionError, ValueError, TypeError):
+        raise ProblemError(f"what was asked for cannot be read: {shown(content)}") from None
     return sha256(text.encode()).digest()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from restive.arguments import checked_count, checked_elapsed, checked_seed, suggestion
+from restive.arguments import checked_count, checked_elapsed, checked_seed, shown, suggestion
 from restive.errors import ProblemError
 from restive.live.clock import Clock
 from restive.policies import policy_mapping
@@ -47,17 +47,17 @@ class Settings:
             )
         policy_mapping(self.policy_mapping)
         if not isinstance(self.clock, Clock):
-            raise ProblemError(f"clock must be a Clock, got {self.clock!r:.60}")
+            raise ProblemError(f"clock must be a Clock, got {shown(self.clock)}")
         if self.missing not in (None, REFUSE, AS_NOT_PULLED):
             raise ProblemError(
-                f"missing must be {REFUSE!r} or {AS_NOT_PULLED!r}, got {self.missing!r:.60}"
+                f"missing must be {REFUSE!r} or {AS_NOT_PULLED!r}, got {shown(self.missing)}"
             )
         if self.mixing_time is not None:
             checked_count(self.mixing_time, "mixing_time")
         if self.max_elapsed is not None:
             checked_elapsed(self.max_elapsed)
         for word, meaning in self.outcomes.items():
-            checked_result(meaning, f"outcome {word!r:.40}")
+            checked_result(meaning, f"outcome {shown(word)}")
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Settings:
@@ -65,16 +65,18 @@ class Settings:
         known = [one.name for one in fields(cls)]
         for key in data:
             if key not in known:
-                raise ProblemError(f"settings: there is no {key!r:.40}; {suggestion(key, known)}")
+                raise ProblemError(f"settings: there is no {shown(key)}; {suggestion(key, known)}")
         if "num_pulls" not in data:
             raise ProblemError("settings: num_pulls is missing")
         given = dict(data)
         if "clock" in data:
             given["clock"] = Clock.from_data(data["clock"])
         if not isinstance(given.get("outcomes", {}), dict):
-            raise ProblemError(f"settings: outcomes must be a table, got {data['outcomes']!r:.60}")
-        given["states"] = tuple(str(name) for name in given.get("states", ()))
-        return cls(**given)
+            raise ProblemError(f"settings: outcomes must be a table, got {shown(data['outcomes'])}")
+        names = given.get("states", ())
+        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+            raise ProblemError(f"settings: states must be a list of names, got {shown(names)}")
+        return cls(**(given | {"states": tuple(names)}))
 
     def to_data(self) -> dict[str, Any]:
         """Return the settings as plain data."""
@@ -91,7 +93,7 @@ class Settings:
         if word in (UNSEEN, NOT_PULLED):
             return word
         known = [*self.outcomes, *self.states, UNSEEN, NOT_PULLED]
-        raise ProblemError(f"unknown outcome {word!r:.40}; {suggestion(word, known)}")
+        raise ProblemError(f"unknown outcome {shown(word)}; {suggestion(word, known)}")
 
 
 def checked_result(value: Any, what: str) -> int | str:
@@ -100,7 +102,7 @@ def checked_result(value: Any, what: str) -> int | str:
         if value not in (UNSEEN, NOT_PULLED, LEAVE):
             raise ProblemError(
                 f"{what}: must be a state's number, {UNSEEN!r}, {NOT_PULLED!r} or {LEAVE!r}, got "
-                f"{value!r:.40}"
+                f"{shown(value)}"
             )
         return value
     return checked_count(value, f"{what}: the state", 0)

@@ -7,6 +7,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
 
+from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError
 from restive.live.journal import Journal
 from restive.live.roster import checked_name
@@ -36,9 +37,9 @@ def make_token(journal: Journal, name: str, role: str, at: int, days: float | No
     """Make a token, inside a transaction; return its secret."""
     checked_name(name)
     if role not in ROLES:
-        raise ProblemError(f"role must be one of {', '.join(ROLES)}, got {role!r:.40}")
-    if days is not None and not 0 < days < 100_000:
-        raise ProblemError(f"days must be a number from 0 to 100,000, got {days!r:.40}")
+        raise ProblemError(f"role must be one of {', '.join(ROLES)}, got {shown(role)}")
+    if days is not None and not (isinstance(days, int | float) and 0 < days < 100_000):
+        raise ProblemError(f"days must be a number from 0 to 100,000, got {shown(days)}")
     if any(token.name == name for token in tokens(journal)):
         raise ConflictError(f"there is a token {name!r} already; remove it first")
     secret = token_urlsafe(SECRET_BYTES)
@@ -51,7 +52,7 @@ def make_token(journal: Journal, name: str, role: str, at: int, days: float | No
 def remove_token(journal: Journal, name: str) -> None:
     """Remove a token, inside a transaction."""
     if not journal.connection.execute("DELETE FROM token WHERE name = ?", (name,)).rowcount:
-        raise ProblemError(f"there is no token {name!r:.60}")
+        raise ProblemError(f"there is no token {shown(name)}")
 
 
 def tokens(journal: Journal) -> list[Token]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
+from restive.arguments import checked_count
 from restive.arm_posterior import ArmPosterior
 from restive.live import checking, forecast, knowledge, reading, status
 from restive.live.answers import Alarm, Decision, Mistake, Status
@@ -144,6 +145,8 @@ class LiveView:
 
     def events(self, since: int = 0, limit: int | None = None) -> list[Event]:
         """Return the journal's events after number `since`."""
+        since = checked_count(since, "since", 0)
+        limit = None if limit is None else checked_count(limit, "limit", 0)
         with self._session.reading():
             return list(self._session.journal.events(since, limit))
 

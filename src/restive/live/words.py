@@ -28,6 +28,6 @@ def status_lines(found: Status) -> list[str]:
     if found.approximate:
         lines.append("approximate: pulls without a result count as not pulled")
     if found.corrections:
-        lines.append(f"{found.corrections} corrections wait for `restive live rebuild`")
+        lines.append(f"corrections that wait for `restive live rebuild`: {found.corrections}")
     lines += [f"ALARM {a.seq}, {a.name} (tick {a.tick}): {a.sentence}" for a in found.alarms]
     return lines

@@ -1,11 +1,11 @@
 """Finite priors: lists of what an arm, or a whole system, may be, with weights (Section 2.1).
 
-Rewards are known, so the candidates of one arm share them.
+Rewards are known, so the candidates of one arm share them, those while it is not pulled too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ class ArmPrior:
     Parameters
     ----------
     candidates
-        The arms that it may be; they agree in the number of states and in the rewards.
+        The arms that it may be; they agree in the number of states and in both rewards.
     weights
         Their weights, in any scale; equal by default.
     """
@@ -41,6 +41,7 @@ class ArmPrior:
     def __init__(self, candidates: Iterable[Arm], weights: ArrayLike | None = None) -> None:
         candidates = listed(candidates, "candidates", "arms")
         _require_alike(candidates, "candidate")
+        _require_distinct([arm.numbers for arm in candidates], "candidate")
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "weights", _normalised(weights, len(candidates), "candidates"))
 
@@ -67,7 +68,7 @@ class JointPrior:
     ----------
     bandits
         The systems; they agree in the number of arms and pulls and, arm by arm, in the numbers of
-        states and in the rewards.
+        states and in both rewards.
     weights
         Their weights, in any scale; equal by default.
     """
@@ -89,6 +90,7 @@ class JointPrior:
                 )
         for k in range(bandits[0].num_arms):
             _require_alike([bandit.arms[k] for bandit in bandits], f"arm {k} of bandit")
+        _require_distinct([tuple(arm.numbers for arm in one.arms) for one in bandits], "bandit")
         object.__setattr__(self, "bandits", bandits)
         object.__setattr__(self, "weights", _normalised(weights, len(bandits), "bandits"))
 
@@ -147,10 +149,29 @@ def _require_alike(arms: Sequence[Arm], what: str) -> None:
                 f"{what} {j} has {arm.num_states} states, {what} 0 has {arms[0].num_states}; "
                 "they must agree"
             )
-        if not np.array_equal(arm.rewards, arms[0].rewards):
+        for field, here, there in rewards_of(arm, arms[0]):
+            if not np.array_equal(here, there):
+                raise ProblemError(
+                    f"{what} {j} has {field} {here.tolist()}, {what} 0 has {there.tolist()}; "
+                    "rewards are known, so they must agree"
+                )
+
+
+def rewards_of(arm: Arm, other: Arm) -> Iterator[tuple[str, FloatArray, FloatArray]]:
+    """Tell both kinds of rewards, what each is called and what two arms have."""
+    yield "rewards", arm.rewards, other.rewards
+    yield "passive_rewards", arm.passive_rewards, other.passive_rewards
+
+
+def _require_distinct(numbers: Sequence[object], what: str) -> None:
+    """Raise where two are the same: their weights would be halves of one, and one has no mode."""
+    places: dict[object, int] = {}
+    for j, one in enumerate(numbers):
+        first = places.setdefault(one, j)
+        if first != j:
             raise ProblemError(
-                f"{what} {j} has rewards {arm.rewards.tolist()}, {what} 0 has "
-                f"{arms[0].rewards.tolist()}; rewards are known, so they must agree"
+                f"{what} {j} is the same as {what} {first}: give it once, with the sum of their "
+                "weights"
             )
 
 

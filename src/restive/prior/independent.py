@@ -85,16 +85,37 @@ class IndependentPrior:
 Prior: TypeAlias = IndependentPrior | JointPrior
 
 
-def grid_prior(levels: Sequence[float] | FloatArray, num_arms: int) -> IndependentPrior:
+def grid_prior(
+    levels: Sequence[float] | FloatArray,
+    num_arms: int,
+    rewards: ArrayLike = (0.0, 1.0),
+    passive_rewards: ArrayLike | None = None,
+) -> IndependentPrior:
     """Uniform prior of Section 6: every (p01, p11) in levels x levels, the same for each arm.
 
     Candidates are ordered by p01, then by p11.
+
+    Parameters
+    ----------
+    levels
+        Probabilities, for p01 and for p11.
+    num_arms
+        Number of arms K.
+    rewards
+        Reward in the bad and in the good state.
+    passive_rewards
+        The same while an arm is not pulled; nothing when left out.
     """
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
         raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
-    shared = ArmPrior([gilbert_elliott(float(a), float(b)) for a in grid for b in grid])
+    values, counts = np.unique(grid, return_counts=True)
+    if (counts > 1).any():
+        raise ProblemError(f"levels hold {values[counts > 1][0]:g} more than once: give each once")
+    shared = ArmPrior(
+        [gilbert_elliott(float(a), float(b), rewards, passive_rewards) for a in grid for b in grid]
+    )
     return IndependentPrior([shared] * num_arms)
 
 
@@ -103,6 +124,7 @@ def beta_prior(
     p01: ArrayLike = (1.0, 1.0),
     p11: ArrayLike = (1.0, 1.0),
     rewards: ArrayLike = (0.0, 1.0),
+    passive_rewards: ArrayLike | None = None,
 ) -> IndependentPrior:
     """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
 
@@ -117,10 +139,14 @@ def beta_prior(
         Those of the probability to stay good.
     rewards
         Reward in the bad and in the good state.
+    passive_rewards
+        The same while an arm is not pulled; nothing when left out.
     """
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     good = [_beta(p01, "p01"), _beta(p11, "p11")]
-    shared = DirichletArmPrior([[b, a] for a, b in good], rewards=rewards)
+    shared = DirichletArmPrior(
+        [[b, a] for a, b in good], rewards=rewards, passive_rewards=passive_rewards
+    )
     return IndependentPrior([shared] * num_arms)
 
 

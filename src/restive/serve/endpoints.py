@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
+from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.live import LiveAgent
 from restive.live.csv_files import record_table
@@ -135,7 +136,7 @@ async def record(
     elif media == JSON:
         work = _recording(_parsed(contents), key, caller.actor)
     else:
-        raise Problem(415, f"send {JSON} or {CSV}, got {media!r:.60}")
+        raise Problem(415, f"send {JSON} or {CSV}, got {shown(media)}")
     return await _written(request, response, work, if_match)
 
 
@@ -201,7 +202,7 @@ async def arms(
     start: str | int | None = after
     if after is not None and by != "name":
         if not re.fullmatch(r"[0-9]{1,9}", after):
-            raise ProblemError(f"after: by {by} it is a number, got {after!r:.40}")
+            raise ProblemError(f"after: by {by} it is a number, got {shown(after)}")
         start = int(after)
     rows = await service_of(request).read(lambda agent: agent.arms(start, limit, by))
     following = None
@@ -341,7 +342,7 @@ def _expected(if_match: str | None) -> int | None:
         return None
     found = re.fullmatch(r'\s*"(-?[0-9]{1,16})"\s*', if_match)
     if found is None:
-        raise Problem(412, f'If-Match must be a tick such as "41", got {if_match!r:.60}')
+        raise Problem(412, f'If-Match must be a tick such as "41", got {shown(if_match)}')
     return int(found[1])
 
 

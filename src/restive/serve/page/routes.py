@@ -11,6 +11,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 
+from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.live import LiveAgent
 from restive.live.csv_files import decision_text
@@ -79,7 +80,7 @@ async def arms(
     if find:
         return await _found(request, caller, find.strip())
     if by not in ORDERS:
-        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {by!r:.40}")
+        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
     start: str | int | None = after or None
     if by != "name":
         start = int(after) if re.fullmatch(r"[0-9]{1,9}", after) else 0
