@@ -9,6 +9,7 @@ __all__ = [
     "BusyError",
     "ConflictError",
     "DiskFullError",
+    "MovedOnError",
     "ProblemError",
     "RestiveError",
     "StoreError",
@@ -34,6 +35,10 @@ class TooLargeError(RestiveError):
 
 class ConflictError(RestiveError):
     """What was asked for contradicts what is journaled already."""
+
+
+class MovedOnError(ConflictError):
+    """Somebody was faster: the last decision is not the one that the caller expects."""
 
 
 class StoreError(RestiveError):

@@ -16,6 +16,7 @@ from restive.cli.live import live
 from restive.cli.logs import fit, replay
 from restive.cli.plan import plan
 from restive.cli.reproduce import reproduce
+from restive.cli.serve import serve
 from restive.cli.study import export, report, run, status
 from restive.cli.warm_up import warm_up
 from restive.cli.zoo import zoo
@@ -102,5 +103,6 @@ app.command()(compare)
 app.command()(zoo)
 app.command()(fit)
 app.command()(replay)
+app.command()(serve)
 app.add_typer(live, name="live")
 app.command()(warm_up)

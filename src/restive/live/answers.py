@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -48,11 +49,13 @@ class Mistake:
 class RefusedError(ProblemError):
     """Results of which some cannot be taken; nothing was recorded."""
 
-    def __init__(self, mistakes: list[Mistake]) -> None:
+    def __init__(self, mistakes: Sequence[Mistake], message: str | None = None) -> None:
         self.mistakes = tuple(mistakes)
         first = mistakes[0]
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
-        super().__init__(f"arm {first.arm!r}: {first.reason}{more}; nothing was recorded")
+        super().__init__(
+            message or f"arm {first.arm!r}: {first.reason}{more}; nothing was recorded"
+        )
 
 
 @dataclass(frozen=True)

@@ -168,8 +168,8 @@ def record_table(
             batches, accept_good=accept_good, request=request, actor=actor
         )
     except RefusedError as error:
-        listed = sorted(_named(error.mistakes, lines))
-        raise ProblemError(_listed(table.name, listed, "nothing was recorded")) from None
+        listed = _listed(table.name, sorted(_named(error.mistakes, lines)), "nothing was recorded")
+        raise RefusedError(error.mistakes, listed) from None
     return Recorded(receipt, None, tuple(sorted(wrong + _named(mistakes, lines))))
 
 

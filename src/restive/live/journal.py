@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, NamedTuple
 
 from restive.arguments import checked_path, shown
@@ -25,6 +26,7 @@ __all__ = ["DURABILITIES", "Event", "Journal", "as_text", "require_absent"]
 
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer
+LEAST_ROOM = 1 << 20  # bytes without which a disk counts as full
 FIRST = b""  # digest before the first event
 INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
@@ -69,6 +71,10 @@ def digest_of(
     mark = None if fingerprint is None else fingerprint.hex()
     fields = as_text([seq, kind, tick, at, request, mark, actor])
     return sha256(b"%b%b%b" % (before, fields.encode(), text.encode())).digest()
+
+
+class _UndoneError(Exception):
+    """Ends a transaction that shall leave nothing behind."""
 
 
 class Journal:
@@ -130,6 +136,16 @@ class Journal:
                 with suppress(sqlite3.Error):  # some errors have ended it already
                     self.connection.execute("ROLLBACK")
                 raise
+
+    def require_room(self) -> None:
+        """Raise unless a transaction can be begun and written; it is rolled back."""
+        free = disk_usage(self.path.parent).free
+        if free < LEAST_ROOM:
+            raise DiskFullError(f"{self.path}: {free:,} bytes are free on its disk; make room")
+        with suppress(_UndoneError), self.writing():
+            row = ("probe", "x" * LEAST_ROOM)
+            self.connection.execute("INSERT INTO meta VALUES (?, ?)", row)
+            raise _UndoneError
 
     def commit(self) -> None:
         """End the transaction: what was done in it is kept from now on."""

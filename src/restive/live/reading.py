@@ -18,6 +18,8 @@ from restive.live.memory import Memory
 from restive.live.session import Session
 
 __all__ = [
+    "MOST_PAGE",
+    "ORDERS",
     "ArmRow",
     "arm_row",
     "arms",
@@ -34,6 +36,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 MOST_PAGE = 1000
+ORDERS = ("name", "index", "pulls", "age")  # of a list of arms
 OURS = "expected IS NOT NULL"  # pulls that were decided, as opposed to pulled instead
 
 
@@ -197,16 +200,19 @@ def arms(session: Session, after: str | int | None, limit: int, by: str) -> list
             ("" if after is None else str(after), limit),
         )
         return [arm_row(session, slot) for (slot,) in found]
-    if by != "index":
-        raise ProblemError(f"by must be 'name' or 'index', got {shown(by)}")
+    if by not in ORDERS:
+        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
     skipped = 0 if after is None else checked_count(after, "after", 0)
-    if memory.tick < 0:
-        order = np.arange(len(memory.roster))
-    else:
-        index = memory.agent.index()
-        index[[slot for slot in memory.gone if slot < len(index)]] = -np.inf
-        order = np.argsort(-np.nan_to_num(index, nan=-np.inf), kind="stable")
-        order = np.append(order, np.arange(len(index), len(memory.roster)))
+    urgency = np.full(len(memory.roster), -np.inf)
+    known = memory.agent.task.num_arms
+    if by == "pulls":
+        urgency[list(memory.pulls)] = list(memory.pulls.values())
+    elif by == "age":
+        urgency[:known] = memory.agent.belief_state.elapsed
+    elif memory.tick >= 0:
+        urgency[:known] = np.nan_to_num(memory.agent.index(), nan=-np.inf)
+    urgency[list(memory.gone)] = -np.inf
+    order = np.argsort(-urgency, kind="stable")
     return [arm_row(session, int(slot)) for slot in order[skipped : skipped + limit]]
 
 

@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import Any
 
 from restive.arguments import shown
-from restive.errors import ConflictError, ProblemError, StoreError
+from restive.errors import ConflictError, MovedOnError, ProblemError, StoreError
 from restive.kernels.engine import NUMBERS
 from restive.live.bodies import new_arms
 from restive.live.journal import Event, Journal
@@ -85,6 +85,8 @@ class Session:
         self._spent = 0.0  # seconds of computing since the last snapshot
         self._snapshot_cost = 0.0  # seconds that one took; 0 before the first
         self._touched = False  # whether the memory is ahead of what is committed
+        self.expected: int | None = None  # tick of the last decision, where the caller insists
+        self.replayed = 0  # events, when the memory was made
         with self.turn(), journal.reading():
             self._memory = self._loaded()
         if self.memory.divergences:
@@ -163,12 +165,19 @@ class Session:
         return event
 
     def answered(self, request: str | None, fingerprint: bytes | None) -> dict[str, Any] | None:
-        """Return the answer that a request was given before; raise if it was another request."""
-        if request is None:
-            return None
-        checked_text(request, "a request's id")
-        event = self.journal.requested(request)
+        """Return the answer that a request was given before; raise if it was another request.
+
+        A request that was not answered yet may insist on the tick that it `expected`.
+        """
+        if request is not None:
+            checked_text(request, "a request's id")
+        event = None if request is None else self.journal.requested(request)
         if event is None:
+            if self.expected not in (None, self.memory.tick):
+                raise MovedOnError(
+                    f"tick {self.expected} was expected, but the last decision is of tick "
+                    f"{self.memory.tick}; nothing was changed"
+                )
             return None
         if event.fingerprint != fingerprint:
             raise ConflictError(
@@ -197,6 +206,7 @@ class Session:
             memory.apply(event)
             if event.seq % 256 == 0:
                 self._progress(event.seq - first, last - first)
+        self.replayed = memory.seq - first
         self._spent = perf_counter() - began if memory.seq > first else 0.0
         return memory
 

@@ -12,7 +12,7 @@ from restive.live.reading import OURS
 from restive.live.session import Session
 from restive.live.settings import AS_NOT_PULLED
 
-__all__ = ["alarms", "rewards", "status"]
+__all__ = ["alarms", "rewards", "snapshot_age", "status"]
 
 FloatArray = NDArray[np.float64]
 
@@ -68,6 +68,12 @@ def status(session: Session) -> Status:
         events=memory.seq,
         alarms=tuple(alarms(session)),
     )
+
+
+def snapshot_age(session: Session) -> float | None:
+    """Seconds since the last snapshot was made; None if there is none."""
+    (made,) = session.journal.connection.execute("SELECT max(at) FROM snapshot").fetchone()
+    return None if made is None else (session.at - made) / 1e6
 
 
 def _reward_of(session: Session) -> dict[int, FloatArray]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 from restive.arguments import checked_count
 from restive.arm_posterior import ArmPosterior
-from restive.live import checking, forecast, reading, status
+from restive.live import checking, forecast, knowledge, reading, status
 from restive.live.answers import Alarm, Decision, Mistake, Status
 from restive.live.forecast import Forecast
 from restive.live.journal import Event
+from restive.live.knowledge import KnownKind, Learning
 from restive.live.memory import Memory
 from restive.live.reading import ArmRow, FloatArray
 from restive.live.results import Batch, sort_results
@@ -71,6 +73,12 @@ class LiveView:
     def kinds(self) -> tuple[str, ...]:
         """The kinds of arms."""
         return tuple(self._session.memory.roster.kinds)
+
+    @property
+    def num_arms(self) -> int:
+        """Arms that have not left."""
+        with self._session.reading() as memory:
+            return memory.num_available
 
     def decision(self, tick: int | None = None) -> Decision | None:
         """Return the decision of a tick, by default the last; None if there is none."""
@@ -150,11 +158,12 @@ class LiveView:
         Parameters
         ----------
         after
-            The name of the last arm of the page before; for `by="index"`, how many to pass over.
+            The name of the last arm of the page before; for other orders, how many to pass over.
         limit
             Arms on a page, at most 1,000.
         by
-            "name", or "index" (the most urgent first).
+            "name", "index" (the most urgent first), "pulls" (the most), or "age" (not seen for
+            longest).
         """
         with self._session.reading():
             return reading.arms(self._session, after, limit, by)
@@ -173,6 +182,44 @@ class LiveView:
         """Return reward and forecast of every tick that was decided."""
         with self._session.reading():
             return status.rewards(self._session)
+
+    @contextmanager
+    def expecting(self, tick: int | None) -> Iterator[None]:
+        """Refuse what would write here, unless the last decision is of this tick; None: never.
+
+        A request that was answered before is answered again in any case.
+        """
+        with self._session.turn():
+            self._session.expected = tick
+            try:
+                yield
+            finally:
+                self._session.expected = None
+
+    def require_writable(self) -> None:
+        """Raise unless the file can be written now and has room; nothing is changed."""
+        with self._session.turn():
+            self._session.journal.require_room()
+
+    @property
+    def events_replayed(self) -> int:
+        """How many events were replayed when the file was opened."""
+        return self._session.replayed
+
+    def snapshot_age(self) -> float | None:
+        """Seconds since the last snapshot was made; None if there is none."""
+        with self._session.reading():
+            return status.snapshot_age(self._session)
+
+    def known(self) -> list[KnownKind]:
+        """Return what is known of each kind of arms."""
+        with self._session.reading() as memory:
+            return knowledge.known_by_kind(memory)
+
+    def learning(self) -> Learning:
+        """Tell how learning stands: the episode, and the system that it draws on."""
+        with self._session.reading() as memory:
+            return knowledge.learning(memory)
 
     def to_pandas(self, table: str = "pulls") -> Any:
         """Return "pulls", "events", "arms" or "beliefs" as a data frame."""
