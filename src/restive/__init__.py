@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         TSDE,
         Agent,
         Episode,
+        Explanation,
         make_learner,
         register_learner,
         restore,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
         TooLargeError,
     )
     from restive.evidence import Evidence
-    from restive.experiment import CaseSummary, Study, load_results, load_study, run_study
+    from restive.experiment import CaseSummary, Results, Study, load_results, load_study, run_study
     from restive.experiment.export import export_results
     from restive.live import Clock, Decision, LiveAgent, Receipt
     from restive.log_file import LogError, load_log
@@ -103,6 +104,7 @@ _HOMES = {
         "TSDE",
         "Agent",
         "Episode",
+        "Explanation",
         "make_learner",
         "register_learner",
         "restore",
@@ -122,7 +124,7 @@ _HOMES = {
         "TooLargeError",
     ),
     "evidence": ("Evidence",),
-    "experiment": ("CaseSummary", "Study", "load_results", "load_study", "run_study"),
+    "experiment": ("CaseSummary", "Results", "Study", "load_results", "load_study", "run_study"),
     "experiment.export": ("export_results",),
     "live": ("Clock", "Decision", "LiveAgent", "Receipt"),
     "log_file": ("LogError", "load_log"),

@@ -6,8 +6,8 @@ has the law, the *belief*,
     b(s, n) = e_s P_active P_passive^(n-1)
 
 since the arm was pulled when it was seen and has been passive since. Under the paper's Assumption 1
-b(s, n) tends to the passive chain's stationary law, so a table of finitely many ages tells it all:
-`belief_table` goes on until every belief is within 1e-12 of that law.
+b(s, n) tends to the passive chain's stationary law, so a table of finitely many ages is enough:
+`belief_table` extends it until every belief is within 1e-12 of that law.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class BeliefState:
         """Raise unless this is a meta-state of `bandit`."""
         if self.num_arms != bandit.num_arms:
             raise ProblemError(
-                f"the state is of {self.num_arms} arms, the bandit has {bandit.num_arms}"
+                f"the state is for {self.num_arms} arms, the bandit has {bandit.num_arms}"
             )
         sizes = np.array([arm.num_states for arm in bandit.arms])
         wrong = np.flatnonzero(self.last_state >= sizes)

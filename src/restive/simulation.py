@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.agents import Agent
 from restive.agents.learners import Relative
-from restive.arguments import checked_count, require_memory
-from restive.belief import BeliefState
+from restive.agents.requests import checked_arms
+from restive.arguments import checked_count, counted, drawn_seed, require_memory
+from restive.belief import BeliefState, belief_table
 from restive.errors import ProblemError
+from restive.figures import Track, plot_tracks
+from restive.frames import data_frame
 from restive.loop import InPython, checked_pulls
 from restive.policies.base import Policy
 from restive.problem import RestlessBandit
@@ -24,7 +28,11 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+MOST_TRACKS = 8  # arms that are drawn
+SHOWN_STEPS = 100  # that are drawn
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """What happened, step by step."""
 
@@ -36,6 +44,82 @@ class Trajectory:
     elapsed: IntArray  # [T, K] n_t, before the step
     episode: IntArray  # [T] number of the episode; 0 for a policy
     hidden_states: IntArray  # [T, K] states of all arms, seen or not; no rows if not simulated
+    bandit: RestlessBandit  # the true arms
+    seed: int  # of the world's luck
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def __repr__(self) -> str:
+        return (
+            f"Trajectory({counted(len(self), 'step')}, {counted(self.bandit.num_pulls, 'pull')} of "
+            f"{counted(self.bandit.num_arms, 'arm')}, {self.rewards.mean():.4g} per step, "
+            f"seed {self.seed})"
+        )
+
+    def to_pandas(self) -> Any:
+        """Return a data frame, a row per pull (needs pandas).
+
+        `last_state` and `elapsed` are those before the pull, `reward` what this arm paid.
+        """
+        steps = np.repeat(np.arange(len(self)), self.arms.shape[1])
+        arms, states = self.arms.ravel(), self.states.ravel()
+        last_state = self.last_state[steps, arms]
+        known = self.bandit.arms
+        named = {
+            key: [known[k].state_name(s) for k, s in zip(arms, codes, strict=True)]
+            for key, codes in (("state_name", states), ("last_state_name", last_state))
+        }
+        return data_frame(
+            {
+                "time": steps + 1,
+                "arm": arms,
+                "name": [known[k].name or "" for k in arms],
+                "state": states,
+                "state_name": named["state_name"],
+                "reward": [known[k].rewards[s] for k, s in zip(arms, states, strict=True)],
+                "last_state": last_state,
+                "last_state_name": named["last_state_name"],
+                "elapsed": self.elapsed[steps, arms],
+                "episode": self.episode[steps],
+            }
+        )
+
+    def plot(self, arms: Sequence[int] | None = None, steps: int = SHOWN_STEPS) -> Any:
+        """Draw pulls, states seen and beliefs of some arms over the last steps.
+
+        Parameters
+        ----------
+        arms
+            Which arms; by default the first 8.
+        steps
+            How many steps, up to the last.
+
+        Returns
+        -------
+        The matplotlib figure.
+        """
+        num_arms = self.bandit.num_arms
+        if arms is None:
+            arms = range(min(num_arms, MOST_TRACKS))
+        chosen = checked_arms(np.array(list(arms), dtype=np.int64), num_arms, "arms to draw")
+        if not len(chosen):
+            raise ProblemError("arms to draw: none were given")
+        first = max(0, len(self) - checked_count(steps, "steps"))
+        times = np.arange(first, len(self)) + 1
+        return plot_tracks(times, [self._track(k, first) for k in chosen.tolist()])
+
+    def _track(self, k: int, first: int) -> Track:
+        arm, ages = self.bandit.arms[k], self.elapsed[first:, k]
+        means = belief_table(arm, int(ages.max())) @ arm.rewards
+        at, place = np.nonzero(self.arms[first:] == k)
+        return Track(
+            self.bandit.label(k),
+            arm,
+            means[self.last_state[first:, k], ages - 1],
+            at + first + 1,
+            self.states[first:][at, place],
+        )
 
 
 def simulate(
@@ -43,7 +127,7 @@ def simulate(
     agent_or_policy: InPython | Policy,
     horizon: int,
     *,
-    seed: int = 0,
+    seed: int | None = 0,
     start: BeliefState | None = None,
     max_elapsed: int | None = None,
     hidden: bool = False,
@@ -59,7 +143,7 @@ def simulate(
     horizon
         Number of steps.
     seed
-        Of the world's luck.
+        Of the world's luck; with None one is drawn, which the trajectory shows.
     start
         As in `World`; an agent must have been made with the same.
     max_elapsed
@@ -69,6 +153,7 @@ def simulate(
         `World`.
     """
     horizon = checked_count(horizon, "horizon")
+    seed = drawn_seed(seed)
     if not isinstance(bandit, RestlessBandit):
         raise ProblemError(f"a simulation needs a RestlessBandit, got {bandit!r:.60}")
     if not callable(getattr(agent_or_policy, "select", None)):
@@ -92,7 +177,9 @@ def simulate(
         episode[t] = player.num_phases
         states[t], earned[t], expected[t] = world.pull(arms[t])
         player.observe(states[t].copy())
-    return Trajectory(arms, states, earned, expected, last_state, elapsed, episode, all_states)
+    return Trajectory(
+        arms, states, earned, expected, last_state, elapsed, episode, all_states, bandit, seed
+    )
 
 
 class _Player:

@@ -234,7 +234,7 @@ def _first_arms(pool_of_arm: IntArray) -> list[int]:
 def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
     if bandit.num_arms != prior.num_arms:
         raise ProblemError(
-            f"the true bandit has {bandit.num_arms} arms, the prior is about {prior.num_arms}"
+            f"the true bandit has {bandit.num_arms} arms, the prior is for {prior.num_arms}"
         )
     for k, arm in enumerate(bandit.arms):
         expected = prior.candidates(k)[0]

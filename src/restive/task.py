@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, checked_elapsed
+from restive.arguments import checked_count, checked_elapsed, counted
 from restive.belief import BeliefState, start_or_initial
 from restive.errors import ProblemError
 from restive.kernels.learners.memory import Knowledge
@@ -74,7 +74,7 @@ class Facts:
         return self.horizon
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """What a learner is put on; made by `make_task`.
 
@@ -100,6 +100,13 @@ class Task:
     def num_arms(self) -> int:
         """The number of arms K."""
         return self.prior.num_arms
+
+    def __repr__(self) -> str:
+        steps = "no horizon" if self.horizon is None else f"horizon {self.horizon:,}"
+        return (
+            f"Task({counted(self.num_arms, 'arm')}, {counted(self.num_pulls, 'pull')}, "
+            f"{self.mapping_name}, {steps})"
+        )
 
     @cached_property
     def facts(self) -> Facts:

@@ -132,12 +132,12 @@ class Bounds:
 
 
 def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> Bounds:
-    """All bounds, with the numbers of states and the mixing time that a prior tells.
+    """All bounds, with the numbers of states and the mixing time that a prior implies.
 
     Parameters
     ----------
     prior
-        What the learner holds possible.
+        What the learner considers possible.
     num_pulls, horizon, bias_span
         N, T >= 2, and H, the largest span of the bias over the prior's support, in the units of
         the rewards.
@@ -419,8 +419,8 @@ def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, Floa
     gains = [_solved(chain, np.flatnonzero(component == label))[0] for label in range(count)]
     if max(gains) - min(gains) > joint_run.EQUAL:
         raise AssumptionError(
-            f"J of {name!r} depends on the start, {min(gains):.6g} to {max(gains):.6g}, against "
-            "Assumption 2 of the paper, so that there is no bias; use another policy mapping. The "
+            f"J of {name!r} depends on the start, {min(gains):.6g} to {max(gains):.6g}, contrary "
+            "to Assumption 2 of the paper, so there is no bias; use another policy mapping. The "
             f"system is {joint.bandit!r}"
         )
     gain, bias = _solved(chain, np.arange(joint.count))
@@ -436,7 +436,7 @@ def _solved(chain: Outcomes, members: IntArray, beta: float = 1.0) -> tuple[floa
     gain, gap = gain_and_bias(members, scaled, values, *limits)
     if gap > joint_run.GAP:
         raise TooLargeError(
-            f"{joint_run.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
+            f"{joint_run.MOST_SWEEPS:,} sweeps did not settle the values at discount {beta!r}: the "
             "joint chain mixes too slowly, or J depends on the start"
         )
     return gain, values

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, checked_seed
+from restive.arguments import checked_count, checked_seed, counted, drawn_seed
 from restive.belief import (
     BeliefState,
     belief_tables,
@@ -42,7 +42,7 @@ class World:
         When and in which state each arm was last seen before the first step; by default in its
         last (good) state one step ago.
     seed, replication
-        Name the world's luck.
+        Name the world's luck. With None a seed is drawn; `world.seed` shows it.
     max_elapsed
         Ages told apart, for arms that mix too slowly for the automatic choice.
     hidden
@@ -54,7 +54,7 @@ class World:
         self,
         bandit: RestlessBandit,
         start: BeliefState | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
         replication: int = 0,
         max_elapsed: int | None = None,
         hidden: bool = False,
@@ -66,11 +66,12 @@ class World:
         start.require_fits(bandit)
         self.bandit = bandit
         self.time = 1
+        self.seed = drawn_seed(seed)
         kinds = kinds_of(bandit)
         tables = belief_tables(kinds.arms, settled_lengths(kinds, max_elapsed))
         fields = ("offsets", "mean_offsets", "reward_offsets", "sizes", "lengths")
         self._tables = Tables(tables, *(getattr(tables, field)[kinds.of] for field in fields))
-        self._key = stream(seed, replication, HIDDEN if hidden else WORLD)
+        self._key = stream(self.seed, replication, HIDDEN if hidden else WORLD)
         self._last_state = start.last_state.copy()
         self._seen = 1 - start.elapsed
         self._hidden = _hidden_arms(kinds) if hidden else None
@@ -81,6 +82,14 @@ class World:
     def belief_state(self) -> BeliefState:
         """When and in which state each arm was last seen."""
         return BeliefState(self._last_state, self.time - self._seen)
+
+    def __repr__(self) -> str:
+        bandit = self.bandit
+        return (
+            f"World({counted(bandit.num_arms, 'arm')}, {counted(bandit.num_pulls, 'pull')}, "
+            f"time {self.time:,}, "
+            f"seed {self.seed})"
+        )
 
     @property
     def hidden_states(self) -> IntArray:

@@ -24,20 +24,12 @@ from pydantic import (
 
 from restive import zoo
 from restive.arguments import MOST
+from restive.arm_toml import ARM_KEYS, MOST_ARMS, read_arm, read_arms, refuse_unknown_keys
 from restive.errors import ProblemError
 from restive.experiment.mistakes import PlacedError
 from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior, grid_prior
 from restive.problem import Arm, RestlessBandit
-from restive.problem_file import (
-    ARM_KEYS,
-    MOST_ARMS,
-    load_problem,
-    parse_toml,
-    problem_to_toml,
-    read_arm,
-    read_arms,
-    refuse_unknown_keys,
-)
+from restive.problem_file import load_problem, parse_toml, problem_to_toml
 
 __all__ = ["Count", "Data", "PriorArm", "PriorBandit", "PriorTable", "Problem", "Table", "num_arms"]
 
@@ -75,7 +67,7 @@ def _check_candidate(table: Data) -> None:
     refuse_unknown_keys(table, ("weight", *ARM_KEYS), "candidate")
     weight = table.get("weight", 1.0)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < 1e300:
-        raise ProblemError(f"weight must be a number from 0 on, got {weight!r:.60}")
+        raise ProblemError(f"weight must be a number of at least 0, got {weight!r:.60}")
     _candidate(table)
 
 
@@ -116,6 +108,7 @@ class Problem(ZooName):
 
     name: str | None = None
     num_pulls: Count | None = None
+    states: list[str] | None = None
     pay: Pay | None = None
     arm: list[ArmTable] | None = None
     _made: dict[int, RestlessBandit] = PrivateAttr(default_factory=dict)  # by pulls
@@ -138,7 +131,7 @@ class Problem(ZooName):
     def _whole(self) -> Problem:
         _require_one({"zoo": self.zoo, "arm": self.arm}, "zoo = ..., file = ... or [[problem.arm]]")
         if self.arm is not None and self.num_pulls is None:
-            raise ProblemError("num_pulls is missing beside the arms")
+            raise ProblemError("the arms need num_pulls")
         if self.zoo is not None and self.pay is not None:
             raise ProblemError("pay goes with arms only: a zoo instance says what its arms pay")
         if self.arm is not None:
@@ -156,7 +149,7 @@ class Problem(ZooName):
         if pulls not in self._made:
             if known is None:
                 assert self.arm is not None
-                arms = read_arms(self.arm, self.pay == "always")
+                arms = read_arms(self.arm, self.pay == "always", self.states)
                 self._made[pulls] = RestlessBandit(arms, pulls)
             else:
                 self._made[pulls] = (
@@ -206,7 +199,7 @@ class PriorTable(ZooName):
                 raise PlacedError((at,), f"must be a probability, from 0 to 1, got {level}")
             if level in first:
                 raise PlacedError(
-                    (at,), f"{level} is there already, as levels[{first[level]}]; give each once"
+                    (at,), f"{level} is listed already, as levels[{first[level]}]; give each once"
                 )
             first[level] = at
         if levels is not None:
@@ -263,7 +256,7 @@ class PriorTable(ZooName):
             return zoo.load(self.zoo).prior
         if self.levels is not None:
             if self.num_arms is None and num_arms is None:
-                raise PlacedError(("prior",), "num_arms is missing beside levels")
+                raise PlacedError(("prior",), "levels need num_arms")
             return self._grid_of(self.num_arms or num_arms or 0)
         if self.arm is not None:
             arms: list[ArmPrior] = []

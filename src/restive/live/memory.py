@@ -30,7 +30,7 @@ __all__ = ["Choice", "Memory", "OpenTick"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-AUDIT = 9  # stream of the draws of audit pulls
+AUDIT = 9  # stream of the draws of audit pulls, apart from those in `kernels.random`
 
 
 @dataclass(frozen=True)

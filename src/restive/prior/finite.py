@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import counted
 from restive.errors import ProblemError
 from restive.evidence import Evidence, log_likelihood
 from restive.problem import Arm, RestlessBandit, numbers_array
@@ -23,14 +24,14 @@ FloatArray = NDArray[np.float64]
 SUM_NOISE = 1e-12  # weights this close to a sum of 1 are kept to the bit, as a snapshot wrote them
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class ArmPrior:
     """Distribution over what one arm may be.
 
     Parameters
     ----------
     candidates
-        The arms that it may be; they agree in the number of states and in both rewards.
+        The arms that it may be; they agree in the number and names of states and in both rewards.
     weights
         Their weights, in any scale; equal by default.
     """
@@ -44,6 +45,16 @@ class ArmPrior:
         _require_distinct([arm.numbers for arm in candidates], "candidate")
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "weights", _normalised(weights, len(candidates), "candidates"))
+
+    @property
+    def typical(self) -> Arm:
+        """An arm with the states and rewards that all candidates share: the first of them."""
+        return self.candidates[0]
+
+    @property
+    def moves_alike(self) -> bool:
+        """Whether the arm, whichever it is, moves alike pulled or not."""
+        return all(arm.is_uncontrolled for arm in self.candidates)
 
     def given(self, evidence: Evidence) -> ArmPrior:
         """Return what the arm may be once this was seen of it: the same arms, other weights."""
@@ -59,8 +70,12 @@ class ArmPrior:
         )
         return prior
 
+    def __repr__(self) -> str:
+        states = counted(self.typical.num_states, "state")
+        return f"ArmPrior({counted(len(self.candidates), 'candidate')} of {states})"
 
-@dataclass(frozen=True, eq=False, init=False)
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class JointPrior:
     """Distribution over whole systems, for arms whose parameters depend on each other.
 
@@ -103,6 +118,14 @@ class JointPrior:
         """Return what arm k may be, by system."""
         return tuple(bandit.arms[k] for bandit in self.bandits)
 
+    def typical(self, k: int) -> Arm:
+        """An arm with the states and rewards of arm k."""
+        return self.bandits[0].arms[k]
+
+    def moves_alike(self, k: int) -> bool:
+        """Whether arm k, whichever it is, moves alike pulled or not."""
+        return all(bandit.arms[k].is_uncontrolled for bandit in self.bandits)
+
     def given(self, evidence: Sequence[Evidence]) -> JointPrior:
         """Return what the systems may be once this was seen of each arm."""
         require_evidence(evidence, self.num_arms)
@@ -112,12 +135,16 @@ class JointPrior:
         ]
         return JointPrior(self.bandits, _reweighted(self.weights, np.array(logs)))
 
+    def __repr__(self) -> str:
+        systems, arms = counted(len(self.bandits), "system"), counted(self.num_arms, "arm")
+        return f"JointPrior({systems} of {arms})"
+
 
 def require_evidence(evidence: Sequence[Evidence], num_arms: int) -> None:
     """Raise unless there is evidence of each arm."""
     if len(evidence) != num_arms:
         raise ProblemError(
-            f"the prior is about {num_arms} arms, evidence of {len(evidence)} was given"
+            f"the prior is for {num_arms} arms, evidence of {len(evidence)} was given"
         )
 
 
@@ -155,10 +182,15 @@ def _require_alike(arms: Sequence[Arm], what: str) -> None:
                     f"{what} {j} has {field} {here.tolist()}, {what} 0 has {there.tolist()}; "
                     "rewards are known, so they must agree"
                 )
+        if arm.states != arms[0].states:
+            raise ProblemError(
+                f"{what} {j} has states {arm.states}, {what} 0 has {arms[0].states}; their names "
+                "must agree"
+            )
 
 
 def rewards_of(arm: Arm, other: Arm) -> Iterator[tuple[str, FloatArray, FloatArray]]:
-    """Tell both kinds of rewards, what each is called and what two arms have."""
+    """Yield both kinds of rewards: what each is called and what two arms have."""
     yield "rewards", arm.rewards, other.rewards
     yield "passive_rewards", arm.passive_rewards, other.passive_rewards
 

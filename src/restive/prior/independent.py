@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, counted
 from restive.errors import ProblemError
 from restive.evidence import Evidence
 from restive.prior.continuous import DirichletArmPrior
 from restive.prior.finite import ArmPrior, JointPrior, listed, require_evidence
-from restive.problem import Arm, gilbert_elliott, numbers_array
+from restive.problem import Arm, RestlessBandit, gilbert_elliott, numbers_array
 
 __all__ = ["IndependentPrior", "Prior", "beta_prior", "grid_prior"]
 
@@ -27,7 +27,7 @@ FloatArray = NDArray[np.float64]
 MOST_ARMS = 10**7
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class IndependentPrior:
     """Independent distributions per arm; arms that share an arm's prior share its tables.
 
@@ -74,6 +74,14 @@ class IndependentPrior:
             raise ProblemError(f"arm {k} has a continuous prior, which has no list of candidates")
         return arm.candidates
 
+    def typical(self, k: int) -> Arm:
+        """An arm with the states and rewards of arm k."""
+        return self.arms[k].typical
+
+    def moves_alike(self, k: int) -> bool:
+        """Whether arm k, whichever it is, moves alike pulled or not."""
+        return self.arms[k].moves_alike
+
     def given(self, evidence: Sequence[Evidence]) -> IndependentPrior:
         """Return what the arms may be once this was seen of each."""
         require_evidence(evidence, self.num_arms)
@@ -81,42 +89,91 @@ class IndependentPrior:
             arm.given(seen) for arm, seen in zip(self.arms, evidence, strict=True)
         )
 
+    def __repr__(self) -> str:
+        kinds = {id(arm): arm for arm in self.arms}
+        each = repr(self.arms[0]) if len(kinds) == 1 else f"{len(kinds):,} different priors"
+        return f"IndependentPrior({counted(self.num_arms, 'arm')}, {each})"
+
 
 Prior: TypeAlias = IndependentPrior | JointPrior
 
 
 def grid_prior(
     levels: Sequence[float] | FloatArray,
-    num_arms: int,
+    num_arms: int | None = None,
     rewards: ArrayLike = (0.0, 1.0),
     passive_rewards: ArrayLike | None = None,
+    states: Sequence[str] | None = None,
+    *,
+    like: RestlessBandit | None = None,
 ) -> IndependentPrior:
-    """Uniform prior of Section 6: every (p01, p11) in levels x levels, the same for each arm.
+    """Uniform prior of Section 6: every (p01, p11) in levels x levels, for each arm.
 
     Candidates are ordered by p01, then by p11.
 
     Parameters
     ----------
     levels
-        Probabilities, for p01 and for p11.
+        Probabilities that p01 and p11 may have.
     num_arms
         Number of arms K.
     rewards
         Reward in the bad and in the good state.
     passive_rewards
         The same while an arm is not pulled; nothing when left out.
+    states
+        Names of the two states, the bad one first.
+    like
+        Instead of these four: a bandit of two-state arms, whose rewards and names of states are
+        taken over. Its arms must move alike pulled or not, as all candidates do.
     """
-    num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
         raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
     values, counts = np.unique(grid, return_counts=True)
     if (counts > 1).any():
         raise ProblemError(f"levels hold {values[counts > 1][0]:g} more than once: give each once")
-    shared = ArmPrior(
-        [gilbert_elliott(float(a), float(b), rewards, passive_rewards) for a in grid for b in grid]
+    if (num_arms is None) == (like is None):
+        raise ProblemError("grid_prior needs num_arms, or like = a bandit, and not both")
+    if like is not None:
+        return _grid_like(grid, like)
+    num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
+    return IndependentPrior([_grid(grid, rewards, passive_rewards, states)] * num_arms)
+
+
+def _grid_like(grid: FloatArray, bandit: RestlessBandit) -> IndependentPrior:
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(f"like must be a RestlessBandit, got {bandit!r:.60}")
+    made: dict[tuple[bytes, bytes, Any], ArmPrior] = {}
+    arms = []
+    for k, arm in enumerate(bandit.arms):
+        if arm.num_states != 2:
+            raise ProblemError(
+                f"{bandit.label(k)} has {arm.num_states} states, and a grid is a prior for two; "
+                "list candidates in an ArmPrior"
+            )
+        if not arm.is_uncontrolled:
+            raise ProblemError(
+                f"{bandit.label(k)} moves differently when pulled, and a grid has no such arms; "
+                "list candidates in an ArmPrior"
+            )
+        key = arm.rewards.tobytes(), arm.passive_rewards.tobytes(), arm.states
+        if key not in made:
+            made[key] = _grid(grid, arm.rewards, arm.passive_rewards, arm.states)
+        arms.append(made[key])
+    return IndependentPrior(arms)
+
+
+def _grid(
+    grid: FloatArray,
+    rewards: ArrayLike,
+    passive_rewards: ArrayLike | None,
+    states: Sequence[str] | None,
+) -> ArmPrior:
+    pairs = [(float(a), float(b)) for a in grid for b in grid]
+    return ArmPrior(
+        [gilbert_elliott(*pair, rewards, passive_rewards, None, states) for pair in pairs]
     )
-    return IndependentPrior([shared] * num_arms)
 
 
 def beta_prior(
@@ -125,6 +182,7 @@ def beta_prior(
     p11: ArrayLike = (1.0, 1.0),
     rewards: ArrayLike = (0.0, 1.0),
     passive_rewards: ArrayLike | None = None,
+    states: Sequence[str] | None = None,
 ) -> IndependentPrior:
     """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
 
@@ -141,11 +199,13 @@ def beta_prior(
         Reward in the bad and in the good state.
     passive_rewards
         The same while an arm is not pulled; nothing when left out.
+    states
+        Names of the two states.
     """
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     good = [_beta(p01, "p01"), _beta(p11, "p11")]
     shared = DirichletArmPrior(
-        [[b, a] for a, b in good], rewards=rewards, passive_rewards=passive_rewards
+        [[b, a] for a, b in good], None, rewards, passive_rewards, states=states
     )
     return IndependentPrior([shared] * num_arms)
 
