@@ -16,6 +16,7 @@ from restive.serve import make_app
 __all__ = ["Client", "listening", "program", "served"]
 
 MANY = 1e9  # requests a second
+PATIENT = {"seconds": 600.0}  # kernels may have to be compiled
 
 
 class Client(TestClient):
@@ -27,11 +28,11 @@ class Client(TestClient):
 
 
 @contextmanager
-def served(path, *, rate=MANY, limits=(), agent=None, **options):
+def served(path, *, rate=MANY, limits=PATIENT, agent=None, **options):
     """Yield the app of a new agent, and the agent; its calls count ticks."""
     live = agent or created(path, **options)
     with live:
-        app = make_app(live, rate=rate, **dict(limits))
+        app = make_app(live, rate=rate, **limits)
         with TestClient(app):  # which begins and ends it
             yield app, live
 

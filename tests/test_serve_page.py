@@ -285,6 +285,24 @@ def test_an_alarm_is_shown_and_acknowledged(tab, site):
     assert tab.said() == []
 
 
+def test_the_page_shows_what_others_did_meanwhile(tab, site):
+    watch = tab.call(
+        "Page.addScriptToEvaluateOnNewDocument",
+        source="window.setInterval = (look) => { window.look = look; }",
+    )
+    tab.open(f"{site.base}/")
+    tab.call("Page.removeScriptToEvaluateOnNewDocument", **watch)
+    tab.run("look()")
+    before = tab.run("document.querySelector('[data-events]').dataset.events")
+    assert int(before) == site.live.status().events
+    site.live.note("somebody else")
+    tab.events.clear()
+    tab.run("look()")
+    tab.loaded()
+    after = tab.run("document.querySelector('[data-events]').dataset.events")
+    assert int(after) == int(before) + 1
+
+
 def test_hostile_names_are_seen_as_they_are(tab, site):
     tab.open(f"{site.base}/arms?by=name")
     assert HOSTILE in tab.run("[...document.querySelectorAll('td a')].map(one => one.textContent)")

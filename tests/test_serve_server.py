@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from live_cases import created
+from live_cases import created, run
 from restive.cli import main
 from restive.live import LiveAgent
 from serve_cases import listening, program, served
@@ -37,7 +37,7 @@ def asked(address, method, path, secret=None, body=None, **headers):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     path = tmp_path_factory.mktemp("server") / "a.db"
-    with served(path, limits={"seconds": 0.5, "body_bytes": 1000}.items()) as (app, live):
+    with served(path, limits={"seconds": 0.5, "body_bytes": 1000}) as (app, live):
         secret = live.make_token("admin", "admin")
         with listening(app) as address:
             yield address, secret, live
@@ -92,6 +92,7 @@ def test_a_client_that_goes_away_changes_nothing(server):
 def test_sigterm_finishes_what_has_begun_and_exits_0(tmp_path):
     path = tmp_path / "a.db"
     with created(path) as live:
+        run(live, 2)  # which compiles what the program needs
         secret = live.make_token("a", "act")
     with program(path) as (process, port):
         address = ("127.0.0.1", port)
@@ -111,7 +112,7 @@ def test_sigterm_finishes_what_has_begun_and_exits_0(tmp_path):
         assert process.wait(60) == 0
     assert not path.with_name("a.db-wal").exists()  # all of it is in the file
     with LiveAgent.open(path) as live:
-        assert live.status().seen == 2
+        assert live.status().seen == 6
 
 
 def answering(address):

@@ -15,6 +15,7 @@ from restive.errors import ProblemError
 from restive.live import LiveAgent
 from restive.live.csv_files import record_table
 from restive.live.reading import MOST_PAGE
+from restive.live.roster import LONG_AGO
 from restive.live.table_file import parse_table
 from restive.serve.auth import Admin, Doer, Reader
 from restive.serve.messages import (
@@ -43,7 +44,6 @@ __all__ = ["router"]
 ANYTIME = (400, 401, 403, 408, 413, 422, 429, 500, 503)
 WRITING = (*ANYTIME, 409, 412, 507)
 CSV, JSON = "text/csv", "application/json"
-LONG_AGO = 1 << 20  # ticks: an arm of which only the state is known was seen long ago
 
 router = APIRouter(prefix="/v1")
 
