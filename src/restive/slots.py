@@ -8,7 +8,7 @@ arms that share one draw, a group per arm or one group of all arms.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil, frexp, log2
 
 import numpy as np
@@ -288,11 +288,14 @@ def aligned_room(size: int) -> FloatArray:
     return room[first : first + size]
 
 
+@lru_cache(maxsize=64)
 def lane_places(count: int) -> IntArray:
     """Where each of `count` slots stands: row c % rows of lane c // rows."""
     rows = _num_rows(count)
     slots = np.arange(count, dtype=np.int64)
-    return np.asarray((slots % rows) * LANES + slots // rows)
+    places = np.asarray((slots % rows) * LANES + slots // rows)
+    places.setflags(write=False)
+    return places
 
 
 def in_lanes(values: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.cells import cell_of
 from restive.kernels.compiler import hot_kernel, inlined, part
 from restive.kernels.episodes import note_visits, visit
 from restive.kernels.following import follow_all, follow_pulled
@@ -25,7 +26,8 @@ from restive.kernels.steps import (
     take_in_arm,
     take_in_others,
 )
-from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, Meta
+from restive.kernels.tables import BLOCK, DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, Meta
+from restive.kernels.vectors import LANES
 from restive.kernels.weights import (
     add_up,
     draw_slot,
@@ -36,6 +38,7 @@ from restive.kernels.weights import (
     take_in,
 )
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 KeyArray = NDArray[np.uint64]
 
@@ -44,8 +47,10 @@ __all__ = [
     "Seat",
     "begin_step",
     "bring_up_to_date",
+    "could_see",
     "draw_again",
     "follow_again",
+    "foresee",
     "late_sighting",
     "pass_steps",
     "reset",
@@ -145,22 +150,37 @@ def see(where: IntArray, count: int, others: bool | None = None) -> int:
     seat = _opened(where)
     actor = seat.actor
     t = actor.meta.now[TIME]
+    if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
+        return NOTES_FULL
+    wrong = _wrong(actor, count, others)
+    if wrong != TAKEN_IN:
+        return wrong
+    for i in range(count):
+        k = actor.chosen[i]
+        _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
+    _take_in(actor, t, seat.key[0], count, others)
+    return TAKEN_IN
+
+
+@hot_kernel
+def could_see(where: IntArray, count: int, others: bool | None = None) -> int:
+    """Answer as `see` would, but take nothing in."""
+    return _wrong(_opened(where).actor, count, others)
+
+
+@part
+def _wrong(actor: Actor, count: int, others: bool | None) -> int:
+    """Tell which state of the first `count` chosen arms cannot be; TAKEN_IN if all can."""
     sizes = actor.slots.sizes if others is None else actor.knowledge.sizes
     for i in range(count):
         if actor.states[i] < 0 or actor.states[i] >= sizes[actor.chosen[i]]:
             return 1 + i
-    if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
-        return NOTES_FULL
     if others is None:
         wrong = impossible_arm(
             actor.slots, actor.weights, actor.meta, actor.chosen, count, actor.states, actor.room
         )
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
-    for i in range(count):
-        k = actor.chosen[i]
-        _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
-    _take_in(actor, t, seat.key[0], count, others)
     return TAKEN_IN
 
 
@@ -243,6 +263,36 @@ def bring_up_to_date(where: IntArray, group: int) -> None:
         multiply_all(actor.slots, actor.weights)
     else:
         multiply_pending(actor.slots, actor.weights, group)
+
+
+@hot_kernel
+def foresee(where: IntArray, arms: IntArray, laws: FloatArray) -> None:
+    """Write the law of each arm's state now, over the posterior: S numbers each, end to end."""
+    actor = _opened(where).actor
+    slots, weights, meta = actor.slots, actor.weights, actor.meta
+    at = 0
+    for i in range(len(arms)):
+        k = arms[i]
+        group, size = slots.groups[k], slots.sizes[k]
+        multiply_pending(slots, weights, group)
+        lanes = slots.row_counts[group] * LANES
+        home = weights.homes[group]
+        lifts = home + lanes + (slots.row_counts[group] // BLOCK + 2) * LANES
+        cell = cell_of(meta.last_state[k], meta.now[TIME] - meta.seen[k], slots.lengths[k])
+        total = 0.0
+        for s in range(size):
+            row = slots.offsets[k] + (cell * size + s) * lanes
+            law = 0.0
+            for j in range(lanes):
+                weight = weights.numbers[home + j]
+                if weights.numbers[lifts + j] > 0:
+                    weight *= 2.0 ** -weights.numbers[lifts + j]
+                law += weight * slots.likelihoods[row + j]
+            laws[at + s] = law
+            total += law
+        for s in range(size):
+            laws[at + s] /= total
+        at += size
 
 
 @hot_kernel

@@ -37,7 +37,7 @@ from restive.problem import Arm
 from restive.problem_file import read_text
 from restive.sightings.log import names_or_none
 
-__all__ = ["PriorFile", "load_prior", "write_prior"]
+__all__ = ["PriorFile", "counts_of_arms", "load_prior", "write_prior"]
 
 FORMAT = "restive prior 1"
 IntArray = NDArray[np.int64]
@@ -166,7 +166,7 @@ def _read(data: dict[str, Any]) -> PriorFile:
         kinds,
         tuple(labels[a["kind"]] for a in arms),
         start,
-        _counts(arms, len(states), start),
+        counts_of_arms(arms, len(states), start),
         data.get("log", {}),
     )
 
@@ -188,7 +188,8 @@ def _arm(candidate: Any, alike: dict[str, Any]) -> Arm:
     return Arm(candidate, None, **alike)
 
 
-def _counts(arms: Sequence[dict[str, Any]], size: int, start: BeliefState) -> LogCounts:
+def counts_of_arms(arms: Sequence[dict[str, Any]], size: int, start: BeliefState) -> LogCounts:
+    """Return what was seen of arms, from rows of a prior file; `size` is their number of states."""
     for k, arm in enumerate(arms):  # checks the cells
         Evidence.from_data({"num_states": size, "cells": arm["evidence"]})
         if not 0 <= arm["last_state"] < size:
