@@ -12,6 +12,7 @@ from restive.kernels.engine import CURSOR_SIZE, KEYS_SIZE, Record, Trace
 from restive.kernels.learners.memory import OWN, Knowledge, Memory
 from restive.kernels.tables import (
     CLOCK_SIZE,
+    CLOUDS_NOW,
     MODE_SIZE,
     NOW_SIZE,
     ROOM_SIZE,
@@ -19,6 +20,7 @@ from restive.kernels.tables import (
     TABLED,
     TIME,
     BeliefTables,
+    Clouds,
     Episodes,
     Following,
     Meta,
@@ -32,6 +34,7 @@ __all__ = [
     "following_of",
     "make_record",
     "make_trace",
+    "no_clouds",
     "plain_actor",
     "room",
     "world_of",
@@ -59,6 +62,7 @@ def plain_actor(who: int, start: BeliefState, following: Following | None = None
         weights=Weights(
             floats, none, none, none, none, none, none, truths, floats, room(ROOM_SIZE)
         ),
+        clouds=no_clouds(),
         episodes=Episodes(room(CLOCK_SIZE), none, room(1), none, room(RULES_SIZE)),
         following=following_of(None, 0) if following is None else following,
         knowledge=Knowledge(none, none, floats, floats),
@@ -67,6 +71,15 @@ def plain_actor(who: int, start: BeliefState, following: Following | None = None
         states=room(num_arms),
         room=room(num_arms),
         available=truths,
+    )
+
+
+def no_clouds() -> Clouds:
+    """Return the clouds of a learner without any."""
+    none, floats = room(0), np.zeros(0)
+    keys = np.zeros(1, dtype=np.uint64)
+    return Clouds(
+        none, floats, none, none, none, floats, floats, floats, none, room(CLOUDS_NOW), keys
     )
 
 

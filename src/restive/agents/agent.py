@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.agents.clouds import CloudKeeper
 from restive.agents.learners import Compiled, Learner, Own, Relative
 from restive.agents.mind import Mind
 from restive.agents.requests import checked_arm, checked_arms, checked_mask, checked_states
@@ -31,7 +32,7 @@ from restive.kernels.cells import cells_of
 from restive.kernels.handles import Handle
 from restive.kernels.learners.memory import PHASES
 from restive.kernels.online import NOTE, Seat
-from restive.kernels.random import LEARNER
+from restive.kernels.random import LEARNER, RENEWAL
 from restive.kernels.vectors import LANES
 from restive.policies.base import IndexPolicy, checked_choice
 from restive.prior import Prior
@@ -116,6 +117,7 @@ class Agent:
         key = np.array([stream(self._seed, self._replication, LEARNER)], dtype=np.uint64)
         start, one = self.task.start, np.zeros(2, dtype=np.int64)
         self._actor = actor = self._mind.actor
+        actor.clouds.keys[0] = stream(self._seed, self._replication, RENEWAL)
         self._handle = Handle(
             Seat(
                 actor,
@@ -194,17 +196,32 @@ class Agent:
         self._require_posterior("sampled system")
         if self._actor.episodes.clock[tables.EPISODE] == 0:
             return None
-        return self.task.bandit_of(self._mind.sampled_kinds)
+        return self._mind.sampled_bandit()
 
     def posterior(self, k: int) -> ArmPosterior:
         """Return what is believed of arm k: its candidates' chains and weights."""
         self._require_posterior("posterior")
-        candidates = self.prior.candidates(checked_arm(k, self.task.num_arms))
-        return ArmPosterior(
-            active=np.array([arm.active for arm in candidates]),
-            passive=np.array([arm.passive for arm in candidates]),
-            weights=self._weights(k, len(candidates)),
-        )
+        k = checked_arm(k, self.task.num_arms)
+        if self._clouds.has(k):
+            matrices = np.moveaxis(self._clouds.matrices(k), 2, 0)
+            size = matrices.shape[2]
+            active, passive = matrices[:, :size].copy(), matrices[:, -size:].copy()
+        else:
+            candidates = self.prior.candidates(k)
+            active = np.array([arm.active for arm in candidates])
+            passive = np.array([arm.passive for arm in candidates])
+        return ArmPosterior(active, passive, self._weights(k, len(active)))
+
+    @property
+    def _clouds(self) -> CloudKeeper:
+        assert self._mind.clouds is not None
+        return self._mind.clouds
+
+    def _num_slots(self, k: int) -> int:
+        """How many arms may be drawn for arm k: candidates or particles."""
+        if self._clouds.has(k):
+            return self._clouds.num_particles(k)
+        return len(self.prior.candidates(k))
 
     def _weights(self, k: int, count: int) -> FloatArray:
         slots, weights = self._actor.slots, self._actor.weights
@@ -220,6 +237,8 @@ class Agent:
         self._require_posterior("beliefs")
         k = checked_arm(k, self.task.num_arms)
         slots, meta = self._actor.slots, self._actor.meta
+        if self._clouds.has(k):
+            return self._belief_of_particles(k)
         count = len(self.prior.candidates(k))
         size = int(slots.sizes[k])
         cell = int(cells_of(meta.last_state[k], self.time - meta.seen[k], slots.lengths[k]))
@@ -230,12 +249,19 @@ class Agent:
         law /= law.sum()
         return law
 
+    def _belief_of_particles(self, k: int) -> FloatArray:
+        posterior, meta = self.posterior(k), self._actor.meta
+        state, age = int(meta.last_state[k]), self.time - int(meta.seen[k])
+        powers = np.linalg.matrix_power(posterior.passive, age - 1)
+        law: FloatArray = posterior.weights @ (posterior.active[:, None, state] @ powers)[:, 0]
+        return law / law.sum()
+
     def index(self) -> FloatArray:
         """Index of each arm now, under the sampled system; nan where the mapping has none."""
         bandit = self.sampled_bandit
         if bandit is None:
             raise ProblemError("no system has been sampled yet: call select() first")
-        policy = self.task.policy_of(self._mind.sampled_kinds)
+        policy = self._mind.sampled_policy()
         if isinstance(policy, IndexPolicy):
             return policy.index(self.belief_state)
         return np.full(bandit.num_arms, np.nan)
@@ -475,6 +501,7 @@ class Agent:
 
     def _count_notes(self) -> None:
         """Move what was noted into the arms' evidence."""
+        self._mind.count_sightings()
         count = int(self._num_notes[0])
         if count == 0:
             return
@@ -536,7 +563,7 @@ class Agent:
         return ProblemError(f"arms {selected!s:.60} were selected already; observe them first")
 
     def _moves_alike(self, k: int) -> bool:
-        return all(np.array_equal(arm.active, arm.passive) for arm in self.prior.candidates(k))
+        return self.prior.moves_alike(k)
 
     def _require_narrowing(self, what: str) -> None:
         if isinstance(self.learner, Compiled) and not self.learner.narrows:

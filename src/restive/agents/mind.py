@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.actors import following_of, plain_actor, room
+from restive.agents.clouds import CloudKeeper
 from restive.agents.learners.base import Compiled, Learner, Relative
 from restive.arguments import require_memory
 from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.kernels import steps
+from restive.kernels.clouds import spent_arms
 from restive.kernels.learners.memory import OWN, Memory
 from restive.kernels.tables import (
     ASKED,
@@ -69,16 +71,21 @@ class Mind:
         # of the sampled system, where it was made for it
         self.policy: Policy | None = None
         self.followed: RestlessBandit | None = None
+        # particles of arms with continuous priors
+        self.clouds: CloudKeeper | None = None
         self.actor = self._actor(steps, knows)
 
     def _actor(self, num_steps: int, knows: bool) -> steps.Actor:
         task, learner = self.task, self.learner
         if isinstance(learner, Relative):
-            actor = plain_actor(steps.TSDE, task.start, following_of(task.ranks, task.num_arms))
+            self.clouds = CloudKeeper(task.choices)
+            ranks = None if task.choices.has_clouds else task.ranks
+            actor = plain_actor(steps.TSDE, task.start, following_of(ranks, task.num_arms))
             slots = task.choices.slots
             return actor._replace(
                 slots=slots,
                 weights=prior_weights(task, slots),
+                clouds=self.clouds.clouds,
                 episodes=_episodes(task, learner, num_steps),
             )
         if isinstance(learner, Compiled):
@@ -106,6 +113,26 @@ class Mind:
         kinds: IntArray = slots.kinds[slots.kind_offsets + drawn[slots.groups]]
         return kinds
 
+    def sampled_bandit(self) -> RestlessBandit:
+        """Return the system that was drawn last."""
+        assert self.clouds is not None
+        if not self.task.choices.has_clouds:
+            return self.task.bandit_of(self.sampled_kinds)
+        kinds, drawn = self.sampled_kinds.tolist(), self.actor.weights.drawn.tolist()
+        arms = [
+            self.clouds.arm(k, drawn[k])
+            if self.clouds.has(k)
+            else self.task.choices.kinds.arms[kinds[k]]
+            for k in range(self.task.num_arms)
+        ]
+        return RestlessBandit(arms, self.task.num_pulls)
+
+    def sampled_policy(self) -> Policy:
+        """Return the policy of the system that was drawn last."""
+        if not self.task.choices.has_clouds:
+            return self.task.policy_of(self.sampled_kinds)
+        return self.task.policy_for(self.sampled_bandit())
+
     def respond(self, event: int) -> None:
         """Do what the compiled steps ask for; the actor may have other arrays afterwards."""
         if event == steps.PLAN:
@@ -114,7 +141,11 @@ class Mind:
         elif event == steps.GROW:
             self.make_room(int(self.actor.episodes.clock[EPOCH]) + 1)
         elif event == steps.MAKE_RANKS:
-            self.follow(self.sampled_kinds)
+            self.follow_sampled()
+        elif event == steps.COUNT:
+            self.count_sightings()
+        elif event == steps.RENEW:
+            self._renew()
         elif event == steps.RULED_OUT:
             raise self._ruled_out()
         else:
@@ -127,13 +158,44 @@ class Mind:
             episodes = self.actor.episodes._replace(visits=visits)
             self.actor = self.actor._replace(episodes=episodes)
 
+    def count_sightings(self) -> None:
+        """Count what was seen of arms with particles."""
+        if self.clouds is not None and self.task.choices.has_clouds:
+            self.clouds.count()
+
+    def _renew(self) -> None:
+        """Draw the particles anew that have lost their worth."""
+        assert self.clouds is not None
+        slots, weights, clouds = self.actor.slots, self.actor.weights, self.actor.clouds
+        if weights.room[IMPOSSIBLE] != 0:
+            raise self._ruled_out()
+        self.clouds.count()
+        spent = np.zeros(self.task.num_arms, dtype=bool)
+        spent_arms(slots, weights, clouds, spent)
+        for k in np.flatnonzero(spent).tolist():
+            self.clouds.renew(k, slots, weights)
+
+    def follow_sampled(self) -> None:
+        """Follow the policy of the system that was drawn last."""
+        if self.task.choices.has_clouds:
+            bandit = self.sampled_bandit()
+            self._follow(self.task.policy_for(bandit), bandit)
+        else:
+            self.follow(self.sampled_kinds)
+
     def follow(self, kinds: IntArray) -> None:
         """Follow the policy of a system whose arms are of these kinds."""
-        self.policy = policy = self.task.policy_of(kinds)
+        policy = self.task.policy_of(kinds)
+        self._follow(
+            policy, None if isinstance(policy, IndexPolicy) else self.task.bandit_of(kinds)
+        )
+
+    def _follow(self, policy: Policy, bandit: RestlessBandit | None) -> None:
+        self.policy = policy
         following = self.actor.following
         following.mode[ASKED] = not isinstance(policy, IndexPolicy)
         if not isinstance(policy, IndexPolicy):
-            self.followed = self.task.bandit_of(kinds)
+            self.followed = bandit
             return
         ranks = policy.ranked.ranks
         if len(ranks) > len(following.ranks):

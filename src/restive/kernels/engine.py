@@ -17,7 +17,7 @@ from restive.kernels.compiler import hot_kernel, part, place
 from restive.kernels.following import follow_all, follow_kind
 from restive.kernels.handles import opener
 from restive.kernels.learners.memory import Memory
-from restive.kernels.random import LEARNER, WORLD, stream_key
+from restive.kernels.random import LEARNER, RENEWAL, WORLD, stream_key
 from restive.kernels.steps import (
     DONE,
     GO,
@@ -43,6 +43,7 @@ from restive.kernels.tables import (
     STAGE,
     TABLED,
     TIME,
+    Clouds,
     Episodes,
     Following,
     Meta,
@@ -120,13 +121,14 @@ def run(where: IntArray, steps: int) -> int:
     actor, world, record, trace = whole.actor, whole.world, whole.record, whole.trace
     who, masked = actor.who[0], False
     meta, slots, weights, episodes = actor.meta, actor.slots, actor.weights, actor.episodes
+    clouds = actor.clouds
     following, knowledge, memory = actor.following, actor.knowledge, actor.memory
     chosen, states = actor.chosen, actor.states
     now, cursor, times, sums = meta.now, record.cursor, record.times, record.sums
     num_pulls = cursor[NUM_PULLS]
     while cursor[ROW] * len(times) < len(record.expected):
         if cursor[STARTED] == 0:
-            _start(who, meta, weights, episodes, following, memory, world, record)
+            _start(who, meta, weights, clouds, episodes, following, memory, world, record)
             if who == POLICY and following.mode[TABLED] == 0:
                 return MAKE_RANKS
         key, luck = record.keys[LEARNER_KEY], record.keys[WORLD_KEY]
@@ -136,7 +138,9 @@ def run(where: IntArray, steps: int) -> int:
                 return PAUSE
             steps -= 1
             if now[STAGE] != SEE:
-                event = begin(who, meta, slots, weights, episodes, following, memory, t, key)
+                event = begin(
+                    who, meta, slots, weights, clouds, episodes, following, memory, t, key
+                )
                 if event == GO:
                     event = choose(
                         who, episodes, following, knowledge, memory, actor.available, masked,
@@ -159,7 +163,7 @@ def run(where: IntArray, steps: int) -> int:
                 states[i] = state
                 if who <= TSDE:
                     doubled |= take_in_arm(
-                        who, meta, slots, weights, episodes, following, k, state, t
+                        who, meta, slots, weights, clouds, episodes, following, k, state, t
                     )
             if who > TSDE:
                 take_in_others(
@@ -191,8 +195,8 @@ def run(where: IntArray, steps: int) -> int:
 
 @part
 def _start(
-    who: int, meta: Meta, weights: Weights, episodes: Episodes, following: Following,
-    memory: Memory, world: World, record: Record,
+    who: int, meta: Meta, weights: Weights, clouds: Clouds, episodes: Episodes,
+    following: Following, memory: Memory, world: World, record: Record,
 ) -> None:  # fmt: skip
     """Begin a replication."""
     cursor, keys = record.cursor, record.keys
@@ -202,7 +206,10 @@ def _start(
     keys[LEARNER_KEY] = stream_key(keys[SEED], number, LEARNER)
     first = cursor[ROW] * num_arms
     become(world, record.truths, first)
-    start_over(who, meta, weights, episodes, following, record.start_state, record.start_elapsed)
+    clouds.keys[0] = stream_key(keys[SEED], number, RENEWAL)
+    start_over(
+        who, meta, weights, clouds, episodes, following, record.start_state, record.start_elapsed
+    )
     for i in range(len(record.fresh_ints)):
         memory.ints[i] = record.fresh_ints[i]
     for i in range(len(record.fresh_floats)):

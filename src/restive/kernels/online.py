@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.clouds import central_slot, has_cloud, must_count, take_in_cloud
 from restive.kernels.compiler import hot_kernel, inlined, part
 from restive.kernels.episodes import note_visits, visit
 from restive.kernels.following import follow_all, follow_pulled
@@ -24,12 +25,12 @@ from restive.kernels.steps import (
     start_over,
     take_in_arm,
     take_in_others,
+    wrong_arm,
 )
 from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, Meta
 from restive.kernels.weights import (
     add_up,
     draw_slot,
-    impossible_arm,
     likeliest_slot,
     multiply_all,
     multiply_pending,
@@ -84,7 +85,7 @@ def reset(where: IntArray) -> None:
     seat = _opened(where)
     actor = seat.actor
     start_over(
-        actor.who[0], actor.meta, actor.weights, actor.episodes, actor.following,
+        actor.who[0], actor.meta, actor.weights, actor.clouds, actor.episodes, actor.following,
         seat.start_state, seat.start_elapsed,
     )  # fmt: skip
 
@@ -99,8 +100,8 @@ def begin_step(where: IntArray) -> int:
 @inlined
 def _begin(actor: Actor, key: np.uint64) -> int:
     return begin(
-        actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes, actor.following,
-        actor.memory, actor.meta.now[TIME], key,
+        actor.who[0], actor.meta, actor.slots, actor.weights, actor.clouds, actor.episodes,
+        actor.following, actor.memory, actor.meta.now[TIME], key,
     )  # fmt: skip
 
 
@@ -132,9 +133,10 @@ def see(where: IntArray, count: int) -> int:
     if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
         return NOTES_FULL
     if actor.who[0] == TSDE:
-        wrong = impossible_arm(
-            actor.slots, actor.weights, actor.meta, actor.chosen, count, actor.states, actor.room
-        )
+        wrong = wrong_arm(
+            actor.slots, actor.weights, actor.clouds, actor.meta, actor.chosen, count,
+            actor.states, actor.room,
+        )  # fmt: skip
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
     for i in range(count):
@@ -161,7 +163,7 @@ def _take_in(actor: Actor, t: int, key: np.uint64, count: int) -> None:
     if actor.who[0] <= TSDE:
         for i in range(count):
             doubled |= take_in_arm(
-                actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes,
+                actor.who[0], actor.meta, actor.slots, actor.weights, actor.clouds, actor.episodes,
                 actor.following, actor.chosen[i], actor.states[i], t,
             )  # fmt: skip
     else:
@@ -191,21 +193,25 @@ def late_sighting(where: IntArray, k: int, state: int, time: int) -> int:
     seat = _opened(where)
     actor = seat.actor
     meta = actor.meta
-    if (seat.num_notes[0] + 1) * NOTE > len(seat.notes):
+    if (seat.num_notes[0] + 1) * NOTE > len(seat.notes) or must_count(actor.clouds):
         return NOTES_FULL
     now = meta.now[TIME]
     last_state, age = meta.last_state[k], time - meta.seen[k]
     if actor.who[0] == TSDE:
         seat.one_arm[0], seat.one_state[0] = k, state
         meta.now[TIME] = time
-        wrong = impossible_arm(
-            actor.slots, actor.weights, meta, seat.one_arm, 1, seat.one_state, actor.room
-        )
+        wrong = wrong_arm(
+            actor.slots, actor.weights, actor.clouds, meta, seat.one_arm, 1, seat.one_state,
+            actor.room,
+        )  # fmt: skip
         meta.now[TIME] = now
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
-        at_once = actor.episodes.rules[FIXED_LIMIT] == 0
-        take_in(actor.slots, actor.weights, k, last_state, age, state, at_once)
+        if has_cloud(actor.clouds, k):
+            take_in_cloud(actor.slots, actor.weights, actor.clouds, k, last_state, age, state)
+        else:
+            at_once = actor.episodes.rules[FIXED_LIMIT] == 0
+            take_in(actor.slots, actor.weights, k, last_state, age, state, at_once)
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
     _note(seat.notes, seat.num_notes, meta, k, time, state)
     meta.last_state[k] = state
@@ -233,7 +239,9 @@ def draw_again(where: IntArray) -> None:
     draws = actor.episodes.clock[DRAWS] - len(actor.weights.drawn)
     for group in range(len(actor.weights.drawn)):
         if not actor.weights.changed[group]:
-            if actor.episodes.rules[PICK_MODE] != 0:
+            if actor.episodes.rules[PICK_MODE] != 0 and has_cloud(actor.clouds, group):
+                slot = central_slot(actor.slots, actor.weights, actor.clouds, group)
+            elif actor.episodes.rules[PICK_MODE] != 0:
                 slot = likeliest_slot(actor.slots, actor.weights, group)
             else:
                 u = uniform_at(seat.key[0], draws + group)

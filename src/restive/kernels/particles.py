@@ -28,6 +28,7 @@ __all__ = [
     "ArmParticles",
     "RowRoom",
     "add_sighting",
+    "add_sightings",
     "belief_row",
     "multiply_weights",
     "must_renew",
@@ -73,6 +74,18 @@ def add_sighting(arm: ArmParticles, state: int, age: int, seen: int, number: flo
     if share > 0.0:
         arm.cells[_place_of(arm, high), state, seen] += share * number
     return True
+
+
+@kernel
+def add_sightings(arm: ArmParticles, sightings: IntArray, first: int) -> int:
+    """Count sightings [n, 4] from `first` on; return the first that has no room, n if all have.
+
+    Each is an arm (of no interest here), last state, age and state.
+    """
+    for i in range(first, len(sightings)):
+        if not add_sighting(arm, sightings[i, 1], sightings[i, 2], sightings[i, 3], 1.0):
+            return i
+    return len(sightings)
 
 
 @part

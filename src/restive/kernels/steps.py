@@ -14,6 +14,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.clouds import (
+    forget_clouds,
+    has_cloud,
+    impossible_in_cloud,
+    must_count,
+    must_renew,
+    take_central_slots,
+    take_in_cloud,
+)
 from restive.kernels.compiler import inlined, part, place
 from restive.kernels.episodes import (
     begin_episode,
@@ -54,6 +63,7 @@ from restive.kernels.tables import (
     STAGE,
     TABLED,
     TIME,
+    Clouds,
     Episodes,
     Following,
     Meta,
@@ -63,6 +73,7 @@ from restive.kernels.tables import (
 from restive.kernels.weights import (
     draw_all,
     forget_all,
+    impossible_arm,
     multiply_all,
     take_in,
     take_modes,
@@ -82,6 +93,7 @@ __all__ = [
     "start_over",
     "take_in_arm",
     "take_in_others",
+    "wrong_arm",
 ]
 
 # Who acts: a policy that is given, TSDE and its relatives, the other compiled learners, or somebody
@@ -105,6 +117,8 @@ TELL = 5  # what was seen of them
 PAUSE = 6  # hear whether the user has had enough
 RULED_OUT = 7  # nothing: what was seen cannot be, under any system
 DONE = 8
+RENEW = 9  # particles that have lost their worth
+COUNT = 10  # what was seen of arms with particles
 
 
 class Actor(NamedTuple):
@@ -114,6 +128,7 @@ class Actor(NamedTuple):
     meta: Meta
     slots: Slots
     weights: Weights
+    clouds: Clouds
     episodes: Episodes
     following: Following
     knowledge: Knowledge
@@ -129,8 +144,8 @@ class Actor(NamedTuple):
 
 @part
 def start_over(
-    who: int, meta: Meta, weights: Weights, episodes: Episodes, following: Following,
-    start_state: IntArray, start_elapsed: IntArray,
+    who: int, meta: Meta, weights: Weights, clouds: Clouds, episodes: Episodes,
+    following: Following, start_state: IntArray, start_elapsed: IntArray,
 ) -> None:  # fmt: skip
     """Go back to time 1; a compiled learner's memory is not touched."""
     for k in range(len(start_state)):
@@ -141,17 +156,18 @@ def start_over(
     following.mode[FOLLOWED] = -REBASED
     if who == TSDE:
         forget_all(weights)
+        forget_clouds(clouds)
         forget_episodes(episodes)
 
 
 @inlined
 def begin(
-    who: int, meta: Meta, slots: Slots, weights: Weights, episodes: Episodes,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
     following: Following, memory: Memory, t: int, key: np.uint64,
 ) -> int:  # fmt: skip
     """Do what is due before arms can be chosen; GO, or what Python must do first."""
     if who == TSDE:
-        return _begin_tsde(meta, slots, weights, episodes, following, t, key)
+        return _begin_tsde(meta, slots, weights, clouds, episodes, following, t, key)
     if who == POLICY:
         if t - following.mode[FOLLOWED] >= REBASED:
             follow_all(following, meta, t)
@@ -162,12 +178,14 @@ def begin(
 
 @inlined
 def _begin_tsde(
-    meta: Meta, slots: Slots, weights: Weights, episodes: Episodes, following: Following, t: int,
-    key: np.uint64,
+    meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
+    following: Following, t: int, key: np.uint64,
 ) -> int:  # fmt: skip
     """Begin an epoch and an episode where one is due: draw a system and follow its policy."""
     clock = episodes.clock
     if meta.now[STAGE] == BEGIN:
+        if len(clouds.arms) > 0 and must_count(clouds):
+            return COUNT
         if t == clock[EPOCH_END]:
             if not epoch_fits(episodes):
                 return GROW
@@ -182,7 +200,10 @@ def _begin_tsde(
             multiply_all(slots, weights)
         meta.now[STAGE] = DRAW
     if meta.now[STAGE] == DRAW:
+        if len(clouds.arms) > 0 and must_renew(slots, weights, clouds):
+            return RENEW
         if episodes.rules[PICK_MODE] != 0:
+            take_central_slots(slots, weights, clouds)
             take_modes(slots, weights)
         else:
             draw_all(slots, weights, key, clock[DRAWS])
@@ -266,7 +287,7 @@ def _choose_others(
 
 @inlined
 def take_in_arm(
-    who: int, meta: Meta, slots: Slots, weights: Weights, episodes: Episodes,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
     following: Following, k: int, state: int, t: int,
 ) -> bool:  # fmt: skip
     """Learn that arm k was seen at time t; tell whether TSDE's counter has more than doubled.
@@ -278,12 +299,37 @@ def take_in_arm(
     if who == TSDE:
         last_state = meta.last_state[at]
         age = t - meta.seen[at]
-        take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
+        if has_cloud(clouds, k):
+            take_in_cloud(slots, weights, clouds, k, last_state, age, state)
+        else:
+            take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
         doubled = visit(episodes, k, last_state, age)
     meta.last_state[at] = state
     meta.seen[at] = t
     follow_pulled(following, k, state, t)
     return doubled
+
+
+@inlined
+def wrong_arm(
+    slots: Slots, weights: Weights, clouds: Clouds, meta: Meta, pulled: IntArray, count: int,
+    states: IntArray, rows: IntArray,
+) -> int:  # fmt: skip
+    """Pulled arm, among the first `count`, whose state is impossible by all that is left; or -1.
+
+    Arms of one group must be possible together; where there are clouds, arms are independent.
+    """
+    if len(clouds.arms) == 0:
+        return impossible_arm(slots, weights, meta, pulled, count, states, rows)
+    for i in range(count):
+        k = pulled[i]
+        if clouds.arms[k] >= 0:
+            age = meta.now[TIME] - meta.seen[k]
+            if impossible_in_cloud(slots, weights, clouds, k, meta.last_state[k], age, states[i]):
+                return int(k)
+        elif impossible_arm(slots, weights, meta, pulled[i:], 1, states[i:], rows) >= 0:
+            return int(k)
+    return -1
 
 
 @part

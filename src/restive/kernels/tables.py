@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "BeliefTables",
+    "Clouds",
     "Episodes",
     "Following",
     "Meta",
@@ -26,6 +27,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Int32Array = NDArray[np.int32]
 BoolArray = NDArray[np.bool_]
+KeyArray = NDArray[np.uint64]
 
 
 class BeliefTables(NamedTuple):
@@ -132,6 +134,35 @@ LEAST_LIKELIHOOD = 2.0**-MOST_LOSS
 LIFTED = -600  # exponent of two
 FAINT = 2.0**-450
 MOST_SHIFT = 4096  # bits: more than this makes any float 0
+
+
+class Clouds(NamedTuple):
+    """Arms with continuous priors: their slots hold particles, which are renewed now and then.
+
+    A cloud's numbers are its matrices [R, S] in lanes: of the only matrix (R = S), or of the active
+    and the passive one. Arms of one prior share the points that stand for it until their first
+    renewal. Fillers of the lanes hold some chain too, so that no number is impossible.
+    """
+
+    arms: IntArray  # [K] number of each arm's cloud, -1 if it has none; empty if no arm has one
+    chains: FloatArray  # the points of priors, then the particles of each cloud
+    homes: IntArray  # [clouds] where each cloud's matrices begin
+    first_homes: IntArray  # [clouds] the same before the first renewal
+    num_rows: IntArray  # [clouds] R
+    worths: FloatArray  # [clouds] effective number of particles after the last renewal
+    first_worths: FloatArray  # [clouds] the same before the first
+    room: FloatArray  # for a row of beliefs
+    sightings: IntArray  # [.. * SIGHTING] what was seen and is not counted yet
+    now: IntArray  # [CLOUDS_NOW]
+    keys: KeyArray  # [1] names the random numbers of renewals
+
+
+SIGHTING = 4  # numbers of a sighting: arm, last state, age, state
+
+# What `Clouds.now` holds.
+NUM_SIGHTINGS = 0
+RUNS = 1  # how often it started over: what was counted before then does not count
+CLOUDS_NOW = 2
 
 
 class Episodes(NamedTuple):

@@ -63,8 +63,11 @@ __all__ = [
     "likeliest_slot",
     "multiply_all",
     "multiply_pending",
+    "own_home",
+    "revive",
     "take_in",
     "take_modes",
+    "total_of",
     "weigh_kinds",
 ]
 
@@ -110,7 +113,7 @@ def take_in(
     if at_once:
         total = _multiply_and_add_up(slots, weights, g, place(source), place(source), 1)
         if total < FAINT:
-            _revive(slots, weights, group, total)
+            revive(slots, weights, group, total)
     else:
         weights.pending[place(group * BUFFER + waiting)] = source
         weights.num_pending[g] = waiting + 1
@@ -147,7 +150,7 @@ def multiply_pending(slots: Slots, weights: Weights, group: int) -> None:
     while first + place(2) < end:
         one, two = place(weights.pending[first]), place(weights.pending[first + place(1)])
         source = place(weights.homes[at])
-        target = _own_home(slots, weights, at)
+        target = own_home(slots, weights, at)
         for row in range(place(slots.row_counts[at])):
             _weight(slots, weights, source, target, row, one, two, 2)
         first += place(2)
@@ -159,11 +162,11 @@ def multiply_pending(slots: Slots, weights: Weights, group: int) -> None:
         total = _multiply_and_add_up(slots, weights, at, one, one, 1)
     weights.num_pending[at] = 0
     if total < FAINT:
-        _revive(slots, weights, group, total)
+        revive(slots, weights, group, total)
 
 
 @inlined
-def _own_home(slots: Slots, weights: Weights, at: Place) -> Place:
+def own_home(slots: Slots, weights: Weights, at: Place) -> Place:
     """Where a group's weights are to be written: not into a home that others share."""
     if weights.homes[at] < weights.room[SHARED]:
         _move(slots, weights, at)
@@ -202,6 +205,14 @@ def _lifts(home: int, rows: int) -> int:
 
 
 @inlined
+def total_of(slots: Slots, weights: Weights, group: int) -> float:
+    """Sum of a group's weights, as it was last made."""
+    at = place(group)
+    first = _starts(place(weights.homes[at]), place(slots.row_counts[at]))
+    return float(weights.numbers[first + place(LANES)])
+
+
+@inlined
 def add_up(slots: Slots, weights: Weights, group: int) -> None:
     """Make the sums of a group anew, for weights that were set from elsewhere."""
     _multiply_and_add_up(slots, weights, place(group), place(0), place(0), 0)
@@ -217,7 +228,7 @@ def _multiply_and_add_up(
     additions one after the other.
     """
     source = place(weights.homes[at])
-    target = _own_home(slots, weights, at) if factors > 0 else source
+    target = own_home(slots, weights, at) if factors > 0 else source
     rows = slots.row_counts[at]
     sums = _sums(target, place(rows))
     below = _block(slots, weights, source, target, place(0), one, two, factors)
@@ -344,7 +355,7 @@ def likeliest_slot(slots: Slots, weights: Weights, group: int) -> int:
 
 
 @part
-def _revive(slots: Slots, weights: Weights, group: int, total: float) -> None:
+def revive(slots: Slots, weights: Weights, group: int, total: float) -> None:
     """See to weights of a faint total: those that mattered are ruled out, perhaps all of them."""
     if total > 0.0:
         _rescale(slots, weights, group)

@@ -6,6 +6,7 @@ and the posterior is a set of weighted particles that follows what is seen (`res
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -99,14 +100,14 @@ class DirichletArmPrior:
         return self.rows.count
 
     @property
-    def candidates(self) -> tuple[Arm, ...]:
-        """What only a finite prior has; learners do not take continuous priors yet."""
-        raise ProblemError("a continuous prior has no list of candidates; this needs a finite one")
+    def typical(self) -> Arm:
+        """An arm with the prior's states and rewards: that of its mean."""
+        return self.arm(*_means(self.active, self.passive))
 
     @property
-    def weights(self) -> FloatArray:
-        """What only a finite prior has."""
-        raise ProblemError("a continuous prior has no list of weights; this needs a finite one")
+    def moves_alike(self) -> bool:
+        """Whether the arm, whichever it is, moves alike pulled or not."""
+        return self.passive is None
 
     def given(self, evidence: Evidence) -> DirichletArmPrior:
         """Return what the arm may be once this was seen of it: a prior that remembers it."""
@@ -150,7 +151,33 @@ class DirichletArmPrior:
             uniform = (int(key_at(key, 0)) >> 11) * 2.0**-53
             place = np.searchsorted(totals, uniform * totals[-1], side="right")
             matrices = self.drawn.matrices[:, :, place]
-        return self._arm(matrices[: self.num_states], matrices[-self.num_states :])
+        return self.arm(matrices[: self.num_states], matrices[-self.num_states :])
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain data, for `json.dumps`."""
+        return {
+            "dirichlet": self.active.tolist(),
+            "passive": None if self.passive is None else self.passive.tolist(),
+            "rewards": self.rewards.tolist(),
+            "passive_rewards": (
+                None if self.passive_rewards is None else self.passive_rewards.tolist()
+            ),
+            "particles": self.num_particles if self.rows.free else None,
+            "evidence": self.evidence.to_data(),
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> DirichletArmPrior:
+        """Return the prior that `to_data` wrote."""
+        prior = cls(
+            data["dirichlet"],
+            data["passive"],
+            data["rewards"],
+            data["passive_rewards"],
+            data["particles"],
+        )
+        evidence = Evidence.from_data(data["evidence"])
+        return prior.given(evidence) if evidence.total else prior
 
     def mixing_time(self, share: float = 0.95) -> int:
         """T^mix(1/4) that a share of what the arm may be does not exceed.
@@ -180,7 +207,8 @@ class DirichletArmPrior:
             )
         return age
 
-    def _arm(self, active: FloatArray, passive: FloatArray) -> Arm:
+    def arm(self, active: FloatArray, passive: FloatArray) -> Arm:
+        """Return the arm that has these matrices [S, S]."""
         more: dict[str, Any] = {}
         if self.passive_rewards is not None:
             more["passive_rewards"] = self.passive_rewards

@@ -44,6 +44,16 @@ class ArmPrior:
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "weights", _normalised(weights, len(candidates), "candidates"))
 
+    @property
+    def typical(self) -> Arm:
+        """An arm with the states and rewards that all candidates share: the first of them."""
+        return self.candidates[0]
+
+    @property
+    def moves_alike(self) -> bool:
+        """Whether the arm, whichever it is, moves alike pulled or not."""
+        return all(arm.is_uncontrolled for arm in self.candidates)
+
     def given(self, evidence: Evidence) -> ArmPrior:
         """Return what the arm may be once this was seen of it: the same arms, other weights."""
         logs = [log_likelihood(arm, evidence) for arm in self.candidates]
@@ -91,6 +101,14 @@ class JointPrior:
     def candidates(self, k: int) -> tuple[Arm, ...]:
         """Return what arm k may be, by system."""
         return tuple(bandit.arms[k] for bandit in self.bandits)
+
+    def typical(self, k: int) -> Arm:
+        """An arm with the states and rewards of arm k."""
+        return self.bandits[0].arms[k]
+
+    def moves_alike(self, k: int) -> bool:
+        """Whether arm k, whichever it is, moves alike pulled or not."""
+        return all(bandit.arms[k].is_uncontrolled for bandit in self.bandits)
 
     def given(self, evidence: Sequence[Evidence]) -> JointPrior:
         """Return what the systems may be once this was seen of each arm."""

@@ -63,6 +63,14 @@ class IndependentPrior:
             raise ProblemError(f"arm {k} has a continuous prior, which has no list of candidates")
         return arm.candidates
 
+    def typical(self, k: int) -> Arm:
+        """An arm with the states and rewards of arm k."""
+        return self.arms[k].typical
+
+    def moves_alike(self, k: int) -> bool:
+        """Whether arm k, whichever it is, moves alike pulled or not."""
+        return self.arms[k].moves_alike
+
     def given(self, evidence: Sequence[Evidence]) -> IndependentPrior:
         """Return what the arms may be once this was seen of each."""
         require_evidence(evidence, self.num_arms)
