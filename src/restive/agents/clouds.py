@@ -133,6 +133,8 @@ class CloudKeeper:
             self.runs = int(now[RUNS])
             self.arms.clear()
         seen = self.clouds.sightings[: now[NUM_SIGHTINGS] * SIGHTING].reshape(-1, SIGHTING)
+        if not len(seen):
+            return
         order = np.argsort(seen[:, 0], kind="stable")
         arms, starts = np.unique(seen[order, 0], return_index=True)
         for k, of_arm in zip(arms.tolist(), np.split(seen[order], starts[1:]), strict=True):

@@ -185,7 +185,12 @@ def _load_posterior(agent: Agent, data: dict[str, Any], clouds: dict[str, Any]) 
         numbers, raised, lifts = (np.array(column) for column in row)
         _require(numbers.shape == (count,), f"the weights of group {group}")
         first_weights, _ = _home_of(agent, group, count)
-        _require(_could_weigh(numbers, first_weights, bits), f"the weights of group {group}")
+        if agent._clouds.has(group):  # whose weights may have any scale
+            bits_held = tables.MOST_LOSS + 1022
+            first_weights = np.ones(count)
+        else:
+            bits_held = bits
+        _require(_could_weigh(numbers, first_weights, bits_held), f"the weights of group {group}")
         _require(_distinct(_numbers(raised), count), f"the lifts of group {group}")
         _require(len(raised) == len(lifts), f"the lifts of group {group}")
         _require(_within(_numbers(lifts), 0, MOST_LIFT), f"the lifts of group {group}")
