@@ -100,6 +100,8 @@ def following_of(ranks: RankTables | None, num_arms: int) -> Following:
         begin=small(num_arms),
         length=small(num_arms),
         rank=small(num_arms),
+        channels=np.zeros(0),
+        values=np.zeros(0),
         mode=mode,
     )
 

@@ -23,14 +23,22 @@ from restive.kernels.tables import (
     ASKED,
     AT_ONCE,
     BUFFER,
+    CHANNEL,
     CLOCK_SIZE,
     EPOCH,
+    GOOD,
     IMPOSSIBLE,
+    LOW,
+    MYOPIC,
     ROOM_SIZE,
     SHARED,
+    SPAN,
     TIME,
+    VALUED,
     VISITS,
+    WHITTLE,
     Episodes,
+    Following,
     Meta,
     Slots,
     Weights,
@@ -80,7 +88,8 @@ class Mind:
         if isinstance(learner, Relative):
             self.clouds = CloudKeeper(task.choices)
             ranks = None if task.choices.has_clouds else task.ranks
-            actor = plain_actor(steps.TSDE, task.start, following_of(ranks, task.num_arms))
+            following = followed_channels(task) or following_of(ranks, task.num_arms)
+            actor = plain_actor(steps.TSDE, task.start, following)
             slots = task.choices.slots
             return actor._replace(
                 slots=slots,
@@ -177,6 +186,8 @@ class Mind:
 
     def follow_sampled(self) -> None:
         """Follow the policy of the system that was drawn last."""
+        if self.actor.following.mode[VALUED]:
+            return  # the compiled steps need no tables
         if self.task.choices.has_clouds:
             bandit = self.sampled_bandit()
             self._follow(self.task.policy_for(bandit), bandit)
@@ -213,6 +224,26 @@ class Mind:
             f"what was seen of {who} has probability zero under every candidate: the prior rules "
             "out the true bandit"
         )
+
+
+def followed_channels(task: Task) -> Following | None:
+    """Return how to follow channels by the closed forms of their indices; None where there is none.
+
+    All arms must be channels with continuous priors: ranks of tables and values do not compare.
+    """
+    forms = {"whittle": WHITTLE, "myopic": MYOPIC}
+    priors = task.choices.continuous
+    channels = all(p is not None and p.num_states == 2 and p.passive is None for p in priors)
+    if not channels or task.mapping not in forms or task.max_elapsed is not None:
+        return None
+    following = following_of(None, task.num_arms)
+    rewards = np.array(task.facts.rewards)
+    good = (rewards[:, 1] >= rewards[:, 0]).astype(np.float64)
+    low, high = np.sort(rewards, axis=1).T
+    columns = np.zeros((task.num_arms, CHANNEL))
+    columns[:, LOW], columns[:, SPAN], columns[:, GOOD] = low, high - low, good
+    following.mode[VALUED] = forms[str(task.mapping)]
+    return following._replace(channels=columns.ravel(), values=np.zeros(task.num_arms))
 
 
 def prior_weights(task: Task, slots: Slots) -> Weights:

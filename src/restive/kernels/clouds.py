@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 from restive.kernels.compiler import hot_kernel, inlined, part, place
 from restive.kernels.particles import LOST
 from restive.kernels.tables import (
+    CHANNEL,
     FAINT,
+    FOLLOWED,
+    GOOD,
     NUM_SIGHTINGS,
+    RISE,
     RUNS,
     SIGHTING,
+    STAY,
     Clouds,
+    Following,
     Slots,
     Weights,
 )
@@ -28,6 +34,7 @@ BoolArray = NDArray[np.bool_]
 
 __all__ = [
     "central_slot",
+    "follow_channels",
     "forget_clouds",
     "has_cloud",
     "impossible_in_cloud",
@@ -223,6 +230,23 @@ def impossible_in_cloud(
         if weights.numbers[home + j] > 0.0 and clouds.room[first + j] > 0.0:
             return False
     return True
+
+
+@part
+def follow_channels(
+    slots: Slots, weights: Weights, clouds: Clouds, following: Following, t: int
+) -> None:
+    """Let every arm, all of them channels, follow the particle that was drawn for it."""
+    for k in range(len(clouds.arms)):
+        rows = slots.row_counts[k]
+        width = rows * LANES
+        drawn = weights.drawn[slots.groups[k]]
+        home = clouds.homes[clouds.arms[k]] + (drawn % rows) * LANES + drawn // rows
+        at = k * CHANNEL
+        good = int(following.channels[at + GOOD])
+        following.channels[at + RISE] = clouds.chains[home + ((1 - good) * 2 + good) * width]
+        following.channels[at + STAY] = clouds.chains[home + (good * 2 + good) * width]
+    following.mode[FOLLOWED] = t
 
 
 @part

@@ -143,8 +143,8 @@ def run(where: IntArray, steps: int) -> int:
                 )
                 if event == GO:
                     event = choose(
-                        who, episodes, following, knowledge, memory, actor.available, masked,
-                        chosen, t, key, num_pulls,
+                        who, meta, episodes, following, knowledge, memory, actor.available,
+                        masked, chosen, t, key, num_pulls,
                     )  # fmt: skip
                     now[STAGE] = SEE
                 if event != GO:

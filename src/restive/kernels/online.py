@@ -7,7 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.clouds import central_slot, has_cloud, must_count, take_in_cloud
+from restive.kernels.clouds import (
+    central_slot,
+    follow_channels,
+    has_cloud,
+    must_count,
+    take_in_cloud,
+)
 from restive.kernels.compiler import hot_kernel, inlined, part
 from restive.kernels.episodes import note_visits, visit
 from restive.kernels.following import follow_all, follow_pulled
@@ -27,7 +33,7 @@ from restive.kernels.steps import (
     take_in_others,
     wrong_arm,
 )
-from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, Meta
+from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, VALUED, Meta
 from restive.kernels.weights import (
     add_up,
     draw_slot,
@@ -113,9 +119,9 @@ def select(where: IntArray, count: int) -> int:
     event = _begin(actor, seat.key[0])
     if event == GO and count > 0:
         event = choose(
-            actor.who[0], actor.episodes, actor.following, actor.knowledge, actor.memory,
-            actor.available, actor.who[MASKED] != 0, actor.chosen, actor.meta.now[TIME],
-            seat.key[0], count,
+            actor.who[0], actor.meta, actor.episodes, actor.following, actor.knowledge,
+            actor.memory, actor.available, actor.who[MASKED] != 0, actor.chosen,
+            actor.meta.now[TIME], seat.key[0], count,
         )  # fmt: skip
     return event
 
@@ -262,6 +268,10 @@ def settle(where: IntArray) -> None:
 def follow_again(where: IntArray) -> None:
     """Place all arms anew, for draws and sightings that were set from outside."""
     actor = _opened(where).actor
+    if actor.following.mode[VALUED] != 0:
+        t = actor.meta.now[TIME]
+        follow_channels(actor.slots, actor.weights, actor.clouds, actor.following, t)
+        return
     if actor.following.mode[TABLED] != 0:
         follow_drawn(actor.slots, actor.weights, actor.following)
     follow_all(actor.following, actor.meta, actor.meta.now[TIME])

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.clouds import (
+    follow_channels,
     forget_clouds,
     has_cloud,
     impossible_in_cloud,
@@ -36,6 +37,7 @@ from restive.kernels.episodes import (
 from restive.kernels.following import (
     REBASED,
     choose_by_rank,
+    choose_by_value,
     follow_all,
     follow_kind,
     follow_pulled,
@@ -63,6 +65,7 @@ from restive.kernels.tables import (
     STAGE,
     TABLED,
     TIME,
+    VALUED,
     Clouds,
     Episodes,
     Following,
@@ -209,6 +212,10 @@ def _begin_tsde(
             draw_all(slots, weights, key, clock[DRAWS])
             clock[DRAWS] += len(weights.drawn)
         meta.now[STAGE] = FOLLOW
+        if following.mode[VALUED] != 0:
+            follow_channels(slots, weights, clouds, following, t)
+            meta.now[STAGE] = BEGIN
+            return GO
         if following.mode[TABLED] == 0:
             return MAKE_RANKS
         follow_drawn(slots, weights, following)
@@ -227,8 +234,9 @@ def follow_drawn(slots: Slots, weights: Weights, following: Following) -> None:
 
 @inlined
 def choose(
-    who: int, episodes: Episodes, following: Following, knowledge: Knowledge, memory: Memory,
-    available: BoolArray, masked: bool, chosen: IntArray, t: int, key: np.uint64, count: int,
+    who: int, meta: Meta, episodes: Episodes, following: Following, knowledge: Knowledge,
+    memory: Memory, available: BoolArray, masked: bool, chosen: IntArray, t: int, key: np.uint64,
+    count: int,
 ) -> int:  # fmt: skip
     """Write the `count` arms to pull, ascending; GO, or ASK where Python chooses.
 
@@ -237,7 +245,10 @@ def choose(
     if who <= TSDE:
         if following.mode[ASKED] != 0:
             return ASK
-        choose_by_rank(following, t, available, masked, chosen, count)
+        if following.mode[VALUED] != 0:
+            choose_by_value(following, meta, t, available, masked, chosen, count)
+        else:
+            choose_by_rank(following, t, available, masked, chosen, count)
         if who == TSDE and episodes.rules[EXPLORING] != 0:
             _explore(episodes, following, key, available, masked, chosen, count)
         return GO

@@ -223,6 +223,8 @@ class Following(NamedTuple):
     begin: Int32Array  # [K] where the arm's ranks begin
     length: Int32Array  # [K] numbers of ages
     rank: Int32Array  # [K] room for the ranks now
+    channels: FloatArray  # [K * CHANNEL] where indices have a closed form: what it needs
+    values: FloatArray  # [K] room for them
     mode: IntArray  # [MODE_SIZE]
 
 
@@ -230,4 +232,15 @@ class Following(NamedTuple):
 FOLLOWED = 0  # the time from which `first` counts
 TABLED = 1  # whether the ranks of all kinds are there; else Python makes them for each system
 ASKED = 2  # whether the policy has no ranks, so that Python asks it in every step
-MODE_SIZE = 3
+VALUED = 3  # whether indices are computed from `channels` in every step: WHITTLE, MYOPIC or 0
+MODE_SIZE = 4
+
+WHITTLE, MYOPIC = 1, 2
+
+# What an arm's `channels` hold.
+RISE = 0  # probability to go from the worse state to the better
+STAY = 1  # probability to stay in the better
+LOW = 2  # reward in the worse
+SPAN = 3  # how much more the better pays
+GOOD = 4  # which state is the better
+CHANNEL = 5
