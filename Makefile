@@ -13,7 +13,7 @@ reproduce: $(READY)
 	$(BIN)/restive reproduce
 
 test: $(DEVELOPING)
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 lint: $(DEVELOPING)
 	$(BIN)/ruff check .

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from benchmarks.harness import report
 
-PARTS = ("planning", "learning", "learners", "scaling")
+PARTS = ("planning", "learning", "learners", "logs", "scaling")
 
 
 def main() -> None:

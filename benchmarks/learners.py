@@ -17,10 +17,10 @@ import restive as rs
 from benchmarks import numpy_learners
 from benchmarks.harness import Result
 from benchmarks.numpy_tsde import grid_tables, run_tsde
-from learning_cases import posed
 from restive.agents import LEARNERS
-from restive.agents.learners import learner
+from restive.agents.learners import Learner, learner
 from restive.replication import replicate
+from restive.task import Task, make_task
 
 __all__ = ["run"]
 
@@ -69,30 +69,32 @@ def run() -> list[Result]:
     ]
 
 
-def setup_of(name: str, horizon: int) -> Setup:
+def setup_of(name: str, horizon: int) -> tuple[Task, Learner]:
     """Return a learner with the bandit that it is timed on."""
     num_arms, num_pulls = SIZES.get(name, (8, 3))
     prior = rs.grid_prior(LEVELS, num_arms)
-    return posed(prior, num_pulls, "whittle", horizon, learner=learner(name))
+    return make_task(prior, num_pulls, "whittle", horizon), learner(name)
 
 
-def numpy_version(name: str, setup: Setup) -> Version:
+def numpy_version(name: str, setup: tuple[Task, Learner]) -> Version:
     """Return one replication of the numpy version, as a function of the random generator."""
     beliefs, pairs = grid_tables(np.array(LEVELS), AGES)
-    bandit = (setup.task.num_arms, setup.num_pulls, setup.horizon)
+    task = setup[0]
+    bandit = (task.num_arms, task.num_pulls, task.horizon)
     if name == "tsde" or name in RELATIVES:
         index = rs.channel_whittle_index(pairs[:, 0], pairs[:, 1], AGES)
         runner = run_tsde if name == "tsde" else numpy_learners.run_relative
         options = RELATIVES.get(name, {})
-        return lambda rng: runner(index, beliefs, *bandit, setup.task.mixing_time, rng, **options)
+        return lambda rng: runner(index, beliefs, *bandit, task.mixing_time, rng, **options)
     return partial(getattr(numpy_learners, f"run_{name}"), beliefs, *bandit)
 
 
-def _ours(setup: Setup, replications: int) -> float:
+def _ours(setup: tuple[Task, Learner], replications: int) -> float:
     """Seconds per step."""
+    horizon = setup[0].horizon
     begin = process_time()
-    replicate(*setup, np.array([setup.horizon]), replications, with_oracle=False, threads=1)
-    return (process_time() - begin) / (replications * setup.horizon)
+    replicate(*setup, np.array([horizon]), replications, with_oracle=False, threads=1)
+    return (process_time() - begin) / (replications * horizon)
 
 
 def _plain(version: Version, replications: int) -> float:
@@ -104,9 +106,10 @@ def _plain(version: Version, replications: int) -> float:
     return (process_time() - begin) / replications
 
 
-def _over_numpy(name: str, setup: Setup, ours: float, plain: float) -> Result:
+def _over_numpy(name: str, setup: tuple[Task, Learner], ours: float, plain: float) -> Result:
+    task = setup[0]
     return Result(
-        f"{name}, K={setup.task.num_arms} N={setup.num_pulls} T={setup.horizon}: times numpy's speed",
+        f"{name}, K={task.num_arms} N={task.num_pulls} T={task.horizon}: times numpy's speed",
         plain / ours,
         50,
         True,

@@ -62,3 +62,18 @@ def random_arm(rng, size, spread=0.5, controlled=True):
 def as_oracle(arm):
     """Return the arm as the oracles take it."""
     return arm.active, arm.passive, arm.rewards
+
+
+def random_paying_bandit(rng, sizes, num_pulls, spread=0.5):
+    """Return a bandit whose arms pay in every step: rewards of either kind, of either sign."""
+    chosen = []
+    for size in sizes:
+        arm = random_arm(rng, size, spread)
+        rewards = rng.normal(size=(2, size))
+        chosen.append(rs.Arm(arm.active, arm.passive, *rewards))
+    return rs.RestlessBandit(chosen, num_pulls)
+
+
+def as_paying_oracle(arm):
+    """Return the arm as the oracle of arms that pay in every step takes it."""
+    return arm.active, arm.passive, arm.rewards, arm.passive_rewards

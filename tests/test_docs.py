@@ -55,7 +55,7 @@ def test_readme_names_are_public() -> None:
 def test_readme_table_of_values_is_what_evaluate_gives() -> None:
     bandit = rs.load_problem(ROOT / "examples" / "paper_frequentist.toml")
     rows = re.findall(r"^(\w+) +(\d\.\d{6}) +([\d.]+)%", README, flags=re.MULTILINE)
-    assert len(rows) == 5
+    assert len(rows) == 6
     bound = rs.relaxation_bound(bandit)
     for name, average_reward, share in rows:
         value = rs.evaluate(bandit, rs.policy_mapping(name)(bandit)).average_reward

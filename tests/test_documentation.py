@@ -1,7 +1,7 @@
 """What the documentation shows is executed, and the site is built.
 
 The blocks of a page run in order, in a directory of their own that holds copies of the examples'
-TOML files:
+TOML files and logs:
 
 * python blocks share one namespace per page; one that prints is followed by its output;
 * toml blocks with a title are whole problems, or studies (..._study.toml), written to the file of
@@ -113,8 +113,9 @@ def tidied(text: str) -> str:
 def test_page_runs_and_prints_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for problem in (ROOT / "examples").glob("*.toml"):
-        shutil.copy(problem, tmp_path)
+    examples = ROOT / "examples"
+    for example in (*examples.glob("*.toml"), *examples.glob("logs/*.csv")):
+        shutil.copy(example, tmp_path)
     monkeypatch.chdir(tmp_path)
     before, waiting = None, ""  # the block before, and what it printed that is not shown yet
     for block, printed in run_page(page):

@@ -15,7 +15,7 @@ from restive.problem import kinds_of
 def plan_of_runs(bandit, max_elapsed=None, replications=None, steps=None):
     kinds = kinds_of(bandit)
     lengths = settled_lengths(kinds, max_elapsed)
-    return long_run._plan_of_runs(bandit, kinds, lengths, replications, steps)
+    return long_run.plan_of_runs(bandit, kinds, lengths, replications, steps)
 
 
 def test_forgetting_takes_as_long_as_the_slower_of_the_two_chains():
@@ -83,7 +83,7 @@ def test_no_number_where_the_start_is_never_forgotten():
     bandit = rs.RestlessBandit(arms, 1)
     with pytest.raises(rs.TooLargeError) as caught:
         rs.evaluate(bandit, "myopic", max_elapsed=100, max_states=1)
-    assert str(caught.value).startswith("arm 1 takes about 346,5")
+    assert str(caught.value).startswith("arm 1 takes about 693,1")
     assert "steps to forget where it started" in str(caught.value)
     # the way out that the message names
     assert "pass steps to evaluate" in str(caught.value)
@@ -121,5 +121,6 @@ def test_chance_does_not_make_a_mistake():
     value = rs.evaluate(bandit, "whittle", steps=300, replications=16)
     bound = rs.relaxation_bound(bandit)
     assert abs(value.average_reward - bound) < 5 * value.stderr + 1e-3 * bound
-    summary = overview._summary("whittle", value, value.average_reward - value.stderr)
+    low = value.average_reward - value.stderr
+    summary = overview._summary("whittle", rs.whittle(bandit), value, low, 0.0)
     assert summary.note == ""

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import restive as rs
 from restive.cli import app, main
 
-POLICIES = ["best_fixed", "myopic", "whittle", "lp_priority", "optimal"]
+POLICIES = ["best_fixed", "myopic", "whittle", "lp_priority", "best_index", "optimal"]
 SMALL = """
 num_pulls = 1
 [[arm]]
@@ -27,6 +27,14 @@ count = 2
 active = [[0.6, 0.2, 0.2], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]]
 passive = [[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]]
 rewards = [0.0, 0.4, 1.0]
+"""
+FIXED_IS_BEST = """
+num_pulls = 1
+[[arm]]
+active = [[0.5, 0.5], [0.02, 0.98]]
+passive = [[0.7, 0.3], [0.3, 0.7]]
+rewards = [0, 1]
+count = 3
 """
 MYOPIC_TRAP = "num_pulls = 2\n" + "".join(
     f"[[arm]]\np01 = {p01}\np11 = {p11}\n"
@@ -83,6 +91,7 @@ def test_the_json_holds_what_the_library_says(small):
         "count": 2,
         "num_states": 2,
         "stationary_reward": pytest.approx(3 / 7),
+        "own_reward": 0,
         "mixing_time": rs.mixing_time(bandit.arms[0]),
         "settled_elapsed": rs.belief_table(bandit.arms[0]).shape[1],
         "indexable": True,
@@ -97,7 +106,66 @@ def test_the_json_holds_what_the_library_says(small):
         assert policy["bias_span"] == value.bias_span
         assert policy["share_of_bound"] == value.average_reward / found["relaxation_bound"]
         assert policy["method"].startswith(value.method)
-        assert policy["note"] == ""
+        assert policy["pulls_add"] == value.average_reward
+        best = rs.best_index(bandit)
+        chosen = f"{best.chosen} was chosen, before {best.runners_up[0].name} ("
+        assert policy["note"].startswith(chosen if policy["policy"] == "best_index" else "")
+    assert found["own_reward"] == 0
+    assert found["hint"] == ""
+
+
+def test_arms_that_pay_always_are_shown_with_what_they_earn_by_themselves(small, tmp_path):
+    path = tmp_path / "always.toml"
+    path.write_text('pay = "always"' + FIXED_IS_BEST)
+    bandit = rs.load_problem(path)
+    found = run_json(path)
+    own = rs.reduce_arm(bandit.arms[0]).own_reward
+    assert [arm["own_reward"] for arm in found["arms"]] == [own]
+    assert found["own_reward"] == pytest.approx(3 * own)
+    most = found["relaxation_bound"] - found["own_reward"]
+    for policy in found["policies"]:
+        value = rs.evaluate(bandit, policy["policy"]).average_reward
+        assert policy["average_reward"] == pytest.approx(value, abs=1e-9)
+        assert policy["pulls_add"] == pytest.approx(value - found["own_reward"])
+        assert policy["share_of_bound"] == pytest.approx((value - found["own_reward"]) / most)
+    out = run(path)
+    for heading in ("pulled for ever", "by itself", "pulls add"):
+        assert heading in out
+        assert heading not in run(small)
+    line = f"the arms earn {found['own_reward']:.6f} by themselves, pulls add at most {most:.6f}"
+    assert line in " ".join(out.split())
+
+
+def test_pulls_that_can_add_nothing_have_no_share(tmp_path):
+    """Channels pay the same pulled or not: J is what they earn by themselves, whoever is pulled."""
+    path = tmp_path / "idle.toml"
+    path.write_text('pay = "always"\nnum_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.6\ncount = 3')
+    found = run_json(path)
+    assert found["relaxation_bound"] == pytest.approx(found["own_reward"], abs=1e-12)
+    assert found["own_reward"] == pytest.approx(9 / 7)
+    for policy in found["policies"]:
+        assert policy["average_reward"] == pytest.approx(9 / 7, abs=1e-9)
+        assert policy["share_of_bound"] is None
+    assert "pulls add at most 0.000000" in " ".join(run(path).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "hinted"),
+    [
+        (FIXED_IS_BEST, True),
+        ('pay = "always"' + FIXED_IS_BEST, False),  # the question is the right one
+        (FIXED_IS_BEST.replace("num_pulls = 1", "num_pulls = 3"), False),  # all are pulled
+        (FIXED_IS_BEST.replace("[0.7, 0.3], [0.3, 0.7]", "[0.5, 0.5], [0.02, 0.98]"), False),
+        (SMALL, False),  # a fixed set is not best
+    ],
+    ids=["hint", "pays always", "no choice", "pulls do not matter", "other policies are better"],
+)
+def test_a_question_that_looks_wrong_is_pointed_out_in_one_line(tmp_path, text, hinted):
+    path = tmp_path / "problem.toml"
+    path.write_text(text)
+    words = "if arms also count while not pulled, set passive_rewards"
+    assert (words in run_json(path)["hint"]) == hinted
+    assert (words in " ".join(run(path).split())) == hinted
 
 
 def test_the_schema_is_the_same_for_every_problem(small, tmp_path):
@@ -147,9 +215,10 @@ def test_the_index_table_as_csv_holds_the_indices_of_the_library(small, tmp_path
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == [
         "arms", "name", "last_state", "elapsed", "whittle", "whittle_upper", "myopic",
-        "lp_priority",
+        "lp_priority", "best_index",
     ]  # fmt: skip
-    policies = {name: rs.policy_mapping(name)(bandit) for name in ("myopic", "lp_priority")}
+    names = ("myopic", "lp_priority", "best_index")
+    policies = {name: rs.policy_mapping(name)(bandit) for name in names}
     for arms, k in (("0-1", 0), ("2", 2)):
         index = rs.whittle_index(bandit.arms[k])
         mine = [row for row in rows if row["arms"] == arms]
@@ -159,7 +228,8 @@ def test_the_index_table_as_csv_holds_the_indices_of_the_library(small, tmp_path
             assert float(row["whittle"]) == index.index[s, n - 1]
             assert float(row["whittle_upper"]) == index.upper[s, n - 1]
             for name, policy in policies.items():
-                assert float(row[name]) == policy.table(k)[s, n - 1]
+                table = policy.table(k)
+                assert float(row[name]) == table[s, min(n, table.shape[1]) - 1]
             assert row["name"] == (bandit.arms[k].name or "")
 
 
@@ -175,6 +245,7 @@ def test_the_index_table_as_npz_holds_the_indices_of_the_library(small, tmp_path
             assert np.array_equal(file[f"whittle_upper_{kind}"], index.upper)
             assert np.array_equal(file[f"myopic_{kind}"], rs.myopic(bandit).table(k))
             assert np.array_equal(file[f"lp_priority_{kind}"], rs.lp_priority(bandit).table(k))
+            assert np.array_equal(file[f"best_index_{kind}"], rs.best_index(bandit).table(k))
 
 
 def test_index_tables_of_slow_arms_are_as_long_as_asked_for(tmp_path):

@@ -213,7 +213,7 @@ def test_a_rule_keeps_no_hold_on_its_table():
 
 
 def test_registered_names_are_those_of_the_design_and_hyphens_will_do():
-    assert MAPPINGS == ["best_fixed", "myopic", "whittle", "lp_priority", "optimal"]
+    assert MAPPINGS == ["best_fixed", "myopic", "whittle", "lp_priority", "best_index", "optimal"]
     for name in MAPPINGS:
         assert rs.policy_mapping(name).make is getattr(rs, name)
         assert rs.policy_mapping(name.replace("_", "-")) is rs.policy_mapping(name)
@@ -224,8 +224,8 @@ def test_registered_names_are_those_of_the_design_and_hyphens_will_do():
     [
         ("whitle", "unknown policy mapping 'whitle'; did you mean 'whittle'?"),
         ("lp-prority", "unknown policy mapping 'lp-prority'; did you mean 'lp_priority'?"),
-        ("", "known are best_fixed, myopic, whittle, lp_priority, optimal"),
-        ("zzzz", "known are best_fixed, myopic, whittle, lp_priority, optimal"),
+        ("", "known are best_fixed, myopic, whittle, lp_priority, best_index, optimal"),
+        ("zzzz", "known are best_fixed, myopic, whittle, lp_priority, best_index, optimal"),
     ],
 )
 def test_unknown_names_are_told_with_a_suggestion(name, words):

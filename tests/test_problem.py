@@ -89,14 +89,32 @@ def test_active_and_passive_must_have_the_same_number_of_states():
         (None, "rewards are missing, expected 2 numbers"),
         ([0, 0.5, 1], "rewards must hold one number per state, 2, got shape (3,)"),
         (0.5, "rewards must hold one number per state, 2, got shape ()"),
-        ([0, 2], "the reward of state 1 is 2, expected between 0 and 1"),
-        ([-0.1, 1], "the reward of state 0 is -0.1, expected between 0 and 1"),
-        ([0, float("nan")], "the reward of state 1 is nan"),
+        ([0, float("inf")], "rewards holds inf for state 1, expected a finite number of at most"),
+        ([-1e101, 1], "rewards holds -1e+101 for state 0, expected a finite number of at most 1e"),
+        ([0, float("nan")], "rewards holds nan for state 1"),
         (["x", 1], "rewards must be numbers"),
     ],
 )
 def test_wrong_rewards_are_named(rewards, words):
     assert refusal(rs.Arm, HALF, rewards=rewards).startswith(f"arm: {words}")
+    if rewards is not None:
+        message = refusal(rs.Arm, HALF, rewards=[0, 1], passive_rewards=rewards)
+        assert message.startswith(f"arm: passive_{words}")
+
+
+def test_rewards_may_be_any_finite_numbers():
+    arm = rs.Arm(HALF, rewards=[-2.5, 1e6], passive_rewards=[1e-9, -7])
+    assert arm.rewards.tolist() == [-2.5, 1e6]
+    assert arm.passive_rewards.tolist() == [1e-9, -7]
+
+
+def test_an_arm_pays_nothing_while_not_pulled_unless_told_so():
+    arm = rs.Arm(HALF, rewards=[0, 1])
+    assert arm.passive_rewards.tolist() == [0, 0]
+    assert not arm.pays_unpulled
+    assert rs.Arm(HALF, HALF, [0, 1], [0, 0]) == arm
+    assert rs.Arm(HALF, HALF, [0, 1], [0, 0.5]).pays_unpulled
+    assert rs.gilbert_elliott(0.3, 0.7, passive_rewards=[0, 1]).passive_rewards.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +145,7 @@ def test_rows_off_by_the_digits_typed_are_rescaled_to_sum_to_one():
 
 @given(arms(sizes=(1, 2, 4), spread=0.1))
 def test_an_arm_made_of_an_arm_is_equal_to_the_bit(arm):
-    again = rs.Arm(arm.active, arm.passive, arm.rewards, arm.name)
+    again = rs.Arm(arm.active, arm.passive, arm.rewards, arm.passive_rewards, arm.name)
     assert again == arm
     assert hash(again) == hash(arm)
     assert again.active.tobytes() == arm.active.tobytes()
@@ -140,10 +158,15 @@ def test_minus_zero_and_zero_make_equal_arms():
     assert hash(one) == hash(other)
 
 
-@pytest.mark.parametrize("field", ["active", "passive", "rewards", "name"])
+@pytest.mark.parametrize("field", ["active", "passive", "rewards", "passive_rewards", "name"])
 def test_arms_that_differ_in_one_field_are_unequal(field):
     fields = {"active": HALF, "passive": HALF, "rewards": [0, 1], "name": "a"}
-    others = {"active": [[0, 1], [1, 0]], "passive": [[0, 1], [1, 0]], "rewards": [1, 0]}
+    others = {
+        "active": [[0, 1], [1, 0]],
+        "passive": [[0, 1], [1, 0]],
+        "rewards": [1, 0],
+        "passive_rewards": [0, 1],
+    }
     assert rs.Arm(**fields) == rs.Arm(**fields)
     assert rs.Arm(**fields) != rs.Arm(**{**fields, field: others.get(field, "b")})
     assert rs.Arm(**fields) != "an arm"
@@ -167,7 +190,7 @@ def test_arms_and_bandits_are_frozen():
     arm = rs.Arm(active, rewards=[0, 1])
     active[0] = [1, 0]
     assert arm.active.tolist() == HALF, "the arm keeps a copy of its own"
-    for array in (arm.active, arm.passive, arm.rewards):
+    for array in (arm.active, arm.passive, arm.rewards, arm.passive_rewards):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
     with pytest.raises(FrozenInstanceError):
@@ -232,3 +255,8 @@ def test_arms_with_the_same_numbers_are_one_kind_whatever_their_names():
     assert kinds.of.tolist() == [0, 1, 1, 0, 1]
     assert kinds.counts.tolist() == [2, 3]
     assert kinds.labels == ("arm 0", "arm 1")
+
+
+def test_arms_that_pay_differently_while_not_pulled_are_of_different_kinds():
+    a, b = (rs.gilbert_elliott(0.3, 0.7, passive_rewards=[0, paid]) for paid in (0, 1))
+    assert kinds_of(rs.RestlessBandit([a, b, a], 1)).of.tolist() == [0, 1, 0]

@@ -38,7 +38,8 @@ def named_bandits(draw):
         else:
             p01, p11 = draw(st.floats(0, 1)), draw(st.floats(0, 1))
             arm = rs.gilbert_elliott(p01, p11)
-        arm = rs.Arm(arm.active, arm.passive, arm.rewards, draw(NAMES))
+        paid = draw(st.none() | st.just(arm.rewards) | st.just(np.arange(arm.num_states) / 7))
+        arm = rs.Arm(arm.active, arm.passive, arm.rewards, paid, draw(NAMES))
         found += [arm] * draw(st.integers(1, 3))
     return rs.RestlessBandit(found, draw(st.integers(1, len(found))))
 
@@ -71,7 +72,7 @@ def test_every_key_of_the_format_is_read():
         rewards = [0, 0.4, 1]
         """
     )
-    channel = rs.gilbert_elliott(0.3, 0.7, [0.1, 0.9], "downlink")
+    channel = rs.gilbert_elliott(0.3, 0.7, [0.1, 0.9], name="downlink")
     assert bandit.num_pulls == 2
     assert bandit.arms[:3] == (channel,) * 3
     assert bandit.num_arms == 4
@@ -80,6 +81,34 @@ def test_every_key_of_the_format_is_read():
     assert last.active[0].tolist() == [0.9, 0.1, 0.0]
     assert last.passive[2].tolist() == [0.2, 0.3, 0.5]
     assert last.rewards.tolist() == [0, 0.4, 1]
+
+
+def test_pay_always_is_short_for_the_same_rewards_while_not_pulled():
+    bandit = rs.problem_from_toml(
+        """
+        num_pulls = 1
+        pay = "always"
+        [[arm]]
+        p01 = 0.3
+        p11 = 0.7
+        [[arm]]
+        active = [[0.9, 0.1], [0.2, 0.8]]
+        rewards = [1, 4]
+        [[arm]]
+        p01 = 0.3
+        p11 = 0.7
+        rewards = [0.5, 2]
+        passive_rewards = [0, 1]
+        """
+    )
+    paid = [arm.passive_rewards.tolist() for arm in bandit.arms]
+    assert paid == [[0, 1], [1, 4], [0, 1]]
+    assert 'pay = "always"' not in rs.problem_to_toml(bandit), "one arm pays otherwise"
+    text = rs.problem_to_toml(rs.RestlessBandit(bandit.arms[:2], 1))
+    assert text.startswith('num_pulls = 1\npay = "always"\n\n[[arm]]\np01 = 0.3\np11 = 0.7\n')
+    assert "passive_rewards" not in text
+    pulled = rs.problem_from_toml('pay = "pulled"\n' + CHANNEL)
+    assert pulled == rs.problem_from_toml(CHANNEL)
 
 
 def test_repeated_arms_are_one_object_so_that_a_million_cost_nothing():
@@ -95,7 +124,7 @@ def test_repeated_arms_are_one_object_so_that_a_million_cost_nothing():
         (CHANNEL + "raewrds = [0, 1]", "unknown key 'raewrds'; did you mean 'rewards'?"),
         (CHANNEL + "Count = 3", "unknown key 'Count'; did you mean 'count'?"),
         (CHANNEL + "zzz = 3", "[[arm]] number 1: unknown key 'zzz'; known are name, count, p01"),
-        ("xyz = 3", "the top level: unknown key 'xyz'; known are num_pulls, arm"),
+        ("xyz = 3", "the top level: unknown key 'xyz'; known are num_pulls, pay, arm"),
     ],
 )
 def test_unknown_keys_are_errors_with_a_suggestion(text, words):
@@ -113,6 +142,8 @@ def test_unknown_keys_are_errors_with_a_suggestion(text, words):
         ("num_pulls = 1.5\n[[arm]]\np01 = 0.3\np11 = 0.7", "num_pulls must be a whole number"),
         ("num_pulls = true\n[[arm]]\np01 = 0.3\np11 = 0.7", "num_pulls must be a whole number"),
         ("num_pulls = 2\n[[arm]]\np01 = 0.3\np11 = 0.7", "the number of arms, 1, got 2"),
+        (f"pay = 'never'\n{CHANNEL}", 'pay must be "pulled" or "always", got \'never\''),
+        (f"pay = true\n{CHANNEL}", 'pay must be "pulled" or "always", got True'),
         ("num_pulls = = 2", "not valid TOML: Invalid value (at line 1"),
         ("num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.", "not valid TOML"),
         ("num_pulls = 1\n[[arm]]\np01 = 0.3\np11", "not valid TOML"),
@@ -141,7 +172,9 @@ def test_a_file_that_is_no_problem_says_why(text, words):
         ("p01 = 0.3\np11 = 0.7\ncount = 0", "count must be a whole number from 1 on, got 0"),
         ("p01 = 0.3\np11 = 0.7\ncount = 2.0", "count must be a whole number from 1 on, got 2.0"),
         ("p01 = 0.3\np11 = 0.7\ncount = true", "count must be a whole number from 1 on, got True"),
-        ("p01 = 0.3\np11 = 0.7\nrewards = [0, 2]", "the reward of state 1 is 2"),
+        ("p01 = 0.3\np11 = 0.7\nrewards = [0, inf]", "rewards holds inf for state 1"),
+        ("p01 = 0.3\np11 = 0.7\npassive_rewards = [0]", "passive_rewards must hold one number"),
+        ("p01 = 0.3\np11 = 0.7\npassive_rewards = 'all'", "passive_rewards must be numbers"),
         ("p01 = 0.3\np11 = 0.7\nrewards = [0]", "rewards must hold one number per state, 2"),
         ("active = [[0.5, 0.4], [0, 1]]\nrewards = [0, 1]", "row 0 of active sums to 0.9"),
         ("active = [[0.5, 0.5]]\nrewards = [0, 1]", "active must be a square matrix"),

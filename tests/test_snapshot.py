@@ -274,7 +274,7 @@ def test_a_snapshot_that_was_cut_inside_is_a_clear_error(name):
     for _ in range(7):
         step(agent)
     whole = agent.snapshot()
-    del whole["prior"], whole["checksum"]  # the prior has a test of its own
+    rest = {name: whole.pop(name) for name in ("prior", "checksum")}  # the prior has its own test
     refused = 0
     for number in range(len(list(places(whole)))):
         cut = copy.deepcopy(whole)
@@ -283,9 +283,9 @@ def test_a_snapshot_that_was_cut_inside_is_a_clear_error(name):
             holder.append(holder[key])
         else:
             del holder[key]
-        cut["prior"] = agent.snapshot()["prior"]
+        cut |= rest
         with pytest.raises(rs.ProblemError, match=r"checksum does not fit|not a snapshot"):
-            rs.restore(cut | {"checksum": agent.snapshot()["checksum"]})
+            rs.restore(cut)
         try:
             other = rs.restore(signed(cut))
         except rs.RestiveError:
@@ -320,7 +320,8 @@ def test_every_learner_at_every_moment(name, case, horizon):
     horizon = 60 if name == "restless_ucb" else horizon
     agent = rs.make_learner(name, *case(), "myopic", horizon, seed=6, **OPTIONS.get(name, {}))
     found, phases = set(), set()
-    for number, (moment, now) in enumerate(moments(agent, 45)):
+    steps = 45 if name == "restless_ucb" else 24  # it explores for longer than the others
+    for number, (moment, now) in enumerate(moments(agent, steps)):
         other = through_json(now)
         assert other.snapshot() == now.snapshot(), moment
         assert repr(other) == repr(now)

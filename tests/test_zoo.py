@@ -76,11 +76,12 @@ FINGERPRINTS = {
 def fingerprint(instance):
     """Return a digest of all numbers of an instance."""
     digest = hashlib.sha256()
-    for k in range(instance.prior.num_arms):
-        for arm in instance.prior.candidates(k):
-            digest.update(arm.numbers)
-    for arm in instance.bandit.arms if instance.bandit else ():
-        digest.update(arm.numbers)
+    arms = [arm for k in range(instance.prior.num_arms) for arm in instance.prior.candidates(k)]
+    for arm in [*arms, *(instance.bandit.arms if instance.bandit else ())]:
+        for part in (arm.active, arm.passive, arm.rewards):
+            digest.update(part.tobytes())
+        if arm.pays_unpulled:
+            digest.update(arm.passive_rewards.tobytes())
     return digest.hexdigest()[:16]
 
 
@@ -113,6 +114,10 @@ def test_every_instance_is_what_it_says_and_the_same_each_time(name):
 @pytest.mark.parametrize("name", zoo.names())
 def test_a_learner_can_be_set_up_and_run_on_every_instance(name):
     instance = zoo.load(name)
+    if instance.bandit and any(arm.passive_rewards.any() for arm in instance.bandit.arms):
+        with pytest.raises(rs.ProblemError, match="pays while it is not pulled"):
+            posed(instance.prior, instance.num_pulls, true_bandit=instance.bandit)
+        return
     setup = posed(
         instance.prior,
         instance.num_pulls,
@@ -136,6 +141,10 @@ def test_the_names_are_those_promised():
         "non-indexable",
         "multichain-myopic",
         "large",
+        "collapsing",
+        "collapsing-two-types",
+        "qian-pair",
+        "outreach-cohort",
     )
 
 
@@ -144,7 +153,7 @@ def test_the_names_are_those_promised():
     [
         ("paper-bayes", "did you mean 'paper-bayesian'"),
         ("Satellite_urban_S", "did you mean 'satellite-urban-s'"),
-        ("xyz", "known are paper-bayesian, paper-frequentist, .*, large$"),
+        ("xyz", "known are paper-bayesian, paper-frequentist, .*, large, "),
         ("", "known are"),
     ],
 )
@@ -270,6 +279,100 @@ def test_the_large_instance_has_few_kinds_and_whittle_is_nearly_optimal_on_it():
     value = simulated(bandit, rs.whittle(bandit), replications=4, steps=1000)
     bound = rs.relaxation_bound(bandit)
     assert 0.99 * bound < value.average_reward < bound + 5 * value.stderr
+
+
+def candidates_of(instance):
+    """Return all candidates of all arms."""
+    return [arm for k in range(instance.prior.num_arms) for arm in instance.prior.candidates(k)]
+
+
+def test_collapsing_arms_are_drawn_from_the_published_ranges():
+    """Every quarter of every range is met; a share of 0.4 within five standard errors."""
+    instance = zoo.load("collapsing")
+    assert (instance.bandit.num_arms, instance.num_pulls, instance.horizon) == (50, 5, 180)
+    arms = candidates_of(instance)
+    responsive = np.array([arm.active[0, 0] < 0.5 for arm in arms])
+    error = np.sqrt(0.4 * 0.6 / len(arms))
+    assert abs(responsive.mean() - 0.4) < 5 * error
+    passive = np.array([arm.passive.diagonal() for arm in arms])
+    active = np.array([arm.active.diagonal() for arm in arms])
+    ranges = [
+        (passive[:, 0], 0.8, 1.0),
+        (passive[:, 1], 0.6, 0.9),
+        (active[responsive, 0], 0.0, 0.2),
+        (active[~responsive, 0], 0.6, 0.8),
+        (active[:, 1], 0.9, 1.0),
+    ]
+    for values, low, high in ranges:
+        quarters = np.floor(4 * (values - low) / (high - low)).astype(int)
+        assert set(quarters) == {0, 1, 2, 3}
+    for arm in arms:
+        assert arm.rewards.tolist() == arm.passive_rewards.tolist() == [0, 1]
+
+
+def test_two_types_of_patients_are_the_published_ones():
+    instance = zoo.load("collapsing-two-types")
+    bad, healing = instance.bandit.arms[:2]
+    assert kinds_of(instance.bandit).counts.tolist() == [25, 25]
+    assert bad.passive.tolist() == [[0.97, 0.03], [0.03, 0.97]]
+    assert bad.active.tolist() == [[0.96, 0.04], [0.01, 0.99]]
+    assert healing.passive.tolist() == [[0.25, 0.75], [0.03, 0.97]]
+    assert healing.active.tolist() == [[0.23, 0.77], [0.01, 0.99]]
+    # calling whoever seems worst off is what the source warns of
+    myopic, whittle = (
+        rs.evaluate(instance.bandit, name, steps=500) for name in ("myopic", "whittle")
+    )
+    assert whittle.average_reward > myopic.average_reward + 1
+
+
+def test_of_qians_pair_the_second_arm_is_best_for_ever():
+    bandit = zoo.load("qian-pair").bandit
+    assert rs.optimal(bandit).average_reward == pytest.approx(73 / 77, abs=1e-9)
+    assert rs.evaluate(bandit, "best_fixed").average_reward == pytest.approx(73 / 77, abs=1e-12)
+
+
+def test_the_cohorts_rows_say_what_is_published():
+    """Shares of the types within five standard errors; rows before a hundredth is spread."""
+    arms = candidates_of(zoo.load("outreach-cohort"))
+    rows = np.array([[arm.active, arm.passive] for arm in arms])
+    rows = (rows - zoo.outreach.COHORT_SPREAD / 3) / (1 - zoo.outreach.COHORT_SPREAD)
+    pulled, alone = rows[:, 0], rows[:, 1]
+    assert np.allclose(rows[:, :, 0], [0.6, 0.4, 0])  # lost
+    assert np.allclose(pulled[:, 2], alone[:, 2])  # self-motivated
+    assert np.allclose(pulled[:, 1, 0], 0)
+    assert np.allclose(alone[:, 1, 2], 0)
+    steady = alone[:, 2, 2] > 0.5
+    assert np.allclose(alone[steady, 2], [0, 0.1, 0.9])
+    assert np.allclose(alone[~steady, 2], [0, 0.9, 0.1])
+    error = np.sqrt(0.2 * 0.8 / len(arms))
+    assert abs(steady.mean() - 0.2) < 5 * error
+    losing, winning = alone[:, 1, 0], pulled[:, 1, 2]
+    assert ((losing >= 0.35) & (losing <= 1)).all()
+    assert ((winning[steady] >= 0.15) & (winning[steady] <= 0.65)).all()
+    easy = ~steady & (winning > 0.5)  # of type A for sure: C ends at 0.5
+    assert abs(easy.mean() - 0.2) < 5 * error
+    assert (losing[easy] >= 0.5).all()
+    for arm in arms:
+        assert arm.rewards.tolist() == arm.passive_rewards.tolist() == [0, 0.5, 1]
+
+
+@pytest.mark.parametrize("generate", [zoo.collapsing, zoo.cohort])
+@pytest.mark.parametrize("seed", [0, 7, 2**64 - 1])
+def test_outreach_instances_follow_their_seed_and_forget_quickly(generate, seed):
+    instance = generate(4, 2, seed)
+    assert instance.name in zoo.names()
+    assert f"seed {seed}" in instance.source
+    assert fingerprint(instance) == fingerprint(generate(4, 2, seed))
+    assert fingerprint(instance) != fingerprint(generate(4, 2, seed ^ 1))
+    assert max(settled_elapsed(arm) for arm in candidates_of(instance)) < 300
+
+
+@pytest.mark.parametrize("generate", [zoo.collapsing, zoo.cohort, zoo.two_types])
+def test_outreach_generators_refuse_what_makes_no_instance(generate):
+    with pytest.raises(rs.ProblemError, match="num_arms must be at least 1"):
+        generate(0)
+    with pytest.raises(rs.ProblemError, match="between 1 and the number of arms, 3, got 4"):
+        generate(3, 4)
 
 
 @pytest.mark.parametrize("generate", GENERATORS)

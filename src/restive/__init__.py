@@ -28,11 +28,23 @@ if TYPE_CHECKING:
     from restive.evidence import Evidence
     from restive.experiment import CaseSummary, Study, load_results, load_study, run_study
     from restive.experiment.export import export_results
+    from restive.log_file import LogError, load_log
+    from restive.logs import (
+        FittedLog,
+        PriorFile,
+        Replay,
+        fit_log,
+        load_prior,
+        replay_log,
+        write_fit,
+    )
     from restive.policies import (
+        BestIndexPolicy,
         IndexPolicy,
         OptimalPolicy,
         WhittleIndex,
         best_fixed,
+        best_index,
         channel_whittle_index,
         index_policy,
         lp_priority,
@@ -44,6 +56,8 @@ if TYPE_CHECKING:
         whittle,
         whittle_index,
     )
+    from restive.policies.random import random_policy
+    from restive.policies.round_robin import round_robin
     from restive.prior import (
         ArmPrior,
         DirichletArmPrior,
@@ -54,10 +68,12 @@ if TYPE_CHECKING:
     )
     from restive.problem import Arm, RestlessBandit, gilbert_elliott
     from restive.problem_file import load_problem, problem_from_toml, problem_to_toml
+    from restive.reduction import Reduction, reduce_arm
     from restive.regret import RegretCurve, bayesian_regret, frequentist_regret
     from restive.relaxation import relaxation_bound
     from restive.report import write_report
     from restive.side_by_side import compare
+    from restive.sightings import Log, log_of
     from restive.simulation import Trajectory, simulate
     from restive.theory import (
         bounds_for,
@@ -89,11 +105,23 @@ _HOMES = {
     "evidence": ("Evidence",),
     "experiment": ("CaseSummary", "Study", "load_results", "load_study", "run_study"),
     "experiment.export": ("export_results",),
+    "log_file": ("LogError", "load_log"),
+    "logs": (
+        "FittedLog",
+        "PriorFile",
+        "Replay",
+        "fit_log",
+        "load_prior",
+        "replay_log",
+        "write_fit",
+    ),
     "policies": (
+        "BestIndexPolicy",
         "IndexPolicy",
         "OptimalPolicy",
         "WhittleIndex",
         "best_fixed",
+        "best_index",
         "channel_whittle_index",
         "index_policy",
         "lp_priority",
@@ -105,6 +133,8 @@ _HOMES = {
         "whittle",
         "whittle_index",
     ),
+    "policies.random": ("random_policy",),
+    "policies.round_robin": ("round_robin",),
     "prior": (
         "ArmPrior",
         "DirichletArmPrior",
@@ -115,10 +145,12 @@ _HOMES = {
     ),
     "problem": ("Arm", "RestlessBandit", "gilbert_elliott"),
     "problem_file": ("load_problem", "problem_from_toml", "problem_to_toml"),
+    "reduction": ("Reduction", "reduce_arm"),
     "regret": ("RegretCurve", "bayesian_regret", "frequentist_regret"),
     "relaxation": ("relaxation_bound",),
     "report": ("write_report",),
     "side_by_side": ("compare",),
+    "sightings": ("Log", "log_of"),
     "simulation": ("Trajectory", "simulate"),
     "theory": (
         "bounds_for",

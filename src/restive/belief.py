@@ -31,7 +31,7 @@ from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.chain import belief_powers, mixing_age, settling_age
 from restive.kernels.tables import BeliefTables
 from restive.pace import WORK_AT_ONCE, look
-from restive.problem import Arm, Kinds, RestlessBandit, starts_of
+from restive.problem import Arm, Kinds, RestlessBandit, arm_label, starts_of
 
 __all__ = [
     "BeliefState",
@@ -138,7 +138,7 @@ def settled_lengths(
 def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> BeliefTables:
     """Lay the belief tables of several kinds of arms end to end, each with its own length."""
     tables = [belief_table(arm, int(n)) for arm, n in zip(arms, lengths, strict=True)]
-    means = [expected_rewards(arm, table) for arm, table in zip(arms, tables, strict=True)]
+    means = [expected(arm.rewards, table) for arm, table in zip(arms, tables, strict=True)]
     sizes = np.array([arm.num_states for arm in arms], dtype=np.int64)
     return BeliefTables(
         beliefs=_joined([table.ravel() for table in tables]),
@@ -165,11 +165,11 @@ def _thresholds(beliefs: FloatArray) -> FloatArray:
     return totals
 
 
-def expected_rewards(arm: Arm, beliefs: FloatArray) -> FloatArray:
-    """Expected rewards [S, L] of pulling the arm, from its belief table."""
+def expected(values: FloatArray, beliefs: FloatArray) -> FloatArray:
+    """Expected values [S, L] of an arm's state, from values [S] and its belief table."""
     means = np.zeros(beliefs.shape[:2])
-    for state, reward in enumerate(arm.rewards):  # plain sums: the same bits on every machine
-        means += beliefs[:, :, state] * reward
+    for state, value in enumerate(values):  # plain sums: the same bits on every machine
+        means += beliefs[:, :, state] * value
     return means
 
 
@@ -305,11 +305,6 @@ def start_or_initial(start: BeliefState | None, arms: Sequence[Arm]) -> BeliefSt
 def initial_state(arms: Sequence[Arm]) -> BeliefState:
     """Return the paper's start xi_1: every arm seen in its last (good) state one step ago."""
     return BeliefState([arm.num_states - 1 for arm in arms], [1] * len(arms))
-
-
-def arm_label(arm: Arm) -> str:
-    """How messages call an arm outside a bandit."""
-    return "arm" if arm.name is None else f"arm {arm.name!r}"
 
 
 def _whole_numbers(values: ArrayLike, field: str, least: int) -> IntArray:

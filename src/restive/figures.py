@@ -136,8 +136,8 @@ def _draw_intervals(ax: Any, posterior: Any, truth: Any, fields: list[str]) -> N
         label = f"{field}: mean and 90%"
         ax.errorbar(places, centre, yerr=error, fmt=style.marker, color=style.colour, label=label)
         if truth is not None:
-            label = "truth" if k == 0 else None
-            ax.plot(places, getattr(truth, field).ravel(), "x", color="black", label=label)
+            once = "truth" if k == 0 else None
+            ax.plot(places, getattr(truth, field).ravel(), "x", color="black", label=once)
     ax.set_xticks(np.arange(size * size), names, rotation=90)
     ax.set_ylabel("transition probability")
     ax.set_ylim(-0.02, 1.02)

@@ -19,6 +19,7 @@ from restive.errors import TooLargeError
 from restive.kernels import joint as kernels
 from restive.pace import WORK_AT_ONCE
 from restive.problem import Kinds, RestlessBandit
+from restive.reduction import unit_of
 
 __all__ = ["JointStates", "Outcomes", "joined"]
 
@@ -27,6 +28,7 @@ IntArray = NDArray[np.int64]
 Int32Array = NDArray[np.int32]
 
 MOST_OUTCOMES = 4096  # of one step: the product of the pulled arms' numbers of states
+ROUNDING = 1e-9  # of sums of logarithms
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ def most_outcomes(bandit: RestlessBandit) -> int:
     sizes = np.array([arm.num_states for arm in bandit.arms])
     largest = np.sort(sizes)[-bandit.num_pulls :]
     log10 = float(np.log10(largest).sum())
-    if log10 > log10_of(MOST_OUTCOMES):
+    if log10 > log10_of(MOST_OUTCOMES) + ROUNDING:
         raise TooLargeError(
             f"one step of {bandit.num_pulls:,} pulls can end in {count_in_words(log10)} ways, more "
             f"than {MOST_OUTCOMES:,}: too many for a joint chain; pull fewer arms"
@@ -78,6 +80,7 @@ class JointStates:
         self.kinds = kinds
         self.most_outcomes = most_outcomes(bandit)
         tables = belief_tables(kinds.arms, lengths)
+        self.unit = unit_of(tables.rewards)
         self.sizes = tables.sizes[kinds.of]
         self.lengths = tables.lengths[kinds.of]
         self._arms = kernels.ArmTables(

@@ -8,19 +8,20 @@ more than can be simulated there is no number.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_count, checked_seed
-from restive.belief import BeliefState, belief_tables, forgetting_time
+from restive.belief import BeliefState, forgetting_time
 from restive.errors import TooLargeError
+from restive.kernels.tables import BeliefTables, RankTables
 from restive.pace import on_all_cores
-from restive.policies.base import IndexPolicy
 from restive.policy_runs import earned_by_policy
 from restive.problem import Kinds, RestlessBandit
 
-__all__ = ["LongRun", "simulated_reward"]
+__all__ = ["LongRun", "Runs", "plan_of_runs", "simulated_reward"]
 
 IntArray = NDArray[np.int64]
 
@@ -43,47 +44,58 @@ class LongRun:
     method: str
 
 
+class Runs(NamedTuple):
+    """How many runs, how many steps of each count, and how many before them do not."""
+
+    replications: int
+    steps: int
+    burn_in: int
+
+
 def simulated_reward(
     bandit: RestlessBandit,
     kinds: Kinds,
-    policy: IndexPolicy,
+    arms: BeliefTables,
+    ranked: RankTables,
+    ranked_kinds: NDArray[np.intp],
     start: BeliefState,
-    lengths: IntArray,
-    replications: int | None,
-    steps: int | None,
+    runs: Runs,
     seed: int,
 ) -> LongRun:
-    """Simulate an index policy; raise a `TooLargeError` where no start is forgotten in time."""
+    """Simulate an index policy, given by ranks and by which of their tables each arm has.
+
+    `arms` are the tables of `kinds`. Luck is a function of (seed, run, time, arm), so that policies
+    that are compared with the same seed and runs meet the same.
+    """
     seed = checked_seed(seed)
-    runs, steps, burn_in = _plan_of_runs(bandit, kinds, lengths, replications, steps)
-    arms = belief_tables(kinds.arms, lengths)
+    count, steps, burn_in = runs
     times = np.array([burn_in, burn_in + steps])
-    earned = np.empty((runs, 2))
+    earned = np.empty((count, 2))
 
     def run(replication: int) -> None:
         earned[replication] = earned_by_policy(
-            policy, arms, kinds.of, start, times, seed, replication
+            ranked, ranked_kinds, bandit.num_pulls, arms, kinds.of, start, times, seed, replication
         )
 
-    on_all_cores(run, runs)
+    on_all_cores(run, count)
     means = (earned[:, 1] - earned[:, 0]) / steps
-    usual = burn_in == max(steps // 10, int(lengths.max()))
-    method = f"simulation: {runs} runs of {steps:,} steps"
+    usual = burn_in == max(steps // 10, int(arms.lengths.max()))
+    method = f"simulation: {count} runs of {steps:,} steps"
     return LongRun(
         mean=float(means.mean()),
-        stderr=float(means.std(ddof=1) / np.sqrt(runs)),
+        stderr=float(means.std(ddof=1) / np.sqrt(count)),
         method=method if usual else f"{method} after {burn_in:,}",
     )
 
 
-def _plan_of_runs(
+def plan_of_runs(
     bandit: RestlessBandit,
     kinds: Kinds,
     lengths: IntArray,
     replications: int | None,
     steps: int | None,
-) -> tuple[int, int, int]:
-    """Return how many runs, how many steps of each count, and how many before them do not."""
+) -> Runs:
+    """Return the runs to simulate; raise a `TooLargeError` where no start is forgotten in time."""
     runs = REPLICATIONS if replications is None else checked_count(replications, "replications", 2)
     num_arms = bandit.num_arms
     counting = (
@@ -93,7 +105,7 @@ def _plan_of_runs(
     )
     burn_in = max(counting // 10, int(lengths.max()))
     if steps is not None:
-        return runs, counting, burn_in
+        return Runs(runs, counting, burn_in)
     times = [forgetting_time(arm) for arm in kinds.arms]
     slowest = int(np.argmax(times))
     if FORGOTTEN * times[slowest] > burn_in:
@@ -109,4 +121,4 @@ def _plan_of_runs(
             f"started, so that J of {num_arms:,} arms takes {runs} runs of {burn_in:,} steps and "
             "more, too many to simulate; pass steps to evaluate for what is earned in so many steps"
         )
-    return runs, counting, burn_in
+    return Runs(runs, counting, burn_in)

@@ -17,18 +17,20 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.belief import arm_label, mixing_time, settled_elapsed
+from restive.belief import mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
 from restive.files import replacing, require_target
+from restive.joint_run import MAX_STATES
 from restive.pace import on_all_cores
-from restive.policies import lp_priority, policy_mappings
+from restive.policies import BestIndexPolicy, Policy, best_index, lp_priority, policy_mappings
 from restive.policies.best_fixed import fixed_reward
 from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
-from restive.problem import Kinds, RestlessBandit, kinds_of
+from restive.problem import Kinds, RestlessBandit, arm_label, kinds_of
+from restive.reduction import ReducedKinds, reduce_kinds
 from restive.relaxation import Relaxation, relaxed
 from restive.subsidy import checked_discount
-from restive.worth import MAX_STATES, Value, evaluate
+from restive.worth import Value, evaluate
 
 __all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "write_index_table"]
 
@@ -38,6 +40,7 @@ Progress = Callable[[str, int, int], None]
 # A simulated J may lie this many standard errors above a bound, and any J a rounding error.
 SURE = 5
 ROUNDING = 1e-6
+NO_MORE = 1e-6  # relative: a policy that earns this much more than fixed arms is no better
 
 TABLE_SUFFIXES = (".csv", ".npz")
 CSV_HEADER = (
@@ -49,6 +52,7 @@ CSV_HEADER = (
     "whittle_upper",
     "myopic",
     "lp_priority",
+    "best_index",
 )
 
 
@@ -60,7 +64,8 @@ class ArmSummary:
     name: str | None
     count: int
     num_states: int
-    stationary_reward: float | None  # None where it depends on the start
+    stationary_reward: float | None  # if always pulled; None where it depends on the start
+    own_reward: float  # if never pulled
     mixing_time: int | None  # None where the passive chain has none
     settled_elapsed: int | None  # None where max_elapsed was given instead
     indexable: bool
@@ -69,10 +74,15 @@ class ArmSummary:
 
 @dataclass(frozen=True)
 class PolicySummary:
-    """What one policy mapping earns; `note` says what there is to say, or why there is no value."""
+    """What one policy mapping earns; `note` says what there is to say, or why there is no value.
+
+    `pulls_add` is J without what the arms earn by themselves, and `share_of_bound` its share of the
+    most that pulls can add.
+    """
 
     policy: str
     average_reward: float | None
+    pulls_add: float | None
     stderr: float | None
     share_of_bound: float | None
     bias_span: float | None
@@ -82,15 +92,21 @@ class PolicySummary:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything `restive plan` shows; `note` says why there is no bound."""
+    """Everything `restive plan` shows; `note` says why there is no bound.
+
+    `own_reward` is what the arms earn if none is ever pulled; `relaxation_bound` has it in it.
+    `hint` says where the problem may not be the one that was meant.
+    """
 
     num_arms: int
     num_pulls: int
     discount: float  # of the Whittle indices; everything else is an average reward
     relaxation_bound: float | None
+    own_reward: float
     arms: tuple[ArmSummary, ...]
     policies: tuple[PolicySummary, ...]
     note: str
+    hint: str
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as data for `json.dumps`; what is not a finite number becomes None."""
@@ -125,9 +141,11 @@ def plan_bandit(
         before a step whose parts are not counted.
     """
     discount = checked_discount(discount)
-    arms = _arm_summaries(bandit, discount, max_elapsed, progress)
+    reduced = reduce_kinds(kinds_of(bandit))
+    arms = _arm_summaries(bandit, reduced, discount, max_elapsed, progress)
     relaxation, note = _relaxation(bandit, max_elapsed, progress)
     bound = None if relaxation is None else relaxation.bound
+    own = reduced.own_reward
     policies = []
     for mapping in policy_mappings():
         progress(mapping.name, 0, 0)
@@ -140,16 +158,29 @@ def plan_bandit(
                 bandit, policy, max_states=max_states, max_elapsed=max_elapsed, seed=seed
             )
         except (AssumptionError, TooLargeError) as error:
-            policies.append(PolicySummary(mapping.name, None, None, None, None, None, str(error)))
+            nothing = (None,) * 6
+            policies.append(PolicySummary(mapping.name, *nothing, str(error)))
         else:
-            policies.append(_summary(mapping.name, value, bound))
+            policies.append(_summary(mapping.name, policy, value, bound, own))
     return Plan(
-        bandit.num_arms, bandit.num_pulls, discount, bound, tuple(arms), tuple(policies), note
+        num_arms=bandit.num_arms,
+        num_pulls=bandit.num_pulls,
+        discount=discount,
+        relaxation_bound=bound,
+        own_reward=own,
+        arms=tuple(arms),
+        policies=tuple(policies),
+        note=note,
+        hint=_hint(bandit, policies),
     )
 
 
 def _arm_summaries(
-    bandit: RestlessBandit, discount: float, max_elapsed: int | None, progress: Progress
+    bandit: RestlessBandit,
+    reduced: ReducedKinds,
+    discount: float,
+    max_elapsed: int | None,
+    progress: Progress,
 ) -> list[ArmSummary]:
     kinds = kinds_of(bandit)
     total = len(kinds.arms)
@@ -165,6 +196,7 @@ def _arm_summaries(
             count=len(members[j]),
             num_states=arm.num_states,
             stationary_reward=_or_none(lambda: fixed_reward(arm)),
+            own_reward=float(reduced.own_rewards[j]),
             mixing_time=_or_none(lambda: mixing_time(arm)),
             settled_elapsed=None if max_elapsed else _or_none(lambda: settled_elapsed(arm)),
             indexable=index.indexable,
@@ -210,10 +242,11 @@ def write_index_table(
     kinds = kinds_of(bandit)
     whittle = [whittle_index(arm, discount, max_elapsed) for arm in kinds.arms]
     priority = lp_priority(bandit, max_elapsed).tables
+    best = best_index(bandit, max_elapsed).tables
     myopic = [myopic_table(arm, max_elapsed) for arm in kinds.arms]
     with replacing(path) as temporary:
         if suffix == ".csv":
-            _write_csv(temporary, kinds, whittle, myopic, priority)
+            _write_csv(temporary, kinds, whittle, myopic, priority, best)
         else:
             arrays: dict[str, NDArray[Any]] = {"kind_of_arm": kinds.of}
             for j, index in enumerate(whittle):
@@ -221,6 +254,7 @@ def write_index_table(
                 arrays[f"whittle_upper_{j}"] = index.upper
                 arrays[f"myopic_{j}"] = myopic[j]
                 arrays[f"lp_priority_{j}"] = priority[j]
+                arrays[f"best_index_{j}"] = best[j]
             with temporary.open("wb") as file:
                 np.savez_compressed(file, allow_pickle=False, **arrays)
 
@@ -231,38 +265,76 @@ def _write_csv(
     whittle: list[WhittleIndex],
     myopic: list[NDArray[np.float64]],
     priority: tuple[NDArray[np.float64], ...],
+    best: tuple[NDArray[np.float64], ...],
 ) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(CSV_HEADER)
         for j, arm in enumerate(kinds.arms):
             members = _ranges(np.flatnonzero(kinds.of == j))
-            tables = (whittle[j].index, whittle[j].upper, myopic[j], priority[j])
+            tables = (whittle[j].index, whittle[j].upper, myopic[j], priority[j], best[j])
             for s in range(arm.num_states):
                 for n in range(tables[0].shape[1]):
                     values = [repr(float(t[s, min(n, t.shape[1] - 1)])) for t in tables]
                     writer.writerow([members, arm.name or "", s, n + 1, *values])
 
 
-def _summary(name: str, value: Value, bound: float | None) -> PolicySummary:
-    notes = []
+def _summary(
+    name: str, policy: Policy, value: Value, bound: float | None, own: float
+) -> PolicySummary:
+    notes = _choice(policy)
     if value.depends_on_start:
         low, high = value.average_reward_range
         notes.append(f"J depends on the start: {low:.6f} to {high:.6f}")
-    if bound is not None and value.average_reward > bound + SURE * value.stderr + ROUNDING:
+    if bound is not None and value.average_reward > bound + _uncertainty(value, bound):
         notes.append(
             f"J = {value.average_reward:.9g} is above the bound {bound:.9g} by more than its "
             "error, which cannot be: this is a mistake in restive, please report it with the "
             "problem file"
         )
+    added = value.average_reward - own
     return PolicySummary(
         policy=name,
         average_reward=value.average_reward,
+        pulls_add=added,
         stderr=value.stderr,
-        share_of_bound=value.average_reward / bound if bound is not None and bound > 0 else None,
+        share_of_bound=added / (bound - own) if bound is not None and bound > own else None,
         bias_span=value.bias_span,
         method=value.method + (f", {value.num_states:,} states" if value.num_states else ""),
         note="; ".join(notes),
+    )
+
+
+def _uncertainty(value: Value, bound: float) -> float:
+    return SURE * value.stderr + ROUNDING * max(1.0, abs(bound))
+
+
+def _choice(policy: Policy) -> list[str]:
+    if not isinstance(policy, BestIndexPolicy):
+        return []
+    others = [f"{other.name} ({other.average_reward:.6f})" for other in policy.runners_up[:2]]
+    return [f"{policy.chosen} was chosen" + ", before " * bool(others) + " and ".join(others)]
+
+
+def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:
+    """Say so where always pulling the same arms is best only because the others do not count."""
+    values = {
+        policy.policy: (policy.average_reward, policy.stderr or 0.0)
+        for policy in policies
+        if policy.average_reward is not None
+    }
+    fixed, _ = values.pop("best_fixed", (None, 0.0))
+    if fixed is None or not values or bandit.num_pulls == bandit.num_arms:
+        return ""
+    if any(arm.pays_unpulled for arm in bandit.arms):
+        return ""
+    if all(arm.is_uncontrolled for arm in bandit.arms):
+        return ""
+    if any(reward > fixed + NO_MORE * abs(fixed) + 2 * error for reward, error in values.values()):
+        return ""
+    return (
+        "a fixed set of arms is best, since only pulled arms pay; if arms also count while not "
+        'pulled, set passive_rewards, or pay = "always"'
     )
 
 

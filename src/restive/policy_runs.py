@@ -10,9 +10,8 @@ from restive.belief import BeliefState
 from restive.kernels import steps
 from restive.kernels.engine import Run, run
 from restive.kernels.handles import Handle
-from restive.kernels.tables import TABLED, BeliefTables
+from restive.kernels.tables import TABLED, BeliefTables, RankTables
 from restive.pace import WORK_AT_ONCE, look
-from restive.policies.base import IndexPolicy
 
 __all__ = ["earned_by_policy", "steps_at_once"]
 
@@ -23,7 +22,9 @@ ARM_STEP_WORK = 8  # products that take as long as one arm in one step
 
 
 def earned_by_policy(
-    policy: IndexPolicy,
+    ranked: RankTables,
+    ranked_kinds: NDArray[np.intp],
+    num_pulls: int,
     tables: BeliefTables,
     kinds: NDArray[np.intp],
     start: BeliefState,
@@ -35,8 +36,8 @@ def earned_by_policy(
 
     Parameters
     ----------
-    policy
-        The index policy.
+    ranked, ranked_kinds, num_pulls
+        The index policy: its ranks, which of their tables each arm has [K], and the pulls.
     tables, kinds
         Belief tables by kind of arm, and the kind [K] of each.
     start, times
@@ -44,13 +45,13 @@ def earned_by_policy(
     seed, replication
         Name its luck.
     """
-    following = following_of(policy.ranked, len(kinds))
-    following.begin[:] = policy.ranked.offsets[policy.kinds.of]
-    following.length[:] = policy.ranked.lengths[policy.kinds.of]
+    following = following_of(ranked, len(kinds))
+    following.begin[:] = ranked.offsets[ranked_kinds]
+    following.length[:] = ranked.lengths[ranked_kinds]
     following.mode[TABLED] = 0  # the ranks are the policy's, whatever the truth's kinds
     actor = plain_actor(steps.POLICY, start, following)
     truth = kinds.astype(np.int64)[None]
-    record = make_record(policy.bandit.num_pulls, start, times, truth, seed, replication)
+    record = make_record(num_pulls, start, times, truth, seed, replication)
     handle = Handle(Run(actor, world_of(tables, len(kinds)), record, make_trace(0, 0)))
     at_once = steps_at_once(len(kinds))
     while run(handle.where, at_once) != steps.DONE:

@@ -1,9 +1,9 @@
 """The problem: arms that move every step and are seen only when pulled (Section 2.1 of the paper).
 
 An `Arm` is a Markov chain with one transition matrix for the steps in which it is pulled and one
-for the steps in which it is not, and a known reward per state. A `RestlessBandit` is K arms of
-which N are pulled each step. Both are validated once, here, and frozen: everything else in the
-package may rely on them.
+for the steps in which it is not, and with known rewards per state for either. A `RestlessBandit` is
+K arms of which N are pulled each step. Both are validated once, here, and frozen: everything else
+in the package may rely on them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ ROW_SUM_TOLERANCE = 1e-9
 # Sums this close to 1 are float noise and the row is kept to the bit, so that rescaling happens
 # once and a written file reads back equal.
 ROW_SUM_NOISE = 1e-14
+MOST_REWARD = 1e100  # sums and products of rewards stay finite
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -39,7 +40,10 @@ class Arm:
     passive
         Row-stochastic matrix [S, S] of a step in which it is not; `active` when left out.
     rewards
-        Reward [S] of pulling the arm in each state, within [0, 1].
+        Reward [S] of a step in which the arm is pulled, by state: any finite numbers.
+    passive_rewards
+        Reward [S] of a step in which it is not; nothing when left out. The paper's arms pay only
+        when pulled; patients, machines and fields pay in every step.
     name
         Used in tables and messages.
     """
@@ -47,6 +51,7 @@ class Arm:
     active: FloatArray  # [S, S]
     passive: FloatArray  # [S, S]
     rewards: FloatArray  # [S]
+    passive_rewards: FloatArray  # [S]
     name: str | None
 
     def __init__(
@@ -54,11 +59,12 @@ class Arm:
         active: ArrayLike,
         passive: ArrayLike | None = None,
         rewards: ArrayLike | None = None,
+        passive_rewards: ArrayLike | None = None,
         name: str | None = None,
     ) -> None:
         if name is not None and not isinstance(name, str):
             raise ProblemError(f"arm: name must be text, got {name!r}")
-        label = "arm" if name is None else f"arm {name!r}"
+        label = _label(name)
         checked_active = stochastic_matrix(active, label, "active")
         checked_passive = (
             checked_active if passive is None else stochastic_matrix(passive, label, "passive")
@@ -68,11 +74,16 @@ class Arm:
                 f"{label}: active has {len(checked_active)} states and passive "
                 f"{len(checked_passive)}; they must agree"
             )
-        checked_rewards = _rewards(rewards, len(checked_active), label)
+        size = len(checked_active)
+        if rewards is None:
+            raise ProblemError(f"{label}: rewards are missing, expected {size} numbers")
+        if passive_rewards is None:
+            passive_rewards = np.zeros(size)
         for field, value in (
             ("active", checked_active),
             ("passive", checked_passive),
-            ("rewards", checked_rewards),
+            ("rewards", _rewards(rewards, size, label, "rewards")),
+            ("passive_rewards", _rewards(passive_rewards, size, label, "passive_rewards")),
             ("name", name),
         ):
             object.__setattr__(self, field, value)
@@ -88,9 +99,14 @@ class Arm:
         return bool(np.array_equal(self.active, self.passive))
 
     @property
+    def pays_unpulled(self) -> bool:
+        """Whether any state pays while the arm is not pulled."""
+        return bool(self.passive_rewards.any())
+
+    @property
     def numbers(self) -> bytes:
         """The arm without its name, as a key: arms with equal keys share every table."""
-        parts = (self.active, self.passive, self.rewards)
+        parts = (self.active, self.passive, self.rewards, self.passive_rewards)
         return b"".join(part.tobytes() for part in parts)
 
     def __eq__(self, other: object) -> bool:
@@ -106,13 +122,24 @@ class Arm:
         if not self.is_uncontrolled:
             fields.append(f"passive={self.passive.tolist()}")
         fields.append(f"rewards={self.rewards.tolist()}")
+        if self.pays_unpulled:
+            fields.append(f"passive_rewards={self.passive_rewards.tolist()}")
         if self.name is not None:
             fields.append(f"name={self.name!r}")
         return f"Arm({', '.join(fields)})"
 
 
+def arm_label(arm: Arm) -> str:
+    """How messages call an arm outside a bandit."""
+    return _label(arm.name)
+
+
 def gilbert_elliott(
-    p01: float, p11: float, rewards: ArrayLike = (0.0, 1.0), name: str | None = None
+    p01: float,
+    p11: float,
+    rewards: ArrayLike = (0.0, 1.0),
+    passive_rewards: ArrayLike | None = None,
+    name: str | None = None,
 ) -> Arm:
     """Two-state channel of Section 6: bad (0) and good (1), the same chain pulled or not.
 
@@ -124,17 +151,19 @@ def gilbert_elliott(
         Probability to stay good.
     rewards
         Reward in the bad and in the good state.
+    passive_rewards
+        The same while the channel is not pulled; nothing when left out.
     name
         Used in tables and messages.
     """
-    label = "arm" if name is None else f"arm {name!r}"
+    label = _label(name)
     good = [_probability(p01, label, "p01"), _probability(p11, label, "p11")]
-    return Arm(active=[[1 - p, p] for p in good], rewards=rewards, name=name)
+    return Arm([[1 - p, p] for p in good], None, rewards, passive_rewards, name)
 
 
 @dataclass(frozen=True, repr=False, init=False)
 class RestlessBandit:
-    """K arms, of which `num_pulls` are pulled, seen and paid each step.
+    """K arms, of which `num_pulls` are pulled and seen each step.
 
     Parameters
     ----------
@@ -220,6 +249,17 @@ def starts_of(sizes: ArrayLike) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
 
 
+def require_paid_when_pulled(arms: Iterable[Arm]) -> None:
+    """Raise where an arm pays while it is not pulled, which worlds and learners do not know of."""
+    for arm in arms:
+        if arm.passive_rewards.any():
+            raise ProblemError(
+                f"{arm_label(arm)} pays while it is not pulled (passive_rewards); simulations and "
+                "learners take only arms that pay when pulled. Plan with it, or drop "
+                "passive_rewards"
+            )
+
+
 def checked_num_pulls(num_pulls: Any, num_arms: int) -> int:
     """Return `num_pulls` as an int, or say why it cannot be."""
     if num_arms == 0:
@@ -271,23 +311,25 @@ def stochastic_matrix(values: ArrayLike, label: str, field: str) -> FloatArray:
     return matrix
 
 
-def _rewards(values: ArrayLike | None, num_states: int, label: str) -> FloatArray:
-    if values is None:
-        raise ProblemError(f"{label}: rewards are missing, expected {num_states} numbers")
-    rewards = numbers_array(values, label, "rewards")
+def _rewards(values: ArrayLike, num_states: int, label: str, field: str) -> FloatArray:
+    rewards = numbers_array(values, label, field)
     if rewards.shape != (num_states,):
         raise ProblemError(
-            f"{label}: rewards must hold one number per state, {num_states}, "
+            f"{label}: {field} must hold one number per state, {num_states}, "
             f"got shape {rewards.shape}"
         )
     for state, reward in enumerate(rewards):
-        if not 0 <= reward <= 1:
+        if not abs(reward) <= MOST_REWARD:  # nor nan
             raise ProblemError(
-                f"{label}: the reward of state {state} is {reward:g}, expected between 0 and 1; "
-                "rescale all rewards of all arms by one factor"
+                f"{label}: {field} holds {reward:g} for state {state}, expected a finite number "
+                f"of at most {MOST_REWARD:g}"
             )
     rewards.setflags(write=False)
     return rewards
+
+
+def _label(name: str | None) -> str:
+    return "arm" if name is None else f"arm {name!r}"
 
 
 def _probability(value: Any, label: str, field: str) -> float:

@@ -3,6 +3,7 @@
 The format is small::
 
     num_pulls = 2
+    pay = "always"        # optional: arms pay their rewards also while not pulled
 
     [[arm]]
     name = "downlink"     # optional
@@ -14,6 +15,7 @@ The format is small::
     active = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]]
     passive = [[0.8, 0.2, 0.0], [0.3, 0.6, 0.1], [0.2, 0.3, 0.5]]   # optional: as active
     rewards = [0.0, 0.4, 1.0]   # with p01 and p11 optional: 0 and 1
+    passive_rewards = [0.0, 0.1, 0.2]  # optional: paid while not pulled, whatever `pay` says
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from os import PathLike
 from typing import Any
+
+import numpy as np
 
 from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError
@@ -42,8 +46,10 @@ __all__ = [
     "require_shallow",
 ]
 
-PROBLEM_KEYS = ("num_pulls", "arm")
-ARM_KEYS = ("name", "count", "p01", "p11", "active", "passive", "rewards")
+PROBLEM_KEYS = ("num_pulls", "pay", "arm")
+NEEDED = {"num_pulls": "num_pulls = ...", "arm": "at least one [[arm]]"}
+ARM_KEYS = ("name", "count", "p01", "p11", "active", "passive", "rewards", "passive_rewards")
+PAY = ("pulled", "always")  # when arms pay their rewards, unless they say otherwise
 MOST_ARMS = 10_000_000  # `count` is one typing slip away from filling the memory
 LARGEST_FILE = 1 << 28  # bytes
 DEEPEST = 50  # tables and lists in one another; nothing sound has ten
@@ -78,14 +84,13 @@ def problem_from_toml(text: str) -> RestlessBandit:
     """Read a problem from TOML text; see the module's docstring for the format."""
     data = parse_toml(text)
     refuse_unknown_keys(data, PROBLEM_KEYS, "the top level")
-    for key in PROBLEM_KEYS:
+    for key, wanted in NEEDED.items():
         if key not in data:
-            wanted = "num_pulls = ..." if key == "num_pulls" else "at least one [[arm]]"
             raise ProblemError(f"{key} is missing: the file needs {wanted}")
     tables = data["arm"]
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ProblemError("arm must be written as [[arm]], with two brackets, once per kind")
-    return RestlessBandit(read_arms(tables), data["num_pulls"])
+    return RestlessBandit(read_arms(tables, pays_always(data)), data["num_pulls"])
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -115,11 +120,19 @@ def require_shallow(data: Any) -> None:
         raise ProblemError(TOO_DEEP)
 
 
-def read_arms(tables: Iterable[dict[str, Any]]) -> list[Arm]:
+def pays_always(data: Mapping[str, Any]) -> bool:
+    """Whether a table of the problem says `pay = "always"`."""
+    pay = data.get("pay", PAY[0])
+    if pay not in PAY:
+        raise ProblemError(f'pay must be "pulled" or "always", got {pay!r:.60}')
+    return bool(pay == "always")
+
+
+def read_arms(tables: Iterable[dict[str, Any]], always: bool = False) -> list[Arm]:
     """Read [[arm]] tables; a table with a `count` is as many arms."""
     arms: list[Arm] = []
     for place, table in enumerate(tables):
-        arm, count = read_arm(table, f"[[arm]] number {place + 1}")
+        arm, count = read_arm(table, f"[[arm]] number {place + 1}", always)
         if len(arms) + count > MOST_ARMS:
             raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
         arms.extend([arm] * count)
@@ -129,8 +142,12 @@ def read_arms(tables: Iterable[dict[str, Any]]) -> list[Arm]:
 def problem_to_toml(bandit: RestlessBandit) -> str:
     """Write a bandit as TOML that reads back equal; runs of equal arms become one `count`."""
     lines = [f"num_pulls = {bandit.num_pulls}"]
+    kinds = set(bandit.arms)  # very many may be alike
+    always = any(arm.pays_unpulled for arm in kinds) and all(map(_pays_the_same, kinds))
+    if always:
+        lines.append('pay = "always"')
     for arm, run in groupby(bandit.arms):
-        lines += ["", "[[arm]]", *_write_arm(arm)]
+        lines += ["", "[[arm]]", *_write_arm(arm, always)]
         count = sum(1 for _ in run)
         if count > 1:
             lines.append(f"count = {count}")
@@ -145,8 +162,11 @@ def refuse_unknown_keys(data: Mapping[str, Any], known: Iterable[str], place: st
             raise ProblemError(f"{place}: unknown key {key!r}; {suggestion(key, known)}")
 
 
-def read_arm(table: dict[str, Any], place: str) -> tuple[Arm, int]:
-    """Read one [[arm]] table: the arm and its count; `place` is how errors name it."""
+def read_arm(table: dict[str, Any], place: str, always: bool = False) -> tuple[Arm, int]:
+    """Read one [[arm]] table: the arm and its count; `place` is how errors name it.
+
+    With `always` an arm pays its rewards also while not pulled, unless it has `passive_rewards`.
+    """
     refuse_unknown_keys(table, ARM_KEYS, place)
     name = table.get("name")
     if name is not None and not isinstance(name, str):
@@ -164,12 +184,14 @@ def read_arm(table: dict[str, Any], place: str) -> tuple[Arm, int]:
         raise ProblemError(f"{label}: {missing} is missing beside {short[0]}")
     if not short and "active" not in table:
         raise ProblemError(f"{label}: needs p01 and p11, or active and rewards")
-    for key in ("p01", "p11", "active", "passive", "rewards"):
+    for key in ARM_KEYS[2:]:
         wrong = _first_that_is_no_number(table.get(key, []))
         if wrong is not None:
             what = "a number" if key in short else "numbers in a regular array"
             raise ProblemError(f"{label}: {key} must be {what}, got {wrong!r:.60}")
     fields = {key: table[key] for key in ARM_KEYS if key in table and key != "count"}
+    if always:
+        fields.setdefault("passive_rewards", fields.get("rewards", (0.0, 1.0) if short else None))
     try:
         return (gilbert_elliott(**fields) if short else Arm(**fields)), count
     except ProblemError as error:
@@ -185,17 +207,24 @@ def _first_that_is_no_number(value: Any) -> Any:
     return None if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _write_arm(arm: Arm) -> list[str]:
+def _pays_the_same(arm: Arm) -> bool:
+    return bool(np.array_equal(arm.rewards, arm.passive_rewards))
+
+
+def _write_arm(arm: Arm, always: bool) -> list[str]:
     lines = [] if arm.name is None else [f"name = {basic_string(arm.name)}"]
+    passive_rewards = []
+    if arm.pays_unpulled and not always:
+        passive_rewards.append(f"passive_rewards = {arm.passive_rewards.tolist()}")
     if arm.num_states == 2:
         p01, p11 = float(arm.active[0, 1]), float(arm.active[1, 1])
-        if arm == gilbert_elliott(p01, p11, name=arm.name):
-            return [*lines, f"p01 = {p01!r}", f"p11 = {p11!r}"]
+        if arm == gilbert_elliott(p01, p11, (0, 1), arm.passive_rewards, arm.name):
+            return [*lines, f"p01 = {p01!r}", f"p11 = {p11!r}", *passive_rewards]
     lines.append(f"active = {arm.active.tolist()}")
     if not arm.is_uncontrolled:
         lines.append(f"passive = {arm.passive.tolist()}")
     lines.append(f"rewards = {arm.rewards.tolist()}")
-    return lines
+    return lines + passive_rewards
 
 
 def basic_string(text: str) -> str:

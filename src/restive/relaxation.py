@@ -5,7 +5,8 @@ With a price lambda on pulls the arms come apart, and the least over the price,
     U = min_lambda  sum_k g_k(lambda) - (K - N) lambda,
 
 bounds what any policy can earn per step. Each gain g_k is convex and piecewise linear along the
-subsidy, so the minimum lies at a breakpoint and is found exactly, without search.
+subsidy, so the minimum lies at a breakpoint and is found exactly, without search. What arms earn
+while not pulled is reduced to what they earn by themselves, added at the end (`reduction`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Relaxation:
     """The relaxed problem solved: its worth, the price of a pull, and each kind of arm's path."""
 
     bound: float
+    own_reward: float  # of all arms by themselves; part of the bound
     subsidy: float
     kinds: Kinds
     paths: tuple[SubsidyPath, ...]  # one per kind
@@ -71,8 +73,9 @@ def relaxed(
     flat = np.flatnonzero(slopes <= SLOPE_NOISE * bandit.num_arms)
     subsidy = float(tops[order[flat[0] if flat.size else -1]])
     gains = [_gain(path, subsidy) for path in paths]
-    bound = float(counts @ gains) - (bandit.num_arms - bandit.num_pulls) * subsidy
-    return Relaxation(bound, subsidy, kinds, paths)
+    own = float(sum(counts * [path.own_reward for path in paths]))
+    bound = float(counts @ gains) - (bandit.num_arms - bandit.num_pulls) * subsidy + own
+    return Relaxation(bound, own, subsidy, kinds, paths)
 
 
 def _gain(path: SubsidyPath, subsidy: float) -> float:

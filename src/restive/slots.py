@@ -261,7 +261,7 @@ def _layout(
     pool_by_identity: dict[int, int] = {}
     distinct: list[ArmPrior | DirichletArmPrior] = []
     pools = np.empty(prior.num_arms, dtype=np.int64)
-    for k, arm in enumerate(prior.arms):
+    for k, arm in enumerate(prior.finite_arms):
         pool = pool_by_identity.setdefault(id(arm), len(distinct))
         if pool == len(distinct):
             distinct.append(arm)

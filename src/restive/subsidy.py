@@ -4,7 +4,8 @@ A `SubsidyPath` holds the optimal gain g(lambda) of one arm that earns lambda fo
 which it is not pulled, for all lambda at once, and what follows from it: the Whittle index (where
 pulling stops being worth it), the verdict on indexability, and the advantage of pulling at one
 subsidy, from which the relaxation bound and the LP priority are made. The method is told in
-`kernels.subsidy`.
+`kernels.subsidy`. An arm that pays while not pulled is first reduced to one that does not
+(`reduction`); g is then without what the arm earns by itself.
 """
 
 from __future__ import annotations
@@ -17,12 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_elapsed
-from restive.belief import (
-    MOST_ELAPSED,
-    arm_label,
-    belief_table,
-    settled_elapsed,
-)
+from restive.belief import MOST_ELAPSED, belief_table, settled_elapsed
 from restive.chains import require_ergodic
 from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
 from restive.kernels.age_blocks import NUM_ROWS
@@ -46,7 +42,8 @@ from restive.kernels.waiting_times import (
     SubsidyWalk,
 )
 from restive.pace import WORK_AT_ONCE, look
-from restive.problem import Arm
+from restive.problem import Arm, arm_label
+from restive.reduction import reduce_arm, unit_of
 
 __all__ = ["SubsidyPath", "checked_discount", "require_average", "subsidy_path"]
 
@@ -61,9 +58,15 @@ FEW_PIECES = 32
 
 @dataclass(frozen=True, eq=False)
 class SubsidyPath:
-    """The subsidy problem of one arm for every subsidy."""
+    """The subsidy problem of one arm for every subsidy.
 
-    arm: Arm
+    Rewards and subsidies on the path are in its `unit`, a power of two, so that the kernels need
+    not care how large rewards are.
+    """
+
+    rewards: FloatArray  # [S] of a pull, in units: r_hat where the arm pays while not pulled
+    own_reward: float
+    unit: float
     discount: float
     beliefs: FloatArray  # [S, L, S]
     index: FloatArray  # [S, L]
@@ -79,14 +82,14 @@ class SubsidyPath:
         stopping = self.pieces[:, AVERAGE] == 0
         intercepts = np.where(stopping, 0.0, self.pieces[:, GAIN0])
         slopes = np.where(stopping, 1.0, self.pieces[:, GAIN1])
-        return self.pieces[:, BEGIN], intercepts, slopes
+        return self.unit * self.pieces[:, BEGIN], self.unit * intercepts, slopes
 
     def advantage(self, subsidy: float) -> FloatArray:
         """Worth [S, L] of pulling now over the best way of not pulling now, at one subsidy."""
         advantage = np.empty(self.index.shape)
-        problem, walk = _room_for(self.beliefs, self.arm.rewards, self.discount)
-        advantage_on_path(problem, walk, self.pieces, float(subsidy), advantage)
-        return advantage
+        problem, walk = _room_for(self.beliefs, self.rewards, self.discount)
+        advantage_on_path(problem, walk, self.pieces, subsidy / self.unit, advantage)
+        return self.unit * advantage
 
 
 def subsidy_path(
@@ -99,8 +102,11 @@ def subsidy_path(
     """
     label = arm_label(arm) if label is None else label
     discount = checked_discount(discount)
+    reduction = reduce_arm(arm, discount, label)
+    unit = unit_of(reduction.pulled.rewards)
+    rewards = reduction.pulled.rewards / unit
     beliefs = belief_table(arm, _planning_length(arm, discount, max_elapsed, label))
-    problem, walk = _room_for(beliefs, arm.rewards, discount)
+    problem, walk = _room_for(beliefs, rewards, discount)
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
     while (end := follow_subsidy(problem, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
         look()
@@ -119,7 +125,10 @@ def subsidy_path(
         )
     pieces = walk.path[: walk.marks[PIECES]].copy()
     indexable = bool(walk.marks[INDEXABLE])
-    return SubsidyPath(arm, discount, beliefs, walk.lower, walk.upper, indexable, pieces)
+    index, upper = unit * walk.lower, unit * walk.upper
+    return SubsidyPath(
+        rewards, reduction.own_reward, unit, discount, beliefs, index, upper, indexable, pieces
+    )
 
 
 def checked_discount(discount: float) -> float:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive import worth
+from restive import joint_run, worth
 from restive.actors import make_record, make_trace, world_of
 from restive.agents.learners import DynamicEpisodes
 from restive.agents.mind import Mind
@@ -172,7 +172,7 @@ def discounted_spans(
         start.require_fits(bandit)
         joint.number_of(start)
     blocks: list[Outcomes] = []
-    worth.explore(joint, policy, blocks, worth.MAX_STATES)
+    joint_run.explore(joint, worth.chooser(policy, bandit), blocks, joint_run.MAX_STATES)
     chain, states = joined(blocks), np.arange(joint.count)
     return np.array([np.ptp(_solved(chain, states, beta)[1]) for beta in betas])
 
@@ -356,7 +356,7 @@ class _Watched(Mind):
 def _support(task: Task) -> IntArray:
     """Kinds of arms [systems, K] of every system that the prior gives any weight."""
     prior, slots = task.prior, task.choices.drawable
-    groups = [prior] if isinstance(prior, JointPrior) else prior.arms
+    groups = [prior] if isinstance(prior, JointPrior) else prior.finite_arms
     choices = product(*(np.flatnonzero(group.weights) for group in groups))
     possible = np.array(list(islice(choices, MOST_SYSTEMS + 1)))  # [systems, groups]
     if len(possible) > MOST_SYSTEMS:
@@ -376,14 +376,13 @@ def _joint_states(bandit: RestlessBandit, policy: Policy) -> JointStates:
 def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, FloatArray, float]:
     """J, bias and largest error in Eq. 9 on all that is reached from numbered and other starts."""
     blocks: list[Outcomes] = []
-    if not worth.explore_other_starts(joint, policy, blocks, worth.MAX_STATES):
-        raise TooLargeError(
-            f"too many arms or joint states (limit {worth.MAX_STATES:,}): {joint.bandit!r}"
-        )
+    choose, limit = worth.chooser(policy, joint.bandit), joint_run.MAX_STATES
+    if not joint_run.explore_other_starts(joint, choose, blocks, limit):
+        raise TooLargeError(f"too many arms or joint states (limit {limit:,}): {joint.bandit!r}")
     chain = joined(blocks)
     component, count = closed_components(chain.successor)
     gains = [_solved(chain, np.flatnonzero(component == label))[0] for label in range(count)]
-    if max(gains) - min(gains) > worth.EQUAL:
+    if max(gains) - min(gains) > joint_run.EQUAL:
         raise AssumptionError(
             f"J of {name!r} depends on the start, {min(gains):.6g} to {max(gains):.6g}, against "
             "Assumption 2 of the paper, so that there is no bias; use another policy mapping. The "
@@ -398,11 +397,11 @@ def _solved(chain: Outcomes, members: IntArray, beta: float = 1.0) -> tuple[floa
     """Solve g + v = r + beta P v on a closed set; for beta < 1 v is v^beta - g / (1 - beta)."""
     values = np.zeros(len(chain.reward))
     scaled = replace(chain, probability=beta * chain.probability)
-    limits = (worth.DAMPING, worth.GAP, worth.MOST_SWEEPS)
+    limits = (joint_run.DAMPING, joint_run.GAP, joint_run.MOST_SWEEPS)
     gain, gap = gain_and_bias(members, scaled, values, *limits)
-    if gap > worth.GAP:
+    if gap > joint_run.GAP:
         raise TooLargeError(
-            f"{worth.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
+            f"{joint_run.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
             "joint chain mixes too slowly, or J depends on the start"
         )
     return gain, values

@@ -15,7 +15,7 @@ from restive.errors import ProblemError
 from restive.kernels.random import WORLD, stream_key
 from restive.kernels.world import World as Tables
 from restive.kernels.world import pull_arms
-from restive.problem import RestlessBandit, kinds_of
+from restive.problem import RestlessBandit, kinds_of, require_paid_when_pulled
 
 __all__ = ["World", "stream"]
 
@@ -48,6 +48,7 @@ class World:
     ) -> None:
         if not isinstance(bandit, RestlessBandit):
             raise ProblemError(f"a world needs a RestlessBandit, got {bandit!r:.60}")
+        require_paid_when_pulled(bandit.arms)
         replication = checked_count(replication, "replication", 0)
         start = start_or_initial(start, bandit.arms)
         start.require_fits(bandit)

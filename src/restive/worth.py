@@ -3,14 +3,13 @@
 Small problems are solved exactly on the joint chain that the policy can reach from the start; fixed
 policies exactly at any size; everything else is simulated, with a standard error. The exact way
 also looks whether J depends on the start, in which case the paper's Assumption 2 fails for the
-policy.
+policy. Arms that pay while not pulled are reduced to arms that do not (`reduction`); what they earn
+by themselves is added to J, and their potential to the bias.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 from math import inf, nan
 
 import numpy as np
@@ -20,41 +19,28 @@ from restive.arguments import checked_count
 from restive.belief import (
     BeliefState,
     belief_table,
+    belief_tables,
+    expected,
+    settled_elapsed,
     settled_lengths,
     start_or_initial,
 )
 from restive.chains import stationary
-from restive.errors import ProblemError, TooLargeError
-from restive.joint import JointStates, Outcomes, joined
-from restive.joint_values import absorbed_values, closed_components, gain_and_bias
-from restive.long_run import simulated_reward
+from restive.errors import AssumptionError, ProblemError, TooLargeError
+from restive.joint import JointStates
+from restive.joint_run import MAX_STATES, Chooser, solve_long_run
+from restive.long_run import plan_of_runs, simulated_reward
 from restive.policies import policy_mapping
 from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.policies.optimal import OptimalPolicy
-from restive.problem import Kinds, RestlessBandit, kinds_of
+from restive.problem import Arm, Kinds, RestlessBandit, kinds_of
+from restive.reduction import ReducedKinds, reduce_kinds
 
-__all__ = [
-    "Value",
-    "evaluate",
-    "exact_value",
-    "explore",
-    "explore_other_starts",
-    "require_same_shape",
-    "told_ages",
-]
+__all__ = ["Value", "chooser", "evaluate", "exact_value", "require_same_shape", "told_ages"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MAX_STATES = 200_000
-MOST_STARTS = 4096  # starts tried when looking whether J depends on the start
-ROWS_AT_ONCE = 1 << 20  # outcomes held while exploring
-MOST_CELLS = 1 << 28  # joint states times arms: 1 GiB
-
-DAMPING = 0.9  # below 1, so that periodic chains converge too
-GAP = 1e-11
-MOST_SWEEPS = 200_000
-EQUAL = 1e-8  # gains closer than this are one
 OLD = 10_000  # a belief of this age has settled, for the bias of a start
 MOST_PHASES = 10_000  # sets of states that fixed arms may pass through
 
@@ -119,19 +105,7 @@ def evaluate(
     except TooLargeError as error:
         if not isinstance(policy, IndexPolicy):
             raise TooLargeError(f"{error}; only index policies can be simulated here") from None
-    start = start_or_initial(start, bandit.arms)
-    kinds = kinds_of(bandit)
-    lengths = told_ages(kinds, policy, max_elapsed)
-    found = simulated_reward(bandit, kinds, policy, start, lengths, replications, steps, seed)
-    return Value(
-        average_reward=found.mean,
-        stderr=found.stderr,
-        bias_span=nan,
-        method=found.method,
-        num_states=0,
-        depends_on_start=None,
-        average_reward_range=(found.mean, found.mean),
-    )
+    return _simulated_value(bandit, policy, start, max_elapsed, replications, steps, seed)
 
 
 def exact_value(
@@ -147,11 +121,12 @@ def exact_value(
     start = start_or_initial(start, bandit.arms)
     start.require_fits(bandit)
     require_same_shape(bandit, policy)
-    if isinstance(policy, IndexPolicy) and all(np.ptp(table) == 0 for table in policy.tables):
-        return _fixed_value(bandit, policy.select(start), start)
     kinds = kinds_of(bandit)
+    reduced = reduce_kinds(kinds)
+    if isinstance(policy, IndexPolicy) and all(np.ptp(table) == 0 for table in policy.tables):
+        return _fixed_value(bandit, reduced, policy.select(start), start)
     lengths = told_ages(kinds, policy, max_elapsed)
-    return _joint_value(bandit, kinds, policy, start, lengths, max_states)
+    return _joint_value(bandit, reduced, policy, start, lengths, max_states)
 
 
 def told_ages(kinds: Kinds, policy: Policy, max_elapsed: int | None) -> IntArray:
@@ -185,148 +160,126 @@ def require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
             )
 
 
-def _fixed_value(bandit: RestlessBandit, pulled: IntArray, start: BeliefState) -> Value:
+def _fixed_value(
+    bandit: RestlessBandit, reduced: ReducedKinds, pulled: IntArray, start: BeliefState
+) -> Value:
     """Worth of always pulling the same arms: they are independent, so all is a sum over arms.
 
-    The bias of a pulled arm in (s, n) is b(s, n).z, with z = r - g + P_active z. At each time the
-    states that can be reached are a product over arms; the span is taken over all times.
+    The bias of a pulled arm in (s, n) is b(s, n).h, with h = r - g + P_active h, plus b(s, n).z for
+    what its state is worth alone. At each time the states that can be reached are a product over
+    arms; the span is taken over all times.
     """
     gain = 0.0
     supports, biases = [], []
     highest = lowest = 0.0
+    drift = _drift(reduced, start, np.setdiff1d(np.arange(bandit.num_arms), pulled))
     for k in pulled.tolist():
-        arm = bandit.arms[k]
+        arm, potential = _reduced_arm(reduced, k)
         law = stationary(arm.active, bandit.label(k))
         reward = float(law @ arm.rewards)
         gain += reward
-        system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.z = 0
-        z = np.linalg.solve(system, arm.rewards - reward)
-        age = min(int(start.elapsed[k]), OLD)
-        belief = belief_table(arm, age)[start.last_state[k], age - 1]
-        highest = lowest = highest + float(belief @ z)
+        system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.h = 0
+        worth = np.linalg.solve(system, arm.rewards - reward) + potential
+        belief = _belief_at(arm, int(start.last_state[k]), int(start.elapsed[k]))
+        highest = lowest = highest + float(belief @ worth)
         supports.append(belief > 0)
-        biases.append(arm.active @ z)
+        biases.append(arm.active @ worth)
+    highest = lowest = highest + float(drift[0])
     moves = [bandit.arms[k].active > 0 for k in pulled.tolist()]
     met: set[bytes] = set()
-    while (key := b"".join(support.tobytes() for support in supports)) not in met:
+    step = 0
+    while (key := _key(supports)) not in met or step < len(drift):
         if len(met) > MOST_PHASES:
             highest, lowest = np.inf, -np.inf  # very long periods: not worth following
             break
         met.add(key)
+        step += 1
+        others = float(drift[min(step, len(drift) - 1)])
         reached = [bias[support] for bias, support in zip(biases, supports, strict=True)]
-        highest = max(highest, sum(float(values.max()) for values in reached))
-        lowest = min(lowest, sum(float(values.min()) for values in reached))
+        highest = max(highest, sum(float(values.max()) for values in reached) + others)
+        lowest = min(lowest, sum(float(values.min()) for values in reached) + others)
         supports = [support @ move for support, move in zip(supports, moves, strict=True)]
     span = highest - lowest if np.isfinite(highest) else float("nan")
+    gain += reduced.own_reward
     return Value(gain, 0.0, span, "exact: fixed arms", 0, False, (gain, gain))
+
+
+def _key(supports: list[NDArray[np.bool_]]) -> bytes:
+    return b"".join(support.tobytes() for support in supports)
+
+
+def _reduced_arm(reduced: ReducedKinds, k: int) -> tuple[Arm, FloatArray]:
+    kind = reduced.kinds.of[k]
+    return reduced.kinds.arms[kind], reduced.potentials[kind]
+
+
+def _belief_at(arm: Arm, last_state: int, elapsed: int) -> FloatArray:
+    age = min(elapsed, OLD)
+    belief: FloatArray = belief_table(arm, age)[last_state, age - 1]
+    return belief
+
+
+def _drift(reduced: ReducedKinds, start: BeliefState, alone: IntArray) -> FloatArray:
+    """Sum of b_k.z_k over arms that are never pulled, by steps from the start until it settles.
+
+    It is nan where beliefs do not settle.
+    """
+    paying = [k for k in alone.tolist() if _reduced_arm(reduced, k)[1].any()]
+    try:
+        lengths = [settled_elapsed(_reduced_arm(reduced, k)[0]) for k in paying]
+    except (AssumptionError, TooLargeError):
+        return np.array([nan])
+    drift = np.zeros(max(lengths, default=1))
+    for k in paying:
+        arm, potential = _reduced_arm(reduced, k)
+        first = min(int(start.elapsed[k]), OLD) - 1
+        worth = expected(potential, belief_table(arm, first + len(drift)))
+        drift += worth[start.last_state[k], first:]
+    return drift
 
 
 def _joint_value(
     bandit: RestlessBandit,
-    kinds: Kinds,
+    reduced: ReducedKinds,
     policy: Policy,
     start: BeliefState,
     lengths: IntArray,
     max_states: int,
 ) -> Value:
-    joint = JointStates(bandit, kinds, lengths)
-    joint.number_of(start)
-    blocks: list[Outcomes] = []
-    explore(joint, policy, blocks, max_states)
-    reachable = joint.count
-    # raised limits are for what the policy reaches: a wide search for other starts adds little
-    others = min(max_states, max(MAX_STATES, 2 * reachable))
-    depends_known = explore_other_starts(joint, policy, blocks, others)
-    if not depends_known:
-        joint.count = reachable
-    chain = joined(blocks, joint.count)
-    component, num_closed = closed_components(chain.successor)
-    gains = np.zeros(joint.count)
-    bias = np.zeros(joint.count)
-    for label in range(num_closed):
-        members = np.flatnonzero(component == label)
-        gains[members] = _class_gain(members, chain, bias)
-    settled = _absorb(gains, component, chain, np.zeros(joint.count))
-    if num_closed > 1 and not settled:
-        raise TooLargeError("the joint chain leaves its transient states too slowly to be solved")
-    classes = gains[component >= 0]
-    low, high = float(classes.min()), float(classes.max())
-    depends = high - low > EQUAL
-    if not depends:  # whichever class is reached
-        gains[component < 0] = classes[0]
-    span = inf if depends else nan
-    if not depends and _absorb(bias, component, chain, chain.reward - gains):
-        span = float(np.ptp(bias[:reachable]))
+    joint = JointStates(bandit, reduced.kinds, lengths)
+    found = solve_long_run(joint, start, chooser(policy, bandit), max_states)
+    span = inf if found.depends_on_start else nan
+    if found.bias is not None:
+        span = float(np.ptp(found.bias + _potentials(joint, reduced, found.num_states)))
+    own = reduced.own_reward
     return Value(
-        average_reward=float(gains[0]),
+        average_reward=found.average_reward + own,
         stderr=0.0,
         bias_span=span,
         method="exact: joint chain",
-        num_states=reachable,
-        depends_on_start=depends if depends or depends_known else None,
-        average_reward_range=(low, high),
+        num_states=found.num_states,
+        depends_on_start=found.depends_on_start or (False if found.all_starts else None),
+        average_reward_range=(found.lowest + own, found.highest + own),
     )
 
 
-def _class_gain(members: IntArray, chain: Outcomes, bias: FloatArray) -> float:
-    """Gain of a closed class; its bias is written."""
-    gain, gap = gain_and_bias(members, chain, bias, DAMPING, GAP, MOST_SWEEPS)
-    if gap > 1e-9:
-        raise TooLargeError(
-            f"the joint chain mixes so slowly that {MOST_SWEEPS:,} sweeps leave J uncertain by "
-            f"{gap:.2g}"
-        )
-    return gain
+def _potentials(joint: JointStates, reduced: ReducedKinds, count: int) -> FloatArray:
+    """Sum of b_k.z_k [count] in the first joint states: what their arms' states are worth alone."""
+    total = np.zeros(count)
+    last_state, elapsed = joint.unpacked(0, count)
+    for kind, potential in enumerate(reduced.potentials):
+        if not potential.any():
+            continue
+        members = np.flatnonzero(reduced.kinds.of == kind)
+        length = int(joint.lengths[members[0]])
+        worth = expected(potential, belief_table(reduced.kinds.arms[kind], length))
+        for k in members:
+            total += worth[last_state[:, k], elapsed[:, k] - 1]
+    return total
 
 
-def _absorb(
-    values: FloatArray, component: NDArray[np.int32], chain: Outcomes, earned: FloatArray
-) -> bool:
-    """Values of transient states, from those of the closed classes; whether they settled."""
-    return absorbed_values(values, component, chain, earned, 1e-12, MOST_SWEEPS) <= 1e-12
-
-
-def explore(joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int) -> None:
-    """Follow the policy from every numbered state that has not been followed yet."""
-    select_many = _batched(policy, joint.bandit)
-    done = sum(len(block.reward) for block in blocks)
-    at_once = max(1, ROWS_AT_ONCE // max(joint.most_outcomes, joint.bandit.num_arms // 16))
-    memory = max(1, MOST_CELLS // joint.bandit.num_arms)
-    while done < joint.count:
-        if joint.count > memory:
-            raise TooLargeError(
-                f"the policy reaches more than {memory:,} joint states of {joint.bandit.num_arms:,}"
-                " arms: too much for a joint chain"
-            )
-        if joint.count > max_states:
-            raise TooLargeError(
-                f"the policy reaches more than {max_states:,} joint states; raise max_states"
-            )
-        last = min(joint.count, done + at_once)
-        actions = select_many(*joint.unpacked(done, last))
-        blocks.append(joint.outcomes(joint.rows(done, last), actions, add=True))
-        done = last
-
-
-def explore_other_starts(
-    joint: JointStates, policy: Policy, blocks: list[Outcomes], max_states: int
-) -> bool:
-    """Follow the policy from starts of every kind: each arm just seen in any state, or long ago."""
-    if np.prod(joint.sizes + 1.0) > MOST_STARTS:
-        return False
-    choices = [
-        [*(s * length for s in range(size)), length - 1]
-        for size, length in zip(joint.sizes.tolist(), joint.lengths.tolist(), strict=True)
-    ]
-    joint.add(np.array(list(product(*choices)), dtype=np.int32))
-    try:
-        explore(joint, policy, blocks, max_states)
-    except TooLargeError:
-        return False
-    return True
-
-
-def _batched(policy: Policy, bandit: RestlessBandit) -> Callable[[IntArray, IntArray], IntArray]:
+def chooser(policy: Policy, bandit: RestlessBandit) -> Chooser:
+    """Return the policy as a function of many meta-states at once."""
     if isinstance(policy, IndexPolicy | OptimalPolicy):
         return policy.select_many
 
@@ -335,3 +288,33 @@ def _batched(policy: Policy, bandit: RestlessBandit) -> Callable[[IntArray, IntA
         return np.array([checked_choice(policy, bandit, BeliefState(s, n)) for s, n in pairs])
 
     return one_by_one
+
+
+def _simulated_value(
+    bandit: RestlessBandit,
+    policy: IndexPolicy,
+    start: BeliefState | None,
+    max_elapsed: int | None,
+    replications: int | None,
+    steps: int | None,
+    seed: int,
+) -> Value:
+    start = start_or_initial(start, bandit.arms)
+    reduced = reduce_kinds(kinds_of(bandit))
+    kinds = reduced.kinds
+    lengths = told_ages(kinds, policy, max_elapsed)
+    runs = plan_of_runs(bandit, kinds, lengths, replications, steps)
+    found = simulated_reward(
+        bandit, kinds, belief_tables(kinds.arms, lengths), policy.ranked, policy.kinds.of, start,
+        runs, seed,
+    )  # fmt: skip
+    mean = found.mean + reduced.own_reward
+    return Value(
+        average_reward=mean,
+        stderr=found.stderr,
+        bias_span=nan,
+        method=found.method,
+        num_states=0,
+        depends_on_start=None,
+        average_reward_range=(mean, mean),
+    )

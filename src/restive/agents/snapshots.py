@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import version
 from math import ldexp
 from typing import Any
@@ -51,7 +52,7 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
     spec: Any = agent.learner
     data = {
         "format": FORMAT,
-        "version": version("restive"),
+        "version": _version(),
         "numbers": NUMBERS,
         "time": agent.time,
         "prior": prior_to_data(task.prior),
@@ -78,6 +79,11 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
     else:
         data["memory"] = _memory_to_data(agent)
     return data | {"checksum": checksum(data)}
+
+
+@cache
+def _version() -> str:
+    return version("restive")  # which looks it up in the file system every time
 
 
 def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> Agent:
@@ -450,7 +456,7 @@ def prior_to_data(prior: Prior) -> dict[str, Any]:
         return {"joint": bandits, "num_pulls": num_pulls, "weights": prior.weights.tolist()}
     places: dict[int, int] = {}
     written: list[dict[str, Any]] = []
-    for arm in prior.arms:
+    for arm in prior.finite_arms:
         if id(arm) not in places:
             places[id(arm)] = len(written)
             written.append(_arm_prior_to_data(arm))

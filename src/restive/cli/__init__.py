@@ -11,6 +11,7 @@ import typer
 
 from restive import __version__
 from restive.cli.compare import compare
+from restive.cli.logs import fit, replay
 from restive.cli.plan import plan
 from restive.cli.reproduce import reproduce
 from restive.cli.study import export, report, run, status
@@ -94,3 +95,5 @@ app.command()(report)
 app.command()(export)
 app.command()(compare)
 app.command()(zoo)
+app.command()(fit)
+app.command()(replay)

@@ -80,7 +80,9 @@ def _print_plan(found: Plan) -> None:
     arms = Table(title=f"{found.num_arms} arms, {found.num_pulls} pulled each step")
     for column in ("arms", "name"):
         arms.add_column(column)
-    for column in ("states", "stationary reward", "mixing time", "indexable", "limiting index"):
+    always = any(arm.own_reward != 0 for arm in found.arms)
+    earned = ("pulled for ever", "by itself") if always else ("stationary reward",)
+    for column in ("states", *earned, "mixing time", "indexable", "limiting index"):
         arms.add_column(column, justify="right")
     for arm in found.arms[:MOST_ROWS]:
         reward = arm.stationary_reward
@@ -89,15 +91,20 @@ def _print_plan(found: Plan) -> None:
             escape(arm.name or ""),
             str(arm.num_states),
             "depends on start" if reward is None else f"{reward:.6f}",
+            *([f"{arm.own_reward:.6f}"] if always else []),
             "-" if arm.mixing_time is None else str(arm.mixing_time),
             "yes" if arm.indexable else "no",
             f"{arm.limiting_index:.6f}",
         )
     bound = found.relaxation_bound
     least = "bound: none, see below" if bound is None else f"no policy exceeds {bound:.6f}"
-    policies = Table(title=f"average reward per step; {least}")
+    title = f"average reward per step; {least}"
+    if always:
+        title += f"\nthe arms earn {found.own_reward:.6f} by themselves"
+        title += "" if bound is None else f", pulls add at most {bound - found.own_reward:.6f}"
+    policies = Table(title=title)
     policies.add_column("policy")
-    for column in ("J", "±", "of the bound"):
+    for column in ("J", "±", *(["pulls add"] if always else []), "of the bound"):
         policies.add_column(column, justify="right")
     policies.add_column("method")
     notes = [f"bound: {found.note}"] if found.note else []
@@ -108,13 +115,14 @@ def _print_plan(found: Plan) -> None:
         notes.append(f"Whittle's index is that of the discount {found.discount:g}")
     for policy in found.policies:
         if policy.average_reward is None:
-            policies.add_row(policy.policy, "-", "-", "-", "none, see below")
+            policies.add_row(policy.policy, *["-"] * (3 + always), "none, see below")
         else:
             share = policy.share_of_bound
             policies.add_row(
                 policy.policy,
                 f"{policy.average_reward:.6f}",
                 "0" if policy.stderr == 0 else f"{policy.stderr:.2g}",
+                *([f"{policy.pulls_add:.6f}"] if always else []),
                 "-" if share is None else f"{share:.2%}",
                 policy.method,
             )
@@ -124,6 +132,8 @@ def _print_plan(found: Plan) -> None:
     console.print(policies)
     for note in notes:
         console.print(note, highlight=False, markup=False)
+    if found.hint:
+        console.print(f"note: {found.hint}", highlight=False, markup=False)
 
 
 def _shortened(ranges: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from restive.experiment.runner import Progress
 
-__all__ = ["run_display", "spinner"]
+__all__ = ["bar", "run_display", "spinner"]
 
 LOG_SECONDS = 60
 MOST_BARS = 12  # cases that have one of their own
@@ -52,6 +52,27 @@ def spinner(title: str) -> Iterator[Show]:
             )
 
         yield show
+
+
+@contextmanager
+def bar(title: str) -> Iterator[Callable[[str, float], None]]:
+    """Show what is being done and how far it is on stderr; nothing when that is no terminal."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda what, share: None
+        return
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(escape(title), total=1.0)
+        yield lambda what, share: progress.update(
+            task, description=escape(f"{title}: {what}"), completed=share
+        )
 
 
 @contextmanager

@@ -66,9 +66,8 @@ def channel_belief(p01: float, p11: float, seen_good: bool, age: int) -> tuple[f
 @inlined
 def channel_index(p01: float, p11: float, seen_good: bool, age: int) -> float:
     """Index of one channel at one age, any age."""
-    if age == 1:
-        if p11 < p01 or not seen_good:
-            return p11 if seen_good else p01
+    if age == 1 and (p11 < p01 or not seen_good):
+        return p11 if seen_good else p01
     belief, power = channel_belief(p01, p11, seen_good, age)
     leave = 1.0 - p11
     if p11 >= p01:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from restive.policies.base import IndexPolicy, IndexRule, Policy, index_policy
 from restive.policies.best_fixed import best_fixed
+from restive.policies.best_index import BestIndexPolicy, Candidate, best_index
 from restive.policies.lp_priority import lp_priority
 from restive.policies.myopic import myopic
 from restive.policies.optimal import OptimalPolicy, optimal
@@ -29,6 +30,8 @@ from restive.policies.whittle import (
 )
 
 __all__ = [
+    "BestIndexPolicy",
+    "Candidate",
     "IndexPolicy",
     "IndexRule",
     "OptimalPolicy",
@@ -36,6 +39,7 @@ __all__ = [
     "PolicyMapping",
     "WhittleIndex",
     "best_fixed",
+    "best_index",
     "channel_whittle_index",
     "index_policy",
     "lp_priority",

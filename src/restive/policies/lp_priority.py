@@ -1,6 +1,7 @@
 """LP priority: rank the arms by what pulling them is worth at the relaxation's price of a pull.
 
-Unlike Whittle's index it needs no indexability, and it couples the arms through that one price.
+Unlike Whittle's index it needs no indexability, and it couples the arms through that one price. Its
+J may depend on the start where Whittle's does not.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ def lp_priority(
     A jumps at that very price (it is some arm's limiting index: below it the arm is pulled for
     ever, above it hardly at all) the value from above is taken, which earns more: the arm is there
     to fill places, not to hold them.
+
+    J may depend on the start: among arms that fall into a bad state and that pulls mend, paid only
+    when pulled, it does on more than half of small random systems, and the worse class can earn a
+    fifth less. `evaluate` tells (`depends_on_start`, `average_reward_range`), and `best_index`
+    counts such a policy by its worst class.
 
     Parameters
     ----------

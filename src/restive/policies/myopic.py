@@ -1,11 +1,15 @@
-"""Myopic policy: pull the arms that promise most for this step alone (Section 6)."""
+"""Myopic policy: pull the arms that promise most for this step alone (Section 6).
+
+Where arms also pay while not pulled, a pull that pays no more now may still pay in the next step,
+by where it leads; so both steps are looked at.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.belief import belief_table, expected_rewards
+from restive.belief import belief_table, expected
 from restive.policies.base import IndexPolicy, index_policy
 from restive.problem import Arm, RestlessBandit
 
@@ -13,10 +17,18 @@ __all__ = ["myopic", "myopic_table"]
 
 
 def myopic(bandit: RestlessBandit, max_elapsed: int | None = None) -> IndexPolicy:
-    """Return the policy that pulls the N arms with the largest expected reward now."""
+    """Return the policy that pulls the N arms that gain most now.
+
+    The index is b.(r_a - r_p + (P_active - P_passive) r_p): what a pull gains over no pull in this
+    step and, by moving the arm, in the next one. Without passive rewards it is b.r, the expected
+    reward of the step.
+    """
     return index_policy(bandit, lambda arm: myopic_table(arm, max_elapsed), "myopic")
 
 
 def myopic_table(arm: Arm, max_elapsed: int | None = None) -> NDArray[np.float64]:
-    """Index table [S, L]: the expected reward b(s, n).r."""
-    return expected_rewards(arm, belief_table(arm, max_elapsed))
+    """Index table [S, L] of what a pull gains now; without passive rewards b(s, n).r."""
+    gained = arm.rewards - arm.passive_rewards
+    for state, reward in enumerate(arm.passive_rewards):  # plain sums, as in `expected`
+        gained = gained + (arm.active - arm.passive)[:, state] * reward
+    return expected(gained, belief_table(arm, max_elapsed))

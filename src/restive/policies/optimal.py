@@ -20,6 +20,7 @@ from restive.errors import AssumptionError, TooLargeError
 from restive.joint import JointStates
 from restive.joint_values import optimal_bias
 from restive.problem import RestlessBandit, kinds_of
+from restive.reduction import reduce_kinds
 
 __all__ = ["OptimalPolicy", "optimal"]
 
@@ -43,7 +44,8 @@ class OptimalPolicy:
     """Pull the arms that are best in the long run, as far as floating point can tell.
 
     The choice in a state looks one step ahead to the optimal bias, so that it is there for every
-    meta-state; among equals the lowest arms win.
+    meta-state; among equals the lowest arms win. `joint` and `bias` are those of arms that pay only
+    when pulled (`reduction`).
     """
 
     bandit: RestlessBandit
@@ -68,7 +70,8 @@ class OptimalPolicy:
         )
         ahead = (found.probability * self.bias[found.successor]).sum(axis=1)
         values = (found.reward + ahead).reshape(len(rows), num_actions)
-        good = values >= values.max(axis=1, keepdims=True) - TIE_TOLERANCE
+        tolerance = TIE_TOLERANCE * self.joint.unit
+        good = values >= values.max(axis=1, keepdims=True) - tolerance
         chosen: IntArray = self.actions[good.argmax(axis=1)]
         return chosen
 
@@ -102,7 +105,8 @@ def optimal(
             "whittle or lp_priority with relaxation_bound"
         )
     num_actions = comb(bandit.num_arms, bandit.num_pulls)
-    joint = JointStates(bandit, kinds, lengths)
+    reduced = reduce_kinds(kinds)
+    joint = JointStates(bandit, reduced.kinds, lengths)
     for rows in _fresh_states(bandit.num_pulls, sizes, joint.lengths):
         joint.add(rows)
     arms = combinations(range(bandit.num_arms), bandit.num_pulls)
@@ -112,14 +116,14 @@ def optimal(
         np.tile(choices, (joint.count, 1)),
         add=False,
     )
-    bias, gain, gap = optimal_bias(found, num_actions, DAMPING, GAP, MOST_SWEEPS)
-    if gap > 1e-7:
+    bias, gain, gap = optimal_bias(found, num_actions, DAMPING, GAP * joint.unit, MOST_SWEEPS)
+    if gap > 1e-7 * joint.unit:
         raise AssumptionError(
             f"the optimum did not settle: after {MOST_SWEEPS:,} sweeps its average reward is only "
             f"known to {gap:.2g}; some arm mixes too slowly, or the best average reward depends "
             "on the start"
         )
-    return OptimalPolicy(bandit, gain, joint, bias, choices)
+    return OptimalPolicy(bandit, gain + reduced.own_reward, joint, bias, choices)
 
 
 def log_num_states(sizes: IntArray, lengths: IntArray, num_pulls: int) -> float:

@@ -18,6 +18,7 @@ from restive.arguments import suggestion
 from restive.errors import ProblemError
 from restive.policies.base import Policy, index_policy
 from restive.policies.best_fixed import best_fixed, fixed_rewards, fixed_table
+from restive.policies.best_index import best_index
 from restive.policies.lp_priority import lp_priority
 from restive.policies.myopic import myopic, myopic_table
 from restive.policies.optimal import optimal
@@ -71,6 +72,7 @@ _OWN = (
     PolicyMapping("myopic", "myopic", myopic, myopic_table),
     PolicyMapping("whittle", "Whittle index", whittle, whittle_table),
     PolicyMapping("lp_priority", "LP priority", lp_priority),
+    PolicyMapping("best_index", "best index", best_index),
     PolicyMapping("optimal", "optimal", optimal),
 )
 _ROWS = {row.name: row for row in _OWN}

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import checked_elapsed
-from restive.belief import arm_label, settled_elapsed
+from restive.belief import settled_elapsed
 from restive.errors import AssumptionError, ProblemError
 from restive.kernels import gilbert_elliott
 from restive.pace import WORK_AT_ONCE
 from restive.policies.base import IndexPolicy, index_policy
-from restive.problem import Arm, RestlessBandit, numbers_array
+from restive.problem import Arm, RestlessBandit, arm_label, numbers_array
+from restive.reduction import reduce_arm
 from restive.subsidy import SubsidyPath, checked_discount, require_average, subsidy_path
 
 __all__ = [
@@ -87,20 +88,20 @@ def whittle_index(arm: Arm, discount: float = 1.0, max_elapsed: int | None = Non
     discount = checked_discount(discount)
     if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled:
         length = _channel_length(arm, max_elapsed)
-        index = _channel_table(arm, length)
+        index = _channel_table(reduce_arm(arm).pulled, length)
         return WhittleIndex(index, index, True, discount, "closed form")
     path = subsidy_path(arm, discount, max_elapsed)
-    _require_index(path)
+    _require_index(path, arm)
     index, upper = (_with_length(table, max_elapsed) for table in (path.index, path.upper))
     return WhittleIndex(index, upper, path.indexable, discount, "subsidy path")
 
 
-def _require_index(path: SubsidyPath) -> None:
+def _require_index(path: SubsidyPath, arm: Arm) -> None:
     """Raise where pulling is not best at any subsidy: there is a path, but no index."""
     if np.isneginf(path.index).any():
         s, n = np.argwhere(np.isneginf(path.index))[0]
         raise AssumptionError(
-            f"{arm_label(path.arm)}: no subsidy, however low, makes pulling best when it was last "
+            f"{arm_label(arm)}: no subsidy, however low, makes pulling best when it was last "
             f"seen in state {s}, {n + 1} step(s) ago: pulling holds the chain back (its active "
             "chain is reducible or nearly so), and the average reward only counts the long run; "
             "pass a discount below 1, such as 0.99"

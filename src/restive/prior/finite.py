@@ -57,7 +57,16 @@ class ArmPrior:
     def given(self, evidence: Evidence) -> ArmPrior:
         """Return what the arm may be once this was seen of it: the same arms, other weights."""
         logs = [log_likelihood(arm, evidence) for arm in self.candidates]
-        return ArmPrior(self.candidates, _reweighted(self.weights, np.array(logs)))
+        return self.with_weights(_reweighted(self.weights, np.array(logs)))
+
+    def with_weights(self, weights: ArrayLike) -> ArmPrior:
+        """Return the distribution over the same arms that has these weights."""
+        prior = object.__new__(ArmPrior)  # the candidates need not be checked again
+        object.__setattr__(prior, "candidates", self.candidates)
+        object.__setattr__(
+            prior, "weights", _normalised(weights, len(self.candidates), "candidates")
+        )
+        return prior
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -56,6 +56,17 @@ class IndependentPrior:
         """The number of arms K."""
         return len(self.arms)
 
+    @property
+    def finite_arms(self) -> tuple[ArmPrior, ...]:
+        """The arms' priors, where all are finite: what learners take."""
+        for k, arm in enumerate(self.arms):
+            if isinstance(arm, DirichletArmPrior):
+                raise ProblemError(
+                    f"arm {k} has a continuous prior, which learners do not take; use an ArmPrior "
+                    "of candidates, such as grid_prior makes"
+                )
+        return self.arms  # type: ignore[return-value]
+
     def candidates(self, k: int) -> tuple[Arm, ...]:
         """Return what arm k may be, where that can be listed."""
         arm = self.arms[k]

@@ -1,20 +1,22 @@
 """The zoo: named instances to plan, learn and compare on.
 
 An `Instance` is a problem with what a learner may know of it beforehand. The fixed ones are the
-paper's two settings, four satellite channels and three corner cases; the random ones come from
-generators, which are public and make as many more as are wanted.
+paper's two settings, four satellite channels, Qian's pair and three corner cases;
+the random ones come from generators, which are public and make as many more as are wanted. Those of
+`outreach` pay in every step, pulled or not; all others pay when pulled.
 
 All numbers come from numpy's `default_rng(seed)` (PCG64), as uniform and as whole numbers only, and
-only sums and products are made of them: a seed gives the same instance on every machine.
-Every chain that is drawn is mixed with a little of the uniform law, so that for any seed it is
-irreducible and aperiodic (Assumption 1) and its tables of beliefs have a few hundred ages at most.
+only sums and products are made of them: a seed gives the same instance on every machine. For any
+seed every chain that is drawn is irreducible and aperiodic (Assumption 1), mixed with a little of
+the uniform law where its family does not see to it, and its tables of beliefs have a few hundred
+ages at most.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import TypeAlias
 
@@ -23,17 +25,23 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_count, checked_seed
 from restive.errors import ProblemError
-from restive.prior import ArmPrior, IndependentPrior, Prior, grid_prior
+from restive.prior import ArmPrior, IndependentPrior, grid_prior
 from restive.problem import Arm, RestlessBandit, checked_num_pulls, gilbert_elliott
+from restive.zoo.instance import Instance, drawn_instance, spread
+from restive.zoo.outreach import cohort, collapsing, qian_pair, two_types
 
 __all__ = [
     "Instance",
+    "cohort",
+    "collapsing",
     "load",
     "names",
+    "qian_pair",
     "random_controlled",
     "random_dirichlet",
     "random_near_deterministic",
     "random_sticky",
+    "two_types",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -83,26 +91,6 @@ NON_INDEXABLE = Arm(
 SPREAD = 0.05  # of the uniform law: beliefs come closer by a factor of 1 - SPREAD a step or better
 STICKY = (0.8, 0.99)  # least and largest probability to stay, before spreading
 MOST_NOISE = 0.06  # of a step that is nearly deterministic, before spreading
-NUM_CANDIDATES = 32  # of each arm of a random instance
-
-
-@dataclass(frozen=True, eq=False)
-class Instance:
-    """A named problem with what a learner may start from.
-
-    `source` says where the numbers come from. `bandit` is the truth, None where it is drawn from
-    the prior in every replication (the paper's Bayesian setting). `horizon` is a sensible one for
-    experiments. `truth_in_prior` tells whether every arm of the truth is among its candidates.
-    """
-
-    name: str
-    title: str
-    source: str
-    num_pulls: int
-    prior: Prior
-    bandit: RestlessBandit | None
-    horizon: int
-    truth_in_prior: bool
 
 
 def names() -> tuple[str, ...]:
@@ -193,25 +181,14 @@ def _drawn(
     rewards = np.arange(num_states) / (num_states - 1)
 
     def chain() -> FloatArray:
-        return _spread(family(rng, num_states), SPREAD)
+        return spread(family(rng, num_states), SPREAD)
 
     def arm() -> Arm:
         return Arm(chain(), chain() if controlled else None, rewards)
 
-    priors = [ArmPrior([arm() for _ in range(NUM_CANDIDATES)]) for _ in range(num_arms)]
-    places = rng.integers(NUM_CANDIDATES, size=num_arms).tolist()
-    truth = [prior.candidates[place] for prior, place in zip(priors, places, strict=True)]
     sizes = f"{num_arms} arms of {num_states} states, {num_pulls} pulls"
-    return Instance(
-        name=name,
-        title=f"{sizes}: {title}",
-        source=f"drawn by this package (zoo.{name.replace('-', '_')}) with seed {seed}",
-        num_pulls=num_pulls,
-        prior=IndependentPrior(priors),
-        bandit=RestlessBandit(truth, num_pulls),
-        horizon=10_000,
-        truth_in_prior=True,
-    )
+    source = f"drawn by this package (zoo.{name.replace('-', '_')}) with seed {seed}"
+    return drawn_instance(name, f"{sizes}: {title}", source, rng, arm, num_arms, num_pulls, 10_000)
 
 
 def _simplex_rows(rng: np.random.Generator, num_states: int) -> FloatArray:
@@ -241,11 +218,6 @@ def _gaps(rng: np.random.Generator, rows: int, columns: int) -> FloatArray:
     cuts = np.sort(rng.random((rows, columns - 1)), axis=1)
     gaps: FloatArray = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
     return gaps
-
-
-def _spread(matrix: FloatArray, weight: float) -> FloatArray:
-    """Mix the uniform law into every row."""
-    return (1 - weight) * matrix + weight / len(matrix)
 
 
 def _channels(
@@ -297,7 +269,7 @@ def _non_indexable() -> Instance:
     arm = NON_INDEXABLE
     shared = ArmPrior(
         [
-            Arm(_spread(arm.active, tenths / 10), _spread(arm.passive, tenths / 10), arm.rewards)
+            Arm(spread(arm.active, tenths / 10), spread(arm.passive, tenths / 10), arm.rewards)
             for tenths in range(8)  # the first is the truth, to the bit
         ]
     )
@@ -349,4 +321,8 @@ _ZOO: dict[str, Callable[[], Instance]] = {
         source="made up for this package",
         levels=(0.1, 0.3, 0.5, 0.7, 0.9),
     ),
+    "collapsing": collapsing,
+    "collapsing-two-types": two_types,
+    "qian-pair": qian_pair,
+    "outreach-cohort": cohort,
 }

@@ -1,0 +1,308 @@
+"""`restive fit` and `restive replay`: from a log to a decision."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from restive.cli.progress import bar
+from restive.errors import ProblemError
+
+if TYPE_CHECKING:
+    from restive.logs import FittedLog, Replay
+    from restive.sightings import Log
+
+__all__ = ["fit", "replay"]
+
+LogFile = Annotated[
+    Path, typer.Argument(metavar="LOG", help="CSV or Parquet file, a row per sighting.")
+]
+Time = Annotated[str, typer.Option(help="Column of times: numbers, or dates.")]
+ArmColumn = Annotated[str, typer.Option("--arm", help="Column of arms.")]
+State = Annotated[str | None, typer.Option(help="Column of states: 0 is the worst; or names.")]
+StateFrom = Annotated[
+    str | None, typer.Option(help='Instead: good where this holds, as "delay < 15".')
+]
+States = Annotated[
+    str | None,
+    typer.Option(help="The states' names, worst first, by commas; or how many, by quantiles."),
+]
+Step = Annotated[str | None, typer.Option(help="Length of a step: 1d, 2w, 6h, 15min, or a number.")]
+Zone = Annotated[str | None, typer.Option(help="Whose clocks count, as Europe/Berlin.")]
+By = Annotated[str | None, typer.Option(help="Column of kinds of arms.")]
+Pulled = Annotated[
+    str | None, typer.Option(help="Column that tells which arms were pulled (default: all).")
+]
+SameStep = Annotated[
+    str, typer.Option(help="Several rows of an arm in one step: error, last or worst.")
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")]
+Rewards = Annotated[
+    str | None, typer.Option(help="Reward of each state, by commas (default: 0 to 1).")
+]
+Controlled = Annotated[
+    bool,
+    typer.Option("--controlled", help="Pulled arms move by another chain; use pulled rows only."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def fit(
+    log: LogFile,
+    time: Time,
+    arm: ArmColumn,
+    state: State = None,
+    state_from: StateFrom = None,
+    states: States = None,
+    step: Step = None,
+    zone: Zone = None,
+    by: By = None,
+    pulled: Pulled = None,
+    same_step: SameStep = "error",
+    skip_bad: SkipBad = False,
+    rewards: Rewards = None,
+    controlled: Controlled = False,
+    pulls: Annotated[int, typer.Option(min=1, help="Pulls a step, for problem.toml.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("fit"),
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a log of past sightings: what the arms are like, and whether chains describe them.
+
+    Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv and fit.html.
+    """
+    from restive.figures import matplotlib_figures
+    from restive.logs import fit_log, write_fit
+
+    matplotlib_figures()  # the page needs it: told now, not after the work
+    with bar(f"fitting {log.name}") as progress:
+        found = _load(
+            log, time, arm, state, state_from, states, step, zone, by, pulled, same_step, skip_bad,
+            progress,
+        )  # fmt: skip
+        fitted = fit_log(
+            found, rewards=_numbers(rewards), controlled=controlled, seed=seed, progress=progress
+        )
+        progress("writing", 0.0)
+        paths = write_fit(fitted, out, pulls, f"{log.name}, fitted")
+    if as_json:
+        print(json.dumps(_fit_data(fitted), indent=2))
+        return
+    _print_fit(fitted)
+    print("written: " + ", ".join(str(path) for path in paths))
+
+
+def replay(
+    log: LogFile,
+    time: Time,
+    arm: ArmColumn,
+    pulls: Annotated[int, typer.Option(min=1, help="Arms that policies pull each step.")],
+    policies: Annotated[
+        str, typer.Option(help="Names by commas; learners as tsde or tsde:myopic.")
+    ] = "whittle,myopic,best_fixed,round_robin,random",
+    prior: Annotated[
+        Path | None, typer.Option(help="prior.json of `restive fit`: its kinds' priors.")
+    ] = None,
+    state: State = None,
+    state_from: StateFrom = None,
+    states: States = None,
+    step: Step = None,
+    zone: Zone = None,
+    by: By = None,
+    pulled: Pulled = None,
+    same_step: SameStep = "error",
+    skip_bad: SkipBad = False,
+    rewards: Rewards = None,
+    controlled: Controlled = False,
+    split: Annotated[float, typer.Option(help="Share of the steps that is fitted.")] = 0.5,
+    random_pulls: Annotated[
+        bool, typer.Option("--random-pulls", help="The log's pulls were drawn evenly at random.")
+    ] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Print figures of a model that missed the log's own.")
+    ] = False,
+    worlds: Annotated[int, typer.Option(min=20, help="Worlds drawn from the model.")] = 200,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what other policies would have earned in the later part of a log."""
+    from restive.logs import load_prior, replay_log
+
+    kinds: Any = None if prior is None else load_prior(prior)
+    with bar(f"replaying {log.name}") as progress:
+        found = _load(
+            log, time, arm, state, state_from, states, step, zone, by, pulled, same_step, skip_bad,
+            progress,
+        )  # fmt: skip
+        played = replay_log(
+            found,
+            pulls,
+            _names(policies),
+            prior=None if kinds is None else kinds.kinds,
+            rewards=_numbers(rewards),
+            controlled=controlled,
+            split=split,
+            random_pulls=random_pulls,
+            anyway=anyway,
+            worlds=worlds,
+            seed=seed,
+            progress=progress,
+        )
+    if kinds is not None and kinds.log.get("span") == found.span:
+        note = "the prior was fitted on this log, the part that policies play on included"
+        print(f"note: {note}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(_replay_data(played), indent=2))
+    else:
+        _print_replay(played)
+
+
+def _load(
+    path: Path, time: str, arm: str, state: str | None, state_from: str | None,
+    states: str | None, step: str | None, zone: str | None, by: str | None, pulled: str | None,
+    same_step: str, skip_bad: bool, progress: Any,
+) -> Log:  # fmt: skip
+    from restive.log_file import load_log
+
+    named: int | list[str] | None = None
+    if states is not None:
+        named = int(states) if states.strip().isdigit() else _names(states)
+    return load_log(
+        path, time=time, arm=arm, state=state, state_from=state_from, states=named, step=step,
+        zone=zone, by=by, pulled=pulled, same_step=same_step, skip_bad=skip_bad,
+        progress=lambda share: progress("reading", share),
+    )  # fmt: skip
+
+
+def _names(text: str) -> list[str]:
+    named = [name.strip() for name in text.split(",") if name.strip()]
+    if not named:
+        raise ProblemError(f"expected names separated by commas, got {text!r}")
+    return named
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ProblemError(f"--rewards must be numbers separated by commas, got {text!r}") from None
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _fit_data(fitted: FittedLog) -> dict[str, Any]:
+    checks = [
+        {key: _finite(value) if isinstance(value, float) else value
+         for key, value in asdict(check).items()}
+        for check in fitted.checks
+    ]  # fmt: skip
+    data: dict[str, Any] = {
+        "sightings": fitted.log.num_sightings,
+        "arms": fitted.log.num_arms,
+        "steps": fitted.log.num_steps,
+        "span": fitted.log.span,
+        "states": list(fitted.log.states),
+        "notes": list(fitted.notes),
+        "checks": checks,
+    }
+    if fitted.held_out is not None:
+        found = fitted.held_out
+        data["held_out"] = {
+            "sightings": found.num_sightings,
+            "log_chance": {"coin": found.coin, "chain": found.chain, "order_2": found.second},
+            "chain_against_coin": asdict(found.chain_against_coin),
+            "order_2_against_chain": asdict(found.second_against_chain),
+        }
+    return data
+
+
+def _print_fit(fitted: FittedLog) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from restive.logs.page import check_rows, held_out_sentences
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    log = fitted.log
+    title = (
+        f"{log.num_sightings:,} sightings of {log.num_arms:,} arms in {log.num_steps:,} steps, "
+        f"{log.span}"
+    )
+    checks = Table(title=escape(title))
+    for column in ("check", "verdict", "finding", "p", "s.d. off"):
+        checks.add_column(column, justify="right" if column in ("p", "s.d. off") else "left")
+    colours = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
+    advice = []
+    for name, verdict, finding, p, z, _, what in check_rows(fitted.checks):
+        colour = colours[verdict]
+        checks.add_row(escape(name), f"[{colour}]{verdict}[/{colour}]", escape(finding), p, z)
+        if what:
+            advice.append(f"{name}: {what}")
+    console.print(checks)
+    if fitted.held_out is not None:
+        advice = [*held_out_sentences(fitted.held_out), *advice]
+    for line in (*advice, *(f"note: {note}" for note in fitted.notes)):
+        console.print(line, highlight=False, markup=False)
+
+
+def _replay_data(played: Replay) -> dict[str, Any]:
+    return {
+        "from": played.log.label(played.split),
+        "steps": played.num_steps,
+        "num_pulls": played.num_pulls,
+        "logged": {"per_step": played.logged_per_step, "pulls_per_step": played.logged_pulls},
+        "calibration": None
+        if played.calibration is None
+        else {
+            **asdict(played.calibration),
+            "low": played.calibration.low,
+            "high": played.calibration.high,
+            "holds": played.calibration.holds,
+        },
+        "policies": [
+            {
+                key: _finite(value) if isinstance(value, float) else value
+                for key, value in asdict(p).items()
+            }
+            for p in played.policies
+        ],
+        "notes": list(played.notes),
+    }
+
+
+def _print_replay(played: Replay) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    if played.calibration is not None:
+        console.print(f"calibration: {played.calibration.sentence}", highlight=False, markup=False)
+    table = Table(
+        title=f"{played.num_steps:,} steps from {escape(played.log.label(played.split))}, "
+        f"{played.num_pulls} pulls a step; the log earned {played.logged_per_step:.4f} a step with "
+        f"{played.logged_pulls:.1f} pulls"
+    )
+    for column in ("policy", "reward a step", "95%", "known how", "note"):
+        table.add_column(column, justify="right" if column in ("reward a step", "95%") else "left")
+    for p in played.policies:
+        known = isfinite(p.per_step)
+        ends = "" if not known or p.low == p.high else f"{p.low:.4f} to {p.high:.4f}"
+        table.add_row(
+            escape(p.policy), f"{p.per_step:.4f}" if known else "-", ends, p.kind, escape(p.note)
+        )
+    console.print(table)
+    for note in played.notes:
+        console.print(f"note: {note}", highlight=False, markup=False)

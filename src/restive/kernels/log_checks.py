@@ -1,0 +1,166 @@
+"""Logs that fitted chains would have left, and what checks compare in them with the real one.
+
+Symbols: R sightings, sorted by arm, then step; Q items of a check, each a sighting whose state is
+the item's y, with an x that is another sighting's state or a number given; strata are groups of
+items within which x and y would not go together if the chain were right.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels.compiler import hot_kernel, inlined, kernel
+from restive.kernels.random import stream_key, uniform_at
+
+__all__ = ["covariances", "shuffle_states", "simulate_states", "step_covariances"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+LOG_STREAM = 100  # a stream that nothing else draws from
+SETTLED = 1e-13
+
+
+@kernel
+def simulate_states(
+    starts: IntArray, ages: IntArray, active: FloatArray, passive: FloatArray, seed: np.uint64,
+    replicate: int, states: IntArray,
+) -> None:  # fmt: skip
+    """Draw the states of all sightings anew; each arm's first one is kept.
+
+    Parameters
+    ----------
+    starts
+        Where each arm's sightings begin [K + 1].
+    ages
+        Steps since the sighting before [R] (of an arm's first one: anything).
+    active, passive
+        The arms' matrices [K, S, S].
+    seed, replicate
+        Name the luck.
+    states
+        The real states [R]; overwritten.
+    """
+    key = stream_key(seed, replicate, LOG_STREAM)
+    size = active.shape[1]
+    law, other = np.empty(size), np.empty(size)
+    for k in range(len(starts) - 1):
+        for i in range(starts[k] + 1, starts[k + 1]):
+            state = states[i - 1]
+            for s in range(size):
+                law[s] = active[k, state, s]
+            for _ in range(ages[i] - 1):
+                change = 0.0
+                for s in range(size):
+                    other[s] = 0.0
+                    for t in range(size):
+                        other[s] += law[t] * passive[k, t, s]
+                    change += abs(other[s] - law[s])
+                law[:] = other
+                if change < SETTLED:
+                    break
+            states[i] = _drawn(law, uniform_at(key, i))
+
+
+@inlined
+def _drawn(law: FloatArray, uniform: float) -> int:
+    last = len(law) - 1
+    for s in range(last):
+        uniform -= law[s]
+        if uniform < 0:
+            return s
+    return last
+
+
+@kernel
+def shuffle_states(starts: IntArray, seed: np.uint64, replicate: int, states: IntArray) -> None:
+    """Shuffle each arm's states: what a coin per arm would have left."""
+    key = stream_key(seed, replicate, LOG_STREAM)
+    for k in range(len(starts) - 1):
+        for i in range(starts[k + 1] - 1, starts[k], -1):
+            j = starts[k] + int(uniform_at(key, i) * (i - starts[k] + 1))
+            states[i], states[j] = states[j], states[i]
+
+
+@hot_kernel
+def covariances(
+    states: IntArray, scores: FloatArray, target: IntArray, source: IntArray, given: FloatArray,
+    stratum: IntArray, refined_by: IntArray, arm_of_stratum: IntArray, sums: FloatArray,
+    out: FloatArray,
+) -> None:  # fmt: skip
+    """Add up, for each arm, how x and y go together within strata.
+
+    Parameters
+    ----------
+    states, scores
+        States [R], and the number that each state counts as [S].
+    target, source, given
+        By item [Q]: the sighting that is y; the one that is x, or -1 where x is `given`.
+    stratum, refined_by
+        By item: its stratum, and the sighting whose state splits that further, or -1.
+    arm_of_stratum
+        The arm of each stratum [G].
+    sums
+        Room [G S, 6].
+    out
+        By arm [K, 3]: sums over strata of the covariance of x and y, and of their variances, each
+        times the number of items.
+    """
+    size = len(scores)
+    sums[:] = 0.0
+    out[:] = 0.0
+    for q in range(len(target)):
+        x = given[q] if source[q] < 0 else scores[states[source[q]]]
+        y = scores[states[target[q]]]
+        at = stratum[q] * size + (0 if refined_by[q] < 0 else states[refined_by[q]])
+        sums[at, 0] += 1
+        sums[at, 1] += x
+        sums[at, 2] += y
+        sums[at, 3] += x * y
+        sums[at, 4] += x * x
+        sums[at, 5] += y * y
+    for at in range(len(sums)):
+        count = sums[at, 0]
+        if count > 1:
+            k = arm_of_stratum[at // size]
+            out[k, 0] += sums[at, 3] - sums[at, 1] * sums[at, 2] / count
+            out[k, 1] += sums[at, 4] - sums[at, 1] * sums[at, 1] / count
+            out[k, 2] += sums[at, 5] - sums[at, 2] * sums[at, 2] / count
+
+
+@hot_kernel
+def step_covariances(
+    states: IntArray, scores: FloatArray, starts: IntArray, step: IntArray, sums: FloatArray,
+    out: FloatArray,
+) -> None:  # fmt: skip
+    """Add up how arms go together with the others that were seen in the same step.
+
+    Parameters
+    ----------
+    states, scores, starts
+        As above.
+    step
+        Number [R] of each sighting's step among those [T] that occur.
+    sums
+        Room [T, 2].
+    out
+        By arm [K, 3]: sum over its sightings of its deviation from its own mean times that of the
+        others seen in that step; the same of squared deviations, times how many others; zero.
+    """
+    sums[:] = 0.0
+    out[:] = 0.0
+    for pass_ in range(2):
+        for k in range(len(starts) - 1):
+            mean = 0.0
+            for i in range(starts[k], starts[k + 1]):
+                mean += scores[states[i]]
+            mean /= max(starts[k + 1] - starts[k], 1)
+            for i in range(starts[k], starts[k + 1]):
+                own = scores[states[i]] - mean
+                if pass_ == 0:
+                    sums[step[i], 0] += own
+                    sums[step[i], 1] += 1
+                else:
+                    out[k, 0] += own * (sums[step[i], 0] - own)
+                    out[k, 1] += own * own * (sums[step[i], 1] - 1)

@@ -1,0 +1,147 @@
+"""Sightings sorted by arm and time, and what follows what: counts of (state, age, next state)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels.compiler import kernel, part
+
+__all__ = ["count_cells", "merge_runs", "sort_rows", "starts_by_arm"]
+
+IntArray = NDArray[np.int64]
+Codes = NDArray[np.int16]
+
+YOUNG_CELLS = 64  # of the smallest ages, counted in a table
+
+
+@kernel
+def starts_by_arm(arms: NDArray[np.int32], num_arms: int) -> IntArray:
+    """Where each arm's rows begin [K + 1] once rows are sorted by arm."""
+    starts = np.zeros(num_arms + 1, dtype=np.int64)
+    for arm in arms:
+        starts[arm + 1] += 1
+    for arm in range(num_arms):
+        starts[arm + 1] += starts[arm]
+    return starts
+
+
+@kernel
+def sort_rows(
+    arms: NDArray[np.int32], times: IntArray, lines: NDArray[np.uint32], codes: Codes,
+    starts: IntArray, times_out: IntArray, lines_out: NDArray[np.uint32], codes_out: Codes,
+) -> bool:  # fmt: skip
+    """Sort rows [R] by arm and tell whether each arm's are in order of time, as in most logs.
+
+    Rows of an arm stay in their order (a counting sort).
+    """
+    free = starts.copy()
+    ordered = True
+    for row in range(len(arms)):
+        arm, time = arms[row], times[row]
+        to = free[arm]
+        ordered &= to == starts[arm] or times_out[to - 1] <= time
+        times_out[to], lines_out[to], codes_out[to] = time, lines[row], codes[row]
+        free[arm] = to + 1
+    return ordered
+
+
+@kernel
+def merge_runs(
+    run_starts: IntArray, times: IntArray, lines: NDArray[np.uint32], codes: Codes,
+    times_out: IntArray, lines_out: NDArray[np.uint32], codes_out: Codes,
+) -> bool:  # fmt: skip
+    """Merge runs, each sorted by arm and all laid end to end, into one; as `sort_rows`.
+
+    `run_starts` [runs, K + 1] says where in the rows each run's arms begin.
+    """
+    to, ordered = 0, True
+    for arm in range(run_starts.shape[1] - 1):
+        begin = to
+        for run in range(len(run_starts)):
+            for row in range(run_starts[run, arm], run_starts[run, arm + 1]):
+                ordered &= to == begin or times_out[to - 1] <= times[row]
+                times_out[to], lines_out[to], codes_out[to] = times[row], lines[row], codes[row]
+                to += 1
+    return ordered
+
+
+@kernel
+def count_cells(
+    steps: IntArray, states: IntArray, starts: IntArray, num_states: int, since: int, until: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Count, for each arm, how often state s was followed by s' at age n.
+
+    Parameters
+    ----------
+    steps, states
+        Sightings [R] sorted by arm, then step; no two of an arm in one step.
+    starts
+        Where each arm's sightings begin [K + 1].
+    num_states
+        The number of states S.
+    since, until
+        Only what was seen again from step `since` on and before step `until` is counted.
+
+    Returns
+    -------
+    Cells packed as (n S + s) S + s', ascending for each arm; their counts; and where each arm's
+    cells begin [K + 1].
+    """
+    num_pairs = num_states * num_states
+    cells = np.empty(len(steps), dtype=np.int64)
+    counts = np.empty(len(steps), dtype=np.int64)
+    cell_starts = np.zeros(len(starts), dtype=np.int64)
+    table = np.zeros(max(YOUNG_CELLS // num_pairs, 1) * num_pairs, dtype=np.int64)
+    found = 0
+    for arm in range(len(starts) - 1):
+        free = len(cells)  # old cells wait at the end
+        for i in range(starts[arm] + 1, starts[arm + 1]):
+            if steps[i] >= until:
+                break
+            if steps[i] >= since:
+                age = steps[i] - steps[i - 1]
+                cell = age * num_pairs + states[i - 1] * num_states + states[i]
+                if cell - num_pairs < len(table):
+                    table[cell - num_pairs] += 1
+                else:
+                    free -= 1
+                    cells[free] = cell
+        for young in range(len(table)):
+            if table[young]:
+                cells[found], counts[found] = young + num_pairs, table[young]
+                table[young] = 0
+                found += 1
+        _heapsort(cells[free:])
+        first_old = found
+        for i in range(free, len(cells)):
+            cell = cells[i]
+            if found > first_old and cells[found - 1] == cell:
+                counts[found - 1] += 1
+            else:
+                cells[found], counts[found] = cell, 1
+                found += 1
+        cell_starts[arm + 1] = found
+    return cells[:found].copy(), counts[:found].copy(), cell_starts
+
+
+@part
+def _heapsort(values: IntArray) -> None:
+    size = len(values)
+    for begin in range(size // 2 - 1, -1, -1):
+        _sift(values, begin, size)
+    for end in range(size - 1, 0, -1):
+        values[0], values[end] = values[end], values[0]
+        _sift(values, 0, end)
+
+
+@part
+def _sift(values: IntArray, root: int, size: int) -> None:
+    while 2 * root + 1 < size:
+        child = 2 * root + 1
+        if child + 1 < size and values[child] < values[child + 1]:
+            child += 1
+        if values[root] >= values[child]:
+            return
+        values[root], values[child] = values[child], values[root]
+        root = child

@@ -1,0 +1,186 @@
+"""Logs as files: CSV and Parquet to sightings, with every mistake named by its line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.errors import ProblemError
+from restive.log_file.columns import FlagColumn, TextColumn, Times, row_faults
+from restive.log_file.mistakes import LogError, Mistakes
+from restive.log_file.rows import Chunk, Table, open_table
+from restive.log_file.states import StateReader, state_reader
+from restive.sightings import Log, SightingSorter, sorted_log
+from restive.steps import StepRule, step_rule
+
+__all__ = ["LogError", "load_log"]
+
+IntArray = NDArray[np.int64]
+
+ONE_BY_ONE = StepRule("1", length=1_000_000)
+READING = 0.9  # of the time a log takes; the rest is sorting
+
+
+def load_log(
+    path: str | os.PathLike[str],
+    *,
+    time: str,
+    arm: str,
+    state: str | None = None,
+    state_from: str | None = None,
+    states: int | Sequence[str] | None = None,
+    step: str | float | None = None,
+    zone: str | None = None,
+    by: str | None = None,
+    pulled: str | None = None,
+    same_step: str = "error",
+    skip_bad: bool = False,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Log:
+    """Read a log: a row says when which arm was seen in which state. Rows come in any order.
+
+    Parameters
+    ----------
+    path
+        CSV (comma or semicolon, UTF-8) with the columns' names in its first line, or Parquet
+        (needs `restive[io]`).
+    time
+        Column of times: numbers, or dates and times such as 2026-03-29 14:30, also with an offset.
+    arm
+        Column of the arms' names.
+    state
+        Column of states: whole numbers from 0, the worst; true or false; or names (see `states`).
+    state_from
+        Instead of `state`, a comparison such as "delay < 15": state 1 where it holds, else 0.
+    states
+        The names in column `state`, worst first; or into how many states, by quantiles, the
+        numbers in that column are cut.
+    step
+        How long a step is: a number, or a length of time such as "1d", "2w", "6h", "15min". By
+        default times are whole numbers and a step is 1.
+    zone
+        Whose clocks and days count, such as "Europe/Berlin".
+    by
+        Column of kinds: arms of a kind are taken to be alike before they are seen.
+    pulled
+        Column that tells which arms were pulled; the others were seen all the same. By default all
+        rows are of arms that were pulled.
+    same_step
+        What counts where an arm has several rows in one step: "error" refuses such logs, "last" is
+        the later one, "worst" the lowest state.
+    skip_bad
+        Leave out rows that cannot be used (the log's `notes` tell how many) instead of refusing.
+    progress
+        Called with the share that is done.
+    """
+    rule = step_rule(step, zone)
+    sorter = SightingSorter(same_step)
+    table = open_table(path)
+    columns = [table.column(time, "time"), table.column(arm, "arm")]
+    reading = state_reader(table, 2, state, state_from, states)
+    columns.append(reading.column)
+    kinds = flags = None
+    if by is not None:
+        kinds = TextColumn("kind", len(columns))
+        columns.append(table.column(by, "by"))
+    if pulled is not None:
+        flags = FlagColumn("pulled", len(columns))
+        columns.append(table.column(pulled, "pulled"))
+    mistakes = Mistakes(str(table.path), table.row, skip_bad)
+    times, arms = Times(0, time, rule, zone), _Arms(kinds)
+    for chunk in table.chunks(columns, lambda share: progress(READING * share)):
+        good = row_faults(chunk, mistakes)
+        when = times.read(chunk, good, mistakes)
+        shown = reading.read(chunk, good, mistakes)
+        flag = np.ones_like(shown) if flags is None else flags.read(chunk, good, mistakes)
+        which = arms.read(chunk, good, mistakes)
+        kept = slice(None) if good.all() else good
+        sorter.add(which[kept], chunk.lines[kept], when[kept], 2 * shown[kept] + flag[kept])
+    mistakes.refuse()
+    if not sorter.num_rows:
+        raise ProblemError(
+            f"{table.path}: no rows below the header" + " that can be used" * bool(mistakes.count)
+        )
+    return _finished(
+        sorter, table, reading, arms, times, rule or ONE_BY_ONE, pulled is not None,
+        [*reading.notes, *times.notes(), *mistakes.notes()], progress,
+    )  # fmt: skip
+
+
+def _finished(
+    sorter: SightingSorter, table: Table, reading: StateReader, arms: _Arms, times: Times,
+    rule: StepRule, has_pulled: bool, notes: list[str], progress: Callable[[float], None],
+) -> Log:  # fmt: skip
+    names, state_of = reading.finish()
+    try:
+        log = sorted_log(
+            sorter,
+            arms=arms.names.texts,
+            states=names,
+            kinds=arms.kinds,
+            kind_of=arms.kind_of,
+            rule=rule,
+            aware=times.are_instants,
+            has_pulled=has_pulled,
+            state_of=state_of,
+            notes=notes,
+            row=table.row,
+            progress=lambda share: progress(READING + (1 - READING) * share),
+        )
+    except ProblemError as error:
+        raise ProblemError(f"{table.path}: {error}") from None
+    if len(log.states) == 1:
+        raise ProblemError(
+            f"{table.path}: every row is of state {log.states[0]}; how arms change cannot be "
+            "learned from one state (if there are others, name them all with states)"
+        )
+    return log
+
+
+class _Arms:
+    """The arms' names and kinds."""
+
+    def __init__(self, kinds: TextColumn | None) -> None:
+        self.names = TextColumn("arm", 1)
+        self._column = kinds
+        self.kind_of: IntArray = np.zeros(0, dtype=np.int64)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return ("all",) if self._column is None else tuple(self._column.texts)
+
+    def read(self, chunk: Chunk, good: NDArray[np.bool_], mistakes: Mistakes) -> IntArray:
+        """Return the arm of each row [R]; an arm is of one kind."""
+        found = self.names.read(chunk, good, mistakes)
+        if self._column is None:
+            self.kind_of = np.zeros(len(self.names.texts), dtype=np.int64)
+        else:
+            self._read_kinds(self._column, found, chunk, good, mistakes)
+        return found
+
+    def _read_kinds(
+        self, column: TextColumn, found: IntArray, chunk: Chunk, good: NDArray[np.bool_],
+        mistakes: Mistakes,
+    ) -> None:  # fmt: skip
+        kinds = column.read(chunk, good, mistakes)
+        more = len(self.names.texts) - len(self.kind_of)
+        self.kind_of = np.concatenate([self.kind_of, np.full(more, -1, dtype=np.int64)])
+        rows = np.flatnonzero(good)
+        first = rows[np.unique(found[rows], return_index=True)[1]]
+        fresh = first[self.kind_of[found[first]] < 0]
+        self.kind_of[found[fresh]] = kinds[fresh]
+        other = np.flatnonzero(good & (kinds != self.kind_of[found]))
+        if not len(other):
+            return
+
+        def detail(at: int) -> str:
+            row = other[at]
+            known = self.kinds[self.kind_of[found[row]]]
+            here = self.kinds[kinds[row]]
+            return f"{self.names.texts[found[row]]!r} is {here!r} here and {known!r} before"
+
+        mistakes.add(chunk.lines[other].tolist(), "arm {}", detail)
+        good[other] = False

@@ -1,0 +1,100 @@
+"""What was found of each arm: a table."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.errors import RestiveError
+from restive.files import replacing
+
+__all__ = ["ArmTable"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+RISKY = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins a formula
+
+
+@dataclass(frozen=True, eq=False)
+class ArmTable:
+    """A row per arm: how often it was seen, and its posterior's means and 90% intervals."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]  # [K]
+    sightings: IntArray  # [K]
+    last_state: IntArray  # [K]
+    elapsed: IntArray  # [K] steps from then to the first one after the log
+    active: FloatArray  # [K, S, S] posterior means
+    passive: FloatArray  # [K, S, S]
+    low: FloatArray  # [K, S, S] of active
+    high: FloatArray  # [K, S, S]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of `rows`."""
+        own = ("arm", "kind", "sightings", "last_state", "elapsed")
+        chances = [f"p{s}{t}" for s, t in self._entries]
+        passive = () if self._uncontrolled else tuple(f"passive_{name}" for name in chances)
+        return (*own, *(n for c in chances for n in (c, f"{c}_low", f"{c}_high")), *passive)
+
+    @property
+    def _entries(self) -> list[tuple[int, int]]:
+        """Entries of a matrix that tell the others."""
+        size = self.active.shape[1]
+        return [(s, t) for s in range(size) for t in range(1, size)]
+
+    @property
+    def _uncontrolled(self) -> bool:
+        return self.passive is self.active
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows."""
+        shown = (self.active, self.low, self.high)
+        passive = () if self._uncontrolled else (self.passive,)
+        for k in range(len(self)):
+            yield (
+                self.names[k], self.kinds[k], int(self.sightings[k]), int(self.last_state[k]),
+                int(self.elapsed[k]),
+                *(float(part[k, s, t]) for s, t in self._entries for part in shown),
+                *(float(part[k, s, t]) for s, t in self._entries for part in passive),
+            )  # fmt: skip
+
+    def to_pandas(self) -> Any:
+        """Return a data frame (needs pandas)."""
+        try:
+            import pandas
+        except ImportError:
+            raise RestiveError(
+                "data frames need pandas: pip install 'restive[io]', or use to_csv"
+            ) from None
+        return pandas.DataFrame(self.rows(), columns=list(self.columns))
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the table."""
+        with (
+            replacing(path) as temporary,
+            temporary.open("w", encoding="utf-8", newline="") as file,
+        ):
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            for name, kind, *numbers in self.rows():
+                shown = (f"{x:.6g}" if isinstance(x, float) else x for x in numbers)
+                writer.writerow([_harmless(name), _harmless(kind), *shown])
+
+    def __repr__(self) -> str:
+        return f"ArmTable({len(self):,} arms: {', '.join(self.columns)})"
+
+
+def _harmless(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula."""
+    return "'" + text if text.startswith(RISKY) else text

@@ -1,0 +1,157 @@
+"""What checks compare: items, each an x and a y that a right chain would leave unrelated.
+
+A check's number for an arm is the covariance of x and y within strata (groups of items with the
+same last state and about the same age, say). It is computed in the log and in logs that the fitted
+chains would have left, seen at the same moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels.log_checks import covariances, step_covariances
+from restive.logs.sample import Sample
+
+__all__ = [
+    "Comparison",
+    "between_arms",
+    "by_group",
+    "by_half",
+    "by_pull",
+    "gaps_by_state",
+    "later_by_earlier",
+    "next_by_last",
+    "next_by_second_last",
+]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+LEAST_ITEMS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One number per arm, as a function of the states seen: `measure(states, out)`.
+
+    `out` [K', 3] gets covariances, variances of x and variances of y.
+    """
+
+    measure: Callable[[IntArray, FloatArray], None]
+    num_items: int
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is enough to compare."""
+        return self.num_items >= LEAST_ITEMS
+
+
+def _items(
+    sample: Sample, target: IntArray, stratum: IntArray, *, source: IntArray | None = None,
+    given: NDArray[Any] | None = None, refined_by: IntArray | None = None,
+) -> Comparison:  # fmt: skip
+    """Compare x, a sighting's state (`source`) or a number `given`, with the targets' states."""
+    none = np.full(len(target), -1, dtype=np.int64)
+    keys = np.stack([sample.owner[target], stratum])
+    distinct, which = np.unique(keys, axis=1, return_inverse=True)
+    scores, size = sample.scores, sample.log.num_states
+    parts = (
+        target,
+        none if source is None else source,
+        np.zeros(len(target)) if given is None else given.astype(np.float64),
+        which.ravel().astype(np.int64),
+        none if refined_by is None else refined_by,
+        distinct[0].astype(np.int64),
+    )
+
+    def measure(states: IntArray, out: FloatArray) -> None:
+        # room of its own: replicates are measured on several threads
+        covariances(states, scores, *parts, np.empty((distinct.shape[1] * size, 6)), out)
+
+    return Comparison(measure, len(target))
+
+
+def _age_class(ages: IntArray) -> IntArray:
+    """Ages told apart: 1 to 4, then ever longer stretches."""
+    return np.where(ages <= 4, ages, 3 + np.floor(2 * np.log2(np.maximum(ages, 4) / 4) + 1)).astype(
+        np.int64
+    )
+
+
+def _seen_again(sample: Sample) -> IntArray:
+    return np.flatnonzero(sample.place >= 1)
+
+
+def next_by_last(sample: Sample) -> Comparison:
+    """Whether a state goes with the one seen before: memory at all."""
+    target = _seen_again(sample)
+    return _items(sample, target, _age_class(sample.ages[target]), source=target - 1)
+
+
+def next_by_second_last(sample: Sample) -> Comparison:
+    """Whether a state goes with the second last one, where the last one is the same: order 2."""
+    target = np.flatnonzero(sample.place >= 2)
+    return _items(
+        sample, target, _age_class(sample.ages[target]), source=target - 2, refined_by=target - 1
+    )
+
+
+def later_by_earlier(sample: Sample, lag: int) -> Comparison:
+    """How a state goes with that of `lag` steps before: Chapman and Kolmogorov."""
+    key = sample.owner * (2 * sample.log.num_steps) + sample.steps  # ascending
+    source = np.searchsorted(key, key - lag)
+    source = np.minimum(source, len(key) - 1)
+    there = (key[source] == key - lag) & (sample.owner[source] == sample.owner)
+    target = np.flatnonzero(there)
+    return _items(sample, target, np.zeros_like(target), source=source[target])
+
+
+def by_half(sample: Sample) -> Comparison:
+    """Whether arms move otherwise in the second half of the log: drift."""
+    target = _seen_again(sample)
+    late = sample.steps[target] >= sample.log.num_steps // 2
+    return _items(
+        sample, target, _age_class(sample.ages[target]), given=late, refined_by=target - 1
+    )
+
+
+def by_group(sample: Sample, group: IntArray, chosen: int) -> Comparison:
+    """Whether arms move otherwise into steps of one group (a weekday, say) than into others."""
+    target = _seen_again(sample)
+    return _items(
+        sample, target, _age_class(sample.ages[target]), given=group[target] == chosen,
+        refined_by=target - 1,
+    )  # fmt: skip
+
+
+def gaps_by_state(sample: Sample) -> Comparison:
+    """Whether the gap after a sighting depends on the state that was seen."""
+    target = _seen_again(sample) - 1
+    gaps = sample.ages[target + 1]
+    return _items(sample, target, np.zeros_like(target), given=np.log(gaps))
+
+
+def by_pull(sample: Sample) -> Comparison:
+    """Whether arms that were pulled move otherwise in the next step than those only seen."""
+    target = np.flatnonzero(sample.ages == 1)
+    return _items(
+        sample, target, np.zeros_like(target), given=sample.pulled[target - 1],
+        refined_by=target - 1,
+    )  # fmt: skip
+
+
+def between_arms(sample: Sample) -> Comparison:
+    """Whether arms seen in the same step are good or bad together."""
+    distinct, step, counts = np.unique(sample.steps, return_inverse=True, return_counts=True)
+    which = step.ravel().astype(np.int64)
+    scores, starts = sample.scores, sample.starts
+
+    def measure(states: IntArray, out: FloatArray) -> None:
+        step_covariances(states, scores, starts, which, np.empty((len(distinct), 2)), out)
+
+    return Comparison(measure, int(counts[counts > 1].sum()))

@@ -1,0 +1,291 @@
+"""Fit the arms of a log: what each is like, and where it was last seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.belief import BeliefState
+from restive.errors import ProblemError
+from restive.evidence import Evidence
+from restive.logs.arm_table import ArmTable
+from restive.logs.candidates import MOST_LEVELS, grid_candidates, num_levels
+from restive.logs.counts import LogCounts, count_log
+from restive.logs.empirical import FEW_ARMS, empirical_dirichlet, empirical_grid
+from restive.logs.finite import INTERVAL, SharedCandidates
+from restive.prior import ArmPrior, IndependentPrior
+from restive.problem import Arm, RestlessBandit, numbers_array
+from restive.sightings import Log
+
+if TYPE_CHECKING:
+    from restive.logs.checks import Check
+    from restive.logs.held_out import HeldOut
+
+__all__ = ["AnyArmPrior", "FittedLog", "fit_arms", "log_rewards"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Progress = Callable[[str, float], None]
+
+
+class AnyArmPrior(Protocol):
+    """What an arm may be: anything that can be given evidence."""
+
+    def given(self, evidence: Evidence) -> Any:
+        """Return what it may be once this was seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLog:
+    """What a log says about its arms.
+
+    `arms` is a table with posterior means and 90% intervals; `kind_priors` is what was held
+    possible of each kind of arm; `checks` say whether chains describe the log at all, and
+    `held_out` how well its later part was predicted from the earlier one.
+    """
+
+    log: Log
+    counts: LogCounts
+    kind_priors: tuple[AnyArmPrior, ...]  # by kind
+    rewards: FloatArray  # [S]
+    controlled: bool
+    start: BeliefState  # when and in which state each arm was last seen, for an agent
+    notes: tuple[str, ...]
+    _progress: Progress = field(default=lambda what, share: None, repr=False)
+    _posteriors: tuple[Any, ...] = field(default=(), repr=False)  # of priors that are not finite
+    checks: tuple[Check, ...] = ()
+    held_out: HeldOut | None = None
+
+    def check(self, name: str) -> Check:
+        """Return the check of this name."""
+        for check in self.checks:
+            if check.name == name:
+                return check
+        raise ProblemError(
+            f"no check {name!r}; there are {', '.join(check.name for check in self.checks)}"
+        )
+
+    @cached_property
+    def arms(self) -> ArmTable:
+        """Each arm's posterior means and 90% intervals, and where it was last seen."""
+        log, size = self.log, self.log.num_states
+        active, passive, low, high = np.empty((4, log.num_arms, size, size))
+        for kind, prior in enumerate(self.kind_priors):
+            own = np.flatnonzero(log.kind_of == kind)
+            if isinstance(prior, ArmPrior):
+                found = self._shared[kind].summary(
+                    self.counts, own, lambda share: self._progress("fitting", share)
+                )
+                active[own], passive[own] = found.active, found.passive
+                low[own], high[own] = found.low, found.high
+            else:
+                for k in own.tolist():
+                    posterior = self._posteriors[k].particles()
+                    mean = posterior.mean()
+                    active[k], passive[k] = mean.active, mean.passive
+                    low[k], high[k] = (posterior.quantile(q)[0] for q in INTERVAL)
+        return ArmTable(
+            names=log.arms,
+            kinds=tuple(log.kinds[kind] for kind in log.kind_of),
+            sightings=np.diff(log.starts),
+            last_state=self.start.last_state,
+            elapsed=self.start.elapsed,
+            active=active,
+            passive=passive if self.controlled else active,
+            low=low,
+            high=high,
+        )
+
+    def evidence(self, k: int) -> Evidence:
+        """Return what was seen of arm k."""
+        return self.counts.evidence(k)
+
+    def problem(self, num_pulls: int) -> RestlessBandit:
+        """Return the bandit of posterior means."""
+        table = self.arms
+        return RestlessBandit(
+            [
+                Arm(
+                    table.active[k],
+                    table.passive[k] if self.controlled else None,
+                    self.rewards,
+                    name=table.names[k],
+                )
+                for k in range(len(table))
+            ],
+            num_pulls,
+        )
+
+    @cached_property
+    def prior(self) -> IndependentPrior:
+        """What the arms may be, now that the log was seen: the prior of an agent."""
+        posteriors: list[Any] = list(self._posteriors) or [None] * len(self.arms)
+        for kind, prior in enumerate(self.kind_priors):
+            if isinstance(prior, ArmPrior):
+                own = np.flatnonzero(self.log.kind_of == kind)
+                for some, weights in self._shared[kind].blocks(self.counts, own):
+                    for k, row in zip(some.tolist(), weights, strict=True):
+                        posteriors[k] = prior.with_weights(row)
+        return IndependentPrior(posteriors)
+
+    def supports(self, arms: IntArray) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
+        """Yield arms, matrices [M, S, S] they may have (active, passive) and weights [M]."""
+        for kind, prior in enumerate(self.kind_priors):
+            own = arms[self.log.kind_of[arms] == kind]
+            if not isinstance(prior, ArmPrior):
+                for k in own.tolist():
+                    found = self._posteriors[k].particles()
+                    yield k, found.active, found.passive, found.weights
+                continue
+            for some, weights in self._shared[kind].blocks(self.counts, own):
+                for k, row in zip(some.tolist(), weights, strict=True):
+                    yield k, *self._shared[kind].matrices, row
+
+    @cached_property
+    def _shared(self) -> dict[int, SharedCandidates]:
+        return {
+            kind: SharedCandidates(prior, self.log.arms)
+            for kind, prior in enumerate(self.kind_priors)
+            if isinstance(prior, ArmPrior)
+        }
+
+
+def log_rewards(log: Log, rewards: ArrayLike | None) -> FloatArray:
+    """Rewards [S] of the states; by default from 0 (the worst) to 1 in equal steps."""
+    if rewards is None:
+        return np.linspace(0, 1, log.num_states)
+    array = numbers_array(rewards, "the log", "rewards")
+    if array.shape != (log.num_states,):
+        raise ProblemError(
+            f"rewards must hold one number per state ({', '.join(log.states)}), got shape "
+            f"{array.shape}"
+        )
+    return array
+
+
+def fit_arms(
+    log: Log,
+    prior: AnyArmPrior | Mapping[str, AnyArmPrior] | None = None,
+    rewards: ArrayLike | None = None,
+    controlled: bool = False,
+    until: int | None = None,
+    progress: Progress = lambda what, share: None,
+) -> FittedLog:
+    """Fit the arms of a log, without the checks; arguments as in `fit_log`.
+
+    `until` is the step at which the fit ends: later sightings are not looked at.
+    """
+    counts = count_log(
+        log, until=until, pulled_only=controlled, progress=lambda s: progress("counting", s)
+    )
+    if not len(counts.cells):
+        raise ProblemError(
+            "no arm was seen twice" + ("" if until is None else f" before {log.label(until)}")
+            + "; how arms change cannot be learned from this log"
+        )  # fmt: skip
+    values = log_rewards(log, rewards)
+    notes: list[str] = []
+    if rewards is None and log.num_states > 2:
+        shown = ", ".join(f"{name}: {r:g}" for name, r in zip(log.states, values, strict=True))
+        notes.append(f"rewards were not given and are taken as {shown}")
+    kind_priors = _kind_priors(log, counts, prior, values, controlled, notes)
+    end = log.num_steps if until is None else until
+    return _summarised(log, counts, kind_priors, values, controlled, end, notes, progress)
+
+
+def _kind_priors(
+    log: Log, counts: LogCounts, prior: Any, rewards: FloatArray, controlled: bool,
+    notes: list[str],
+) -> tuple[AnyArmPrior, ...]:  # fmt: skip
+    if prior is None:
+        return _empirical(log, counts, rewards, controlled, notes)
+    if isinstance(prior, IndependentPrior):
+        if len(set(map(id, prior.arms))) > 1:
+            raise ProblemError(
+                "prior must be of one arm (or a dict with one for each kind); this one differs "
+                "between arms"
+            )
+        prior = prior.arms[0]
+    if not isinstance(prior, Mapping):
+        prior = dict.fromkeys(log.kinds, prior)
+    for kind in log.kinds:
+        if kind not in prior:
+            raise ProblemError(f"prior has no kind {kind!r}; it has {', '.join(map(repr, prior))}")
+        if not hasattr(prior[kind], "given"):
+            raise ProblemError(
+                f"prior of kind {kind!r} must be an ArmPrior or a DirichletArmPrior, got "
+                f"{prior[kind]!r:.60}"
+            )
+        _require_fits(prior[kind], kind, log, rewards)
+    return tuple(prior[kind] for kind in log.kinds)
+
+
+def _require_fits(prior: Any, kind: str, log: Log, rewards: FloatArray) -> None:
+    like = prior.candidates[0] if isinstance(prior, ArmPrior) else prior
+    if like.num_states != log.num_states:
+        raise ProblemError(
+            f"prior of kind {kind!r} is of arms with {like.num_states} states, the log has "
+            f"{log.num_states}: {', '.join(log.states)}"
+        )
+    if not np.array_equal(like.rewards, rewards):
+        raise ProblemError(
+            f"prior of kind {kind!r} has rewards {like.rewards.tolist()}, the log's are "
+            f"{rewards.tolist()}; pass the same rewards"
+        )
+
+
+def _empirical(
+    log: Log, counts: LogCounts, rewards: FloatArray, controlled: bool, notes: list[str]
+) -> tuple[AnyArmPrior, ...]:
+    own = [np.flatnonzero(log.kind_of == kind) for kind in range(len(log.kinds))]
+    if log.num_states > 2 or controlled:
+        return tuple(empirical_dirichlet(counts, arms, rewards, controlled) for arms in own)
+    levels = num_levels(float(np.median(counts.totals)), log.num_arms)
+    base = grid_candidates(rewards, levels)
+    if levels == MOST_LEVELS:
+        notes.append(
+            f"arms were seen so often that their intervals are hardly wider than the {MOST_LEVELS} "
+            "levels of the grid; for narrower ones pass prior = rs.beta_prior(1).arms[0]"
+        )
+    for name, arms in zip(log.kinds, own, strict=True):
+        if len(arms) > FEW_ARMS:
+            notes.append(
+                f"the prior of kind {name!r} was estimated from about {FEW_ARMS:,} of its "
+                f"{len(arms):,} arms, evenly spread"
+            )
+    return tuple(empirical_grid(base, counts, arms, log.arms)[0] for arms in own)
+
+
+def _summarised(
+    log: Log, counts: LogCounts, kind_priors: Sequence[Any], rewards: FloatArray,
+    controlled: bool, end: int, notes: list[str], progress: Progress,
+) -> FittedLog:  # fmt: skip
+    seen = counts.last_step >= 0
+    if not seen.all():
+        notes.append(f"{int((~seen).sum()):,} arms were not seen before {log.label(end)}")
+    start = BeliefState(
+        np.where(seen, counts.last_state, log.num_states - 1),
+        np.where(seen, end - counts.last_step, end + 1),
+    )
+    posteriors: tuple[Any, ...] = ()
+    if not all(isinstance(prior, ArmPrior) for prior in kind_priors):
+        posteriors = tuple(_posteriors(log, counts, kind_priors, progress))
+    return FittedLog(
+        log, counts, tuple(kind_priors), rewards, controlled, start, (*log.notes, *notes), progress,
+        posteriors,
+    )  # fmt: skip
+
+
+def _posteriors(
+    log: Log, counts: LogCounts, kind_priors: Sequence[Any], progress: Progress
+) -> Iterator[Any]:
+    """Posteriors of arms whose prior is not finite; None for the others."""
+    for k, kind in enumerate(log.kind_of.tolist()):
+        prior = kind_priors[kind]
+        yield None if isinstance(prior, ArmPrior) else prior.given(counts.evidence(k))
+        progress("fitting", (k + 1) / log.num_arms)

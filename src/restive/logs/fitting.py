@@ -1,0 +1,75 @@
+"""`fit_log`: fit, check and predict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from restive.arguments import checked_seed
+from restive.errors import AssumptionError, ProblemError
+from restive.logs.checks import Check, check_log
+from restive.logs.fit import AnyArmPrior, FittedLog, fit_arms
+from restive.logs.held_out import held_out
+from restive.sightings import Log
+
+__all__ = ["fit_log", "refuse_unlike_pulls"]
+
+Progress = Callable[[str, float], None]
+
+
+def fit_log(
+    log: Log,
+    *,
+    prior: AnyArmPrior | Mapping[str, AnyArmPrior] | None = None,
+    rewards: ArrayLike | None = None,
+    controlled: bool = False,
+    checks: bool = True,
+    seed: int = 0,
+    progress: Progress = lambda what, share: None,
+) -> FittedLog:
+    """Fit a log: what each arm is like, where it was last seen, and whether chains describe it.
+
+    Parameters
+    ----------
+    log
+        From `load_log` or `log_of`.
+    prior
+        What an arm may be: an `ArmPrior` or anything else with `given(evidence)`, for all arms or
+        by kind. By default it is estimated, kind by kind, from the log itself.
+    rewards
+        Reward [S] of each state; by default from 0, the worst, to 1 in equal steps.
+    controlled
+        Whether a pulled arm moves by another chain than one that is not pulled. Then only sightings
+        of pulled arms are used. By default both move alike, and all sightings are used.
+    checks
+        Whether to check the log and to predict its later part.
+    seed
+        Names the luck of the checks.
+    progress
+        Called with what is being done and the share of it that is done.
+    """
+    if not isinstance(log, Log):
+        raise ProblemError(f"fit_log needs a log, from load_log or log_of, got {log!r:.60}")
+    if not isinstance(controlled, bool):
+        raise ProblemError(f"controlled must be True or False, got {controlled!r:.60}")
+    seed = checked_seed(seed)
+    fitted = fit_arms(log, prior, rewards, controlled, progress=progress)
+    if not checks:
+        return fitted
+    found = check_log(fitted, seed, progress=lambda share: progress("checking", share))
+    refuse_unlike_pulls(found)
+    progress("predicting", 0.0)
+    return replace(fitted, checks=found, held_out=held_out(log, prior, rewards, controlled))
+
+
+def refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:
+    """Sightings of arms that were not pulled count only if those move like pulled ones."""
+    for check in checks:
+        if check.name == "pulls" and check.verdict == "fails":
+            raise AssumptionError(
+                f"pulled and unpulled arms do not move alike ({check.finding}, p <= "
+                f"{check.p:.3f}), so sightings of arms that were not pulled cannot be used: fit "
+                "with controlled = True (--controlled), which uses those of pulled arms only"
+            )

@@ -1,0 +1,179 @@
+"""Playing a policy: on a record of what every arm did, or in worlds drawn from the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.belief import BeliefState
+from restive.logs.finite import times
+from restive.logs.fit import FittedLog
+from restive.logs.sample import Sample, drawn_arms
+from restive.policies.base import Policy, checked_choice
+from restive.problem import RestlessBandit
+
+__all__ = [
+    "Player",
+    "Worlds",
+    "agent_player",
+    "play_record",
+    "play_worlds",
+    "play_worlds_one_by_one",
+    "policy_player",
+]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+class Player(Protocol):
+    """Chooses arms and is shown their states; one for each run."""
+
+    def select(self) -> IntArray:
+        """Return the arms to pull."""
+
+    def observe(self, states: IntArray) -> None:
+        """Take in the states of the arms selected."""
+
+
+class _PolicyPlayer:
+    def __init__(self, policy: Policy, bandit: RestlessBandit, start: BeliefState) -> None:
+        self.policy, self.bandit, self.state = policy, bandit, start
+        self.arms = np.zeros(0, dtype=np.int64)
+
+    def select(self) -> IntArray:
+        self.arms = checked_choice(self.policy, self.bandit, self.state)
+        return self.arms
+
+    def observe(self, states: IntArray) -> None:
+        self.state = self.state.updated(self.arms, states)
+
+
+def policy_player(policy: Policy, bandit: RestlessBandit, start: BeliefState) -> Player:
+    """Return a player that follows a policy from a start on."""
+    return _PolicyPlayer(policy, bandit, start)
+
+
+def agent_player(agent: Any) -> Player:
+    """Return a player that asks an online agent."""
+
+    class _AgentPlayer:
+        def select(self) -> IntArray:
+            return np.asarray(agent.select(), dtype=np.int64)
+
+        def observe(self, states: IntArray) -> None:
+            agent.observe(states)
+
+    return _AgentPlayer()
+
+
+def play_record(record: IntArray, player: Player, rewards: FloatArray) -> float:
+    """Total reward of a player on a record [T, K] of all arms' states."""
+    total = 0.0
+    for states in record:
+        arms = player.select()
+        total += float(rewards[states[arms]].sum())
+        player.observe(states[arms])
+    return total
+
+
+def play_worlds(
+    worlds: Worlds, policy: Any, start: BeliefState, steps: int,
+    progress: Callable[[float], None] = lambda share: None,
+) -> FloatArray:  # fmt: skip
+    """Total reward [R] of a policy that has `select_many`, in all worlds at once."""
+    last_state = np.tile(start.last_state, (worlds.count, 1))
+    elapsed = np.tile(start.elapsed, (worlds.count, 1))
+    totals = np.zeros(worlds.count)
+    rows = np.arange(worlds.count)[:, None]
+    for step, states in enumerate(worlds.run(steps)):
+        arms = policy.select_many(last_state, elapsed)
+        seen = states[rows, arms]
+        totals += worlds.rewards[seen].sum(axis=1)
+        elapsed += 1
+        last_state[rows, arms], elapsed[rows, arms] = seen, 1
+        worlds.pull(arms)
+        progress((step + 1) / steps)
+    return totals
+
+
+def play_worlds_one_by_one(
+    worlds: Worlds, make: Callable[[int], Player], steps: int,
+    progress: Callable[[float], None] = lambda share: None,
+) -> FloatArray:  # fmt: skip
+    """Total reward [R] of players that act in one world each."""
+    players = [make(r) for r in range(worlds.count)]
+    totals = np.zeros(worlds.count)
+    for step, states in enumerate(worlds.run(steps)):
+        chosen = [player.select() for player in players]
+        for r, (player, arms) in enumerate(zip(players, chosen, strict=True)):
+            totals[r] += worlds.rewards[states[r, arms]].sum()
+            player.observe(states[r, arms])
+        worlds.pull(np.array(chosen))
+        progress((step + 1) / steps)
+    return totals
+
+
+class Worlds:
+    """Systems drawn from the posterior of a fitted log, which go on where the log was left.
+
+    Luck is a function of (seed, step), so that every policy plays in the same worlds.
+
+    Parameters
+    ----------
+    fitted
+        The log, fitted up to the step at which the worlds begin.
+    count
+        How many, R.
+    seed
+        Names their luck.
+    """
+
+    def __init__(self, fitted: FittedLog, count: int, seed: int) -> None:
+        arms = np.arange(fitted.log.num_arms)
+        none = np.zeros(0, dtype=np.int64)
+        everyone = Sample(fitted.log, arms, none, none, none, none.astype(np.bool_))
+        self.count, self.seed, self.rewards = count, seed, fitted.rewards
+        rng = np.random.default_rng([seed, 2])
+        self.active, self.passive = drawn_arms(fitted, everyone, count, rng)
+        self.start = fitted.start
+        self._states: IntArray = np.zeros((count, len(arms)), dtype=np.int64)
+        self._pulled: NDArray[np.bool_] = np.zeros((count, len(arms)), dtype=np.bool_)
+
+    def run(self, steps: int) -> Iterator[IntArray]:
+        """Yield all states [R, K] step by step; `pull` says in between which arms were pulled."""
+        law = self._law_at_start()
+        for step in range(steps):
+            uniform = np.random.default_rng([self.seed, 3, step]).random(self._states.shape)
+            below = np.cumsum(law, axis=2)[:, :, :-1]
+            self._states = (uniform[:, :, None] >= below).sum(axis=2)
+            self._pulled[:] = False
+            yield self._states
+            rows = np.arange(self.count)[:, None], np.arange(self._states.shape[1])[None, :]
+            law = np.where(
+                self._pulled[:, :, None],
+                self.active[(*rows, self._states)],
+                self.passive[(*rows, self._states)],
+            )
+
+    def pull(self, arms: IntArray) -> None:
+        """Note the arms [R, N] that are pulled in this step."""
+        np.put_along_axis(self._pulled, arms, True, axis=1)
+
+    def _law_at_start(self) -> FloatArray:
+        """Laws [R, K, S] of the arms' states in the first step: b(s, n)."""
+        count, num_arms, size, _ = self.active.shape
+        shape = (count * num_arms, size, size)
+        power, square = self.active.reshape(shape), self.passive.reshape(shape)
+        left = np.tile(self.start.elapsed - 1, count)
+        while left.any():
+            odd = (left & 1).astype(np.bool_)
+            power = power.copy()
+            power[odd] = times(power[odd], square[odd])
+            left = left >> 1
+            square = times(square, square) if left.any() else square
+        rows = np.tile(self.start.last_state, count)
+        return np.asarray(power[np.arange(shape[0]), rows].reshape(count, num_arms, size))

@@ -1,0 +1,194 @@
+"""Priors as files: what kinds of arms may be, what was seen of each arm, and when it was last.
+
+A JSON file::
+
+    {"format": "restive prior 1", "states": ["bad", "good"], "rewards": [0.0, 1.0],
+     "log": {"sightings": 5123, "span": "2026-01-01 to 2026-06-30"},
+     "kinds": [{"name": "north", "candidates": [[[0.9, 0.1], [0.2, 0.8]], ...], "weights": [...]}],
+     "arms": [{"name": "A17", "kind": 0, "last_state": 1, "elapsed": 3,
+               "evidence": [[last state, elapsed, next state, count], ...]}]}
+
+A candidate is its matrix or, where pulling changes how it moves, {"active": ..., "passive": ...}. A
+kind with a continuous prior has parameters instead: "dirichlet": {"active": ..., "particles": M}.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.belief import BeliefState
+from restive.errors import ProblemError, RestiveError
+from restive.evidence import Evidence
+from restive.files import replacing
+from restive.logs.counts import LogCounts
+from restive.logs.finite import SharedCandidates
+from restive.logs.fit import FittedLog
+from restive.prior import ArmPrior, DirichletArmPrior, IndependentPrior
+from restive.problem import Arm
+from restive.problem_file import read_text
+
+__all__ = ["PriorFile", "load_prior", "write_prior"]
+
+FORMAT = "restive prior 1"
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PriorFile:
+    """What `restive fit` found, read back.
+
+    An agent takes over as `TSDE(found.prior, num_pulls, start=found.start)`.
+    """
+
+    names: tuple[str, ...]  # [K]
+    states: tuple[str, ...]
+    kinds: dict[str, ArmPrior | DirichletArmPrior]  # before anything was seen
+    kind_of: tuple[str, ...]  # [K]
+    start: BeliefState
+    counts: LogCounts
+    log: dict[str, Any]
+
+    def evidence(self, k: int) -> Evidence:
+        """Return what was seen of arm k."""
+        return self.counts.evidence(k)
+
+    @cached_property
+    def prior(self) -> IndependentPrior:
+        """What the arms may be, now that the log was seen."""
+        found: dict[int, ArmPrior | DirichletArmPrior] = {}
+        for kind, prior in self.kinds.items():
+            own = np.array([k for k, of in enumerate(self.kind_of) if of == kind], dtype=np.int64)
+            if isinstance(prior, DirichletArmPrior):
+                found |= {k: prior.given(self.evidence(k)) for k in own.tolist()}
+                continue
+            for some, weights in SharedCandidates(prior, self.names).blocks(self.counts, own):
+                for k, row in zip(some.tolist(), weights, strict=True):
+                    found[k] = prior.with_weights(row)
+        return IndependentPrior([found[k] for k in range(len(self.names))])
+
+
+def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
+    """Write the prior of a fitted log, arm by arm: the file of many arms is never held whole."""
+    head = {
+        "format": FORMAT,
+        "states": list(fitted.log.states),
+        "rewards": fitted.rewards.tolist(),
+        "log": {"sightings": fitted.log.num_sightings, "span": fitted.log.span},
+        "kinds": [
+            _kind_data(name, prior)
+            for name, prior in zip(fitted.log.kinds, fitted.kind_priors, strict=True)
+        ],
+    }
+    counts, table = fitted.counts, fitted.arms
+    columns = np.stack([*counts.unpacked(counts.cells), counts.counts], axis=1)
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(head, ensure_ascii=False)[:-1] + ', "arms": [\n')
+        for k, name in enumerate(table.names):
+            arm = {
+                "name": name,
+                "kind": int(fitted.log.kind_of[k]),
+                "last_state": int(table.last_state[k]),
+                "elapsed": int(table.elapsed[k]),
+                "evidence": columns[counts.starts[k] : counts.starts[k + 1]].tolist(),
+            }
+            file.write((",\n" if k else "") + json.dumps(arm, ensure_ascii=False))
+        file.write("\n]}\n")
+
+
+def _kind_data(name: str, prior: Any) -> dict[str, Any]:
+    if isinstance(prior, ArmPrior):
+        matrices = [_matrix_data(arm.active, arm.passive) for arm in prior.candidates]
+        return {"name": name, "candidates": matrices, "weights": prior.weights.tolist()}
+    if isinstance(prior, DirichletArmPrior):
+        data = {"active": prior.active.tolist(), "particles": prior.num_particles}
+        if prior.passive is not None:
+            data["passive"] = prior.passive.tolist()
+        return {"name": name, "dirichlet": data}
+    raise RestiveError(
+        f"the prior of kind {name!r} is a {type(prior).__name__}, which cannot be written; keep it "
+        "in your program"
+    )
+
+
+def _matrix_data(active: NDArray[Any], passive: NDArray[Any]) -> Any:
+    if np.array_equal(active, passive):
+        return active.tolist()
+    return {"active": active.tolist(), "passive": passive.tolist()}
+
+
+def load_prior(path: str | PathLike[str]) -> PriorFile:
+    """Read a prior that `restive fit` wrote; a mistake is named by its place."""
+    try:
+        data = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise ProblemError(f"{path}: is not JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ProblemError(f"{path}: is no prior that `restive fit` wrote (format {FORMAT!r})")
+    try:
+        return _read(data)
+    except ProblemError as error:
+        raise ProblemError(f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise ProblemError(
+            f"{path}: a field is missing or is not what it must be: {error}"
+        ) from None
+
+
+def _read(data: dict[str, Any]) -> PriorFile:
+    states = tuple(str(name) for name in data["states"])
+    kinds = {str(kind["name"]): _kind(kind, data["rewards"]) for kind in data["kinds"]}
+    labels = list(kinds)
+    arms = data["arms"]
+    for k, arm in enumerate(arms):
+        if not 0 <= arm["kind"] < len(labels):
+            raise ProblemError(f"arm {k} ({arm['name']!r}): there is no kind {arm['kind']}")
+    start = BeliefState([a["last_state"] for a in arms], [a["elapsed"] for a in arms])
+    return PriorFile(
+        tuple(str(a["name"]) for a in arms),
+        states,
+        kinds,
+        tuple(labels[a["kind"]] for a in arms),
+        start,
+        _counts(arms, len(states), start),
+        data.get("log", {}),
+    )
+
+
+def _kind(data: dict[str, Any], rewards: Sequence[float]) -> ArmPrior | DirichletArmPrior:
+    if "dirichlet" in data:
+        own = data["dirichlet"]
+        return DirichletArmPrior(
+            own["active"], own.get("passive"), rewards=rewards, particles=own["particles"]
+        )
+    return ArmPrior([_arm(matrix, rewards) for matrix in data["candidates"]], data["weights"])
+
+
+def _arm(candidate: Any, rewards: Sequence[float]) -> Arm:
+    if isinstance(candidate, dict):
+        return Arm(candidate["active"], candidate["passive"], rewards)
+    return Arm(candidate, None, rewards)
+
+
+def _counts(arms: Sequence[dict[str, Any]], size: int, start: BeliefState) -> LogCounts:
+    for k, arm in enumerate(arms):  # checks the cells
+        Evidence.from_data({"num_states": size, "cells": arm["evidence"]})
+        if not 0 <= arm["last_state"] < size:
+            raise ProblemError(f"arm {k} ({arm['name']!r}): there is no state {arm['last_state']}")
+    cells = np.array([row for arm in arms for row in arm["evidence"]], dtype=np.int64)
+    last, elapsed, following, counts = cells.reshape(-1, 4).T
+    return LogCounts(
+        size,
+        np.concatenate([[0], np.cumsum([len(arm["evidence"]) for arm in arms])]).astype(np.int64),
+        (elapsed * size + last) * size + following,
+        counts.copy(),
+        start.last_state,
+        -start.elapsed,
+    )

@@ -1,0 +1,402 @@
+"""What other policies would have earned, and how far that can be said at all.
+
+*Exact*: every arm was seen in every step and pulling changes nothing, so that a policy can be
+played on the record itself. *Model-based*: worlds are drawn from what the earlier part of the log
+says of the arms, and the policy plays in them; refused unless the same model predicted what the
+logged pulls really earned in the later part. *Matched*: the logged pulls were drawn at random, so
+that those which a policy would have chosen too are a fair sample of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.agents import LEARNERS, make_learner
+from restive.arguments import checked_count, checked_seed, suggestion
+from restive.belief import BeliefState
+from restive.errors import AssumptionError, ProblemError, TooLargeError
+from restive.intervals import student_quantile
+from restive.logs.calibration import Calibration, calibrate
+from restive.logs.checks import check_log
+from restive.logs.fit import AnyArmPrior, FittedLog, fit_arms
+from restive.logs.fitting import refuse_unlike_pulls
+from restive.logs.play import (
+    Player,
+    Worlds,
+    agent_player,
+    play_record,
+    play_worlds,
+    play_worlds_one_by_one,
+    policy_player,
+)
+from restive.logs.sample import sample_of
+from restive.policies import policy_mapping, policy_mappings
+from restive.policies.random import random_policy
+from restive.policies.round_robin import round_robin
+from restive.prior import ArmPrior, IndependentPrior
+from restive.problem import RestlessBandit
+from restive.sightings import Log
+
+__all__ = ["PlayedPolicy", "Replay", "replay_log"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Progress = Callable[[str, float], None]
+
+POLICIES = ("whittle", "myopic", "best_fixed", "round_robin", "random")
+WORLDS = 200
+SEEDS = 20  # of policies that choose at random, and of learners
+LEAST_MATCHES = 30
+MOST_STATES = 50_000_000  # of arms and worlds, held at once
+MOST_AGES = 2_000  # that a learner's tables tell apart, where no arm gets older
+SMALL_WEIGHT = 1e-4  # of a candidate that a learner may forget
+
+
+@dataclass(frozen=True)
+class PlayedPolicy:
+    """What one policy earns per step, how that is known (`kind`), and its 95% interval.
+
+    An exact figure has an interval only for policies that choose at random: of the mean over seeds.
+    A model-based one has the interval of what is earned, by chance and by what is not known.
+    """
+
+    policy: str
+    kind: str  # "exact", "model-based", "matched" or "refused"
+    per_step: float
+    low: float
+    high: float
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """Policies played on the later part of a log; `split` is its first step."""
+
+    log: Log
+    num_pulls: int
+    split: int
+    num_steps: int
+    logged_per_step: float  # what the logged pulls earned, per step
+    logged_pulls: float  # how many there were, per step
+    calibration: Calibration | None
+    policies: tuple[PlayedPolicy, ...]
+    notes: tuple[str, ...]
+
+
+def replay_log(
+    log: Log,
+    num_pulls: int,
+    policies: Sequence[str] = POLICIES,
+    *,
+    prior: AnyArmPrior | dict[str, AnyArmPrior] | None = None,
+    rewards: ArrayLike | None = None,
+    controlled: bool = False,
+    split: float = 0.5,
+    fitted: FittedLog | None = None,
+    random_pulls: bool = False,
+    anyway: bool = False,
+    worlds: int = WORLDS,
+    seed: int = 0,
+    progress: Progress = lambda what, share: None,
+) -> Replay:
+    """Tell what policies would have earned in the later part of a log.
+
+    Parameters
+    ----------
+    log
+        From `load_log` or `log_of`.
+    num_pulls
+        How many arms the policies pull each step.
+    policies
+        Names: policy mappings, "round_robin", "random", and learners, which play "whittle" or what
+        follows a colon, as "tsde:myopic".
+    prior, rewards, controlled
+        As in `fit_log`; fitted on the earlier part of the log.
+    split
+        Share of the steps that is the earlier part.
+    fitted
+        Arms that were fitted already: they are taken as they are, and policies play on the whole
+        log. If they were fitted on the same log, the figures are not what an operator could have
+        had, and a note says so.
+    random_pulls
+        The log's pulls were drawn evenly at random: says how often policies would have pulled the
+        same arms and what these earned.
+    anyway
+        Give model-based figures even where the model failed to predict the logged pulls.
+    worlds
+        How many worlds model-based figures are from.
+    seed
+        Names all luck.
+    progress
+        Called with what is being done and the share of it that is done.
+    """
+    seed = checked_seed(seed)
+    worlds = checked_count(worlds, "worlds", 20, 100_000)
+    _require_known(policies)
+    notes: list[str] = []
+    if fitted is None:
+        at = _checked_split(split, log)
+        known = fit_arms(log, prior, rewards, controlled, until=at, progress=progress)
+    else:
+        at, known = 0, _as_given(fitted, log, notes)
+    if log.has_pulled and not known.controlled:
+        refuse_unlike_pulls(check_log(known, seed))
+    bandit = known.problem(num_pulls)
+    steps = log.num_steps - at
+    sample = sample_of(log, pulled_only=known.controlled)
+    earned, pulls = _logged(log, at, known.rewards)
+    calibration = None
+    if at:
+        calibration = calibrate(known, sample, at)
+    record = None if known.controlled else _record(log, at)
+    game = _Game(known, bandit, steps, seed, record, worlds, progress)
+    if record is not None:
+        played = [*game.exact(policies), game.best_in_hindsight()]
+    else:
+        _refuse_if_wrong(calibration, anyway, notes)
+        played = game.model_based(policies)
+        if calibration is not None and not calibration.holds:
+            played = [replace(p, note="the model failed its calibration") for p in played]
+    if random_pulls:
+        played += [game.matched(name, log, at) for name in policies]
+    return Replay(
+        log, num_pulls, at, steps, earned, pulls, calibration, tuple(played),
+        (*known.notes, *notes),
+    )  # fmt: skip
+
+
+def _require_known(policies: Sequence[str]) -> None:
+    if isinstance(policies, str) or not policies:
+        raise ProblemError(f"policies must be a list of names, got {policies!r:.60}")
+    known = [row.name for row in policy_mappings()] + ["round_robin", "random"]
+    for name in policies:
+        plain, _, mapping = str(name).replace("-", "_").partition(":")
+        if mapping and plain in LEARNERS:
+            policy_mapping(mapping)
+        elif plain not in LEARNERS and (mapping or plain not in known):
+            hint = suggestion(name, [*known, *LEARNERS])
+            raise ProblemError(f"unknown policy {name!r}; {hint}")
+
+
+def _checked_split(split: Any, log: Log) -> int:
+    if isinstance(split, bool) or not isinstance(split, int | float) or not 0 < split < 1:
+        raise ProblemError(f"split must be between 0 and 1, got {split!r:.60}")
+    at = int(split * log.num_steps)
+    if not 0 < at < log.num_steps:
+        raise ProblemError(f"a log of {log.num_steps} steps cannot be split at {split:g} of them")
+    return at
+
+
+def _as_given(fitted: FittedLog, log: Log, notes: list[str]) -> FittedLog:
+    """Fitted arms as of before the log: as in the paper, every arm was just seen good."""
+    if fitted.log.arms != log.arms:
+        raise ProblemError("the fitted arms are not the arms of this log")
+    if fitted.log is log:
+        notes.append("in sample: the arms were fitted on the very steps that are played")
+    size = log.num_states
+    return replace(fitted, start=BeliefState([size - 1] * log.num_arms, [1] * log.num_arms))
+
+
+def _logged(log: Log, split: int, rewards: FloatArray) -> tuple[float, float]:
+    """What the logged pulls earned per step from `split` on, and how many there were."""
+    total, pulls = 0.0, 0
+    for block in log.blocks():
+        mine = block.pulled & (block.steps >= split)
+        total += float(rewards[block.states[mine]].sum())
+        pulls += int(mine.sum())
+    steps = log.num_steps - split
+    return total / steps, pulls / steps
+
+
+def _record(log: Log, split: int) -> IntArray | None:
+    """States [T, K] from `split` on, if every arm was seen in every one of these steps."""
+    steps = log.num_steps - split
+    if log.num_sightings < steps * log.num_arms or steps * log.num_arms > MOST_STATES:
+        return None
+    record = np.full((steps, log.num_arms), -1, dtype=np.int64)
+    for block in log.blocks():
+        mine = block.steps >= split
+        record[block.steps[mine] - split, block.arms[mine]] = block.states[mine]
+    return None if (record < 0).any() else record
+
+
+def _refuse_if_wrong(calibration: Calibration | None, anyway: bool, notes: list[str]) -> None:
+    if calibration is None or calibration.holds:
+        if calibration is None:
+            notes.append(
+                "no pull of the later part could be predicted: nothing vouches for the model"
+            )
+        return
+    if not anyway:
+        raise AssumptionError(
+            f"{calibration.sentence}: a model that misses what was earned cannot say what would "
+            "have been; look at the checks (restive fit), or print the figures anyway (--anyway)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Game:
+    """Plays policies by their names."""
+
+    known: FittedLog
+    bandit: RestlessBandit
+    steps: int
+    seed: int
+    record: IntArray | None
+    num_worlds: int
+    progress: Progress
+
+    @property
+    def start(self) -> BeliefState:
+        return self.known.start
+
+    def _policy(self, name: str, seed: int) -> Any:
+        if name == "random":
+            return random_policy(self.bandit, seed)
+        if name == "round_robin":
+            return round_robin(self.bandit)
+        return policy_mapping(name)(self.bandit)
+
+    def _players(self, name: str) -> Callable[[int], Player]:
+        """Return what makes the player of a seed."""
+        plain, _, mapping = name.replace("-", "_").partition(":")
+        if plain in LEARNERS:
+            prior = _pruned(self.known.prior)
+            oldest = int(self.start.elapsed.max()) + self.steps  # that an arm can get
+            ages = oldest if oldest <= MOST_AGES else None
+
+            def learner(seed: int) -> Player:
+                return agent_player(
+                    make_learner(
+                        plain, prior, self.bandit.num_pulls, mapping or "whittle", self.steps,
+                        seed=self.seed + seed, start=self.start, max_elapsed=ages,
+                    )
+                )  # fmt: skip
+
+            return learner
+        if plain == "random":
+            return lambda seed: policy_player(
+                self._policy(plain, self.seed + seed), self.bandit, self.start
+            )
+        policy = self._policy(plain, 0)
+        return lambda seed: policy_player(policy, self.bandit, self.start)
+
+    @staticmethod
+    def _is_random(name: str) -> bool:
+        plain = name.replace("-", "_").partition(":")[0]
+        return plain == "random" or plain in LEARNERS
+
+    def exact(self, policies: Sequence[str]) -> list[PlayedPolicy]:
+        assert self.record is not None
+        found = []
+        for at, name in enumerate(policies):
+            make = self._players(name)
+            seeds = SEEDS if self._is_random(name) else 1
+            totals = []
+            for seed in range(seeds):
+                totals.append(play_record(self.record, make(seed), self.known.rewards))
+                self.progress("playing", (at + (seed + 1) / seeds) / len(policies))
+            values = np.array(totals) / self.steps
+            half = 0.0
+            if seeds > 1:
+                half = student_quantile(seeds) * float(values.std(ddof=1)) / sqrt(seeds)
+            mean = float(values.mean())
+            note = f"mean of {seeds} seeds" if seeds > 1 else ""
+            found.append(PlayedPolicy(name, "exact", mean, mean - half, mean + half, note))
+        return found
+
+    def best_in_hindsight(self) -> PlayedPolicy:
+        """The arms that did best on the record, always pulled: nobody could have known them."""
+        assert self.record is not None
+        means = self.known.rewards[self.record].mean(axis=0)
+        best = float(np.sort(means)[-self.bandit.num_pulls :].sum())
+        return PlayedPolicy(
+            "best fixed in hindsight", "exact", best, best, best, "known only afterwards"
+        )
+
+    def model_based(self, policies: Sequence[str]) -> list[PlayedPolicy]:
+        size = self.bandit.num_arms * self.known.log.num_states**2
+        if self.num_worlds * size > MOST_STATES:
+            raise TooLargeError(
+                f"{self.num_worlds} worlds of {self.bandit.num_arms:,} arms do not fit in memory; "
+                f"pass worlds = {max(MOST_STATES // size, 20)}, or replay a part of the arms"
+            )
+        found = []
+        for at, name in enumerate(policies):
+
+            def tell(share: float, at: int = at) -> None:
+                self.progress("playing", (at + share) / len(policies))
+
+            plain = name.replace("-", "_")
+            policy = None if plain.partition(":")[0] in LEARNERS else self._policy(plain, self.seed)
+            if hasattr(policy, "select_many"):
+                drawn = Worlds(self.known, self.num_worlds, self.seed)
+                totals = play_worlds(drawn, policy, self.start, self.steps, tell)
+            else:
+                drawn = Worlds(self.known, min(self.num_worlds, SEEDS), self.seed)
+                totals = play_worlds_one_by_one(drawn, self._players(name), self.steps, tell)
+            values = totals / self.steps
+            low, high = np.quantile(values, [0.025, 0.975])
+            note = f"{drawn.count} worlds"
+            found.append(
+                PlayedPolicy(
+                    name, "model-based", float(values.mean()), float(low), float(high), note
+                )
+            )
+        return found
+
+    def matched(self, name: str, log: Log, split: int) -> PlayedPolicy:
+        """What those logged pulls earned that the policy would have chosen too, given the log."""
+        if self._is_random(name):
+            return PlayedPolicy(name, "refused", np.nan, np.nan, np.nan, "chooses at random itself")
+        policy = self._policy(name.replace("-", "_"), 0)
+        state, earned = self.start, []
+        for arms, states, pulled in _by_step(log, split):
+            chosen = policy.select(state)
+            both = np.isin(arms, chosen) & pulled
+            earned += self.known.rewards[states[both]].tolist()
+            state = state.updated(arms, states)
+        count = len(earned)
+        if count < LEAST_MATCHES:
+            note = f"only {count} of the logged pulls match; {LEAST_MATCHES} are needed"
+            return PlayedPolicy(name, "refused", np.nan, np.nan, np.nan, note)
+        pulls = self.bandit.num_pulls
+        mean = float(np.mean(earned)) * pulls
+        half = student_quantile(count) * float(np.std(earned, ddof=1)) / sqrt(count) * pulls
+        note = f"{count} of the logged pulls match; earned with what the log had seen"
+        return PlayedPolicy(name, "matched", mean, mean - half, mean + half, note)
+
+
+def _by_step(log: Log, split: int) -> list[tuple[IntArray, IntArray, NDArray[np.bool_]]]:
+    """Arms, states and pulls of each step from `split` on."""
+    parts = [
+        (block.steps[mine], block.arms[mine], block.states[mine], block.pulled[mine])
+        for block in log.blocks()
+        for mine in [block.steps >= split]
+    ]
+    steps, arms, states, pulled = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((arms, steps))
+    edges = np.searchsorted(steps[order], np.arange(split, log.num_steps + 1))
+    return [
+        (arms[own], states[own], pulled[own])
+        for begin, end in pairwise(edges)
+        for own in [order[begin:end]]
+    ]
+
+
+def _pruned(prior: IndependentPrior) -> IndependentPrior:
+    """Leave out candidates that have hardly any weight for any arm: tables get smaller."""
+    arms = [arm for arm in prior.arms if isinstance(arm, ArmPrior)]
+    if len(arms) < prior.num_arms or any(a.candidates is not arms[0].candidates for a in arms):
+        return prior
+    weights = np.array([arm.weights for arm in arms])
+    kept = np.flatnonzero(weights.max(axis=0) >= SMALL_WEIGHT)
+    shared = ArmPrior([arms[0].candidates[m] for m in kept.tolist()])
+    return IndependentPrior([shared.with_weights(row[kept]) for row in weights])

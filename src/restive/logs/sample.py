@@ -1,0 +1,101 @@
+"""The arms that checks look at: all of them or, in a large log, some that are evenly spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.logs.fit import FittedLog
+from restive.sightings import Log
+
+__all__ = ["Sample", "drawn_arms", "sample_of"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+MOST_SIGHTINGS = 30_000
+MOST_ARMS = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Sightings of some arms of a log, sorted by arm, then step."""
+
+    log: Log
+    arms: IntArray  # [K'] their numbers in the log
+    starts: IntArray  # [K' + 1]
+    steps: IntArray  # [R]
+    states: IntArray  # [R]
+    pulled: NDArray[np.bool_]  # [R]
+
+    @property
+    def num_arms(self) -> int:
+        """How many arms there are."""
+        return len(self.arms)
+
+    @cached_property
+    def owner(self) -> IntArray:
+        """The arm, by its place in the sample, of each sighting [R]."""
+        return np.repeat(np.arange(self.num_arms), np.diff(self.starts))
+
+    @cached_property
+    def place(self) -> IntArray:
+        """Which of its arm's sightings each is [R], from 0."""
+        return np.arange(len(self.steps)) - self.starts[self.owner]
+
+    @cached_property
+    def ages(self) -> IntArray:
+        """Steps since the sighting before [R]; 0 for an arm's first."""
+        ages = np.diff(self.steps, prepend=0)
+        ages[self.place == 0] = 0
+        return ages
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """What states count as [S]: from 0, the worst, to 1."""
+        return np.linspace(0, 1, self.log.num_states)
+
+
+def sample_of(log: Log, most: int = MOST_SIGHTINGS, pulled_only: bool = False) -> Sample:
+    """Return the sightings of evenly spread arms, about `most` in all."""
+    seen_twice = np.flatnonzero(np.diff(log.starts) > 1)
+    every = max(-(-log.num_sightings // most), -(-len(seen_twice) // MOST_ARMS), 1)
+    arms = seen_twice[::every]
+    blocks = [log.block(k, k + 1) for k in arms.tolist()]
+    if pulled_only:
+        blocks = [
+            b._replace(
+                steps=b.steps[b.pulled], states=b.states[b.pulled], pulled=b.pulled[b.pulled]
+            )
+            for b in blocks
+        ]
+    sizes = [len(b.steps) for b in blocks]
+    empty = np.zeros(0, dtype=np.int64)
+    return Sample(
+        log,
+        arms,
+        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
+        np.concatenate([empty, *(b.steps for b in blocks)]),
+        np.concatenate([empty, *(b.states for b in blocks)]),
+        np.concatenate([np.zeros(0, np.bool_), *(b.pulled for b in blocks)]),
+    )
+
+
+def drawn_arms(
+    fitted: FittedLog, sample: Sample, replicates: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Matrices [replicates, K', S, S] of the sample's arms, drawn from their posteriors."""
+    size = sample.log.num_states
+    active = np.empty((replicates, sample.num_arms, size, size))
+    passive = np.empty_like(active)
+    lots = rng.random((sample.num_arms, replicates))
+    place_of = {k: place for place, k in enumerate(sample.arms.tolist())}
+    for k, candidates, passive_candidates, weights in fitted.supports(sample.arms):
+        place = place_of[k]
+        sums = np.cumsum(weights)
+        chosen = np.searchsorted(sums / sums[-1], lots[place], side="right")
+        active[:, place], passive[:, place] = candidates[chosen], passive_candidates[chosen]
+    return active, passive

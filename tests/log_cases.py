@@ -1,0 +1,53 @@
+"""Simulated logs, with and without faults."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import restive as rs
+
+
+def simulated_states(
+    p01: np.ndarray, p11: np.ndarray, steps: int, rng: np.random.Generator, fault: str = "",
+    size: float = 1.0,
+) -> np.ndarray:  # fmt: skip
+    """States [steps, arms] of two-state chains; a fault makes them something else."""
+    states = np.zeros((steps, len(p01)), dtype=int)
+    states[:2] = rng.random(len(p01)) < 0.5
+    for t in range(2, steps):
+        chance = np.where(states[t - 1] == 1, p11, p01)
+        if fault == "order 2":
+            chance = np.clip(chance + 0.1 * size * (2 * states[t - 2] - 1), 0.01, 0.99)
+        if fault == "drift" and t >= steps // 2:
+            chance = chance * (1 - 0.2 * size)
+        states[t] = rng.random(len(p01)) < chance
+        if fault == "dependence" and rng.random() < 0.05 * size:
+            states[t] = 0  # a common shock
+    return states
+
+
+def simulated_log(
+    seed: int | list[int], num_arms: int = 20, steps: int = 200, share: float = 0.5,
+    fault: str = "", size: float = 1.0,
+) -> rs.Log:  # fmt: skip
+    """A log of arms of which each is seen with probability `share` in each step."""
+    rng = np.random.default_rng(seed)
+    p01, p11 = rng.beta(2, 3, num_arms), rng.beta(4, 2, num_arms)
+    states = simulated_states(p01, p11, steps, rng, fault, size)
+    seen = rng.random(states.shape) < share
+    if fault == "gaps":  # seen sooner again after a bad state
+        seen = state_dependent_sightings(states, share, size, rng)
+    step, arm = np.nonzero(seen)
+    return rs.log_of(arm, step, states[step, arm])
+
+
+def state_dependent_sightings(
+    states: np.ndarray, share: float, size: float, rng: np.random.Generator
+) -> np.ndarray:
+    seen = np.zeros(states.shape, dtype=bool)
+    last = states[0].copy()
+    for t in range(len(states)):
+        chance = np.where(last == 1, share * (1 - 0.2 * size), share * (1 + 0.2 * size))
+        seen[t] = rng.random(states.shape[1]) < chance
+        last[seen[t]] = states[t][seen[t]]
+    return seen

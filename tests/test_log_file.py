@@ -1,0 +1,494 @@
+"""Logs as files: what is read, in which steps, and what is said of mistakes."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import restive as rs
+from oracles.logs_naive import naive_counts
+from restive.logs.counts import count_log
+from restive.sightings import columns, sorter
+from restive.steps import Steps, ZoneOffsets, step_rule
+
+PLAIN = {"time": "at", "arm": "line", "state": "ok"}
+MICROS = 1_000_000
+
+
+def written(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding) if isinstance(text, str) else text)
+    return path
+
+
+def sightings(log):
+    """Return {(arm, step, state, pulled)}."""
+    return {
+        (log.arms[arm], int(step), int(state), bool(pulled))
+        for block in log.blocks()
+        for arm, step, state, pulled in zip(
+            block.arms, block.steps, block.states, block.pulled, strict=True
+        )
+    }
+
+
+def test_rows_become_sightings(tmp_path):
+    path = written(tmp_path / "log.csv", "at,line,ok\n5,a,1\n7,a,0\n6,b,1\n")
+    log = rs.load_log(path, **PLAIN)
+    assert sightings(log) == {("a", 0, 1, True), ("a", 2, 0, True), ("b", 1, 1, True)}
+    assert (log.num_steps, log.span, log.states) == (3, "5 to 7", ("0", "1"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "at;line;ok\n5;a;1\n7;a;0\n6;b;1\n",
+        "\ufeffat,line,ok\r\n5,a,1\r\n7,a,0\r\n6,b,1\r\n",
+        'x,"ok",at,line\n,1,5,a\n9,"0",7,"a"\n"q""u, o\nte",1,6,b',
+        "at,line,ok\n\n5 , a,1\n\n7,\ta ,0\n6,b,1\n\n",
+        "at\tline\tok\n5\ta\t1\n7\ta\t0\n6\tb\t1\n",
+        "at,line,ok\n5,a,true\n7,a,FALSE\n6,b,True\n",
+        "at,line,ok\n5,a,1.0\n7,a,0.0\n6,b,1.0\n",
+        "at,line,ok\r5,a,1\r7,a,0\r6,b,1\r",
+    ],
+)
+def test_many_ways_to_write_the_same(tmp_path, text):
+    plain = written(tmp_path / "plain.csv", "at,line,ok\n5,a,1\n7,a,0\n6,b,1\n")
+    other = written(tmp_path / "other.csv", text)
+    assert sightings(rs.load_log(other, **PLAIN)) == sightings(rs.load_log(plain, **PLAIN))
+
+
+def test_parquet_is_read_like_csv(tmp_path):
+    import pandas as pd
+
+    frame = pd.DataFrame({
+        "at": pd.to_datetime(["2026-01-01 10:00", "2026-01-03 09:00", "2026-01-02 11:30"]),
+        "line": ["a", "a", 'odd "name", here'],
+        "ok": [True, False, True],
+    })  # fmt: skip
+    frame.to_parquet(tmp_path / "log.parquet")
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    logs = [
+        rs.load_log(tmp_path / f"log.{ending}", **PLAIN, step="1d") for ending in ("parquet", "csv")
+    ]
+    assert sightings(logs[0]) == sightings(logs[1])
+    assert 'odd "name", here' in logs[0].arms
+    frame.assign(ok=["a", "b", "c"]).to_parquet(tmp_path / "bad.parquet")
+    with pytest.raises(rs.LogError, match="row 3: state is 'c'"):
+        rs.load_log(tmp_path / "bad.parquet", **PLAIN, states=["a", "b"], step="1d")
+
+
+NAMES = st.sampled_from(["a", "b", "long name", "d"])
+
+
+@given(
+    st.lists(
+        st.tuples(NAMES, st.integers(0, 40), st.integers(0, 2)),
+        min_size=2,
+        max_size=60,
+        unique_by=lambda row: row[:2],
+    ),
+    st.integers(1, 20),
+)
+def test_any_order_and_any_size_of_run_give_the_same_counts(rows, run):
+    """Runs of a few rows are sorted, put into files and merged as large ones are."""
+    names = [row[0] for row in rows]
+    steps, states = [row[1] for row in rows], [row[2] for row in rows]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorter, "RUN_ROWS", run)
+        patch.setattr(columns, "MOST_IN_MEMORY", 2 * run)
+        made = sorter.SightingSorter()
+        place = {}
+        for at, name in enumerate(names):  # row by row, so that runs end where they should
+            arm = place.setdefault(name, len(place))
+            made.add(*(np.array([v]) for v in (arm, at, steps[at] * MICROS, 2 * states[at] + 1)))
+        from restive.sightings import sorted_log
+
+        log = sorted_log(
+            made, arms=list(place), states="012", kinds=["all"], kind_of=np.zeros(len(place), int),
+            rule=step_rule(1), aware=False, has_pulled=False,
+        )  # fmt: skip
+        counts = count_log(log)
+    expected = naive_counts(rows)
+    for k, name in enumerate(log.arms):
+        last, age, following, number = counts.evidence(k).cells()
+        found = dict(zip(zip(last, age, following, strict=True), number, strict=True))
+        assert found == expected[name]
+
+
+def test_counts_of_a_shuffled_file_equal_a_loop_over_its_rows(tmp_path):
+    rng = random.Random(1)
+    places = [(k, t) for k in range(30) for t in range(200) if rng.random() < 0.4]
+    rows = [(f"arm {k}", t, rng.randrange(2)) for k, t in places]
+    rng.shuffle(rows)
+    text = "step,arm,state\n" + "".join(f"{t},{arm},{s}\n" for arm, t, s in rows)
+    log = rs.load_log(written(tmp_path / "log.csv", text), time="step", arm="arm", state="state")
+    assert any("sorted" in note for note in log.notes)
+    counts, expected = count_log(log), naive_counts(rows)
+    for k, name in enumerate(log.arms):
+        last, age, following, number = counts.evidence(k).cells()
+        found = dict(zip(zip(last, age, following, strict=True), number, strict=True))
+        assert found == expected[name]
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path):
+    """Twenty times the rows of the same arms take no more memory."""
+    import tracemalloc
+
+    peaks = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorter, "RUN_ROWS", 20_000)
+        patch.setattr(columns, "MOST_IN_MEMORY", 20_000)
+        from restive.log_file import rows as reading
+
+        patch.setattr(reading, "CHUNK_BYTES", 1 << 16)
+        patch.setattr(reading, "CHUNK_ROWS", 1 << 13)
+        for steps in (500, 10_000):
+            text = "".join(f"{t},a{k},{(t + k) % 2}\n" for t in range(steps) for k in range(50))
+            path = written(tmp_path / "log.csv", "at,line,ok\n" + text)
+            del text
+            tracemalloc.start()
+            log = rs.load_log(path, **PLAIN)
+            assert count_log(log).totals.sum() == 50 * (steps - 1)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    # the larger one has 500,000 rows, which as sightings alone would be 5 MB
+    assert peaks[1] < peaks[0] + 2_000_000
+
+
+# --- states ------------------------------------------------------------------------------------
+
+
+def test_states_by_a_comparison(tmp_path):
+    path = written(tmp_path / "log.csv", "at,line,delay\n1,a,14.9\n2,a,15\n3,a,-2\n4,a,1.5e1\n")
+    log = rs.load_log(path, time="at", arm="line", state_from="delay < 15")
+    assert [s for _, _, s, _ in sorted(sightings(log))] == [1, 0, 1, 0]
+    assert log.states == ("not delay < 15", "delay < 15")
+    text = written(tmp_path / "text.csv", "at,line,was\n1,a,fine\n2,a,late\n")
+    log = rs.load_log(text, time="at", arm="line", state_from="was == fine")
+    assert [s for _, _, s, _ in sorted(sightings(log))] == [1, 0]
+
+
+def test_states_by_quantiles(tmp_path):
+    values = np.random.default_rng(0).permutation(300)
+    text = "at,line,x\n" + "".join(f"{t},a,{x}\n" for t, x in enumerate(values))
+    log = rs.load_log(
+        written(tmp_path / "log.csv", text), time="at", arm="line", state="x", states=3
+    )
+    found = [s for _, t, s, _ in sorted(sightings(log), key=lambda row: row[1])]
+    assert found == [int(x * 3 // 300) for x in values]
+    assert "cut at" in log.notes[0]
+
+
+def test_named_states_and_kinds_and_pulls(tmp_path):
+    text = "at,line,was,region,called\n1,a,bad,north,yes\n2,a,good,north,no\n1,b,ok,south,1\n"
+    log = rs.load_log(
+        written(tmp_path / "log.csv", text), time="at", arm="line", state="was",
+        states=["bad", "ok", "good"], by="region", pulled="called",
+    )  # fmt: skip
+    assert sightings(log) == {("a", 0, 0, True), ("a", 1, 2, False), ("b", 0, 1, True)}
+    assert [log.kinds[k] for k in log.kind_of] == ["north", "south"]
+
+
+# --- steps and zones ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "zone", ["Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "UTC"]
+)
+def test_zones_agree_with_zoneinfo(zone):
+    first = int(datetime(2013, 1, 1, tzinfo=UTC).timestamp()) * MICROS
+    instants = first + np.arange(0, 400 * 86_400, 1237) * MICROS
+    offsets = ZoneOffsets(zone, int(instants[0]), int(instants[-1]))
+    local = offsets.local(instants)
+    for instant, shown in zip(instants.tolist(), local.tolist(), strict=True):
+        wall = datetime.fromtimestamp(instant // MICROS, ZoneInfo(zone)).replace(tzinfo=UTC)
+        assert shown == int(wall.timestamp()) * MICROS
+    back, missing, twice = offsets.instants(local)
+    assert not missing.any()
+    assert (back[~twice] == instants[~twice]).all()
+
+
+def test_days_follow_the_calendar_of_the_zone(tmp_path):
+    """A day of 23 hours is a step too, and late evening in UTC is the next day in Berlin."""
+    noon = [datetime(2026, 3, 27, 12) + timedelta(days=n) for n in range(4)]
+    text = "at,line,ok\n" + "".join(f"{t:%Y-%m-%d %H:%M},a,{n % 2}\n" for n, t in enumerate(noon))
+    log = rs.load_log(written(tmp_path / "a.csv", text), **PLAIN, step="1d", zone="Europe/Berlin")
+    assert [t for _, t, _, _ in sorted(sightings(log))] == [0, 1, 2, 3]
+    text = "at,line,ok\n2026-03-29T22:30:00Z,a,1\n2026-03-29T12:00:00+00:00,a,0\n"
+    log = rs.load_log(written(tmp_path / "b.csv", text), **PLAIN, step="1d", zone="Europe/Berlin")
+    assert {(t, s) for _, t, s, _ in sightings(log)} == {(1, 1), (0, 0)}
+
+
+def test_hours_are_counted_in_absolute_time(tmp_path):
+    """On the day of 23 hours, 01:00 and 03:00 are one hour apart."""
+    text = "at,line,ok\n2026-03-29 01:00,a,1\n2026-03-29 03:00,a,0\n"
+    log = rs.load_log(written(tmp_path / "a.csv", text), **PLAIN, step="1h", zone="Europe/Berlin")
+    assert sorted(t for _, t, _, _ in sightings(log)) == [0, 1]
+    assert log.label(1) == "2026-03-29 03:00:00"
+    text = "at,line,ok\n2026-10-25 02:30,a,1\n2026-10-25 03:30,a,0\n"
+    log = rs.load_log(written(tmp_path / "b.csv", text), **PLAIN, step="1h", zone="Europe/Berlin")
+    assert sorted(t for _, t, _, _ in sightings(log)) == [0, 2]
+    assert any("occur twice" in note for note in log.notes)
+    text = "at,line,ok\n2026-03-29 02:30,a,1\n2026-03-29 03:30,a,0\n"
+    with pytest.raises(rs.LogError, match=r"line 2: time '2026-03-29 02:30' does not exist"):
+        rs.load_log(written(tmp_path / "c.csv", text), **PLAIN, step="1h", zone="Europe/Berlin")
+
+
+def test_weeks_begin_on_mondays(tmp_path):
+    text = "at,line,ok\n2026-11-13,a,1\n2026-11-15,b,1\n2026-11-16,a,0\n2026-11-22,b,0\n"
+    log = rs.load_log(written(tmp_path / "a.csv", text), **PLAIN, step="1w")
+    assert {(a, t) for a, t, _, _ in sightings(log)} == {("a", 0), ("b", 0), ("a", 1), ("b", 1)}
+    assert log.span == "2026-11-09 to 2026-11-16"
+
+
+@given(st.dates(), st.integers(0, 86_399), st.integers(-14 * 4, 14 * 4))
+def test_dates_are_read_as_python_reads_them(day, second, quarters):
+    from restive.kernels.log_rows import AWARE, LOCAL, read_times
+
+    moment = datetime(day.year, day.month, day.day) + timedelta(seconds=second)
+    sign, minutes = "-" if quarters < 0 else "+", abs(quarters) * 15
+    offset = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}"
+    texts = [day.isoformat(), moment.isoformat(), moment.isoformat(" ") + offset]
+    raw = "".join(texts).encode()
+    ends = np.cumsum([len(text) for text in texts])
+    times, kinds = np.empty((2, 3), dtype=np.int64)
+    read_times(np.frombuffer(raw, np.uint8), ends - [len(t) for t in texts], ends, times, kinds)
+    epoch = datetime(1970, 1, 1)
+    local = (moment - epoch) // timedelta(microseconds=1)
+    assert times.tolist() == [
+        (datetime(day.year, day.month, day.day) - epoch) // timedelta(microseconds=1),
+        local,
+        local - quarters * 15 * 60 * MICROS,
+    ]
+    assert kinds.tolist() == [LOCAL, LOCAL, AWARE]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.decimals(-1000, 1000, places=4))
+def test_numbers_are_read_as_python_reads_them(number, decimal):
+    from restive.log_file.columns import numbers
+    from restive.log_file.mistakes import Mistakes
+    from restive.log_file.rows import Chunk
+
+    texts = [repr(number), str(decimal)]
+    ends = np.cumsum([len(text) for text in texts])
+    starts = ends - [len(text) for text in texts]
+    raw = np.frombuffer("".join(texts).encode(), np.uint8)
+    chunk = Chunk(1.0, raw, starts[None], ends[None], np.array([2, 3]), np.zeros(2, int))
+    mistakes = Mistakes("log", "line", skip=False)
+    found = numbers(chunk, 0, "x", np.ones(2, bool), mistakes)
+    assert found.tolist() == [number, float(decimal)]
+    assert mistakes.count == 0
+
+
+def test_calendar_of_steps():
+    steps = Steps.spanning(step_rule("1h"), 0, 10**12, aware=False)
+    assert steps.hours(np.array([0, 23, 25])).tolist() == [0, 23, 1]
+    assert steps.weekdays(np.array([0, 24])).tolist() == [3, 4]  # 1970 began on a Thursday
+    assert Steps.spanning(step_rule(5), 0, 10, aware=False).weekdays(np.array([1])) is None
+
+
+# --- mistakes ----------------------------------------------------------------------------------
+
+DATED = {**PLAIN, "step": "1d"}
+BAD = {
+    "empty file": ("", PLAIN, "is empty; the first line must name the columns"),
+    "header only": ("at,line,ok\n", PLAIN, "no rows below the header"),
+    "unknown column": (
+        "at,line,okay\n1,a,1\n",
+        PLAIN,
+        "no column 'ok' for state; did you mean 'okay'",
+    ),
+    "column twice": ("at,at,line,ok\n1,1,a,1\n", PLAIN, "2 columns are called 'at'"),
+    "short row": ("at,line,ok\n1,a,1\n2,a\n", PLAIN, "line 3: has another number of fields"),
+    "text for a time": ("at,line,ok\n1,a,1\nsoon,a,0\n", PLAIN, "line 3: time is 'soon', expected"),
+    "date among numbers": (
+        "at,line,ok\n1,a,1\n2026-01-01,a,0\n",
+        PLAIN,
+        "line 3: time is '2026-01-01', expected a number",
+    ),
+    "no such day": (
+        "at,line,ok\n2026-02-28,a,1\n2026-02-29,a,0\n",
+        DATED,
+        "line 3: time is '2026-02-29'",
+    ),
+    "fraction of a step": (
+        "at,line,ok\n1,a,1\n1.5,a,0\n",
+        PLAIN,
+        "line 3: time is '1.5', expected a whole number",
+    ),
+    "dates without a step": (
+        "at,line,ok\n2026-01-01,a,1\n",
+        PLAIN,
+        "say how long a step is, as step = '1d'",
+    ),
+    "step of a number": ("at,line,ok\n1,a,1\n", DATED, "holds numbers, so step is a number too"),
+    "offsets without a zone": (
+        "at,line,ok\n2026-01-01T00:00Z,a,1\n",
+        DATED,
+        "say whose days count",
+    ),
+    "empty arm": ("at,line,ok\n1,,1\n2,a,1\n", PLAIN, "line 2: arm is empty"),
+    "empty state": ("at,line,ok\n1,a,\n2,a,1\n", PLAIN, "line 2: state is empty"),
+    "mixed states": (
+        "at,line,ok\n1,a,1\n2,a,maybe\n",
+        PLAIN,
+        "line 3: state is 'maybe', expected a whole number",
+    ),
+    "names without an order": (
+        "at,line,ok\n1,a,bad\n2,a,good\n",
+        PLAIN,
+        "name the states in order, worst first",
+    ),
+    "numbers that are no states": (
+        "at,line,ok\n1,a,0.3\n2,a,0.7\n",
+        PLAIN,
+        "cut it with state_from",
+    ),
+    "one state only": ("at,line,ok\n1,a,0\n2,a,0\n", PLAIN, "every row is of state 0"),
+    "same arm and step": (
+        "at,line,ok\n1,a,0\n2,a,0\n1,a,1\n",
+        PLAIN,
+        r"lines 2 and 4 \(1\).*same_step = 'last'",
+    ),
+    "duplicate row": ("at,line,ok\n1,a,0\n1,a,0\n2,a,1\n", PLAIN, "lines 2 and 3"),
+    "stray quote": ('at,line,ok\n1,a"b,1\n2,a,0\n', PLAIN, "line 2: has a quote inside a field"),
+    "open quote": (
+        'at,line,ok\n1,a,1\n2,"a,0\n',
+        PLAIN,
+        "line 3: has a quote that is never closed",
+    ),
+    "not UTF-8": (b"at,line,ok\n1,caf\xe9,1\n2,a,0\n", PLAIN, "line 2: arm is not UTF-8"),
+    "header not UTF-8": (b"at,caf\xe9,ok\n1,a,1\n", PLAIN, "line 1 is not UTF-8"),
+    "UTF-16": ("at,line,ok\n1,a,1\n".encode("utf-16"), PLAIN, "is UTF-16; save it as CSV in UTF-8"),
+    "binary": (b"PK\x03\x04\0\0\0\0\n", PLAIN, "is not text"),
+    "time too large": (
+        "at,line,ok\n1,a,1\n99999999999999,a,0\n",
+        PLAIN,
+        "line 3: time is '99999999999999'",
+    ),
+    "huge ages": (
+        "at,line,ok\n0,a,1\n999999999999,a,0\n",
+        {**PLAIN, "step": "0.0001"},
+        "is a time wrong, or the step too short",
+    ),
+    "unknown zone": (
+        "at,line,ok\n2026-01-01,a,1\n",
+        {**DATED, "zone": "Mars/Base"},
+        "zone 'Mars/Base' is not known",
+    ),
+    "zone for numbers": ("at,line,ok\n1,a,1\n", {**PLAIN, "zone": "UTC"}, "zone is for dates"),
+    "wrong step": (
+        "at,line,ok\n1,a,1\n",
+        {**PLAIN, "step": "1 fortnight"},
+        "step must be a number or a length of time",
+    ),
+    "state said twice": (
+        "at,line,ok\n1,a,1\n",
+        {**PLAIN, "state_from": "ok < 1"},
+        "say what an arm's state is",
+    ),
+    "no comparison": (
+        "at,line,ok\n1,a,1\n",
+        {"time": "at", "arm": "line", "state_from": "ok 1"},
+        "a column, a comparison and a value",
+    ),
+    "text compared": (
+        "at,line,ok\n1,a,x\n",
+        {"time": "at", "arm": "line", "state_from": "ok < x"},
+        "only be compared by == and !=",
+    ),
+    "text never there": (
+        "at,line,ok\n1,a,x\n",
+        {"time": "at", "arm": "line", "state_from": "ok == y"},
+        "no row has ok 'y'",
+    ),
+    "number expected": (
+        "at,line,ok\n1,a,x\n2,a,3\n",
+        {"time": "at", "arm": "line", "state_from": "ok < 5"},
+        "line 2: ok is 'x', expected a number",
+    ),
+    "unknown name": (
+        "at,line,ok\n1,a,good\n2,a,fair\n",
+        {**PLAIN, "states": ["bad", "good"]},
+        "line 3: state is 'fair', expected one of bad, good",
+    ),
+    "quantiles of one value": (
+        "at,line,ok\n1,a,3\n2,a,3\n",
+        {**PLAIN, "states": 2},
+        "cannot be cut into 2 states",
+    ),
+    "two kinds": (
+        "at,line,ok\n1,a,1\n2,a,0\n",
+        {**PLAIN, "by": "at"},
+        "line 3: arm 'a' is '2' here and '1' before",
+    ),
+    "no truth value": (
+        "at,line,ok\n1,a,1\n2,a,7\n",
+        {**PLAIN, "pulled": "ok"},
+        "line 3: pulled is '7', expected 1 or 0",
+    ),
+    "same_step misspelt": (
+        "at,line,ok\n1,a,1\n",
+        {**PLAIN, "same_step": "first"},
+        "same_step must be one of",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_each_mistake_gets_a_sentence(tmp_path, case):
+    text, options, sentence = BAD[case]
+    path = written(tmp_path / "log.csv", text)
+    with pytest.raises(rs.RestiveError, match=sentence) as caught:
+        rs.load_log(path, **options)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_missing_file_and_wrong_parquet(tmp_path):
+    with pytest.raises(rs.RestiveError, match="cannot be read: No such file"):
+        rs.load_log(tmp_path / "none.csv", **PLAIN)
+    written(tmp_path / "bad.parquet", "no parquet")
+    with pytest.raises(rs.RestiveError, match="is no Parquet file"):
+        rs.load_log(tmp_path / "bad.parquet", **PLAIN)
+
+
+def test_all_mistakes_are_named_and_can_be_left_out(tmp_path):
+    text = "at,line,ok\n" + "".join(f"{t},a,{t % 2 if t % 10 else 'x'}\n" for t in range(1, 400))
+    path = written(tmp_path / "log.csv", text)
+    with pytest.raises(rs.LogError) as caught:
+        rs.load_log(path, **PLAIN)
+    assert [line for line, _ in caught.value.mistakes] == list(range(11, 401, 10))
+    assert "39 bad rows" in str(caught.value)
+    assert "and 19 more" in str(caught.value)
+    log = rs.load_log(path, **PLAIN, skip_bad=True)
+    assert log.num_sightings == 360
+    assert any(note.startswith("39 rows were left out") for note in log.notes)
+
+
+def test_lines_are_counted_through_quotes_and_blank_lines(tmp_path):
+    text = 'at,line,ok\n\n1,"a\nb",1\n\n2,"a\nb",x\n3,a,0\n'
+    with pytest.raises(rs.LogError, match="line 6: state is 'x'"):
+        rs.load_log(written(tmp_path / "log.csv", text), **PLAIN)
+
+
+def test_an_arm_without_a_good_row_is_no_arm(tmp_path):
+    text = "at,line,ok\n1,a,1\n2,b,x\n3,a,0\n"
+    log = rs.load_log(written(tmp_path / "log.csv", text), **PLAIN, skip_bad=True)
+    assert log.arms == ("a",)
+    assert log.num_sightings == 2
+
+
+def test_what_counts_within_a_step(tmp_path):
+    text = "at,line,ok\n2026-01-01 18:00,a,1\n2026-01-01 09:00,a,0\n2026-01-02,a,1\n"
+    path = written(tmp_path / "log.csv", text)
+    last = rs.load_log(path, **DATED, same_step="last")
+    worst = rs.load_log(path, **DATED, same_step="worst")
+    assert [s for _, _, s, _ in sorted(sightings(last))] == [1, 1]
+    assert [s for _, _, s, _ in sorted(sightings(worst))] == [0, 1]
+    assert any("1 of 3 rows" in note for note in last.notes)

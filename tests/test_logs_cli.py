@@ -1,0 +1,143 @@
+"""`restive fit` and `restive replay` as a person runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import restive as rs
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "logs"
+OUTREACH = [
+    "--time",
+    "week_of",
+    "--arm",
+    "person",
+    "--state",
+    "outcome",
+    "--states",
+    "hung_up,listened",
+    "--step",
+    "1w",
+]
+CHANNEL_LOG = EXAMPLES / "channels.csv"
+CHANNELS = ["--time", "slot", "--arm", "channel", "--state-from", "signal_db > 12"]
+
+
+def restive(*arguments, cwd, status=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "restive", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+    )
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_from_a_log_to_a_decision(tmp_path):
+    """Fit, plan with the problem, start an agent from the prior."""
+    log = EXAMPLES / "outreach.csv"
+    done = restive("fit", log, *OUTREACH, "--by", "region", "--pulls", 15, cwd=tmp_path)
+    assert "1,560 sightings of 60 arms in 104 steps" in done.stdout
+    assert "order 2" in done.stdout
+    assert "fails" not in done.stdout
+    assert done.stderr == ""
+    files = {path.name for path in (tmp_path / "fit").iterdir()}
+    assert files == {"problem.toml", "prior.json", "arms.csv", "fit.html"}
+    bandit = rs.load_problem(tmp_path / "fit" / "problem.toml")
+    assert (bandit.num_arms, bandit.num_pulls) == (60, 15)
+    found = rs.load_prior(tmp_path / "fit" / "prior.json")
+    agent = rs.TSDE(found.prior, 15, "myopic", start=found.start, max_elapsed=60)
+    assert len(agent.select()) == 15
+    assert set(found.kind_of) == {"rural", "town"}
+
+
+def test_fit_as_json(tmp_path):
+    log = CHANNEL_LOG
+    data = json.loads(restive("fit", log, *CHANNELS, "--json", cwd=tmp_path).stdout)
+    assert data["arms"] == 8
+    assert {check["name"] for check in data["checks"]} >= {"memory", "order 2", "drift", "gaps"}
+    assert data["held_out"]["chain_against_coin"]["gain"] > 0
+
+
+def test_replay_says_how_each_figure_is_known(tmp_path):
+    log = CHANNEL_LOG
+    done = restive(
+        "replay",
+        log,
+        *CHANNELS,
+        "--pulls",
+        3,
+        "--policies",
+        "whittle,round-robin,random",
+        "--random-pulls",
+        cwd=tmp_path,
+    )
+    assert done.stdout.startswith("calibration: the logged pulls earned")
+    for word in ("model-based", "matched", "refused"):
+        assert word in done.stdout
+    data = json.loads(
+        restive(
+            "replay", log, *CHANNELS, "--pulls", 3, "--policies", "whittle", "--json", cwd=tmp_path
+        ).stdout
+    )
+    assert data["calibration"]["holds"] is True
+    assert data["policies"][0]["kind"] == "model-based"
+
+
+def test_replay_with_a_prior_of_the_same_log_says_so(tmp_path):
+    log = CHANNEL_LOG
+    restive("fit", log, *CHANNELS, "--out", "here", cwd=tmp_path)
+    done = restive(
+        "replay",
+        log,
+        *CHANNELS,
+        "--pulls",
+        2,
+        "--prior",
+        "here/prior.json",
+        "--policies",
+        "myopic",
+        cwd=tmp_path,
+    )
+    assert "the prior was fitted on this log" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["fit", "none.csv", *CHANNELS], "none.csv: cannot be read"),
+        (
+            ["fit", CHANNEL_LOG, "--time", "slot", "--arm", "kanal", "--state", "x"],
+            "no column 'kanal' for arm; did you mean 'channel'",
+        ),
+        (["fit", CHANNEL_LOG, *CHANNELS, "--rewards", "a,b"], "--rewards must be numbers"),
+        (["fit", CHANNEL_LOG, *CHANNELS, "--pulls", "99"], "num_pulls must be between 1"),
+        (
+            ["replay", CHANNEL_LOG, *CHANNELS, "--pulls", "2", "--policies", ","],
+            "names separated by commas",
+        ),
+        (["replay", CHANNEL_LOG, *CHANNELS, "--pulls", "2", "--prior", CHANNEL_LOG], "is not JSON"),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path, arguments, sentence):
+    done = restive(*arguments, cwd=tmp_path, status=2)
+    assert sentence in done.stderr
+    assert done.stderr.startswith("restive: ")
+
+
+def test_the_examples_are_what_their_script_makes(tmp_path):
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        import make_logs
+    finally:
+        sys.path.remove(str(EXAMPLES))
+    assert make_logs.outreach() == (EXAMPLES / "outreach.csv").read_text()
+    assert make_logs.channels() == (EXAMPLES / "channels.csv").read_text()
