@@ -23,6 +23,7 @@ class Browser:
     """A tab, what it said on its console, and what it asked the network for."""
 
     def __init__(self, asked, told):
+        self.scripts = True
         self._asked, self._told, self._numbers, self._rest = asked, told, count(1), b""
         self.events, self._session = [], None
         (tab,) = [
@@ -83,7 +84,12 @@ class Browser:
         while not loaded:
             self.events.append(self._read())
             loaded = [one for one in self.events if one.get("method") == "Page.loadEventFired"]
-        if scripts:
+        self.scripts = scripts
+        self.drawn()
+
+    def drawn(self):
+        """Wait until the page has drawn itself: the browser drops moves over what it has not."""
+        if self.scripts:
             self.run(
                 "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
             )
@@ -112,7 +118,9 @@ class Browser:
 
     def move(self, x, y):
         """Move the pointer."""
+        self.drawn()
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        self.drawn()
 
     def press(self, key):
         """Press a key."""

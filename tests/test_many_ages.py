@@ -50,9 +50,9 @@ def work_of(arm, length, monkeypatch):
     """Products that the path takes."""
     total = 0
 
-    def counted(problem, walk, *limits):
+    def counted(problem, shortcuts, walk, *limits):
         nonlocal total
-        end = subsidy_kernel(problem, walk, *limits)
+        end = subsidy_kernel(problem, shortcuts, walk, *limits)
         total += int(walk.marks[WORK])
         return end
 

@@ -28,8 +28,9 @@ from restive.chains import (
     stationary,
 )
 from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.kernels.chain import belief_powers, mixing_age, settling_age
+from restive.kernels.chain import belief_powers, settling_age
 from restive.kernels.tables import BeliefTables
+from restive.mixing import mixing_ages
 from restive.pace import WORK_AT_ONCE, look
 from restive.problem import Arm, Kinds, RestlessBandit, arm_label, starts_of
 
@@ -206,15 +207,7 @@ def forgetting_time(arm: Arm) -> int:
 
 
 def _mixing_age(matrix: FloatArray, law: FloatArray, epsilon: float) -> int:
-    powers = np.empty((61, *matrix.shape))
-    powers[0] = matrix
-    current, following = np.empty((2, *matrix.shape))
-    progress = np.zeros(4, dtype=np.int64)
-    age = 0
-    while age == 0:
-        look()
-        age = mixing_age(powers, current, following, law, epsilon, progress, WORK_AT_ONCE)
-    return age
+    return int(mixing_ages(matrix[:, :, None], law[:, None], epsilon)[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from restive.arguments import checked_elapsed
 from restive.belief import MOST_ELAPSED, belief_table, settled_elapsed
 from restive.chains import require_ergodic
 from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
-from restive.kernels.age_blocks import NUM_ROWS
+from restive.kernels.shortcuts import NUM_ROWS, Shortcuts
 from restive.kernels.subsidy import (
     AMBIGUOUS,
     AVERAGE,
@@ -87,7 +87,8 @@ class SubsidyPath:
     def advantage(self, subsidy: float) -> FloatArray:
         """Worth [S, L] of pulling now over the best way of not pulling now, at one subsidy."""
         advantage = np.empty(self.index.shape)
-        problem, walk = _room_for(self.beliefs, self.rewards, self.discount)
+        length = self.beliefs.shape[1]
+        problem, walk = _room_for(self.beliefs, self.rewards, self.discount, length)
         advantage_on_path(problem, walk, self.pieces, subsidy / self.unit, advantage)
         return self.unit * advantage
 
@@ -106,9 +107,12 @@ def subsidy_path(
     unit = unit_of(reduction.pulled.rewards)
     rewards = reduction.pulled.rewards / unit
     beliefs = belief_table(arm, _planning_length(arm, discount, max_elapsed, label))
-    problem, walk = _room_for(beliefs, rewards, discount)
+    length = beliefs.shape[1]
+    width = length if length <= FEW_AGES else BLOCK
+    problem, walk = _room_for(beliefs, rewards, discount, width)
+    shortcuts = None if length <= FEW_AGES else _room_for_shortcuts(*beliefs.shape[:2])
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
-    while (end := follow_subsidy(problem, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
+    while (end := follow_subsidy(problem, shortcuts, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
         look()
         if end == FULL:
             walk = walk._replace(path=np.concatenate([walk.path, np.empty_like(walk.path)]))
@@ -172,14 +176,11 @@ def _planning_length(arm: Arm, discount: float, max_elapsed: int | None, label: 
 
 
 def _room_for(
-    beliefs: FloatArray, rewards: FloatArray, discount: float
+    beliefs: FloatArray, rewards: FloatArray, discount: float, width: int
 ) -> tuple[SubsidyProblem, SubsidyWalk]:
-    """Make the arrays in which kernels work."""
+    """Make the arrays in which kernels work, with ages in blocks of `width`."""
     size, length = beliefs.shape[:2]
-    width = length if length <= FEW_AGES else BLOCK
     blocks = -(-length // width)
-    counts = [blocks >> level for level in range(blocks.bit_length())] if blocks > 1 else []
-    levels = np.array([0, *accumulate(counts)], dtype=np.int64)
     powers = np.empty(length + 1)
     powers[1] = discount  # the kernel fills in the others
     problem = SubsidyProblem(
@@ -187,8 +188,6 @@ def _room_for(
         rewards=rewards.copy(),
         pull_rewards=np.empty((size, length)),
         powers=powers,
-        nodes=np.empty((NUM_ROWS, size, levels[-1], size)),
-        levels=levels,
     )
     walk = SubsidyWalk(
         marks=np.zeros(NUM_MARKS, dtype=np.int64),
@@ -196,15 +195,14 @@ def _room_for(
         path=np.empty((FEW_PIECES, 4 + 2 * size)),
         lower=np.empty((size, length)),
         upper=np.empty((size, length)),
-        num_active=np.empty((size, levels[-1]), dtype=np.int64),
         wait=np.empty(size, dtype=np.int64),
         x=np.empty((2, size)),
         gain=np.empty(2),
         f=np.empty((2, size, length)),
         made=np.empty((size, blocks), dtype=np.int64),
         system=np.empty((size, size + 2)),
-        y=np.empty((3, size)),
-        reached=np.empty((3, size), dtype=np.bool_),
+        reached=np.empty((size, size), dtype=np.bool_),
+        rival=np.empty(size, dtype=np.bool_),
         stack=np.empty(size, dtype=np.int64),
         ends=np.empty((4, width)),
         aims=np.empty((2, width), dtype=np.int64),
@@ -213,3 +211,16 @@ def _room_for(
         later_aim=np.empty(2, dtype=np.int64),
     )
     return problem, walk
+
+
+def _room_for_shortcuts(size: int, length: int) -> Shortcuts:
+    blocks = -(-length // BLOCK)
+    levels = np.array([0, *accumulate(blocks >> level for level in range(blocks.bit_length()))])
+    return Shortcuts(
+        nodes=np.empty((NUM_ROWS, size, levels[-1], size)),
+        levels=levels.astype(np.int64),
+        num_active=np.empty((size, levels[-1]), dtype=np.int64),
+        y=np.empty((3, size)),
+        subsidy=np.empty(3),
+        margin=np.empty(3),
+    )

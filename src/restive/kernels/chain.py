@@ -17,7 +17,7 @@ from restive.kernels.compiler import hot_kernel, inlined, part
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-__all__ = ["belief_powers", "mixing_age", "settling_age", "stationary_law"]
+__all__ = ["belief_powers", "settling_age", "stationary_law"]
 
 
 @hot_kernel
@@ -130,58 +130,3 @@ def _copy(source: FloatArray, target: FloatArray) -> None:
     for i in range(source.shape[0]):
         for j in range(source.shape[1]):
             target[i, j] = source[i, j]
-
-
-# What `progress` of `mixing_age` holds.
-POWERS = 0  # powers of two that are there, less one
-STEP = 1  # the power that is tried next, from the largest down; -1 when it is over
-AGE = 2  # the largest age known to be too early
-ROW = 3  # rows of the present product that are done
-
-
-@hot_kernel
-def mixing_age(
-    powers: FloatArray, current: FloatArray, following: FloatArray, law: FloatArray,
-    epsilon: float, progress: IntArray, most_work: int,
-) -> int:  # fmt: skip
-    """First t >= 1 such that every row of P^t is within `epsilon` of the stationary law.
-
-    The distance never grows with t, so t is found by doubling and then bisection over powers of
-    two: 60 products whatever the answer. `powers` [61, S, S] holds P at first, `progress` zeros.
-    Returns -1 when 2^60 steps do not suffice, and 0 as long as the search goes on.
-    """
-    size = len(law)
-    done = 0
-    while progress[AGE] == 0:
-        top = progress[POWERS]
-        if progress[ROW] == 0 and farthest(powers[top], law) <= epsilon:
-            if top == 0:
-                return 1
-            progress[AGE] = 1 << (top - 1)
-            progress[STEP] = top - 2
-            _copy(powers[top - 1], current)
-            break
-        if top == 60:
-            return -1
-        while progress[ROW] < size:
-            if done > most_work:
-                return 0
-            advance(powers[top, progress[ROW]], powers[top], powers[top + 1, progress[ROW]])
-            progress[ROW] += 1
-            done += size * size
-        progress[ROW] = 0
-        progress[POWERS] += 1
-    while progress[STEP] >= 0:
-        j = progress[STEP]
-        while progress[ROW] < size:
-            if done > most_work:
-                return 0
-            advance(current[progress[ROW]], powers[j], following[progress[ROW]])
-            progress[ROW] += 1
-            done += size * size
-        progress[ROW] = 0
-        if farthest(following, law) > epsilon:
-            progress[AGE] += 1 << j
-            _copy(following, current)
-        progress[STEP] -= 1
-    return int(progress[AGE] + 1)

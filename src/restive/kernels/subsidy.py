@@ -31,9 +31,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.age_blocks import coarsest_starting_at, line_in_node, summarise_nodes
 from restive.kernels.compiler import hot_kernel, inlined, part
-from restive.kernels.turns import mark_turns, values_of_being_seen, write_advantages
+from restive.kernels.shortcuts import (
+    BETWEEN,
+    Shortcuts,
+    aim_shortcuts,
+    passed_waits,
+    summarise_ages,
+)
+from restive.kernels.turns import mark_turns, write_advantages
 from restive.kernels.waiting_times import (
     AVERAGE_FORM,
     BEGUN,
@@ -57,8 +63,8 @@ from restive.kernels.waiting_times import (
     SubsidyWalk,
     has_rival,
     pull_values,
-    scale_of,
     switch_wait,
+    worth_of_waiting,
 )
 
 FloatArray = NDArray[np.float64]
@@ -75,8 +81,9 @@ BEGIN, AVERAGE, GAIN0, GAIN1, VALUES = 0, 1, 2, 3, 4
 
 @hot_kernel
 def follow_subsidy(
-    problem: SubsidyProblem, walk: SubsidyWalk, most_switches: int, most_work: int
-) -> int:
+    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, most_switches: int,
+    most_work: int,
+) -> int:  # fmt: skip
     """Lead the subsidy down from the largest reward and note where each (s, n) turns active.
 
     The index of (s, n) is the least subsidy below which pulling is best at every subsidy, -inf if
@@ -88,11 +95,13 @@ def follow_subsidy(
     marks[WORK] = 0
     if marks[BEGUN] == 0:
         _begin(problem, walk)
+        if shortcuts is not None:
+            summarise_ages(problem.beliefs, shortcuts, walk.aims.shape[1])
     while marks[WORK] <= most_work:
         if marks[TURN_STATE] < 0:
             if marks[PIECES] == len(walk.path):
                 return FULL
-            _find_next_switch(problem, walk)
+            _find_next_switch(problem, shortcuts, walk)
             marks[TURN_BLOCK] = walk.made.shape[1] - 1
             marks[TURN_STATE] = 0
             if piece[LOW] == piece[TOP]:  # several waiting times take over at one breakpoint
@@ -101,7 +110,7 @@ def follow_subsidy(
                 _write_piece(walk)
                 if marks[AVERAGE_FORM] and marks[HAS_ZEROS] and has_rival(problem, walk):
                     return AMBIGUOUS
-        if not mark_turns(problem, walk, most_work):
+        if not mark_turns(problem, shortcuts, walk, most_work):
             return WORKING
         if marks[SWITCH_STATE] < 0:
             return DONE
@@ -134,9 +143,6 @@ def _begin(problem: SubsidyProblem, walk: SubsidyWalk) -> None:
             walk.upper[s, n] = -np.inf
         for m in range(walk.made.shape[1]):
             walk.made[s, m] = 0
-        for node in range(walk.num_active.shape[1]):
-            walk.num_active[s, node] = 0
-        summarise_nodes(beliefs, s, problem.levels, walk.aims.shape[1], problem.nodes)
         walk.wait[s] = 0
         walk.x[0, s] = 0.0
         walk.x[1, s] = 0.0
@@ -169,7 +175,9 @@ def _write_piece(walk: SubsidyWalk) -> None:
 
 
 @part
-def _find_next_switch(problem: SubsidyProblem, walk: SubsidyWalk) -> None:
+def _find_next_switch(
+    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk
+) -> None:
     """Find the largest subsidy from the top of the piece down at which another wait takes over.
 
     It is the piece's low end; the state and its wait go to `marks` (-1 when there is none, and the
@@ -177,35 +185,27 @@ def _find_next_switch(problem: SubsidyProblem, walk: SubsidyWalk) -> None:
     over at once, the steepest first: the slopes then fall strictly, so that ties cannot make the
     path run in circles.
 
-    Waits near the present ones come first: ages that cannot take over before they do are passed
-    over.
+    With shortcuts, waits near the present ones come first; ages that cannot take over before they
+    do are passed over.
     """
     size, blocks = walk.made.shape
-    width, length = walk.aims.shape[1], walk.f.shape[2]
-    marks, levels = walk.marks, problem.levels
-    _forget_switch(walk)
-    if blocks > 1:
+    marks = walk.marks
+    if shortcuts is not None:
+        _forget_switch(walk)
         for s in range(size):
-            wait = walk.wait[s]
-            _compare_block(problem, walk, s, (wait - 1) // width if wait > 0 else blocks - 1)
-    guess = walk.piece[LOW]
-    marks[WORK] += 64 * size * size * len(levels)  # about what bounds take
-    margin = NOISE * (scale_of(walk.x, guess) + length * (1 + abs(guess)))
-    values_of_being_seen(problem, walk, guess, walk.y[0])
+            last = walk.wait[s] - 1 if walk.wait[s] > 0 else walk.f.shape[2] - 1
+            _compare_block(problem, walk, s, last // walk.aims.shape[1])
+        aim_shortcuts(problem, shortcuts, walk, BETWEEN, walk.piece[LOW])
+        marks[WORK] += 64 * size * size * len(shortcuts.levels)  # about what bounds take
     _forget_switch(walk)
     for s in range(size):
-        if not marks[AVERAGE_FORM] and walk.wait[s] != 0:
-            _compare(walk, -walk.x[0, s], -walk.x[1, s], _slope_noise(walk, s), s, 0)
         passed = 0
         for m in range(blocks):
-            if m < passed:
-                continue
-            level = coarsest_starting_at(m, levels)
-            while level >= 0 and _most_gained(problem, walk, guess, s, m, level) >= -margin:
-                level -= 1
-            if level >= 0:
-                passed = m + (1 << level)
-            else:
+            if shortcuts is not None and m > 0:
+                if m < passed:
+                    continue
+                passed = m + passed_waits(problem, shortcuts, walk, s, m)
+            if m >= passed:
                 _compare_block(problem, walk, s, m)
 
 
@@ -217,59 +217,32 @@ def _forget_switch(walk: SubsidyWalk) -> None:
 
 
 @part
-def _most_gained(
-    problem: SubsidyProblem, walk: SubsidyWalk, subsidy: float, s: int, m: int, level: int
-) -> float:
-    """Return a bound on what any wait in a node adds to the value of state s."""
-    width, length = walk.aims.shape[1], walk.f.shape[2]
-    first = m * width
-    last = min(first + (width << level), length) - 1
-    node = problem.levels[level] + (m >> level)
-    middle, tilt, rest = line_in_node(problem.nodes, s, node, walk.y[0])
-    half = 0.5 * (last - first)
-    value = walk.x[0, s] + walk.x[1, s] * subsidy
-    if walk.marks[AVERAGE_FORM]:
-        gain = walk.gain[0] + walk.gain[1] * subsidy
-        wait = subsidy - gain
-        most = middle + half * abs(tilt + wait) + rest - gain + 0.5 * (first + last) * wait
-        return float(most - value)
-    most = middle + half * abs(tilt) + rest - subsidy
-    return float(most * problem.powers[first if most > 0 else last] - value)
-
-
-@inlined
-def _slope_noise(walk: SubsidyWalk, s: int) -> float:
-    return float(4 * NOISE * (1 + walk.f.shape[2] + abs(walk.x[1, s])))
-
-
-@part
 def _compare_block(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int) -> None:
-    """Compare the waits of one block with the best switch so far."""
+    """Compare the waits of one block with the best switch so far; never pulling is in the first."""
     pull_values(problem, walk, s, m)
-    f, gain, powers = walk.f, walk.gain, problem.powers
-    average = walk.marks[AVERAGE_FORM] != 0
-    c0 = -gain[0] if average else 0.0
-    c1 = 1.0 - gain[1] if average else 0.0
+    f, piece, marks, powers = walk.f, walk.piece, walk.marks, problem.powers
+    c0, c1 = worth_of_waiting(walk)
     x0, x1 = walk.x[0, s], walk.x[1, s]
-    noise = _slope_noise(walk, s)
+    noise = 4 * NOISE * (1 + f.shape[2] + abs(x1))
     width = walk.aims.shape[1]
-    for n in range(m * width, min((m + 1) * width, f.shape[2])):
-        if n + 1 != walk.wait[s]:
+    first = m * width
+    if m == 0 and not marks[AVERAGE_FORM]:
+        first = -1
+    for n in range(first, min((m + 1) * width, f.shape[2])):
+        if n + 1 == walk.wait[s]:
+            continue
+        if n < 0:
+            gap0, slope = -x0, -x1
+        else:
             gap0 = powers[n] * f[0, s, n] + n * c0 - x0
             slope = powers[n] * f[1, s, n] + n * c1 - x1
-            _compare(walk, gap0, slope, noise, s, n + 1)
-
-
-@inlined
-def _compare(walk: SubsidyWalk, gap0: float, slope: float, noise: float, s: int, wait: int) -> None:
-    piece = walk.piece
-    # compare products first: a division for each (s, n) would cost more than all the rest
-    if slope >= -noise or gap0 + slope * piece[LOW] < 0:
-        return
-    root = min(piece[TOP], -gap0 / slope)
-    if root > piece[LOW] or slope < piece[STEEPEST]:
-        piece[LOW], piece[STEEPEST] = root, slope
-        walk.marks[SWITCH_STATE], walk.marks[SWITCH_WAIT] = s, wait
+        # compare products first: a division for each (s, n) would cost more than all the rest
+        if slope >= -noise or gap0 + slope * piece[LOW] < 0:
+            continue
+        root = min(piece[TOP], -gap0 / slope)
+        if root > piece[LOW] or slope < piece[STEEPEST]:
+            piece[LOW], piece[STEEPEST] = root, slope
+            marks[SWITCH_STATE], marks[SWITCH_WAIT] = s, n + 1
 
 
 @hot_kernel

@@ -2,8 +2,8 @@
 
 The subsidy problem and its symbols are told in `kernels.subsidy`. The advantage A(s, n) compares
 pulling at age n with waiting for the best later age, so it is found from the oldest age backwards,
-at both ends of the piece. Ages that are all active, or all passive, and stay so by the bounds of
-`kernels.age_blocks` are passed over.
+at both ends of the piece. Where there are `kernels.shortcuts`, blocks of ages of which all stay
+active or passive are passed over.
 """
 
 from __future__ import annotations
@@ -11,8 +11,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.age_blocks import coarsest_ending_at, least_fall, line_in_node
-from restive.kernels.compiler import inlined, part
+from restive.kernels.compiler import part
+from restive.kernels.shortcuts import (
+    BETWEEN,
+    Shortcuts,
+    aim_shortcuts,
+    count_turn,
+    passed_later,
+    passed_turns,
+)
 from restive.kernels.waiting_times import (
     AVERAGE_FORM,
     INDEXABLE,
@@ -25,11 +32,12 @@ from restive.kernels.waiting_times import (
     pull_line,
     pull_values,
     scale_of,
+    worth_of_waiting,
 )
 
 FloatArray = NDArray[np.float64]
 
-__all__ = ["mark_turns", "values_of_being_seen", "write_advantages"]
+__all__ = ["mark_turns", "write_advantages"]
 
 REVERSAL = 1e-10  # a fall of A below zero, relative, that is a reversal and no rounding error
 # Rounding errors this large are not taken for a sign. They come where a class is left so rarely
@@ -38,18 +46,20 @@ DOUBT = 1e-5
 
 
 @part
-def mark_turns(problem: SubsidyProblem, walk: SubsidyWalk, most_work: int) -> bool:
+def mark_turns(
+    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, most_work: int
+) -> bool:
     """Note every (s, n) whose A changes sign on the piece; False where it has to be called again.
 
     It goes from state to state and from the oldest block back. `later` and `later_aim` hold, for
     both ends, the line of the best that can be done beyond the present block, and its age.
     """
     size, blocks = walk.made.shape
-    width, length = walk.aims.shape[1], walk.f.shape[2]
     marks = walk.marks
     for end in range(2):
-        values_of_being_seen(problem, walk, walk.piece[end], walk.y[end])
         walk.scale[end] = scale_of(walk.x, walk.piece[end])
+        if shortcuts is not None:
+            aim_shortcuts(problem, shortcuts, walk, end, walk.piece[end])
     while marks[TURN_STATE] < size:
         s = marks[TURN_STATE]
         m = marks[TURN_BLOCK]
@@ -60,26 +70,16 @@ def mark_turns(problem: SubsidyProblem, walk: SubsidyWalk, most_work: int) -> bo
             if marks[WORK] > most_work:
                 marks[TURN_BLOCK] = m
                 return False
-            level = coarsest_ending_at(m, problem.levels)
-            while level >= 0:
-                first = ((m >> level) << level) * width
-                last = min((m + 1) * width, length) - 1
-                node = problem.levels[level] + (m >> level)
-                ages = last + 1 - first
-                active = walk.num_active[s, node]
-                if active == ages and _stay_active(problem, walk, s, node, first, last):
-                    break
-                if active == 0 and _stay_passive(problem, walk, s, node, ages):
-                    break
-                level -= 1
-            if level >= 0:
-                m -= 1 << level
-                continue
-            pull_values(problem, walk, s, m)
-            for end in range(2):
-                _write_lines(problem, walk, s, m, end)
-            _mark_block(problem, walk, s, m)
-            m -= 1
+            passed = 0
+            if shortcuts is not None:
+                passed = passed_turns(problem, shortcuts, walk, s, m)
+            if passed == 0:
+                pull_values(problem, walk, s, m)
+                for end in range(2):
+                    _write_lines(problem, walk, s, m, end)
+                _mark_block(problem, shortcuts, walk, s, m)
+                passed = 1
+            m -= passed
         marks[TURN_STATE] += 1
         marks[TURN_BLOCK] = blocks - 1
     return True
@@ -103,123 +103,6 @@ def write_advantages(
                 first = m * width
                 for n in range(first, min(first + width, advantage.shape[1])):
                     advantage[s, n] = walk.ends[0, n - first] + walk.ends[1, n - first] * subsidy
-
-
-@part
-def values_of_being_seen(
-    problem: SubsidyProblem, walk: SubsidyWalk, subsidy: float, y: FloatArray
-) -> None:
-    """Write y [S] with f(s, n) = b(s, n).y less the gain (average form) or the subsidy."""
-    for j in range(len(y)):
-        ahead = walk.x[0, j] + walk.x[1, j] * subsidy
-        y[j] = problem.rewards[j] + problem.powers[1] * ahead
-
-
-@inlined
-def _worth_of_waiting(walk: SubsidyWalk) -> tuple[float, float]:
-    """Line c of one step of waiting."""
-    if walk.marks[AVERAGE_FORM]:
-        return -walk.gain[0], 1.0 - walk.gain[1]
-    return 0.0, 0.0
-
-
-@inlined
-def _margin(walk: SubsidyWalk, scale: float, subsidy: float) -> float:
-    """How far bounds must be from zero to say what the rounded numbers would."""
-    return float(NOISE * (2 * scale + walk.f.shape[2] * (1 + abs(subsidy))))
-
-
-@part
-def _stay_active(
-    problem: SubsidyProblem, walk: SubsidyWalk, s: int, node: int, first: int, last: int
-) -> bool:
-    """Pass over a node if A > 0 for sure at all its ages and both ends of the piece."""
-    later = walk.later
-    for end in range(2):
-        subsidy = walk.piece[end]
-        value = later[end, 0] + later[end, 1] * subsidy
-        if not _surely_active(
-            problem,
-            walk,
-            s,
-            node,
-            first,
-            last,
-            walk.y[end],
-            subsidy,
-            value,
-            _margin(walk, walk.scale[end], subsidy),
-        ):
-            return False
-    f0, f1 = pull_line(problem, walk, s, first)
-    for end in range(2):
-        later[end, 0], later[end, 1] = f0, f1
-        walk.later_aim[end] = first
-    return True
-
-
-@part
-def _stay_passive(problem: SubsidyProblem, walk: SubsidyWalk, s: int, node: int, ages: int) -> bool:
-    """Pass over a node if A < 0 for sure at all its ages throughout the piece.
-
-    Both ends are compared with the same line of waiting, that of the top: so A < 0 in between, too.
-    """
-    later, piece = walk.later, walk.piece
-    pulls_later = (
-        later[0, 0] + later[0, 1] * piece[0] > 0 and later[0, 0] + later[0, 1] * piece[1] > 0
-    )
-    for end in range(2):
-        subsidy = piece[end]
-        value = later[0, 0] + later[0, 1] * subsidy
-        if not _surely_passive(
-            problem, walk, s, node, ages, walk.y[end], subsidy, pulls_later, value,
-            _margin(walk, walk.scale[end], subsidy),
-        ):  # fmt: skip
-            return False
-    power = problem.powers[ages]
-    c0, c1 = _worth_of_waiting(walk)
-    for end in range(2):
-        later[end, 0] = power * later[end, 0] + ages * c0
-        later[end, 1] = power * later[end, 1] + ages * c1
-    return True
-
-
-@inlined
-def _surely_active(
-    problem: SubsidyProblem, walk: SubsidyWalk, s: int, node: int, first: int, last: int,
-    y: FloatArray, subsidy: float, later: float, margin: float,
-) -> bool:  # fmt: skip
-    """Whether bounds say A > 0 at all ages of a node, given the value of waiting beyond it."""
-    discount = problem.powers[1]
-    c0, c1 = _worth_of_waiting(walk)
-    wait = c0 + c1 * subsidy
-    least = least_fall(problem.nodes, s, node, y) - wait
-    if discount < 1:
-        middle, tilt, rest = line_in_node(problem.nodes, s, node, y)
-        least += (1 - discount) * (middle - 0.5 * (last - first) * abs(tilt) - rest - subsidy)
-    if least <= margin:
-        return False
-    f0, f1 = pull_line(problem, walk, s, last)
-    return bool(f0 + f1 * subsidy - wait - discount * later > margin)
-
-
-@inlined
-def _surely_passive(
-    problem: SubsidyProblem, walk: SubsidyWalk, s: int, node: int, ages: int, y: FloatArray,
-    subsidy: float, pulls_later: bool, later: float, margin: float,
-) -> bool:  # fmt: skip
-    """Whether bounds say A < 0 at all ages of a node, given the worth of one way of waiting."""
-    half = 0.5 * (ages - 1)
-    middle, tilt, rest = line_in_node(problem.nodes, s, node, y)
-    if walk.marks[AVERAGE_FORM]:
-        gain = walk.gain[0] + walk.gain[1] * subsidy
-        wait = subsidy - gain
-        most = middle + half * abs(tilt + wait) + rest - gain - (half + 1) * wait - later
-    else:
-        most = middle + half * abs(tilt) + rest - subsidy
-        if pulls_later:  # else compare with never pulling
-            most -= problem.powers[ages] * later
-    return bool(most < -margin)
 
 
 @part
@@ -249,7 +132,7 @@ def _write_lines(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int, end
     width = aims.shape[1]
     first = m * width
     discount = problem.powers[1]
-    c0, c1 = _worth_of_waiting(walk)
+    c0, c1 = worth_of_waiting(walk)
     subsidy = walk.piece[end]
     leftward = end == 0
     noise = NOISE * walk.scale[end]
@@ -270,7 +153,9 @@ def _write_lines(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int, end
 
 
 @part
-def _mark_block(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int) -> None:
+def _mark_block(
+    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, s: int, m: int
+) -> None:
     """Note the changes of sign in a block, from the lines at both ends of the piece."""
     ends, aims, lower, upper = walk.ends, walk.aims, walk.lower, walk.upper
     width = aims.shape[1]
@@ -286,35 +171,26 @@ def _mark_block(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int) -> N
         if not turns and (at_top < fall_at_top or at_low < fall_at_low):
             walk.marks[INDEXABLE] = 0
             lower[s, n] = -np.inf
-            _count(problem, walk, s, m, lower[s, n])
+            if shortcuts is not None:
+                count_turn(shortcuts, s, m, lower[s, n])
             turns = at_low >= 0  # passive at the top only: it turns on again within the piece
         if not turns:
             continue
         steady = aims[0, i] == aims[1, i]
-        turn = _turn_on(problem, walk, s, n, i, at_top, at_low, steady)
+        turn = _turn_on(problem, shortcuts, walk, s, n, i, at_top, at_low, steady)
         if turn == -np.inf:
             continue
         lower[s, n] = turn
-        _count(problem, walk, s, m, turn)
+        if shortcuts is not None:
+            count_turn(shortcuts, s, m, turn)
         if upper[s, n] == -np.inf:
             upper[s, n] = turn
 
 
 @part
-def _count(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int, index: float) -> None:
-    """Count an age of block m that has turned on, or off if -inf, in every node that holds it."""
-    levels = problem.levels
-    change = -1 if index == -np.inf else 1
-    for level in range(len(levels) - 1):
-        node = levels[level] + (m >> level)
-        if node < levels[level + 1]:
-            walk.num_active[s, node] += change
-
-
-@part
 def _turn_on(
-    problem: SubsidyProblem, walk: SubsidyWalk, s: int, n: int, i: int, at_top: float,
-    at_low: float, steady: bool,
+    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, s: int, n: int,
+    i: int, at_top: float, at_low: float, steady: bool,
 ) -> float:  # fmt: skip
     """Where A(s, n), negative above the piece, first stops being negative in it; else -inf.
 
@@ -346,7 +222,7 @@ def _turn_on(
         if following >= x - NOISE * (1 + abs(x)):
             break
         x = following
-        a0, a1 = _advantage_line(problem, walk, s, n, x)
+        a0, a1 = _advantage_line(problem, shortcuts, walk, s, n, x)
         if a0 + a1 * x >= -noise:
             break
     return x
@@ -354,48 +230,35 @@ def _turn_on(
 
 @part
 def _advantage_line(
-    problem: SubsidyProblem, walk: SubsidyWalk, s: int, n: int, subsidy: float
-) -> tuple[float, float]:
+    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, s: int, n: int,
+    subsidy: float,
+) -> tuple[float, float]:  # fmt: skip
     """Return the line of A(s, n) that holds at `subsidy`, for one (s, n)."""
-    f, levels = walk.f, problem.levels
+    f = walk.f
     width, length = walk.aims.shape[1], f.shape[2]
     discount = problem.powers[1]
-    c0, c1 = _worth_of_waiting(walk)
-    y = walk.y[2]
-    values_of_being_seen(problem, walk, subsidy, y)
-    margin = _margin(walk, scale_of(walk.x, subsidy), subsidy)
+    c0, c1 = worth_of_waiting(walk)
+    if shortcuts is not None:
+        aim_shortcuts(problem, shortcuts, walk, BETWEEN, subsidy)
     later0, later1 = pull_line(problem, walk, s, length - 1)
     if not walk.marks[AVERAGE_FORM] and later0 + later1 * subsidy < 0:
         later0, later1 = 0.0, 0.0
+    own = n // width
     m = walk.made.shape[1] - 1
-    while m >= n // width:
-        level = coarsest_ending_at(m, levels)
-        while level >= 0:
-            node = levels[level] + (m >> level)
-            first = ((m >> level) << level) * width
-            last = min((m + 1) * width, length) - 1
-            ages = last + 1 - first
-            value = later0 + later1 * subsidy
-            if first > n:
-                if _surely_active(problem, walk, s, node, first, last, y, subsidy, value, margin):
-                    later0, later1 = pull_line(problem, walk, s, first)
-                    break
-                if _surely_passive(
-                    problem, walk, s, node, ages, y, subsidy, value > 0, value, margin
-                ):
-                    power = problem.powers[ages]
-                    later0, later1 = power * later0 + ages * c0, power * later1 + ages * c1
-                    break
-            level -= 1
-        if level >= 0:
-            m -= 1 << level
-            continue
-        pull_values(problem, walk, s, m)
-        walk.marks[WORK] += width
-        for k in range(min((m + 1) * width, length) - 1, max(n, m * width - 1), -1):
-            later0 = c0 + discount * later0
-            later1 = c1 + discount * later1
-            if f[0, s, k] + f[1, s, k] * subsidy >= later0 + later1 * subsidy:
-                later0, later1 = f[0, s, k], f[1, s, k]
-        m -= 1
+    while m >= own:
+        passed = 0
+        if shortcuts is not None:
+            passed, later0, later1 = passed_later(
+                problem, shortcuts, walk, s, m, own + 1, later0, later1
+            )
+        if passed == 0:
+            pull_values(problem, walk, s, m)
+            walk.marks[WORK] += width
+            for k in range(min((m + 1) * width, length) - 1, max(n, m * width - 1), -1):
+                later0 = c0 + discount * later0
+                later1 = c1 + discount * later1
+                if f[0, s, k] + f[1, s, k] * subsidy >= later0 + later1 * subsidy:
+                    later0, later1 = f[0, s, k], f[1, s, k]
+            passed = 1
+        m -= passed
     return f[0, s, n] - c0 - discount * later0, f[1, s, n] - c1 - discount * later1

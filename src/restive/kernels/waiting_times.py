@@ -28,6 +28,7 @@ __all__ = [
     "pull_values",
     "scale_of",
     "switch_wait",
+    "worth_of_waiting",
 ]
 
 NOISE = 1e-14  # relative rounding error allowed for when values are compared
@@ -62,8 +63,6 @@ class SubsidyProblem(NamedTuple):
     rewards: FloatArray  # [S]
     pull_rewards: FloatArray  # [S, L]: b(s, n).r
     powers: FloatArray  # [L + 1] of the discount
-    nodes: FloatArray  # [4, S, nodes, S], see kernels.age_blocks
-    levels: IntArray  # [levels + 1] where the nodes of each level begin
 
 
 class SubsidyWalk(NamedTuple):
@@ -74,15 +73,14 @@ class SubsidyWalk(NamedTuple):
     path: FloatArray  # [room, 4 + 2 S], see kernels.subsidy
     lower: FloatArray  # [S, L] the index; -inf where pulling is not best at this subsidy
     upper: FloatArray  # [S, L] the largest subsidy at which pulling is best
-    num_active: IntArray  # [S, nodes] at how many ages pulling is best
     wait: IntArray  # [S] waiting times, 0 for never
     x: FloatArray  # [2, S]
     gain: FloatArray  # [2]
     f: FloatArray  # [2, S, L] of the blocks whose `made` is the current version
     made: IntArray  # [S, blocks]
     system: FloatArray  # [S, S + 2] room for linear equations
-    y: FloatArray  # [3, S] room for values of being seen
-    reached: BoolArray  # [3, S] room for sets of states
+    reached: BoolArray  # [S, S] which states are visited from which
+    rival: BoolArray  # [S]
     stack: IntArray  # [S]
     ends: FloatArray  # [4, block]: lines of A at both ends of a piece
     aims: IntArray  # [2, block]
@@ -98,6 +96,14 @@ def scale_of(x: FloatArray, subsidy: float) -> float:
     for s in range(x.shape[1]):
         largest = max(largest, abs(x[0, s]), abs(x[1, s] * subsidy))
     return largest
+
+
+@inlined
+def worth_of_waiting(walk: SubsidyWalk) -> tuple[float, float]:
+    """Line c of one step of waiting."""
+    if walk.marks[AVERAGE_FORM]:
+        return -walk.gain[0], 1.0 - walk.gain[1]
+    return 0.0, 0.0
 
 
 @inlined
@@ -139,11 +145,12 @@ def has_rival(problem: SubsidyProblem, walk: SubsidyWalk) -> bool:
     """
     beliefs, x, gain, f = problem.beliefs, walk.x, walk.gain, walk.f
     size, length = f.shape[1], f.shape[2]
-    rival = walk.reached[2]
-    reach_from(_recurrent_state(size - 1, problem, walk), problem, walk, rival)
+    rival = walk.rival
+    _find_reached(problem, walk)
+    recurrent = _recurrent_state(size - 1, walk)
     changed = False
     for s in range(size):
-        rival[s] = not rival[s]
+        rival[s] = not walk.reached[recurrent, s]
         changed |= rival[s]
     middle = 0.5 * (walk.piece[TOP] + max(walk.piece[LOW], walk.piece[TOP] - 1.0))
     c0, c1 = -gain[0], 1.0 - gain[1]
@@ -193,17 +200,17 @@ def switch_wait(problem: SubsidyProblem, walk: SubsidyWalk) -> bool:
     marks[SWITCH_STATE] = -1
     reference = s
     if problem.powers[1] == 1.0:
-        reaches = walk.reached[1]
-        if reaching_closed_class_of(s, problem, walk, reaches):
+        _find_reached(problem, walk)
+        if _is_recurrent(s, walk):
             if marks[AVERAGE_FORM] == 0:
                 marks[IMPROVING] = 1
             marks[AVERAGE_FORM] = 1
             for j in range(size):
-                if not reaches[j]:
+                if not walk.reached[j, s]:
                     wait[j] = length  # until every state is likely
                     marks[IMPROVING] = 1
         elif marks[AVERAGE_FORM] != 0:
-            reference = _recurrent_state(s, problem, walk)
+            reference = _recurrent_state(s, walk)
     marks[VERSION] += 1
     solved = _evaluate(problem, walk, reference)
     if solved and marks[IMPROVING]:
@@ -300,51 +307,41 @@ def _solve(system: FloatArray) -> bool:
 
 
 @part
-def reach_from(start: int, problem: SubsidyProblem, walk: SubsidyWalk, reached: BoolArray) -> None:
-    """Mark the states that pulling for ever visits from `start`; one that never pulls ends it."""
-    wait, stack = walk.wait, walk.stack
+def _find_reached(problem: SubsidyProblem, walk: SubsidyWalk) -> None:
+    """Mark which states pulling for ever visits from which; one that never pulls ends it."""
+    wait, stack, reached = walk.wait, walk.stack, walk.reached
     size = len(wait)
-    for j in range(size):
-        reached[j] = False
-    reached[start] = True
-    stack[0] = start
-    height = 1
-    while height > 0:
-        height -= 1
-        s = stack[height]
-        if wait[s] == 0:
-            continue
+    for start in range(size):
         for j in range(size):
-            if not reached[j] and problem.beliefs[s, wait[s] - 1, j] > PROBABILITY_NOISE:
-                reached[j] = True
-                stack[height] = j
-                height += 1
+            reached[start, j] = start == j
+        stack[0] = start
+        height = 1
+        while height > 0:
+            height -= 1
+            s = stack[height]
+            if wait[s] == 0:
+                continue
+            for j in range(size):
+                if not reached[start, j] and problem.beliefs[s, wait[s] - 1, j] > PROBABILITY_NOISE:
+                    reached[start, j] = True
+                    stack[height] = j
+                    height += 1
 
 
-@part
-def reaching_closed_class_of(
-    s: int, problem: SubsidyProblem, walk: SubsidyWalk, reaches: BoolArray
-) -> bool:
-    """Mark the states that can reach s; return whether s lies in a closed class."""
-    size = len(reaches)
-    reached = walk.reached[0]
-    for j in range(size):
-        reach_from(j, problem, walk, reached)
-        reaches[j] = reached[s]
-    reach_from(s, problem, walk, reached)
+@inlined
+def _is_recurrent(s: int, walk: SubsidyWalk) -> bool:
+    """Whether s lies in a closed class, given who is reached from where."""
     closed = True
-    for j in range(size):
-        if reached[j] and (walk.wait[j] == 0 or not reaches[j]):
+    for j in range(len(walk.wait)):
+        if walk.reached[s, j] and (walk.wait[j] == 0 or not walk.reached[j, s]):
             closed = False
     return closed
 
 
-@part
-def _recurrent_state(start: int, problem: SubsidyProblem, walk: SubsidyWalk) -> int:
-    """Return a state of a closed class that `start` leads to."""
-    reached = walk.reached[0]
+@inlined
+def _recurrent_state(start: int, walk: SubsidyWalk) -> int:
+    """Return the first state of a closed class that `start` leads to."""
     for j in range(len(walk.wait)):
-        reach_from(start, problem, walk, reached)
-        if reached[j] and reaching_closed_class_of(j, problem, walk, walk.reached[1]):
+        if walk.reached[start, j] and _is_recurrent(j, walk):
             return j
     return start

@@ -18,8 +18,8 @@ from restive.arm_posterior import ArmPosterior
 from restive.chains import require_ergodic
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.evidence import Evidence
-from restive.kernels.prior_mixing import mixing_ages
 from restive.kernels.random import key_at
+from restive.mixing import irreducible_laws, mixing_ages
 from restive.particles.arm import count_evidence, counts_of, fresh_arm
 from restive.particles.at_once import particles_given
 from restive.particles.drawing import Particles
@@ -196,7 +196,8 @@ class DirichletArmPrior:
         else:
             matrices = self.rows.lattice(MIXING_POINTS)
             weights = np.ones(matrices.shape[2])
-        ages = mixing_ages(np.ascontiguousarray(matrices[-self.num_states :]), QUARTER)
+        passive = matrices[-self.num_states :]
+        ages = mixing_ages(passive, irreducible_laws(passive), QUARTER)
         order = np.argsort(np.where(ages < 0, np.iinfo(np.int64).max, ages), kind="stable")
         totals = np.cumsum(weights[order])
         age = int(ages[order][np.searchsorted(totals, share * totals[-1] * (1 - 1e-12))])
