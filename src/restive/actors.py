@@ -77,10 +77,12 @@ def plain_actor(who: int, start: BeliefState, following: Following | None = None
 def no_clouds() -> Clouds:
     """Return the clouds of a learner without any."""
     none, floats = room(0), np.zeros(0)
-    keys = np.zeros(1, dtype=np.uint64)
     return Clouds(
-        none, floats, none, none, none, floats, floats, floats, none, room(CLOUDS_NOW), keys
-    )
+        groups=none, homes=none, first_homes=none, sizes=none, num_rows=none, worths=floats,
+        first_worths=floats, chains=floats, chain_starts=none, row_starts=none, filled=none,
+        room=floats, sightings=none, firsts=none, lasts=none, now=room(CLOUDS_NOW),
+        keys=np.zeros(1, dtype=np.uint64),
+    )  # fmt: skip
 
 
 def following_of(ranks: RankTables | None, num_arms: int) -> Following:

@@ -224,17 +224,18 @@ def with_truths(task: Task, count: int, seed: int, first: int = 0) -> tuple[Task
         return task, kinds
     assert isinstance(task.prior, IndependentPrior)
     keys = [stream(seed, first + r, TRUTH) for r in range(count)]
+    groups, first_arms = np.unique(task.prior.groups, return_index=True)
     places = [
-        (r, k, prior)
-        for k, prior in enumerate(task.prior.arms)
+        (r, group, prior)
+        for group, prior in zip(groups, (task.prior.arms[k] for k in first_arms), strict=True)
         if isinstance(prior, DirichletArmPrior)
         for r in range(count)
     ]
-    arms = [prior.draw(np.uint64(key_at(keys[r], k))) for r, k, prior in places]
+    arms = [prior.draw(np.uint64(key_at(keys[r], group))) for r, group, prior in places]
     choices, drawn = task.choices.with_truths(arms)
     kinds = choices.kinds.of[kinds].astype(np.int64)  # of the candidates, as they are numbered now
-    for (r, k, _), kind in zip(places, drawn.tolist(), strict=True):
-        kinds[r, k] = kind
+    for (r, group, _), kind in zip(places, drawn.tolist(), strict=True):
+        kinds[r, task.prior.groups == group] = kind
     return replace(task, choices=choices, cached=OrderedDict()), kinds
 
 

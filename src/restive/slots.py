@@ -35,6 +35,7 @@ __all__ = [
     "aligned_room",
     "home_size",
     "in_lanes",
+    "kept_ages",
     "lane_places",
     "num_rows",
     "posterior_weights",
@@ -44,6 +45,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 MOST_LIKELIHOOD_BYTES = 4 << 30
+MOST_KEPT_AGES = 32
+MOST_KEPT = 1 << 16  # likelihoods of one arm's particles
 NO_LIKELIHOODS = np.zeros((1, 1, 1, 0))
 
 
@@ -148,7 +151,10 @@ class Choices:
         return belief_tables(kinds.arms, lengths)
 
     def mixing_time(self) -> int:
-        """T^mix(1/4) of Assumption 1: the largest over arms and systems that the prior allows."""
+        """T^mix(1/4) of Assumption 1: the largest over arms and systems that the prior allows.
+
+        Of an arm with a continuous prior, where there is none, its 95% quantile.
+        """
         slowest = 1
         for prior in self.continuous:
             if prior is not None:
@@ -197,7 +203,11 @@ class Choices:
             self._likelihoods(kinds) if prior is None else NO_LIKELIHOODS
             for kinds, prior in zip(self.candidate_kinds, self.continuous, strict=True)
         ]
-        lengths = np.array([block.shape[1] for block in blocks], dtype=np.int64)
+        ages = [
+            block.shape[1] if prior is None else kept_ages(prior)
+            for block, prior in zip(blocks, self.continuous, strict=True)
+        ]
+        lengths = np.array(ages, dtype=np.int64)
         losses = np.array([_loss(block) for block in blocks], dtype=np.int64)
         likelihoods = aligned_room(sum(block.size for block in blocks))
         np.concatenate([block.ravel() for block in blocks], out=likelihoods)
@@ -261,7 +271,7 @@ def _layout(
     pool_by_identity: dict[int, int] = {}
     distinct: list[ArmPrior | DirichletArmPrior] = []
     pools = np.empty(prior.num_arms, dtype=np.int64)
-    for k, arm in enumerate(prior.finite_arms):
+    for k, arm in enumerate(prior.arms):
         pool = pool_by_identity.setdefault(id(arm), len(distinct))
         if pool == len(distinct):
             distinct.append(arm)
@@ -270,7 +280,8 @@ def _layout(
         arm.weights if isinstance(arm, ArmPrior) else arm.drawn.weights for arm in distinct
     )
     lists = [arm.candidates if isinstance(arm, ArmPrior) else () for arm in distinct]
-    return lists, pools, arms, weights, pools
+    first_of_group = np.unique(prior.groups, return_index=True)[1]
+    return lists, pools, prior.groups, weights, pools[first_of_group]
 
 
 def _continuous(prior: Prior, k: int) -> DirichletArmPrior | None:
@@ -353,6 +364,12 @@ def in_lanes(values: FloatArray) -> FloatArray:
     laid = np.zeros((*values.shape[:-1], num_rows(count) * LANES))
     laid[..., lane_places(count)] = values
     return laid
+
+
+def kept_ages(prior: DirichletArmPrior) -> int:
+    """Ages up to which the likelihoods of an arm's particles are kept once they are made."""
+    width = num_rows(prior.num_particles) * LANES
+    return max(1, min(MOST_KEPT_AGES, MOST_KEPT // (prior.num_states**2 * width)))
 
 
 def num_rows(count: int) -> int:

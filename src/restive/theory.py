@@ -29,7 +29,8 @@ from restive.joint_values import closed_components, gain_and_bias
 from restive.kernels.tables import TABLED
 from restive.loop import drive
 from restive.policies.base import Policy
-from restive.prior import JointPrior, Prior
+from restive.prior import Prior
+from restive.prior.continuous import MIXING_SHARE
 from restive.problem import RestlessBandit, checked_num_pulls, kinds_of, numbers_array
 from restive.replication import drawn_truths
 from restive.slots import Choices
@@ -123,10 +124,15 @@ class Bounds:
     episodes_as_printed: float  # Lemma 8
     regret: float  # Theorem 1
     times_trivial: float  # Theorem 1 over N T
+    covered: float = 1.0  # prior probability, at least, that all arms mix within T^mix(1/4)
 
 
 def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> Bounds:
     """All bounds, with the numbers of states and the mixing time that a prior tells.
+
+    Under a continuous prior no mixing time holds for all that is possible. There it is the 95%
+    quantile of the slowest arm, and Theorem 1 holds for the truths that mix within it: `covered`
+    says how likely that is at least. The bound on the number of episodes holds for every truth.
 
     Parameters
     ----------
@@ -140,7 +146,11 @@ def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> 
     regret = regret_bound(*size, bias_span)
     episodes, printed = episode_bound(*size), episode_bound(*size, as_printed=True)
     truncation, times_trivial = log2(horizon) * size[3], regret / (pulls * horizon)
-    return Bounds(*size, bias_span, truncation, episodes, printed, regret, times_trivial)
+    clouds = sum(choices.continuous[pool] is not None for pool in choices.pool_of_group.tolist())
+    return Bounds(
+        *size, bias_span, truncation, episodes, printed, regret, times_trivial,
+        MIXING_SHARE**clouds,
+    )  # fmt: skip
 
 
 def discounted_spans(
@@ -355,16 +365,22 @@ class _Watched(Mind):
 
 def _support(task: Task) -> IntArray:
     """Kinds of arms [systems, K] of every system that the prior gives any weight."""
-    prior, slots = task.prior, task.choices.drawable
-    groups = [prior] if isinstance(prior, JointPrior) else prior.finite_arms
-    choices = product(*(np.flatnonzero(group.weights) for group in groups))
+    slots = task.choices.drawable
+    if task.choices.has_clouds:
+        raise ProblemError(
+            "under a continuous prior there is no list of systems that could be solved; use a "
+            "finite prior"
+        )
+    choices = product(
+        *(np.flatnonzero(task.choices.weights[pool]) for pool in task.choices.pool_of_group)
+    )
     possible = np.array(list(islice(choices, MOST_SYSTEMS + 1)))  # [systems, groups]
     if len(possible) > MOST_SYSTEMS:
         raise TooLargeError(
             f"the prior allows more than {MOST_SYSTEMS:,} systems, and each would have to be "
             "solved; use fewer arms or candidates"
         )
-    return np.unique(slots.kinds[slots.kind_offsets + possible], axis=0)
+    return np.unique(slots.kinds[slots.kind_offsets + possible[:, slots.groups]], axis=0)
 
 
 def _joint_states(bandit: RestlessBandit, policy: Policy) -> JointStates:

@@ -202,8 +202,9 @@ class Agent:
         """Return what is believed of arm k: its candidates' chains and weights."""
         self._require_posterior("posterior")
         k = checked_arm(k, self.task.num_arms)
-        if self._clouds.has(k):
-            matrices = np.moveaxis(self._clouds.matrices(k), 2, 0)
+        group = self._group(k)
+        if self._clouds.has(group):
+            matrices = np.moveaxis(self._clouds.matrices(group), 2, 0)
             size = matrices.shape[2]
             active, passive = matrices[:, :size].copy(), matrices[:, -size:].copy()
         else:
@@ -219,9 +220,13 @@ class Agent:
 
     def _num_slots(self, k: int) -> int:
         """How many arms may be drawn for arm k: candidates or particles."""
-        if self._clouds.has(k):
-            return self._clouds.num_particles(k)
+        group = self._group(k)
+        if self._clouds.has(group):
+            return self._clouds.num_particles(group)
         return len(self.prior.candidates(k))
+
+    def _group(self, k: int) -> int:
+        return int(self._actor.slots.groups[k])
 
     def _weights(self, k: int, count: int) -> FloatArray:
         slots, weights = self._actor.slots, self._actor.weights
@@ -237,7 +242,7 @@ class Agent:
         self._require_posterior("beliefs")
         k = checked_arm(k, self.task.num_arms)
         slots, meta = self._actor.slots, self._actor.meta
-        if self._clouds.has(k):
+        if self._clouds.has(self._group(k)):
             return self._belief_of_particles(k)
         count = len(self.prior.candidates(k))
         size = int(slots.sizes[k])
@@ -254,7 +259,8 @@ class Agent:
         state, age = int(meta.last_state[k]), self.time - int(meta.seen[k])
         powers = np.linalg.matrix_power(posterior.passive, age - 1)
         law: FloatArray = posterior.weights @ (posterior.active[:, None, state] @ powers)[:, 0]
-        return law / law.sum()
+        law /= law.sum()
+        return law
 
     def index(self) -> FloatArray:
         """Index of each arm now, under the sampled system; nan where the mapping has none."""

@@ -17,7 +17,6 @@ from restive.arguments import require_memory
 from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.kernels import steps
-from restive.kernels.clouds import spent_arms
 from restive.kernels.learners.memory import OWN, Memory
 from restive.kernels.tables import (
     ASKED,
@@ -86,14 +85,14 @@ class Mind:
     def _actor(self, num_steps: int, knows: bool) -> steps.Actor:
         task, learner = self.task, self.learner
         if isinstance(learner, Relative):
-            self.clouds = CloudKeeper(task.choices)
             ranks = None if task.choices.has_clouds else task.ranks
             following = followed_channels(task) or following_of(ranks, task.num_arms)
             actor = plain_actor(steps.TSDE, task.start, following)
-            slots = task.choices.slots
+            weights = prior_weights(task, task.choices.slots)
+            self.clouds = CloudKeeper(task.choices, task.choices.slots, weights)
             return actor._replace(
-                slots=slots,
-                weights=prior_weights(task, slots),
+                slots=self.clouds.slots,
+                weights=weights,
                 clouds=self.clouds.clouds,
                 episodes=_episodes(task, learner, num_steps),
             )
@@ -127,12 +126,12 @@ class Mind:
         assert self.clouds is not None
         if not self.task.choices.has_clouds:
             return self.task.bandit_of(self.sampled_kinds)
-        kinds, drawn = self.sampled_kinds.tolist(), self.actor.weights.drawn.tolist()
+        slots, drawn = self.actor.slots, self.actor.weights.drawn
         arms = [
-            self.clouds.arm(k, drawn[k])
-            if self.clouds.has(k)
-            else self.task.choices.kinds.arms[kinds[k]]
-            for k in range(self.task.num_arms)
+            self.clouds.arm(group, int(drawn[group]))
+            if self.clouds.has(group)
+            else self.task.choices.kinds.arms[kind]
+            for group, kind in zip(slots.groups.tolist(), self.sampled_kinds.tolist(), strict=True)
         ]
         return RestlessBandit(arms, self.task.num_pulls)
 
@@ -175,14 +174,17 @@ class Mind:
     def _renew(self) -> None:
         """Draw the particles anew that have lost their worth."""
         assert self.clouds is not None
-        slots, weights, clouds = self.actor.slots, self.actor.weights, self.actor.clouds
-        if weights.room[IMPOSSIBLE] != 0:
+        if self.actor.weights.room[IMPOSSIBLE] != 0:
             raise self._ruled_out()
-        self.clouds.count()
-        spent = np.zeros(self.task.num_arms, dtype=bool)
-        spent_arms(slots, weights, clouds, spent)
-        for k in np.flatnonzero(spent).tolist():
-            self.clouds.renew(k, slots, weights)
+        self.clouds.renew()
+        self.use_clouds()
+
+    def use_clouds(self) -> None:
+        """Take the arrays of the clouds, which may have been replaced."""
+        keeper = self.clouds
+        assert keeper is not None
+        if keeper.slots is not self.actor.slots or keeper.clouds is not self.actor.clouds:
+            self.actor = self.actor._replace(slots=keeper.slots, clouds=keeper.clouds)
 
     def follow_sampled(self) -> None:
         """Follow the policy of the system that was drawn last."""
@@ -232,16 +234,18 @@ def followed_channels(task: Task) -> Following | None:
     All arms must be channels with continuous priors: ranks of tables and values do not compare.
     """
     forms = {"whittle": WHITTLE, "myopic": MYOPIC}
-    priors = task.choices.continuous
-    channels = all(p is not None and p.num_states == 2 and p.passive is None for p in priors)
+    channels = all(
+        p is not None and p.num_states == 2 and p.passive is None and (p.active > 0).all()
+        for p in task.choices.continuous
+    )
     if not channels or task.mapping not in forms or task.max_elapsed is not None:
         return None
     following = following_of(None, task.num_arms)
     rewards = np.array(task.facts.rewards)
     good = (rewards[:, 1] >= rewards[:, 0]).astype(np.float64)
     low, high = np.sort(rewards, axis=1).T
-    columns = np.zeros((task.num_arms, CHANNEL))
-    columns[:, LOW], columns[:, SPAN], columns[:, GOOD] = low, high - low, good
+    columns = np.zeros((CHANNEL, task.num_arms))
+    columns[LOW], columns[SPAN], columns[GOOD] = low, high - low, good
     following.mode[VALUED] = forms[str(task.mapping)]
     return following._replace(channels=columns.ravel(), values=np.zeros(task.num_arms))
 

@@ -225,14 +225,15 @@ def _load_posterior(agent: Agent, data: dict[str, Any], clouds: dict[str, Any]) 
 
 
 def _load_clouds(agent: Agent, data: dict[str, Any]) -> None:
-    """Particles and counts of the arms with continuous priors of which something was seen."""
+    """Particles and counts of the groups with continuous priors of which something was seen."""
     keeper, weights = agent._clouds, agent._actor.weights
-    keeper.runs = int(keeper.clouds.now[tables.RUNS])
     for name, cloud in data.items():
-        k = int(name)
-        _require(0 <= k < agent.task.num_arms and keeper.has(k), "the arms with particles")
-        _require(weights.homes[k] != weights.first_homes[k], f"the weights of arm {k}")
-        keeper.load(k, cloud, agent._actor.slots, weights)
+        group = int(name)
+        _require(0 <= group < len(weights.homes) and keeper.has(group), "who has particles")
+        _require(weights.homes[group] != weights.first_homes[group], f"the weights of group {name}")
+        keeper.load(group, cloud)
+    agent._mind.use_clouds()
+    agent._hold()
 
 
 def _home_of(agent: Agent, group: int, count: int) -> tuple[FloatArray, FloatArray]:
@@ -456,12 +457,12 @@ def prior_to_data(prior: Prior) -> dict[str, Any]:
         return {"joint": bandits, "num_pulls": num_pulls, "weights": prior.weights.tolist()}
     places: dict[int, int] = {}
     written: list[dict[str, Any]] = []
-    for arm in prior.finite_arms:
+    for arm in prior.arms:
         if id(arm) not in places:
             places[id(arm)] = len(written)
             written.append(_arm_prior_to_data(arm))
     arms = np.array([places[id(arm)] for arm in prior.arms], dtype=np.int64)
-    return {"arm_priors": written, "arms": _runs([arms])}
+    return {"arm_priors": written, "arms": _runs([arms]), "pooled": prior.pooled}
 
 
 def prior_from_data(data: dict[str, Any]) -> Prior:
@@ -475,7 +476,8 @@ def prior_from_data(data: dict[str, Any]) -> Prior:
             return JointPrior(bandits, data["weights"])
         arm_priors = [_arm_prior_from_data(written) for written in data["arm_priors"]]
         (places,) = _run_columns(data["arms"], MOST_ARMS)
-        return IndependentPrior([arm_priors[place] for place in places.tolist()])
+        arms = [arm_priors[place] for place in places.tolist()]
+        return IndependentPrior(arms, data["pooled"])
     except (KeyError, IndexError, TypeError, ValueError) as error:
         if isinstance(error, RestiveError):
             raise

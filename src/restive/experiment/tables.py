@@ -6,8 +6,9 @@ of a table is kept with it, since the points of a sweep share their tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +27,15 @@ from restive import zoo
 from restive.arguments import MOST
 from restive.errors import ProblemError
 from restive.experiment.mistakes import PlacedError
-from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior, grid_prior
+from restive.prior import (
+    ArmPrior,
+    DirichletArmPrior,
+    IndependentPrior,
+    JointPrior,
+    Prior,
+    beta_prior,
+    grid_prior,
+)
 from restive.problem import Arm, RestlessBandit
 from restive.problem_file import (
     ARM_KEYS,
@@ -39,7 +48,18 @@ from restive.problem_file import (
     refuse_unknown_keys,
 )
 
-__all__ = ["Count", "Data", "PriorArm", "PriorBandit", "PriorTable", "Problem", "Table", "num_arms"]
+__all__ = [
+    "BetaTable",
+    "Count",
+    "Data",
+    "DirichletTable",
+    "PriorArm",
+    "PriorBandit",
+    "PriorTable",
+    "Problem",
+    "Table",
+    "num_arms",
+]
 
 Data = dict[str, Any]
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -97,6 +117,11 @@ class Table(BaseModel):
         return isinstance(other, Table) and self.__dict__ == other.__dict__
 
     __hash__ = None  # type: ignore[assignment]
+
+
+WANTED = (
+    "levels = [...], beta = ..., [prior.dirichlet], [[prior.arm]], [[prior.bandit]] or zoo = ..."
+)
 
 
 class ZooName(Table):
@@ -160,22 +185,76 @@ class Problem(ZooName):
         return self._made[pulls]
 
 
-class PriorArm(Table):
-    """What some arms may be, each by itself."""
+class BetaTable(Table):
+    """Channels whose probabilities have Beta laws; the rewards are the problem's unless given."""
 
-    candidate: list[CandidateTable] = Field(min_length=1)
+    p01: list[float] = [1.0, 1.0]
+    p11: list[float] = [1.0, 1.0]
+    rewards: list[float] | None = None
+    particles: Count | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> BetaTable:
+        self.prior(None)
+        return self
+
+    def prior(self, rewards: Sequence[float] | None) -> DirichletArmPrior:
+        """Return the prior of an arm with these rewards, unless others are given; else 0 and 1."""
+        known = self.rewards or rewards or [0.0, 1.0]
+        with _without("prior"), _without("beta_prior"):
+            arm = beta_prior(1, self.p01, self.p11, known, self.particles).arms[0]
+        assert isinstance(arm, DirichletArmPrior)
+        return arm
+
+
+class DirichletTable(Table):
+    """Arms whose rows have Dirichlet laws; the rewards are the problem's unless given."""
+
+    active: list[list[float]]
+    passive: list[list[float]] | None = None
+    rewards: list[float] | None = None
+    particles: Count | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> DirichletTable:
+        self.prior([0.0] * len(self.active))
+        return self
+
+    def prior(self, rewards: Sequence[float] | None) -> DirichletArmPrior:
+        """Return the prior of an arm with these rewards, unless others are given."""
+        known = self.rewards or rewards
+        if known is None:
+            raise ProblemError("rewards is missing: no problem says them")
+        with _without("prior"), _without("arm"):
+            return DirichletArmPrior(self.active, self.passive, known, particles=self.particles)
+
+
+class PriorArm(Table):
+    """What some arms may be, each by itself; or all alike, if pooled."""
+
+    candidate: list[CandidateTable] | None = Field(default=None, min_length=1)
+    beta: BetaTable | None = None
+    dirichlet: DirichletTable | None = None
     count: ArmCount = 1
-    _prior: ArmPrior = PrivateAttr()
+    pooled: bool = False
+    _finite: ArmPrior | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _whole(self) -> PriorArm:
-        weights = [row.get("weight", 1.0) for row in self.candidate]
-        self._prior = ArmPrior([_candidate(row) for row in self.candidate], weights)
+        given = {"candidate": self.candidate, "beta": self.beta, "dirichlet": self.dirichlet}
+        _require_one(given, "[[prior.arm.candidate]], beta = ... or dirichlet = ...")
+        if self.candidate is not None:
+            weights = [row.get("weight", 1.0) for row in self.candidate]
+            self._finite = ArmPrior([_candidate(row) for row in self.candidate], weights)
         return self
 
-    def prior(self) -> ArmPrior:
-        """Return what each of these arms may be."""
-        return self._prior
+    def prior(self, rewards: Sequence[float] | None) -> ArmPrior | DirichletArmPrior:
+        """Return what an arm of these rewards may be."""
+        if self._finite is not None:
+            return self._finite
+        table = self.beta or self.dirichlet
+        assert table is not None
+        return table.prior(rewards)
 
 
 class PriorBandit(Table):
@@ -186,13 +265,15 @@ class PriorBandit(Table):
 
 
 class PriorTable(ZooName):
-    """What is held possible: a grid, candidates by arm, whole systems, or a zoo instance's."""
+    """What is held possible: a grid, a continuous prior, a prior by arm, systems, or the zoo's."""
 
     levels: list[float] | None = None
+    beta: BetaTable | None = None
+    dirichlet: DirichletTable | None = None
     num_arms: ArmCount | None = None
     arm: list[PriorArm] | None = None
     bandit: list[PriorBandit] | None = None
-    _made: dict[tuple[int | None, int], Prior] = PrivateAttr(default_factory=dict)
+    _made: dict[tuple[Any, ...], Prior] = PrivateAttr(default_factory=dict)
 
     @field_validator("levels")
     @classmethod
@@ -212,10 +293,13 @@ class PriorTable(ZooName):
 
     @model_validator(mode="after")
     def _whole(self) -> PriorTable:
-        given = {"zoo": self.zoo, "levels": self.levels, "arm": self.arm, "bandit": self.bandit}
-        _require_one(given, "levels = [...], [[prior.arm]], [[prior.bandit]] or zoo = ...")
-        if self.num_arms is not None and self.levels is None:
-            raise ProblemError("num_arms goes with levels only")
+        given = {
+            "zoo": self.zoo, "levels": self.levels, "beta": self.beta, "dirichlet": self.dirichlet,
+            "arm": self.arm, "bandit": self.bandit,
+        }  # fmt: skip
+        _require_one(given, WANTED)
+        if self.num_arms is not None and not self._same_for_all:
+            raise ProblemError("num_arms goes with levels, beta or dirichlet only")
         if self.arm is not None and sum(table.count for table in self.arm) > MOST_ARMS:
             raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
         if self.bandit is not None:
@@ -233,29 +317,69 @@ class PriorTable(ZooName):
             return num_arms(self.bandit[0].arm)
         return self.num_arms
 
-    def prior(self, num_arms: int | None, num_pulls: int) -> Prior:
-        """Return the prior; a grid has as many arms as it says, else as many as the problem."""
+    @property
+    def _same_for_all(self) -> str | None:
+        """Name of what is said once for all arms, None where arms are said one by one."""
+        names = ("levels", "beta", "dirichlet")
+        return next((name for name in names if getattr(self, name) is not None), None)
+
+    def prior(self, bandit: RestlessBandit | None, num_pulls: int) -> Prior:
+        """Return the prior; what is said once is for as many arms as it says, or the problem has.
+
+        Continuous priors take the rewards of the problem's arms.
+        """
+        rewards = () if bandit is None else tuple(tuple(a.rewards.tolist()) for a in bandit.arms)
         # a joint prior's systems know their pulls, the others do not
-        key = num_arms, num_pulls if self.bandit is not None else 0
+        key = rewards, num_pulls if self.bandit is not None else 0
         if key not in self._made:
-            self._made[key] = self._make(num_arms, num_pulls)
+            self._made[key] = self._make(rewards, num_pulls)
         return self._made[key]
 
-    def _make(self, num_arms: int | None, num_pulls: int) -> Prior:
+    def _make(self, rewards: tuple[tuple[float, ...], ...], num_pulls: int) -> Prior:
         if self.zoo is not None:
             return zoo.load(self.zoo).prior
-        if self.levels is not None:
-            if self.num_arms is None and num_arms is None:
-                raise PlacedError(("prior",), "num_arms is missing beside levels")
-            return grid_prior(self.levels, self.num_arms or num_arms or 0)
+        if self.bandit is not None:
+            bandits = [RestlessBandit(read_arms(table.arm), num_pulls) for table in self.bandit]
+            return JointPrior(bandits, [table.weight for table in self.bandit])
         if self.arm is not None:
-            arms: list[ArmPrior] = []
-            for table in self.arm:
-                arms += [table.prior()] * table.count
-            return IndependentPrior(arms)
-        assert self.bandit is not None
-        bandits = [RestlessBandit(read_arms(table.arm), num_pulls) for table in self.bandit]
-        return JointPrior(bandits, [table.weight for table in self.bandit])
+            tables = [table for table in self.arm for _ in range(table.count)]
+            return IndependentPrior(_shared(tables, rewards), _pools(self.arm))
+        count = self.num_arms or len(rewards)
+        if not count:
+            raise PlacedError(("prior",), f"num_arms is missing beside {self._same_for_all}")
+        if self.levels is not None:
+            return grid_prior(self.levels, count)
+        table = self.beta or self.dirichlet
+        assert table is not None
+        return IndependentPrior(_shared([table] * count, rewards))
+
+
+def _shared(
+    tables: Sequence[PriorArm | BetaTable | DirichletTable],
+    rewards: tuple[tuple[float, ...], ...],
+) -> list[ArmPrior | DirichletArmPrior]:
+    """Return the prior of each arm, one object for all that are equal."""
+    made: dict[Any, ArmPrior | DirichletArmPrior] = {}
+    arms = []
+    for k, table in enumerate(tables):
+        known = rewards[k] if k < len(rewards) else None
+        key = id(table), known
+        if key not in made:
+            try:
+                made[key] = table.prior(known)
+            except ProblemError as error:
+                raise PlacedError(("prior",), f"arm {k}: {error}") from None
+        arms.append(made[key])
+    return arms
+
+
+def _pools(tables: Sequence[PriorArm]) -> list[range]:
+    ends = list(accumulate(table.count for table in tables))
+    return [
+        range(end - table.count, end)
+        for table, end in zip(tables, ends, strict=True)
+        if table.pooled
+    ]
 
 
 def num_arms(tables: list[Data]) -> int:

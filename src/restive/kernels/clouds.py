@@ -1,7 +1,9 @@
-"""Arms with continuous priors in the loop: what was seen is multiplied in and written down.
+"""Arms with continuous priors in the loop: their likelihoods are made as they are needed.
 
-The particles themselves are renewed in Python (`restive.particles`), whenever at the beginning of
-an episode those of an arm have lost too much of their worth.
+Weights of particles are multiplied and drawn from as those of candidates are (`kernels.weights`).
+What is different: likelihoods are filled in age by age; what was seen is written down, to be
+counted; and where particles have lost too much of their worth at the beginning of an episode, the
+loop returns, for them to be renewed (`kernels.renewals`, `restive.particles`).
 """
 
 from __future__ import annotations
@@ -9,212 +11,253 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, inlined, part, place
+from restive.kernels.cells import cell_of
+from restive.kernels.compiler import inlined, part, place
 from restive.kernels.particles import LOST
 from restive.kernels.tables import (
-    CHANNEL,
-    FAINT,
-    FOLLOWED,
-    GOOD,
     NUM_SIGHTINGS,
-    RISE,
     RUNS,
+    SCRATCH,
     SIGHTING,
-    STAY,
     Clouds,
-    Following,
     Slots,
     Weights,
 )
-from restive.kernels.vectors import LANES
-from restive.kernels.weights import add_up, own_home, revive, total_of
+from restive.kernels.vectors import LANES, load, plus, store, times
+from restive.kernels.weights import multiply_now, sum_of_squares, total_of
 
 FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 __all__ = [
     "central_slot",
-    "follow_channels",
     "forget_clouds",
     "has_cloud",
     "impossible_in_cloud",
     "is_spent",
     "must_count",
     "must_renew",
-    "spent_arms",
     "take_central_slots",
     "take_in_cloud",
 ]
 
 
 @part
-def forget_clouds(clouds: Clouds) -> None:
+def forget_clouds(slots: Slots, clouds: Clouds) -> None:
     """Go back to the points that stand for the priors."""
     for cloud in range(len(clouds.homes)):
         clouds.homes[cloud] = clouds.first_homes[cloud]
         clouds.worths[cloud] = clouds.first_worths[cloud]
+        clouds.firsts[cloud] = -1
+    for k in range(len(slots.groups)):
+        if has_cloud(clouds, slots.groups[k]):
+            cloud = clouds.groups[slots.groups[k]]
+            slots.offsets[k] = clouds.row_starts[clouds.homes[cloud]]
     clouds.now[NUM_SIGHTINGS] = 0
     clouds.now[RUNS] += 1
 
 
 @inlined
-def has_cloud(clouds: Clouds, k: int) -> bool:
-    """Whether arm k has a continuous prior."""
-    return len(clouds.arms) > 0 and clouds.arms[place(k)] >= 0
+def has_cloud(clouds: Clouds, group: int) -> bool:
+    """Whether a group has a continuous prior."""
+    return len(clouds.groups) > 0 and clouds.groups[place(group)] >= 0
 
 
 @inlined
-def must_count(clouds: Clouds) -> bool:
+def must_count(slots: Slots, clouds: Clouds) -> bool:
     """Whether sightings must be counted so that there is room for those of another step."""
-    used = (clouds.now[NUM_SIGHTINGS] + len(clouds.arms)) * SIGHTING
+    used = (clouds.now[NUM_SIGHTINGS] + len(slots.groups)) * SIGHTING
     return bool(used > len(clouds.sightings))
 
 
-@part
+@inlined
 def take_in_cloud(
     slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int, seen: int
-) -> None:
-    """Learn that arm k, `age` steps after it was in `last_state`, was seen in `seen`."""
-    group = slots.groups[k]
-    width = slots.row_counts[group] * LANES
-    at = clouds.now[NUM_SIGHTINGS] * SIGHTING
-    clouds.sightings[at] = k
-    clouds.sightings[at + 1] = last_state
-    clouds.sightings[at + 2] = age
-    clouds.sightings[at + 3] = seen
-    clouds.now[NUM_SIGHTINGS] += 1
-    first = _write_chances(slots, clouds, k, width, last_state, age, seen)
-    source = weights.homes[group]
-    target = int(own_home(slots, weights, place(group)))
-    numbers, chances = weights.numbers, clouds.room
-    for j in range(width):
-        numbers[place(target + j)] = numbers[place(source + j)] * chances[place(first + j)]
-    add_up(slots, weights, group)
-    weights.changed[group] = True
-    total = total_of(slots, weights, group)
-    if total < FAINT:
-        revive(slots, weights, group, total)
+) -> bool:
+    """Write down that arm k, `age` steps after it was in `last_state`, was seen in `seen`.
+
+    Tells whether its weights have been multiplied too. Where the likelihoods of the age are kept,
+    that is left to whoever multiplies those of candidates.
+    """
+    cloud = clouds.groups[place(slots.groups[place(k)])]
+    _write_down(clouds, cloud, last_state, age, seen)
+    if age <= clouds.filled[place(clouds.homes[place(cloud)])]:
+        return False
+    return _take_in_rarely(slots, weights, clouds, k, last_state, age, seen)
+
+
+@part
+def _take_in_rarely(
+    slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int, seen: int
+) -> bool:
+    """Fill in likelihoods that are not there yet; multiply by those that are not kept."""
+    if age <= slots.lengths[k]:
+        _require_filled(slots, clouds, k, age)
+        return False
+    row = _write_chances(slots, clouds, k, last_state, age, seen)
+    multiply_now(slots, weights, slots.groups[k], row)
+    return True
 
 
 @inlined
+def _write_down(clouds: Clouds, cloud: int, last_state: int, age: int, seen: int) -> None:
+    number = clouds.now[NUM_SIGHTINGS]
+    at = number * SIGHTING
+    clouds.sightings[at] = -1
+    clouds.sightings[at + 1] = last_state
+    clouds.sightings[at + 2] = age
+    clouds.sightings[at + 3] = seen
+    clouds.now[NUM_SIGHTINGS] = number + 1
+    if clouds.firsts[cloud] < 0:
+        clouds.firsts[cloud] = number
+    else:
+        clouds.sightings[clouds.lasts[cloud] * SIGHTING] = number
+    clouds.lasts[cloud] = number
+
+
+@inlined
+def _require_filled(slots: Slots, clouds: Clouds, k: int, age: int) -> None:
+    """See to it that the likelihoods of arm k at an age are there."""
+    home = clouds.homes[clouds.groups[slots.groups[k]]]
+    while clouds.filled[home] < age:
+        _fill_next(slots, clouds, k, home)
+
+
+@part
+def _fill_next(slots: Slots, clouds: Clouds, k: int, home: int) -> None:
+    """Write the likelihoods of arm k's particles at the next age: b(s, n) = b(s, n - 1) P."""
+    size, length = slots.sizes[k], slots.lengths[k]
+    group = slots.groups[k]
+    width = slots.row_counts[group] * LANES
+    row = size * width
+    chains, likelihoods = clouds.chain_starts[home], slots.likelihoods
+    n = clouds.filled[home]
+    passive = chains + (clouds.num_rows[clouds.groups[group]] - size) * row
+    for s in range(size):
+        target = clouds.row_starts[home] + (s * length + n) * row
+        if n == 0:
+            for j in range(row):
+                likelihoods[place(target + j)] = clouds.chains[place(chains + s * row + j)]
+        else:
+            _multiply(
+                likelihoods, target - row, clouds.chains, passive, likelihoods, target, size, width
+            )
+    clouds.filled[home] = n + 1
+
+
+@inlined
+def _multiply(
+    rows: FloatArray, row: int, matrices: FloatArray, matrix: int, results: FloatArray, result: int,
+    size: int, width: int,
+) -> None:  # fmt: skip
+    """Write the products of rows [size, width] and matrices [size, size, width]."""
+    for j in range(size):
+        for m in range(0, width, LANES):
+            product = times(
+                load(rows, place(row + m)), load(matrices, place(matrix + j * width + m))
+            )
+            for i in range(1, size):
+                entry = matrix + (i * size + j) * width + m
+                share = load(rows, place(row + i * width + m))
+                product = plus(product, times(share, load(matrices, place(entry))))
+            store(results, place(result + j * width + m), product)
+
+
+@part
 def _write_chances(
-    slots: Slots, clouds: Clouds, k: int, width: int, last_state: int, age: int, seen: int
+    slots: Slots, clouds: Clouds, k: int, last_state: int, age: int, seen: int
 ) -> int:
-    """Write how likely each particle [width] makes a sighting; return where in `room` it begins."""
-    cloud = clouds.arms[k]
-    size = slots.sizes[k]
+    """Write how likely each particle makes a sighting; return where among the likelihoods."""
+    group = slots.groups[k]
+    cloud, size = clouds.groups[group], slots.sizes[k]
+    width = slots.row_counts[group] * LANES
+    scratch = clouds.now[SCRATCH]
+    chains = clouds.chain_starts[clouds.homes[cloud]]
     if size == 2 and clouds.num_rows[cloud] == 2:
-        _write_channel(clouds, clouds.homes[cloud], width, last_state, age, seen)
-        return 0
-    _write_beliefs(clouds, cloud, width, size, last_state, age)
-    return seen * width
+        _write_channel(slots, clouds, chains, scratch, width, last_state, age, seen)
+    else:
+        passive = chains + (clouds.num_rows[cloud] - size) * size * width
+        _write_beliefs(clouds, chains, passive, width, size, last_state, age)
+        for j in range(width):
+            slots.likelihoods[scratch + j] = clouds.room[seen * width + j]
+    return int(scratch)
 
 
 @inlined
 def _write_channel(
-    clouds: Clouds, home: int, width: int, last_state: int, age: int, seen: int
-) -> None:
+    slots: Slots, clouds: Clouds, chains: int, scratch: int, width: int, last_state: int, age: int,
+    seen: int,
+) -> None:  # fmt: skip
     """Two states and one matrix: the chance to be seen in the other is p (1 - rho^n) / (1 - rho).
 
     rho^n is made by squaring; 1 - rho is p01 + p10, and all particles do the same.
     """
-    chains, room = clouds.chains, clouds.room
-    up, down = home + width, home + 2 * width
+    numbers, power = clouds.chains, clouds.room
+    up, down = chains + width, chains + 2 * width
     for j in range(width):
-        room[place(j)] = 1.0
-        room[place(width + j)] = 1.0 - (chains[place(up + j)] + chains[place(down + j)])
+        power[place(j)] = 1.0
+        power[place(width + j)] = 1.0 - (numbers[place(up + j)] + numbers[place(down + j)])
     steps = age
     while steps > 0:
         if steps & 1:
             for j in range(width):
-                room[place(j)] *= room[place(width + j)]
+                power[place(j)] *= power[place(width + j)]
         steps >>= 1
-        if steps > 0:
-            for j in range(width):
-                room[place(width + j)] *= room[place(width + j)]
+        for j in range(width):
+            power[place(width + j)] *= power[place(width + j)]
     leaving = up if last_state == 0 else down
     for j in range(width):
-        both = chains[place(up + j)] + chains[place(down + j)]
-        moved = chains[place(leaving + j)] * ((1.0 - room[place(j)]) / both)
-        room[place(j)] = max(moved if seen != last_state else 1.0 - moved, 0.0)
+        both = numbers[place(up + j)] + numbers[place(down + j)]
+        moved = numbers[place(leaving + j)] * ((1.0 - power[place(j)]) / both)
+        chance = moved if seen != last_state else 1.0 - moved
+        slots.likelihoods[place(scratch + j)] = max(chance, 0.0)
 
 
 @part
 def _write_beliefs(
-    clouds: Clouds, cloud: int, width: int, size: int, last_state: int, age: int
+    clouds: Clouds, chains: int, passive: int, width: int, size: int, last_state: int, age: int
 ) -> None:
-    """Write b(last_state, age) of all particles [size, width], by squaring.
+    """Write b(last_state, age) of all particles [size, width] to `room`, by squaring.
 
     The room holds the row, a row to spare, the power of the matrix and its square.
     """
-    chains, room = clouds.chains, clouds.room
-    home = clouds.homes[cloud]
-    passive = home + (clouds.num_rows[cloud] - size) * size * width
+    room = clouds.room
     row = size * width
     power, square = 2 * row, 2 * row + size * row
     for j in range(row):
-        room[j] = chains[home + last_state * row + j]
+        room[j] = clouds.chains[chains + last_state * row + j]
     for j in range(size * row):
-        room[power + j] = chains[passive + j]
+        room[power + j] = clouds.chains[passive + j]
     steps = age - 1
     while steps > 0:
         if steps & 1:
             for j in range(row):
                 room[row + j] = room[j]
-            _multiply(room, row, power, 0, width, size)
+            _multiply(room, row, room, power, room, 0, size, width)
         steps >>= 1
         if steps > 0:
             for s in range(size):
-                _multiply(room, power + s * row, power, square + s * row, width, size)
+                _multiply(room, power + s * row, room, power, room, square + s * row, size, width)
             for j in range(size * row):
                 room[power + j] = room[square + j]
 
 
 @part
-def _multiply(room: FloatArray, row: int, matrix: int, result: int, width: int, size: int) -> None:
-    """Write the products of rows [size, width] and matrices [size, size, width]."""
-    for j in range(size):
-        for m in range(width):
-            room[place(result + j * width + m)] = 0.0
-        for i in range(size):
-            share, entry = row + i * width, matrix + (i * size + j) * width
-            for m in range(width):
-                room[place(result + j * width + m)] += (
-                    room[place(share + m)] * room[place(entry + m)]
-                )
-
-
-@part
 def must_renew(slots: Slots, weights: Weights, clouds: Clouds) -> bool:
-    """Whether any arm's particles are worth less than a quarter of what they were."""
-    for k in range(len(clouds.arms)):
-        group = slots.groups[k]
-        if clouds.arms[k] >= 0 and weights.changed[group] and is_spent(slots, weights, clouds, k):
-            return True
-    return False
+    """Whether any cloud's particles are worth less than a quarter of what they were."""
+    spent = False
+    for group in range(len(clouds.groups)):
+        spent |= is_spent(slots, weights, clouds, group)
+    return spent
 
 
-@hot_kernel
-def spent_arms(slots: Slots, weights: Weights, clouds: Clouds, spent: BoolArray) -> None:
-    """Tell which arms' particles [K] must be renewed, for Python."""
-    for k in range(len(clouds.arms)):
-        group = slots.groups[k]
-        spent[k] = (
-            clouds.arms[k] >= 0 and weights.changed[group] and is_spent(slots, weights, clouds, k)
-        )
-
-
-@part
-def is_spent(slots: Slots, weights: Weights, clouds: Clouds, k: int) -> bool:
-    """Whether arm k's particles are worth less than a quarter of what they were."""
-    group = slots.groups[k]
-    home = weights.homes[group]
-    total, squares = 0.0, 0.0
-    for j in range(slots.row_counts[group] * LANES):
-        weight = weights.numbers[place(home + j)]
-        total += weight
-        squares += weight * weight
-    return bool(total * total < LOST * clouds.worths[clouds.arms[k]] * squares or squares == 0.0)
+@inlined
+def is_spent(slots: Slots, weights: Weights, clouds: Clouds, group: int) -> bool:
+    """Whether a group's particles are worth less than a quarter of what they were."""
+    if not (has_cloud(clouds, group) and weights.changed[group]):
+        return False
+    total = total_of(slots, weights, group)
+    squares = sum_of_squares(slots, weights, group)
+    return bool(total * total < LOST * clouds.worths[clouds.groups[group]] * squares)
 
 
 @part
@@ -224,56 +267,44 @@ def impossible_in_cloud(
     """Whether no particle that is left allows a sighting."""
     group = slots.groups[k]
     width = slots.row_counts[group] * LANES
-    first = _write_chances(slots, clouds, k, width, last_state, age, seen)
+    if age <= slots.lengths[k]:
+        _require_filled(slots, clouds, k, age)
+        cell = cell_of(last_state, age, slots.lengths[k])
+        first = slots.offsets[k] + (cell * slots.sizes[k] + seen) * width
+    else:
+        first = _write_chances(slots, clouds, k, last_state, age, seen)
     home = weights.homes[group]
     for j in range(width):
-        if weights.numbers[home + j] > 0.0 and clouds.room[first + j] > 0.0:
+        if weights.numbers[home + j] > 0.0 and slots.likelihoods[first + j] > 0.0:
             return False
     return True
 
 
 @part
-def follow_channels(
-    slots: Slots, weights: Weights, clouds: Clouds, following: Following, t: int
-) -> None:
-    """Let every arm, all of them channels, follow the particle that was drawn for it."""
-    for k in range(len(clouds.arms)):
-        rows = slots.row_counts[k]
-        width = rows * LANES
-        drawn = weights.drawn[slots.groups[k]]
-        home = clouds.homes[clouds.arms[k]] + (drawn % rows) * LANES + drawn // rows
-        at = k * CHANNEL
-        good = int(following.channels[at + GOOD])
-        following.channels[at + RISE] = clouds.chains[home + ((1 - good) * 2 + good) * width]
-        following.channels[at + STAY] = clouds.chains[home + (good * 2 + good) * width]
-    following.mode[FOLLOWED] = t
-
-
-@part
 def take_central_slots(slots: Slots, weights: Weights, clouds: Clouds) -> None:
-    """Take the central particle of every arm whose weights have changed."""
-    for k in range(len(clouds.arms)):
-        group = slots.groups[k]
-        if clouds.arms[k] >= 0 and weights.changed[group]:
-            weights.drawn[group] = central_slot(slots, weights, clouds, k)
+    """Take the central particle of every group whose weights have changed."""
+    for group in range(len(clouds.groups)):
+        if has_cloud(clouds, group) and weights.changed[group]:
+            weights.drawn[group] = central_slot(slots, weights, clouds, group)
             weights.changed[group] = False
 
 
 @part
-def central_slot(slots: Slots, weights: Weights, clouds: Clouds, k: int) -> int:
-    """Slot of arm k's particle that is closest to their mean.
+def central_slot(slots: Slots, weights: Weights, clouds: Clouds, group: int) -> int:
+    """Slot of a group's particle that is closest to their mean.
 
     A particle's weight says how much it stands for and not how likely it is, so the heaviest one
     means nothing.
     """
-    group, cloud = slots.groups[k], clouds.arms[k]
+    cloud = clouds.groups[group]
     rows = slots.row_counts[group]
     width = rows * LANES
     home = weights.homes[group]
+    chains = clouds.chain_starts[clouds.homes[cloud]]
     for j in range(width):
         clouds.room[j] = 0.0
-    for entry in range(clouds.num_rows[cloud] * slots.sizes[k]):
-        first = clouds.homes[cloud] + entry * width
+    for entry in range(clouds.num_rows[cloud] * clouds.sizes[cloud]):
+        first = chains + entry * width
         total, mean = 0.0, 0.0
         for j in range(width):
             total += weights.numbers[home + j]
@@ -285,4 +316,4 @@ def central_slot(slots: Slots, weights: Weights, clouds: Clouds, k: int) -> int:
     for j in range(width):
         if weights.numbers[home + j] > 0.0 and clouds.room[j] < least:
             best, least = j, clouds.room[j]
-    return (best % LANES) * rows + best // LANES
+    return int((best % LANES) * rows + best // LANES)

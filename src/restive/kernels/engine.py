@@ -128,7 +128,7 @@ def run(where: IntArray, steps: int) -> int:
     num_pulls = cursor[NUM_PULLS]
     while cursor[ROW] * len(times) < len(record.expected):
         if cursor[STARTED] == 0:
-            _start(who, meta, weights, clouds, episodes, following, memory, world, record)
+            _start(who, meta, slots, weights, clouds, episodes, following, memory, world, record)
             if who == POLICY and following.mode[TABLED] == 0:
                 return MAKE_RANKS
         key, luck = record.keys[LEARNER_KEY], record.keys[WORLD_KEY]
@@ -195,7 +195,7 @@ def run(where: IntArray, steps: int) -> int:
 
 @part
 def _start(
-    who: int, meta: Meta, weights: Weights, clouds: Clouds, episodes: Episodes,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
     following: Following, memory: Memory, world: World, record: Record,
 ) -> None:  # fmt: skip
     """Begin a replication."""
@@ -208,8 +208,9 @@ def _start(
     become(world, record.truths, first)
     clouds.keys[0] = stream_key(keys[SEED], number, RENEWAL)
     start_over(
-        who, meta, weights, clouds, episodes, following, record.start_state, record.start_elapsed
-    )
+        who, meta, slots, weights, clouds, episodes, following, record.start_state,
+        record.start_elapsed,
+    )  # fmt: skip
     for i in range(len(record.fresh_ints)):
         memory.ints[i] = record.fresh_ints[i]
     for i in range(len(record.fresh_floats)):

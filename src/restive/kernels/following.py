@@ -7,21 +7,8 @@ from numpy.typing import NDArray
 
 from restive.kernels.cells import cell_of
 from restive.kernels.compiler import inlined, part, place
-from restive.kernels.gilbert_elliott import channel_belief, channel_index
-from restive.kernels.tables import (
-    CHANNEL,
-    FOLLOWED,
-    GOOD,
-    LOW,
-    MYOPIC,
-    RISE,
-    SPAN,
-    STAY,
-    VALUED,
-    Following,
-    Meta,
-)
-from restive.kernels.world import top_arms, top_many
+from restive.kernels.tables import FOLLOWED, Following, Meta
+from restive.kernels.world import top_arms
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -29,7 +16,6 @@ BoolArray = NDArray[np.bool_]
 __all__ = [
     "REBASED",
     "choose_by_rank",
-    "choose_by_value",
     "follow_all",
     "follow_kind",
     "follow_pulled",
@@ -79,28 +65,6 @@ def choose_by_rank(
     if masked:
         hide_unavailable(following, available)
     top_arms(following.rank, chosen, count)
-
-
-@part
-def choose_by_value(
-    following: Following, meta: Meta, t: int, available: BoolArray, masked: bool,
-    chosen: IntArray, count: int,
-) -> None:  # fmt: skip
-    """Write the `count` channels of the largest indices now; the lowest arm wins ties."""
-    channels, values = following.channels, following.values
-    for k in range(len(values)):
-        at = k * CHANNEL
-        rise, stay = channels[at + RISE], channels[at + STAY]
-        seen_good = meta.last_state[k] == channels[at + GOOD]
-        age = t - meta.seen[k]
-        if following.mode[VALUED] == MYOPIC:
-            unit = channel_belief(rise, stay, seen_good, age)[0]
-        else:
-            unit = channel_index(rise, stay, seen_good, age)
-        values[k] = channels[at + LOW] + channels[at + SPAN] * unit
-        if masked and not available[k]:
-            values[k] = -np.inf
-    top_many(values, chosen, count)
 
 
 @part

@@ -22,7 +22,7 @@ from restive.kernels.compiler import hot_kernel, inlined
 
 FloatArray = NDArray[np.float64]
 
-__all__ = ["channel_belief", "channel_index", "channel_indices"]
+__all__ = ["channel_indices"]
 
 
 @hot_kernel
@@ -47,41 +47,6 @@ def channel_indices(
             _patient(rise, stay, bad, powers, out[m, 0], out[m, 1])
         else:
             _swinging(rise, stay, powers, out[m, 0], out[m, 1])
-
-
-@inlined
-def channel_belief(p01: float, p11: float, seen_good: bool, age: int) -> tuple[float, float]:
-    """Return the belief to be good, and rho^age."""
-    power, factor = 1.0, p11 - p01
-    steps = age
-    while steps > 0:
-        if steps & 1:
-            power *= factor
-        factor *= factor
-        steps >>= 1
-    from_bad = p01 * ((1.0 - power) / (p01 + (1.0 - p11)))
-    return (from_bad + power if seen_good else from_bad), power
-
-
-@inlined
-def channel_index(p01: float, p11: float, seen_good: bool, age: int) -> float:
-    """Index of one channel at one age, any age."""
-    if age == 1 and (p11 < p01 or not seen_good):
-        return p11 if seen_good else p01
-    belief, power = channel_belief(p01, p11, seen_good, age)
-    leave = 1.0 - p11
-    if p11 >= p01:
-        if seen_good:
-            return belief / (leave + belief)
-        step = -p01 * power
-        following = belief - step
-        waited = age * step
-        return (waited + step + following) / (leave + waited + following)
-    cycle = 1.0 + p01 - (p01 + (p11 - p01) * p11)
-    if (age & 1 == 1) != seen_good:
-        return p01 / cycle
-    below = (leave if seen_good else -p01) * power
-    return (p01 + below) / (cycle - below)
 
 
 @inlined

@@ -7,13 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.clouds import (
-    central_slot,
-    follow_channels,
-    has_cloud,
-    must_count,
-    take_in_cloud,
-)
+from restive.kernels.channels import follow_channels
+from restive.kernels.clouds import central_slot, has_cloud, must_count, take_in_cloud
 from restive.kernels.compiler import hot_kernel, inlined, part
 from restive.kernels.episodes import note_visits, visit
 from restive.kernels.following import follow_all, follow_pulled
@@ -33,7 +28,7 @@ from restive.kernels.steps import (
     take_in_others,
     wrong_arm,
 )
-from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, VALUED, Meta
+from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, STANDS, TABLED, TIME, VALUED, Meta
 from restive.kernels.weights import (
     add_up,
     draw_slot,
@@ -91,8 +86,8 @@ def reset(where: IntArray) -> None:
     seat = _opened(where)
     actor = seat.actor
     start_over(
-        actor.who[0], actor.meta, actor.weights, actor.clouds, actor.episodes, actor.following,
-        seat.start_state, seat.start_elapsed,
+        actor.who[0], actor.meta, actor.slots, actor.weights, actor.clouds, actor.episodes,
+        actor.following, seat.start_state, seat.start_elapsed,
     )  # fmt: skip
 
 
@@ -199,7 +194,7 @@ def late_sighting(where: IntArray, k: int, state: int, time: int) -> int:
     seat = _opened(where)
     actor = seat.actor
     meta = actor.meta
-    if (seat.num_notes[0] + 1) * NOTE > len(seat.notes) or must_count(actor.clouds):
+    if (seat.num_notes[0] + 1) * NOTE > len(seat.notes) or must_count(actor.slots, actor.clouds):
         return NOTES_FULL
     now = meta.now[TIME]
     last_state, age = meta.last_state[k], time - meta.seen[k]
@@ -213,15 +208,17 @@ def late_sighting(where: IntArray, k: int, state: int, time: int) -> int:
         meta.now[TIME] = now
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
-        if has_cloud(actor.clouds, k):
-            take_in_cloud(actor.slots, actor.weights, actor.clouds, k, last_state, age, state)
-        else:
+        if not (
+            has_cloud(actor.clouds, actor.slots.groups[k])
+            and take_in_cloud(actor.slots, actor.weights, actor.clouds, k, last_state, age, state)
+        ):
             at_once = actor.episodes.rules[FIXED_LIMIT] == 0
             take_in(actor.slots, actor.weights, k, last_state, age, state, at_once)
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
     _note(seat.notes, seat.num_notes, meta, k, time, state)
     meta.last_state[k] = state
     meta.seen[k] = time
+    actor.following.mode[STANDS] = -1
     if actor.who[0] <= TSDE:
         follow_pulled(actor.following, k, state, time)
     return TAKEN_IN
@@ -269,8 +266,7 @@ def follow_again(where: IntArray) -> None:
     """Place all arms anew, for draws and sightings that were set from outside."""
     actor = _opened(where).actor
     if actor.following.mode[VALUED] != 0:
-        t = actor.meta.now[TIME]
-        follow_channels(actor.slots, actor.weights, actor.clouds, actor.following, t)
+        follow_channels(actor.slots, actor.weights, actor.clouds, actor.following, actor.meta)
         return
     if actor.following.mode[TABLED] != 0:
         follow_drawn(actor.slots, actor.weights, actor.following)

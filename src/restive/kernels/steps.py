@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.channels import choose_by_value, follow_channels, see_channel
 from restive.kernels.clouds import (
-    follow_channels,
     forget_clouds,
     has_cloud,
     impossible_in_cloud,
@@ -37,7 +37,6 @@ from restive.kernels.episodes import (
 from restive.kernels.following import (
     REBASED,
     choose_by_rank,
-    choose_by_value,
     follow_all,
     follow_kind,
     follow_pulled,
@@ -63,6 +62,7 @@ from restive.kernels.tables import (
     NONE,
     PICK_MODE,
     STAGE,
+    STARTED,
     TABLED,
     TIME,
     VALUED,
@@ -147,7 +147,7 @@ class Actor(NamedTuple):
 
 @part
 def start_over(
-    who: int, meta: Meta, weights: Weights, clouds: Clouds, episodes: Episodes,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
     following: Following, start_state: IntArray, start_elapsed: IntArray,
 ) -> None:  # fmt: skip
     """Go back to time 1; a compiled learner's memory is not touched."""
@@ -159,7 +159,7 @@ def start_over(
     following.mode[FOLLOWED] = -REBASED
     if who == TSDE:
         forget_all(weights)
-        forget_clouds(clouds)
+        forget_clouds(slots, clouds)
         forget_episodes(episodes)
 
 
@@ -187,7 +187,7 @@ def _begin_tsde(
     """Begin an epoch and an episode where one is due: draw a system and follow its policy."""
     clock = episodes.clock
     if meta.now[STAGE] == BEGIN:
-        if len(clouds.arms) > 0 and must_count(clouds):
+        if len(clouds.groups) > 0 and must_count(slots, clouds):
             return COUNT
         if t == clock[EPOCH_END]:
             if not epoch_fits(episodes):
@@ -203,7 +203,7 @@ def _begin_tsde(
             multiply_all(slots, weights)
         meta.now[STAGE] = DRAW
     if meta.now[STAGE] == DRAW:
-        if len(clouds.arms) > 0 and must_renew(slots, weights, clouds):
+        if len(clouds.groups) > 0 and must_renew(slots, weights, clouds):
             return RENEW
         if episodes.rules[PICK_MODE] != 0:
             take_central_slots(slots, weights, clouds)
@@ -213,7 +213,7 @@ def _begin_tsde(
             clock[DRAWS] += len(weights.drawn)
         meta.now[STAGE] = FOLLOW
         if following.mode[VALUED] != 0:
-            follow_channels(slots, weights, clouds, following, t)
+            follow_channels(slots, weights, clouds, following, meta)
             meta.now[STAGE] = BEGIN
             return GO
         if following.mode[TABLED] == 0:
@@ -246,7 +246,9 @@ def choose(
         if following.mode[ASKED] != 0:
             return ASK
         if following.mode[VALUED] != 0:
-            choose_by_value(following, meta, t, available, masked, chosen, count)
+            choose_by_value(
+                following, meta, episodes.clock[STARTED], t, available, masked, chosen, count
+            )
         else:
             choose_by_rank(following, t, available, masked, chosen, count)
         if who == TSDE and episodes.rules[EXPLORING] != 0:
@@ -310,14 +312,18 @@ def take_in_arm(
     if who == TSDE:
         last_state = meta.last_state[at]
         age = t - meta.seen[at]
-        if has_cloud(clouds, k):
-            take_in_cloud(slots, weights, clouds, k, last_state, age, state)
-        else:
+        if not (
+            has_cloud(clouds, slots.groups[at])
+            and take_in_cloud(slots, weights, clouds, k, last_state, age, state)
+        ):
             take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
         doubled = visit(episodes, k, last_state, age)
     meta.last_state[at] = state
     meta.seen[at] = t
-    follow_pulled(following, k, state, t)
+    if following.mode[VALUED] != 0:
+        see_channel(following, k, state)
+    else:
+        follow_pulled(following, k, state, t)
     return doubled
 
 
@@ -328,19 +334,18 @@ def wrong_arm(
 ) -> int:  # fmt: skip
     """Pulled arm, among the first `count`, whose state is impossible by all that is left; or -1.
 
-    Arms of one group must be possible together; where there are clouds, arms are independent.
+    Arms of one group must be possible together. Particles of a cloud rule out the same, so there
+    each arm counts by itself.
     """
-    if len(clouds.arms) == 0:
-        return impossible_arm(slots, weights, meta, pulled, count, states, rows)
     for i in range(count):
         k = pulled[i]
-        if clouds.arms[k] >= 0:
+        rows[i] = 0
+        if has_cloud(clouds, slots.groups[k]):
+            rows[i] = -1
             age = meta.now[TIME] - meta.seen[k]
             if impossible_in_cloud(slots, weights, clouds, k, meta.last_state[k], age, states[i]):
                 return int(k)
-        elif impossible_arm(slots, weights, meta, pulled[i:], 1, states[i:], rows) >= 0:
-            return int(k)
-    return -1
+    return impossible_arm(slots, weights, meta, pulled, count, states, rows)
 
 
 @part

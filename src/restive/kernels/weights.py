@@ -62,9 +62,9 @@ __all__ = [
     "impossible_arm",
     "likeliest_slot",
     "multiply_all",
+    "multiply_now",
     "multiply_pending",
-    "own_home",
-    "revive",
+    "sum_of_squares",
     "take_in",
     "take_modes",
     "total_of",
@@ -113,7 +113,7 @@ def take_in(
     if at_once:
         total = _multiply_and_add_up(slots, weights, g, place(source), place(source), 1)
         if total < FAINT:
-            revive(slots, weights, group, total)
+            _revive(slots, weights, group, total)
     else:
         weights.pending[place(group * BUFFER + waiting)] = source
         weights.num_pending[g] = waiting + 1
@@ -150,7 +150,7 @@ def multiply_pending(slots: Slots, weights: Weights, group: int) -> None:
     while first + place(2) < end:
         one, two = place(weights.pending[first]), place(weights.pending[first + place(1)])
         source = place(weights.homes[at])
-        target = own_home(slots, weights, at)
+        target = _own_home(slots, weights, at)
         for row in range(place(slots.row_counts[at])):
             _weight(slots, weights, source, target, row, one, two, 2)
         first += place(2)
@@ -162,11 +162,20 @@ def multiply_pending(slots: Slots, weights: Weights, group: int) -> None:
         total = _multiply_and_add_up(slots, weights, at, one, one, 1)
     weights.num_pending[at] = 0
     if total < FAINT:
-        revive(slots, weights, group, total)
+        _revive(slots, weights, group, total)
+
+
+@part
+def multiply_now(slots: Slots, weights: Weights, group: int, row: int) -> None:
+    """Multiply the weights of a group by likelihoods that will not stay where they are."""
+    multiply_pending(slots, weights, group)
+    total = _multiply_and_add_up(slots, weights, place(group), place(row), place(row), 1)
+    if total < FAINT:
+        _revive(slots, weights, group, total)
 
 
 @inlined
-def own_home(slots: Slots, weights: Weights, at: Place) -> Place:
+def _own_home(slots: Slots, weights: Weights, at: Place) -> Place:
     """Where a group's weights are to be written: not into a home that others share."""
     if weights.homes[at] < weights.room[SHARED]:
         _move(slots, weights, at)
@@ -213,6 +222,19 @@ def total_of(slots: Slots, weights: Weights, group: int) -> float:
 
 
 @inlined
+def sum_of_squares(slots: Slots, weights: Weights, group: int) -> float:
+    """Sum of the squares of a group's weights."""
+    at = place(group)
+    home = place(weights.homes[at])
+    weight = load(weights.numbers, home)
+    squares = times(weight, weight)
+    for row in range(place(1), place(slots.row_counts[at])):
+        weight = load(weights.numbers, home + row * place(LANES))
+        squares = plus(squares, times(weight, weight))
+    return last(plus(sums_before(squares), squares))
+
+
+@inlined
 def add_up(slots: Slots, weights: Weights, group: int) -> None:
     """Make the sums of a group anew, for weights that were set from elsewhere."""
     _multiply_and_add_up(slots, weights, place(group), place(0), place(0), 0)
@@ -228,7 +250,7 @@ def _multiply_and_add_up(
     additions one after the other.
     """
     source = place(weights.homes[at])
-    target = own_home(slots, weights, at) if factors > 0 else source
+    target = _own_home(slots, weights, at) if factors > 0 else source
     rows = slots.row_counts[at]
     sums = _sums(target, place(rows))
     below = _block(slots, weights, source, target, place(0), one, two, factors)
@@ -355,7 +377,7 @@ def likeliest_slot(slots: Slots, weights: Weights, group: int) -> int:
 
 
 @part
-def revive(slots: Slots, weights: Weights, group: int, total: float) -> None:
+def _revive(slots: Slots, weights: Weights, group: int, total: float) -> None:
     """See to weights of a faint total: those that mattered are ruled out, perhaps all of them."""
     if total > 0.0:
         _rescale(slots, weights, group)
@@ -395,16 +417,20 @@ def impossible_arm(
     """Pulled arm, among the first `count`, whose state no slot that is left allows; -1 if none.
 
     What waits of these arms is multiplied first. Arms of one group must be possible together.
-    `rows` is room for `count` numbers.
+    `rows` [count] is negative for arms that do not count, and room for the others.
     """
     t = meta.now[TIME]
     for i in range(count):
         k = pulled[i]
+        if rows[i] < 0:
+            continue
         multiply_pending(slots, weights, slots.groups[k])
         cell = cell_of(meta.last_state[k], t - meta.seen[k], slots.lengths[k])
         row = cell * slots.sizes[k] + states[i]
         rows[i] = slots.offsets[k] + row * slots.row_counts[slots.groups[k]] * LANES
     for i in range(count):
+        if rows[i] < 0:
+            continue
         group = slots.groups[pulled[i]]
         home = weights.homes[group]
         possible = False

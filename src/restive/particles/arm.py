@@ -49,6 +49,8 @@ def grown(arm: ArmParticles) -> ArmParticles:
 
 def count_evidence(arm: ArmParticles, evidence: Evidence) -> ArmParticles:
     """Count all that was seen, without weighing it; return the arm, grown where it must."""
+    if not evidence.total:
+        return arm
     for state, age, seen, number in zip(
         *(column.tolist() for column in evidence.cells()), strict=True
     ):

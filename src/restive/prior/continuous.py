@@ -23,7 +23,7 @@ from restive.mixing import irreducible_laws, mixing_ages
 from restive.particles.arm import count_evidence, counts_of, fresh_arm
 from restive.particles.at_once import particles_given
 from restive.particles.drawing import Particles
-from restive.particles.rows import RowsPrior
+from restive.particles.rows import QUARTER, rows_prior
 from restive.problem import Arm, numbers_array
 
 __all__ = ["DirichletArmPrior"]
@@ -33,8 +33,7 @@ FloatArray = NDArray[np.float64]
 LEAST_ALPHA, MOST_ALPHA = 0.05, 1e6
 LEAST_PARTICLES, MOST_PARTICLES = 16, 1 << 16
 MOST_FREE = 1000
-MIXING_POINTS = 4096
-QUARTER = 0.25
+MIXING_SHARE = 0.95  # of what an arm may be: what its mixing time covers
 
 
 class DirichletArmPrior:
@@ -86,7 +85,7 @@ class DirichletArmPrior:
         )
         _require_free(stacked)
         self.rewards = Arm(*_means(self.active, self.passive), rewards).rewards
-        self.rows = RowsPrior(stacked, particles)
+        self.rows = rows_prior(stacked, particles)
         self.evidence = Evidence(size)
 
     @property
@@ -118,6 +117,8 @@ class DirichletArmPrior:
                 f"the evidence is of an arm of {evidence.num_states} states, this one has "
                 f"{self.num_states}"
             )
+        if not evidence.total:
+            return self
         self._require_possible(evidence)
         informed = object.__new__(DirichletArmPrior)
         for field in ("active", "passive", "rewards", "passive_rewards", "rows"):
@@ -179,7 +180,7 @@ class DirichletArmPrior:
         evidence = Evidence.from_data(data["evidence"])
         return prior.given(evidence) if evidence.total else prior
 
-    def mixing_time(self, share: float = 0.95) -> int:
+    def mixing_time(self, share: float = MIXING_SHARE) -> int:
         """T^mix(1/4) that a share of what the arm may be does not exceed.
 
         The paper's T^mix is the largest over all that is possible, which is infinite here. It is
@@ -192,12 +193,11 @@ class DirichletArmPrior:
         except AssumptionError as error:
             raise AssumptionError(f"{error}; pass mixing_time") from None
         if self.evidence.total:
-            matrices, weights = self.drawn.matrices, self.drawn.weights
+            passive, weights = self.drawn.matrices[-self.num_states :], self.drawn.weights
+            ages = mixing_ages(passive, irreducible_laws(passive), QUARTER)
         else:
-            matrices = self.rows.lattice(MIXING_POINTS)
-            weights = np.ones(matrices.shape[2])
-        passive = matrices[-self.num_states :]
-        ages = mixing_ages(passive, irreducible_laws(passive), QUARTER)
+            ages = self.rows.mixing_ages
+            weights = np.ones(len(ages))
         order = np.argsort(np.where(ages < 0, np.iinfo(np.int64).max, ages), kind="stable")
         totals = np.cumsum(weights[order])
         age = int(ages[order][np.searchsorted(totals, share * totals[-1] * (1 - 1e-12))])
