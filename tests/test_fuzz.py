@@ -29,7 +29,16 @@ from restive.experiment.export import export_results
 from restive.experiment.spec import digest, study_from_data
 from restive.experiment.toml_text import toml_text
 from restive.problem_file import load_problem, parse_toml, problem_from_toml
-from study_cases import BAYESIAN, FREQUENTIST, JOINT, LEARNERS, changed, chunk_paths, run
+from study_cases import (
+    BAYESIAN,
+    CONTINUOUS,
+    FREQUENTIST,
+    JOINT,
+    LEARNERS,
+    changed,
+    chunk_paths,
+    run,
+)
 
 INPUTS = int(os.environ.get("RESTIVE_FUZZ", "8000"))  # in all
 BLOCKS = 8  # in which an entry point's inputs are cut, so that several processes share them
@@ -68,7 +77,7 @@ weight = 2
 active = [[0.9, 0.1], [0.2, 0.8]]
 rewards = [0, 1]
 """
-STUDIES = (FREQUENTIST, BAYESIAN, JOINT, LEARNERS, SWEPT, INSTANCE, CANDIDATES)
+STUDIES = (FREQUENTIST, BAYESIAN, CONTINUOUS, JOINT, LEARNERS, SWEPT, INSTANCE, CANDIDATES)
 
 
 @cache
