@@ -37,7 +37,6 @@ from restive.experiment.tables import (
     PriorTable,
     Problem,
     Table,
-    num_arms,
 )
 from restive.policies import mapping_name
 from restive.prior import Prior, is_continuous
@@ -216,8 +215,7 @@ class Settings(Table):
         said = self.prior.num_arms_said
         if said is None:
             assert self.problem is not None
-            assert self.problem.arm is not None
-            return num_arms(self.problem.arm)
+            return self.problem.num_arms
         return said
 
     def learner(self) -> Learner:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any
@@ -169,6 +170,12 @@ class Problem(ZooName):
                 f"the zoo's {self.zoo} has no fixed truth; use kind = 'bayesian' without [problem]"
             )
         return self
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        known = None if self.zoo is None else zoo.load(self.zoo).bandit
+        return num_arms(self.arm or []) if known is None else known.num_arms
 
     def bandit(self, num_pulls: int | None) -> RestlessBandit:
         """Return the true bandit, with another number of pulls where one is given."""
@@ -347,15 +354,25 @@ class PriorTable(ZooName):
         count = self.num_arms or len(rewards)
         if not count:
             raise PlacedError(("prior",), f"num_arms is missing beside {self._same_for_all}")
-        if self.levels is not None:
-            return grid_prior(self.levels, count)
-        table = self.beta or self.dirichlet
-        assert table is not None
+        table = self.beta or self.dirichlet or _Grid(self.levels or [])
         return IndependentPrior(_shared([table] * count, rewards))
 
 
+@dataclass(frozen=True)
+class _Grid:
+    """The candidates (p01, p11) in levels x levels."""
+
+    levels: list[float]
+
+    def prior(self, rewards: Sequence[float] | None) -> ArmPrior:
+        """Return the prior of an arm with these rewards; 0 and 1 if no problem says them."""
+        arm = grid_prior(self.levels, 1, rewards or (0.0, 1.0)).arms[0]
+        assert isinstance(arm, ArmPrior)
+        return arm
+
+
 def _shared(
-    tables: Sequence[PriorArm | BetaTable | DirichletTable],
+    tables: Sequence[PriorArm | BetaTable | DirichletTable | _Grid],
     rewards: tuple[tuple[float, ...], ...],
 ) -> list[ArmPrior | DirichletArmPrior]:
     """Return the prior of each arm, one object for all that are equal."""

@@ -148,16 +148,20 @@ def is_continuous(prior: Prior) -> bool:
     )
 
 
-def grid_prior(levels: Sequence[float] | FloatArray, num_arms: int) -> IndependentPrior:
+def grid_prior(
+    levels: Sequence[float] | FloatArray, num_arms: int, rewards: ArrayLike = (0.0, 1.0)
+) -> IndependentPrior:
     """Uniform prior of Section 6: every (p01, p11) in levels x levels, the same for each arm.
 
-    Candidates are ordered by p01, then by p11.
+    Candidates are ordered by p01, then by p11; `rewards` are those of the bad and the good state.
     """
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
         raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
-    shared = ArmPrior([gilbert_elliott(float(a), float(b)) for a in grid for b in grid])
+    shared = ArmPrior(
+        [gilbert_elliott(float(a), float(b), rewards=rewards) for a in grid for b in grid]
+    )
     return IndependentPrior([shared] * num_arms)
 
 
