@@ -367,7 +367,10 @@ def in_lanes(values: FloatArray) -> FloatArray:
 
 
 def kept_ages(prior: DirichletArmPrior) -> int:
-    """Ages up to which the likelihoods of an arm's particles are kept once they are made."""
+    """Places for ages of an arm's particles: likelihoods are kept there once they are made.
+
+    On the last one older ages take turns.
+    """
     width = num_rows(prior.num_particles) * LANES
     return max(1, min(MOST_KEPT_AGES, MOST_KEPT // (prior.num_states**2 * width)))
 

@@ -31,7 +31,6 @@ from restive.kernels.tables import (
     CLOUDS_NOW,
     NUM_SIGHTINGS,
     RUNS,
-    SCRATCH,
     SIGHTING,
     Clouds,
     Slots,
@@ -81,8 +80,7 @@ class CloudKeeper:
         worths = np.array([prior.drawn.worth for prior in priors])
         chains = [in_cloud(prior.drawn.matrices).ravel() for prior in distinct]
         row_sizes = [_rows_size(prior) for prior in distinct]
-        scratch = len(self.slots.likelihoods)
-        first_row = scratch + max(_width(prior) for prior in distinct)
+        first_row = len(self.slots.likelihoods)
         self.chains_used = sum(len(numbers) for numbers in chains)
         self.rows_used = first_row + sum(row_sizes)
         self.clouds = Clouds(
@@ -104,7 +102,6 @@ class CloudKeeper:
             now=room(CLOUDS_NOW),
             keys=np.zeros(1, dtype=np.uint64),
         )
-        self.clouds.now[SCRATCH] = scratch
         self.slots = self.slots._replace(offsets=self.slots.offsets.copy())
         self._make_room(min(len(groups), HOMES_AT_ONCE) * max(row_sizes), 0)
 

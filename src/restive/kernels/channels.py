@@ -121,7 +121,7 @@ def _write_form(
     channels[first + 6 * count] = cap
 
 
-@inlined
+@part
 def choose_by_value(
     following: Following, meta: Meta, began: int, t: int, available: BoolArray, masked: bool,
     chosen: IntArray, num_chosen: int,

@@ -17,14 +17,13 @@ from restive.kernels.particles import LOST
 from restive.kernels.tables import (
     NUM_SIGHTINGS,
     RUNS,
-    SCRATCH,
     SIGHTING,
     Clouds,
     Slots,
     Weights,
 )
 from restive.kernels.vectors import LANES, load, plus, store, times
-from restive.kernels.weights import multiply_now, sum_of_squares, total_of
+from restive.kernels.weights import multiply_pending, sum_of_squares, total_of
 
 FloatArray = NDArray[np.float64]
 
@@ -36,8 +35,8 @@ __all__ = [
     "is_spent",
     "must_count",
     "must_renew",
+    "prepare_sighting",
     "take_central_slots",
-    "take_in_cloud",
 ]
 
 
@@ -66,36 +65,17 @@ def has_cloud(clouds: Clouds, group: int) -> bool:
 def must_count(slots: Slots, clouds: Clouds) -> bool:
     """Whether sightings must be counted so that there is room for those of another step."""
     used = (clouds.now[NUM_SIGHTINGS] + len(slots.groups)) * SIGHTING
-    return bool(used > len(clouds.sightings))
-
-
-@inlined
-def take_in_cloud(
-    slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int, seen: int
-) -> bool:
-    """Write down that arm k, `age` steps after it was in `last_state`, was seen in `seen`.
-
-    Tells whether its weights have been multiplied too. Where the likelihoods of the age are kept,
-    that is left to whoever multiplies those of candidates.
-    """
-    cloud = clouds.groups[place(slots.groups[place(k)])]
-    _write_down(clouds, cloud, last_state, age, seen)
-    if age <= clouds.filled[place(clouds.homes[place(cloud)])]:
-        return False
-    return _take_in_rarely(slots, weights, clouds, k, last_state, age, seen)
+    return len(clouds.groups) > 0 and bool(used > len(clouds.sightings))
 
 
 @part
-def _take_in_rarely(
+def prepare_sighting(
     slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int, seen: int
-) -> bool:
-    """Fill in likelihoods that are not there yet; multiply by those that are not kept."""
-    if age <= slots.lengths[k]:
-        _require_filled(slots, clouds, k, age)
-        return False
-    row = _write_chances(slots, clouds, k, last_state, age, seen)
-    multiply_now(slots, weights, slots.groups[k], row)
-    return True
+) -> None:
+    """Write down that arm k was seen `age` steps after it was; make the likelihoods of that age."""
+    group = slots.groups[k]
+    _write_down(clouds, clouds.groups[group], last_state, age, seen)
+    _require_likelihoods(slots, weights, clouds, k, last_state, age)
 
 
 @inlined
@@ -115,11 +95,20 @@ def _write_down(clouds: Clouds, cloud: int, last_state: int, age: int, seen: int
 
 
 @inlined
-def _require_filled(slots: Slots, clouds: Clouds, k: int, age: int) -> None:
-    """See to it that the likelihoods of arm k at an age are there."""
+def _require_likelihoods(
+    slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int
+) -> None:
+    """See to it that the likelihoods of arm k at an age are there.
+
+    Those of ages that are not kept take turns on the last place.
+    """
     home = clouds.homes[clouds.groups[slots.groups[k]]]
-    while clouds.filled[home] < age:
-        _fill_next(slots, clouds, k, home)
+    if age >= slots.lengths[k]:
+        multiply_pending(slots, weights, slots.groups[k])  # what waits may be on that place
+        _write_old(slots, clouds, k, home, last_state, age)
+    else:
+        while clouds.filled[home] < age:
+            _fill_next(slots, clouds, k, home)
 
 
 @part
@@ -163,31 +152,27 @@ def _multiply(
 
 
 @part
-def _write_chances(
-    slots: Slots, clouds: Clouds, k: int, last_state: int, age: int, seen: int
-) -> int:
-    """Write how likely each particle makes a sighting; return where among the likelihoods."""
+def _write_old(slots: Slots, clouds: Clouds, k: int, home: int, last_state: int, age: int) -> None:
+    """Write the likelihoods of arm k's particles at an age that is not kept."""
     group = slots.groups[k]
     cloud, size = clouds.groups[group], slots.sizes[k]
     width = slots.row_counts[group] * LANES
-    scratch = clouds.now[SCRATCH]
-    chains = clouds.chain_starts[clouds.homes[cloud]]
+    target = clouds.row_starts[home] + ((last_state + 1) * slots.lengths[k] - 1) * size * width
+    chains = clouds.chain_starts[home]
     if size == 2 and clouds.num_rows[cloud] == 2:
-        _write_channel(slots, clouds, chains, scratch, width, last_state, age, seen)
+        _write_channel(slots, clouds, chains, target, width, last_state, age)
     else:
         passive = chains + (clouds.num_rows[cloud] - size) * size * width
         _write_beliefs(clouds, chains, passive, width, size, last_state, age)
-        for j in range(width):
-            slots.likelihoods[scratch + j] = clouds.room[seen * width + j]
-    return int(scratch)
+        for j in range(size * width):
+            slots.likelihoods[target + j] = clouds.room[j]
 
 
 @inlined
 def _write_channel(
-    slots: Slots, clouds: Clouds, chains: int, scratch: int, width: int, last_state: int, age: int,
-    seen: int,
-) -> None:  # fmt: skip
-    """Two states and one matrix: the chance to be seen in the other is p (1 - rho^n) / (1 - rho).
+    slots: Slots, clouds: Clouds, chains: int, target: int, width: int, last_state: int, age: int
+) -> None:
+    """Two states and one matrix: the chance to be in the other is p (1 - rho^n) / (1 - rho).
 
     rho^n is made by squaring; 1 - rho is p01 + p10, and all particles do the same.
     """
@@ -205,11 +190,12 @@ def _write_channel(
         for j in range(width):
             power[place(width + j)] *= power[place(width + j)]
     leaving = up if last_state == 0 else down
+    stayed, left = target + last_state * width, target + (1 - last_state) * width
     for j in range(width):
         both = numbers[place(up + j)] + numbers[place(down + j)]
-        moved = numbers[place(leaving + j)] * ((1.0 - power[place(j)]) / both)
-        chance = moved if seen != last_state else 1.0 - moved
-        slots.likelihoods[place(scratch + j)] = max(chance, 0.0)
+        moved = min(numbers[place(leaving + j)] * ((1.0 - power[place(j)]) / both), 1.0)
+        slots.likelihoods[place(left + j)] = moved
+        slots.likelihoods[place(stayed + j)] = 1.0 - moved
 
 
 @part
@@ -267,12 +253,9 @@ def impossible_in_cloud(
     """Whether no particle that is left allows a sighting."""
     group = slots.groups[k]
     width = slots.row_counts[group] * LANES
-    if age <= slots.lengths[k]:
-        _require_filled(slots, clouds, k, age)
-        cell = cell_of(last_state, age, slots.lengths[k])
-        first = slots.offsets[k] + (cell * slots.sizes[k] + seen) * width
-    else:
-        first = _write_chances(slots, clouds, k, last_state, age, seen)
+    _require_likelihoods(slots, weights, clouds, k, last_state, age)
+    cell = cell_of(last_state, age, slots.lengths[k])
+    first = slots.offsets[k] + (cell * slots.sizes[k] + seen) * width
     home = weights.homes[group]
     for j in range(width):
         if weights.numbers[home + j] > 0.0 and slots.likelihoods[first + j] > 0.0:

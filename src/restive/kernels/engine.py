@@ -37,6 +37,7 @@ from restive.kernels.steps import (
     start_over,
     take_in_arm,
     take_in_others,
+    take_in_with_clouds,
 )
 from restive.kernels.tables import (
     IMPOSSIBLE,
@@ -126,6 +127,7 @@ def run(where: IntArray, steps: int) -> int:
     chosen, states = actor.chosen, actor.states
     now, cursor, times, sums = meta.now, record.cursor, record.times, record.sums
     num_pulls = cursor[NUM_PULLS]
+    plain = who <= TSDE and len(clouds.groups) == 0
     while cursor[ROW] * len(times) < len(record.expected):
         if cursor[STARTED] == 0:
             _start(who, meta, slots, weights, clouds, episodes, following, memory, world, record)
@@ -161,10 +163,14 @@ def run(where: IntArray, steps: int) -> int:
                 expected += mean
                 earned += reward
                 states[i] = state
-                if who <= TSDE:
+                if plain:
                     doubled |= take_in_arm(
-                        who, meta, slots, weights, clouds, episodes, following, k, state, t
+                        who, meta, slots, weights, episodes, following, k, state, t
                     )
+            if who == TSDE and not plain:
+                doubled = take_in_with_clouds(
+                    meta, slots, weights, clouds, episodes, following, chosen, states, num_pulls, t
+                )
             if who > TSDE:
                 take_in_others(
                     who, meta, knowledge, memory, t, key, chosen[:num_pulls], states[:num_pulls]

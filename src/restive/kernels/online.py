@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.channels import follow_channels
-from restive.kernels.clouds import central_slot, has_cloud, must_count, take_in_cloud
+from restive.kernels.clouds import central_slot, has_cloud, must_count, prepare_sighting
 from restive.kernels.compiler import hot_kernel, inlined, part
 from restive.kernels.episodes import note_visits, visit
 from restive.kernels.following import follow_all, follow_pulled
@@ -26,6 +26,7 @@ from restive.kernels.steps import (
     start_over,
     take_in_arm,
     take_in_others,
+    take_in_with_clouds,
     wrong_arm,
 )
 from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, STANDS, TABLED, TIME, VALUED, Meta
@@ -161,10 +162,15 @@ def _note(notes: IntArray, num_notes: IntArray, meta: Meta, k: int, time: int, s
 @inlined
 def _take_in(actor: Actor, t: int, key: np.uint64, count: int) -> None:
     doubled = False
-    if actor.who[0] <= TSDE:
+    if actor.who[0] == TSDE and len(actor.clouds.groups) > 0:
+        doubled = take_in_with_clouds(
+            actor.meta, actor.slots, actor.weights, actor.clouds, actor.episodes, actor.following,
+            actor.chosen, actor.states, count, t,
+        )  # fmt: skip
+    elif actor.who[0] <= TSDE:
         for i in range(count):
             doubled |= take_in_arm(
-                actor.who[0], actor.meta, actor.slots, actor.weights, actor.clouds, actor.episodes,
+                actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes,
                 actor.following, actor.chosen[i], actor.states[i], t,
             )  # fmt: skip
     else:
@@ -208,12 +214,10 @@ def late_sighting(where: IntArray, k: int, state: int, time: int) -> int:
         meta.now[TIME] = now
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
-        if not (
-            has_cloud(actor.clouds, actor.slots.groups[k])
-            and take_in_cloud(actor.slots, actor.weights, actor.clouds, k, last_state, age, state)
-        ):
-            at_once = actor.episodes.rules[FIXED_LIMIT] == 0
-            take_in(actor.slots, actor.weights, k, last_state, age, state, at_once)
+        if has_cloud(actor.clouds, actor.slots.groups[k]):
+            prepare_sighting(actor.slots, actor.weights, actor.clouds, k, last_state, age, state)
+        at_once = actor.episodes.rules[FIXED_LIMIT] == 0
+        take_in(actor.slots, actor.weights, k, last_state, age, state, at_once)
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
     _note(seat.notes, seat.num_notes, meta, k, time, state)
     meta.last_state[k] = state

@@ -21,8 +21,8 @@ from restive.kernels.clouds import (
     impossible_in_cloud,
     must_count,
     must_renew,
+    prepare_sighting,
     take_central_slots,
-    take_in_cloud,
 )
 from restive.kernels.compiler import inlined, part, place
 from restive.kernels.episodes import (
@@ -96,6 +96,7 @@ __all__ = [
     "start_over",
     "take_in_arm",
     "take_in_others",
+    "take_in_with_clouds",
     "wrong_arm",
 ]
 
@@ -187,7 +188,7 @@ def _begin_tsde(
     """Begin an epoch and an episode where one is due: draw a system and follow its policy."""
     clock = episodes.clock
     if meta.now[STAGE] == BEGIN:
-        if len(clouds.groups) > 0 and must_count(slots, clouds):
+        if must_count(slots, clouds):
             return COUNT
         if t == clock[EPOCH_END]:
             if not epoch_fits(episodes):
@@ -244,8 +245,8 @@ def choose(
     """
     if who <= TSDE:
         if following.mode[ASKED] != 0:
-            return ASK
-        if following.mode[VALUED] != 0:
+            if following.mode[VALUED] == 0:
+                return ASK
             choose_by_value(
                 following, meta, episodes.clock[STARTED], t, available, masked, chosen, count
             )
@@ -300,7 +301,7 @@ def _choose_others(
 
 @inlined
 def take_in_arm(
-    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
+    who: int, meta: Meta, slots: Slots, weights: Weights, episodes: Episodes,
     following: Following, k: int, state: int, t: int,
 ) -> bool:  # fmt: skip
     """Learn that arm k was seen at time t; tell whether TSDE's counter has more than doubled.
@@ -312,18 +313,29 @@ def take_in_arm(
     if who == TSDE:
         last_state = meta.last_state[at]
         age = t - meta.seen[at]
-        if not (
-            has_cloud(clouds, slots.groups[at])
-            and take_in_cloud(slots, weights, clouds, k, last_state, age, state)
-        ):
-            take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
+        take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
         doubled = visit(episodes, k, last_state, age)
     meta.last_state[at] = state
     meta.seen[at] = t
-    if following.mode[VALUED] != 0:
-        see_channel(following, k, state)
-    else:
-        follow_pulled(following, k, state, t)
+    follow_pulled(following, k, state, t)
+    return doubled
+
+
+@part
+def take_in_with_clouds(
+    meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
+    following: Following, pulled: IntArray, states: IntArray, count: int, t: int,
+) -> bool:  # fmt: skip
+    """Learn the states of the first `count` pulled arms, some of which have clouds."""
+    doubled = False
+    for i in range(count):
+        k, state = pulled[i], states[i]
+        if has_cloud(clouds, slots.groups[k]):
+            age = t - meta.seen[k]
+            prepare_sighting(slots, weights, clouds, k, meta.last_state[k], age, state)
+        doubled |= take_in_arm(TSDE, meta, slots, weights, episodes, following, k, state, t)
+        if following.mode[VALUED] != 0:
+            see_channel(following, k, state)
     return doubled
 
 

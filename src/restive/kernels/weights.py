@@ -62,7 +62,6 @@ __all__ = [
     "impossible_arm",
     "likeliest_slot",
     "multiply_all",
-    "multiply_now",
     "multiply_pending",
     "sum_of_squares",
     "take_in",
@@ -161,15 +160,6 @@ def multiply_pending(slots: Slots, weights: Weights, group: int) -> None:
     else:
         total = _multiply_and_add_up(slots, weights, at, one, one, 1)
     weights.num_pending[at] = 0
-    if total < FAINT:
-        _revive(slots, weights, group, total)
-
-
-@part
-def multiply_now(slots: Slots, weights: Weights, group: int, row: int) -> None:
-    """Multiply the weights of a group by likelihoods that will not stay where they are."""
-    multiply_pending(slots, weights, group)
-    total = _multiply_and_add_up(slots, weights, place(group), place(row), place(row), 1)
     if total < FAINT:
         _revive(slots, weights, group, total)
 
