@@ -35,6 +35,7 @@ bench: $(DEVELOPING)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -e '.[plot]'
+	$(BIN)/restive warm-up
 	touch $@
 
 $(DEVELOPING): $(READY)

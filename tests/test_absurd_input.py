@@ -145,7 +145,10 @@ def test_what_is_no_such_thing_or_far_too_large(call):
 
 
 def test_very_large_weights_are_weights():
-    assert rs.ArmPrior([CHANNEL] * 2, [1e308] * 2).weights.tolist() == [0.5, 0.5]
+    assert rs.ArmPrior([CHANNEL, rs.gilbert_elliott(0.9, 0.9)], [1e308] * 2).weights.tolist() == [
+        0.5,
+        0.5,
+    ]
 
 
 def test_ctrl_c_while_a_file_is_made_leaves_nothing(tmp_path, monkeypatch):

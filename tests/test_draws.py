@@ -39,7 +39,7 @@ class Group:
     def __init__(self, weights):
         levels = np.linspace(0.2, 0.8, len(weights))
         arms = rs.ArmPrior([rs.gilbert_elliott(p, 0.5) for p in levels])
-        other = rs.ArmPrior([rs.gilbert_elliott(0.3, 0.5)] * 50)
+        other = rs.ArmPrior([rs.gilbert_elliott(0.3, p) for p in np.linspace(0.1, 0.9, 50)])
         actor = Mind(*posed(rs.IndependentPrior([other, arms]), 1, "myopic", 10)).actor
         self.slots, self.weights = actor.slots, actor.weights
         begin = int(self.weights.homes[1])

@@ -19,7 +19,7 @@ import pytest
 import restive as rs
 from restive.cli import main
 from restive.experiment import TLS, Ledger, executors, on_dask, run_study
-from restive.experiment.work import Task, run_chunk
+from restive.experiment.work import Chunk, run_chunk
 from study_cases import (
     BAYESIAN,
     CONTINUOUS,
@@ -117,7 +117,7 @@ def test_chunks_of_any_sizes_give_the_same_summary(tmp_path, undisturbed):
         cuts = [0, *sorted(rng.choice(np.arange(1, study.replications), 4, replace=False))]
         for first, last in itertools.pairwise([*map(int, cuts), study.replications]):
             arrays = run_chunk(case.settings.to_json(), first, last - first)
-            ledger.write(Task(case, first, last - first), arrays)
+            ledger.write(Chunk(case, first, last - first), arrays)
     assert [bits(found) for found in rs.load_results(tmp_path)] == summaries
 
 
@@ -441,7 +441,7 @@ def test_a_task_whose_workers_die_is_given_up_in_the_end(tmp_path, cluster, monk
     client = Deadly()
     case = frequentist().cases[0]
     with pytest.raises(rs.RestiveError, match="the workers that ran replications 3 to 7 of myopic"):
-        list(on_dask._execute(client, [Task(case, 3, 5)]))
+        list(on_dask._execute(client, [Chunk(case, 3, 5)]))
     assert client.submitted == 1 + on_dask.MOST_RETURNS
 
 

@@ -24,7 +24,7 @@ from restive.cli import app
 from restive.experiment import Ledger, provenance, run_study
 from restive.experiment.chunk_file import DamagedChunkError, decoded, encoded
 from restive.experiment.spec import study_from_toml
-from restive.experiment.work import Task, run_chunk
+from restive.experiment.work import Chunk, run_chunk
 from restive.replication import NUMBERS
 from study_cases import (
     BAYESIAN,
@@ -656,8 +656,8 @@ def test_replications_that_are_there_twice_are_read_once(tmp_path, monkeypatch, 
     ledger = run(STUDY, tmp_path)
     before = rs.load_results(tmp_path)
     case = STUDY.cases[0]
-    arrays = ledger.read(Task(case, 0, 7))
-    ledger.write(Task(case, 0, 3), {name: array[:3] for name, array in arrays.items()})
+    arrays = ledger.read(Chunk(case, 0, 7))
+    ledger.write(Chunk(case, 0, 3), {name: array[:3] for name, array in arrays.items()})
     real = os.listdir
     monkeypatch.setattr(os, "listdir", lambda folder: order(real(folder)))
     assert ledger.replications_done(case) == 30
@@ -669,8 +669,8 @@ def test_replications_that_are_there_twice_are_read_once(tmp_path, monkeypatch, 
 def test_chunks_of_late_replications_are_found_again(tmp_path, first):
     ledger = begin(STUDY, tmp_path)
     case = STUDY.cases[0]
-    ledger.write(Task(case, first, 2), {"expected": np.zeros((2, 3))})
-    assert ledger.finished(case) == [Task(case, first, 2)]
+    ledger.write(Chunk(case, first, 2), {"expected": np.zeros((2, 3))})
+    assert ledger.finished(case) == [Chunk(case, first, 2)]
 
 
 def test_a_damaged_manifest_is_told(tmp_path):

@@ -172,3 +172,17 @@ def test_priors_as_plain_data_come_back_to_the_bit():
         prior, _ = case()
         data = prior_to_data(prior)
         assert prior_to_data(prior_from_data(data)) == data
+
+
+def test_the_same_candidate_twice_is_refused():
+    channels = [rs.gilbert_elliott(p, 0.7) for p in (0.2, 0.3, 0.2)]
+    with pytest.raises(
+        rs.ProblemError, match="candidate 2 is the same as candidate 0: give it once"
+    ):
+        rs.ArmPrior(channels, [0.2, 0.5, 0.3])
+    systems = [rs.RestlessBandit([channel, channels[1]], 1) for channel in channels]
+    with pytest.raises(rs.ProblemError, match="bandit 2 is the same as bandit 0: give it once"):
+        rs.JointPrior(systems)
+    rs.ArmPrior(channels[:2], [0.5, 0.5])  # as the message says
+    with pytest.raises(rs.ProblemError, match=r"levels hold 0.5 more than once"):
+        rs.grid_prior([0.5] * 200, 8)

@@ -11,7 +11,7 @@ from scipy import stats
 import restive as rs
 from restive.experiment import Ledger, summary
 from restive.experiment.summary import GROUPS
-from restive.experiment.work import Task, prepared, run_chunk
+from restive.experiment.work import Chunk, prepared, run_chunk
 from restive.kernels.moments import add_rows
 from study_cases import (
     BAYESIAN,
@@ -343,7 +343,7 @@ def with_regrets(folder, regrets, times):
         rows = regrets[first : first + 13]
         zeros = np.zeros_like(rows)
         ledger.write(
-            Task(case, first, len(rows)),
+            Chunk(case, first, len(rows)),
             {
                 "true_kinds": np.zeros((len(rows), 3), dtype=np.int64),
                 "expected": -rows,
@@ -520,7 +520,7 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 import numpy as np
 import restive as rs
-from restive.experiment.work import Task
+from restive.experiment.work import Chunk
 from study_cases import BAYESIAN, begin, changed
 
 study = changed(BAYESIAN, policy_mappings='["whittle"]', times=[2 * i for i in range(1, 21)])
@@ -531,7 +531,7 @@ for folder, replications in ((small, 500), (large, 100_000)):
     for first in range(0, replications, 250):
         rows = np.full((250, 20), 1.0 + first % 7)
         ledger.write(
-            Task(study.cases[0], first, 250),
+            Chunk(study.cases[0], first, 250),
             dict(
                 true_kinds=np.zeros((250, 3), dtype=np.int64), expected=rows, realised=rows,
                 episodes=rows.astype(np.int64), truth_weights=np.empty((0, 20, 3)),

@@ -58,12 +58,15 @@ def drive(
         Called about ten times a second; whatever it raises ends the run.
     """
     at_once = steps_at_once(mind.task.num_arms)
+    parts: tuple[bool | None, ...] = (None, True, None)  # see `kernels.engine.run`
+    if mind.actor.who[0] <= steps.TSDE:
+        parts = (True, None, True if mind.task.choices.has_clouds else None)
     held: steps.Actor | None = None
     while True:
         if held is not mind.actor:
             held = mind.actor
             handle = Handle(Run(mind.actor, world, record, trace))
-        event = run(handle.where, at_once)
+        event = run(handle.where, at_once, *parts)
         if event == steps.DONE:
             return
         check()

@@ -109,8 +109,14 @@ class Agent:
         self._num_notes = np.zeros(1, dtype=np.int64)
         self._alone = OneThread()
         self._num_pulls, self._masked = task.num_pulls, False
+        # which parts of the kernels are needed (see `kernels.online`)
+        cloudy = isinstance(learner, Relative) and task.choices.has_clouds
+        self._cloudy: tuple[bool, ...] = (True,) if cloudy else ()
+        self._parts: tuple[bool | None, ...] = () if isinstance(learner, Relative) else (True,)
+        if cloudy:
+            self._parts = (None, True)
         self._hold()
-        online.reset(self._where)
+        online.reset(self._where, *self._cloudy)
 
     def _hold(self) -> None:
         """Write down where the arrays lie; whenever the mind has new ones."""
@@ -305,7 +311,7 @@ class Agent:
                     wanted, mask = self._checked_request(num_pulls, available)
                 if not usual or self._masked:
                     self._set_available(mask)
-                event = online.select(self._where, wanted)
+                event = online.select(self._where, wanted, *self._parts)
                 if event != steps.GO:
                     self._choose(event, wanted, mask)
                 self._pulled = wanted
@@ -320,7 +326,7 @@ class Agent:
                 self._chosen[:wanted] = self._asked(wanted, mask)
                 return
             self._respond(event)
-            event = online.select(self._where, wanted)
+            event = online.select(self._where, wanted, *self._parts)
 
     def pull(self, arms: ArrayLike) -> None:
         """Take these arms as selected: somebody decided otherwise, and `observe` comes next."""
@@ -328,7 +334,7 @@ class Agent:
             given = checked_arms(arms, self.task.num_arms, "arms to pull")
             self._require_narrowing("be given arms to pull")
             if self._pulled is None:
-                while (event := online.begin_step(self._where)) != steps.GO:
+                while (event := online.begin_step(self._where, *self._parts)) != steps.GO:
                     self._respond(event)
             self._pulled = len(given)
             self._chosen[: len(given)] = given
@@ -371,7 +377,7 @@ class Agent:
             else:
                 selected = self._chosen[:count].copy()
                 count = self._take_part(selected, arms, states, missing)
-            answer = online.see(self._where, count)
+            answer = online.see(self._where, count, *self._parts)
             if answer != online.TAKEN_IN:
                 self._see(answer, count, selected)
             self._pulled = None
@@ -387,7 +393,7 @@ class Agent:
                 raise ProblemError(f"time cannot pass {MOST:,}")
             at_once = max(1, STEPS_AT_ONCE // self.task.num_arms)
             while self.time < end:
-                event = online.pass_steps(self._where, min(end, self.time + at_once))
+                event = online.pass_steps(self._where, min(end, self.time + at_once), *self._parts)
                 if event != steps.GO:
                     self._respond(event)
 
@@ -474,7 +480,7 @@ class Agent:
         """
         if answer == online.NOTES_FULL:
             self._count_notes()
-            answer = online.see(self._where, count)
+            answer = online.see(self._where, count, *self._parts)
         if answer == online.TAKEN_IN:
             return
         arms, states = self._chosen[:count].tolist(), self._states[:count].tolist()
@@ -498,10 +504,10 @@ class Agent:
         return len(seen)
 
     def _late(self, k: int, state: int, time: int) -> None:
-        answer = online.late_sighting(self._where, k, state, time)
+        answer = online.late_sighting(self._where, k, state, time, *self._cloudy)
         if answer == online.NOTES_FULL:
             self._count_notes()
-            answer = online.late_sighting(self._where, k, state, time)
+            answer = online.late_sighting(self._where, k, state, time, *self._cloudy)
         if answer != online.TAKEN_IN:
             raise _impossible(k, state)
 

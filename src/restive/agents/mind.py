@@ -246,7 +246,7 @@ def followed_channels(task: Task) -> Following | None:
     low, high = np.sort(rewards, axis=1).T
     columns = np.zeros((CHANNEL, task.num_arms))
     columns[LOW], columns[SPAN], columns[GOOD] = low, high - low, good
-    following.mode[VALUED], following.mode[ASKED] = forms[str(task.mapping)], 1
+    following.mode[VALUED] = forms[str(task.mapping)]
     return following._replace(channels=columns.ravel(), values=np.zeros(task.num_arms))
 
 

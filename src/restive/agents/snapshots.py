@@ -210,7 +210,7 @@ def _load_posterior(agent: Agent, data: dict[str, Any], clouds: dict[str, Any]) 
     if not began:
         return
     weights.changed[:] = False
-    online.draw_again(agent._where)
+    online.draw_again(agent._where, *agent._cloudy)
     counts = np.array(
         [agent._num_slots(int(first_arm[group])) for group in changed.tolist()],
         dtype=np.int64,
@@ -221,7 +221,7 @@ def _load_posterior(agent: Agent, data: dict[str, Any], clouds: dict[str, Any]) 
     if agent.task.choices.has_clouds or agent.task.ranks is None:
         agent._mind.follow_sampled()
         agent._hold()
-    online.follow_again(agent._where)
+    online.follow_again(agent._where, *agent._cloudy)
 
 
 def _load_clouds(agent: Agent, data: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from restive.cli.logs import fit, replay
 from restive.cli.plan import plan
 from restive.cli.reproduce import reproduce
 from restive.cli.study import export, report, run, status
+from restive.cli.warm_up import warm_up
 from restive.cli.zoo import zoo
 from restive.errors import RestiveError
 
@@ -97,3 +98,4 @@ app.command()(compare)
 app.command()(zoo)
 app.command()(fit)
 app.command()(replay)
+app.command()(warm_up)

@@ -1,7 +1,7 @@
 """Where the work runs: here, on threads, or on Dask.
 
-An executor takes tasks and yields each with its arrays, in whatever order they end. It keeps only a
-few results waiting, so the driver's memory does not grow with the study.
+An executor takes chunks and yields each with its arrays, in whatever order they end. It keeps only
+a few results waiting, so the driver's memory does not grow with the study.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from os import PathLike
 
 from restive.arguments import checked_count, checked_path, suggestion
 from restive.errors import ProblemError
-from restive.experiment.work import Arrays, Execute, Task, run_chunk
+from restive.experiment.work import Arrays, Chunk, Execute, run_chunk
 from restive.files import read_regular
 from restive.replication import available_threads
 
@@ -53,7 +53,7 @@ def executor(
         yield _serial
     elif name == "threads":
         with ThreadPoolExecutor(workers or available_threads()) as pool:
-            yield lambda tasks: _on_threads(pool, workers or available_threads(), tasks)
+            yield lambda chunks: _on_threads(pool, workers or available_threads(), chunks)
     else:
         from restive.experiment.on_dask import on_dask
 
@@ -82,30 +82,30 @@ def checked_options(
             raise ProblemError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _serial(tasks: Iterable[Task]) -> Iterator[tuple[Task, Arrays]]:
-    for task in tasks:
-        yield task, run_chunk(task.case.settings.to_json(), task.first, task.count)
+def _serial(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Arrays]]:
+    for chunk in chunks:
+        yield chunk, run_chunk(chunk.case.settings.to_json(), chunk.first, chunk.count)
 
 
 def _on_threads(
-    pool: ThreadPoolExecutor, workers: int, tasks: Iterable[Task]
-) -> Iterator[tuple[Task, Arrays]]:
-    """Keep every thread busy, with one more task waiting for each."""
-    waiting: dict[Future[Arrays], Task] = {}
-    left = iter(tasks)
+    pool: ThreadPoolExecutor, workers: int, chunks: Iterable[Chunk]
+) -> Iterator[tuple[Chunk, Arrays]]:
+    """Keep every thread busy, with one more chunk waiting for each."""
+    waiting: dict[Future[Arrays], Chunk] = {}
+    left = iter(chunks)
 
     def submit(count: int) -> None:
-        for task in islice(left, count):
-            future = pool.submit(run_chunk, task.case.settings.to_json(), task.first, task.count)
-            waiting[future] = task
+        for chunk in islice(left, count):
+            future = pool.submit(run_chunk, chunk.case.settings.to_json(), chunk.first, chunk.count)
+            waiting[future] = chunk
 
     try:
         submit(2 * workers)
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                task = waiting.pop(future)
+                chunk = waiting.pop(future)
                 submit(1)
-                yield task, future.result()
+                yield chunk, future.result()
     finally:  # also when the reader stops early: what has not begun never does
         for future in waiting:
             future.cancel()

@@ -36,7 +36,7 @@ from restive.experiment.folder_lock import LOCK, is_locked, locked
 from restive.experiment.manifest import MANIFEST, difference, new_manifest, now, read_manifest
 from restive.experiment.provenance import VERSION, code, code_in_words
 from restive.experiment.spec import Case, Study
-from restive.experiment.work import Arrays, Task, fits
+from restive.experiment.work import Arrays, Chunk, fits
 from restive.files import leftover_of, remove_leftovers, replacing
 from restive.replication import NUMBERS
 
@@ -180,7 +180,7 @@ class Ledger:
         """Whether a run is writing here now, as far as its lock can tell."""
         return is_locked(self.folder)
 
-    def finished(self, case: Case) -> list[Task]:
+    def finished(self, case: Case) -> list[Chunk]:
         """Chunks of a case that are there, in order of replications."""
         try:
             names = os.listdir(self._folder_of(case))
@@ -188,25 +188,25 @@ class Ledger:
             if error.errno in (ENOENT, ENOTDIR, ELOOP):  # a run that begins sets that right
                 return []
             raise RestiveError(f"{self.folder}: cannot be read: {error.strerror}") from None
-        tasks = [task for name in names if (task := _named(case, name))]
-        return sorted(tasks, key=lambda task: (task.first, -task.count))
+        chunks = [chunk for name in names if (chunk := _named(case, name))]
+        return sorted(chunks, key=lambda chunk: (chunk.first, -chunk.count))
 
     def num_missing(self, case: Case) -> int:
         """Replications that are still to be run."""
         count = at = 0
-        for done in [*self.finished(case), Task(case, self.study.replications, 0)]:
+        for done in [*self.finished(case), Chunk(case, self.study.replications, 0)]:
             count += max(0, done.first - at)
             at = max(at, done.first + done.count)
         return count
 
-    def missing(self, case: Case) -> Iterator[Task]:
+    def missing(self, case: Case) -> Iterator[Chunk]:
         """Chunks that are still to be run, cut at multiples of the chunk's size."""
         size = self.manifest["chunk_sizes"][case.name]
         at = 0
-        for done in [*self.finished(case), Task(case, self.study.replications, 0)]:
+        for done in [*self.finished(case), Chunk(case, self.study.replications, 0)]:
             while at < done.first:
                 end = min(done.first, (at // size + 1) * size)
-                yield Task(case, at, end - at)
+                yield Chunk(case, at, end - at)
                 at = end
             at = max(at, done.first + done.count)
 
@@ -216,10 +216,10 @@ class Ledger:
         What has a chunk's name but cannot be read, say a folder, is set aside.
         """
         for case in self.study.cases:
-            for task in self.finished(case):
-                path = self._path_of(task)
+            for chunk in self.finished(case):
+                path = self._path_of(chunk)
                 try:
-                    self.read(task)
+                    self.read(chunk)
                 except UnreadableChunkError as error:
                     self._set_aside(path, str(error), tell)
                 except DamagedChunkError as error:
@@ -236,49 +236,49 @@ class Ledger:
                 "removed while the run was writing; run the same command again"
             )
 
-    def write(self, task: Task, arrays: Arrays) -> None:
+    def write(self, chunk: Chunk, arrays: Arrays) -> None:
         """Keep a chunk."""
-        with self._keeping(self._path_of(task)) as temporary, temporary.open("wb") as file:
-            for piece in encoded(arrays, _described(task)):
+        with self._keeping(self._path_of(chunk)) as temporary, temporary.open("wb") as file:
+            for piece in encoded(arrays, _described(chunk)):
                 file.write(piece)
 
-    def read(self, task: Task) -> Arrays:
+    def read(self, chunk: Chunk) -> Arrays:
         """Read a chunk."""
-        arrays = read_chunk(self._path_of(task), _described(task))
-        if not fits(arrays, task.case, task.count):
-            raise DamagedChunkError(f"{self._path_of(task)}: damaged: not what its name says")
+        arrays = read_chunk(self._path_of(chunk), _described(chunk))
+        if not fits(arrays, chunk.case, chunk.count):
+            raise DamagedChunkError(f"{self._path_of(chunk)}: damaged: not what its name says")
         return arrays
 
     def chunks(self, case: Case) -> Iterator[tuple[int, Arrays]]:
         """First replication and arrays of each chunk, in order, as far as they have no gap."""
         at = 0
-        for task in self.finished(case):
-            if task.first > at:
+        for chunk in self.finished(case):
+            if chunk.first > at:
                 return
-            if task.first == at:  # else it is there already
+            if chunk.first == at:  # else it is there already
                 try:
-                    arrays = self.read(task)
+                    arrays = self.read(chunk)
                 except DamagedChunkError as error:
                     raise DamagedChunkError(
                         f"{error}; run the same command again, or restive run "
                         f"{quote(str(self.folder))}: it is redone"
                     ) from None
                 yield at, arrays
-                at += task.count
+                at += chunk.count
 
     def replications_done(self, case: Case) -> int:
         """Replications of a case that are there without a gap."""
         at = 0
-        for task in self.finished(case):
-            if task.first == at:
-                at += task.count
+        for chunk in self.finished(case):
+            if chunk.first == at:
+                at += chunk.count
         return at
 
     def _folder_of(self, case: Case) -> Path:
         return self.folder / CHUNKS / case.name
 
-    def _path_of(self, task: Task) -> Path:
-        return self._folder_of(task.case) / _file_name(task)
+    def _path_of(self, chunk: Chunk) -> Path:
+        return self._folder_of(chunk.case) / _file_name(chunk)
 
     def _set_aside(self, path: Path, why: str, tell: Callable[[str], None]) -> None:
         """Rename what stands in the way, whatever it is: it may be somebody's."""
@@ -306,21 +306,21 @@ class Ledger:
             ) from None
 
 
-def _file_name(task: Task) -> str:
-    return f"{task.first:010d}-{task.count}.chunk"
+def _file_name(chunk: Chunk) -> str:
+    return f"{chunk.first:010d}-{chunk.count}.chunk"
 
 
-def _named(case: Case, name: str) -> Task | None:
+def _named(case: Case, name: str) -> Chunk | None:
     """Return the chunk that a file's name says, None for a stray file."""
     match = CHUNK_NAME.fullmatch(name)
-    task = match and Task(case, int(match[1]), int(match[2]))
-    return task if task and _file_name(task) == name else None  # not in other digits
+    chunk = match and Chunk(case, int(match[1]), int(match[2]))
+    return chunk if chunk and _file_name(chunk) == name else None  # not in other digits
 
 
-def _described(task: Task) -> str:
+def _described(chunk: Chunk) -> str:
     """Say in a chunk's file which one it is, so that a file in the wrong place is noticed."""
-    settings = hashlib.sha256(task.case.settings.to_json().encode()).hexdigest()
-    return f"{settings[:16]} from {task.first}"
+    settings = hashlib.sha256(chunk.case.settings.to_json().encode()).hexdigest()
+    return f"{settings[:16]} from {chunk.first}"
 
 
 def _is_own(name: str) -> bool:

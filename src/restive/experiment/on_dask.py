@@ -1,8 +1,8 @@
-"""Work on a Dask cluster: tasks travel as text and numbers, results come back as small arrays.
+"""Work on a Dask cluster: chunks travel as text and numbers, results come back as small arrays.
 
-Dask moves the tasks of a worker that died to others and takes in workers that join late. A task
+Dask moves the chunks of a worker that died to others and takes in workers that join late. A chunk
 whose workers died again and again is given back by Dask as failed; it is handed in anew a few
-times, since a cluster whose workers are killed for other reasons is not the task's fault.
+times, since a cluster whose workers are killed for other reasons is not the chunk's fault.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from restive.errors import RestiveError
-from restive.experiment.work import Arrays, Execute, Task, run_chunk
+from restive.experiment.work import Arrays, Chunk, Execute, run_chunk
 from restive.replication import NUMBERS, available_threads
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["on_dask"]
 
-WAITING_PER_THREAD = 3  # tasks handed in ahead: enough to hide the way to and fro
-MOST_RETURNS = 5  # times that a task is handed in anew after its workers died
+WAITING_PER_THREAD = 3  # chunks handed in ahead: enough to hide the way to and fro
+MOST_RETURNS = 5  # times that a chunk is handed in anew after its workers died
 CONNECT_SECONDS = 20
 GRACE_SECONDS = 5  # beyond that, for Dask to notice by itself
 LOOK_SECONDS = 5  # between two looks for workers while nothing comes back
@@ -52,7 +52,7 @@ def on_dask(
     opened = _local_client(workers) if scheduler is None else _client_at(scheduler, tls)
     with _quiet(), opened as client:
         tell(f"dashboard: {client.dashboard_link}")
-        yield lambda tasks: _execute(client, tasks, tell)
+        yield lambda chunks: _execute(client, chunks, tell)
 
 
 @contextmanager
@@ -158,52 +158,52 @@ def _quiet() -> Iterator[None]:
 
 
 def _execute(
-    client: Any, tasks: Iterable[Task], tell: Tell = lambda line: None
-) -> Iterator[tuple[Task, Arrays]]:
+    client: Any, chunks: Iterable[Chunk], tell: Tell = lambda line: None
+) -> Iterator[tuple[Chunk, Arrays]]:
     from distributed import CancelledError, KilledWorker, as_completed
     from distributed.comm.core import CommClosedError
 
-    left = iter(tasks)
-    waiting: dict[Any, tuple[Task, int]] = {}  # what was handed in, and how often
+    left = iter(chunks)
+    waiting: dict[Any, tuple[Chunk, int]] = {}  # what was handed in, and how often
     results = as_completed(with_results=False)
     crew = _Crew(client, tell)
 
-    def submit(task: Task, returns: int = 0) -> None:
+    def submit(chunk: Chunk, returns: int = 0) -> None:
         future = client.submit(
-            run_chunk, task.case.settings.to_json(), task.first, task.count, pure=False
+            run_chunk, chunk.case.settings.to_json(), chunk.first, chunk.count, pure=False
         )
-        waiting[future] = task, returns
+        waiting[future] = chunk, returns
         results.add(future)
 
     def fill() -> None:
         room = max(1, WAITING_PER_THREAD * crew.threads()) - len(waiting)
-        for task in islice(left, max(0, room)):  # less than none where a worker has gone
-            submit(task)
+        for chunk in islice(left, max(0, room)):  # less than none where a worker has gone
+            submit(chunk)
 
     try:
         # Nothing is handed in before somebody is there and has been asked: a worker that lacks
-        # restive ends itself on being handed a task, and nobody would be told.
+        # restive ends itself on being handed a chunk, and nobody would be told.
         crew.watch_until(crew.is_there, START_SECONDS)
         fill()
         while waiting:
             crew.watch_until(results.has_ready, POLL_SECONDS)
             future = next(results)
-            task, returns = waiting.pop(future)
+            chunk, returns = waiting.pop(future)
             try:
                 arrays = future.result()
             except KilledWorker:
                 if returns == MOST_RETURNS:
                     raise RestiveError(
-                        f"the workers that ran replications {task.first} to "
-                        f"{task.first + task.count - 1} of {task.case.title} died, "
+                        f"the workers that ran replications {chunk.first} to "
+                        f"{chunk.first + chunk.count - 1} of {chunk.case.title} died, "
                         f"{returns + 1} times over; see their logs, then run the same command again"
                     ) from None
-                submit(task, returns + 1)
+                submit(chunk, returns + 1)
                 continue
             finally:
                 future.release()
             fill()  # before this one is written: nobody waits for that
-            yield task, arrays
+            yield chunk, arrays
     except RestiveError:
         raise
     except Exception as error:

@@ -17,7 +17,7 @@ from restive.experiment.spec import Case, Study, load_study
 from restive.experiment.timing import seconds_per_step
 from restive.experiment.work import (
     KEPT_CASES,
-    Task,
+    Chunk,
     chunk_size,
     prepared,
     result_bytes,
@@ -102,10 +102,10 @@ def run_study(
             ledger.noted(executor, tell),
             open_executor(executor, workers, scheduler, tell, tls) as execute,
         ):
-            for task, arrays in execute(_interleaved(ledger)):
-                ledger.write(task, arrays)
-                done += task.count
-                there[task.case.title] += task.count
+            for chunk, arrays in execute(_interleaved(ledger)):
+                ledger.write(chunk, arrays)
+                done += chunk.count
+                there[chunk.case.title] += chunk.count
                 progress(Progress(done, to_do, there, wanted))
             ledger.require_complete()
     return ledger
@@ -129,7 +129,7 @@ def require_sound(study: Study) -> None:
             raise
 
 
-def _interleaved(ledger: Ledger) -> Iterator[Task]:
+def _interleaved(ledger: Ledger) -> Iterator[Chunk]:
     """Missing chunks, each case's next one in turn: curves grow together.
 
     A few cases at a time, so that their tables are made but once.
@@ -138,11 +138,11 @@ def _interleaved(ledger: Ledger) -> Iterator[Task]:
     for begin in range(0, len(cases), KEPT_CASES):
         left = [ledger.missing(case) for case in cases[begin : begin + KEPT_CASES]]
         while left:
-            for tasks in list(left):
-                if (task := next(tasks, None)) is None:
-                    left.remove(tasks)
+            for chunks in list(left):
+                if (chunk := next(chunks, None)) is None:
+                    left.remove(chunks)
                 else:
-                    yield task
+                    yield chunk
 
 
 @dataclass(frozen=True)

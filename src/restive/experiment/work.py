@@ -21,13 +21,12 @@ from restive.experiment.spec import Case
 from restive.policies import policy_mapping
 from restive.regret import recorded_times
 from restive.replication import replicate
-from restive.task import Task as LearningTask
-from restive.task import make_task
+from restive.task import Task, make_task
 
 __all__ = [
     "Arrays",
+    "Chunk",
     "Execute",
-    "Task",
     "chunk_size",
     "fits",
     "prepared",
@@ -57,7 +56,7 @@ _preparing = Lock()
 
 
 @dataclass(frozen=True)
-class Task:
+class Chunk:
     """Replications of a case that are run and kept together."""
 
     case: Case
@@ -65,8 +64,8 @@ class Task:
     count: int
 
 
-# Takes tasks and yields each with its arrays, in whatever order they end.
-Execute = Callable[[Iterable[Task]], Iterator[tuple[Task, Arrays]]]
+# Takes chunks and yields each with its arrays, in whatever order they end.
+Execute = Callable[[Iterable[Chunk]], Iterator[tuple[Chunk, Arrays]]]
 
 
 NO_KIND = -1  # of a truth that a continuous prior drew: none that another chunk could know
@@ -116,7 +115,7 @@ def _with_posterior(settings: Settings) -> bool:
 
 
 @lru_cache(maxsize=KEPT_CASES)
-def prepared(case: str) -> tuple[Settings, LearningTask, Learner]:
+def prepared(case: str) -> tuple[Settings, Task, Learner]:
     """Return the task of a case and the learner on it."""
     settings = Settings.model_validate_json(case)
     learner = settings.learner()
@@ -127,7 +126,7 @@ def prepared(case: str) -> tuple[Settings, LearningTask, Learner]:
 
 
 @lru_cache(maxsize=KEPT_CASES)
-def _task(case: str) -> LearningTask:
+def _task(case: str) -> Task:
     """Make the task that all learners of a point share."""
     settings = Settings.model_validate_json(case)
     bandit, prior, num_pulls = settings.systems()

@@ -15,6 +15,7 @@ import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from restive.kernels.checked_cache import checked
+from restive.kernels.notice import announce_compiling
 
 __all__ = ["Place", "hot_kernel", "inlined", "kernel", "part", "place"]
 
@@ -25,6 +26,8 @@ place = np.uint64
 Place = int | np.uint64
 
 JIT_DISABLED = bool(getattr(numba.config, "DISABLE_JIT", False))
+
+announce_compiling()
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel, part, place
 from restive.kernels.following import follow_all, follow_kind
-from restive.kernels.handles import opener
+from restive.kernels.handles import opener, where_wanted
 from restive.kernels.learners.memory import Memory
 from restive.kernels.random import LEARNER, RENEWAL, WORLD, stream_key
 from restive.kernels.steps import (
@@ -116,18 +116,25 @@ _opened = opener(Run)
 
 
 @hot_kernel
-def run(where: IntArray, steps: int) -> int:
-    """Run until all replications are DONE or Python must act; PAUSE after so many steps."""
+def run(
+    where: IntArray, steps: int, tsde: bool | None, others: bool | None, cloudy: bool | None
+) -> int:
+    """Run until all replications are DONE or Python must act; PAUSE after so many steps.
+
+    It is compiled up to four times: with `tsde` for TSDE, its relatives and policies beside them,
+    with that and `cloudy` where arms have continuous priors, with `others` for the other learners,
+    and with none for policies alone. What is None is left out: whoever plans need not wait for
+    learners to be compiled, and candidates do not pay for particles.
+    """
     whole = _opened(where)
     actor, world, record, trace = whole.actor, whole.world, whole.record, whole.trace
-    who, masked = actor.who[0], False
-    meta, slots, weights, episodes = actor.meta, actor.slots, actor.weights, actor.episodes
-    clouds = actor.clouds
-    following, knowledge, memory = actor.following, actor.knowledge, actor.memory
-    chosen, states = actor.chosen, actor.states
+    slots, weights = where_wanted(tsde, actor.slots), where_wanted(tsde, actor.weights)
+    clouds, episodes = where_wanted(cloudy, actor.clouds), where_wanted(tsde, actor.episodes)
+    knowledge, memory = where_wanted(others, actor.knowledge), where_wanted(others, actor.memory)
+    who, meta, following = actor.who[0], actor.meta, actor.following
+    available, chosen, states = actor.available, actor.chosen, actor.states
     now, cursor, times, sums = meta.now, record.cursor, record.times, record.sums
     num_pulls = cursor[NUM_PULLS]
-    plain = who <= TSDE and len(clouds.groups) == 0
     while cursor[ROW] * len(times) < len(record.expected):
         if cursor[STARTED] == 0:
             _start(who, meta, slots, weights, clouds, episodes, following, memory, world, record)
@@ -145,8 +152,8 @@ def run(where: IntArray, steps: int) -> int:
                 )
                 if event == GO:
                     event = choose(
-                        who, meta, episodes, following, knowledge, memory, actor.available,
-                        masked, chosen, t, key, num_pulls,
+                        who, meta, clouds, episodes, following, knowledge, memory, available,
+                        False, chosen, t, key, num_pulls,
                     )  # fmt: skip
                     now[STAGE] = SEE
                 if event != GO:
@@ -163,18 +170,20 @@ def run(where: IntArray, steps: int) -> int:
                 expected += mean
                 earned += reward
                 states[i] = state
-                if plain:
+                if cloudy is None and who <= TSDE:
                     doubled |= take_in_arm(
                         who, meta, slots, weights, episodes, following, k, state, t
                     )
-            if who == TSDE and not plain:
+            if cloudy is not None and who <= TSDE:
                 doubled = take_in_with_clouds(
-                    meta, slots, weights, clouds, episodes, following, chosen, states, num_pulls, t
-                )
-            if who > TSDE:
+                    who, meta, slots, weights, clouds, episodes, following, chosen, states,
+                    num_pulls, t,
+                )  # fmt: skip
+            if others is not None and who > TSDE:
                 take_in_others(
-                    who, meta, knowledge, memory, t, key, chosen[:num_pulls], states[:num_pulls]
-                )
+                    who, meta, knowledge, memory, t, key, chosen[:num_pulls],
+                    states[:num_pulls],
+                )  # fmt: skip
             end_step(who, meta, episodes, t, doubled)
             phases = num_phases(who, episodes, memory)
             if len(trace.expected) > 0:
@@ -184,13 +193,13 @@ def run(where: IntArray, steps: int) -> int:
                 record.expected[at_mark] = sums[0]
                 record.realised[at_mark] = sums[1]
                 record.phases[at_mark] = phases
-                if len(record.truth_weights) > 0:
+                if tsde is not None and len(record.truth_weights) > 0:
                     _weigh_truth(slots, weights, record, at_mark)
                 mark += 1
                 cursor[MARK] = mark
             if who == PYTHON:
                 return TELL
-        if who == TSDE:
+        if tsde is not None and who == TSDE:
             multiply_all(slots, weights)
             if weights.room[IMPOSSIBLE] != 0:
                 return RULED_OUT
@@ -201,8 +210,8 @@ def run(where: IntArray, steps: int) -> int:
 
 @part
 def _start(
-    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
-    following: Following, memory: Memory, world: World, record: Record,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
+    episodes: Episodes, following: Following, memory: Memory, world: World, record: Record,
 ) -> None:  # fmt: skip
     """Begin a replication."""
     cursor, keys = record.cursor, record.keys
@@ -212,15 +221,17 @@ def _start(
     keys[LEARNER_KEY] = stream_key(keys[SEED], number, LEARNER)
     first = cursor[ROW] * num_arms
     become(world, record.truths, first)
-    clouds.keys[0] = stream_key(keys[SEED], number, RENEWAL)
+    if clouds is not None:
+        clouds.keys[0] = stream_key(keys[SEED], number, RENEWAL)
     start_over(
         who, meta, slots, weights, clouds, episodes, following, record.start_state,
         record.start_elapsed,
     )  # fmt: skip
-    for i in range(len(record.fresh_ints)):
-        memory.ints[i] = record.fresh_ints[i]
-    for i in range(len(record.fresh_floats)):
-        memory.floats[i] = record.fresh_floats[i]
+    if memory is not None:
+        for i in range(len(record.fresh_ints)):
+            memory.ints[i] = record.fresh_ints[i]
+        for i in range(len(record.fresh_floats)):
+            memory.floats[i] = record.fresh_floats[i]
     if who == POLICY and following.mode[TABLED] != 0:
         for k in range(num_arms):
             follow_kind(following, k, record.truths[first + k])

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import JIT_DISABLED
 
-__all__ = ["Handle", "opener"]
+__all__ = ["Handle", "opener", "where_wanted"]
 
 # Numba has no types of its own.
 named_tuple: Any = types.NamedTuple
@@ -115,6 +115,21 @@ def opener(kind: type[Any]) -> Callable[[Any], Any]:
         return made(whole)
 
     return cast(Callable[[Any], Any], opened)
+
+
+def _wanted(wanted: Any, part: Any) -> Any:
+    return None if wanted is None else part
+
+
+def _type_wanted(context: Any, wanted: Any, part: Any) -> Any:
+    if isinstance(wanted, types.NoneType):
+        return types.none(wanted, part), lambda context, *_: context.get_dummy_value()
+    return part(wanted, part), lambda _context, _builder, _signature, arguments: arguments[1]
+
+
+# For kernels: a part of a tuple, or None where `wanted` is None. The compiler decides that, and
+# leaves out whatever follows `if part is not None` in the functions that are handed the part.
+where_wanted: Any = _wanted if JIT_DISABLED else intrinsic(_type_wanted)
 
 
 def _array(context: Any, builder: Any, kind: Any, address: Any, count: Any) -> Any:

@@ -144,12 +144,14 @@ class Actor(NamedTuple):
 
 
 # Steps take the parts of an actor that they need: handed over whole, it costs the compiler dearly.
+# Parts that only some actors have may be None: the compiler then leaves out all that follows
+# `if ... is not None`.
 
 
 @part
 def start_over(
-    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
-    following: Following, start_state: IntArray, start_elapsed: IntArray,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
+    episodes: Episodes, following: Following, start_state: IntArray, start_elapsed: IntArray,
 ) -> None:  # fmt: skip
     """Go back to time 1; a compiled learner's memory is not touched."""
     for k in range(len(start_state)):
@@ -158,37 +160,37 @@ def start_over(
     meta.now[TIME] = 1
     meta.now[STAGE] = BEGIN
     following.mode[FOLLOWED] = -REBASED
-    if who == TSDE:
+    if weights is not None and who == TSDE:
         forget_all(weights)
-        forget_clouds(slots, clouds)
+        if clouds is not None:
+            forget_clouds(slots, clouds)
         forget_episodes(episodes)
 
 
 @inlined
 def begin(
-    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
-    following: Following, memory: Memory, t: int, key: np.uint64,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
+    episodes: Episodes, following: Following, memory: Memory, t: int, key: np.uint64,
 ) -> int:  # fmt: skip
     """Do what is due before arms can be chosen; GO, or what Python must do first."""
-    if who == TSDE:
+    if weights is not None and who == TSDE:
         return _begin_tsde(meta, slots, weights, clouds, episodes, following, t, key)
-    if who == POLICY:
-        if t - following.mode[FOLLOWED] >= REBASED:
-            follow_all(following, meta, t)
-    elif who != PYTHON and memory.ints[PLANNING] != 0:
-        return PLAN
+    if memory is not None and who > TSDE:
+        return PLAN if who != PYTHON and memory.ints[PLANNING] != 0 else GO
+    if t - following.mode[FOLLOWED] >= REBASED:
+        follow_all(following, meta, t)
     return GO
 
 
 @inlined
 def _begin_tsde(
-    meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
+    meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None, episodes: Episodes,
     following: Following, t: int, key: np.uint64,
 ) -> int:  # fmt: skip
     """Begin an epoch and an episode where one is due: draw a system and follow its policy."""
     clock = episodes.clock
     if meta.now[STAGE] == BEGIN:
-        if must_count(slots, clouds):
+        if clouds is not None and must_count(slots, clouds):
             return COUNT
         if t == clock[EPOCH_END]:
             if not epoch_fits(episodes):
@@ -204,16 +206,17 @@ def _begin_tsde(
             multiply_all(slots, weights)
         meta.now[STAGE] = DRAW
     if meta.now[STAGE] == DRAW:
-        if len(clouds.groups) > 0 and must_renew(slots, weights, clouds):
+        if clouds is not None and must_renew(slots, weights, clouds):
             return RENEW
         if episodes.rules[PICK_MODE] != 0:
-            take_central_slots(slots, weights, clouds)
+            if clouds is not None:
+                take_central_slots(slots, weights, clouds)
             take_modes(slots, weights)
         else:
             draw_all(slots, weights, key, clock[DRAWS])
             clock[DRAWS] += len(weights.drawn)
         meta.now[STAGE] = FOLLOW
-        if following.mode[VALUED] != 0:
+        if clouds is not None and following.mode[VALUED] != 0:
             follow_channels(slots, weights, clouds, following, meta)
             meta.now[STAGE] = BEGIN
             return GO
@@ -235,30 +238,30 @@ def follow_drawn(slots: Slots, weights: Weights, following: Following) -> None:
 
 @inlined
 def choose(
-    who: int, meta: Meta, episodes: Episodes, following: Following, knowledge: Knowledge,
-    memory: Memory, available: BoolArray, masked: bool, chosen: IntArray, t: int, key: np.uint64,
-    count: int,
+    who: int, meta: Meta, clouds: Clouds | None, episodes: Episodes, following: Following,
+    knowledge: Knowledge, memory: Memory, available: BoolArray, masked: bool, chosen: IntArray,
+    t: int, key: np.uint64, count: int,
 ) -> int:  # fmt: skip
     """Write the `count` arms to pull, ascending; GO, or ASK where Python chooses.
 
     Of the arms those that are `available` can be pulled, all if not `masked`.
     """
-    if who <= TSDE:
-        if following.mode[ASKED] != 0:
-            if following.mode[VALUED] == 0:
-                return ASK
-            choose_by_value(
-                following, meta, episodes.clock[STARTED], t, available, masked, chosen, count
-            )
-        else:
-            choose_by_rank(following, t, available, masked, chosen, count)
-        if who == TSDE and episodes.rules[EXPLORING] != 0:
-            _explore(episodes, following, key, available, masked, chosen, count)
-        return GO
-    if who == PYTHON:
+    if memory is not None:
+        if who == PYTHON:
+            return ASK
+        if who > TSDE:
+            some = available if masked else available[:0]
+            _choose_others(who, knowledge, memory, t, key, some, chosen[:count])
+            return GO
+    if clouds is not None and following.mode[VALUED] != 0:
+        began = episodes.clock[STARTED]
+        choose_by_value(following, meta, began, t, available, masked, chosen, count)
+    elif following.mode[ASKED] != 0:
         return ASK
-    some = available if masked else available[:0]
-    _choose_others(who, knowledge, memory, t, key, some, chosen[:count])
+    else:
+        choose_by_rank(following, t, available, masked, chosen, count)
+    if episodes is not None and who == TSDE and episodes.rules[EXPLORING] != 0:
+        _explore(episodes, following, key, available, masked, chosen, count)
     return GO
 
 
@@ -310,7 +313,7 @@ def take_in_arm(
     """
     at = place(k)
     doubled = False
-    if who == TSDE:
+    if weights is not None and who == TSDE:
         last_state = meta.last_state[at]
         age = t - meta.seen[at]
         take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
@@ -323,17 +326,17 @@ def take_in_arm(
 
 @part
 def take_in_with_clouds(
-    meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
     following: Following, pulled: IntArray, states: IntArray, count: int, t: int,
 ) -> bool:  # fmt: skip
-    """Learn the states of the first `count` pulled arms, some of which have clouds."""
+    """Learn the states of the first `count` pulled arms, some of which may have clouds."""
     doubled = False
     for i in range(count):
         k, state = pulled[i], states[i]
-        if has_cloud(clouds, slots.groups[k]):
+        if who == TSDE and has_cloud(clouds, slots.groups[k]):
             age = t - meta.seen[k]
             prepare_sighting(slots, weights, clouds, k, meta.last_state[k], age, state)
-        doubled |= take_in_arm(TSDE, meta, slots, weights, episodes, following, k, state, t)
+        doubled |= take_in_arm(who, meta, slots, weights, episodes, following, k, state, t)
         if following.mode[VALUED] != 0:
             see_channel(following, k, state)
     return doubled
@@ -341,8 +344,8 @@ def take_in_with_clouds(
 
 @inlined
 def wrong_arm(
-    slots: Slots, weights: Weights, clouds: Clouds, meta: Meta, pulled: IntArray, count: int,
-    states: IntArray, rows: IntArray,
+    slots: Slots, weights: Weights, clouds: Clouds | None, meta: Meta, pulled: IntArray,
+    count: int, states: IntArray, rows: IntArray,
 ) -> int:  # fmt: skip
     """Pulled arm, among the first `count`, whose state is impossible by all that is left; or -1.
 
@@ -350,13 +353,16 @@ def wrong_arm(
     each arm counts by itself.
     """
     for i in range(count):
-        k = pulled[i]
         rows[i] = 0
-        if has_cloud(clouds, slots.groups[k]):
-            rows[i] = -1
+        if clouds is not None:
+            k = pulled[i]
             age = meta.now[TIME] - meta.seen[k]
-            if impossible_in_cloud(slots, weights, clouds, k, meta.last_state[k], age, states[i]):
-                return int(k)
+            if has_cloud(clouds, slots.groups[k]):
+                rows[i] = -1
+                if impossible_in_cloud(
+                    slots, weights, clouds, k, meta.last_state[k], age, states[i]
+                ):
+                    return int(k)
     return impossible_arm(slots, weights, meta, pulled, count, states, rows)
 
 
@@ -386,15 +392,15 @@ def end_step(who: int, meta: Meta, episodes: Episodes, t: int, doubled: bool) ->
     """Go to the next time."""
     meta.now[TIME] = t + 1
     meta.now[STAGE] = BEGIN
-    if who == TSDE:
+    if episodes is not None and who == TSDE:
         note_visits(episodes, doubled)
 
 
 @inlined
 def num_phases(who: int, episodes: Episodes, memory: Memory) -> int:
     """Episodes or phases begun, however the learner calls them."""
-    if who == TSDE:
+    if episodes is not None and who == TSDE:
         return int(episodes.clock[EPISODE])
-    if who in (POLICY, PYTHON):
-        return 0
-    return int(memory.ints[PHASES])
+    if memory is not None and TSDE < who < PYTHON:
+        return int(memory.ints[PHASES])
+    return 0

@@ -239,7 +239,7 @@ class Following(NamedTuple):
 # What `Following.mode` holds.
 FOLLOWED = 0  # the time from which `first` counts
 TABLED = 1  # whether the ranks of all kinds are there; else Python makes them for each system
-ASKED = 2  # whether the policy has no ranks: unless it is VALUED, Python asks it in every step
+ASKED = 2  # whether the policy has no ranks, so that Python asks it in every step
 VALUED = 3  # whether indices are computed from `channels` in every step: WHITTLE, MYOPIC or 0
 STANDS = 4  # the time for which the powers in `channels` stand, -1 if for none
 MODE_SIZE = 5

@@ -13,7 +13,7 @@ meant. Lifts are 0 but for slots that are hopeless at the moment.
 
 from __future__ import annotations
 
-from math import frexp, ldexp
+from math import ldexp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,8 @@ __all__ = [
 MODE_NOISE = 1e-12
 LANE_BITS = 3  # LANES is 2^3
 ROW_BITS = 32
+FRACTION = 52  # bits of a float below its exponent
+HALF = 1022  # the exponent, as it is written, of numbers in [1/2, 1)
 
 
 @part
@@ -379,23 +381,26 @@ def _revive(slots: Slots, weights: Weights, group: int, total: float) -> None:
 def _rescale(slots: Slots, weights: Weights, group: int) -> None:
     """Bring the largest weight into [1/2, 1); lift what is then too small to be written.
 
-    All is multiplied by powers of two, so nothing is lost.
+    All is multiplied by powers of two, so nothing is lost: only exponents change, which are the
+    bits above FRACTION of a number that is never so small as to have none.
     """
     rows = slots.row_counts[group]
     home = weights.homes[group]
     lifts = _lifts(home, rows)
+    bits = weights.numbers.view(np.int64)
     largest = -(1 << 62)
     for j in range(rows * LANES):
-        weight = weights.numbers[home + j]
-        if weight > 0.0:
-            largest = max(largest, frexp(weight)[1] - int(weights.numbers[lifts + j]))
+        held = bits[place(home + j)]
+        if held > 0:
+            largest = max(largest, (held >> FRACTION) - int(weights.numbers[place(lifts + j)]))
     for j in range(rows * LANES):
-        weight = weights.numbers[home + j]
-        if weight > 0.0:
-            mantissa, power = frexp(weight)
-            exponent = power - int(weights.numbers[lifts + j]) - largest
-            weights.numbers[home + j] = ldexp(mantissa, max(exponent, LIFTED))
-            weights.numbers[lifts + j] = max(LIFTED - exponent, 0)
+        held = bits[place(home + j)]
+        if held > 0:
+            lift = int(weights.numbers[place(lifts + j)])
+            exponent = (held >> FRACTION) - lift - largest
+            lowered = max(exponent, LIFTED) + HALF - (held >> FRACTION)
+            bits[place(home + j)] = held + (lowered << FRACTION)
+            weights.numbers[place(lifts + j)] = max(LIFTED - exponent, 0)
     add_up(slots, weights, group)
 
 

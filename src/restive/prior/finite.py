@@ -41,6 +41,7 @@ class ArmPrior:
     def __init__(self, candidates: Iterable[Arm], weights: ArrayLike | None = None) -> None:
         candidates = listed(candidates, "candidates", "arms")
         _require_alike(candidates, "candidate")
+        _require_distinct([arm.numbers for arm in candidates], "candidate")
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "weights", _normalised(weights, len(candidates), "candidates"))
 
@@ -99,6 +100,7 @@ class JointPrior:
                 )
         for k in range(bandits[0].num_arms):
             _require_alike([bandit.arms[k] for bandit in bandits], f"arm {k} of bandit")
+        _require_distinct([tuple(arm.numbers for arm in one.arms) for one in bandits], "bandit")
         object.__setattr__(self, "bandits", bandits)
         object.__setattr__(self, "weights", _normalised(weights, len(bandits), "bandits"))
 
@@ -169,6 +171,18 @@ def _require_alike(arms: Sequence[Arm], what: str) -> None:
             raise ProblemError(
                 f"{what} {j} has rewards {arm.rewards.tolist()}, {what} 0 has "
                 f"{arms[0].rewards.tolist()}; rewards are known, so they must agree"
+            )
+
+
+def _require_distinct(numbers: Sequence[object], what: str) -> None:
+    """Raise where two are the same: their weights would be halves of one, and one has no mode."""
+    places: dict[object, int] = {}
+    for j, one in enumerate(numbers):
+        first = places.setdefault(one, j)
+        if first != j:
+            raise ProblemError(
+                f"{what} {j} is the same as {what} {first}: give it once, with the sum of their "
+                "weights"
             )
 
 

@@ -159,6 +159,9 @@ def grid_prior(
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
         raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
+    values, counts = np.unique(grid, return_counts=True)
+    if (counts > 1).any():
+        raise ProblemError(f"levels hold {values[counts > 1][0]:g} more than once: give each once")
     shared = ArmPrior(
         [gilbert_elliott(float(a), float(b), rewards=rewards) for a in grid for b in grid]
     )

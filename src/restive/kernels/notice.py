@@ -1,0 +1,46 @@
+"""Saying that the first run takes longer, because kernels are being compiled."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+from typing import Any
+
+from numba.core import event
+
+__all__ = ["announce_compiling"]
+
+register: Any = event.register
+
+PATIENCE = 0.5  # seconds of compiling that nobody minds
+
+
+class _Notice(event.Listener):
+    """Says it once in a process, as soon as compiling has taken longer than that."""
+
+    def __init__(self) -> None:
+        self.begun = 0.0
+        self.depth = 0
+        self.said = False
+
+    def on_start(self, happened: Any) -> None:
+        if self.depth == 0:
+            self.begun = monotonic()
+        self.depth += 1
+
+    def on_end(self, happened: Any) -> None:
+        # A kernel is compiled after its parts, so this comes early in a long compilation.
+        self.depth -= 1
+        if not self.said and monotonic() - self.begun > PATIENCE and _is_ours(happened):
+            self.said = True
+            print("restive: compiling (first run only)", file=sys.stderr, flush=True)
+
+
+def _is_ours(happened: Any) -> bool:
+    module: str = happened.data["dispatcher"].py_func.__module__
+    return module.startswith("restive.")
+
+
+def announce_compiling() -> None:
+    """Tell the user from now on when kernels must be compiled."""
+    register("numba:compile", _Notice())

@@ -1,0 +1,94 @@
+"""Compiling ahead: every kernel is used by a chore, and a user hears when one must be compiled."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from restive.errors import RestiveError
+from restive.warm_up import CHORES, warm_up
+
+LATER = """
+from numba.core import event
+import restive as rs
+from restive.cli import app
+from restive.warm_up import CHORES
+
+for chore in CHORES.values():
+    chore()
+late = []
+class Listener(event.Listener):
+    def on_start(self, happened):
+        late.append(happened.data["dispatcher"].py_func.__qualname__)
+    def on_end(self, happened):
+        pass
+event.register("numba:compile", Listener())
+
+app(["plan", "examples/outreach.toml"], standalone_mode=False)
+app(["fit", "examples/logs/outreach.csv", *FIT, "--out", FOLDER], standalone_mode=False)
+prior = rs.grid_prior([i / 10 for i in range(1, 10)], 8)
+agent = rs.TSDE(prior, 3, horizon=100, seed=1)
+for _ in range(50):
+    agent.observe([1] * len(agent.select()))
+rs.restore(agent.snapshot())
+for learner in ("tsde", "ucb1", "thompson_every_step"):
+    rs.bayesian_regret(prior, 3, horizon=50, learner=learner, replications=3, seed=1)
+assert not late, late
+"""
+
+
+def test_nothing_is_left_to_compile(tmp_path):
+    fit = ["--time", "week_of", "--arm", "person", "--state", "outcome", "--step", "1w"]
+    fit += ["--states", "hung_up,listened", "--by", "region", "--pulls", "15"]
+    code = LATER.replace("FIT", repr(fit)).replace("FOLDER", repr(str(tmp_path)))
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+
+
+def test_all_chores_are_done_each_in_a_process(monkeypatch):
+    begun = []
+    monkeypatch.setattr("restive.warm_up._begin", lambda chore: begun.append(chore) or _Done(0))
+    done = []
+    warm_up(done.append)
+    assert begun == list(CHORES)
+    assert sorted(done) == sorted(CHORES)
+
+
+def test_a_chore_that_fails_is_named(monkeypatch):
+    monkeypatch.setattr("restive.warm_up._begin", lambda chore: _Done(1))
+    with pytest.raises(RestiveError, match="kernels of agents failed: no space left"):
+        warm_up()
+
+
+class _Done:
+    """A process that has ended."""
+
+    def __init__(self, status):
+        self.returncode = status
+
+    def poll(self):
+        return self.returncode
+
+    def communicate(self):
+        return "", "Traceback\nno space left\n"
+
+    def kill(self):
+        pass
+
+
+def test_the_first_run_says_that_it_compiles(tmp_path):
+    code = "import restive as rs; rs.myopic(rs.zoo.load('paper-frequentist').bandit)"
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        ).stderr
+        for _ in range(2)
+    ]
+    assert said == ["restive: compiling (first run only)\n", ""]
