@@ -18,6 +18,8 @@ from restive.kernels.handles import Handle
 from restive.kernels.lattice import FEW
 from restive.kernels.particles import ArmParticles
 from restive.kernels.renewals import (
+    FITS_BADLY,
+    NO_ROOM,
     Cloudy,
     count_sightings,
     put,
@@ -37,7 +39,7 @@ from restive.kernels.tables import (
     Weights,
 )
 from restive.kernels.vectors import LANES
-from restive.particles.arm import count_evidence, fresh_arm, grown, renew_arm
+from restive.particles.arm import begin_anew, count_evidence, fresh_arm, grown, renew_arm
 from restive.particles.renewal import enough
 from restive.prior import DirichletArmPrior
 from restive.problem import Arm, starts_of
@@ -48,7 +50,7 @@ __all__ = ["CloudKeeper"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-SIGHTINGS = 4096  # that are written down before they are counted
+SIGHTINGS = 1 << 15  # that are written down before they are counted
 HOMES_AT_ONCE = 64  # for which there is room at first
 
 
@@ -62,6 +64,7 @@ class CloudKeeper:
         self.choices, self.slots, self.weights = choices, slots, weights
         self.clouds = no_clouds()
         self.arms: dict[int, ArmParticles] = {}  # by group, once it was counted or renewed
+        self.spare: dict[int, ArmParticles] = {}  # arrays of the replication before
         self.own_homes: dict[int, int] = {}  # by group, once it was renewed
         self.runs = 0
         if choices.has_clouds:
@@ -178,17 +181,24 @@ class CloudKeeper:
     def _begin_run(self) -> None:
         if self.clouds.now[RUNS] != self.runs:  # another replication has begun
             self.runs = int(self.clouds.now[RUNS])
-            self.arms.clear()
+            self.spare, self.arms = self.arms, {}
 
     def _counted(self, group: int) -> ArmParticles:
         """Return all that was counted of a group: the prior's evidence and what was seen since."""
+        arm = self._held(group)
+        while not count_sightings(self._where, self.clouds.groups[group], arm):
+            arm = self.arms[group] = grown(arm)
+        return arm
+
+    def _held(self, group: int) -> ArmParticles:
+        """Return what was counted of a group so far."""
         arm = self.arms.get(group)
         if arm is None:
             prior = self._prior(group)
-            arm = count_evidence(fresh_arm(prior.rows, prior.drawn), prior.evidence)
-        while not count_sightings(self._where, self.clouds.groups[group], arm):
-            arm = grown(arm)
-        self.arms[group] = arm
+            arm = self.spare.pop(group, None) or fresh_arm(prior.rows, prior.drawn)
+            if arm.renewals[0] or arm.num_ages[0]:  # of the replication before
+                begin_anew(arm, prior.drawn)
+            arm = self.arms[group] = count_evidence(arm, prior.evidence)
         return arm
 
     def renew(self) -> None:
@@ -200,14 +210,17 @@ class CloudKeeper:
             self._renew(group)
 
     def _renew(self, group: int) -> None:
-        arm, home, rows = self._counted(group), self._own_home(group), self._prior(group).rows
-        if rows.free <= FEW and renew_around_fit(
-            self._where, group, home, rows.tables, arm, enough(rows)
-        ):
-            return
-        take_weights(self._where, group, arm)
-        renew_arm(rows, arm, np.uint64(renewal_key(self._where, group)))
-        put(self._where, group, home, arm)
+        arm, home, rows = self._held(group), self._own_home(group), self._prior(group).rows
+        outcome = NO_ROOM if rows.free <= FEW else FITS_BADLY
+        while outcome == NO_ROOM:
+            outcome = renew_around_fit(self._where, group, home, rows.tables, arm, enough(rows))
+            if outcome == NO_ROOM:
+                arm = self.arms[group] = grown(arm)
+        if outcome == FITS_BADLY:
+            arm = self._counted(group)
+            take_weights(self._where, group, arm)
+            renew_arm(rows, arm, np.uint64(renewal_key(self._where, group)))
+            put(self._where, group, home, arm)
 
     def to_data(self) -> dict[str, Any]:
         """What a snapshot holds of the clouds that were counted; all sightings must be."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import inlined, part, place
+from restive.kernels.compiler import Place, inlined, part, place
 from restive.kernels.tables import (
     AGE,
     FIRST,
@@ -82,46 +82,48 @@ def follow_channels(
 def see_channel(following: Following, k: int, state: int) -> None:
     """Note that arm k was seen now: its age is 0, and its index has another form."""
     channels, count = following.channels, len(following.values)
-    rise, stay = channels[RISE * count + k], channels[STAY * count + k]
-    rho, settled = channels[RHO * count + k], channels[SETTLED * count + k]
-    good = state == channels[GOOD * count + k]
-    channels[POWER * count + k] = 1.0
-    channels[AGE * count + k] = 0.0
-    channels[FIRST * count + k] = stay if good else rise
-    first = FORM * count + k
+    at = place(k)
+    step = place(count)
+    rise, stay = channels[at + place(RISE) * step], channels[at + place(STAY) * step]
+    rho, settled = channels[at + place(RHO) * step], channels[at + place(SETTLED) * step]
+    good = state == channels[at + place(GOOD) * step]
+    channels[at + place(POWER) * step] = 1.0
+    channels[at + place(AGE) * step] = 0.0
+    channels[at + place(FIRST) * step] = stay if good else rise
+    first = at + place(FORM) * step
     if following.mode[VALUED] == MYOPIC:
         part_of_power = 1.0 - settled if good else -settled
-        _write_form(channels, first, count, settled, part_of_power, 0.0, 1.0, 0.0, 0.0, np.inf)
+        _write_form(channels, first, step, settled, part_of_power, 0.0, 1.0, 0.0, 0.0, np.inf)
     elif rho >= 0.0:
         long_run = 1.0 - stay + settled
         if good:
             _write_form(
-                channels, first, count, settled, 1.0 - settled, 0.0, long_run, 0.0, 1.0, np.inf
+                channels, first, step, settled, 1.0 - settled, 0.0, long_run, 0.0, 1.0, np.inf
             )
         else:
             _write_form(
-                channels, first, count, settled, -settled, -rise, long_run, rise, 1.0, np.inf
+                channels, first, step, settled, -settled, -rise, long_run, rise, 1.0, np.inf
             )
     else:
         below = 1.0 - stay if good else -rise
-        _write_form(channels, first, count, rise, below, 0.0, 1.0 - rho * stay, 0.0, -1.0, 0.0)
+        _write_form(channels, first, step, rise, below, 0.0, 1.0 - rho * stay, 0.0, -1.0, 0.0)
 
 
 @inlined
 def _write_form(
-    channels: FloatArray, first: int, count: int, a: float, b: float, c: float, d: float, e: float,
-    f: float, cap: float,
+    channels: FloatArray, first: Place, step: Place, a: float, b: float, c: float, d: float,
+    e: float, f: float, cap: float,
 ) -> None:  # fmt: skip
     channels[first] = a
-    channels[first + count] = b
-    channels[first + 2 * count] = c
-    channels[first + 3 * count] = d
-    channels[first + 4 * count] = e
-    channels[first + 5 * count] = f
-    channels[first + 6 * count] = cap
+    channels[first + step] = b
+    channels[first + place(2) * step] = c
+    channels[first + place(3) * step] = d
+    channels[first + place(4) * step] = e
+    channels[first + place(5) * step] = f
+    channels[first + place(6) * step] = cap
 
 
-@part
+@inlined
 def choose_by_value(
     following: Following, meta: Meta, began: int, t: int, available: BoolArray, masked: bool,
     chosen: IntArray, num_chosen: int,

@@ -68,33 +68,34 @@ def must_count(slots: Slots, clouds: Clouds) -> bool:
     return len(clouds.groups) > 0 and bool(used > len(clouds.sightings))
 
 
-@part
+@inlined
 def prepare_sighting(
     slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int, seen: int
 ) -> None:
     """Write down that arm k was seen `age` steps after it was; make the likelihoods of that age."""
-    group = slots.groups[k]
-    _write_down(clouds, clouds.groups[group], last_state, age, seen)
-    _require_likelihoods(slots, weights, clouds, k, last_state, age)
+    cloud = clouds.groups[place(slots.groups[place(k)])]
+    _write_down(clouds, cloud, last_state, age, seen)
+    if age > clouds.filled[place(clouds.homes[place(cloud)])]:
+        _require_likelihoods(slots, weights, clouds, k, last_state, age)
 
 
 @inlined
 def _write_down(clouds: Clouds, cloud: int, last_state: int, age: int, seen: int) -> None:
-    number = clouds.now[NUM_SIGHTINGS]
-    at = number * SIGHTING
+    number, own = clouds.now[NUM_SIGHTINGS], place(cloud)
+    at = place(number * SIGHTING)
     clouds.sightings[at] = -1
-    clouds.sightings[at + 1] = last_state
-    clouds.sightings[at + 2] = age
-    clouds.sightings[at + 3] = seen
+    clouds.sightings[at + place(1)] = last_state
+    clouds.sightings[at + place(2)] = age
+    clouds.sightings[at + place(3)] = seen
     clouds.now[NUM_SIGHTINGS] = number + 1
-    if clouds.firsts[cloud] < 0:
-        clouds.firsts[cloud] = number
+    if clouds.firsts[own] < 0:
+        clouds.firsts[own] = number
     else:
-        clouds.sightings[clouds.lasts[cloud] * SIGHTING] = number
-    clouds.lasts[cloud] = number
+        clouds.sightings[place(clouds.lasts[own] * SIGHTING)] = number
+    clouds.lasts[own] = number
 
 
-@inlined
+@part
 def _require_likelihoods(
     slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int
 ) -> None:

@@ -24,6 +24,10 @@ from restive.kernels.weighing import weigh
 from restive.kernels.weights import add_up
 
 __all__ = [
+    "FITS_BADLY",
+    "NO_ROOM",
+    "ONE_T",
+    "RENEWED",
     "Cloudy",
     "count_sightings",
     "put",
@@ -34,6 +38,7 @@ __all__ = [
     "take_weights",
 ]
 
+RENEWED, FITS_BADLY, NO_ROOM = 0, 1, 2
 ONE_T = 1  # place of the key, as in `restive.particles.drawing`
 
 BoolArray = NDArray[np.bool_]
@@ -75,11 +80,14 @@ def count_sightings(where: IntArray, cloud: int, arm: ArmParticles) -> bool:
 @kernel
 def renew_around_fit(
     where: IntArray, group: int, home: int, rows: DirichletRows, arm: ArmParticles, enough: float
-) -> bool:
-    """Draw a group's particles from one t that fits the old ones; tell if they are worth enough.
+) -> int:
+    """Count a group's sightings and draw its particles from one t that fits the old ones.
 
-    If not, they are as before. All sightings must be counted.
+    RENEWED if they are worth enough. Else they are as before: FITS_BADLY, or NO_ROOM where not all
+    sightings could be counted.
     """
+    if not count_sightings(where, _cloud_of(where, group), arm):
+        return NO_ROOM
     take_weights(where, group, arm)
     count = len(arm.weights)
     centre, root = fit_particles(arm.logits, arm.weights)
@@ -92,12 +100,17 @@ def renew_around_fit(
     add_log_likelihood(Counts(arm.ages[:used], arm.cells[:used]), matrices, logs)
     worth = weigh(logs - log_q, weights)[0]
     if worth < enough:
-        return False
+        return FITS_BADLY
     arm.logits[:], arm.matrices[:], arm.weights[:] = logits, matrices, weights
     arm.worth[0] = worth
     arm.renewals[0] += 1
     put(where, group, home, arm)
-    return True
+    return RENEWED
+
+
+@part
+def _cloud_of(where: IntArray, group: int) -> int:
+    return int(_opened(where).clouds.groups[group])
 
 
 @hot_kernel

@@ -324,7 +324,7 @@ def take_in_arm(
     return doubled
 
 
-@part
+@inlined
 def take_in_with_clouds(
     who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
     following: Following, pulled: IntArray, states: IntArray, count: int, t: int,
@@ -333,9 +333,10 @@ def take_in_with_clouds(
     doubled = False
     for i in range(count):
         k, state = pulled[i], states[i]
-        if who == TSDE and has_cloud(clouds, slots.groups[k]):
-            age = t - meta.seen[k]
-            prepare_sighting(slots, weights, clouds, k, meta.last_state[k], age, state)
+        at = place(k)
+        if who == TSDE and has_cloud(clouds, slots.groups[at]):
+            age = t - meta.seen[at]
+            prepare_sighting(slots, weights, clouds, k, meta.last_state[at], age, state)
         doubled |= take_in_arm(who, meta, slots, weights, episodes, following, k, state, t)
         if following.mode[VALUED] != 0:
             see_channel(following, k, state)

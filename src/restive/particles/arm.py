@@ -11,7 +11,7 @@ from restive.particles.drawing import Particles, subkey
 from restive.particles.renewal import renew
 from restive.particles.rows import RowsPrior
 
-__all__ = ["count_evidence", "counts_of", "fresh_arm", "grown", "renew_arm"]
+__all__ = ["begin_anew", "count_evidence", "counts_of", "fresh_arm", "grown", "renew_arm"]
 
 AGES = 64  # for which there is room at first
 
@@ -31,6 +31,13 @@ def fresh_arm(prior: RowsPrior, particles: Particles | None = None) -> ArmPartic
         num_ages=np.zeros(1, dtype=np.int64),
         renewals=np.zeros(1, dtype=np.int64),
     )
+
+
+def begin_anew(arm: ArmParticles, particles: Particles) -> None:
+    """Forget all that was seen of an arm."""
+    arm.logits[:], arm.matrices[:] = particles.logits, particles.matrices
+    arm.weights[:], arm.worth[0] = particles.weights, particles.worth
+    arm.num_ages[0], arm.renewals[0] = 0, 0
 
 
 def counts_of(arm: ArmParticles) -> Counts:
