@@ -72,7 +72,12 @@ def draw(folder: str, problems: list[str]) -> None:
         ax, curve = axes.flat[problems.index(problem)], summary.regret
         plot_band(summary.times, curve.mean, curve.lower, curve.upper, prior, ax)
         ax.set_title(problem)
-        ax.label_outer()
+        ax.set_xticks([0, summary.times[-1] // 2, summary.times[-1]])
+    for place, ax in enumerate(axes.flat):
+        if place < 3:
+            ax.set_xlabel("")
+        if place % 3:
+            ax.set_ylabel("")
     figure.savefig(FIGURE, format="svg", metadata={"Date": None})
 
 
