@@ -145,6 +145,27 @@ def small_joint():
     return joint(sizes=(2, 2, 2), count=3, seed=22)
 
 
+def paying(prior, seed=31):
+    """Return the prior of the same arms, which now also pay while not pulled, some below 0."""
+    rng = np.random.default_rng(seed)
+    passive = [rng.normal(size=prior.candidates(k)[0].num_states) for k in range(prior.num_arms)]
+    if isinstance(prior, rs.JointPrior):
+        bandits = [
+            rs.RestlessBandit(map(with_passive, bandit.arms, passive), bandit.num_pulls)
+            for bandit in prior.bandits
+        ]
+        return rs.JointPrior(bandits, prior.weights)
+    return rs.IndependentPrior(
+        rs.ArmPrior([with_passive(arm, rewards) for arm in one.candidates], one.weights)
+        for one, rewards in zip(prior.arms, passive, strict=True)
+    )
+
+
+def with_passive(arm, passive_rewards):
+    """Return the arm with these rewards while it is not pulled."""
+    return rs.Arm(arm.active, arm.passive, arm.rewards, passive_rewards)
+
+
 def true_bandit(prior, num_pulls, seed=5, inside=True):
     """Return a bandit from the prior's support, or one that is not in it."""
     rng = np.random.default_rng(seed)
@@ -154,7 +175,12 @@ def true_bandit(prior, num_pulls, seed=5, inside=True):
         arms = [arm.candidates[rng.integers(len(arm.candidates))] for arm in prior.arms]
     if not inside:
         arms = [
-            rs.Arm((arm.active + 0.1) / (1 + 0.1 * arm.num_states), arm.passive, arm.rewards)
+            rs.Arm(
+                (arm.active + 0.1) / (1 + 0.1 * arm.num_states),
+                arm.passive,
+                arm.rewards,
+                arm.passive_rewards,
+            )
             for arm in arms
         ]
     return rs.RestlessBandit(arms, num_pulls)
@@ -233,6 +259,7 @@ class NaiveRun:
     starts: list = field(default_factory=list)
     expected: float = 0.0
     realised: float = 0.0
+    totals: list = field(default_factory=list)  # (expected, realised) up to each step
 
 
 def naive_run(
@@ -248,8 +275,9 @@ def naive_run(
     else:
         arms = truth.arms
     world = naive.NaiveWorld(
-        [as_lists(arm) for arm in arms], start.last_state, start.elapsed, seed, replication
-    )
+        [as_lists(arm) for arm in arms], start.last_state, start.elapsed, seed, replication,
+        [arm.passive_rewards.tolist() for arm in arms],
+    )  # fmt: skip
     run = NaiveRun(agent, arms)
     for _ in range(steps):
         chosen = agent.select()
@@ -262,4 +290,5 @@ def naive_run(
         run.starts.append(agent.started)
         run.realised += earned
         run.expected += expected
+        run.totals.append((run.expected, run.realised))
     return run

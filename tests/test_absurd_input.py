@@ -80,7 +80,7 @@ def edited(path, value):
     ],
 )
 def test_a_snapshot_that_was_edited(path, value):
-    with pytest.raises(rs.ProblemError, match="checksum does not fit"):
+    with pytest.raises(rs.ProblemError, match="checksum does not match"):
         rs.restore(edited(path, value))
 
 

@@ -209,7 +209,7 @@ def test_parts_that_cannot_be():
     before = agent.snapshot()
     for wrong, message in {
         (other,): rf"arm {other} was not selected; the selected arms are .*Call pull\(arms\) first",
-        (arms[0], arms[0]): "an arm is there twice",
+        (arms[0], arms[0]): "an arm is listed twice",
         (-1,): "the arms are 0 to 3",
         (4,): "the arms are 0 to 3",
         (0.5,): "must be a list of whole numbers",
@@ -218,7 +218,7 @@ def test_parts_that_cannot_be():
             agent.observe([0] * len(wrong), arms=list(wrong))
     with pytest.raises(rs.ProblemError, match="1 states are needed"):
         agent.observe([0, 1], arms=arms[:1])
-    with pytest.raises(rs.ProblemError, match=f"arm {arms[1]}: state 2 is none of its states"):
+    with pytest.raises(rs.ProblemError, match=f"arm {arms[1]}: state 2 is not one of its states"):
         agent.observe([2], arms=arms[1:])
     assert agent.snapshot() == before
     agent.observe([1, 0], arms=arms[::-1])
@@ -231,9 +231,9 @@ def test_a_wrong_state_after_a_step_seen_in_part_leaves_the_selection():
     agent.observe([0], arms=first[:1])
     for _ in range(20):
         arms = agent.select().tolist()
-        with pytest.raises(rs.ProblemError, match="is none of its states"):
+        with pytest.raises(rs.ProblemError, match="is not one of its states"):
             agent.observe([2, 0])
-        with pytest.raises(rs.ProblemError, match="is none of its states"):
+        with pytest.raises(rs.ProblemError, match="is not one of its states"):
             agent.observe([2], arms=arms[1:])
         assert agent.select().tolist() == arms
         agent.observe([0, 1])
@@ -434,10 +434,10 @@ def test_late_news_that_cannot_be_used():
         (2, 0, 7, "is not before the present step"),
         (0, 0, 5, "arm 0 was seen at time 5, so its state at time 5 comes too late"),
         (0, 0, 3, "arm 0 was seen at time 5, so its state at time 3 comes too late"),
-        (2, 2, 5, "arm 2: state 2 is none of its states 0 to 1"),
-        (2, -1, 5, "arm 2: state -1 is none of its states 0 to 1"),
+        (2, 2, 5, "arm 2: state 2 is not one of its states 0 to 1"),
+        (2, -1, 5, "arm 2: state -1 is not one of its states 0 to 1"),
         (2, 0.5, 5, "states must be whole numbers"),
-        (4, 0, 5, "arm 4 is none of the arms"),
+        (4, 0, 5, "arm 4 is not one of the arms"),
         (2, 0, 0, "time must be at least 1"),
         (2, 0, 1.5, "time must be a whole number"),
         (2, [0, 1], 5, "state"),

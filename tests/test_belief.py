@@ -146,7 +146,7 @@ def test_a_state_must_fit_the_bandit():
         [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.3, 0.7, name="b")], 1
     )
     policy = rs.myopic(bandit)
-    with pytest.raises(rs.ProblemError, match="the state is of 3 arms, the bandit has 2"):
+    with pytest.raises(rs.ProblemError, match="the state is for 3 arms, the bandit has 2"):
         policy.select(rs.BeliefState([0] * 3, [1] * 3))
     with pytest.raises(
         rs.ProblemError, match=r"arm 1 \('b'\): last_state is 2, its states are 0 to 1"

@@ -214,6 +214,32 @@ def test_who_knows_the_truth_does_not_play_when_a_learner_is_timed(name, monkeyp
     assert ran
 
 
+@pytest.mark.parametrize(("levels", "most"), [([0.2, 0.5, 0.8], 5), ([0.3, 0.6], 64)])
+def test_a_mapping_that_plans_for_systems_is_timed_by_a_few_plans(levels, most):
+    """With 729 systems a few plans stand for all; 64 are remembered, and tried out."""
+    from restive.experiment.spec import study_from_data
+    from restive.experiment.timing import seconds_per_step
+
+    made = []
+
+    def counted(bandit):
+        made.append(bandit)
+        return rs.lp_priority(bandit)
+
+    rs.register_mapping("counted", counted)
+    try:
+        made.clear()
+        data = {
+            "kind": "bayesian", "policy_mappings": ["counted"], "horizon": 400, "num_pulls": 1,
+            "prior": {"levels": levels, "num_arms": 3},
+        }  # fmt: skip
+        (case,) = study_from_data(data).cases
+        assert seconds_per_step(case.settings, with_oracle=True) > 0
+    finally:
+        rs.unregister_mapping("counted")
+    assert 0 < len(made) <= most
+
+
 def assert_shown(text, samples):
     """Compare a cell with the mean of samples and its 95% half-width, to the digits shown."""
     value, half = (float(word.replace(",", "")) for word in text.split(" ± "))

@@ -61,7 +61,7 @@ def test_arms_may_be_mixed_and_pooled():
         (DRAWN + "dirichlet = {active = [[1, 1], [1, 1]]}", "arm 0: rewards is missing"),
         (DRAWN + "dirichlet = {active = [[1, 1], [1]]}", "must be"),
         (DRAWN + "dirichlet = {active = [[0, 0], [1, 1]]}", "row 0 of active is all zero"),
-        (DRAWN.replace("num_arms = 3", "beta = {}"), "num_arms is missing beside beta"),
+        (DRAWN.replace("num_arms = 3", "beta = {}"), "beta needs num_arms"),
         (changed_text(CONTINUOUS, baseline="'exact'"), "use baseline = 'coupled'"),
         (
             CONTINUOUS.replace("[prior.arm.dir", "[prior.arm.beta]\n[prior.arm.dir"),

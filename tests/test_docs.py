@@ -1,6 +1,7 @@
 """What the README and the examples say is executed."""
 
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import restive as rs
 from restive.experiment import study_from_toml
+from test_documentation import in_this_process
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -37,6 +39,27 @@ def test_readme_toml_is_a_problem() -> None:
 def test_readme_study_is_one() -> None:
     (text,) = re.findall(r'```toml title="study"\n(.*?)```', README, flags=re.DOTALL)
     assert len(study_from_toml(text).cases) == 4
+
+
+NOT_RUN = ("restive --", "5000", "--scheduler")  # what needs a cluster, minutes, or shows help
+
+
+def test_readme_commands_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (study,) = re.findall(r'```toml title="study"\n(.*?)```', README, flags=re.DOTALL)
+    Path("study.toml").write_text(study, encoding="utf-8")
+    lines = [
+        command.strip()
+        for block in blocks("sh")
+        for line in block.splitlines()
+        if line.startswith("restive ") and not any(part in line for part in NOT_RUN)
+        for command in line.split("#")[0].split(";")
+    ]
+    assert len(lines) == 8
+    for line in lines:
+        status, out, errors = in_this_process(shlex.split(line)[1:])
+        assert status == 0, f"{line}: {errors}"
+        assert out, line
 
 
 def test_readme_names_are_public() -> None:

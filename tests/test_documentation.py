@@ -1,7 +1,7 @@
 """What the documentation shows is executed, and the site is built.
 
-The blocks of a page run in order, in a directory of their own that holds copies of the examples'
-TOML files and logs:
+The blocks of a page run in order, in a directory of their own that holds a copy of `examples`, as
+the source folder does:
 
 * python blocks share one namespace per page; one that prints is followed by its output;
 * toml blocks with a title are whole problems, or studies (..._study.toml), written to the file of
@@ -105,6 +105,14 @@ def run_page(page: Path) -> list[tuple[Block, str]]:
     return done
 
 
+def copy_examples(folder: Path) -> None:
+    """Copy the examples' files into a folder, so that pages find them as in the source folder."""
+    for example in (*(ROOT / "examples").glob("*.toml"), *(ROOT / "examples").glob("logs/*.csv")):
+        target = folder / example.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(example, target)
+
+
 def tidied(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
 
@@ -113,9 +121,7 @@ def tidied(text: str) -> str:
 def test_page_runs_and_prints_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    examples = ROOT / "examples"
-    for example in (*examples.glob("*.toml"), *examples.glob("logs/*.csv")):
-        shutil.copy(example, tmp_path)
+    copy_examples(tmp_path)
     monkeypatch.chdir(tmp_path)
     before, waiting = None, ""  # the block before, and what it printed that is not shown yet
     for block, printed in run_page(page):

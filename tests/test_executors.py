@@ -513,7 +513,7 @@ def test_a_worker_without_restive_is_refused(tmp_path):
 def test_a_worker_whose_numbers_are_others_is_refused(tmp_path, cluster, monkeypatch):
     monkeypatch.setattr(on_dask, "NUMBERS", 99)
     address = cluster.scheduler_address
-    with pytest.raises(rs.RestiveError, match=r"other numbers \(version \d+ of them, here 99\)"):
+    with pytest.raises(rs.RestiveError, match=r"other random numbers \(version \d+, here 99\)"):
         run(frequentist(), tmp_path, executor="dask", scheduler=address)
     assert chunk_paths(tmp_path) == []
 

@@ -286,7 +286,7 @@ def test_results_of_another_version_are_not_added_to(tmp_path):
     path = tmp_path / "manifest.json"
     path.write_text(json.dumps(manifest_of(tmp_path) | {"restive": "0.0.1"}))
     before = everything(tmp_path)
-    with pytest.raises(rs.RestiveError, match=r"begun by restive 0\.0\.1, this is"):
+    with pytest.raises(rs.RestiveError, match=r"started by restive 0\.0\.1, this is"):
         run(STUDY, tmp_path)
     assert everything(tmp_path) == before
     assert len(rs.load_results(tmp_path)) == 2  # reading is fine
@@ -458,7 +458,9 @@ def test_reading_writes_nothing(tmp_path):
 def damaged_then_redone(folder, undisturbed, path, contents):
     """Damage a chunk: readers say so, the next run tells it and makes it anew."""
     path.write_bytes(contents)
-    with pytest.raises(DamagedChunkError, match=rf"damaged: .*restive run {folder}: it is redone"):
+    with pytest.raises(
+        DamagedChunkError, match=rf"damaged: .*; to redo it, .*restive run {folder}"
+    ):
         rs.load_results(folder)
     lines = []
     run(STUDY, folder, tell=lines.append)
@@ -1027,7 +1029,7 @@ def test_a_full_disk(tmp_path, monkeypatch, undisturbed, call, number):
         run(STUDY, tmp_path)
     monkeypatch.undo()
     if chunk_paths(tmp_path):
-        assert "what is done is kept: make room" in str(caught.value)
+        assert "what is done is kept: free some space" in str(caught.value)
     found = chunk_bytes(tmp_path) if (tmp_path / "chunks").exists() else {}
     assert all(undisturbed.get(name) == contents for name, contents in found.items())
     run(STUDY, tmp_path)

@@ -454,7 +454,7 @@ def test_missing_file_and_wrong_parquet(tmp_path):
     with pytest.raises(rs.RestiveError, match="cannot be read: No such file"):
         rs.load_log(tmp_path / "none.csv", **PLAIN)
     written(tmp_path / "bad.parquet", "no parquet")
-    with pytest.raises(rs.RestiveError, match="is no Parquet file"):
+    with pytest.raises(rs.RestiveError, match="is not a Parquet file"):
         rs.load_log(tmp_path / "bad.parquet", **PLAIN)
 
 

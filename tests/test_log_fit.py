@@ -281,7 +281,7 @@ def test_the_table_as_a_data_frame(fitted):
     ("change", "sentence"),
     [
         (lambda d: "{", "is not JSON"),
-        (lambda d: json.dumps({**d, "format": "other"}), "is no prior that `restive fit` wrote"),
+        (lambda d: json.dumps({**d, "format": "other"}), "is not a prior that `restive fit` wrote"),
         (lambda d: json.dumps({k: v for k, v in d.items() if k != "kinds"}), "a field is missing"),
         (lambda d: json.dumps({**d, "arms": [{**d["arms"][0], "kind": 7}]}), "there is no kind 7"),
         (lambda d: json.dumps({**d, "arms": [{**d["arms"][0], "last_state": 7}]}), "no state 7"),

@@ -137,9 +137,9 @@ def test_simulate_takes_any_object_that_selects_and_observes():
 
 def test_registering(round_robin):
     assert round_robin in LEARNERS
-    with pytest.raises(rs.ProblemError, match="there is a learner 'round_robin' already"):
+    with pytest.raises(rs.ProblemError, match="a learner 'round_robin' exists already"):
         rs.register_learner("round_robin", RoundRobin)
-    with pytest.raises(rs.ProblemError, match="there is a learner 'tsde' already"):
+    with pytest.raises(rs.ProblemError, match="a learner 'tsde' exists already"):
         rs.register_learner("tsde", RoundRobin)
     for wrong in ("two words", "", 3, None, "a-b"):
         with pytest.raises(rs.ProblemError, match="name must be a word such as my_learner"):
@@ -181,7 +181,7 @@ class Wrong(RoundRobin):
         ([0, 1, 2], "2 arms are pulled each step, 3 were selected"),
         ([0, 4], r"arms to pull: the arms are 0 to 3, got \[0, 4\]"),
         ([-1, 0], "the arms are 0 to 3"),
-        ([1, 1], "an arm is there twice"),
+        ([1, 1], "an arm is listed twice"),
         ([0.5, 1], "must be a list of whole numbers"),
         ([[0, 1]], "must be a list of whole numbers"),
         ([[0], [0, 1]], "must be a list of whole numbers"),

@@ -257,19 +257,3 @@ def digest(tables):
     for table in tables:
         found.update(np.ascontiguousarray(table).tobytes())
     return found.hexdigest()[:16]
-
-
-def test_learners_refuse_arms_that_pay_while_they_are_not_pulled():
-    arm = rs.Arm([[0.4, 0.6], [0.3, 0.7]], rewards=[0, 1], passive_rewards=[0, 1])
-    other = rs.Arm([[0.2, 0.8], [0.5, 0.5]], rewards=[0, 1], passive_rewards=[0, 1])
-    bandit = rs.RestlessBandit([arm, other], 1)
-    for prior in (
-        rs.IndependentPrior([rs.ArmPrior([arm, other])] * 2),
-        rs.JointPrior([bandit]),
-    ):
-        with pytest.raises(rs.ProblemError, match="pays while it is not pulled"):
-            rs.TSDE(prior, num_pulls=1)
-    with pytest.raises(rs.ProblemError, match="pays while it is not pulled"):
-        rs.simulate(bandit, rs.myopic(bandit), 5)
-    with pytest.raises(rs.ProblemError, match="pays while it is not pulled"):
-        rs.World(bandit)

@@ -90,6 +90,7 @@ def test_the_json_holds_what_the_library_says(small):
         "name": "up",
         "count": 2,
         "num_states": 2,
+        "states": None,
         "stationary_reward": pytest.approx(3 / 7),
         "own_reward": 0,
         "mixing_time": rs.mixing_time(bandit.arms[0]),
@@ -129,7 +130,7 @@ def test_arms_that_pay_always_are_shown_with_what_they_earn_by_themselves(small,
         assert policy["pulls_add"] == pytest.approx(value - found["own_reward"])
         assert policy["share_of_bound"] == pytest.approx((value - found["own_reward"]) / most)
     out = run(path)
-    for heading in ("pulled for ever", "by itself", "pulls add"):
+    for heading in ("always pulled", "by itself", "pulls add"):
         assert heading in out
         assert heading not in run(small)
     line = f"the arms earn {found['own_reward']:.6f} by themselves, pulls add at most {most:.6f}"
@@ -214,8 +215,8 @@ def test_the_index_table_as_csv_holds_the_indices_of_the_library(small, tmp_path
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == [
-        "arms", "name", "last_state", "elapsed", "whittle", "whittle_upper", "myopic",
-        "lp_priority", "best_index",
+        "arms", "name", "last_state", "last_state_name", "elapsed", "whittle", "whittle_upper",
+        "myopic", "lp_priority", "best_index",
     ]  # fmt: skip
     names = ("myopic", "lp_priority", "best_index")
     policies = {name: rs.policy_mapping(name)(bandit) for name in names}
@@ -231,6 +232,21 @@ def test_the_index_table_as_csv_holds_the_indices_of_the_library(small, tmp_path
                 table = policy.table(k)
                 assert float(row[name]) == table[s, min(n, table.shape[1]) - 1]
             assert row["name"] == (bandit.arms[k].name or "")
+            assert row["last_state_name"] == row["last_state"]
+
+
+def test_names_in_the_index_table_are_no_formulas(tmp_path):
+    path = tmp_path / "named.toml"
+    path.write_text(
+        "num_pulls = 1\n[[arm]]\nname = '=1+1'\nstates = ['-low', 'high']\np01 = 0.3\np11 = 0.6\n"
+    )
+    run(path, "--index-table", tmp_path / "i.csv")
+    with (tmp_path / "i.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["name"] for row in rows} == {"'=1+1"}
+    assert {row["last_state_name"] for row in rows} == {"'-low", "high"}
+    shown = run(path)
+    assert "-low, high" in shown
 
 
 def test_the_index_table_as_npz_holds_the_indices_of_the_library(small, tmp_path):
@@ -279,7 +295,7 @@ def test_many_kinds_of_arms_are_drawn_in_a_picture_of_bounded_size(tmp_path):
     arms = "".join(f"[[arm]]\np01 = {0.1 + k / 100}\np11 = 0.6\n" for k in range(40))
     path.write_text("num_pulls = 3\n" + arms)
     plot = tmp_path / "many.png"
-    from restive.figures import plot_indices
+    from restive.index_files import plot_indices
 
     plot_indices(rs.load_problem(path), plot)
     with Image.open(plot) as image:
@@ -313,7 +329,7 @@ def refused(capsys, monkeypatch, *words):
     assert caught.value.code == 2
     assert out == ""
     assert err.startswith("restive: ")
-    assert err.count("\n") == 1
+    assert err.rstrip("\n").count("\n") == err.count("\n  "), "one line, and one for each mistake"
     assert "Traceback" not in err
     return err
 

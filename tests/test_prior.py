@@ -152,7 +152,7 @@ def test_equal_arms_in_different_priors_are_one_kind():
 
 def test_a_truth_that_does_not_fit_the_prior_is_refused():
     prior = rs.IndependentPrior([rs.ArmPrior([GOOD, POOR])] * 2)
-    with pytest.raises(rs.ProblemError, match="the true bandit has 1 arms, the prior is about 2"):
+    with pytest.raises(rs.ProblemError, match="the true bandit has 1 arms, the prior is for 2"):
         Choices.of(prior, rs.RestlessBandit([GOOD], 1), None)
     for other in (RICH, THREE):
         with pytest.raises(rs.ProblemError, match=r"arm 1: rewards are .* so they must agree"):

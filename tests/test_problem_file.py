@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 
 import numpy as np
 import pytest
@@ -28,6 +29,11 @@ NAMES = st.none() | st.text(
 )
 
 
+STATES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(
+    lambda name: name.strip()
+)
+
+
 @st.composite
 def named_bandits(draw):
     """Draw a bandit with names of any kind and with runs of equal arms."""
@@ -39,7 +45,9 @@ def named_bandits(draw):
             p01, p11 = draw(st.floats(0, 1)), draw(st.floats(0, 1))
             arm = rs.gilbert_elliott(p01, p11)
         paid = draw(st.none() | st.just(arm.rewards) | st.just(np.arange(arm.num_states) / 7))
-        arm = rs.Arm(arm.active, arm.passive, arm.rewards, paid, draw(NAMES))
+        named = draw(st.none() | st.lists(STATES, min_size=3, max_size=3, unique=True))
+        states = None if named is None else named[: arm.num_states]
+        arm = rs.Arm(arm.active, arm.passive, arm.rewards, paid, draw(NAMES), states)
         found += [arm] * draw(st.integers(1, 3))
     return rs.RestlessBandit(found, draw(st.integers(1, len(found))))
 
@@ -120,11 +128,14 @@ def test_repeated_arms_are_one_object_so_that_a_million_cost_nothing():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("num_pull = 1", "the top level: unknown key 'num_pull'; did you mean 'num_pulls'?"),
+        ("num_pull = 1", "line 1: unknown key 'num_pull'; did you mean 'num_pulls'?"),
         (CHANNEL + "raewrds = [0, 1]", "unknown key 'raewrds'; did you mean 'rewards'?"),
         (CHANNEL + "Count = 3", "unknown key 'Count'; did you mean 'count'?"),
-        (CHANNEL + "zzz = 3", "[[arm]] number 1: unknown key 'zzz'; known are name, count, p01"),
-        ("xyz = 3", "the top level: unknown key 'xyz'; known are num_pulls, pay, arm"),
+        (
+            CHANNEL + "zzz = 3",
+            "[[arm]] number 1, line 5: unknown key 'zzz'; known are name, count, p01",
+        ),
+        ("xyz = 3", "line 1: unknown key 'xyz'; known are num_pulls, pay, states, arm"),
     ],
 )
 def test_unknown_keys_are_errors_with_a_suggestion(text, words):
@@ -158,8 +169,8 @@ def test_a_file_that_is_no_problem_says_why(text, words):
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ("p01 = 0.3", "p11 is missing beside p01"),
-        ("p11 = 0.3", "p01 is missing beside p11"),
+        ("p01 = 0.3", "p01 is given without p11"),
+        ("p11 = 0.3", "p11 is given without p01"),
         ("p01 = 0.3\np11 = 0.7\nactive = [[1.0]]", "give p01 or active, not both"),
         ("p11 = 0.7\npassive = [[1.0]]", "give p11 or passive, not both"),
         ("rewards = [0, 1]", "needs p01 and p11, or active and rewards"),
@@ -169,9 +180,15 @@ def test_a_file_that_is_no_problem_says_why(text, words):
         ("p01 = true\np11 = 0.7", "p01 must be a number, got True"),
         ("p01 = 1979-05-27\np11 = 0.7", "p01 must be a number"),
         ("p01 = [0.1]\np11 = 0.7", "p01 must be a number"),
-        ("p01 = 0.3\np11 = 0.7\ncount = 0", "count must be a whole number from 1 on, got 0"),
-        ("p01 = 0.3\np11 = 0.7\ncount = 2.0", "count must be a whole number from 1 on, got 2.0"),
-        ("p01 = 0.3\np11 = 0.7\ncount = true", "count must be a whole number from 1 on, got True"),
+        ("p01 = 0.3\np11 = 0.7\ncount = 0", "count must be a whole number of at least 1, got 0"),
+        (
+            "p01 = 0.3\np11 = 0.7\ncount = 2.0",
+            "count must be a whole number of at least 1, got 2.0",
+        ),
+        (
+            "p01 = 0.3\np11 = 0.7\ncount = true",
+            "count must be a whole number of at least 1, got True",
+        ),
         ("p01 = 0.3\np11 = 0.7\nrewards = [0, inf]", "rewards holds inf for state 1"),
         ("p01 = 0.3\np11 = 0.7\npassive_rewards = [0]", "passive_rewards must hold one number"),
         ("p01 = 0.3\np11 = 0.7\npassive_rewards = 'all'", "passive_rewards must be numbers"),
@@ -186,18 +203,95 @@ def test_a_file_that_is_no_problem_says_why(text, words):
 )
 def test_a_mistake_in_an_arm_names_the_arm_by_place_and_name(keys, words):
     first = "num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.7\ncount = 9\n[[arm]]\n"
-    assert refusal(first + keys).startswith(f"[[arm]] number 2: {words}")
+    assert re.match(rf"\[\[arm]] number 2, line \d+: {re.escape(words)}", refusal(first + keys))
     named = refusal(f"{first}name = 'uplink'\n{keys}")
-    assert named.startswith(f"[[arm]] number 2 ('uplink'): {words}")
+    assert re.match(rf"\[\[arm]] number 2 \('uplink'\), line \d+: {re.escape(words)}", named)
+
+
+def test_all_mistakes_are_reported_at_once_in_the_order_of_their_lines():
+    message = refusal(
+        """
+        stats = ["bad", "good"]
+        num_pulls = 1.5
+        pay = "never"
+        [[arm]]
+        p01 = 1.3
+        p11 = -0.7
+        rewards = [1]
+        [[arm]]
+        name = "uplink"
+        active = [[0.5, 0.4], [0, 1]]
+        passive = [[1, 0], [0, 2]]
+        rewards = [0, 1]
+        count = 0
+        """
+    )
+    assert message.splitlines() == [
+        "9 mistakes",
+        "  line 2: unknown key 'stats'; did you mean 'states'?",
+        "  line 3: num_pulls must be a whole number, got 1.5",
+        '  line 4: pay must be "pulled" or "always", got \'never\'',
+        "  [[arm]] number 1, line 6: p01 is 1.3, expected a probability in [0, 1]",
+        "  [[arm]] number 1, line 7: p11 is -0.7, expected a probability in [0, 1]",
+        "  [[arm]] number 1, line 8: rewards must hold one number per state, 2, got shape (1,)",
+        "  [[arm]] number 2 ('uplink'), line 11: row 0 of active sums to 0.9, expected 1",
+        "  [[arm]] number 2 ('uplink'), line 12: row 1 of passive holds 2, expected probabilities "
+        "between 0 and 1",
+        "  [[arm]] number 2 ('uplink'), line 14: count must be a whole number of at least 1, got 0",
+    ]
+
+
+def test_a_mistake_elsewhere_does_not_count_the_arms():
+    """Five pulls of one arm would be a mistake; of arms that cannot be read nobody knows."""
+    message = refusal("num_pulls = 5\n[[arm]]\np01 = 7\np11 = 0.5")
+    assert message == "[[arm]] number 1, line 3: p01 is 7, expected a probability in [0, 1]"
+
+
+def test_states_have_names_for_the_problem_or_for_an_arm():
+    bandit = rs.problem_from_toml(
+        f"""states = ["bad", "good"]
+        {CHANNEL}
+        [[arm]]
+        active = [[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]
+        rewards = [0, 1, 2]
+        states = ["dry", "damp", "wet"]
+        """
+    )
+    assert [arm.states for arm in bandit] == [("bad", "good"), ("dry", "damp", "wet")]
+    assert rs.problem_to_toml(bandit).count("states = ") == 2
+    alike = rs.RestlessBandit([bandit[0]] * 3, 2)
+    assert rs.problem_to_toml(alike).startswith('num_pulls = 2\nstates = ["bad", "good"]\n\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"states = 3\n{CHANNEL}", "line 1: states must be a list of names, got 3"),
+        (f"states = 'ab'\n{CHANNEL}", "line 1: states must be a list of names, got 'ab'"),
+        (f"states = ['a', 'a']\n{CHANNEL}", "line 1: two states have the same name: ['a', 'a']"),
+        (f"states = ['a', 2]\n{CHANNEL}", "line 1: a state's name must be text, got 2"),
+        (
+            f"states = ['a', 'b', 'c']\n{CHANNEL}",
+            "[[arm]] number 1, line 3: has 2 states, the problem names 3 (a, b, c); give this arm "
+            "states = [...] of its own",
+        ),
+        (
+            f"{CHANNEL}states = ['a']",
+            "[[arm]] number 1, line 5: states must hold one name for each of its 2 states, got 1",
+        ),
+    ],
+)
+def test_names_of_states_that_are_none(text, words):
+    assert refusal(text) == words
 
 
 def test_a_colon_in_a_name_does_not_garble_the_message():
     message = refusal("num_pulls = 1\n[[arm]]\nname = 'up: link'\np01 = 1.5\np11 = 0.7")
-    assert message.startswith("[[arm]] number 1 ('up: link'): p01 is 1.5, expected")
+    assert message.startswith("[[arm]] number 1 ('up: link'), line 4: p01 is 1.5, expected")
 
 
 def test_a_name_that_is_no_text_is_refused():
-    assert refusal(CHANNEL + "name = 3") == "[[arm]] number 1: name must be text, got 3"
+    assert refusal(CHANNEL + "name = 3") == "[[arm]] number 1, line 5: name must be text, got 3"
 
 
 def test_a_slip_in_count_does_not_fill_the_memory():
@@ -240,7 +334,7 @@ def test_load_names_the_file_and_the_place(tmp_path):
     path.write_text(CHANNEL.replace("0.7", "1.7"))
     with pytest.raises(rs.ProblemError) as caught:
         rs.load_problem(path)
-    assert str(caught.value).startswith(f"{path}: [[arm]] number 1: p11 is 1.7")
+    assert str(caught.value).startswith(f"{path}: [[arm]] number 1, line 4: p11 is 1.7")
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, paper_bandit):

@@ -848,11 +848,11 @@ def test_what_cannot_be_made_a_page_is_told_in_a_line(
     capsys, monkeypatch, tmp_path, swept, channels
 ):
     line = refused(capsys, monkeypatch, "report", tmp_path / "gone")
-    assert "no results folder" in line
+    assert "not a results folder" in line
     with Ledger.writing(tmp_path / "begun", study_from_toml(CHANNELS)):
         pass
     line = refused(capsys, monkeypatch, "report", tmp_path / "begun")
-    assert "no replication is there yet" in line
+    assert "there are no replications yet" in line
     line = refused(capsys, monkeypatch, "report", swept, "--out", tmp_path / "page.txt")
     assert "can be written as .html; got '.txt'" in line
     line = refused(capsys, monkeypatch, "report", swept, "--out", tmp_path / "no" / "page.html")

@@ -200,7 +200,7 @@ def test_what_simulate_refuses():
         rs.simulate(bandit, rs.whittle(bandit), 5, seed=-3)
     with pytest.raises(rs.ProblemError, match="2 arms are pulled each step, 1 were selected"):
         rs.simulate(bandit, rs.TSDE(prior, 1), 5)
-    with pytest.raises(rs.ProblemError, match="the state is of 1 arms, the bandit has 4"):
+    with pytest.raises(rs.ProblemError, match="the state is for 1 arms, the bandit has 4"):
         rs.simulate(bandit, rs.whittle(bandit), 5, start=rs.BeliefState([0], [1]))
 
 

@@ -83,7 +83,7 @@ def test_a_run_prints_what_load_results_says(study, tmp_path):
             f"{found.truth_reward[0]:.5g}",
             f"{found.num_episodes.mean[-1]:.4g}",
         ]
-    assert f"kept in {tmp_path / 'out'}; see it: restive report {tmp_path / 'out'}" in out
+    assert f"kept in {tmp_path / 'out'}; to see it: restive report {tmp_path / 'out'}" in out
     assert cli("run", study, "--out", tmp_path / "out") == out
 
 
@@ -127,7 +127,9 @@ def test_a_damaged_chunk_is_told_and_redone(study, tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     done = shell("run", study, "--out", tmp_path / "out")
     assert done.returncode == 0
-    assert done.stderr == f"restive: {path}: damaged: its checksum does not fit; it is run again\n"
+    assert (
+        done.stderr == f"restive: {path}: damaged: its checksum does not match; it is run again\n"
+    )
     assert chunk_bytes(tmp_path / "out") == before
 
 
@@ -137,7 +139,7 @@ def test_a_check_tells_what_would_be_run_and_runs_nothing(study, tmp_path):
     assert "small: 6 cases" in out
     table = rows_of(out)
     assert table["horizon 60, whittle"][:4] == ["3", "1", "60", "1,000"]
-    assert re.search(r"about .* on \d+ processors, .* MiB on disk, about .* MiB of memory", out)
+    assert re.search(r"about .* on \d+ processors?, .*B on disk, about .*B of memory", out)
     assert "nothing was run" in out
     assert list(tmp_path.iterdir()) == [study]
     study.write_text(changed_text(FREQUENTIST, policy_mappings='["whittle"]'))
@@ -171,7 +173,7 @@ def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
     [
         (["run", "gone.toml", "--out", "x"], "gone.toml: cannot be read: No such file"),
         (["run", ".", "--out", "x"], ".: cannot be read: Is a directory"),
-        (["run", "small.toml"], "where to? name a results folder: --out DIR"),
+        (["run", "small.toml"], "name a results folder: --out DIR"),
         (["run", "small.toml", "--out", "small.toml"], "small.toml: cannot be used: Not a dir"),
         (["run", "small.toml", "--out", "."], ".: holds something else already"),
         (["run", "small.toml", "--out", "x", "--executor", "thread"], "did you mean 'threads'?"),
@@ -184,12 +186,12 @@ def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
             "give workers or a scheduler: tcp://x:1 has workers of its own",
         ),
         (["run", "small.toml", "--check", "--replications", "9" * 17], "at most 1,000,000,000,"),
-        (["status", "gone"], "gone: no results folder: manifest.json: there is none"),
-        (["status", "small.toml"], "small.toml: no results folder: manifest.json"),
-        (["export", "gone"], "gone: no results folder: manifest.json: there is none"),
+        (["status", "gone"], "gone: not a results folder: manifest.json: there is none"),
+        (["status", "small.toml"], "small.toml: not a results folder: manifest.json"),
+        (["export", "gone"], "gone: not a results folder: manifest.json: there is none"),
         (["export", "gone", "--format", "xls"], "unknown format 'xls'"),
         (["export", "gone", "--table", "curve"], "unknown table 'curve'; did you mean 'curves'?"),
-        (["report", "gone"], "gone: no results folder: manifest.json: there is none"),
+        (["report", "gone"], "gone: not a results folder: manifest.json: there is none"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -301,11 +303,11 @@ def test_status_tells_how_far_a_study_is(study, tmp_path):
     begin(frequentist(), folder)
     out = cli("status", folder)
     assert rows_of(out)["whittle"] == ["0", "30", "0", "0"]
-    assert f"not complete and nothing is running; continue it: restive run {folder}" in out
+    assert f"not complete, and nothing is running; to continue: restive run {folder}" in out
     cli("run", folder)  # as it says
     out = cli("status", folder)
     assert rows_of(out) == {"myopic": ["30", "30", "5", "0"], "whittle": ["30", "30", "5", "0"]}
-    assert f"complete; see it: restive report {folder}" in out
+    assert f"complete; to see it: restive report {folder}" in out
     chunk_paths(folder)[7].write_bytes(b"")
     chunk_paths(folder)[2].unlink()
     out = cli("status", folder)
@@ -356,7 +358,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(study, tmp_path):
     assert 5 <= len(kept) < len(whole)
     assert kept.items() <= whole.items()  # also: nothing is half-written
     assert sorted(path.name for path in folder.iterdir()) == ["chunks", "lock", "manifest.json"]
-    assert "not complete and nothing is running" in cli("status", folder)
+    assert "not complete, and nothing is running" in cli("status", folder)
     done = shell("run", study, "--out", folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert chunk_bytes(folder) == whole
@@ -421,15 +423,6 @@ def test_the_log_of_a_run_in_a_file(study, tmp_path, monkeypatch):
     assert all(" a study: " in line and "of 60 replications" in line for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.04, "0.0 s"), (0.5, "0.5 s"), (1, "1 s"), (99, "99 s"), (100, "2 min"), (5399, "90 min"),
-     (5400, "1.5 h"), (10**6, "277.8 h")],
-)  # fmt: skip
-def test_durations_in_words(seconds, words):
-    assert progress.in_words(seconds) == words
-
-
 def test_a_terminal_shows_a_bar_for_all_and_for_each_case(study, tmp_path):
     study.write_text('title = "Small [b]study"\n' + FREQUENTIST)
     above, below = pty.openpty()
@@ -477,4 +470,4 @@ def test_a_terminal_without_unicode(study, tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
     done = shell("status", tmp_path / "naïve", env=env)
     assert done.returncode == 2
-    assert "na?ve: no results folder" in done.stderr
+    assert "na?ve: not a results folder" in done.stderr

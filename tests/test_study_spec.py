@@ -378,7 +378,7 @@ def test_files_can_be_swept_and_are_taken_in(tmp_path):
         ('"gone.toml"', "gone.toml: cannot be read: No such file"),
         ('"folder"', "folder: cannot be read: Is a directory"),
         ('"latin.toml"', "latin.toml: not UTF-8 text"),
-        ('"wrong.toml"', "wrong.toml: num_pulls must be between 1 and"),
+        ('"wrong.toml"', "wrong.toml: line 1: num_pulls must be between 1 and"),
         ("3", "file must be text, got 3"),
         ('""', "cannot be read: Is a directory"),
         ('"a\\u0000b"', ""),
@@ -575,7 +575,7 @@ MISTAKES = [
     ('"myopic", "whittle"', '"best-fixed", "best_fixed"', "policy_mappings (line 3)", "twice"),
     ('"frequentist"', '"frequentish"', "kind (line 2)", "'bayesian' or 'frequentist'"),
     ("num_pulls = 1", "num_pulls = 4", "problem", "between 1 and"),
-    ("num_pulls = 1", "", "problem (line 10)", "num_pulls is missing beside the arms"),
+    ("num_pulls = 1", "", "problem (line 10)", "the arms need num_pulls"),
     ("num_pulls = 1", "num_puls = 1", "problem.num_puls (line 11)", "did you mean 'num_pulls'?"),
     ("p01 = 0.2", "p01 = 1.2", "problem.arm[0] (line 12): p01", "1.2"),
     ("p01 = 0.2", "p01 = nan", "problem.arm[0] (line 12)", "p01"),
@@ -959,7 +959,7 @@ def test_equal_levels_are_refused_at_once(levels):
     with pytest.raises(rs.ProblemError) as caught:
         study_from_toml(BAYESIAN.replace("[0.2, 0.5, 0.8]", levels))
     assert re.fullmatch(
-        r"prior\.levels\[\d\] \(line 11\): \S+ is there already, as levels\[0\]; give each once",
+        r"prior\.levels\[\d\] \(line 11\): \S+ is listed already, as levels\[0\]; give each once",
         str(caught.value),
     )
 

@@ -292,7 +292,7 @@ def test_a_folder_with_a_manifest_only_has_no_results(tmp_path):
 
 def test_what_is_no_results_folder(tmp_path):
     for folder in (tmp_path, tmp_path / "gone"):
-        with pytest.raises(rs.RestiveError, match=r"no results folder: manifest\.json"):
+        with pytest.raises(rs.RestiveError, match=r"not a results folder: manifest\.json"):
             rs.load_results(folder)
 
 

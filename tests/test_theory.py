@@ -227,7 +227,7 @@ def test_discounted_spans_say_what_is_wrong(paper_bandit, two_classes):
     for discounts in ([1.0], [0.5, 0], [-1], 2):
         with pytest.raises(rs.ProblemError, match="numbers between 0 and 1"):
             theory.discounted_spans(paper_bandit, policy, discounts)
-    with pytest.raises(rs.ProblemError, match="the state is of 2 arms"):
+    with pytest.raises(rs.ProblemError, match="the state is for 2 arms"):
         theory.discounted_spans(paper_bandit, policy, [0.5], [rs.BeliefState([1, 1], [1, 1])])
     with pytest.raises(rs.ProblemError, match="the policy is for 4 arms"):
         theory.discounted_spans(rs.RestlessBandit(paper_bandit.arms[:3], 2), policy, [0.5])

@@ -88,8 +88,8 @@ def test_observe_needs_a_select():
         ([[1, 0]], r"2 states are needed; got shape \(1, 2\)"),
         (1, r"2 states are needed; got shape \(\)"),
         ([], r"2 states are needed; got shape \(0,\)"),
-        ([0, 2], r"arm \d: state 2 is none of its states 0 to 1"),
-        ([-1, 0], r"arm \d: state -1 is none of its states 0 to 1"),
+        ([0, 2], r"arm \d: state 2 is not one of its states 0 to 1"),
+        ([-1, 0], r"arm \d: state -1 is not one of its states 0 to 1"),
         ([0.0, 1.0], "states must be whole numbers, got float64"),
         ([True, False], "states must be whole numbers, got bool"),
         (["a", "b"], "states must be whole numbers, got <U1"),
@@ -206,13 +206,13 @@ def test_narrowing_errors():
     known = settled(agent)
     for request, message in [
         ({"available": [True] * 3}, "available must be 4 truth values"),
-        ({"available": [1, 1, 0, 1]}, "available: an arm is there twice"),
+        ({"available": [1, 1, 0, 1]}, "available: an arm is listed twice"),
         ({"available": [0, 4]}, "available: the arms are 0 to 3, got"),
         ({"available": [0.0, 1.0]}, "available must be a list of whole numbers"),
-        ({"available": [True, False, False, False]}, "2 arms are to be pulled, but only 1 are"),
-        ({"available": [False] * 4}, "2 arms are to be pulled, but only 0 are available"),
+        ({"available": [True, False, False, False]}, "cannot pull 2 arms, only 1 available"),
+        ({"available": [False] * 4}, "cannot pull 2 arms, only 0 available"),
         ({"available": [False] * 4, "num_pulls": 1}, "but only 0 are available"),
-        ({"num_pulls": 5}, "5 arms are to be pulled, but only 4 are available"),
+        ({"num_pulls": 5}, "cannot pull 5 arms, only 4 available"),
         ({"num_pulls": True}, "num_pulls must be"),
         ({"num_pulls": 1.0}, "num_pulls must be"),
         ({"num_pulls": -1}, "num_pulls must be"),
@@ -385,9 +385,9 @@ def test_an_own_rule_is_called_once_per_kind_of_arm():
 def test_arms_outside_the_range_are_refused():
     agent = rs.TSDE(*channels())
     for k in (-1, 4):
-        with pytest.raises(rs.ProblemError, match=f"arm {k} is none of the arms 0 to 3"):
+        with pytest.raises(rs.ProblemError, match=f"arm {k} is not one of the arms 0 to 3"):
             agent.posterior(k)
-        with pytest.raises(rs.ProblemError, match=f"arm {k} is none of the arms 0 to 3"):
+        with pytest.raises(rs.ProblemError, match=f"arm {k} is not one of the arms 0 to 3"):
             agent.belief(k)
 
 
@@ -403,7 +403,7 @@ def test_arms_outside_the_range_are_refused():
         ({"seed": -1}, "seed must be a whole number from 0 to"),
         ({"seed": 2**64}, "seed must be a whole number from 0 to"),
         ({"seed": 1.5}, "seed must be a whole number from 0 to"),
-        ({"start": rs.BeliefState([0], [1])}, "the state is of 1 arms, the bandit has 4"),
+        ({"start": rs.BeliefState([0], [1])}, "the state is for 1 arms, the bandit has 4"),
         ({"start": rs.BeliefState([0, 0, 2, 0], [1] * 4)}, "last_state is 2"),
         ({"policy_mapping": "whitle"}, "did you mean 'whittle'"),
         ({"policy_mapping": 3}, "policy_mapping must be a name"),

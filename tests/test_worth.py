@@ -345,7 +345,7 @@ def test_what_does_not_fit_together_is_refused(paper_bandit):
         match="the policy is for 2 arms and 1 pulls, the bandit has 4 and 2",
     ):
         rs.evaluate(paper_bandit, rs.whittle(two))
-    with pytest.raises(rs.ProblemError, match="the state is of 2 arms, the bandit has 4"):
+    with pytest.raises(rs.ProblemError, match="the state is for 2 arms, the bandit has 4"):
         rs.evaluate(paper_bandit, rs.whittle(paper_bandit), rs.BeliefState([0, 0], [1, 1]))
     three_states = random_bandit(np.random.default_rng(0), (2, 3), 1)
     with pytest.raises(rs.ProblemError):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         TSDE,
         Agent,
         Episode,
+        Explanation,
         make_learner,
         register_learner,
         restore,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from restive.chains import stationary
     from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
     from restive.evidence import Evidence
-    from restive.experiment import CaseSummary, Study, load_results, load_study, run_study
+    from restive.experiment import CaseSummary, Results, Study, load_results, load_study, run_study
     from restive.experiment.export import export_results
     from restive.log_file import LogError, load_log
     from restive.logs import (
@@ -93,6 +94,7 @@ _HOMES = {
         "TSDE",
         "Agent",
         "Episode",
+        "Explanation",
         "make_learner",
         "register_learner",
         "restore",
@@ -103,7 +105,7 @@ _HOMES = {
     "chains": ("stationary",),
     "errors": ("AssumptionError", "ProblemError", "RestiveError", "TooLargeError"),
     "evidence": ("Evidence",),
-    "experiment": ("CaseSummary", "Study", "load_results", "load_study", "run_study"),
+    "experiment": ("CaseSummary", "Results", "Study", "load_results", "load_study", "run_study"),
     "experiment.export": ("export_results",),
     "log_file": ("LogError", "load_log"),
     "logs": (

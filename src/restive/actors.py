@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from restive.arguments import checked_seed
 from restive.belief import BeliefState
 from restive.kernels import engine, steps
-from restive.kernels.engine import CURSOR_SIZE, KEYS_SIZE, Record, Trace
+from restive.kernels.engine import CURSOR_SIZE, KEYS_SIZE, SUMS_SIZE, Record, Trace
 from restive.kernels.learners.memory import OWN, Knowledge, Memory
 from restive.kernels.tables import (
     CLOCK_SIZE,
@@ -158,7 +158,7 @@ def make_record(
         realised=np.empty(size),
         phases=np.empty(size, dtype=np.int64),
         truth_weights=np.empty(size * num_arms if with_posterior else 0),
-        sums=np.zeros(2),
+        sums=np.zeros(SUMS_SIZE),
         cursor=cursor,
         keys=keys,
     )

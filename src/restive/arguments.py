@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
+from secrets import randbits
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ __all__ = [
     "checked_path",
     "checked_seed",
     "count_in_words",
+    "counted",
+    "drawn_seed",
     "require_memory",
     "shown",
     "suggestion",
@@ -76,13 +79,23 @@ def checked_seed(seed: Any) -> int:
     return int(seed)
 
 
+def drawn_seed(seed: Any) -> int:
+    """Return a seed, drawn where None is given: small enough to be typed in again."""
+    return randbits(32) if seed is None else checked_seed(seed)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: 1 pull, 2 pulls."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def count_in_words(log10: float) -> str:
     """Write a count that may be huge, given its logarithm."""
     return f"{round(10**log10):,}" if log10 < 15 else f"about 10^{log10:.0f}"
 
 
 def suggestion(word: object, known: Iterable[str]) -> str:
-    """Tell what may have been meant by a word that is not among the known ones."""
+    """Suggest what may have been meant by a word that is not known."""
     known = tuple(known)
     near = difflib.get_close_matches(str(word), known, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
+from restive.frames import data_frame
 from restive.problem import Arm
+from restive.style.notebook import html_table
 
 __all__ = ["ArmPosterior", "Chains"]
 
@@ -35,6 +37,7 @@ class ArmPosterior:
     passive: FloatArray  # [M, S, S]
     weights: FloatArray  # [M], sums to one
     log_evidence: float | None = None  # log probability of what was seen, where it is known
+    states: tuple[str, ...] | None = None  # names of the states
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -69,6 +72,30 @@ class ArmPosterior:
                 f"truth must be an arm of {self.active.shape[1]} states, got {truth!r:.60}"
             )
         return plot_posterior(self, truth, ax)
+
+    def to_pandas(self) -> Any:
+        """Return a data frame, a row per transition: mean and 90% interval (needs pandas)."""
+        return data_frame(self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        mean, low, high = self.mean(), self.quantile(0.05), self.quantile(0.95)
+        size = self.active.shape[1]
+        names = np.array(self.states or range(size))
+        alike = np.array_equal(self.active, self.passive)
+        fields = ("active",) if alike else ("active", "passive")
+        columns: dict[str, Any] = {
+            "when": np.repeat(["either"] if alike else ["pulled", "not pulled"], size * size),
+            "from": np.tile(np.repeat(names, size), len(fields)),
+            "to": np.tile(names, size * len(fields)),
+        }
+        for name, chains in (("mean", mean), ("low", low), ("high", high)):
+            columns[name] = np.concatenate([getattr(chains, field).ravel() for field in fields])
+        return columns
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return html_table(f"{self!r}; low and high are the ends of 90% intervals", [*columns], rows)
 
     def _chains(self) -> tuple[FloatArray, FloatArray]:
         return self.active, self.passive

@@ -6,8 +6,8 @@ has the law, the *belief*,
     b(s, n) = e_s P_active P_passive^(n-1)
 
 since the arm was pulled when it was seen and has been passive since. Under the paper's Assumption 1
-b(s, n) tends to the passive chain's stationary law, so a table of finitely many ages tells it all:
-`belief_table` goes on until every belief is within 1e-12 of that law.
+b(s, n) tends to the passive chain's stationary law, so a table of finitely many ages is enough:
+`belief_table` extends it until every belief is within 1e-12 of that law.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ __all__ = [
     "settled_elapsed",
     "settled_lengths",
     "start_or_initial",
+    "thresholds",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -140,13 +141,20 @@ def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> Bel
     """Lay the belief tables of several kinds of arms end to end, each with its own length."""
     tables = [belief_table(arm, int(n)) for arm, n in zip(arms, lengths, strict=True)]
     means = [expected(arm.rewards, table) for arm, table in zip(arms, tables, strict=True)]
+    passive = [np.zeros((0, 0))]
+    if any(arm.pays_unpulled for arm in arms):
+        passive = [
+            expected(arm.passive_rewards, table) for arm, table in zip(arms, tables, strict=True)
+        ]
     sizes = np.array([arm.num_states for arm in arms], dtype=np.int64)
     return BeliefTables(
         beliefs=_joined([table.ravel() for table in tables]),
-        thresholds=_joined([_thresholds(table).ravel() for table in tables]),
+        thresholds=_joined([thresholds(table).ravel() for table in tables]),
         offsets=starts_of([table.size for table in tables]),
         means=_joined([mean.ravel() for mean in means]),
         mean_offsets=starts_of([mean.size for mean in means]),
+        passive_means=np.concatenate([mean.ravel() for mean in passive]),
+        passive_totals=np.concatenate([np.cumsum(mean, axis=1).ravel() for mean in passive]),
         rewards=_joined([arm.rewards for arm in arms]),
         reward_offsets=starts_of(sizes),
         sizes=sizes,
@@ -158,8 +166,8 @@ def _joined(parts: Sequence[FloatArray]) -> FloatArray:
     return np.concatenate([np.zeros(0), *parts])
 
 
-def _thresholds(beliefs: FloatArray) -> FloatArray:
-    """Running totals [S, L, S]; beyond 1 from the last possible state on, despite rounding."""
+def thresholds(beliefs: FloatArray) -> FloatArray:
+    """Running totals of laws [..., S]; beyond 1 from the last possible state, despite rounding."""
     totals = np.cumsum(beliefs, axis=-1)
     later = np.flip(np.cumsum(np.flip(beliefs, -1), axis=-1), -1) - beliefs
     totals[later == 0] = 2.0
@@ -263,7 +271,7 @@ class BeliefState:
         """Raise unless this is a meta-state of `bandit`."""
         if self.num_arms != bandit.num_arms:
             raise ProblemError(
-                f"the state is of {self.num_arms} arms, the bandit has {bandit.num_arms}"
+                f"the state is for {self.num_arms} arms, the bandit has {bandit.num_arms}"
             )
         sizes = np.array([arm.num_states for arm in bandit.arms])
         wrong = np.flatnonzero(self.last_state >= sizes)

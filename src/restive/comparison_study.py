@@ -1,17 +1,31 @@
-"""The study behind `restive compare`: learners on zoo instances, like any other study."""
+"""The study behind `restive compare`: learners on instances, like any other study.
+
+An instance is one of the zoo's, a problem of the user's own, whose arms then have a grid as prior,
+or each point of a study's sweep.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 from restive import zoo
 from restive.agents.learners import LEARNERS, learner
-from restive.errors import TooLargeError
+from restive.arguments import suggestion
+from restive.errors import ProblemError, TooLargeError
 from restive.experiment.runner import require_sound
-from restive.experiment.spec import Study, study_from_data
+from restive.experiment.settings import OWN_SETTINGS, Data, Settings
+from restive.experiment.spec import Study, load_study, study_from_data
 from restive.policies import mapping_name
+from restive.problem import Arm, RestlessBandit
+from restive.problem_file import load_problem, parse_toml, problem_to_toml, read_text
+from restive.side_by_side import LEVELS, default_prior
 
-__all__ = ["comparison_study"]
+__all__ = ["HORIZON", "comparison_study"]
+
+HORIZON = 2000  # of a problem file, which says none
 
 
 def comparison_study(
@@ -28,7 +42,7 @@ def comparison_study(
     Parameters
     ----------
     instances
-        Names of zoo instances.
+        Names of zoo instances, and paths of problem files and studies.
     learners
         Names of learners; by default all that can play every instance.
     policy_mapping
@@ -40,7 +54,8 @@ def comparison_study(
     tell
         Called with a line for each learner that is left out.
     """
-    names = [zoo.load(name).name for name in instances]
+    found = [instance for name in instances for instance in _instances(name)]
+    names = [each if isinstance(each, str) else str(each["name"]) for each in found]
     mapping = mapping_name(policy_mapping)
 
     def study(chosen: Sequence[str]) -> Study:
@@ -51,7 +66,7 @@ def comparison_study(
             "policy_mappings": [mapping],
             "replications": replications,
             "seed": seed,
-            "sweep": {"instance": names},
+            "sweep": {"instance": found},
         }
         if horizon is not None:
             data["horizon"] = horizon
@@ -69,3 +84,56 @@ def comparison_study(
         else:
             fitting.append(name)
     return study(fitting)
+
+
+def _instances(name: str) -> list[str | Data]:
+    """Return what a name stands for: a zoo instance, or what a file of the user's holds."""
+    if name in zoo.names():
+        return [name]
+    path = Path(name)
+    if path.suffix != ".toml" and not path.exists():
+        raise ProblemError(
+            f"unknown instance {name!r}; {suggestion(name, zoo.names())}; or name a TOML file, of "
+            "a problem or a study"
+        )
+    if "arm" in parse_toml(read_text(path)):
+        return [_of_problem(path.stem, load_problem(path), name)]
+    return list(_of_study(path.stem, load_study(path)))
+
+
+def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
+    """Return a problem as an instance: learners know the rewards and hold a grid possible."""
+    try:
+        default_prior(bandit)
+    except ProblemError as error:
+        raise ProblemError(
+            f"{path}: {error}: write a study with a [prior], and compare on that"
+        ) from None
+    tables = [
+        {"candidate": _candidates(arms[0]), "count": len(arms)}
+        for arms in (list(run) for _, run in groupby(bandit.arms, key=_what_is_known))
+    ]
+    problem = parse_toml(problem_to_toml(bandit))
+    return {"name": name, "horizon": HORIZON, "problem": problem, "prior": {"arm": tables}}
+
+
+def _what_is_known(arm: Arm) -> tuple[Any, ...]:
+    return arm.rewards.tobytes(), arm.states
+
+
+def _candidates(arm: Arm) -> list[Data]:
+    known: Data = {"rewards": arm.rewards.tolist()}
+    if arm.states is not None:
+        known["states"] = list(arm.states)
+    return [{"p01": p01, "p11": p11, **known} for p01 in LEVELS for p11 in LEVELS]
+
+
+def _of_study(name: str, study: Study) -> Iterator[str | Data]:
+    """Yield the points of a study's sweep; learners and mappings are those of the comparison."""
+    points: dict[str, Settings] = {case.point: case.settings for case in study.cases}
+    for point, settings in points.items():
+        if isinstance(settings.instance, str):
+            yield settings.instance
+            continue
+        data = settings.model_dump(exclude_none=True, include={"problem", "prior", *OWN_SETTINGS})
+        yield {"name": f"{name}, {point}" if point else name, **data}

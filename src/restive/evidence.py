@@ -155,7 +155,7 @@ def log_likelihood(arm: Arm, evidence: Evidence) -> float:
     """
     if evidence.num_states != arm.num_states:
         raise ProblemError(
-            f"the evidence is of an arm of {evidence.num_states} states, this one has "
+            f"the evidence is about an arm of {evidence.num_states} states, this one has "
             f"{arm.num_states}"
         )
     last_state, elapsed, next_state, counts = evidence.cells()

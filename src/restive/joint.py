@@ -80,7 +80,9 @@ class JointStates:
         self.kinds = kinds
         self.most_outcomes = most_outcomes(bandit)
         tables = belief_tables(kinds.arms, lengths)
-        self.unit = unit_of(tables.rewards)
+        rewards = [arm.passive_rewards for arm in kinds.arms]
+        self.unit = unit_of(np.concatenate([tables.rewards, *rewards]))
+        self._passive_means = tables.passive_means
         self.sizes = tables.sizes[kinds.of]
         self.lengths = tables.lengths[kinds.of]
         self._arms = kernels.ArmTables(
@@ -126,7 +128,7 @@ class JointStates:
         return self._states[first:last].copy()
 
     def outcomes(self, rows: Int32Array, actions: IntArray, add: bool) -> Outcomes:
-        """Outcomes of pulling actions[i] (ascending arms [M, N]) in rows[i]."""
+        """Outcomes of pulling actions[i] (ascending arms [M, N]) in rows[i]; all arms are paid."""
         shape = (len(rows), self.most_outcomes)
         if add:
             self._make_room(len(rows) * self.most_outcomes)
@@ -136,6 +138,10 @@ class JointStates:
                 rows[part], actions[part], self._arms, self._states, self._slots, self.count, add,
                 found.successor[part], found.probability[part], found.reward[part],
             )  # fmt: skip
+        if len(self._passive_means):
+            paid = self._passive_means[self._arms.mean_begins + rows]
+            np.put_along_axis(paid, actions, 0.0, axis=1)
+            found.reward[:] += paid.sum(axis=1)
         return found
 
     def _make_room(self, more: int) -> None:

@@ -17,9 +17,8 @@ from restive.kernels.handles import Handle
 from restive.kernels.world import World
 from restive.policies.base import checked_choice
 from restive.policy_runs import steps_at_once
-from restive.task import Task
 
-__all__ = ["InPython", "drive"]
+__all__ = ["InPython", "checked_pulls", "drive"]
 
 IntArray = NDArray[np.int64]
 
@@ -71,7 +70,7 @@ def drive(
             return
         check()
         if event == steps.ASK:
-            chosen = _asked(mind) if player is None else _checked_arms(player.select(), mind.task)
+            chosen = _asked(mind) if player is None else _selected(player, mind)
             mind.actor.chosen[: len(chosen)] = chosen
         elif event == steps.TELL:
             assert player is not None
@@ -90,11 +89,13 @@ def _asked(mind: Mind) -> IntArray:
     return checked_choice(mind.policy, mind.followed, mind.belief_state)
 
 
-def _checked_arms(arms: ArrayLike, task: Task) -> IntArray:
+def _selected(player: InPython, mind: Mind) -> IntArray:
+    return checked_pulls(player.select(), mind.task.num_arms, mind.task.num_pulls)
+
+
+def checked_pulls(arms: ArrayLike, num_arms: int, num_pulls: int) -> IntArray:
     """Arms that somebody in Python selected, or what is wrong with them."""
-    chosen = checked_arms(arms, task.num_arms, "arms to pull")
-    if len(chosen) != task.num_pulls:
-        raise ProblemError(
-            f"{task.num_pulls} arms are pulled each step, {len(chosen)} were selected"
-        )
+    chosen = checked_arms(arms, num_arms, "arms to pull")
+    if len(chosen) != num_pulls:
+        raise ProblemError(f"{num_pulls} arms are pulled each step, {len(chosen)} were selected")
     return chosen

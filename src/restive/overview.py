@@ -1,17 +1,14 @@
 """A plan: what the arms of a bandit are like and what each policy mapping would earn on it.
 
-`plan_bandit` collects, nothing here prints. Arms are told per kind, since a bandit may have very
-many alike.
+`plan_bandit` collects, nothing here prints. Arms are described by kind, since a bandit may have
+very many alike.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import isfinite
-from os import PathLike
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,20 +16,19 @@ from numpy.typing import NDArray
 
 from restive.belief import mixing_time, settled_elapsed
 from restive.errors import AssumptionError, TooLargeError
-from restive.files import replacing, require_target
 from restive.joint_run import MAX_STATES
 from restive.pace import on_all_cores
-from restive.policies import BestIndexPolicy, Policy, best_index, lp_priority, policy_mappings
+from restive.policies import BestIndexPolicy, Policy, policy_mappings
 from restive.policies.best_fixed import fixed_reward
-from restive.policies.myopic import myopic_table
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import Kinds, RestlessBandit, arm_label, kinds_of
+from restive.question import looks_wrong
 from restive.reduction import ReducedKinds, reduce_kinds
 from restive.relaxation import Relaxation, relaxed
 from restive.subsidy import checked_discount
 from restive.worth import Value, evaluate
 
-__all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "write_index_table"]
+__all__ = ["ArmSummary", "Plan", "PolicySummary", "plan_bandit", "ranges"]
 
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
@@ -40,20 +36,6 @@ Progress = Callable[[str, int, int], None]
 # A simulated J may lie this many standard errors above a bound, and any J a rounding error.
 SURE = 5
 ROUNDING = 1e-6
-NO_MORE = 1e-6  # relative: a policy that earns this much more than fixed arms is no better
-
-TABLE_SUFFIXES = (".csv", ".npz")
-CSV_HEADER = (
-    "arms",
-    "name",
-    "last_state",
-    "elapsed",
-    "whittle",
-    "whittle_upper",
-    "myopic",
-    "lp_priority",
-    "best_index",
-)
 
 
 @dataclass(frozen=True)
@@ -64,6 +46,7 @@ class ArmSummary:
     name: str | None
     count: int
     num_states: int
+    states: tuple[str, ...] | None  # their names
     stationary_reward: float | None  # if always pulled; None where it depends on the start
     own_reward: float  # if never pulled
     mixing_time: int | None  # None where the passive chain has none
@@ -191,10 +174,11 @@ def _arm_summaries(
         arm = kinds.arms[j]
         index = _whittle_index(kinds, j, discount, max_elapsed)
         found[j] = ArmSummary(
-            arms=_ranges(members[j]),
+            arms=ranges(members[j]),
             name=arm.name,
             count=len(members[j]),
             num_states=arm.num_states,
+            states=arm.states,
             stationary_reward=_or_none(lambda: fixed_reward(arm)),
             own_reward=float(reduced.own_rewards[j]),
             mixing_time=_or_none(lambda: mixing_time(arm)),
@@ -229,54 +213,6 @@ def _counted(progress: Progress, step: str, total: int) -> Callable[[int], None]
         progress(step, done, total)
 
     return add
-
-
-def write_index_table(
-    bandit: RestlessBandit,
-    path: str | PathLike[str],
-    max_elapsed: int | None = None,
-    discount: float = 1.0,
-) -> None:
-    """Write the indices of every kind of arm by last state and elapsed steps, as CSV or NPZ."""
-    suffix = require_target(path, TABLE_SUFFIXES)
-    kinds = kinds_of(bandit)
-    whittle = [whittle_index(arm, discount, max_elapsed) for arm in kinds.arms]
-    priority = lp_priority(bandit, max_elapsed).tables
-    best = best_index(bandit, max_elapsed).tables
-    myopic = [myopic_table(arm, max_elapsed) for arm in kinds.arms]
-    with replacing(path) as temporary:
-        if suffix == ".csv":
-            _write_csv(temporary, kinds, whittle, myopic, priority, best)
-        else:
-            arrays: dict[str, NDArray[Any]] = {"kind_of_arm": kinds.of}
-            for j, index in enumerate(whittle):
-                arrays[f"whittle_{j}"] = index.index
-                arrays[f"whittle_upper_{j}"] = index.upper
-                arrays[f"myopic_{j}"] = myopic[j]
-                arrays[f"lp_priority_{j}"] = priority[j]
-                arrays[f"best_index_{j}"] = best[j]
-            with temporary.open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **arrays)
-
-
-def _write_csv(
-    path: Path,
-    kinds: Kinds,
-    whittle: list[WhittleIndex],
-    myopic: list[NDArray[np.float64]],
-    priority: tuple[NDArray[np.float64], ...],
-    best: tuple[NDArray[np.float64], ...],
-) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(CSV_HEADER)
-        for j, arm in enumerate(kinds.arms):
-            members = _ranges(np.flatnonzero(kinds.of == j))
-            tables = (whittle[j].index, whittle[j].upper, myopic[j], priority[j], best[j])
-            for s in range(arm.num_states):
-                for n in range(tables[0].shape[1]):
-                    values = [repr(float(t[s, min(n, t.shape[1] - 1)])) for t in tables]
-                    writer.writerow([members, arm.name or "", s, n + 1, *values])
 
 
 def _summary(
@@ -317,25 +253,12 @@ def _choice(policy: Policy) -> list[str]:
 
 
 def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:
-    """Say so where always pulling the same arms is best only because the others do not count."""
     values = {
         policy.policy: (policy.average_reward, policy.stderr or 0.0)
         for policy in policies
         if policy.average_reward is not None
     }
-    fixed, _ = values.pop("best_fixed", (None, 0.0))
-    if fixed is None or not values or bandit.num_pulls == bandit.num_arms:
-        return ""
-    if any(arm.pays_unpulled for arm in bandit.arms):
-        return ""
-    if all(arm.is_uncontrolled for arm in bandit.arms):
-        return ""
-    if any(reward > fixed + NO_MORE * abs(fixed) + 2 * error for reward, error in values.values()):
-        return ""
-    return (
-        "a fixed set of arms is best, since only pulled arms pay; if arms also count while not "
-        'pulled, set passive_rewards, or pay = "always"'
-    )
+    return looks_wrong(bandit, values) if "best_fixed" in values else ""
 
 
 def _whittle_index(kinds: Kinds, j: int, discount: float, max_elapsed: int | None) -> WhittleIndex:
@@ -354,7 +277,7 @@ def _or_none(compute: Callable[[], T]) -> T | None:
         return None
 
 
-def _ranges(members: NDArray[np.intp]) -> str:
+def ranges(members: NDArray[np.intp]) -> str:
     """Write ascending numbers as ranges: 0-2, 5."""
     breaks = np.flatnonzero(np.diff(members) > 1) + 1
     runs = np.split(members, breaks)

@@ -8,16 +8,17 @@ in the package may rely on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import ProblemError
+from restive.style.notebook import html_table
 
-__all__ = ["Arm", "RestlessBandit", "gilbert_elliott"]
+__all__ = ["Arm", "RestlessBandit", "gilbert_elliott", "state_names"]
 
 FloatArray = NDArray[np.float64]
 
@@ -27,6 +28,9 @@ ROW_SUM_TOLERANCE = 1e-9
 # once and a written file reads back equal.
 ROW_SUM_NOISE = 1e-14
 MOST_REWARD = 1e100  # sums and products of rewards stay finite
+MOST_SHOWN_STATES = 4  # of an arm whose matrices are written out
+MOST_SHOWN_ARMS = 8  # of a bandit, when it is written as code
+MOST_SHOWN_KINDS = 20  # of a bandit, in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -46,6 +50,9 @@ class Arm:
         when pulled; patients, machines and fields pay in every step.
     name
         Used in tables and messages.
+    states
+        Names of the states, such as ["bad", "good"]; without them states are numbers. Tables,
+        figures and messages show them, and agents and logs accept them.
     """
 
     active: FloatArray  # [S, S]
@@ -53,6 +60,7 @@ class Arm:
     rewards: FloatArray  # [S]
     passive_rewards: FloatArray  # [S]
     name: str | None
+    states: tuple[str, ...] | None  # [S]
 
     def __init__(
         self,
@@ -61,6 +69,7 @@ class Arm:
         rewards: ArrayLike | None = None,
         passive_rewards: ArrayLike | None = None,
         name: str | None = None,
+        states: Iterable[str] | None = None,
     ) -> None:
         if name is not None and not isinstance(name, str):
             raise ProblemError(f"arm: name must be text, got {name!r}")
@@ -82,9 +91,10 @@ class Arm:
         for field, value in (
             ("active", checked_active),
             ("passive", checked_passive),
-            ("rewards", _rewards(rewards, size, label, "rewards")),
-            ("passive_rewards", _rewards(passive_rewards, size, label, "passive_rewards")),
+            ("rewards", arm_rewards(rewards, size, label, "rewards")),
+            ("passive_rewards", arm_rewards(passive_rewards, size, label, "passive_rewards")),
             ("name", name),
+            ("states", None if states is None else state_names(states, size, label)),
         ):
             object.__setattr__(self, field, value)
 
@@ -103,21 +113,36 @@ class Arm:
         """Whether any state pays while the arm is not pulled."""
         return bool(self.passive_rewards.any())
 
+    def state_name(self, state: int) -> str:
+        """How tables and figures call a state: its name or, without one, its number."""
+        return str(state) if self.states is None else self.states[state]
+
+    def state_label(self, state: int) -> str:
+        """How messages call a state: its number and, where it has one, its name."""
+        return f"state {state}" if self.states is None else f"state {state} ({self.states[state]})"
+
     @property
     def numbers(self) -> bytes:
-        """The arm without its name, as a key: arms with equal keys share every table."""
+        """The arm without its names, as a key: arms with equal keys share every table."""
         parts = (self.active, self.passive, self.rewards, self.passive_rewards)
         return b"".join(part.tobytes() for part in parts)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Arm):
             return NotImplemented
-        return self.name == other.name and self.numbers == other.numbers
+        return self._names == other._names and self.numbers == other.numbers
 
     def __hash__(self) -> int:
-        return hash((self.name, self.numbers))
+        return hash((self._names, self.numbers))
+
+    @property
+    def _names(self) -> tuple[Any, ...]:
+        return self.name, self.states
 
     def __repr__(self) -> str:
+        if self.num_states > MOST_SHOWN_STATES:
+            named = "" if self.name is None else f", name={self.name!r}"
+            return f"Arm({self.num_states} states{named})"
         fields = [f"active={self.active.tolist()}"]
         if not self.is_uncontrolled:
             fields.append(f"passive={self.passive.tolist()}")
@@ -126,6 +151,8 @@ class Arm:
             fields.append(f"passive_rewards={self.passive_rewards.tolist()}")
         if self.name is not None:
             fields.append(f"name={self.name!r}")
+        if self.states is not None:
+            fields.append(f"states={list(self.states)}")
         return f"Arm({', '.join(fields)})"
 
 
@@ -140,6 +167,7 @@ def gilbert_elliott(
     rewards: ArrayLike = (0.0, 1.0),
     passive_rewards: ArrayLike | None = None,
     name: str | None = None,
+    states: Iterable[str] | None = None,
 ) -> Arm:
     """Two-state channel of Section 6: bad (0) and good (1), the same chain pulled or not.
 
@@ -153,12 +181,12 @@ def gilbert_elliott(
         Reward in the bad and in the good state.
     passive_rewards
         The same while the channel is not pulled; nothing when left out.
-    name
-        Used in tables and messages.
+    name, states
+        As in `Arm`.
     """
     label = _label(name)
-    good = [_probability(p01, label, "p01"), _probability(p11, label, "p11")]
-    return Arm([[1 - p, p] for p in good], None, rewards, passive_rewards, name)
+    good = [probability(p01, label, "p01"), probability(p11, label, "p11")]
+    return Arm([[1 - p, p] for p in good], None, rewards, passive_rewards, name, states)
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -196,11 +224,35 @@ class RestlessBandit:
         name = self.arms[k].name
         return f"arm {k}" if name is None else f"arm {k} ({name!r})"
 
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    @overload
+    def __getitem__(self, k: int) -> Arm: ...
+    @overload
+    def __getitem__(self, k: slice) -> tuple[Arm, ...]: ...
+    def __getitem__(self, k: int | slice) -> Arm | tuple[Arm, ...]:
+        return self.arms[k]
+
+    def __iter__(self) -> Iterator[Arm]:
+        return iter(self.arms)
+
     def __repr__(self) -> str:
-        shown = [repr(arm) for arm in self.arms[:8]]
+        shown = [repr(arm) for arm in self.arms[:MOST_SHOWN_ARMS]]
         if self.num_arms > len(shown):
             shown.append(f"... {self.num_arms - len(shown)} more")
         return f"RestlessBandit([{', '.join(shown)}], num_pulls={self.num_pulls})"
+
+    def _repr_html_(self) -> str:
+        kinds = kinds_of(self)
+        shown = range(min(len(kinds.arms), MOST_SHOWN_KINDS))
+        rows = [(kinds.labels[j], kinds.counts[j], *_cells(kinds.arms[j])) for j in shown]
+        return html_table(
+            f"{self.num_arms:,} arms, {self.num_pulls:,} pulled each step",
+            ("kind of", "arms", "states", "rewards", "moves when pulled", "and when not"),
+            rows,
+            len(kinds.arms) - len(rows),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +270,7 @@ class Kinds:
 
 
 def kinds_of(bandit: RestlessBandit) -> Kinds:
-    """Tell the kinds of arms in a bandit; looked for once, since there may be very many arms."""
+    """Return the kinds of arms in a bandit; computed once, since there may be very many arms."""
     found: Kinds | None = bandit.__dict__.get("_kinds")
     if found is None:
         found = kinds_among(bandit.arms, bandit.label)
@@ -227,7 +279,7 @@ def kinds_of(bandit: RestlessBandit) -> Kinds:
 
 
 def kinds_among(arms: Sequence[Arm], label: Callable[[int], str]) -> Kinds:
-    """Tell the kinds among any arms; `label` says how messages call the arm at a place."""
+    """Return the kinds among any arms; `label` says how messages call the arm at a place."""
     by_numbers: dict[bytes, int] = {}
     by_identity: dict[int, int] = {}  # first, since one object may stand for very many arms
     first: list[int] = []
@@ -247,17 +299,6 @@ def starts_of(sizes: ArrayLike) -> NDArray[np.int64]:
     """Where each table begins when tables of these sizes are laid end to end."""
     ends = np.cumsum(np.asarray(sizes, dtype=np.int64))
     return np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
-
-
-def require_paid_when_pulled(arms: Iterable[Arm]) -> None:
-    """Raise where an arm pays while it is not pulled, which worlds and learners do not know of."""
-    for arm in arms:
-        if arm.passive_rewards.any():
-            raise ProblemError(
-                f"{arm_label(arm)} pays while it is not pulled (passive_rewards); simulations and "
-                "learners take only arms that pay when pulled. Plan with it, or drop "
-                "passive_rewards"
-            )
 
 
 def checked_num_pulls(num_pulls: Any, num_arms: int) -> int:
@@ -287,6 +328,34 @@ def numbers_array(values: ArrayLike, label: str, field: str) -> FloatArray:
     return np.asarray(array)
 
 
+def probability(value: Any, label: str, field: str) -> float:
+    """Return `value` as a probability, or say that it is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ProblemError(f"{label}: {field} must be a number, got {_shortened(value)}") from None
+    if not 0 <= number <= 1:
+        raise ProblemError(f"{label}: {field} is {number:g}, expected a probability in [0, 1]")
+    return number
+
+
+def state_names(names: Any, count: int | None, label: str) -> tuple[str, ...]:
+    """Return the names of an arm's states, or say what is wrong with them; any count for None."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ProblemError(f"{label}: states must be a list of names, got {_shortened(names)}")
+    found = tuple(names)
+    for name in found:
+        if not isinstance(name, str) or not name.strip():
+            raise ProblemError(f"{label}: a state's name must be text, got {_shortened(name)}")
+    if count is not None and len(found) != count:
+        raise ProblemError(
+            f"{label}: states must hold one name for each of its {count} states, got {len(found)}"
+        )
+    if len(set(found)) < len(found):
+        raise ProblemError(f"{label}: two states have the same name: {_shortened(list(found))}")
+    return found
+
+
 def stochastic_matrix(values: ArrayLike, label: str, field: str) -> FloatArray:
     """Return `values` as a frozen row-stochastic matrix, or name the row that is none."""
     matrix = numbers_array(values, label, field)
@@ -311,7 +380,8 @@ def stochastic_matrix(values: ArrayLike, label: str, field: str) -> FloatArray:
     return matrix
 
 
-def _rewards(values: ArrayLike, num_states: int, label: str, field: str) -> FloatArray:
+def arm_rewards(values: ArrayLike, num_states: int, label: str, field: str) -> FloatArray:
+    """Return `values` as frozen rewards, one per state, or say what is wrong with them."""
     rewards = numbers_array(values, label, field)
     if rewards.shape != (num_states,):
         raise ProblemError(
@@ -328,18 +398,24 @@ def _rewards(values: ArrayLike, num_states: int, label: str, field: str) -> Floa
     return rewards
 
 
+def _cells(arm: Arm) -> tuple[Any, ...]:
+    """Return an arm's cells of a table: states, rewards and moves."""
+    states = arm.num_states if arm.states is None else ", ".join(arm.states)
+    rewards = ", ".join(f"{reward:g}" for reward in arm.rewards)
+    if arm.pays_unpulled:
+        rewards += " (not pulled: " + ", ".join(f"{r:g}" for r in arm.passive_rewards) + ")"
+    passive = "the same" if arm.is_uncontrolled else _rows_in_words(arm.passive)
+    return states, rewards, _rows_in_words(arm.active), passive
+
+
+def _rows_in_words(matrix: FloatArray) -> str:
+    if len(matrix) > MOST_SHOWN_STATES:
+        return f"{len(matrix)} x {len(matrix)} matrix"
+    return "; ".join(", ".join(f"{p:.4g}" for p in row) for row in matrix)
+
+
 def _label(name: str | None) -> str:
     return "arm" if name is None else f"arm {name!r}"
-
-
-def _probability(value: Any, label: str, field: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ProblemError(f"{label}: {field} must be a number, got {_shortened(value)}") from None
-    if not 0 <= number <= 1:
-        raise ProblemError(f"{label}: {field} is {number:g}, expected a probability in [0, 1]")
-    return number
 
 
 def _shortened(values: object) -> str:

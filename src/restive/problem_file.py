@@ -4,6 +4,7 @@ The format is small::
 
     num_pulls = 2
     pay = "always"        # optional: arms pay their rewards also while not pulled
+    states = ["bad", "good"]  # optional: names of the states, here or in each [[arm]]
 
     [[arm]]
     name = "downlink"     # optional
@@ -15,6 +16,7 @@ The format is small::
     active = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]]
     passive = [[0.8, 0.2, 0.0], [0.3, 0.6, 0.1], [0.2, 0.3, 0.5]]   # optional: as active
     rewards = [0.0, 0.4, 1.0]   # with p01 and p11 optional: 0 and 1
+    states = ["dry", "damp", "wet"]
     passive_rewards = [0.0, 0.1, 0.2]  # optional: paid while not pulled, whatever `pay` says
 """
 
@@ -22,17 +24,25 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from restive.arguments import checked_path, suggestion
+from restive.arguments import checked_path
+from restive.arm_toml import MOST_ARMS, ArmReader, unknown_keys
 from restive.errors import ProblemError
 from restive.files import read_regular
-from restive.problem import Arm, RestlessBandit, gilbert_elliott
+from restive.problem import (
+    Arm,
+    RestlessBandit,
+    checked_num_pulls,
+    gilbert_elliott,
+    state_names,
+)
+from restive.toml_lines import line_of
 
 __all__ = [
     "basic_string",
@@ -40,17 +50,14 @@ __all__ = [
     "parse_toml",
     "problem_from_toml",
     "problem_to_toml",
-    "read_arm",
-    "read_arms",
     "read_text",
     "require_shallow",
 ]
 
-PROBLEM_KEYS = ("num_pulls", "pay", "arm")
+PROBLEM_KEYS = ("num_pulls", "pay", "states", "arm")
 NEEDED = {"num_pulls": "num_pulls = ...", "arm": "at least one [[arm]]"}
-ARM_KEYS = ("name", "count", "p01", "p11", "active", "passive", "rewards", "passive_rewards")
 PAY = ("pulled", "always")  # when arms pay their rewards, unless they say otherwise
-MOST_ARMS = 10_000_000  # `count` is one typing slip away from filling the memory
+FILE = "the problem"  # how checks begin their messages that are about no arm
 LARGEST_FILE = 1 << 28  # bytes
 DEEPEST = 50  # tables and lists in one another; nothing sound has ten
 TOO_DEEP = f"brackets or tables are nested too deeply (more than {DEEPEST} in one another)"
@@ -58,7 +65,7 @@ BYTE_ORDER_MARK = "\ufeff"  # with which some editors on Windows begin a file
 
 
 def load_problem(path: str | PathLike[str]) -> RestlessBandit:
-    """Read a problem from a TOML file; every mistake is told with the file and its place."""
+    """Read a problem from a TOML file; all mistakes are reported at once, each with its line."""
     text = read_text(path)
     try:
         return problem_from_toml(text)
@@ -83,14 +90,66 @@ def read_text(path: str | PathLike[str]) -> str:
 def problem_from_toml(text: str) -> RestlessBandit:
     """Read a problem from TOML text; see the module's docstring for the format."""
     data = parse_toml(text)
-    refuse_unknown_keys(data, PROBLEM_KEYS, "the top level")
-    for key, wanted in NEEDED.items():
-        if key not in data:
-            raise ProblemError(f"{key} is missing: the file needs {wanted}")
-    tables = data["arm"]
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ProblemError("arm must be written as [[arm]], with two brackets, once per kind")
-    return RestlessBandit(read_arms(tables, pays_always(data)), data["num_pulls"])
+    found = _Reader(data, text)
+    if found.mistakes:
+        count = [f"{len(found.mistakes)} mistakes"] if len(found.mistakes) > 1 else []
+        raise ProblemError("\n  ".join([*count, *found.mistakes]))
+    return RestlessBandit(found.arms, data["num_pulls"])
+
+
+class _Reader:
+    """The arms of a problem, and all that is wrong with it, in the order of its lines."""
+
+    def __init__(self, data: dict[str, Any], text: str) -> None:
+        self.arms: list[Arm] = []
+        self._found: list[tuple[int, str]] = []  # line, and words
+        self._text = text
+        for key, words in unknown_keys(data, PROBLEM_KEYS):
+            self._add((key,), words)
+        for key, wanted in NEEDED.items():
+            if key not in data:
+                self._add((), f"{key} is missing: the file needs {wanted}")
+        always = self._try("pay", pays_always, data) or False
+        states = None
+        if "states" in data:
+            states = self._try("states", state_names, data["states"], None, FILE)
+        self._read_arms(data.get("arm", []), always, states)
+        if "num_pulls" in data:
+            most = MOST_ARMS if self._found else len(self.arms)
+            self._try("num_pulls", checked_num_pulls, data["num_pulls"], most)
+
+    @property
+    def mistakes(self) -> list[str]:
+        """What is wrong, each with its line."""
+        return [words for _, words in sorted(self._found, key=lambda found: found[0])]
+
+    def _read_arms(self, tables: Any, always: bool, states: Sequence[str] | None) -> None:
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            self._add(("arm",), "arm must be written as [[arm]], with two brackets, once per kind")
+            return
+        for place, table in enumerate(tables):
+            reader = ArmReader(table, always, states)
+            for key, words in reader.mistakes:
+                at = ("arm", place) if key is None else ("arm", place, key)
+                self._add(at, words, f"[[arm]] number {place + 1}{reader.named}")
+            if reader.arm is not None:
+                if len(self.arms) + reader.count > MOST_ARMS:
+                    words = f"more than {MOST_ARMS:,} arms in all; check count"
+                    self._add(("arm", place, "count"), words)
+                    return
+                self.arms.extend([reader.arm] * reader.count)
+
+    def _try(self, key: str, check: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return check(*arguments)
+        except ProblemError as error:
+            self._add((key,), str(error).removeprefix(f"{FILE}: "))
+            return None
+
+    def _add(self, place: tuple[str | int, ...], words: str, what: str = "") -> None:
+        line = line_of(self._text, place)
+        where = ", ".join([*([what] if what else []), *([f"line {line}"] if line else [])])
+        self._found.append((line or 0, f"{where}: {words}" if where else words))
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -128,17 +187,6 @@ def pays_always(data: Mapping[str, Any]) -> bool:
     return bool(pay == "always")
 
 
-def read_arms(tables: Iterable[dict[str, Any]], always: bool = False) -> list[Arm]:
-    """Read [[arm]] tables; a table with a `count` is as many arms."""
-    arms: list[Arm] = []
-    for place, table in enumerate(tables):
-        arm, count = read_arm(table, f"[[arm]] number {place + 1}", always)
-        if len(arms) + count > MOST_ARMS:
-            raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
-        arms.extend([arm] * count)
-    return arms
-
-
 def problem_to_toml(bandit: RestlessBandit) -> str:
     """Write a bandit as TOML that reads back equal; runs of equal arms become one `count`."""
     lines = [f"num_pulls = {bandit.num_pulls}"]
@@ -146,69 +194,25 @@ def problem_to_toml(bandit: RestlessBandit) -> str:
     always = any(arm.pays_unpulled for arm in kinds) and all(map(_pays_the_same, kinds))
     if always:
         lines.append('pay = "always"')
+    named = {arm.states for arm in kinds}
+    shared = next(iter(named)) if len(named) == 1 else None
+    if shared is not None:
+        lines.append(_write_states(shared))
     for arm, run in groupby(bandit.arms):
-        lines += ["", "[[arm]]", *_write_arm(arm, always)]
+        own = [] if arm.states is None or shared is not None else [_write_states(arm.states)]
+        lines += ["", "[[arm]]", *_write_arm(arm, always), *own]
         count = sum(1 for _ in run)
         if count > 1:
             lines.append(f"count = {count}")
     return "\n".join(lines) + "\n"
 
 
-def refuse_unknown_keys(data: Mapping[str, Any], known: Iterable[str], place: str) -> None:
-    """Raise for the first key that is not `known`, suggesting the nearest one that is."""
-    known = tuple(known)
-    for key in data:
-        if key not in known:
-            raise ProblemError(f"{place}: unknown key {key!r}; {suggestion(key, known)}")
-
-
-def read_arm(table: dict[str, Any], place: str, always: bool = False) -> tuple[Arm, int]:
-    """Read one [[arm]] table: the arm and its count; `place` is how errors name it.
-
-    With `always` an arm pays its rewards also while not pulled, unless it has `passive_rewards`.
-    """
-    refuse_unknown_keys(table, ARM_KEYS, place)
-    name = table.get("name")
-    if name is not None and not isinstance(name, str):
-        raise ProblemError(f"{place}: name must be text, got {name!r}")
-    label = place if name is None else f"{place} ({name!r})"
-    count = table.get("count", 1)
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ProblemError(f"{label}: count must be a whole number from 1 on, got {count!r}")
-    short = [key for key in ("p01", "p11") if key in table]
-    full = [key for key in ("active", "passive") if key in table]
-    if short and full:
-        raise ProblemError(f"{label}: give {short[0]} or {full[0]}, not both")
-    if len(short) == 1:
-        missing = "p11" if short == ["p01"] else "p01"
-        raise ProblemError(f"{label}: {missing} is missing beside {short[0]}")
-    if not short and "active" not in table:
-        raise ProblemError(f"{label}: needs p01 and p11, or active and rewards")
-    for key in ARM_KEYS[2:]:
-        wrong = _first_that_is_no_number(table.get(key, []))
-        if wrong is not None:
-            what = "a number" if key in short else "numbers in a regular array"
-            raise ProblemError(f"{label}: {key} must be {what}, got {wrong!r:.60}")
-    fields = {key: table[key] for key in ARM_KEYS if key in table and key != "count"}
-    if always:
-        fields.setdefault("passive_rewards", fields.get("rewards", (0.0, 1.0) if short else None))
-    try:
-        return (gilbert_elliott(**fields) if short else Arm(**fields)), count
-    except ProblemError as error:
-        # the constructor names the arm; here its place is known too
-        named = "arm: " if name is None else f"arm {name!r}: "
-        raise ProblemError(f"{label}: {str(error).removeprefix(named)}") from None
-
-
-def _first_that_is_no_number(value: Any) -> Any:
-    if isinstance(value, list):
-        found = (_first_that_is_no_number(item) for item in value)
-        return next((item for item in found if item is not None), None)
-    return None if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
 def _pays_the_same(arm: Arm) -> bool:
     return bool(np.array_equal(arm.rewards, arm.passive_rewards))
+
+
+def _write_states(states: Sequence[str]) -> str:
+    return f"states = [{', '.join(map(basic_string, states))}]"
 
 
 def _write_arm(arm: Arm, always: bool) -> list[str]:
@@ -218,7 +222,7 @@ def _write_arm(arm: Arm, always: bool) -> list[str]:
         passive_rewards.append(f"passive_rewards = {arm.passive_rewards.tolist()}")
     if arm.num_states == 2:
         p01, p11 = float(arm.active[0, 1]), float(arm.active[1, 1])
-        if arm == gilbert_elliott(p01, p11, (0, 1), arm.passive_rewards, arm.name):
+        if arm == gilbert_elliott(p01, p11, (0, 1), arm.passive_rewards, arm.name, arm.states):
             return [*lines, f"p01 = {p01!r}", f"p11 = {p11!r}", *passive_rewards]
     lines.append(f"active = {arm.active.tolist()}")
     if not arm.is_uncontrolled:

@@ -84,10 +84,12 @@ def reduce_arm(arm: Arm, discount: float = 1.0, label: str | None = None) -> Red
     gained = discount * _weighted(arm.active - arm.passive, potential)
     if not np.isfinite(gained).all():
         raise AssumptionError(
-            f"{label}: not pulled, it hardly ever leaves some of its states, so that floating "
-            "point does not tell what a pull gains; give its passive matrix larger probabilities"
+            f"{label}: not pulled, it hardly ever leaves some of its states, so that "
+            "rounding hides what a pull gains; give its passive matrix larger probabilities"
         )
-    pulled = Arm(arm.active, arm.passive, arm.rewards - paid + gained, name=arm.name)
+    pulled = Arm(
+        arm.active, arm.passive, arm.rewards - paid + gained, name=arm.name, states=arm.states
+    )
     return Reduction(pulled, own, potential)
 
 

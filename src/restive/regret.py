@@ -3,18 +3,20 @@
 Regret up to t is J t minus what the learner earned, with J the average reward of the same mapping
 applied to the truth. Two choices keep the error small without changing what is estimated:
 
-* *expected rewards*: each step counts E[r | xi, A], not the reward that happened to be drawn;
+* *expected rewards*: each step counts E[r | xi, A], not the reward that happened to be drawn.
+  Arms that pay while they are not pulled count with what is expected of them in any case, since
+  what is not seen is not drawn;
 * *coupling*: the policy that knows the truth runs in the same world with the same luck.
 
-Against the exact J the estimate is of the paper's regret. Where J is not to be had exactly, the
-coupled policy's own earnings stand in for J t; they differ from it by the span of the bias at most.
+Against the exact J the estimate is of the paper's regret. Where J cannot be computed exactly, the
+coupled policy's own earnings stand in for J t; they differ from it by at most the span of the bias.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, TypeAlias
 
@@ -22,16 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.agents.learners import Learner, describe, learner_of
-from restive.arguments import checked_count
+from restive.arguments import checked_count, drawn_seed
 from restive.belief import BeliefState
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.figures import plot_band
 from restive.files import replacing
+from restive.frames import data_frame
 from restive.intervals import student_quantile
-from restive.policies.best_fixed import fixed_reward
+from restive.policies import policy_mapping
 from restive.prior import Prior
 from restive.problem import RestlessBandit
 from restive.replication import Replications, replicate
+from restive.style.notebook import html_table
 from restive.task import Mapping, Task, make_task
 from restive.worth import exact_value
 
@@ -59,13 +63,14 @@ EXACT = "exact: J t"
 
 DEFAULT_TIMES = 50
 MOST_TIMES = 1_000_000
+SHOWN_TIMES = 10  # in a notebook
 MAX_STATES_FOR_J = 50_000
 MOST_SYSTEMS_FOR_J = 1_000  # whose J is solved exactly when "exact" is asked for
 
 CSV_HEADER = ("time", "regret", "stderr", "lower", "upper", "average_reward", "num_episodes")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RegretCurve:
     """Regret at some times, over replications."""
 
@@ -79,8 +84,9 @@ class RegretCurve:
     policy_mapping: str
     learner: str
     replications: int
+    seed: int
     average_reward_of_truth: float  # mean of J, or of what the coupled policy earned per step
-    samples: FloatArray = field(repr=False)  # [R, M] regret of each replication
+    samples: FloatArray  # [R, M] regret of each replication
 
     @property
     def lower(self) -> FloatArray:
@@ -94,18 +100,37 @@ class RegretCurve:
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write a row per time."""
-        columns = (
-            self.times, self.mean, self.stderr, self.lower, self.upper, self.average_reward,
-            self.num_episodes,
-        )  # fmt: skip
         with (
             replacing(path) as temporary,
             temporary.open("w", newline="", encoding="utf-8") as file,
         ):
             writer = csv.writer(file)
             writer.writerow(CSV_HEADER)
-            for row in zip(*columns, strict=True):
+            for row in zip(*self._columns, strict=True):
                 writer.writerow([int(row[0]), *(repr(float(value)) for value in row[1:])])
+
+    def to_pandas(self) -> Any:
+        """Return a data frame, a row per time, as `to_csv` writes them (needs pandas)."""
+        return data_frame(dict(zip(CSV_HEADER, self._columns, strict=True)))
+
+    @property
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        return (
+            self.times, self.mean, self.stderr, self.lower, self.upper, self.average_reward,
+            self.num_episodes,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        half = self.upper[-1] - self.mean[-1]
+        return (
+            f"RegretCurve({self.learner}, {self.policy_mapping}: {self.mean[-1]:.4g} ± {half:.2g} "
+            f"at t = {self.times[-1]:,}, {self.replications:,} replications, seed {self.seed})"
+        )
+
+    def _repr_html_(self) -> str:
+        shown = np.unique(np.linspace(0, len(self.times) - 1, SHOWN_TIMES).round().astype(int))
+        columns = [column[shown].tolist() for column in self._columns]
+        return html_table(repr(self), CSV_HEADER, zip(*columns, strict=True))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the curve with its band into a matplotlib axes, a new one by default."""
@@ -120,7 +145,7 @@ def bayesian_regret(
     *,
     learner: LearnerLike = "tsde",
     replications: int = 1000,
-    seed: int = 0,
+    seed: int | None = 0,
     times: int | Sequence[int] | IntArray | None = None,
     rewards: Rewards = "expected",
     baseline: Baseline = "auto",
@@ -136,7 +161,7 @@ def bayesian_regret(
     Parameters
     ----------
     prior
-        What the learner holds possible, and what the truth is drawn from.
+        What the learner considers possible, and what the truth is drawn from.
     num_pulls
         Arms pulled each step, N.
     policy_mapping
@@ -148,11 +173,13 @@ def bayesian_regret(
         your own: an object with `select()` and `observe(states)`. Yours runs in Python, slower.
     replications, seed
         How many, and the name of their luck. More replications leave the earlier ones as they are.
+        With seed = None one is drawn; `curve.seed` shows it.
     times
         Times to record, or how many: by default about 50, evenly in the logarithm, the last of
         them T.
     rewards
-        "expected" counts E[r | xi, A], "realised" what was drawn: noisier, the same mean.
+        "expected" counts E[r | xi, A], "realised" what was drawn for the pulled arms: noisier, the
+        same mean.
     baseline
         "coupled" measures against the policy that knows the truth, in the same world; "exact"
         against J t with J solved for each system that was drawn; "auto" is "coupled" here.
@@ -184,7 +211,7 @@ def frequentist_regret(
     *,
     learner: LearnerLike = "tsde",
     replications: int = 1000,
-    seed: int = 0,
+    seed: int | None = 0,
     times: int | Sequence[int] | IntArray | None = None,
     rewards: Rewards = "expected",
     baseline: Baseline = "auto",
@@ -218,7 +245,7 @@ def _regret(
     learner: LearnerLike,
     times: IntArray,
     replications: int,
-    seed: int,
+    seed: int | None,
     rewards: Rewards,
     baseline: Baseline,
     threads: int | None,
@@ -226,6 +253,7 @@ def _regret(
 ) -> RegretCurve:
     """Regret on a task, whose truth is given or drawn from its prior."""
     spec = learner_of(learner)
+    seed = drawn_seed(seed)
     _check_choice(rewards, ("expected", "realised"), "rewards")
     _check_choice(baseline, ("auto", "coupled", "exact"), "baseline")
     fixed = None
@@ -240,11 +268,13 @@ def _regret(
     earned = done.expected if expected else done.realised
     if coupled:
         known = done.oracle_expected if expected else done.oracle_realised
-        return _curve(task, spec, done, rewards, known - earned, COUPLED, _per_step(known, times))
+        return _curve(
+            task, spec, done, seed, rewards, known - earned, COUPLED, _per_step(known, times)
+        )
     count = len(earned)
     truth = exact_rewards(done.task, done.true_kinds) if fixed is None else np.full(count, fixed)
     samples = truth[:, None] * times - earned
-    return _curve(task, spec, done, rewards, samples, EXACT, float(truth.mean()))
+    return _curve(task, spec, done, seed, rewards, samples, EXACT, float(truth.mean()))
 
 
 def truth_reward(task: Task, required: bool = False) -> float | None:
@@ -265,6 +295,7 @@ def _curve(
     task: Task,
     learner: Learner,
     done: Replications,
+    seed: int,
     rewards: Rewards,
     samples: FloatArray,
     baseline: str,
@@ -284,6 +315,7 @@ def _curve(
         policy_mapping=task.mapping_name,
         learner=describe(learner),
         replications=count,
+        seed=seed,
         average_reward_of_truth=truth,
         samples=samples,
     )
@@ -291,10 +323,9 @@ def _curve(
 
 def exact_rewards(task: Task, true_kinds: IntArray) -> FloatArray:
     """J of the mapping on each system, by kinds of arms [R, K], or an error where it is none."""
-    if isinstance(task.mapping, str) and task.mapping_name == "best_fixed":
-        rewards = np.array([fixed_reward(arm) for arm in task.choices.kinds.arms])
-        best: FloatArray = np.sort(rewards[true_kinds], axis=1)[:, -task.num_pulls :]
-        return np.asarray(best.sum(axis=1))
+    formula = policy_mapping(task.mapping).exact_rewards if isinstance(task.mapping, str) else None
+    if formula is not None:
+        return formula(task.choices.kinds.arms, true_kinds, task.num_pulls)
     systems, places = np.unique(true_kinds, axis=0, return_inverse=True)
     if len(systems) > MOST_SYSTEMS_FOR_J:
         raise TooLargeError(

@@ -15,20 +15,26 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.learners import describe, learner_of
+from restive.agents.learners import Own, Relative, describe, learner_of
+from restive.arguments import drawn_seed
 from restive.errors import ProblemError
+from restive.figures import plot_band
+from restive.frames import data_frame
 from restive.intervals import paired_interval
-from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior
-from restive.problem import Arm, RestlessBandit
-from restive.regret import LearnerLike, RegretCurve, frequentist_regret
+from restive.prior import IndependentPrior, JointPrior, Prior, grid_prior
+from restive.problem import RestlessBandit
+from restive.question import blind_learners, looks_wrong
+from restive.regret import EXACT, LearnerLike, RegretCurve, frequentist_regret
+from restive.style.notebook import html_table
 from restive.task import Mapping
 
-__all__ = ["Difference", "SideBySide", "compare"]
+__all__ = ["LEVELS", "Difference", "SideBySide", "compare", "default_prior"]
 
 FloatArray = NDArray[np.float64]
 
 Problem: TypeAlias = RestlessBandit | tuple[RestlessBandit, Prior]
 
+COLUMNS = ("learner", "regret", "lower", "upper", "average_reward")
 LEVELS = tuple(i / 10 for i in range(1, 10))  # of the prior of two-state arms
 
 
@@ -47,21 +53,54 @@ class Difference:
         return abs(self.mean) > self.half_width
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SideBySide:
     """Learners on one problem, from the smallest regret at T on."""
 
     bandit: RestlessBandit
     curves: tuple[RegretCurve, ...]  # `learner` says whose
     differences: tuple[Difference, ...]  # of each pair, the better one first
+    remarks: tuple[str, ...] = ()  # where the question asked may not be the one meant
 
     def __str__(self) -> str:
-        width = max(len(curve.learner) for curve in self.curves)
+        width = max(len(name) for name in ("learner", *(curve.learner for curve in self.curves)))
         lines = [f"{'learner':{width}}  regret at T"]
         for curve in self.curves:
             half = curve.upper[-1] - curve.mean[-1]
             lines.append(f"{curve.learner:{width}}  {curve.mean[-1]:.4g} ± {half:.2g}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.remarks])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def to_pandas(self) -> Any:
+        """Return a data frame, a row per learner from the best on (needs pandas)."""
+        rows = zip(*self._rows(), strict=True)
+        return data_frame(dict(zip(COLUMNS, rows, strict=True)))
+
+    def _repr_html_(self) -> str:
+        first = self.curves[0]
+        title = f"regret at T = {first.times[-1]:,}, 95% intervals, seed {first.seed}"
+        return html_table(title, COLUMNS, self._rows())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curves of all learners into one matplotlib axes, a new one by default."""
+        for curve in self.curves:
+            band = curve.times, curve.mean, curve.lower, curve.upper
+            ax = plot_band(*band, curve.learner, ax)
+        return ax
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return [
+            (
+                curve.learner,
+                float(curve.mean[-1]),
+                float(curve.lower[-1]),
+                float(curve.upper[-1]),
+                float(curve.average_reward[-1]),
+            )
+            for curve in self.curves
+        ]
 
 
 def compare(
@@ -71,7 +110,7 @@ def compare(
     horizon: int = 2000,
     *,
     replications: int = 200,
-    seed: int = 0,
+    seed: int | None = 0,
     threads: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
     **options: Any,
@@ -82,7 +121,8 @@ def compare(
     ----------
     problems
         Bandits, or pairs of a bandit and the prior of learners that have one. By default that is a
-        9 x 9 grid for each arm; arms of more than two states need a prior.
+        9 x 9 grid for each arm; arms of more than two states, and arms that pay while not pulled,
+        need a prior.
     learners
         Names, or functions of (task, seed) that return a learner of your own: an object with
         `select()` and `observe(states)`. Yours run in Python, slower.
@@ -91,7 +131,7 @@ def compare(
     horizon
         Steps of each replication, T.
     replications, seed
-        How many, and the name of their luck.
+        How many, and the name of their luck; with None a seed is drawn, which the curves show.
     threads, progress, options
         As in `frequentist_regret`.
     """
@@ -101,7 +141,8 @@ def compare(
         raise ProblemError(f"problems must be bandits, got {problems!r:.60}")
     names = [describe(learner_of(given)) for given in learners]
     if not names or len(set(names)) < len(names):
-        raise ProblemError(f"learners must be different, and at least one, got {names}")
+        raise ProblemError(f"give at least one learner, each only once, got {names}")
+    seed = drawn_seed(seed)
     found = []
     for problem in problems:
         bandit, prior = _checked(problem)
@@ -112,7 +153,8 @@ def compare(
             )
             for given in learners
         ]  # fmt: skip
-        found.append(_ordered(bandit, curves))
+        remarks = _remarks(bandit, learners, curves[0])
+        found.append(_ordered(bandit, curves, remarks))
     return found
 
 
@@ -130,27 +172,40 @@ def _checked(problem: Any) -> tuple[RestlessBandit, Prior]:
         raise ProblemError(
             f"a problem is a RestlessBandit, or a pair of one and a prior, got {problem!r:.60}"
         )
-    return bandit, _grid_of(bandit) if prior is None else prior
+    if prior is not None:
+        return bandit, prior
+    try:
+        return bandit, default_prior(bandit)
+    except ProblemError as error:
+        raise ProblemError(f"{error}: pass (bandit, prior)") from None
 
 
-def _grid_of(bandit: RestlessBandit) -> Prior:
-    """Return a 9 x 9 grid for each arm, with the arm's own rewards."""
-    made: dict[bytes, ArmPrior] = {}
+def default_prior(bandit: RestlessBandit) -> Prior:
+    """Return a 9 x 9 grid for each arm, with the arm's own rewards, or say why it needs another."""
     for k, arm in enumerate(bandit.arms):
-        if arm.num_states != 2:
+        if arm.pays_unpulled:  # arms of the grid move alike, so that pulls would change nothing
             raise ProblemError(
-                f"{bandit.label(k)} has {arm.num_states} states, so it needs a prior: pass "
-                "(bandit, prior)"
+                f"{bandit.label(k)} pays while it is not pulled, so it needs a prior that says "
+                "what a pull may change"
             )
-        key = arm.rewards.tobytes()
-        if key not in made:
-            rows = [[1 - p01, p01, 1 - p11, p11] for p01 in LEVELS for p11 in LEVELS]
-            arms = [Arm(np.reshape(row, (2, 2)), rewards=arm.rewards) for row in rows]
-            made[key] = ArmPrior(arms)
-    return IndependentPrior([made[arm.rewards.tobytes()] for arm in bandit.arms])
+    return grid_prior(LEVELS, like=bandit)
 
 
-def _ordered(bandit: RestlessBandit, curves: list[RegretCurve]) -> SideBySide:
+def _remarks(
+    bandit: RestlessBandit, learners: Sequence[LearnerLike], curve: RegretCurve
+) -> tuple[str, ...]:
+    specs = [learner_of(given) for given in learners]
+    blind = [spec.title for spec in specs if not isinstance(spec, Relative | Own)]
+    remarks = [blind_learners(bandit.arms, blind)]
+    if curve.baseline == EXACT:
+        known = {curve.policy_mapping: (curve.average_reward_of_truth, 0.0)}
+        remarks.append(looks_wrong(bandit, known))
+    return tuple(filter(None, remarks))
+
+
+def _ordered(
+    bandit: RestlessBandit, curves: list[RegretCurve], remarks: tuple[str, ...]
+) -> SideBySide:
     ordered = sorted(curves, key=lambda curve: float(curve.mean[-1]))
     count = max(1, comb(len(ordered), 2))
     differences = tuple(
@@ -161,4 +216,4 @@ def _ordered(bandit: RestlessBandit, curves: list[RegretCurve]) -> SideBySide:
         )
         for first, second in combinations(ordered, 2)
     )
-    return SideBySide(bandit, tuple(ordered), differences)
+    return SideBySide(bandit, tuple(ordered), differences, remarks)

@@ -28,6 +28,7 @@ from restive.kernels.tables import (
 )
 from restive.kernels.vectors import LANES
 from restive.prior import ArmPrior, DirichletArmPrior, JointPrior, Prior
+from restive.prior.finite import rewards_of
 from restive.problem import Arm, Kinds, RestlessBandit, kinds_among, starts_of
 
 __all__ = [
@@ -296,15 +297,16 @@ def _first_arms(pool_of_arm: IntArray) -> list[int]:
 def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
     if bandit.num_arms != prior.num_arms:
         raise ProblemError(
-            f"the true bandit has {bandit.num_arms} arms, the prior is about {prior.num_arms}"
+            f"the true bandit has {bandit.num_arms} arms, the prior is for {prior.num_arms}"
         )
     for k, arm in enumerate(bandit.arms):
         expected = prior.typical(k)
-        if not np.array_equal(arm.rewards, expected.rewards):
-            raise ProblemError(
-                f"{bandit.label(k)}: rewards are {arm.rewards.tolist()}, the prior's are "
-                f"{expected.rewards.tolist()}; rewards are known, so they must agree"
-            )
+        for what, here, there in rewards_of(arm, expected):
+            if not np.array_equal(here, there):
+                raise ProblemError(
+                    f"{bandit.label(k)}: {what} are {here.tolist()}, the prior's are "
+                    f"{there.tolist()}; rewards are known, so they must agree"
+                )
 
 
 def _loss(likelihoods: FloatArray) -> int:

@@ -3,7 +3,7 @@
 A `SubsidyPath` holds the optimal gain g(lambda) of one arm that earns lambda for every step in
 which it is not pulled, for all lambda at once, and what follows from it: the Whittle index (where
 pulling stops being worth it), the verdict on indexability, and the advantage of pulling at one
-subsidy, from which the relaxation bound and the LP priority are made. The method is told in
+subsidy, from which the relaxation bound and the LP priority are made. The method is described in
 `kernels.subsidy`. An arm that pays while not pulled is first reduced to one that does not
 (`reduction`); g is then without what the arm earns by itself.
 """
@@ -118,7 +118,7 @@ def subsidy_path(
             walk = walk._replace(path=np.concatenate([walk.path, np.empty_like(walk.path)]))
     if end == AMBIGUOUS:
         raise AssumptionError(
-            f"{label}: pulled for ever, several classes of its states earn just as much, so that "
+            f"{label}: if always pulled, several classes of its states earn just as much, so that "
             "the average reward alone does not settle its index (its active chain is reducible); "
             "pass a discount below 1"
         )
@@ -145,8 +145,8 @@ def checked_discount(discount: float) -> float:
         raise ProblemError(f"discount must be in (0, 1], got {value:g}; 1 is the average reward")
     if MOST_DISCOUNT < value < 1:
         raise ProblemError(
-            f"discount must be 1 or at most 1 - 1e-7, got {value!r}: nearer to 1 floating point "
-            "does not tell rewards from rounding; 1 is the average reward"
+            f"discount must be 1 or at most 1 - 1e-7, got {value!r}: closer to 1, rounding "
+            "hides the rewards; 1 is the average reward"
         )
     return value
 

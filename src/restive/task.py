@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, checked_elapsed
+from restive.arguments import checked_count, checked_elapsed, counted
 from restive.belief import MOST_ELAPSED, BeliefState, start_or_initial
 from restive.errors import ProblemError, TooLargeError
 from restive.kernels.learners.memory import Knowledge
@@ -25,14 +25,8 @@ from restive.kernels.tables import RankTables
 from restive.policies import IndexRule, Policy, PolicyMapping, own_mapping, policy_mappings
 from restive.policies import policy_mapping as registered_mapping
 from restive.policies.base import IndexPolicy, checked_table, rank_tables, tabled_policy
-from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior
-from restive.problem import (
-    Arm,
-    RestlessBandit,
-    checked_num_pulls,
-    kinds_of,
-    require_paid_when_pulled,
-)
+from restive.prior import IndependentPrior, JointPrior, Prior
+from restive.problem import Arm, RestlessBandit, checked_num_pulls, kinds_of
 from restive.slots import Choices
 
 __all__ = ["Facts", "Mapping", "Task", "make_task", "truncation"]
@@ -81,7 +75,7 @@ class Facts:
         return self.horizon
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """What a learner is put on; made by `make_task`.
 
@@ -108,6 +102,13 @@ class Task:
     def num_arms(self) -> int:
         """The number of arms K."""
         return self.prior.num_arms
+
+    def __repr__(self) -> str:
+        steps = "no horizon" if self.horizon is None else f"horizon {self.horizon:,}"
+        return (
+            f"Task({counted(self.num_arms, 'arm')}, {counted(self.num_pulls, 'pull')}, "
+            f"{self.mapping_name}, {steps})"
+        )
 
     @cached_property
     def facts(self) -> Facts:
@@ -218,8 +219,6 @@ def make_task(
     if mixing_time is not None:
         mixing_time = checked_count(mixing_time, "mixing_time")
     first_arms = [prior.typical(k) for k in range(prior.num_arms)]
-    require_paid_when_pulled(_all_arms(prior))
-    require_paid_when_pulled(() if true_bandit is None else true_bandit.arms)
     start = start_or_initial(start, first_arms)
     start.require_fits(RestlessBandit(first_arms, num_pulls))
     row = _row_of(policy_mapping, first_arms[0])
@@ -263,16 +262,6 @@ def _rule_of(row: PolicyMapping, max_elapsed: int | None, *, hold_slow: bool) ->
 def truncation(horizon: int, quarter: int) -> int:
     """T^mix = log2(T) T^mix(1/4) of Section 3, rounded up, and at least 1."""
     return max(1, ceil(log2(horizon) * quarter))
-
-
-def _all_arms(prior: Prior) -> Iterator[Arm]:
-    """All candidates of all arms, shared ones once; a typical arm where there is no list."""
-    if isinstance(prior, JointPrior):
-        for bandit in prior.bandits:
-            yield from bandit.arms
-    else:
-        for arm in {id(arm): arm for arm in prior.arms}.values():
-            yield from arm.candidates if isinstance(arm, ArmPrior) else (arm.typical,)
 
 
 def _row_of(mapping: Mapping, arm: Arm) -> PolicyMapping:

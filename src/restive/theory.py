@@ -31,7 +31,7 @@ from restive.loop import drive
 from restive.policies.base import Policy
 from restive.prior import Prior
 from restive.prior.continuous import MIXING_SHARE
-from restive.problem import RestlessBandit, checked_num_pulls, kinds_of, numbers_array
+from restive.problem import Arm, RestlessBandit, checked_num_pulls, kinds_of, numbers_array
 from restive.replication import drawn_truths
 from restive.slots import Choices
 from restive.task import Mapping, Task, make_task
@@ -112,7 +112,11 @@ def regret_bound(
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the theory allows. No regret exceeds N T: where Theorem 1 does, it says nothing yet."""
+    """What the theory allows. No regret exceeds N T: where Theorem 1 does, it says nothing yet.
+
+    The paper's rewards lie in [0, 1]. Others are scaled by their range for its bounds, and what is
+    bounded is scaled back; `remarks` say so, and where the theorem does not hold at all.
+    """
 
     total_states: int  # sum|S_k|
     num_pulls: int  # N
@@ -125,10 +129,12 @@ class Bounds:
     regret: float  # Theorem 1
     times_trivial: float  # Theorem 1 over N T
     covered: float = 1.0  # prior probability, at least, that all arms mix within T^mix(1/4)
+    scale: float = 1.0  # range of rewards that do not lie in [0, 1]
+    remarks: tuple[str, ...] = ()
 
 
 def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> Bounds:
-    """All bounds, with the numbers of states and the mixing time that a prior tells.
+    """All bounds, with the numbers of states and the mixing time that a prior implies.
 
     Under a continuous prior no mixing time holds for all that is possible. There it is the 95%
     quantile of the slowest arm, and Theorem 1 holds for the truths that mix within it: `covered`
@@ -137,20 +143,44 @@ def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> 
     Parameters
     ----------
     prior
-        What the learner holds possible.
+        What the learner considers possible.
     num_pulls, horizon, bias_span
-        N, T >= 2, and H, the largest span of the bias over the prior's support.
+        N, T >= 2, and H, the largest span of the bias over the prior's support, in the units of
+        the rewards.
     """
     choices, pulls = Choices.of(prior, None, None), checked_num_pulls(num_pulls, prior.num_arms)
     size = (int(choices.sizes.sum()), pulls, horizon, choices.mixing_time())
-    regret = regret_bound(*size, bias_span)
-    episodes, printed = episode_bound(*size), episode_bound(*size, as_printed=True)
-    truncation, times_trivial = log2(horizon) * size[3], regret / (pulls * horizon)
+    scale, remarks = _scale_of([prior.typical(k) for k in range(prior.num_arms)])
     clouds = sum(choices.continuous[pool] is not None for pool in choices.pool_of_group.tolist())
+    scaled = regret_bound(*size, bias_span / scale)
+    episodes, printed = episode_bound(*size), episode_bound(*size, as_printed=True)
+    truncation, times_trivial = log2(horizon) * size[3], scaled / (pulls * horizon)
     return Bounds(
-        *size, bias_span, truncation, episodes, printed, regret, times_trivial,
-        MIXING_SHARE**clouds,
+        *size, bias_span, truncation, episodes, printed, scale * scaled, times_trivial,
+        MIXING_SHARE**clouds, scale, remarks,
     )  # fmt: skip
+
+
+def _scale_of(arms: Sequence[Arm]) -> tuple[float, tuple[str, ...]]:
+    """Range of rewards that do not lie in [0, 1], else 1; and what is to be said of them."""
+    always = any(arm.pays_unpulled for arm in arms)
+    rewards = [arm.rewards for arm in arms]
+    if always:
+        rewards += [arm.passive_rewards for arm in arms]
+    low, high = float(np.min(np.concatenate(rewards))), float(np.max(np.concatenate(rewards)))
+    scale, remarks = 1.0, []
+    if low < 0 or high > 1:
+        scale = high - low or 1.0
+        remarks.append(
+            f"rewards are from {low:g} to {high:g}: for the bounds, which need [0, 1], they are "
+            "scaled by this range, and the bounds are scaled back"
+        )
+    if always:
+        remarks.append(
+            "arms also pay while they are not pulled, which Theorem 1 does not cover: what a pull "
+            "gains then depends on the unknown parameters; take its bound as a formula only"
+        )
+    return scale, tuple(remarks)
 
 
 def discounted_spans(
@@ -218,8 +248,9 @@ class Decomposition:
     def comparisons(self) -> tuple[Comparison, ...]:
         """Measured means beside the bounds of Lemmas 4, 5 and 8 and of Theorem 1."""
         num_episodes, bounds = float(self.num_episodes.mean()), self.bounds
+        most = bounds.scale * bounds.num_pulls  # that a step can earn
         rows: list[tuple[str, FloatArray | IntArray, float]] = [
-            ("R_0, at most N E M_T", self.sampling_regret, bounds.num_pulls * num_episodes),
+            ("R_0, at most N E M_T", self.sampling_regret, most * num_episodes),
             ("R_1, at most H E M_T", self.switching_regret, self.bias_span * num_episodes),
             ("regret", self.regret, bounds.regret),
             ("episodes M_T", self.num_episodes, bounds.episodes),
@@ -284,7 +315,8 @@ def decompose_regret(
         (ahead - after).sum(axis=1),
         (modelled - runs.expected).sum(axis=1),
     )
-    if np.abs(regret - sum(parts)).max() > MOST_IDENTITY_ERROR:
+    bounds = bounds_for(prior, num_pulls, horizon, float(spans.max()))
+    if np.abs(regret - sum(parts)).max() > MOST_IDENTITY_ERROR * max(1.0, bounds.scale):
         raise ProblemError(
             f"policy mapping {task.mapping_name!r} does not choose by system and meta-state alone "
             "(or tells settled ages apart), so its choices have no Bellman equation"
@@ -298,7 +330,7 @@ def decompose_regret(
         bias_spans=spans,
         bias_span=float(spans.max()),
         bellman_residual=float(residuals.max()),
-        bounds=bounds_for(prior, num_pulls, horizon, float(spans.max())),
+        bounds=bounds,
     )
 
 
@@ -400,8 +432,8 @@ def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, Floa
     gains = [_solved(chain, np.flatnonzero(component == label))[0] for label in range(count)]
     if max(gains) - min(gains) > joint_run.EQUAL:
         raise AssumptionError(
-            f"J of {name!r} depends on the start, {min(gains):.6g} to {max(gains):.6g}, against "
-            "Assumption 2 of the paper, so that there is no bias; use another policy mapping. The "
+            f"J of {name!r} depends on the start, {min(gains):.6g} to {max(gains):.6g}, contrary "
+            "to Assumption 2 of the paper, so there is no bias; use another policy mapping. The "
             f"system is {joint.bandit!r}"
         )
     gain, bias = _solved(chain, np.arange(joint.count))
@@ -417,7 +449,7 @@ def _solved(chain: Outcomes, members: IntArray, beta: float = 1.0) -> tuple[floa
     gain, gap = gain_and_bias(members, scaled, values, *limits)
     if gap > joint_run.GAP:
         raise TooLargeError(
-            f"{joint_run.MOST_SWEEPS:,} sweeps do not tell the values at discount {beta!r}: the "
+            f"{joint_run.MOST_SWEEPS:,} sweeps did not settle the values at discount {beta!r}: the "
             "joint chain mixes too slowly, or J depends on the start"
         )
     return gain, values

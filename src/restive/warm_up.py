@@ -80,7 +80,8 @@ def _plans() -> None:
     whittle_index(slow)
     whittle_index(bandit.arms[1], discount=0.9)
     channel_whittle_index(np.array([0.2]), np.array([0.7]), 5)
-    World(bandit, seed=0).pull(np.array([0]))
+    paid = [Arm(arm.active, arm.passive, arm.rewards, arm.rewards) for arm in bandit.arms]
+    World(RestlessBandit(paid, 1), seed=0, hidden=True).pull(np.array([0]))
 
 
 def _logs() -> None:

@@ -119,10 +119,14 @@ def inverted(u, weights):
 
 
 class NaiveWorld:
-    """The truth: a state is drawn only for arms that are pulled, from their belief."""
+    """The truth: a state is drawn only for arms that are pulled, from their belief.
 
-    def __init__(self, truth, last_state, elapsed, seed, replication):
+    With `passive_rewards` the other arms pay what is expected of them under their belief.
+    """
+
+    def __init__(self, truth, last_state, elapsed, seed, replication, passive_rewards=None):
         self.truth = truth
+        self.passive_rewards = passive_rewards or [[0.0] * len(arm[2]) for arm in truth]
         self.key = stream_key(seed, replication, WORLD)
         self.time = 1
         self.beliefs = [
@@ -140,6 +144,10 @@ class NaiveWorld:
             expected += sum(p * r for p, r in zip(belief, rewards, strict=True))
         seen = dict(zip(arms, states, strict=True))
         for k, (active, passive, _) in enumerate(self.truth):
+            if k not in seen:
+                pairs = zip(self.beliefs[k], self.passive_rewards[k], strict=True)
+                paid = sum(p * r for p, r in pairs)
+                earned, expected = earned + paid, expected + paid
             self.beliefs[k] = (
                 list(active[seen[k]]) if k in seen else row_times(self.beliefs[k], passive)
             )

@@ -1,6 +1,7 @@
 """Learners as agents: one class for all, made by name or from a snapshot."""
 
 from restive.agents.agent import Agent, Episode
+from restive.agents.explain import Explanation
 from restive.agents.learners import LEARNERS, register_learner, unregister_learner
 from restive.agents.make import TSDE, make_learner
 from restive.agents.snapshots import restore
@@ -10,6 +11,7 @@ __all__ = [
     "TSDE",
     "Agent",
     "Episode",
+    "Explanation",
     "make_learner",
     "register_learner",
     "restore",

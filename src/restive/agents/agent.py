@@ -1,4 +1,4 @@
-"""An agent that a program can run for ever.
+"""An agent that a program can run without end.
 
     agent = TSDE(grid_prior([.1, .5, .9], num_arms=8), num_pulls=3, seed=1)
     while True:
@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.agents.clouds import CloudKeeper
+from restive.agents.explain import Explanation, explain
 from restive.agents.learners import Compiled, Learner, Own, Relative
 from restive.agents.mind import Mind
 from restive.agents.requests import checked_arm, checked_arms, checked_mask, checked_states
-from restive.arguments import MOST, checked_count, checked_seed, shown
+from restive.arguments import MOST, checked_count, checked_seed, counted, shown
 from restive.arm_posterior import ArmPosterior
 from restive.belief import BeliefState
 from restive.errors import ProblemError, RestiveError
@@ -34,7 +35,7 @@ from restive.kernels.learners.memory import PHASES
 from restive.kernels.online import NOTE, Seat
 from restive.kernels.random import LEARNER, RENEWAL
 from restive.kernels.vectors import LANES
-from restive.policies.base import IndexPolicy, checked_choice
+from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.prior import Prior
 from restive.problem import RestlessBandit
 from restive.slots import home_size, lane_places, posterior_weights
@@ -90,7 +91,7 @@ class OneThread:
 
 
 class Agent:
-    """A learner that is asked which arms to pull and shown what was seen of them.
+    """A learner: it says which arms to pull, and is shown what was seen of them.
 
     Made by `TSDE` or `make_learner`, or by `restore` from a snapshot. One thread at a time may use
     it.
@@ -161,8 +162,13 @@ class Agent:
 
     @property
     def prior(self) -> Prior:
-        """What was held possible at the start."""
+        """What the arms might be, at the start."""
         return self.task.prior
+
+    @property
+    def seed(self) -> int:
+        """The seed of its own draws."""
+        return self._seed
 
     @property
     def time(self) -> int:
@@ -204,6 +210,28 @@ class Agent:
             return None
         return self._mind.sampled_bandit()
 
+    @property
+    def sampled_policy(self) -> Policy | None:
+        """The policy of that system, None before the first step."""
+        self._require_posterior("sampled system")
+        if self._actor.episodes.clock[tables.EPISODE] == 0:
+            return None
+        return self._mind.sampled_policy()
+
+    @property
+    def selected(self) -> IntArray | None:
+        """The arms selected in this step; None before `select` or `pull`."""
+        return None if self._pulled is None else self._chosen[: self._pulled].copy()
+
+    def explain(self, k: int) -> Explanation:
+        """Explain why arm k is pulled now, or is not: in words by `print`, and as data.
+
+        After `select` it speaks of the arms selected; before, of those that would be if the
+        present episode continues.
+        """
+        self._require_posterior("explanation")
+        return explain(self, checked_arm(k, self.task.num_arms))
+
     def posterior(self, k: int) -> ArmPosterior:
         """Return what is believed of arm k: its candidates' chains and weights."""
         self._require_posterior("posterior")
@@ -217,7 +245,8 @@ class Agent:
             candidates = self.prior.candidates(k)
             active = np.array([arm.active for arm in candidates])
             passive = np.array([arm.passive for arm in candidates])
-        return ArmPosterior(active, passive, self._weights(k, len(active)))
+        names = self.prior.typical(k).states
+        return ArmPosterior(active, passive, self._weights(k, len(active)), states=names)
 
     @property
     def _clouds(self) -> CloudKeeper:
@@ -270,13 +299,12 @@ class Agent:
 
     def index(self) -> FloatArray:
         """Index of each arm now, under the sampled system; nan where the mapping has none."""
-        bandit = self.sampled_bandit
-        if bandit is None:
+        policy = self.sampled_policy
+        if policy is None:
             raise ProblemError("no system has been sampled yet: call select() first")
-        policy = self._mind.sampled_policy()
         if isinstance(policy, IndexPolicy):
             return policy.index(self.belief_state)
-        return np.full(bandit.num_arms, np.nan)
+        return np.full(self.task.num_arms, np.nan)
 
     def evidence(self, k: int) -> Evidence:
         """Return what was seen of arm k since the agent began, as counts."""
@@ -293,8 +321,8 @@ class Agent:
     def select(self, num_pulls: int | None = None, available: ArrayLike | None = None) -> IntArray:
         """Return the arms to pull now, ascending.
 
-        Asked again before `observe`, the answer is the same (and an error where the new question
-        rules it out).
+        Called again before `observe`, it gives the same answer (or an error, where the new
+        arguments rule that out).
 
         Parameters
         ----------
@@ -329,7 +357,7 @@ class Agent:
             event = online.select(self._where, wanted, *self._parts)
 
     def pull(self, arms: ArrayLike) -> None:
-        """Take these arms as selected: somebody decided otherwise, and `observe` comes next."""
+        """Take these arms as selected, where somebody else decided; call `observe` next."""
         with self._alone:
             given = checked_arms(arms, self.task.num_arms, "arms to pull")
             self._require_narrowing("be given arms to pull")
@@ -344,12 +372,12 @@ class Agent:
     ) -> None:
         """Show the agent the states of the selected arms, in the order of the arms.
 
-        What cannot be is a `ProblemError` and leaves the agent as it was.
+        What is impossible raises a `ProblemError` and leaves the agent as it was.
 
         Parameters
         ----------
         states
-            State of each arm, a whole number.
+            State of each arm: a whole number, or its name where the prior's arms have names.
         arms
             The arms that were seen, where it was only some of those selected. The others stay
             unseen, which is exact for arms that move alike whether pulled or not.
@@ -372,7 +400,7 @@ class Agent:
                     or states.dtype != INT64
                     or states.shape != (count,)
                 ):
-                    seen = checked_states(states, self._chosen[:count])
+                    seen = checked_states(states, self._chosen[:count], self.prior.typical)
                 self._states[:count] = seen
             else:
                 selected = self._chosen[:count].copy()
@@ -429,10 +457,9 @@ class Agent:
                     f"learner {self.learner.name} learns in the order of time and cannot take in "
                     "a late sighting"
                 )
-            seen = checked_states([state], np.array([k]))
-            size = int(self.task.choices.sizes[k])
-            if not 0 <= seen[0] < size:
-                raise _no_such_state(k, int(seen[0]), size)
+            seen = checked_states([state], np.array([k]), self.prior.typical)
+            if not 0 <= seen[0] < self.task.choices.sizes[k]:
+                raise self._no_such_state(k, int(seen[0]))
             self._late(k, int(seen[0]), time)
 
     def snapshot(self) -> dict[str, Any]:
@@ -486,10 +513,10 @@ class Agent:
         arms, states = self._chosen[:count].tolist(), self._states[:count].tolist()
         if answer >= online.IMPOSSIBLE_BASE:
             arm = answer - online.IMPOSSIBLE_BASE
-            error = _impossible(arm, states[arms.index(arm)])
+            error = self._impossible(arm, states[arms.index(arm)])
         else:
             arm = arms[answer - 1]
-            error = _no_such_state(arm, states[answer - 1], int(self.task.choices.sizes[arm]))
+            error = self._no_such_state(arm, states[answer - 1])
         if selected is not None:
             self._chosen[: len(selected)] = selected
         raise error
@@ -499,7 +526,7 @@ class Agent:
     ) -> int:
         """Put what was seen of some of the selected arms in place; return how many they are."""
         seen = self._checked_part(selected, arms, missing)
-        self._states[: len(seen)] = checked_states(states, seen)
+        self._states[: len(seen)] = checked_states(states, seen, self.prior.typical)
         self._chosen[: len(seen)] = seen
         return len(seen)
 
@@ -509,7 +536,7 @@ class Agent:
             self._count_notes()
             answer = online.late_sighting(self._where, k, state, time, *self._cloudy)
         if answer != online.TAKEN_IN:
-            raise _impossible(k, state)
+            raise self._impossible(k, state)
 
     def _count_notes(self) -> None:
         """Move what was noted into the arms' evidence."""
@@ -535,7 +562,7 @@ class Agent:
         possible = task.num_arms if mask is None else int(mask.sum())
         if wanted > possible:
             raise ProblemError(
-                f"{wanted} arms are to be pulled, but only {possible} are available; pass "
+                f"cannot pull {wanted} arms, only {possible} available; pass "
                 "num_pulls to pull fewer in this step"
             )
         if wanted != task.num_pulls or (mask is not None and not mask.all()):
@@ -587,20 +614,23 @@ class Agent:
                 f"learner {self.learner.name} has no {what}: it is not of TSDE's family"
             )
 
+    def _impossible(self, arm: int, state: int) -> ProblemError:
+        return ProblemError(
+            f"arm {arm}: {self.prior.typical(arm).state_label(state)} has probability zero under "
+            "every candidate that is left; the prior rules it out"
+        )
+
+    def _no_such_state(self, arm: int, state: int) -> ProblemError:
+        like = self.prior.typical(arm)
+        names = "" if like.states is None else f" ({', '.join(like.states)})"
+        return ProblemError(
+            f"arm {arm}: state {state} is not one of its states 0 to {like.num_states - 1}{names}"
+        )
+
     def __repr__(self) -> str:
         task = self.task
         return (
-            f"Agent({self.learner.name}, {task.num_arms:,} arms, {task.num_pulls:,} pulls, "
-            f"{task.mapping_name}, time {self.time:,})"
+            f"Agent({self.learner.name}, {counted(task.num_arms, 'arm')}, "
+            f"{counted(task.num_pulls, 'pull')}, "
+            f"{task.mapping_name}, time {self.time:,}, seed {self.seed})"
         )
-
-
-def _impossible(arm: int, state: int) -> ProblemError:
-    return ProblemError(
-        f"arm {arm}: state {state} has probability zero under every candidate that is left; the "
-        "prior rules it out"
-    )
-
-
-def _no_such_state(arm: int, state: int, size: int) -> ProblemError:
-    return ProblemError(f"arm {arm}: state {state} is none of its states 0 to {size - 1}")

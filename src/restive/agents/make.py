@@ -6,6 +6,7 @@ from typing import Any
 
 from restive.agents.agent import Agent
 from restive.agents.learners import learner
+from restive.arguments import drawn_seed
 from restive.belief import BeliefState
 from restive.prior import Prior
 from restive.task import Mapping, make_task
@@ -19,7 +20,7 @@ def TSDE(  # noqa: N802 (the name of the algorithm)
     policy_mapping: Mapping = "whittle",
     horizon: int | None = None,
     *,
-    seed: int = 0,
+    seed: int | None = 0,
     mixing_time: int | None = None,
     start: BeliefState | None = None,
     max_elapsed: int | None = None,
@@ -41,7 +42,7 @@ def TSDE(  # noqa: N802 (the name of the algorithm)
         Number of steps T that the agent is to run, which sets where counters are truncated. It may
         run on beyond. None for the doubling trick: epochs of 1, 2, 4, ... steps.
     seed
-        Of the agent's own draws.
+        Of the agent's own draws. With None one is drawn; `agent.seed` shows it.
     mixing_time
         T^mix(1/4), by default the largest over the prior's support.
     start
@@ -63,7 +64,7 @@ def make_learner(
     policy_mapping: Mapping = "whittle",
     horizon: int | None = None,
     *,
-    seed: int = 0,
+    seed: int | None = 0,
     mixing_time: int | None = None,
     start: BeliefState | None = None,
     max_elapsed: int | None = None,
@@ -88,4 +89,4 @@ def make_learner(
         prior, num_pulls, policy_mapping, horizon, mixing_time=mixing_time, start=start,
         max_elapsed=max_elapsed,
     )  # fmt: skip
-    return Agent(task, spec, seed)
+    return Agent(task, spec, drawn_seed(seed))

@@ -235,7 +235,11 @@ def followed_channels(task: Task) -> Following | None:
     """
     forms = {"whittle": WHITTLE, "myopic": MYOPIC}
     channels = all(
-        p is not None and p.num_states == 2 and p.passive is None and (p.active > 0).all()
+        p is not None
+        and p.num_states == 2
+        and p.passive is None
+        and (p.active > 0).all()
+        and not p.typical.pays_unpulled
         for p in task.choices.continuous
     )
     if not channels or task.mapping not in forms or task.max_elapsed is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import shown
+from restive.arguments import shown, suggestion
 from restive.errors import ProblemError
+from restive.problem import Arm
 
 __all__ = ["checked_arm", "checked_arms", "checked_mask", "checked_states"]
 
@@ -18,7 +20,7 @@ IntArray = NDArray[np.int64]
 def checked_arm(k: Any, num_arms: int) -> int:
     """Return an arm's number, or raise."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k < num_arms:
-        raise ProblemError(f"arm {shown(k)} is none of the arms 0 to {num_arms - 1}")
+        raise ProblemError(f"arm {shown(k)} is not one of the arms 0 to {num_arms - 1}")
     return int(k)
 
 
@@ -30,7 +32,7 @@ def checked_arms(arms: ArrayLike, num_arms: int, what: str) -> IntArray:
     if given.size and not 0 <= given.min() <= given.max() < num_arms:
         raise ProblemError(f"{what}: the arms are 0 to {num_arms - 1}, got {given.tolist()!s:.60}")
     if len(np.unique(given)) != len(given):
-        raise ProblemError(f"{what}: an arm is there twice: {given.tolist()!s:.60}")
+        raise ProblemError(f"{what}: an arm is listed twice: {given.tolist()!s:.60}")
     return given.astype(np.int64)
 
 
@@ -49,14 +51,20 @@ def checked_mask(available: ArrayLike, num_arms: int) -> NDArray[np.bool_]:
     return mask
 
 
-def checked_states(states: ArrayLike, arms: IntArray) -> IntArray:
-    """Return a state for each arm as whole numbers; kernels check that the arm has it."""
+def checked_states(states: ArrayLike, arms: IntArray, typical: Callable[[int], Arm]) -> IntArray:
+    """Return a state for each arm as whole numbers; kernels check that the arm has it.
+
+    States may be given by name; `typical` returns an arm with the names of an arm's states.
+    """
     seen = _array(states, "states")
     if seen.shape != arms.shape:
         raise ProblemError(
             f"{len(arms)} arms were selected, {arms.tolist()!s:.60}, so {len(arms)} states are "
             f"needed; got shape {seen.shape}"
         )
+    if seen.dtype.kind in "UO" and any(isinstance(state, str) for state in seen.tolist()):
+        pairs = zip(arms.tolist(), np.asarray(states, dtype=object).tolist(), strict=True)
+        seen = np.array([_state(k, state, typical(k)) for k, state in pairs])
     if seen.dtype != np.int64:
         if len(seen) and not np.issubdtype(seen.dtype, np.integer):
             raise ProblemError(f"states must be whole numbers, got {seen.dtype}")
@@ -64,6 +72,22 @@ def checked_states(states: ArrayLike, arms: IntArray) -> IntArray:
             raise ProblemError(f"states must be small whole numbers, got {seen.max()}")
         seen = seen.astype(np.int64)
     return seen
+
+
+def _state(k: int, state: Any, arm: Arm) -> Any:
+    """Return the number of a state that may be given by its name."""
+    if not isinstance(state, str):
+        return state
+    if arm.states is None:
+        raise ProblemError(
+            f"arm {k}: state {state!r:.60} is a name, but the prior's arms have no named states: "
+            "pass states = [...] when you make them"
+        )
+    if state not in arm.states:
+        raise ProblemError(
+            f"arm {k}: {state!r:.60} is not one of its states; {suggestion(state, arm.states)}"
+        )
+    return arm.states.index(state)
 
 
 def _array(values: ArrayLike, what: str) -> NDArray[Any]:

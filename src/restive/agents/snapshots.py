@@ -381,7 +381,7 @@ def _distinct(places: IntArray, size: int) -> bool:
 
 def _require(right: bool | np.bool_, what: str) -> None:
     if not right:
-        raise ProblemError(f"the snapshot's numbers cannot be: {what}; it was edited")
+        raise ProblemError(f"the snapshot's numbers are impossible: {what}; it was edited")
 
 
 def _runs(columns: list[IntArray]) -> list[list[int]]:
@@ -416,12 +416,12 @@ def _require_snapshot(snapshot: Any) -> None:
         fits = False
     if not fits:
         raise ProblemError(
-            "the snapshot's checksum does not fit what it holds: it was damaged or edited"
+            "the snapshot's checksum does not match its contents: it was damaged or edited"
         )
     if snapshot.get("numbers") != NUMBERS:
         raise ProblemError(
-            f"the snapshot was made by version {snapshot.get('version')!s:.20}, whose random "
-            "numbers are used otherwise: its agent would not continue as it was"
+            f"the snapshot was made by version {snapshot.get('version')!s:.20}, which uses "
+            "random numbers differently: its agent would not continue exactly where it left off"
         )
 
 
@@ -498,9 +498,13 @@ def _arm_prior_from_data(data: dict[str, Any]) -> ArmPrior | DirichletArmPrior:
 
 
 def _arm_to_data(arm: Arm) -> dict[str, Any]:
-    return {
+    data = {
         "active": arm.active.tolist(),
         "passive": arm.passive.tolist(),
         "rewards": arm.rewards.tolist(),
         "name": arm.name,
+        "states": None if arm.states is None else list(arm.states),
     }
+    if arm.pays_unpulled:
+        data["passive_rewards"] = arm.passive_rewards.tolist()
+    return data

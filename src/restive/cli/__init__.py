@@ -11,6 +11,7 @@ import typer
 
 from restive import __version__
 from restive.cli.compare import compare
+from restive.cli.init import init
 from restive.cli.logs import fit, replay
 from restive.cli.plan import plan
 from restive.cli.reproduce import reproduce
@@ -23,9 +24,10 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,  # brackets are meant: [[arm]]
     pretty_exceptions_enable=False,
     help="Restless bandits whose arms are seen only when pulled: plan, learn and measure.",
+    epilog="To begin: restive init problem.toml, change the file, restive plan problem.toml.",
 )
 
 
@@ -88,6 +90,7 @@ def _root(
     pass
 
 
+app.command()(init)
 app.command()(plan)
 app.command()(reproduce)
 app.command()(run)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from restive.cli.completion import complete_instances, complete_learners, complete_mappings
 from restive.cli.progress import run_display, spinner
 from restive.cli.study import (
     Executor,
@@ -20,6 +20,7 @@ from restive.cli.study import (
     tell,
     tls_of,
 )
+from restive.cli.tables import print_lines, print_table
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -30,18 +31,33 @@ __all__ = ["compare"]
 
 def compare(
     instances: Annotated[
-        list[str], typer.Argument(metavar="INSTANCE...", help="Zoo instances, see `restive zoo`.")
+        list[str],
+        typer.Argument(
+            metavar="PROBLEM...",
+            help="Zoo instances (see `restive zoo`), or TOML files of your own: problems with "
+            "[[arm]] tables, or studies.",
+            autocompletion=complete_instances,
+        ),
     ],
     learners: Annotated[
-        str | None, typer.Option(help="Names, separated by commas (default: all that fit).")
+        str | None,
+        typer.Option(
+            help="Names, separated by commas (default: all that fit).",
+            autocompletion=complete_learners,
+        ),
     ] = None,
     policy_mapping: Annotated[
-        str, typer.Option(help="What learners with a posterior play, and regret is against.")
+        str,
+        typer.Option(
+            help="What learners with a posterior play, and what regret is measured against.",
+            autocompletion=complete_mappings,
+        ),
     ] = "whittle",
     horizon: Annotated[
-        int | None, typer.Option(min=2, help="Steps (default: the instance's own).")
+        int | None,
+        typer.Option(min=2, help="Steps (default: the instance's own, 2000 for a problem file)."),
     ] = None,
-    replications: Annotated[int, typer.Option(min=2, help="Of every learner.")] = 200,
+    replications: Annotated[int, typer.Option(min=2, help="Replications of every learner.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
     out: Annotated[Path, typer.Option(help="Results folder: new, or one to continue.")] = Path(
         "comparison"
@@ -53,14 +69,17 @@ def compare(
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
 ) -> None:
-    """Let learners play in the same worlds, rank them and tell which differences are real."""
+    """Compare learners in the same worlds.
+
+    Ranks them by regret and reports which differences the data support.
+    """
     from restive.comparison_study import comparison_study
     from restive.experiment import load_results, run_study
     from restive.figures import matplotlib_figures
     from restive.report import write_report
 
     tls = tls_of(tls_ca_file, tls_cert, tls_key)
-    matplotlib_figures()  # the page needs it: told now, not after the run
+    matplotlib_figures()  # the page needs it: better said now than after the run
     named = None if learners is None else _names(learners)
     study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
     if scheduler is not None and executor == "threads":
@@ -92,34 +111,27 @@ def _names(learners: str) -> list[str]:
 
 
 def _print_rankings(found: list[CaseSummary]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     from restive.experiment.paired_differences import rankings
     from restive.report.ranking import (
         HEADER,
         ranking_caption,
+        ranking_remarks,
         ranking_rows,
         ranking_verdict,
         victories,
     )
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
     for ranking in rankings(found):
-        table = Table(
-            title=escape(ranking.point or "learners"), caption=escape(ranking_caption(ranking))
+        print_table(
+            ranking.point or "learners",
+            HEADER,
+            ranking_rows(ranking),
+            words=("learner",),
+            caption=ranking_caption(ranking),
         )
-        for column in HEADER:
-            table.add_column(column, justify="left" if column == "learner" else "right")
-        for row in ranking_rows(ranking):
-            table.add_row(*map(escape, row))
-        console.print(table)
+        print_lines(ranking_remarks(ranking))
         if not ranking.pairs:
             continue
         if won := victories(ranking):
-            beaten = Table("learner", "beats", show_lines=True)
-            for names in won:
-                beaten.add_row(*map(escape, names))
-            console.print(beaten)
-        console.print(ranking_verdict(ranking), highlight=False)
+            print_table("", ("learner", "beats"), won, words=("learner", "beats"), ruled=True)
+        print_lines([ranking_verdict(ranking)])

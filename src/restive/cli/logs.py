@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from restive.cli.progress import bar
+from restive.cli.tables import print_lines, print_table
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -25,30 +26,34 @@ LogFile = Annotated[
 ]
 Time = Annotated[str, typer.Option(help="Column of times: numbers, or dates.")]
 ArmColumn = Annotated[str, typer.Option("--arm", help="Column of arms.")]
-State = Annotated[str | None, typer.Option(help="Column of states: 0 is the worst; or names.")]
+State = Annotated[
+    str | None, typer.Option(help="Column of states: numbers from 0, the worst, or names.")
+]
 StateFrom = Annotated[
-    str | None, typer.Option(help='Instead: good where this holds, as "delay < 15".')
+    str | None, typer.Option(help='Instead of --state: good where this holds, as in "delay < 15".')
 ]
 States = Annotated[
     str | None,
-    typer.Option(help="The states' names, worst first, by commas; or how many, by quantiles."),
+    typer.Option(help="Names of the states, worst first, with commas; or a number of quantiles."),
 ]
 Step = Annotated[str | None, typer.Option(help="Length of a step: 1d, 2w, 6h, 15min, or a number.")]
-Zone = Annotated[str | None, typer.Option(help="Whose clocks count, as Europe/Berlin.")]
+Zone = Annotated[
+    str | None, typer.Option(help="Time zone whose days count, such as Europe/Berlin.")
+]
 By = Annotated[str | None, typer.Option(help="Column of kinds of arms.")]
 Pulled = Annotated[
-    str | None, typer.Option(help="Column that tells which arms were pulled (default: all).")
+    str | None, typer.Option(help="Column that says which arms were pulled (default: all).")
 ]
 SameStep = Annotated[
-    str, typer.Option(help="Several rows of an arm in one step: error, last or worst.")
+    str, typer.Option(help="If an arm has several rows in one step: error, last or worst.")
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip rows that cannot be used.")]
 Rewards = Annotated[
-    str | None, typer.Option(help="Reward of each state, by commas (default: 0 to 1).")
+    str | None, typer.Option(help="Reward of each state, with commas (default: 0 to 1).")
 ]
 Controlled = Annotated[
     bool,
-    typer.Option("--controlled", help="Pulled arms move by another chain; use pulled rows only."),
+    typer.Option("--controlled", help="Pulled arms move differently; use pulled rows only."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -69,12 +74,12 @@ def fit(
     skip_bad: SkipBad = False,
     rewards: Rewards = None,
     controlled: Controlled = False,
-    pulls: Annotated[int, typer.Option(min=1, help="Pulls a step, for problem.toml.")] = 1,
+    pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, for problem.toml.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("fit"),
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a log of past sightings: what the arms are like, and whether chains describe them.
+    """Fit arms to a log of past sightings, and check the fit.
 
     Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv and fit.html.
     """
@@ -105,10 +110,10 @@ def replay(
     arm: ArmColumn,
     pulls: Annotated[int, typer.Option(min=1, help="Arms that policies pull each step.")],
     policies: Annotated[
-        str, typer.Option(help="Names by commas; learners as tsde or tsde:myopic.")
+        str, typer.Option(help="Names with commas; learners as tsde or tsde:myopic.")
     ] = "whittle,myopic,best_fixed,round_robin,random",
     prior: Annotated[
-        Path | None, typer.Option(help="prior.json of `restive fit`: its kinds' priors.")
+        Path | None, typer.Option(help="Priors of the kinds: a prior.json of `restive fit`.")
     ] = None,
     state: State = None,
     state_from: StateFrom = None,
@@ -121,18 +126,26 @@ def replay(
     skip_bad: SkipBad = False,
     rewards: Rewards = None,
     controlled: Controlled = False,
-    split: Annotated[float, typer.Option(help="Share of the steps that is fitted.")] = 0.5,
+    split: Annotated[
+        float, typer.Option(help="Share of the steps to fit on; policies play on the rest.")
+    ] = 0.5,
     random_pulls: Annotated[
-        bool, typer.Option("--random-pulls", help="The log's pulls were drawn evenly at random.")
+        bool,
+        typer.Option("--random-pulls", help="The pulls in the log were drawn evenly at random."),
     ] = False,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Print figures of a model that missed the log's own.")
+        bool, typer.Option("--anyway", help="Print figures even if the model missed the log's own.")
     ] = False,
-    worlds: Annotated[int, typer.Option(min=20, help="Worlds drawn from the model.")] = 200,
+    worlds: Annotated[
+        int, typer.Option(min=20, help="Number of worlds drawn from the model.")
+    ] = 200,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what other policies would have earned in the later part of a log."""
+    """Estimate what other policies would have earned in a log.
+
+    Arms are fitted on the earlier part of the log; policies play on the later part.
+    """
     from restive.logs import load_prior, replay_log
 
     kinds: Any = None if prior is None else load_prior(prior)
@@ -228,33 +241,21 @@ def _fit_data(fitted: FittedLog) -> dict[str, Any]:
 
 
 def _print_fit(fitted: FittedLog) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     from restive.logs.page import check_rows, held_out_sentences
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
     log = fitted.log
-    title = (
+    found = check_rows(fitted.checks)
+    print_table(
         f"{log.num_sightings:,} sightings of {log.num_arms:,} arms in {log.num_steps:,} steps, "
-        f"{log.span}"
+        f"{log.span}",
+        ("check", "verdict", "finding", "p", "s.d. off"),
+        [row[:5] for row in found],
+        words=("check", "verdict", "finding"),
     )
-    checks = Table(title=escape(title))
-    for column in ("check", "verdict", "finding", "p", "s.d. off"):
-        checks.add_column(column, justify="right" if column in ("p", "s.d. off") else "left")
-    colours = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
-    advice = []
-    for name, verdict, finding, p, z, _, what in check_rows(fitted.checks):
-        colour = colours[verdict]
-        checks.add_row(escape(name), f"[{colour}]{verdict}[/{colour}]", escape(finding), p, z)
-        if what:
-            advice.append(f"{name}: {what}")
-    console.print(checks)
+    advice = [f"{name}: {what}" for name, *_, what in found if what]
     if fitted.held_out is not None:
         advice = [*held_out_sentences(fitted.held_out), *advice]
-    for line in (*advice, *(f"note: {note}" for note in fitted.notes)):
-        console.print(line, highlight=False, markup=False)
+    print_lines([*advice, *(f"note: {note}" for note in fitted.notes)])
 
 
 def _replay_data(played: Replay) -> dict[str, Any]:
@@ -283,26 +284,19 @@ def _replay_data(played: Replay) -> dict[str, Any]:
 
 
 def _print_replay(played: Replay) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console(width=None if sys.stdout.isatty() else 120)
     if played.calibration is not None:
-        console.print(f"calibration: {played.calibration.sentence}", highlight=False, markup=False)
-    table = Table(
-        title=f"{played.num_steps:,} steps from {escape(played.log.label(played.split))}, "
-        f"{played.num_pulls} pulls a step; the log earned {played.logged_per_step:.4f} a step with "
-        f"{played.logged_pulls:.1f} pulls"
-    )
-    for column in ("policy", "reward a step", "95%", "known how", "note"):
-        table.add_column(column, justify="right" if column in ("reward a step", "95%") else "left")
+        print_lines([f"calibration: {played.calibration.sentence}"])
+    rows = []
     for p in played.policies:
         known = isfinite(p.per_step)
         ends = "" if not known or p.low == p.high else f"{p.low:.4f} to {p.high:.4f}"
-        table.add_row(
-            escape(p.policy), f"{p.per_step:.4f}" if known else "-", ends, p.kind, escape(p.note)
-        )
-    console.print(table)
-    for note in played.notes:
-        console.print(f"note: {note}", highlight=False, markup=False)
+        rows.append([p.policy, f"{p.per_step:.4f}" if known else "-", ends, p.kind, p.note])
+    print_table(
+        f"{played.num_steps:,} steps from {played.log.label(played.split)}, "
+        f"{played.num_pulls} pulls a step; the log earned {played.logged_per_step:.4f} a step with "
+        f"{played.logged_pulls:.1f} pulls",
+        ("policy", "reward a step", "95%", "known how", "note"),
+        rows,
+        words=("policy", "known how", "note"),
+    )
+    print_lines([f"note: {note}" for note in played.notes])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from restive.cli.progress import spinner
+from restive.cli.tables import print_lines, print_table
 
 if TYPE_CHECKING:
     from restive.overview import Plan
@@ -21,7 +21,13 @@ MOST_RANGES = 300  # characters that say which arms are of a kind
 
 
 def plan(
-    problem: Annotated[Path, typer.Argument(help="TOML file with num_pulls and [[arm]] tables.")],
+    problem: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="TOML file with [[arm]] tables; see `restive init`.",
+        ),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     index_table: Annotated[
         Path | None, typer.Option(help="Write all indices to this .csv or .npz file.")
@@ -31,25 +37,31 @@ def plan(
         typer.Option(help="Draw index against elapsed time to this .png, .svg or .pdf."),
     ] = None,
     max_states: Annotated[
-        int, typer.Option(min=1, help="Joint states up to which values are exact.")
+        int, typer.Option(min=1, help="Compute values exactly up to this many joint states.")
     ] = 200_000,
     max_elapsed: Annotated[
         int | None,
-        typer.Option(min=1, help="Ages told apart, for arms that mix very slowly (default: auto)."),
+        typer.Option(
+            min=1, help="Ages to distinguish, for arms that mix very slowly (default: auto)."
+        ),
     ] = None,
     discount: Annotated[
         float,
-        typer.Option(help="Discount of Whittle's index, for arms that have none without."),
+        typer.Option(help="Discount of Whittle's index, for arms without an average-reward index."),
     ] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,
 ) -> None:
-    """Tell what the arms are like, what each policy would earn, and the most that any could."""
-    from restive.figures import FIGURE_SUFFIXES, matplotlib_figures, plot_indices
+    """Compute what each policy earns, and how far from the best.
+
+    Describes the arms, gives the long-run reward of each policy, and a bound that none exceeds.
+    """
+    from restive.figures import FIGURE_SUFFIXES, matplotlib_figures
     from restive.files import require_target
-    from restive.overview import TABLE_SUFFIXES, plan_bandit, write_index_table
+    from restive.index_files import TABLE_SUFFIXES, plot_indices, write_index_table
+    from restive.overview import plan_bandit
     from restive.problem_file import load_problem
 
-    # what can be wrong with the options is told before anything is computed
+    # mistakes in the options are reported before anything is computed
     if index_table is not None:
         require_target(index_table, TABLE_SUFFIXES)
     if plot is not None:
@@ -72,68 +84,72 @@ def plan(
 
 
 def _print_plan(found: Plan) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    arms = Table(title=f"{found.num_arms} arms, {found.num_pulls} pulled each step")
-    for column in ("arms", "name"):
-        arms.add_column(column)
     always = any(arm.own_reward != 0 for arm in found.arms)
-    earned = ("pulled for ever", "by itself") if always else ("stationary reward",)
-    for column in ("states", *earned, "mixing time", "indexable", "limiting index"):
-        arms.add_column(column, justify="right")
-    for arm in found.arms[:MOST_ROWS]:
-        reward = arm.stationary_reward
-        arms.add_row(
+    _print_arms(found, always)
+    _print_policies(found, always)
+    print_lines(_notes(found))
+
+
+def _print_arms(found: Plan, always: bool) -> None:
+    earned = ("always pulled", "by itself") if always else ("stationary reward",)
+    rows = [
+        [
             _shortened(arm.arms),
-            escape(arm.name or ""),
-            str(arm.num_states),
-            "depends on start" if reward is None else f"{reward:.6f}",
+            arm.name or "",
+            str(arm.num_states) if arm.states is None else ", ".join(arm.states),
+            "depends on start" if arm.stationary_reward is None else f"{arm.stationary_reward:.6f}",
             *([f"{arm.own_reward:.6f}"] if always else []),
             "-" if arm.mixing_time is None else str(arm.mixing_time),
             "yes" if arm.indexable else "no",
             f"{arm.limiting_index:.6f}",
-        )
+        ]
+        for arm in found.arms[:MOST_ROWS]
+    ]
+    print_table(
+        f"{found.num_arms} arms, {found.num_pulls} pulled each step",
+        ("arms", "name", "states", *earned, "mixing time", "indexable", "limiting index"),
+        rows,
+        words=("arms", "name", *(["states"] if any(arm.states for arm in found.arms) else [])),
+    )
+
+
+def _print_policies(found: Plan, always: bool) -> None:
     bound = found.relaxation_bound
     least = "bound: none, see below" if bound is None else f"no policy exceeds {bound:.6f}"
     title = f"average reward per step; {least}"
     if always:
         title += f"\nthe arms earn {found.own_reward:.6f} by themselves"
         title += "" if bound is None else f", pulls add at most {bound - found.own_reward:.6f}"
-    policies = Table(title=title)
-    policies.add_column("policy")
-    for column in ("J", "±", *(["pulls add"] if always else []), "of the bound"):
-        policies.add_column(column, justify="right")
-    policies.add_column("method")
+    rows = []
+    for policy in found.policies:
+        if policy.average_reward is None:
+            rows.append([policy.policy, *["-"] * (3 + always), "none, see below"])
+            continue
+        share = policy.share_of_bound
+        rows.append(
+            [
+                policy.policy,
+                f"{policy.average_reward:.6f}",
+                "0" if policy.stderr == 0 else f"{policy.stderr:.2g}",
+                *([f"{policy.pulls_add:.6f}"] if always else []),
+                "-" if share is None else f"{share:.2%}",
+                policy.method or "",
+            ]
+        )
+    added = ["pulls add"] if always else []
+    header = ("policy", "J", "±", *added, "of the bound", "method")
+    print_table(title, header, rows, words=("policy", "method"))
+
+
+def _notes(found: Plan) -> list[str]:
     notes = [f"bound: {found.note}"] if found.note else []
     if len(found.arms) > MOST_ROWS:
         rest = len(found.arms) - MOST_ROWS
         notes.append(f"{rest:,} more kinds of arms: --json and --index-table have them all")
     if found.discount < 1:
         notes.append(f"Whittle's index is that of the discount {found.discount:g}")
-    for policy in found.policies:
-        if policy.average_reward is None:
-            policies.add_row(policy.policy, *["-"] * (3 + always), "none, see below")
-        else:
-            share = policy.share_of_bound
-            policies.add_row(
-                policy.policy,
-                f"{policy.average_reward:.6f}",
-                "0" if policy.stderr == 0 else f"{policy.stderr:.2g}",
-                *([f"{policy.pulls_add:.6f}"] if always else []),
-                "-" if share is None else f"{share:.2%}",
-                policy.method,
-            )
-        if policy.note:
-            notes.append(f"{policy.policy}: {policy.note}")
-    console.print(arms)
-    console.print(policies)
-    for note in notes:
-        console.print(note, highlight=False, markup=False)
-    if found.hint:
-        console.print(f"note: {found.hint}", highlight=False, markup=False)
+    notes += [f"{policy.policy}: {policy.note}" for policy in found.policies if policy.note]
+    return [*notes, *([f"note: {found.hint}"] if found.hint else [])]
 
 
 def _shortened(ranges: str) -> str:

@@ -9,6 +9,8 @@ from datetime import datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
+from restive.cli.tables import duration
+
 if TYPE_CHECKING:
     from restive.experiment.runner import Progress
 
@@ -16,6 +18,8 @@ __all__ = ["bar", "run_display", "spinner"]
 
 LOG_SECONDS = 60
 MOST_BARS = 12  # cases that have one of their own
+NARROW = 80  # columns, below which the rate is not shown
+BAR_ROOM, RATE_ROOM = 24, 24  # columns beside the names: bar, share and time; rate
 
 
 class Show(Protocol):
@@ -88,22 +92,28 @@ def run_display(title: str) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
+    rate_column = [] if console.width < NARROW else [TextColumn("{task.fields[rate]}")]
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
+        *rate_column,
         TimeRemainingColumn(elapsed_when_finished=True),
     )
+
+    def shortened(name: str) -> str:
+        room = console.width - BAR_ROOM - len(rate_column) * RATE_ROOM
+        return escape(name if len(name) <= room else f"{name[: room - 1]}…")
+
     with Bars(*columns, console=console) as bars:
-        total = bars.add_task(escape(title), total=None, rate="")
+        total = bars.add_task(shortened(title), total=None, rate="")
         parts: dict[str, TaskID] = {}
         began = monotonic()
 
         def show(progress: Progress) -> None:
             if not parts and 1 < len(progress.cases) <= MOST_BARS:
                 for name in progress.cases:
-                    parts[name] = bars.add_task(f"  {escape(name)}", rate="")
+                    parts[name] = bars.add_task(shortened(f"  {name}"), rate="")
             for name, part in parts.items():
                 bars.update(part, total=progress.replications, completed=progress.cases[name])
             rate = progress.done / max(monotonic() - began, 1e-9)
@@ -132,16 +142,9 @@ def _log(title: str) -> Callable[[Progress], None]:
         left = (progress.to_do - progress.done) / rate
         print(
             f"{datetime.now():%Y-%m-%d %H:%M:%S} {title}: {there:,} of "
-            f"{progress.total:,} replications, {rate:,.0f}/s, {in_words(left)} left",
+            f"{progress.total:,} replications, {rate:,.0f}/s, {duration(left)} left",
             file=sys.stderr,
             flush=True,
         )
 
     return show
-
-
-def in_words(seconds: float) -> str:
-    """Return a duration for a person: "12 s", "3 min", "2.5 h"."""
-    if seconds < 100:
-        return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

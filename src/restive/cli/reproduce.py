@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from restive.cli.progress import run_display, spinner
 from restive.cli.study import going_on, tell
+from restive.cli.tables import print_table
 
 if TYPE_CHECKING:
     from restive.reproduction import Reproduction
@@ -20,7 +20,9 @@ __all__ = ["reproduce"]
 def reproduce(
     replications: Annotated[
         int | None,
-        typer.Option(min=2, help="Of each experiment and mapping (default: 4000; quick: 200)."),
+        typer.Option(
+            min=2, help="Replications of each experiment and mapping (default: 4000; quick: 200)."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
     out: Annotated[
@@ -28,11 +30,15 @@ def reproduce(
         typer.Option(help="Folder to write to (default: reproduction; quick: reproduction-quick)."),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="How many to run on (default: one per processor).")
+        int | None, typer.Option(min=1, help="Number of threads (default: one per processor).")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few replications: seconds.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few replications: takes seconds.")
+    ] = False,
 ) -> None:
-    """Run the paper's experiments, check its claims and write a page about it.
+    """Run the paper's experiments and check its claims.
+
+    Writes one page with the figures and the claims.
 
     The exit status is 1 if the data contradict a claim.
     """
@@ -59,22 +65,10 @@ def reproduce(
 
 
 def _print_claims(found: Reproduction) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title="claims of Section 6")
-    for column in ("claim", "paper", "here", "verdict"):
-        table.add_column(column, no_wrap=column == "verdict")
-    colours = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
-    for claim in found.claims:
-        colour = colours[claim.verdict]
-        table.add_row(
-            escape(claim.claim),
-            escape(claim.paper),
-            escape(claim.ours),
-            f"[{colour}]{claim.verdict}[/{colour}]",
-        )
-    console = Console(width=None if sys.stdout.isatty() else 130)
-    console.print(table)
+    print_table(
+        "claims of Section 6",
+        ("claim", "paper", "here", "verdict"),
+        [[claim.claim, claim.paper, claim.ours, claim.verdict] for claim in found.claims],
+        words=("claim", "paper", "here"),
+    )
     print(f"{len(found.failed)} of {len(found.claims)} claims fail; the report: {found.page}")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from restive.cli.progress import in_words, run_display, spinner
+from restive.cli.completion import complete_formats, complete_tables
+from restive.cli.progress import run_display, spinner
+from restive.cli.tables import duration, print_table, size
 from restive.errors import RestiveError
 
 if TYPE_CHECKING:
     from restive.experiment import TLS, Ledger, Study
+    from restive.experiment.spec import Case
 
 __all__ = [
     "Executor",
@@ -34,16 +38,17 @@ __all__ = [
 ]
 
 # where a study runs: the same options for every command that runs one
-Executor = Annotated[str, typer.Option(help="Where it runs: serial, threads or dask.")]
+Executor = Annotated[str, typer.Option(help="Where to run: serial, threads or dask.")]
 Workers = Annotated[
     int | None,
     typer.Option(min=1, help="Threads or local Dask workers (default: one per processor)."),
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(help="Address of a Dask cluster, as tls://host:8786.")
+    str | None, typer.Option(help="Address of a Dask cluster, such as tls://host:8786.")
 ]
 TlsCaFile = Annotated[
-    Path | None, typer.Option(help="For tls://...: whom to trust (default: Dask's settings).")
+    Path | None,
+    typer.Option(help="For tls://...: certificates to trust (default: Dask's settings)."),
 ]
 TlsCert = Annotated[Path | None, typer.Option(help="For tls://...: our certificate.")]
 TlsKey = Annotated[Path | None, typer.Option(help="For tls://...: its key.")]
@@ -53,13 +58,16 @@ Results = Annotated[Path, typer.Argument(metavar="DIR", help="Results folder of 
 
 def run(
     study: Annotated[
-        Path, typer.Argument(help="TOML file of the study, or a results folder to continue.")
+        Path,
+        typer.Argument(
+            metavar="STUDY", help="TOML file of the study, or a results folder to continue."
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option(help="Results folder: new, or one to continue.")
     ] = None,
     replications: Annotated[
-        int | None, typer.Option(min=1, help="More replications than the file says.")
+        int | None, typer.Option(min=1, help="Replications to reach, if more than the file says.")
     ] = None,
     executor: Executor = "threads",
     workers: Workers = None,
@@ -68,10 +76,13 @@ def run(
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Only check the file and report what would run.")
+        bool, typer.Option("--check", help="Only check the file and report what it would take.")
     ] = False,
 ) -> None:
-    """Run a study, or continue it: results that are in the folder already are kept."""
+    """Run a study, or continue one.
+
+    Results that are already in the folder are kept.
+    """
     from dataclasses import replace
 
     from restive.arguments import checked_count
@@ -90,7 +101,7 @@ def run(
             _print_check(found)
         return
     if out is None:
-        raise RestiveError("where to? name a results folder: --out DIR (or --check the file)")
+        raise RestiveError("name a results folder: --out DIR (or --check the file only)")
     if scheduler is not None and executor == "threads":
         executor = "dask"  # the only one that has a scheduler
     with going_on(out), run_display(found.title) as display:
@@ -120,7 +131,7 @@ def tls_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> TLS | N
 
 @contextmanager
 def going_on(folder: Path) -> Iterator[None]:
-    """Say how to continue when a run is stopped."""
+    """Say how to continue a run that is stopped."""
     try:
         yield
     except KeyboardInterrupt:
@@ -130,44 +141,70 @@ def going_on(folder: Path) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def status(folder: Results) -> None:
-    """Report how far a study is."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
+def status(
+    folder: Results,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Report how far a study has come."""
     from restive.experiment import Ledger
-    from restive.experiment.chunk_file import DamagedChunkError
 
     ledger = Ledger.open(folder)
-    wanted = ledger.study.replications
-    table = Table(title=escape(ledger.study.title), caption=_legend(ledger.study))
-    table.add_column("case")
-    for column in ("done", "of", "chunks", "damaged"):
-        table.add_column(column, justify="right")
-    whole = True
-    for case in ledger.study.cases:
-        done = damaged = 0
-        tasks = ledger.finished(case)
-        for task in tasks:
-            try:
-                ledger.read(task)
-                done += task.count
-            except DamagedChunkError:
-                damaged += 1
-        whole &= done >= wanted
-        table.add_row(
-            escape(case.title), f"{done:,}", f"{wanted:,}", f"{len(tasks):,}", str(damaged)
-        )
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(table)
+    cases = [_progress_of(ledger, case) for case in ledger.study.cases]
+    whole = all(case["done"] >= case["wanted"] for case in cases)
+    running = ledger.is_being_written()
+    if as_json:
+        data = {
+            "title": ledger.study.title,
+            "complete": whole,
+            "running": running,
+            "restive": ledger.manifest["restive"],
+            "commits": ledger.commits,
+            "cases": cases,
+        }
+        print(json.dumps(data, indent=2))
+        return
+    print_table(
+        ledger.study.title,
+        ("case", "done", "of", "chunks", "damaged"),
+        [
+            [str(case["title"]), *(f"{case[key]:,}" for key in ("done", "wanted", "chunks")),
+             str(case["damaged"])]
+            for case in cases
+        ],
+        words=("case",),
+        caption="\n".join(ledger.study.legend),
+    )  # fmt: skip
     print(f"run by restive {ledger.manifest['restive']}, {ledger.commits}")
-    if ledger.is_being_written():
+    if running:
         print("a run is writing here now")
     elif whole:
-        print(f"complete; see it: restive report {folder}")
+        print(f"complete; to see it: restive report {quote(str(folder))}")
     else:
-        print(f"not complete and nothing is running; continue it: restive run {quote(str(folder))}")
+        print(
+            f"not complete, and nothing is running; to continue: restive run {quote(str(folder))}"
+        )
+
+
+def _progress_of(ledger: Ledger, case: Case) -> dict[str, Any]:
+    """Return how many replications of a case are there, and in how many files."""
+    from restive.experiment.chunk_file import DamagedChunkError
+
+    done = damaged = 0
+    tasks = ledger.finished(case)
+    for task in tasks:
+        try:
+            ledger.read(task)
+            done += task.count
+        except DamagedChunkError:
+            damaged += 1
+    return {
+        "case": case.number,
+        "title": case.title,
+        "done": done,
+        "wanted": ledger.study.replications,
+        "chunks": len(tasks),
+        "damaged": damaged,
+    }
 
 
 def report(
@@ -176,7 +213,7 @@ def report(
         Path | None, typer.Option(help="The page to write (default: DIR/report.html).")
     ] = None,
 ) -> None:
-    """Make one HTML page of a study's results: curves, tables and what was run."""
+    """Make an HTML page of a study's results."""
     from restive.report import write_report
     from restive.reproduction import is_reproduction, render
 
@@ -189,49 +226,60 @@ def export(
     folder: Results,
     format: Annotated[  # noqa: A002
         str | None,
-        typer.Option(help="csv, parquet or npz (default: as --out ends, else csv)."),
+        typer.Option(
+            help="csv, parquet or npz (default: as --out ends, else csv).",
+            autocompletion=complete_formats,
+        ),
     ] = None,
     table: Annotated[
-        str, typer.Option(help="curves, replications (every one), or posterior.")
+        str,
+        typer.Option(
+            help="curves, replications (every one), or posterior.", autocompletion=complete_tables
+        ),
     ] = "curves",
     out: Annotated[
-        Path | None, typer.Option(help="The file to write (default: DIR/TABLE.FORMAT).")
+        Path | None,
+        typer.Option(help="The file to write, - for standard output (default: DIR/TABLE.FORMAT)."),
     ] = None,
 ) -> None:
     """Write the results as a table for other tools."""
     from restive.experiment.export import export_results
 
+    if out == Path("-"):
+        _export_to_output(folder, format or "csv", table)
+        return
     with spinner("writing"):
         path = export_results(folder, format, table, out)
     print(path)
 
 
+def _export_to_output(folder: Path, format: str, table: str) -> None:  # noqa: A002
+    """Write a table to standard output, whole or not at all."""
+    from tempfile import TemporaryDirectory
+
+    from restive.experiment.export import export_results
+
+    if format != "csv" and sys.stdout.isatty():
+        raise RestiveError(f"{format} is not text: send it to a file, as in --out - > {table}")
+    with TemporaryDirectory() as scratch, spinner("writing"):
+        path = export_results(folder, format, table, Path(scratch) / f"{table}.{format}")
+        written = path.read_bytes()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(written)
+
+
 def tell(line: str) -> None:
-    """Write a line for a person."""
+    """Print a line for a person."""
     print(f"restive: {line}", file=sys.stderr, flush=True)
 
 
-def _legend(study: Study) -> str | None:
-    """Tell under a table what its numbered labels stand for."""
-    from rich.markup import escape
-
-    return escape("\n".join(study.legend)) or None
-
-
 def _print_check(study: Study) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
+    from restive.arguments import counted
     from restive.experiment.runner import estimate, require_sound
     from restive.replication import available_threads
 
     require_sound(study)
-    count = f"{len(study.cases)} case{'s' * (len(study.cases) > 1)}"
-    table = Table(title=escape(f"{study.title}: {count}"), caption=_legend(study))
-    table.add_column("case")
-    for column in ("arms", "pulls", "horizon", "replications", "seconds", "results"):
-        table.add_column(column, justify="right")
+    rows = []
     seconds = disk = memory = 0.0
     processors = available_threads()
     for case in study.cases:
@@ -240,45 +288,50 @@ def _print_check(study: Study) -> None:
         seconds += cost.seconds
         disk += cost.disk_bytes
         memory = max(memory, cost.memory_bytes)
-        table.add_row(
-            escape(case.title),
-            str(prior.num_arms),
-            str(num_pulls),
-            f"{case.settings.horizon:,}",
-            f"{study.replications:,}",
-            f"{cost.seconds / processors:.2g}",
-            f"{cost.disk_bytes / 2**20:,.1f} MiB",
+        rows.append(
+            [
+                case.title,
+                f"{prior.num_arms:,}",
+                f"{num_pulls:,}",
+                f"{case.settings.horizon:,}",
+                f"{study.replications:,}",
+                duration(cost.seconds / processors),
+                size(cost.disk_bytes),
+            ]
         )
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(table)
+    print_table(
+        f"{study.title}: {counted(len(study.cases), 'case')}",
+        ("case", "arms", "pulls", "horizon", "replications", "time", "results"),
+        rows,
+        words=("case",),
+        caption="\n".join(study.legend),
+    )
     print(
-        f"about {in_words(seconds / processors)} on {processors} processors, "
-        f"{disk / 2**20:,.1f} MiB on disk, about {memory / 2**20:,.0f} MiB of memory; "
-        "nothing was run"
+        f"about {duration(seconds / processors)} on {counted(processors, 'processor')}, "
+        f"{size(disk)} on disk, about {size(memory)} of memory; nothing was run"
     )
 
 
 def _print_results(ledger: Ledger) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     from restive.experiment import load_results
 
-    table = Table(title=escape(ledger.study.title), caption=_legend(ledger.study))
-    table.add_column("case")
-    for column in ("replications", "regret", "±", "reward per step", "J", "episodes"):
-        table.add_column(column, justify="right")
-    for found in load_results(ledger.folder):
-        table.add_row(
-            escape(found.case.title),
+    rows = [
+        [
+            found.case.title,
             f"{found.replications:,}",
             f"{found.regret.mean[-1]:.4g}",
             f"{found.regret.upper[-1] - found.regret.mean[-1]:.2g}",
             f"{found.average_reward.mean[-1]:.5g}",
             f"{found.truth_reward[0]:.5g}",
             f"{found.num_episodes.mean[-1]:.4g}",
-        )
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(table)
-    print(f"kept in {ledger.folder}; see it: restive report {ledger.folder}")
+        ]
+        for found in load_results(ledger.folder)
+    ]
+    print_table(
+        ledger.study.title,
+        ("case", "replications", "regret", "±", "reward per step", "J", "episodes"),
+        rows,
+        words=("case",),
+        caption="\n".join(ledger.study.legend),
+    )
+    print(f"kept in {ledger.folder}; to see it: restive report {quote(str(ledger.folder))}")

@@ -6,7 +6,7 @@ __all__ = ["warm_up"]
 
 
 def warm_up() -> None:
-    """Compile everything now, on all cores, so that later commands start at once."""
+    """Compile everything now, so that later commands start fast."""
     from restive.cli.progress import bar
     from restive.warm_up import CHORES
     from restive.warm_up import warm_up as compile_all

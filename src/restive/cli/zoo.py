@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
+
+from restive.cli.completion import complete_instances
+from restive.cli.tables import print_table
 
 __all__ = ["zoo"]
 
 
 def zoo(
-    name: Annotated[str | None, typer.Argument(help="An instance to describe.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="An instance to describe.", autocompletion=complete_instances
+        ),
+    ] = None,
     toml: Annotated[
         bool, typer.Option("--toml", help="Print its arms as a problem file for `plan`.")
     ] = False,
 ) -> None:
     """List the named instances, or describe one."""
-    from rich.console import Console
-    from rich.table import Table
-
     from restive import zoo as instances
     from restive.errors import ProblemError
     from restive.problem_file import problem_to_toml
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
     if name is None:
-        table = Table(title="instances: use their names in a study, or `restive zoo NAME`")
-        for column in ("name", "arms", "pulls", "what it is"):
-            table.add_column(column)
-        for known in instances.names():
-            instance = instances.load(known)
-            table.add_row(
-                known, str(instance.prior.num_arms), str(instance.num_pulls), instance.title
-            )
-        console.print(table)
+        known = [instances.load(name) for name in instances.names()]
+        print_table(
+            "instances: use their names in a study, or `restive zoo NAME`",
+            ("name", "arms", "pulls", "what it is"),
+            [[i.name, str(i.prior.num_arms), str(i.num_pulls), i.title] for i in known],
+            words=("name", "what it is"),
+        )
         return
     instance = instances.load(name)
     if toml:

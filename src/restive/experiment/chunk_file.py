@@ -76,7 +76,7 @@ def decoded(contents: bytes, what: str = "") -> Arrays:
     if not newline or not known:
         raise DamagedChunkError(f"not a file of the kind {FORMAT!r}")
     if not right:
-        raise DamagedChunkError("its checksum does not fit")
+        raise DamagedChunkError("its checksum does not match")
     if head["what"] != what:
         raise DamagedChunkError("not what its name says")
     try:

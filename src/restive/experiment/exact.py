@@ -33,7 +33,7 @@ def drawn_rewards(case: Case, true_kinds: IntArray) -> FloatArray:
     """J of the mapping on each replication's truth, by kinds of arms [R, K]."""
     num_kinds = len(prepared(case.settings.to_json())[1].choices.kinds.arms)
     if true_kinds.size and not 0 <= true_kinds.min() <= true_kinds.max() < num_kinds:
-        raise RestiveError(f"{case.title}: its results hold arms that are none; begin anew")
+        raise RestiveError(f"{case.title}: its results hold arms that do not exist; start again")
     if case.mapping == "best_fixed":  # at once, however many systems there are
         return exact_rewards(prepared(case.settings.to_json())[1], true_kinds)
     text = _of_all_learners(case)

@@ -8,7 +8,7 @@ Each row of `curves` is a case at a time, of `posterior` a case, an arm and a ti
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError, RestiveError
+from restive.experiment.curve_table import Columns, curve_columns, headed, label_columns
 from restive.experiment.ledger import Ledger
-from restive.experiment.spec import OWN_LABELS, Case
+from restive.experiment.spec import Case
 from restive.experiment.summary import summarise
 from restive.files import replacing, require_target, spreadsheet_text
 from restive.regret import recorded_times
@@ -28,8 +29,6 @@ __all__ = ["FORMATS", "TABLES", "export_results"]
 
 FORMATS = ("csv", "parquet", "npz")
 TABLES = ("curves", "replications", "posterior")
-
-Columns = dict[str, NDArray[Any]]  # equally long
 
 
 def export_results(
@@ -77,60 +76,22 @@ def export_results(
 def _blocks(ledger: Ledger, table: str) -> Iterator[Columns]:
     """Rows of a table, some at a time, in order."""
     found = False
-    labels = _label_columns(ledger.study.cases)
+    labels = label_columns(ledger.study.cases)
     for case in ledger.study.cases:
         if not ledger.replications_done(case):
             continue
         if table == "replications":
             blocks = _replications(ledger, case)
         elif table == "curves":
-            blocks = iter([_curves(ledger, case)])
+            blocks = iter([curve_columns(summarise(ledger, case))])
         else:
             blocks = _posterior(ledger, case)
         for block in blocks:
             found = True
-            count = len(next(iter(block.values())))
-            head = {"case": case.number, "learner": case.learner, "mapping": case.mapping}
-            head |= {key: values[case.number] for key, values in labels.items()}
-            yield {key: np.full(count, value) for key, value in head.items()} | block
+            yield headed(case, labels, block)
     if not found:
         what = "no posterior was recorded (posterior = true)" if table == "posterior" else "empty"
         raise RestiveError(f"{ledger.folder}: nothing to export: {what}")
-
-
-def _label_columns(cases: Sequence[Case]) -> Columns:
-    """Swept values by case: numbers where all of a key's are, so that they are no text."""
-    columns: Columns = {}
-    for key in cases[0].labels:
-        if key not in OWN_LABELS:
-            numbers = all(not isinstance(case.labels[key], str) for case in cases)
-            columns[key] = np.array(
-                [case.labels[key] if numbers else case.shown[key] for case in cases]
-            )
-    return columns
-
-
-def _curves(ledger: Ledger, case: Case) -> Columns:
-    found = summarise(ledger, case)
-    count = len(found.times)
-    columns: Columns = {"time": found.times, "replications": np.full(count, found.replications)}
-    for name, curve in (
-        ("regret", found.regret),
-        ("realised_regret", found.realised_regret),
-        ("average_reward", found.average_reward),
-        ("oracle_reward", found.oracle_reward),
-        ("num_episodes", found.num_episodes),
-    ):
-        columns |= {name: curve.mean, f"{name}_stderr": curve.stderr}
-    mean, stderr = found.truth_reward
-    columns["truth_reward"] = np.full(count, mean)
-    columns["truth_reward_stderr"] = np.full(count, stderr)
-    bound, against_bound = found.relaxation_bound, found.bound_regret
-    missing = np.full(count, np.nan)  # the columns are the same everywhere
-    columns["relaxation_bound"] = missing if bound is None else np.full(count, bound)
-    columns["bound_regret"] = missing if against_bound is None else against_bound.mean
-    columns["bound_regret_stderr"] = missing if against_bound is None else against_bound.stderr
-    return columns
 
 
 def _posterior(ledger: Ledger, case: Case) -> Iterator[Columns]:

@@ -98,14 +98,14 @@ class Ledger:
             )
         if self.manifest["restive"] != VERSION:
             raise RestiveError(
-                f"{self.folder}: was begun by restive {self.manifest['restive']}, this is "
+                f"{self.folder}: was started by restive {self.manifest['restive']}, this is "
                 f"{VERSION}: numbers may differ; name another folder"
             )
         if self.manifest["numbers"] != NUMBERS:
             raise RestiveError(
                 f"{self.folder}: its replications have numbers of version "
-                f"{self.manifest['numbers']}, this restive draws version {NUMBERS}: they would be "
-                "other replications; name another folder"
+                f"{self.manifest['numbers']}, this restive draws version {NUMBERS}: new ones "
+                "would not match; name another folder"
             )
         replications = max(study.replications, self.study.replications)
         # with the cases as this ledger has them: they have numbers
@@ -144,7 +144,7 @@ class Ledger:
             tell(
                 f"{self.folder}: continues what {code_in_words(others[-1])} began, with "
                 f"{code_in_words(mine)}; both should give the same numbers (version {NUMBERS}): "
-                "in doubt begin anew in another folder"
+                "if in doubt, start again in another folder"
             )
         run = {"begun": now(), "seconds": 0.0, "executor": executor, **mine}
         self.manifest["runs"].append(run)
@@ -260,8 +260,8 @@ class Ledger:
                     arrays = self.read(chunk)
                 except DamagedChunkError as error:
                     raise DamagedChunkError(
-                        f"{error}; run the same command again, or restive run "
-                        f"{quote(str(self.folder))}: it is redone"
+                        f"{error}; to redo it, run the same command again, or restive run "
+                        f"{quote(str(self.folder))}"
                     ) from None
                 yield at, arrays
                 at += chunk.count
@@ -301,8 +301,8 @@ class Ledger:
         except RestiveError as error:
             self.require_held()  # if that is why, it says so better
             raise RestiveError(
-                f"{error}; what is done is kept: make room, or mend it, and run the same command "
-                "again"
+                f"{error}; what is done is kept: free some space, or fix it, and run the same "
+                "command again"
             ) from None
 
 

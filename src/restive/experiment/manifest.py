@@ -87,9 +87,11 @@ def read_manifest(path: Path) -> tuple[dict[str, Any], Study]:
         manifest = json.loads(read_regular(path, LARGEST))
     except OSError as error:
         why = "there is none" if not path.exists() else error.strerror
-        raise RestiveError(f"{path.parent}: no results folder: {MANIFEST}: {why}") from None
+        raise RestiveError(f"{path.parent}: not a results folder: {MANIFEST}: {why}") from None
     except (ValueError, RecursionError):
-        raise RestiveError(f"{path}: damaged: not valid JSON; begin anew elsewhere") from None
+        raise RestiveError(
+            f"{path}: damaged: not valid JSON; start again in another folder"
+        ) from None
     if isinstance(manifest, dict) and manifest.get("format", FORMAT) != FORMAT:
         raise RestiveError(f"{path}: format {manifest['format']!r:.60}, expected {FORMAT}")
     try:

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from restive.arguments import suggestion
 from restive.errors import ProblemError
-from restive.experiment.toml_lines import placed
+from restive.toml_lines import placed
 
 __all__ = ["PlacedError", "place_of", "told", "told_at"]
 

@@ -136,7 +136,7 @@ def _client_at(scheduler: str, tls: TLS | None) -> Iterator[Any]:
     connecting.start()
     connecting.join(CONNECT_SECONDS + GRACE_SECONDS)
     if not found:
-        raise RestiveError(f"{scheduler}: somebody listens there, but no Dask scheduler answers")
+        raise RestiveError(f"{scheduler}: something listens there, but it is not a Dask scheduler")
     if isinstance(found[0], RestiveError):
         raise found[0]
     with found[0] as client:
@@ -264,7 +264,7 @@ class _Crew:
                 )
             if answer != NUMBERS:
                 raise RestiveError(
-                    f"the Dask worker at {worker} has a restive of other numbers (version {answer} "
-                    f"of them, here {NUMBERS}): install the same there, then run the same command "
+                    f"the Dask worker at {worker} has a restive with other random numbers (version "
+                    f"{answer}, here {NUMBERS}): install the same there, then run the same command "
                     "again"
                 )

@@ -25,6 +25,7 @@ from pydantic import (
 from restive import zoo
 from restive.agents.learners import Learner, learner
 from restive.arguments import MOST
+from restive.arm_toml import unknown_keys
 from restive.errors import ProblemError
 from restive.experiment.mistakes import PlacedError
 from restive.experiment.tables import (
@@ -46,6 +47,9 @@ from restive.regret import recorded_times
 __all__ = ["Data", "Settings", "StudyTable", "beside_instance", "canonical_json", "keys_at"]
 
 FROM_INSTANCE = ("kind", "problem", "prior")
+# what an instance of the user's own has beside its name, problem and prior
+OWN_SETTINGS = ("horizon", "num_pulls", "mixing_time", "max_elapsed", "baseline", "doubling")
+OWN_KEYS = ("name", "problem", "prior", *OWN_SETTINGS)
 
 Times = Annotated[  # told apart beforehand, so that a mistake is not one of each
     Annotated[int, Tag("int")] | Annotated[list[int], Tag("list[int]")],
@@ -71,10 +75,11 @@ class Settings(Table):
     """Everything that decides the numbers of a case.
 
     `instance` names a zoo instance, which then says kind, problem, prior and, unless given, the
-    horizon.
+    horizon. It may also be a table, an instance of the user's own: name, prior and, where the truth
+    is fixed, problem, with a horizon and other settings that differ between instances.
     """
 
-    instance: str | None = None
+    instance: Any = None
     kind: Literal["bayesian", "frequentist"]
     learners: list[LearnerEntry] = Field(default=["tsde"], min_length=1)
     policy_mappings: list[str] = Field(default=["whittle"], min_length=1)
@@ -95,6 +100,8 @@ class Settings(Table):
     def _instance_taken(cls, data: Any) -> Any:
         if not isinstance(data, dict) or "instance" not in data:
             return data
+        if isinstance(data["instance"], dict):
+            return _own_instance_taken(data, data["instance"])
         try:
             found = zoo.load(data["instance"])
         except ProblemError as error:
@@ -215,7 +222,7 @@ class Settings(Table):
         said = self.prior.num_arms_said
         if said is None:
             assert self.problem is not None
-            return self.problem.num_arms
+            return self.problem.bandit(self.num_pulls).num_arms
         return said
 
     def learner(self) -> Learner:
@@ -233,7 +240,14 @@ class Settings(Table):
     def data(self) -> Data:
         """Return the settings as plain data that reads back equal."""
         derived = set(FROM_INSTANCE) if self.instance is not None else set()
-        return self.model_dump(exclude_none=True, exclude=derived)
+        data = self.model_dump(exclude_none=True, exclude=derived)
+        if isinstance(self.instance, dict):  # its files taken in
+            dumped = self.model_dump(exclude_none=True, include={"problem", "prior"})
+            data["instance"] = self.instance | dumped
+            for key in OWN_SETTINGS:  # at another point of a sweep they are another's
+                if key in self.instance:
+                    del data[key]
+        return data
 
     def to_json(self) -> str:
         """Return the settings as text, the same for equal settings."""
@@ -245,6 +259,20 @@ class StudyTable(Settings):
 
     title: str | None = None
     replications: Count = 1000
+
+
+def _own_instance_taken(data: Data, own: Data) -> Data:
+    """Return settings with what an instance of the user's own says."""
+    for key, words in unknown_keys(own, OWN_KEYS):
+        raise PlacedError(("instance", key), words)
+    if not isinstance(own.get("name"), str) or "prior" not in own:
+        raise PlacedError(("instance",), "an instance of your own needs a name and a prior")
+    own = {key: value for key, value in own.items() if key not in OWN_SETTINGS or key not in data}
+    given: Data = {key: own[key] for key in OWN_SETTINGS if key in own} | data
+    given |= {"instance": own, "kind": "bayesian", "prior": own["prior"]}
+    if "problem" in own:
+        given |= {"kind": "frequentist", "problem": own["problem"]}
+    return given
 
 
 def beside_instance(data: Data) -> Iterator[PlacedError]:

@@ -23,8 +23,9 @@ A study names a prior, policy mappings, a horizon and, where the truth is fixed,
     num_pulls = [1, 2]
     prior.levels = [[0.3, 0.7], [0.1, 0.5, 0.9]]
 
-It becomes cases, one per mapping and point of the sweep. A case is plain data: it travels to a
-worker as text and is all that a worker needs.
+Where arms also pay while not pulled, problem and prior both say ``pay = "always"`` or give
+``passive_rewards``. A study becomes cases, one per mapping and point of the sweep. A case is plain
+data: it travels to a worker as text and is all that a worker needs.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from restive.agents.learners import describe
+from restive.arguments import counted
 from restive.errors import ProblemError
 from restive.experiment.mistakes import place_of, told, told_at
 from restive.experiment.settings import (
@@ -55,9 +57,9 @@ from restive.experiment.settings import (
     canonical_json,
     keys_at,
 )
-from restive.experiment.toml_lines import placed
 from restive.experiment.toml_text import toml_text
 from restive.problem_file import parse_toml, read_text, require_shallow
+from restive.toml_lines import placed
 
 __all__ = ["Case", "Study", "digest", "load_study", "study_from_data", "study_from_toml"]
 
@@ -117,7 +119,7 @@ class Case:
         return ", ".join(filter(None, (self.point, self.shown.get("learner"), self.mapping)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """A checked study."""
 
@@ -132,6 +134,10 @@ class Study:
     def hash(self) -> str:
         """Digest of everything that decides the numbers of a replication."""
         return digest(self.data)
+
+    def __repr__(self) -> str:
+        cases, count = counted(len(self.cases), "case"), counted(self.replications, "replication")
+        return f"Study({self.title!r}, {cases}, {count})"
 
     def to_toml(self) -> str:
         """Write it as the text of a study's file, which needs no other files."""

@@ -7,27 +7,32 @@ one or two numbers per replication.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_path
 from restive.errors import RestiveError
+from restive.experiment.curve_table import curve_table
 from restive.experiment.exact import drawn_rewards, fixed_truth_reward
 from restive.experiment.ledger import Ledger
 from restive.experiment.settings import Settings
 from restive.experiment.spec import Case
 from restive.experiment.work import Arrays, prepared
+from restive.figures import plot_band
+from restive.frames import data_frame
 from restive.intervals import student_quantile
 from restive.kernels.moments import add_rows
 from restive.regret import COUPLED, EXACT, recorded_times
 from restive.relaxation import relaxation_bound
+from restive.style.notebook import html_table
 
-__all__ = ["CaseSummary", "Curve", "Slope", "load_results", "summarise"]
+__all__ = ["CaseSummary", "Curve", "Results", "Slope", "load_results", "summarise"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -67,7 +72,7 @@ class Slope:
     last: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CaseSummary:
     """What a case has shown so far."""
 
@@ -83,8 +88,8 @@ class CaseSummary:
     baseline: str
     truth_method: str  # how `truth_rewards` were found
     slope: Slope | None  # None where regret is not positive or there are too few replications
-    truth_rewards: FloatArray = field(repr=False)  # [R] J of the mapping on each true system
-    final_regrets: FloatArray = field(repr=False)  # [R]
+    truth_rewards: FloatArray  # [R] J of the mapping on each true system
+    final_regrets: FloatArray  # [R]
 
     @property
     def truth_reward(self) -> tuple[float, float]:
@@ -114,6 +119,22 @@ class CaseSummary:
         """Likewise of the policy that knows the truth: the part that is not the learning's."""
         return self._short_of_bound(self.oracle_reward)
 
+    def __repr__(self) -> str:
+        half = self.regret.upper[-1] - self.regret.mean[-1]
+        return (
+            f"CaseSummary({self.case.title}: regret {self.regret.mean[-1]:.4g} ± {half:.2g} at "
+            f"t = {self.times[-1]:,}, {self.replications:,} replications)"
+        )
+
+    def to_pandas(self) -> Any:
+        """Return the case's curves as a data frame, a row per time (needs pandas)."""
+        return data_frame(curve_table([self]))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw regret with its band into a matplotlib axes, a new one by default."""
+        regret = self.regret
+        return plot_band(self.times, regret.mean, regret.lower, regret.upper, self.case.title, ax)
+
     def _short_of_bound(self, reward: Curve) -> Curve | None:
         bound = self.relaxation_bound
         if bound is None:
@@ -122,12 +143,46 @@ class CaseSummary:
         return Curve(short, reward.stderr * self.times, reward.replications)
 
 
-def load_results(folder: str | PathLike[str]) -> list[CaseSummary]:
+class Results(list[CaseSummary]):
+    """The cases of a results folder, in the order of the study."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self)) or "Results of no case"
+
+    def to_pandas(self) -> Any:
+        """Return all curves as one data frame, as `restive export` writes them (needs pandas)."""
+        return data_frame(curve_table(self) if self else {})
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the regret of all cases into one matplotlib axes, a new one by default."""
+        for found in self:
+            ax = found.plot(ax)
+        return ax
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            "regret at the last time, 95% intervals",
+            ("case", "replications", "time", "regret", "lower", "upper"),
+            [
+                (
+                    found.case.title,
+                    found.replications,
+                    int(found.times[-1]),
+                    float(found.regret.mean[-1]),
+                    float(found.regret.lower[-1]),
+                    float(found.regret.upper[-1]),
+                )
+                for found in self
+            ],
+        )
+
+
+def load_results(folder: str | PathLike[str]) -> Results:
     """Summarise the cases of a results folder that have replications without a gap."""
     ledger = Ledger.open(checked_path(folder, "folder"))
-    return [
+    return Results(
         summarise(ledger, case) for case in ledger.study.cases if ledger.replications_done(case)
-    ]
+    )
 
 
 def summarise(ledger: Ledger, case: Case) -> CaseSummary:
@@ -158,7 +213,7 @@ def summarise(ledger: Ledger, case: Case) -> CaseSummary:
         truth_rewards.append(truth)
         final_regrets.append(regret[:, -1].copy())
     if not truth_rewards:
-        raise RestiveError(f"{ledger.folder}: {case.title}: no replication is there yet")
+        raise RestiveError(f"{ledger.folder}: {case.title}: there are no replications yet")
     return CaseSummary(
         case=case,
         times=times,

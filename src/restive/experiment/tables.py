@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -26,6 +26,7 @@ from pydantic import (
 
 from restive import zoo
 from restive.arguments import MOST
+from restive.arm_toml import ARM_KEYS, MOST_ARMS, read_arm, read_arms, refuse_unknown_keys
 from restive.errors import ProblemError
 from restive.experiment.mistakes import PlacedError
 from restive.prior import (
@@ -38,16 +39,7 @@ from restive.prior import (
     grid_prior,
 )
 from restive.problem import Arm, RestlessBandit
-from restive.problem_file import (
-    ARM_KEYS,
-    MOST_ARMS,
-    load_problem,
-    parse_toml,
-    problem_to_toml,
-    read_arm,
-    read_arms,
-    refuse_unknown_keys,
-)
+from restive.problem_file import load_problem, parse_toml, problem_to_toml
 
 __all__ = [
     "BetaTable",
@@ -65,6 +57,7 @@ __all__ = [
 Data = dict[str, Any]
 Count = Annotated[int, Field(ge=1, le=MOST)]
 ArmCount = Annotated[int, Field(ge=1, le=MOST_ARMS)]
+Pay = Literal["pulled", "always"]  # when arms pay their rewards, unless they say otherwise
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -95,13 +88,13 @@ def _check_candidate(table: Data) -> None:
     refuse_unknown_keys(table, ("weight", *ARM_KEYS), "candidate")
     weight = table.get("weight", 1.0)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < 1e300:
-        raise ProblemError(f"weight must be a number from 0 on, got {weight!r:.60}")
+        raise ProblemError(f"weight must be a number of at least 0, got {weight!r:.60}")
     _candidate(table)
 
 
-def _candidate(table: Data) -> Arm:
+def _candidate(table: Data, always: bool = False) -> Arm:
     fields = {key: value for key, value in table.items() if key != "weight"}
-    return read_arm(fields, "candidate")[0]
+    return read_arm(fields, "candidate", always)[0]
 
 
 ArmTable = Annotated[Data, AfterValidator(_checked_arm)]
@@ -141,6 +134,8 @@ class Problem(ZooName):
 
     name: str | None = None
     num_pulls: Count | None = None
+    states: list[str] | None = None
+    pay: Pay | None = None
     arm: list[ArmTable] | None = None
     _made: dict[int, RestlessBandit] = PrivateAttr(default_factory=dict)  # by pulls
 
@@ -162,7 +157,9 @@ class Problem(ZooName):
     def _whole(self) -> Problem:
         _require_one({"zoo": self.zoo, "arm": self.arm}, "zoo = ..., file = ... or [[problem.arm]]")
         if self.arm is not None and self.num_pulls is None:
-            raise ProblemError("num_pulls is missing beside the arms")
+            raise ProblemError("the arms need num_pulls")
+        if self.zoo is not None and self.pay is not None:
+            raise ProblemError("pay goes with arms only: a zoo instance says what its arms pay")
         if self.arm is not None:
             self.bandit(None)
         if self.zoo is not None and zoo.load(self.zoo).bandit is None:
@@ -171,12 +168,6 @@ class Problem(ZooName):
             )
         return self
 
-    @property
-    def num_arms(self) -> int:
-        """The number of arms K."""
-        known = None if self.zoo is None else zoo.load(self.zoo).bandit
-        return num_arms(self.arm or []) if known is None else known.num_arms
-
     def bandit(self, num_pulls: int | None) -> RestlessBandit:
         """Return the true bandit, with another number of pulls where one is given."""
         known = None if self.zoo is None else zoo.load(self.zoo).bandit
@@ -184,7 +175,8 @@ class Problem(ZooName):
         if pulls not in self._made:
             if known is None:
                 assert self.arm is not None
-                self._made[pulls] = RestlessBandit(read_arms(self.arm), pulls)
+                arms = read_arms(self.arm, self.pay == "always", self.states)
+                self._made[pulls] = RestlessBandit(arms, pulls)
             else:
                 self._made[pulls] = (
                     known if pulls == known.num_pulls else RestlessBandit(known.arms, pulls)
@@ -198,18 +190,20 @@ class BetaTable(Table):
     p01: list[float] = [1.0, 1.0]
     p11: list[float] = [1.0, 1.0]
     rewards: list[float] | None = None
+    passive_rewards: list[float] | None = None
     particles: Count | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> BetaTable:
-        self.prior(None)
+        self.prior(None, always=False)
         return self
 
-    def prior(self, rewards: Sequence[float] | None) -> DirichletArmPrior:
-        """Return the prior of an arm with these rewards, unless others are given; else 0 and 1."""
-        known = self.rewards or rewards or [0.0, 1.0]
-        with _without("prior"), _without("beta_prior"):
-            arm = beta_prior(1, self.p01, self.p11, known, self.particles).arms[0]
+    def prior(self, truth: Arm | None, always: bool) -> DirichletArmPrior:
+        """Return the prior of an arm; its rewards are the truth's unless given, else 0 and 1."""
+        rewards, passive = _pay(self, truth, always, [0.0, 1.0])
+        with _without("prior"), _without("beta_prior"), _without("arm"):
+            found = beta_prior(1, self.p01, self.p11, rewards, passive, particles=self.particles)
+        arm = found.arms[0]
         assert isinstance(arm, DirichletArmPrior)
         return arm
 
@@ -220,20 +214,24 @@ class DirichletTable(Table):
     active: list[list[float]]
     passive: list[list[float]] | None = None
     rewards: list[float] | None = None
+    passive_rewards: list[float] | None = None
     particles: Count | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> DirichletTable:
-        self.prior([0.0] * len(self.active))
+        if self.rewards is not None:
+            self.prior(None, always=False)
+        else:
+            self._made([0.0] * len(self.active), self.passive_rewards)
         return self
 
-    def prior(self, rewards: Sequence[float] | None) -> DirichletArmPrior:
-        """Return the prior of an arm with these rewards, unless others are given."""
-        known = self.rewards or rewards
-        if known is None:
-            raise ProblemError("rewards is missing: no problem says them")
+    def prior(self, truth: Arm | None, always: bool) -> DirichletArmPrior:
+        """Return the prior of an arm; its rewards are the truth's unless given."""
+        return self._made(*_pay(self, truth, always))
+
+    def _made(self, rewards: list[float], passive: list[float] | None) -> DirichletArmPrior:
         with _without("prior"), _without("arm"):
-            return DirichletArmPrior(self.active, self.passive, known, particles=self.particles)
+            return DirichletArmPrior(self.active, self.passive, rewards, passive, self.particles)
 
 
 class PriorArm(Table):
@@ -244,24 +242,21 @@ class PriorArm(Table):
     dirichlet: DirichletTable | None = None
     count: ArmCount = 1
     pooled: bool = False
-    _finite: ArmPrior | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _whole(self) -> PriorArm:
         given = {"candidate": self.candidate, "beta": self.beta, "dirichlet": self.dirichlet}
         _require_one(given, "[[prior.arm.candidate]], beta = ... or dirichlet = ...")
-        if self.candidate is not None:
-            weights = [row.get("weight", 1.0) for row in self.candidate]
-            self._finite = ArmPrior([_candidate(row) for row in self.candidate], weights)
         return self
 
-    def prior(self, rewards: Sequence[float] | None) -> ArmPrior | DirichletArmPrior:
-        """Return what an arm of these rewards may be."""
-        if self._finite is not None:
-            return self._finite
+    def prior(self, truth: Arm | None, always: bool) -> ArmPrior | DirichletArmPrior:
+        """Return what an arm may be whose truth is this; `always` as in `read_arm`."""
+        if self.candidate is not None:
+            weights = [row.get("weight", 1.0) for row in self.candidate]
+            return ArmPrior([_candidate(row, always) for row in self.candidate], weights)
         table = self.beta or self.dirichlet
         assert table is not None
-        return table.prior(rewards)
+        return table.prior(truth, always)
 
 
 class PriorBandit(Table):
@@ -278,6 +273,9 @@ class PriorTable(ZooName):
     beta: BetaTable | None = None
     dirichlet: DirichletTable | None = None
     num_arms: ArmCount | None = None
+    rewards: list[float] | None = None
+    passive_rewards: list[float] | None = None
+    pay: Pay | None = None
     arm: list[PriorArm] | None = None
     bandit: list[PriorBandit] | None = None
     _made: dict[tuple[Any, ...], Prior] = PrivateAttr(default_factory=dict)
@@ -291,12 +289,16 @@ class PriorTable(ZooName):
                 raise PlacedError((at,), f"must be a probability, from 0 to 1, got {level}")
             if level in first:
                 raise PlacedError(
-                    (at,), f"{level} is there already, as levels[{first[level]}]; give each once"
+                    (at,), f"{level} is listed already, as levels[{first[level]}]; give each once"
                 )
             first[level] = at
         if levels is not None:
             grid_prior(levels, 1)
         return levels
+
+    @property
+    def _always(self) -> bool:
+        return self.pay == "always"
 
     @model_validator(mode="after")
     def _whole(self) -> PriorTable:
@@ -307,6 +309,19 @@ class PriorTable(ZooName):
         _require_one(given, WANTED)
         if self.num_arms is not None and not self._same_for_all:
             raise ProblemError("num_arms goes with levels, beta or dirichlet only")
+        for key in ("rewards", "passive_rewards"):
+            if getattr(self, key) is not None and self.levels is None:
+                raise ProblemError(f"{key} goes with levels only")
+        if self.zoo is not None and self.pay is not None:
+            raise ProblemError("a zoo instance says what its arms pay; remove pay")
+        if self.rewards is not None or self.passive_rewards is not None:
+            self._as_grid.prior(None, self._always)  # levels were checked already
+        for at, table in enumerate(self.arm or ()):
+            try:
+                if table.candidate is not None:
+                    table.prior(None, self._always)
+            except ProblemError as error:
+                raise PlacedError(("arm", at), str(error)) from None
         if self.arm is not None and sum(table.count for table in self.arm) > MOST_ARMS:
             raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
         if self.bandit is not None:
@@ -333,29 +348,36 @@ class PriorTable(ZooName):
     def prior(self, bandit: RestlessBandit | None, num_pulls: int) -> Prior:
         """Return the prior; what is said once is for as many arms as it says, or the problem has.
 
-        Continuous priors take the rewards of the problem's arms.
+        Grids and continuous priors take the rewards of the problem's arms unless they say others.
         """
-        rewards = () if bandit is None else tuple(tuple(a.rewards.tolist()) for a in bandit.arms)
+        truths = () if bandit is None else bandit.arms
         # a joint prior's systems know their pulls, the others do not
-        key = rewards, num_pulls if self.bandit is not None else 0
+        key = tuple(map(_rewards_key, truths)), num_pulls if self.bandit is not None else 0
         if key not in self._made:
-            self._made[key] = self._make(rewards, num_pulls)
+            self._made[key] = self._make(truths, num_pulls)
         return self._made[key]
 
-    def _make(self, rewards: tuple[tuple[float, ...], ...], num_pulls: int) -> Prior:
+    def _make(self, truths: Sequence[Arm], num_pulls: int) -> Prior:
         if self.zoo is not None:
             return zoo.load(self.zoo).prior
         if self.bandit is not None:
-            bandits = [RestlessBandit(read_arms(table.arm), num_pulls) for table in self.bandit]
+            bandits = [
+                RestlessBandit(read_arms(table.arm, self._always), num_pulls)
+                for table in self.bandit
+            ]
             return JointPrior(bandits, [table.weight for table in self.bandit])
         if self.arm is not None:
             tables = [table for table in self.arm for _ in range(table.count)]
-            return IndependentPrior(_shared(tables, rewards), _pools(self.arm))
-        count = self.num_arms or len(rewards)
+            return IndependentPrior(_shared(tables, truths, self._always), _pools(self.arm))
+        count = self.num_arms or len(truths)
         if not count:
-            raise PlacedError(("prior",), f"num_arms is missing beside {self._same_for_all}")
-        table = self.beta or self.dirichlet or _Grid(self.levels or [])
-        return IndependentPrior(_shared([table] * count, rewards))
+            raise PlacedError(("prior",), f"{self._same_for_all} needs num_arms")
+        table = self.beta or self.dirichlet or self._as_grid
+        return IndependentPrior(_shared([table] * count, truths, self._always))
+
+    @property
+    def _as_grid(self) -> _Grid:
+        return _Grid(self.levels or [], self.rewards, self.passive_rewards)
 
 
 @dataclass(frozen=True)
@@ -363,31 +385,58 @@ class _Grid:
     """The candidates (p01, p11) in levels x levels."""
 
     levels: list[float]
+    rewards: list[float] | None
+    passive_rewards: list[float] | None
 
-    def prior(self, rewards: Sequence[float] | None) -> ArmPrior:
-        """Return the prior of an arm with these rewards; 0 and 1 if no problem says them."""
-        arm = grid_prior(self.levels, 1, rewards or (0.0, 1.0)).arms[0]
+    def prior(self, truth: Arm | None, always: bool) -> ArmPrior:
+        """Return the prior of an arm; its rewards are the truth's unless given, else 0 and 1."""
+        rewards, passive = _pay(self, truth, always, [0.0, 1.0])
+        with _without("arm"):
+            arm = grid_prior(self.levels, 1, rewards, passive).arms[0]
         assert isinstance(arm, ArmPrior)
         return arm
 
 
+def _pay(
+    table: BetaTable | DirichletTable | _Grid,
+    truth: Arm | None,
+    always: bool,
+    usual: list[float] | None = None,
+) -> tuple[list[float], list[float] | None]:
+    """Rewards of an arm, pulled and not: as given, else as the truth's, else the usual."""
+    rewards, passive = table.rewards, table.passive_rewards
+    if rewards is None and truth is not None:
+        rewards = truth.rewards.tolist()
+        if passive is None and truth.pays_unpulled:
+            passive = truth.passive_rewards.tolist()
+    if rewards is None:
+        rewards = usual
+    if rewards is None:
+        raise ProblemError("rewards is missing: no problem says them")
+    return rewards, rewards if always and passive is None else passive
+
+
 def _shared(
-    tables: Sequence[PriorArm | BetaTable | DirichletTable | _Grid],
-    rewards: tuple[tuple[float, ...], ...],
-) -> list[ArmPrior | DirichletArmPrior]:
+    tables: Sequence[PriorArm | BetaTable | DirichletTable | _Grid], truths: Sequence[Arm],
+    always: bool,
+) -> list[ArmPrior | DirichletArmPrior]:  # fmt: skip
     """Return the prior of each arm, one object for all that are equal."""
     made: dict[Any, ArmPrior | DirichletArmPrior] = {}
     arms = []
     for k, table in enumerate(tables):
-        known = rewards[k] if k < len(rewards) else None
-        key = id(table), known
+        truth = truths[k] if k < len(truths) else None
+        key = id(table), None if truth is None else _rewards_key(truth)
         if key not in made:
             try:
-                made[key] = table.prior(known)
+                made[key] = table.prior(truth, always)
             except ProblemError as error:
                 raise PlacedError(("prior",), f"arm {k}: {error}") from None
         arms.append(made[key])
     return arms
+
+
+def _rewards_key(arm: Arm) -> tuple[bytes, bytes]:
+    return arm.rewards.tobytes(), arm.passive_rewards.tobytes()
 
 
 def _pools(tables: Sequence[PriorArm]) -> list[range]:

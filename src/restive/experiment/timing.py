@@ -2,37 +2,90 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
+from restive.agents.learners import Learner, Relative
 from restive.experiment.settings import Settings
 from restive.experiment.work import prepared
-from restive.replication import replicate
+from restive.policies.base import IndexPolicy
+from restive.replication import Replications, drawn_truths, replicate
+from restive.task import MOST_CACHED_POLICIES, Task
 
 __all__ = ["seconds_per_step"]
 
 TRIAL_STEPS = 20_000
 LEAST_SECONDS = 0.05  # of a trial that counts
+MOST_PLANS = 5  # made to see how long one takes
+LONG = 5.0  # seconds of a plan that are not spent twice
+STAND_IN = "myopic"  # a mapping that is made at once, for about as many episodes
 
 
 def seconds_per_step(case: Settings, *, with_oracle: bool) -> float:
-    """Time a step of a case's learner, alone or with the policy that knows the truth beside it."""
+    """Time a step of a case's learner, alone or with the policy that knows the truth beside it.
+
+    A mapping that plans for whole systems, such as "best_index", is not tried out: it may take
+    seconds for each system that a learner draws. What is timed is one plan, and a trial with
+    another mapping counts the draws.
+    """
     steps = min(case.horizon, TRIAL_STEPS)
     trial = case.model_copy(update={"horizon": steps, "times": [steps], "posterior": False})
     _, task, learner = prepared(trial.to_json())
+    planning = _seconds_per_plan(task, case.seed) if _plans_for_each_draw(task, learner) else None
+    if planning is None:
+        return _timed(task, learner, steps, case.seed, with_oracle)[0]
+    quick = prepared(trial.model_copy(update={"policy_mappings": [STAND_IN]}).to_json())[1]
+    seconds, done = _timed(quick, learner, steps, case.seed, with_oracle)
+    plans = float(done.episodes[:, -1].mean()) + with_oracle
+    return seconds + plans * planning / steps
 
-    def run(count: int) -> float:
+
+def _timed(
+    task: Task, learner: Learner, steps: int, seed: int, with_oracle: bool
+) -> tuple[float, Replications]:
+    """Seconds per step of a trial, and what happened in it."""
+
+    def run(count: int) -> tuple[float, Replications]:
         began = perf_counter()
-        replicate(
-            task, learner, np.array([steps]), count, case.seed, with_oracle=with_oracle,
-            threads=1, chunk=count,
+        done = replicate(
+            task, learner, np.array([steps]), count, seed, with_oracle=with_oracle, threads=1,
+            chunk=count,
         )  # fmt: skip
-        return perf_counter() - began
+        return perf_counter() - began, done
 
     run(1)  # compiles
-    count, seconds = 1, run(1)
+    count = 1
+    seconds, done = run(1)
     while seconds < LEAST_SECONDS:
         count *= 4
-        seconds = run(count)
-    return seconds / (steps * count)
+        seconds, done = run(count)
+    return seconds / (steps * count), done
+
+
+def _plans_for_each_draw(task: Task, learner: Learner) -> bool:
+    """Whether a learner plans anew with most of its draws: there are too many to remember."""
+    if task.ranks is not None or not isinstance(learner, Relative):
+        return False
+    choices = task.choices
+    counts = np.array([np.count_nonzero(weights) for weights in choices.weights])
+    log_systems = np.log2(counts)[choices.pool_of_group].sum()
+    return bool(log_systems > np.log2(MOST_CACHED_POLICIES))
+
+
+def _seconds_per_plan(task: Task, seed: int) -> float | None:
+    """Seconds, of all processors together, to make the policy of a drawn system.
+
+    None for policies that are no tables: they are asked in every step, which takes time too.
+    """
+    assert task.make_policy is not None
+    spent: list[float] = []
+    for kinds in drawn_truths(task, MOST_PLANS, seed):
+        began = process_time()
+        policy = task.make_policy(task.bandit_of(kinds))
+        spent.append(process_time() - began)
+        if not isinstance(policy, IndexPolicy):
+            return None
+        if spent[0] > LONG or sum(spent[1:]) > LEAST_SECONDS:
+            break
+    return float(np.mean(spent[1:] or spent))  # the first may have compiled

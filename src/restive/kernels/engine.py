@@ -51,6 +51,7 @@ from restive.kernels.tables import (
     Slots,
     Weights,
 )
+from restive.kernels.unpulled import paid_by_all, paid_by_others, paid_until_pulled
 from restive.kernels.weights import multiply_all, weigh_kinds
 from restive.kernels.world import World, become, pull
 
@@ -70,6 +71,11 @@ NUM_PULLS = 3
 FIRST = 4  # number of the replication in row 0
 CURSOR_SIZE = 5
 
+# What `Record.sums` holds, so far.
+EXPECTED, REALISED = 0, 1  # of pulls
+UNPULLED = 2  # what arms paid until they were pulled again
+SUMS_SIZE = 3
+
 # What `Record.keys` holds.
 SEED, WORLD_KEY, LEARNER_KEY = 0, 1, 2
 KEYS_SIZE = 3
@@ -85,10 +91,10 @@ class Record(NamedTuple):
     fresh_ints: IntArray  # what a compiled learner's memory begins with
     fresh_floats: FloatArray
     expected: FloatArray  # [R * M] sum of E[r | xi, A]
-    realised: FloatArray  # [R * M] sum of the rewards
+    realised: FloatArray  # [R * M] sum of the rewards; of arms not pulled, those expected
     phases: IntArray  # [R * M] episodes or phases begun
     truth_weights: FloatArray  # [R * M * K] posterior weight of each true arm, or empty
-    sums: FloatArray  # [2] expected and realised so far
+    sums: FloatArray  # [SUMS_SIZE]
     cursor: IntArray  # [CURSOR_SIZE]
     keys: KeyArray  # [KEYS_SIZE]
 
@@ -135,6 +141,7 @@ def run(
     available, chosen, states = actor.available, actor.chosen, actor.states
     now, cursor, times, sums = meta.now, record.cursor, record.times, record.sums
     num_pulls = cursor[NUM_PULLS]
+    pays_unpulled = len(world.tables.passive_means) > 0
     while cursor[ROW] * len(times) < len(record.expected):
         if cursor[STARTED] == 0:
             _start(who, meta, slots, weights, clouds, episodes, following, memory, world, record)
@@ -160,13 +167,17 @@ def run(
                     return event
             doubled = False
             expected, earned = 0.0, 0.0
+            if pays_unpulled:
+                sums[UNPULLED] += paid_until_pulled(
+                    world, meta.last_state, meta.seen, chosen[:num_pulls], t
+                )
             for i in range(num_pulls):
                 k = chosen[i]
                 at = place(k)
                 state, mean = pull(world, k, t, meta.last_state[at], t - meta.seen[at], luck)
                 reward = world.tables.rewards[place(world.reward_offsets[at] + state)]
-                sums[0] += mean
-                sums[1] += reward
+                sums[EXPECTED] += mean
+                sums[REALISED] += reward
                 expected += mean
                 earned += reward
                 states[i] = state
@@ -187,11 +198,19 @@ def run(
             end_step(who, meta, episodes, t, doubled)
             phases = num_phases(who, episodes, memory)
             if len(trace.expected) > 0:
+                if pays_unpulled:
+                    unseen = paid_by_others(world, meta.last_state, meta.seen, t)
+                    expected += unseen
+                    earned += unseen
                 _note(trace, t, chosen, states, num_pulls, expected, earned, phases)
             if t == times[place(mark)]:
                 at_mark = cursor[ROW] * len(times) + mark
-                record.expected[at_mark] = sums[0]
-                record.realised[at_mark] = sums[1]
+                record.expected[at_mark] = sums[EXPECTED]
+                record.realised[at_mark] = sums[REALISED]
+                if pays_unpulled:
+                    unpulled = sums[UNPULLED] + paid_by_all(world, meta.last_state, meta.seen, t)
+                    record.expected[at_mark] += unpulled
+                    record.realised[at_mark] += unpulled
                 record.phases[at_mark] = phases
                 if tsde is not None and len(record.truth_weights) > 0:
                     _weigh_truth(slots, weights, record, at_mark)
@@ -236,7 +255,8 @@ def _start(
         for k in range(num_arms):
             follow_kind(following, k, record.truths[first + k])
         follow_all(following, meta, 1)
-    record.sums[0], record.sums[1] = 0.0, 0.0
+    for i in range(SUMS_SIZE):
+        record.sums[i] = 0.0
     cursor[MARK] = 0
     cursor[STARTED] = 1
 

@@ -12,9 +12,19 @@ import numpy as np
 
 from restive.kernels.compiler import inlined, kernel
 
-__all__ = ["LEARNER", "RENEWAL", "TRUTH", "WORLD", "bits_at", "key_at", "stream_key", "uniform_at"]
+__all__ = [
+    "HIDDEN",
+    "LEARNER",
+    "RENEWAL",
+    "TRUTH",
+    "WORLD",
+    "bits_at",
+    "key_at",
+    "stream_key",
+    "uniform_at",
+]
 
-WORLD, LEARNER, TRUTH, RENEWAL = 0, 1, 2, 3  # streams of a replication
+WORLD, LEARNER, TRUTH, RENEWAL, HIDDEN = 0, 1, 2, 3, 4  # streams of a replication
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

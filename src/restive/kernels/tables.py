@@ -33,8 +33,9 @@ KeyArray = NDArray[np.uint64]
 class BeliefTables(NamedTuple):
     """Beliefs and rewards by kind.
 
-    The belief of a cell begins at offset + cell * size, its expected reward is at
-    mean_offset + cell (`kernels.cells`).
+    The belief of a cell begins at offset + cell * size, its expected rewards are at
+    mean_offset + cell (`kernels.cells`). What an arm pays while it is not pulled is there only if
+    some arm pays then.
     """
 
     beliefs: FloatArray
@@ -42,6 +43,8 @@ class BeliefTables(NamedTuple):
     offsets: IntArray  # [kinds]
     means: FloatArray  # b(s, n).r
     mean_offsets: IntArray  # [kinds]
+    passive_means: FloatArray  # b(s, n).r_p, or empty
+    passive_totals: FloatArray  # sums of these over ages 1 to n, or empty
     rewards: FloatArray
     reward_offsets: IntArray  # [kinds]
     sizes: IntArray  # [kinds] numbers of states

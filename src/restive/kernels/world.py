@@ -73,13 +73,18 @@ def pull(
 @hot_kernel
 def pull_arms(
     world: World, t: int, last_state: IntArray, seen: IntArray, key: np.uint64, pulled: IntArray,
-    states: IntArray,
+    hidden: IntArray, states: IntArray,
 ) -> tuple[float, float]:  # fmt: skip
-    """Pull arms at time t: write their states, return the rewards earned and expected."""
+    """Pull arms at time t: write their states, return the rewards earned and expected.
+
+    The states are those in `hidden` [K] where all arms' states are simulated, else drawn.
+    """
     earned, expected = 0.0, 0.0
     for i in range(len(pulled)):
         k = pulled[i]
         state, mean = pull(world, k, t, last_state[k], t - seen[k], key)
+        if len(hidden) > 0:
+            state = hidden[k]
         earned += world.tables.rewards[world.reward_offsets[k] + state]
         expected += mean
         states[i] = state

@@ -66,7 +66,7 @@ def load_log(
     by
         Column of kinds: arms of a kind are taken to be alike before they are seen.
     pulled
-        Column that tells which arms were pulled; the others were seen all the same. By default all
+        Column that says which arms were pulled; the others were only seen. By default all
         rows are of arms that were pulled.
     same_step
         What counts where an arm has several rows in one step: "error" refuses such logs, "last" is

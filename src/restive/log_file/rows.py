@@ -161,7 +161,7 @@ def _parquet(path: Path) -> Any:
     except OSError as error:
         raise RestiveError(f"{path}: cannot be read: {error.strerror or error}") from None
     except pyarrow.ArrowException as error:
-        raise ProblemError(f"{path}: is no Parquet file: {error}") from None
+        raise ProblemError(f"{path}: is not a Parquet file: {error}") from None
 
 
 def _parquet_bytes(path: Path, names: list[str]) -> Iterator[tuple[bytes, float]]:
@@ -217,7 +217,7 @@ def _chunks_of(
         rest, part, share = text[at:].tobytes(), following, next_share
         if len(rest) > MOST_ROW_BYTES:
             raise ProblemError(
-                f"{table.path}: {table.row} {line} goes on for more than {MOST_ROW_BYTES:,} bytes; "
+                f"{table.path}: {table.row} {line} is longer than {MOST_ROW_BYTES:,} bytes; "
                 "is a quote never closed?"
             )
         if not following:

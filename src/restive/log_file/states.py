@@ -18,6 +18,7 @@ from restive.evidence import MOST_STATES
 from restive.log_file.columns import TRUTH, TextColumn, mark, numbers, row_faults
 from restive.log_file.mistakes import Mistakes
 from restive.log_file.rows import Chunk, Table
+from restive.problem import state_names
 
 __all__ = ["StateReader", "state_reader"]
 
@@ -191,8 +192,8 @@ def _order(states: Any) -> dict[str, int]:
             f"states must be a number (of quantiles) or the states' names, worst first, "
             f"got {states!r:.60}"
         )
-    names = [str(name) for name in states]
-    if len(set(names)) < len(names) or len(names) < 2:
+    names = state_names([str(name) for name in states], None, "the log")
+    if len(names) < 2:
         raise ProblemError(f"states must be at least two different names, got {names!s:.60}")
     return {name: at for at, name in enumerate(names)}
 

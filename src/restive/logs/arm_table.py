@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.errors import RestiveError
-from restive.files import replacing
+from restive.files import replacing, spreadsheet_text
+from restive.frames import data_frame
 
 __all__ = ["ArmTable"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
-
-RISKY = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins a formula
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +68,8 @@ class ArmTable:
             )  # fmt: skip
 
     def to_pandas(self) -> Any:
-        """Return a data frame (needs pandas)."""
-        try:
-            import pandas
-        except ImportError:
-            raise RestiveError(
-                "data frames need pandas: pip install 'restive[io]', or use to_csv"
-            ) from None
-        return pandas.DataFrame(self.rows(), columns=list(self.columns))
+        """Return a data frame, a row per arm (needs pandas)."""
+        return data_frame(dict(zip(self.columns, zip(*self.rows(), strict=True), strict=True)))
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the table."""
@@ -89,12 +81,7 @@ class ArmTable:
             writer.writerow(self.columns)
             for name, kind, *numbers in self.rows():
                 shown = (f"{x:.6g}" if isinstance(x, float) else x for x in numbers)
-                writer.writerow([_harmless(name), _harmless(kind), *shown])
+                writer.writerow([spreadsheet_text(name), spreadsheet_text(kind), *shown])
 
     def __repr__(self) -> str:
         return f"ArmTable({len(self):,} arms: {', '.join(self.columns)})"
-
-
-def _harmless(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula."""
-    return "'" + text if text.startswith(RISKY) else text

@@ -7,6 +7,7 @@ that the grid stands for the uniform distribution.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -37,7 +38,9 @@ def grid_levels(count: int) -> tuple[FloatArray, FloatArray]:
     return np.sin((np.arange(count) + 0.5) * np.pi / (2 * count)) ** 2, np.diff(edges)
 
 
-def grid_candidates(rewards: ArrayLike, levels: int) -> ArmPrior:
+def grid_candidates(
+    rewards: ArrayLike, levels: int, states: Sequence[str] | None = None
+) -> ArmPrior:
     """Return the uniform distribution over chains of two states, on a grid.
 
     Parameters
@@ -46,11 +49,13 @@ def grid_candidates(rewards: ArrayLike, levels: int) -> ArmPrior:
         Reward of the bad and of the good state.
     levels
         Levels of p01 and of p11.
+    states
+        Names of the two states.
     """
     good, widths = grid_levels(levels)
     candidates, masses = [], []
     for i, j in product(range(levels), repeat=2):
         if abs(good[j] - good[i]) <= SLOWEST:
-            candidates.append(gilbert_elliott(good[i], good[j], rewards))
+            candidates.append(gilbert_elliott(good[i], good[j], rewards, states=states))
             masses.append(widths[i] * widths[j])
     return ArmPrior(candidates, masses)

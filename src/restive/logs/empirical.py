@@ -64,7 +64,11 @@ def empirical_grid(
 
 
 def empirical_dirichlet(
-    counts: LogCounts, arms: IntArray, rewards: FloatArray, controlled: bool
+    counts: LogCounts,
+    arms: IntArray,
+    rewards: FloatArray,
+    controlled: bool,
+    states: Sequence[str] | None = None,
 ) -> DirichletArmPrior:
     """Return the continuous prior that these arms speak for.
 
@@ -75,7 +79,7 @@ def empirical_dirichlet(
     some = [counts.evidence(k) for k in _some(arms, FEW_PARTICLE_ARMS).tolist()]
     parameters = np.ones((size * (2 if controlled else 1), size))
     for _ in range(FEW_STEPS):
-        prior = _dirichlet(parameters, rewards, controlled)
+        prior = _dirichlet(parameters, rewards, controlled, states)
         moments = np.zeros((2, *parameters.shape))
         for evidence in some:
             found = prior.given(evidence).particles()
@@ -84,13 +88,18 @@ def empirical_dirichlet(
                 own = (found.weights[:, None, None] * rows**power).sum(axis=0)
                 moments[power - 1] += own / len(some)
         parameters = _matched_parameters(moments[0], moments[1], len(some))
-    return _dirichlet(parameters, rewards, controlled)
+    return _dirichlet(parameters, rewards, controlled, states)
 
 
-def _dirichlet(parameters: FloatArray, rewards: FloatArray, controlled: bool) -> DirichletArmPrior:
+def _dirichlet(
+    parameters: FloatArray, rewards: FloatArray, controlled: bool, states: Sequence[str] | None
+) -> DirichletArmPrior:
     size = parameters.shape[1]
     return DirichletArmPrior(
-        parameters[:size], parameters[size:] if controlled else None, rewards=rewards
+        parameters[:size],
+        parameters[size:] if controlled else None,
+        rewards=rewards,
+        states=states,
     )
 
 

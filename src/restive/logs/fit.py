@@ -40,12 +40,12 @@ class AnyArmPrior(Protocol):
         """Return what it may be once this was seen."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FittedLog:
     """What a log says about its arms.
 
-    `arms` is a table with posterior means and 90% intervals; `kind_priors` is what was held
-    possible of each kind of arm; `checks` say whether chains describe the log at all, and
+    `arms` is a table with posterior means and 90% intervals; `kind_priors` is what arms of
+    each kind may be; `checks` say whether chains describe the log at all, and
     `held_out` how well its later part was predicted from the earlier one.
     """
 
@@ -60,6 +60,13 @@ class FittedLog:
     _posteriors: tuple[Any, ...] = field(default=(), repr=False)  # of priors that are not finite
     checks: tuple[Check, ...] = ()
     held_out: HeldOut | None = None
+
+    def __repr__(self) -> str:
+        held = sum(check.verdict == "holds" for check in self.checks)
+        return (
+            f"FittedLog({self.log.num_sightings:,} sightings of {self.log.num_arms:,} arms; "
+            f"{held} of {len(self.checks)} checks hold)"
+        )
 
     def check(self, name: str) -> Check:
         """Return the check of this name."""
@@ -115,6 +122,7 @@ class FittedLog:
                     table.passive[k] if self.controlled else None,
                     self.rewards,
                     name=table.names[k],
+                    states=self.log.state_names,
                 )
                 for k in range(len(table))
             ],
@@ -244,9 +252,11 @@ def _empirical(
 ) -> tuple[AnyArmPrior, ...]:
     own = [np.flatnonzero(log.kind_of == kind) for kind in range(len(log.kinds))]
     if log.num_states > 2 or controlled:
-        return tuple(empirical_dirichlet(counts, arms, rewards, controlled) for arms in own)
+        return tuple(
+            empirical_dirichlet(counts, arms, rewards, controlled, log.state_names) for arms in own
+        )
     levels = num_levels(float(np.median(counts.totals)), log.num_arms)
-    base = grid_candidates(rewards, levels)
+    base = grid_candidates(rewards, levels, log.state_names)
     if levels == MOST_LEVELS:
         notes.append(
             f"arms were seen so often that their intervals are hardly wider than the {MOST_LEVELS} "

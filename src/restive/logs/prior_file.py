@@ -34,6 +34,7 @@ from restive.logs.fit import FittedLog
 from restive.prior import ArmPrior, DirichletArmPrior, IndependentPrior
 from restive.problem import Arm
 from restive.problem_file import read_text
+from restive.sightings.log import names_or_none
 
 __all__ = ["PriorFile", "load_prior", "write_prior"]
 
@@ -131,7 +132,7 @@ def load_prior(path: str | PathLike[str]) -> PriorFile:
     except json.JSONDecodeError as error:
         raise ProblemError(f"{path}: is not JSON: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ProblemError(f"{path}: is no prior that `restive fit` wrote (format {FORMAT!r})")
+        raise ProblemError(f"{path}: is not a prior that `restive fit` wrote (format {FORMAT!r})")
     try:
         return _read(data)
     except ProblemError as error:
@@ -144,7 +145,8 @@ def load_prior(path: str | PathLike[str]) -> PriorFile:
 
 def _read(data: dict[str, Any]) -> PriorFile:
     states = tuple(str(name) for name in data["states"])
-    kinds = {str(kind["name"]): _kind(kind, data["rewards"]) for kind in data["kinds"]}
+    named = names_or_none(states)
+    kinds = {str(kind["name"]): _kind(kind, data["rewards"], named) for kind in data["kinds"]}
     labels = list(kinds)
     arms = data["arms"]
     for k, arm in enumerate(arms):
@@ -162,19 +164,26 @@ def _read(data: dict[str, Any]) -> PriorFile:
     )
 
 
-def _kind(data: dict[str, Any], rewards: Sequence[float]) -> ArmPrior | DirichletArmPrior:
+def _kind(
+    data: dict[str, Any], rewards: Sequence[float], states: Sequence[str] | None
+) -> ArmPrior | DirichletArmPrior:
     if "dirichlet" in data:
         own = data["dirichlet"]
         return DirichletArmPrior(
-            own["active"], own.get("passive"), rewards=rewards, particles=own["particles"]
+            own["active"],
+            own.get("passive"),
+            rewards=rewards,
+            particles=own["particles"],
+            states=states,
         )
-    return ArmPrior([_arm(matrix, rewards) for matrix in data["candidates"]], data["weights"])
+    candidates = [_arm(matrix, rewards, states) for matrix in data["candidates"]]
+    return ArmPrior(candidates, data["weights"])
 
 
-def _arm(candidate: Any, rewards: Sequence[float]) -> Arm:
+def _arm(candidate: Any, rewards: Sequence[float], states: Sequence[str] | None) -> Arm:
     if isinstance(candidate, dict):
-        return Arm(candidate["active"], candidate["passive"], rewards)
-    return Arm(candidate, None, rewards)
+        return Arm(candidate["active"], candidate["passive"], rewards, states=states)
+    return Arm(candidate, None, rewards, states=states)
 
 
 def _counts(arms: Sequence[dict[str, Any]], size: int, start: BeliefState) -> LogCounts:

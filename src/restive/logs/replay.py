@@ -106,7 +106,7 @@ def replay_log(
     seed: int = 0,
     progress: Progress = lambda what, share: None,
 ) -> Replay:
-    """Tell what policies would have earned in the later part of a log.
+    """Estimate what policies would have earned in the later part of a log.
 
     Parameters
     ----------

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import counted
 from restive.belief import BeliefState
 from restive.errors import ProblemError
+from restive.figures import Panel, plot_panels
+from restive.frames import data_frame
 from restive.kernels.tables import RankTables
 from restive.problem import Arm, Kinds, RestlessBandit, kinds_of, starts_of
 
@@ -42,7 +45,7 @@ class Policy(Protocol):
         """Return the arms to pull, ascending [N]."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IndexPolicy:
     """Pull the arms with the largest indices; the lowest arm wins ties.
 
@@ -85,10 +88,57 @@ class IndexPolicy:
         rank: IntArray = self.ranked.ranks[self._cells(state.last_state, state.elapsed)]
         return rank
 
+    def to_pandas(self) -> Any:
+        """Return the tables as a data frame, a row per arm, last state and age (needs pandas)."""
+        parts = []
+        for k, arm in enumerate(self.bandit.arms):
+            columns = index_columns(arm, index=self.table(k))
+            count = len(columns["index"])
+            head = {"arm": np.full(count, k), "name": np.full(count, arm.name or "")}
+            parts.append(head | columns)
+        return data_frame({key: np.concatenate([p[key] for p in parts]) for key in parts[0]})
+
+    def plot(self) -> Any:
+        """Draw the index of each kind of arm against elapsed steps; returns the figure."""
+        panels = [
+            Panel(label, arm, table)
+            for label, arm, table in zip(
+                self.kinds.labels, self.kinds.arms, self.tables, strict=True
+            )
+        ]
+        title = f"{self.name}: {self.bandit.num_arms:,} arms ({len(panels):,} kinds)"
+        return plot_panels(panels, "index", title)
+
+    def __repr__(self) -> str:
+        return policy_repr(self)
+
     def _cells(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
         offsets, lengths = (part[self.kinds.of] for part in self.ranked[1:])
         cells: IntArray = offsets + last_state * lengths + np.minimum(elapsed, lengths) - 1
         return cells
+
+
+def policy_repr(policy: Any) -> str:
+    """How a policy shows itself: its kind and name, and what it is for."""
+    bandit: RestlessBandit = policy.bandit
+    own = type(policy).__name__
+    arms, pulls = counted(bandit.num_arms, "arm"), counted(bandit.num_pulls, "pull")
+    return f"{own}({policy.name}, {arms}, {pulls})"
+
+
+def index_columns(arm: Arm, **tables: FloatArray) -> dict[str, NDArray[Any]]:
+    """Return index tables [S, L] as columns: last state, its name, elapsed, and their values."""
+    size, length = arm.num_states, max(table.shape[1] for table in tables.values())
+    states = np.repeat(np.arange(size), length)
+    ages = np.tile(np.arange(length), size)
+    columns: dict[str, NDArray[Any]] = {
+        "last_state": states,
+        "last_state_name": np.array([arm.state_name(s) for s in range(size)])[states],
+        "elapsed": ages + 1,
+    }
+    for name, table in tables.items():
+        columns[name] = table[states, np.minimum(ages, table.shape[1] - 1)]
+    return columns
 
 
 def top_ranked(rank: IntArray, num_pulls: int) -> IntArray:

@@ -42,7 +42,7 @@ def fixed_gain(arm: Arm) -> float:
 
 
 def fixed_table(arm: Arm) -> NDArray[np.float64]:
-    """Index table [S, 1]: what pulling for ever gains per step, whatever was seen and when."""
+    """Index table [S, 1]: what always pulling gains per step, whatever was seen and when."""
     return np.full((arm.num_states, 1), fixed_gain(arm))
 
 

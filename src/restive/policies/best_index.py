@@ -62,7 +62,7 @@ class Candidate:
     stderr: float  # 0 where J is exact
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BestIndexPolicy(IndexPolicy):
     """The index policy that earns most of those tried.
 

@@ -26,7 +26,7 @@ def lp_priority(
 
     J may depend on the start: among arms that fall into a bad state and that pulls mend, paid only
     when pulled, it does on more than half of small random systems, and the worse class can earn a
-    fifth less. `evaluate` tells (`depends_on_start`, `average_reward_range`), and `best_index`
+    fifth less. `evaluate` reports it (`depends_on_start`, `average_reward_range`), and `best_index`
     counts such a policy by its worst class.
 
     Parameters

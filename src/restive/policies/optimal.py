@@ -19,6 +19,7 @@ from restive.belief import BeliefState, settled_lengths
 from restive.errors import AssumptionError, TooLargeError
 from restive.joint import JointStates
 from restive.joint_values import optimal_bias
+from restive.policies.base import policy_repr
 from restive.problem import RestlessBandit, kinds_of
 from restive.reduction import reduce_kinds
 
@@ -39,7 +40,7 @@ TIE_TOLERANCE = 1e-9
 MOST_DIGITS = 15  # of a number of states that is counted out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OptimalPolicy:
     """Pull the arms that are best in the long run, as far as floating point can tell.
 
@@ -54,6 +55,9 @@ class OptimalPolicy:
     bias: FloatArray = field(repr=False)  # [states]
     actions: IntArray = field(repr=False)  # [actions, N]
     name: str = "optimal"
+
+    def __repr__(self) -> str:
+        return policy_repr(self)
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_seed
 from restive.belief import BeliefState
+from restive.policies.base import policy_repr
 from restive.problem import RestlessBandit
 
 __all__ = ["RandomPolicy", "random_policy"]
@@ -21,6 +22,9 @@ class RandomPolicy:
         self.bandit = bandit
         self.name = "random"
         self._rng = np.random.default_rng(checked_seed(seed))
+
+    def __repr__(self) -> str:
+        return policy_repr(self)
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""

@@ -141,7 +141,7 @@ def unregister_mapping(name: str) -> None:
     """Remove a mapping that `register_mapping` added."""
     known = mapping_name(name)
     if known in {row.name for row in _OWN}:
-        raise ProblemError(f"the policy mapping {known!r} belongs to restive and stays")
+        raise ProblemError(f"the policy mapping {known!r} is built in and cannot be removed")
     del _ROWS[known]
 
 

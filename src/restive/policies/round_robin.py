@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.belief import BeliefState
-from restive.policies.base import top_ranked
+from restive.policies.base import policy_repr, top_ranked
 from restive.problem import RestlessBandit
 
 __all__ = ["RoundRobinPolicy", "round_robin"]
@@ -23,6 +23,9 @@ class RoundRobinPolicy:
     def __init__(self, bandit: RestlessBandit) -> None:
         self.bandit = bandit
         self.name = "round_robin"
+
+    def __repr__(self) -> str:
+        return policy_repr(self)
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""

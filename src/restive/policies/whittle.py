@@ -8,6 +8,7 @@ general way (`subsidy`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from restive.arguments import checked_elapsed
 from restive.belief import settled_elapsed
 from restive.errors import AssumptionError, ProblemError
+from restive.figures import Panel, plot_index
+from restive.frames import data_frame
 from restive.kernels import gilbert_elliott
 from restive.pace import WORK_AT_ONCE
-from restive.policies.base import IndexPolicy, index_policy
+from restive.policies.base import IndexPolicy, index_columns, index_policy
 from restive.problem import Arm, RestlessBandit, arm_label, numbers_array
 from restive.reduction import reduce_arm
 from restive.subsidy import SubsidyPath, checked_discount, require_average, subsidy_path
@@ -34,7 +37,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WhittleIndex:
     """Whittle index of one arm.
 
@@ -48,11 +51,29 @@ class WhittleIndex:
     indexable: bool
     discount: float
     method: str
+    arm: Arm
 
     @property
     def limit(self) -> float:
         """Index of an arm that has not been seen for very long, from the last column."""
         return float(self.index[0, -1])
+
+    def panel(self, title: str = "") -> Panel:
+        """Return what a figure shows of it."""
+        return Panel(title, self.arm, self.index, None if self.indexable else self.upper)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw index against elapsed steps, a line per last state; returns the axes."""
+        return plot_index(self.panel(), "Whittle index", ax)
+
+    def to_pandas(self) -> Any:
+        """Return a data frame, a row per last state and age (needs pandas)."""
+        return data_frame(index_columns(self.arm, index=self.index, upper=self.upper))
+
+    def __repr__(self) -> str:
+        states, ages = self.index.shape
+        verdict = "indexable" if self.indexable else "not indexable"
+        return f"WhittleIndex({states} states, {ages:,} ages, {verdict}, limit {self.limit:.6g})"
 
 
 def whittle(
@@ -89,11 +110,11 @@ def whittle_index(arm: Arm, discount: float = 1.0, max_elapsed: int | None = Non
     if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled:
         length = _channel_length(arm, max_elapsed)
         index = _channel_table(reduce_arm(arm).pulled, length)
-        return WhittleIndex(index, index, True, discount, "closed form")
+        return WhittleIndex(index, index, True, discount, "closed form", arm)
     path = subsidy_path(arm, discount, max_elapsed)
     _require_index(path, arm)
     index, upper = (_with_length(table, max_elapsed) for table in (path.index, path.upper))
-    return WhittleIndex(index, upper, path.indexable, discount, "subsidy path")
+    return WhittleIndex(index, upper, path.indexable, discount, "subsidy path", arm)
 
 
 def _require_index(path: SubsidyPath, arm: Arm) -> None:
@@ -102,8 +123,9 @@ def _require_index(path: SubsidyPath, arm: Arm) -> None:
         s, n = np.argwhere(np.isneginf(path.index))[0]
         raise AssumptionError(
             f"{arm_label(arm)}: no subsidy, however low, makes pulling best when it was last "
-            f"seen in state {s}, {n + 1} step(s) ago: pulling holds the chain back (its active "
-            "chain is reducible or nearly so), and the average reward only counts the long run; "
+            f"seen in {arm.state_label(s)}, {n + 1} step(s) ago: pulling holds the chain back (its "
+            "active chain is reducible or nearly so), and the average reward only counts the long "
+            "run; "
             "pass a discount below 1, such as 0.99"
         )
 

@@ -1,4 +1,4 @@
-"""What is held possible of the arms before any of them is seen (Section 2.1 of the paper)."""
+"""What the arms may be, before any of them is seen (Section 2.1 of the paper)."""
 
 from restive.prior.continuous import DirichletArmPrior
 from restive.prior.finite import ArmPrior, JointPrior

@@ -6,7 +6,7 @@ and the posterior is a set of weighted particles that follows what is seen (`res
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ from restive.particles.arm import count_evidence, counts_of, fresh_arm
 from restive.particles.at_once import particles_given
 from restive.particles.drawing import Particles
 from restive.particles.rows import QUARTER, rows_prior
-from restive.problem import Arm, numbers_array
+from restive.problem import Arm, numbers_array, state_names
 
 __all__ = ["DirichletArmPrior"]
 
@@ -44,7 +44,7 @@ class DirichletArmPrior:
     active
         Dirichlet parameters [S, S] of the rows of a step in which the arm is pulled. Ones make a
         row uniform, larger numbers surer of their ratio. Where a number is 0, the step is
-        impossible, now and for ever; others are at least 0.05.
+        impossible, always; others are at least 0.05.
     passive
         Those of a step in which it is not pulled; if left out, the arm moves alike in both.
     rewards
@@ -54,12 +54,15 @@ class DirichletArmPrior:
     particles
         Number of particles M that stand for the posterior; by default 128, and 256 where more than
         three numbers are free. The error of what they estimate falls about like 1 / M.
+    states
+        Names of the states, as in `Arm`.
     """
 
     active: FloatArray  # [S, S]
     passive: FloatArray | None  # [S, S]
     rewards: FloatArray  # [S]
     passive_rewards: FloatArray | None  # [S]
+    states: tuple[str, ...] | None  # [S]
     evidence: Evidence  # what was seen already; nothing at first
 
     def __init__(
@@ -69,6 +72,7 @@ class DirichletArmPrior:
         rewards: ArrayLike | None = None,
         passive_rewards: ArrayLike | None = None,
         particles: int | None = None,
+        states: Iterable[str] | None = None,
     ) -> None:
         self.active = _alphas(active, "active")
         self.passive = None if passive is None else _alphas(passive, "passive")
@@ -85,6 +89,7 @@ class DirichletArmPrior:
         )
         _require_free(stacked)
         self.rewards = Arm(*_means(self.active, self.passive), rewards).rewards
+        self.states = None if states is None else state_names(states, size, "prior")
         self.rows = rows_prior(stacked, particles)
         self.evidence = Evidence(size)
 
@@ -114,14 +119,14 @@ class DirichletArmPrior:
             raise ProblemError(f"expected Evidence, got {type(evidence).__name__}")
         if evidence.num_states != self.num_states:
             raise ProblemError(
-                f"the evidence is of an arm of {evidence.num_states} states, this one has "
+                f"the evidence is about an arm of {evidence.num_states} states, this one has "
                 f"{self.num_states}"
             )
         if not evidence.total:
             return self
         self._require_possible(evidence)
         informed = object.__new__(DirichletArmPrior)
-        for field in ("active", "passive", "rewards", "passive_rewards", "rows"):
+        for field in ("active", "passive", "rewards", "passive_rewards", "states", "rows"):
             setattr(informed, field, getattr(self, field))
         informed.evidence = self.evidence + evidence
         return informed
@@ -132,7 +137,7 @@ class DirichletArmPrior:
         active = np.ascontiguousarray(np.moveaxis(drawn.matrices[: self.num_states], 2, 0))
         passive = np.ascontiguousarray(np.moveaxis(drawn.matrices[-self.num_states :], 2, 0))
         weights = drawn.weights / drawn.weights.sum()
-        return ArmPosterior(active, passive, weights, drawn.log_evidence)
+        return ArmPosterior(active, passive, weights, drawn.log_evidence, self.states)
 
     @cached_property
     def drawn(self) -> Particles:
@@ -164,6 +169,7 @@ class DirichletArmPrior:
                 None if self.passive_rewards is None else self.passive_rewards.tolist()
             ),
             "particles": self.num_particles if self.rows.free else None,
+            "states": None if self.states is None else list(self.states),
             "evidence": self.evidence.to_data(),
         }
 
@@ -176,6 +182,7 @@ class DirichletArmPrior:
             data["rewards"],
             data["passive_rewards"],
             data["particles"],
+            data["states"],
         )
         evidence = Evidence.from_data(data["evidence"])
         return prior.given(evidence) if evidence.total else prior
@@ -203,8 +210,8 @@ class DirichletArmPrior:
         age = int(ages[order][np.searchsorted(totals, share * totals[-1] * (1 - 1e-12))])
         if age < 0:
             raise TooLargeError(
-                f"prior: {1 - share:.0%} of what it holds possible does not mix within 2^60 steps; "
-                "pass mixing_time"
+                f"prior: {1 - share:.0%} of what it considers possible does not mix within 2^60 "
+                "steps; pass mixing_time"
             )
         return age
 
@@ -213,7 +220,7 @@ class DirichletArmPrior:
         more: dict[str, Any] = {}
         if self.passive_rewards is not None:
             more["passive_rewards"] = self.passive_rewards
-        return Arm(active, passive, self.rewards, **more)
+        return Arm(active, passive, self.rewards, states=self.states, **more)
 
     def _require_possible(self, evidence: Evidence) -> None:
         """Raise where fixed zeros rule out what was seen, whatever the other numbers are."""
@@ -250,7 +257,7 @@ class DirichletArmPrior:
         unpulled = None if self.passive_rewards is None else self.passive_rewards.tobytes()
         return (
             self.num_states, self.num_particles, self.active.tobytes(), passive,
-            self.rewards.tobytes(), unpulled,
+            self.rewards.tobytes(), unpulled, self.states,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -261,6 +268,8 @@ class DirichletArmPrior:
         if self.passive_rewards is not None:
             fields.append(f"passive_rewards={self.passive_rewards.tolist()}")
         fields.append(f"particles={self.num_particles}")
+        if self.states is not None:
+            fields.append(f"states={list(self.states)}")
         seen = f".given({self.evidence!r})" if self.evidence.total else ""
         return f"DirichletArmPrior({', '.join(fields)}){seen}"
 

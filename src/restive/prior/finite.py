@@ -1,17 +1,18 @@
 """Finite priors: lists of what an arm, or a whole system, may be, with weights (Section 2.1).
 
-Rewards are known, so the candidates of one arm share them.
+Rewards are known, so the candidates of one arm share them, those while it is not pulled too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import counted
 from restive.errors import ProblemError
 from restive.evidence import Evidence, log_likelihood
 from restive.problem import Arm, RestlessBandit, numbers_array
@@ -23,14 +24,14 @@ FloatArray = NDArray[np.float64]
 SUM_NOISE = 1e-12  # weights this close to a sum of 1 are kept to the bit, as a snapshot wrote them
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class ArmPrior:
     """Distribution over what one arm may be.
 
     Parameters
     ----------
     candidates
-        The arms that it may be; they agree in the number of states and in the rewards.
+        The arms that it may be; they agree in the number and names of states and in both rewards.
     weights
         Their weights, in any scale; equal by default.
     """
@@ -69,8 +70,12 @@ class ArmPrior:
         )
         return prior
 
+    def __repr__(self) -> str:
+        states = counted(self.typical.num_states, "state")
+        return f"ArmPrior({counted(len(self.candidates), 'candidate')} of {states})"
 
-@dataclass(frozen=True, eq=False, init=False)
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class JointPrior:
     """Distribution over whole systems, for arms whose parameters depend on each other.
 
@@ -78,7 +83,7 @@ class JointPrior:
     ----------
     bandits
         The systems; they agree in the number of arms and pulls and, arm by arm, in the numbers of
-        states and in the rewards.
+        states and in both rewards.
     weights
         Their weights, in any scale; equal by default.
     """
@@ -130,12 +135,16 @@ class JointPrior:
         ]
         return JointPrior(self.bandits, _reweighted(self.weights, np.array(logs)))
 
+    def __repr__(self) -> str:
+        systems, arms = counted(len(self.bandits), "system"), counted(self.num_arms, "arm")
+        return f"JointPrior({systems} of {arms})"
+
 
 def require_evidence(evidence: Sequence[Evidence], num_arms: int) -> None:
     """Raise unless there is evidence of each arm."""
     if len(evidence) != num_arms:
         raise ProblemError(
-            f"the prior is about {num_arms} arms, evidence of {len(evidence)} was given"
+            f"the prior is for {num_arms} arms, evidence of {len(evidence)} was given"
         )
 
 
@@ -167,11 +176,23 @@ def _require_alike(arms: Sequence[Arm], what: str) -> None:
                 f"{what} {j} has {arm.num_states} states, {what} 0 has {arms[0].num_states}; "
                 "they must agree"
             )
-        if not np.array_equal(arm.rewards, arms[0].rewards):
+        for field, here, there in rewards_of(arm, arms[0]):
+            if not np.array_equal(here, there):
+                raise ProblemError(
+                    f"{what} {j} has {field} {here.tolist()}, {what} 0 has {there.tolist()}; "
+                    "rewards are known, so they must agree"
+                )
+        if arm.states != arms[0].states:
             raise ProblemError(
-                f"{what} {j} has rewards {arm.rewards.tolist()}, {what} 0 has "
-                f"{arms[0].rewards.tolist()}; rewards are known, so they must agree"
+                f"{what} {j} has states {arm.states}, {what} 0 has {arms[0].states}; their names "
+                "must agree"
             )
+
+
+def rewards_of(arm: Arm, other: Arm) -> Iterator[tuple[str, FloatArray, FloatArray]]:
+    """Yield both kinds of rewards: what each is called and what two arms have."""
+    yield "rewards", arm.rewards, other.rewards
+    yield "passive_rewards", arm.passive_rewards, other.passive_rewards
 
 
 def _require_distinct(numbers: Sequence[object], what: str) -> None:

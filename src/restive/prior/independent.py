@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, counted
 from restive.errors import ProblemError
 from restive.evidence import Evidence
 from restive.prior.continuous import DirichletArmPrior
 from restive.prior.finite import ArmPrior, JointPrior, listed, require_evidence
-from restive.problem import Arm, gilbert_elliott, numbers_array
+from restive.problem import Arm, RestlessBandit, gilbert_elliott, numbers_array
 
 __all__ = ["IndependentPrior", "Prior", "beta_prior", "grid_prior", "is_continuous"]
 
@@ -28,7 +28,7 @@ IntArray = NDArray[np.int64]
 MOST_ARMS = 10**7
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class IndependentPrior:
     """Independent distributions per arm; arms that share an arm's prior share its tables.
 
@@ -105,6 +105,11 @@ class IndependentPrior:
         arms = [informed[id(arm), id(s)] for arm, s in zip(self.arms, seen, strict=True)]
         return IndependentPrior(arms, self.pooled)
 
+    def __repr__(self) -> str:
+        kinds = {id(arm): arm for arm in self.arms}
+        each = repr(self.arms[0]) if len(kinds) == 1 else f"{len(kinds):,} different priors"
+        return f"IndependentPrior({counted(self.num_arms, 'arm')}, {each})"
+
 
 def _pooled(
     arms: tuple[ArmPrior | DirichletArmPrior, ...], pooled: Iterable[Iterable[int]]
@@ -149,23 +154,81 @@ def is_continuous(prior: Prior) -> bool:
 
 
 def grid_prior(
-    levels: Sequence[float] | FloatArray, num_arms: int, rewards: ArrayLike = (0.0, 1.0)
+    levels: Sequence[float] | FloatArray,
+    num_arms: int | None = None,
+    rewards: ArrayLike = (0.0, 1.0),
+    passive_rewards: ArrayLike | None = None,
+    states: Sequence[str] | None = None,
+    *,
+    like: RestlessBandit | None = None,
 ) -> IndependentPrior:
-    """Uniform prior of Section 6: every (p01, p11) in levels x levels, the same for each arm.
+    """Uniform prior of Section 6: every (p01, p11) in levels x levels, for each arm.
 
-    Candidates are ordered by p01, then by p11; `rewards` are those of the bad and the good state.
+    Candidates are ordered by p01, then by p11.
+
+    Parameters
+    ----------
+    levels
+        Probabilities that p01 and p11 may have.
+    num_arms
+        Number of arms K.
+    rewards
+        Reward in the bad and in the good state.
+    passive_rewards
+        The same while an arm is not pulled; nothing when left out.
+    states
+        Names of the two states, the bad one first.
+    like
+        Instead of these four: a bandit of two-state arms, whose rewards and names of states are
+        taken over. Its arms must move alike pulled or not, as all candidates do.
     """
-    num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
         raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
     values, counts = np.unique(grid, return_counts=True)
     if (counts > 1).any():
         raise ProblemError(f"levels hold {values[counts > 1][0]:g} more than once: give each once")
-    shared = ArmPrior(
-        [gilbert_elliott(float(a), float(b), rewards=rewards) for a in grid for b in grid]
+    if (num_arms is None) == (like is None):
+        raise ProblemError("grid_prior needs num_arms, or like = a bandit, and not both")
+    if like is not None:
+        return _grid_like(grid, like)
+    num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
+    return IndependentPrior([_grid(grid, rewards, passive_rewards, states)] * num_arms)
+
+
+def _grid_like(grid: FloatArray, bandit: RestlessBandit) -> IndependentPrior:
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(f"like must be a RestlessBandit, got {bandit!r:.60}")
+    made: dict[tuple[bytes, bytes, Any], ArmPrior] = {}
+    arms = []
+    for k, arm in enumerate(bandit.arms):
+        if arm.num_states != 2:
+            raise ProblemError(
+                f"{bandit.label(k)} has {arm.num_states} states, and a grid is a prior for two; "
+                "list candidates in an ArmPrior"
+            )
+        if not arm.is_uncontrolled:
+            raise ProblemError(
+                f"{bandit.label(k)} moves differently when pulled, and a grid has no such arms; "
+                "list candidates in an ArmPrior"
+            )
+        key = arm.rewards.tobytes(), arm.passive_rewards.tobytes(), arm.states
+        if key not in made:
+            made[key] = _grid(grid, arm.rewards, arm.passive_rewards, arm.states)
+        arms.append(made[key])
+    return IndependentPrior(arms)
+
+
+def _grid(
+    grid: FloatArray,
+    rewards: ArrayLike,
+    passive_rewards: ArrayLike | None,
+    states: Sequence[str] | None,
+) -> ArmPrior:
+    pairs = [(float(a), float(b)) for a in grid for b in grid]
+    return ArmPrior(
+        [gilbert_elliott(*pair, rewards, passive_rewards, None, states) for pair in pairs]
     )
-    return IndependentPrior([shared] * num_arms)
 
 
 def beta_prior(
@@ -173,6 +236,8 @@ def beta_prior(
     p01: ArrayLike = (1.0, 1.0),
     p11: ArrayLike = (1.0, 1.0),
     rewards: ArrayLike = (0.0, 1.0),
+    passive_rewards: ArrayLike | None = None,
+    states: Sequence[str] | None = None,
     particles: int | None = None,
 ) -> IndependentPrior:
     """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
@@ -188,12 +253,18 @@ def beta_prior(
         Those of the probability to stay good.
     rewards
         Reward in the bad and in the good state.
+    passive_rewards
+        The same while an arm is not pulled; nothing when left out.
+    states
+        Names of the two states.
     particles
         As in `DirichletArmPrior`.
     """
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     good = [_beta(p01, "p01"), _beta(p11, "p11")]
-    shared = DirichletArmPrior([[b, a] for a, b in good], rewards=rewards, particles=particles)
+    shared = DirichletArmPrior(
+        [[b, a] for a, b in good], None, rewards, passive_rewards, particles, states
+    )
     return IndependentPrior([shared] * num_arms)
 
 

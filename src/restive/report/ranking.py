@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from restive.agents.learners import Relative
 from restive.experiment import Case
 from restive.experiment.paired_differences import LEAST_REPLICATIONS, Ranking
 from restive.experiment.timing import seconds_per_step
 from restive.policies import mapping_title
+from restive.question import blind_learners, looks_wrong
 from restive.report.charts import learner_title
 from restive.report.numbers import at_end, with_half_width
 from restive.style.page import folded, paragraph, table
@@ -15,6 +17,7 @@ from restive.style.page import folded, paragraph, table
 __all__ = [
     "HEADER",
     "ranking_caption",
+    "ranking_remarks",
     "ranking_rows",
     "ranking_tables",
     "ranking_title",
@@ -49,6 +52,22 @@ def ranking_caption(ranking: Ranking) -> str:
         f"{known}, and against the relaxation bound: T times {bound:.6f}, which no policy exceeds "
         "per step in the long run, minus what was earned."
     )
+
+
+def ranking_remarks(ranking: Ranking) -> list[str]:
+    """Return what a reader should know of the question before taking its answer."""
+    first = ranking.cases[0]
+    bandit, prior, _ = first.case.settings.systems()
+    blind = [
+        learner_title(found)
+        for found in ranking.cases
+        if not isinstance(found.case.settings.learner(), Relative)
+    ]
+    arms = (prior.typical(k) for k in range(prior.num_arms))
+    remarks = [blind_learners(arms, blind)]
+    if bandit is not None:
+        remarks.append(looks_wrong(bandit, {ranking.mapping: first.truth_reward}))
+    return [f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark]
 
 
 def ranking_verdict(ranking: Ranking) -> str:
@@ -135,6 +154,7 @@ def ranking_tables(compared: Sequence[Ranking]) -> list[str]:
                 paragraph(ranking_caption(ranking)),
                 table(HEADER, ranking_rows(ranking), range(1, len(HEADER))),
                 paragraph(ranking_verdict(ranking)),
+                *(paragraph(remark) for remark in ranking_remarks(ranking)),
                 table(("minus", *names), pairs, range(1, len(names) + 1)),
                 paragraph(READING, "note"),
                 about="the ranking, and every pair",

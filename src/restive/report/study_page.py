@@ -43,7 +43,7 @@ def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None =
     require_target(target, (".html",))
     found = load_results(folder)
     if not found:
-        raise RestiveError(f"{folder}: no replication is there yet; run the study first")
+        raise RestiveError(f"{folder}: there are no replications yet; run the study first")
     with replacing(target) as temporary:
         temporary.write_text(_page(ledger, found), encoding="utf-8")
     return target

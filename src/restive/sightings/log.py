@@ -9,14 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import suggestion
 from restive.errors import ProblemError
 from restive.evidence import MOST_STATES
+from restive.problem import state_names
 from restive.sightings import sorter
 from restive.sightings.columns import Columns
 from restive.sightings.sorter import SightingSorter, end_of_block
 from restive.steps import StepRule, Steps
 
-__all__ = ["Block", "Log", "log_of", "sorted_log"]
+__all__ = ["Block", "Log", "log_of", "names_or_none", "sorted_log"]
 
 MOST_STEPS = 1 << 42  # of a log: an age of as many fits into evidence
 
@@ -73,6 +75,11 @@ class Log:
     def num_states(self) -> int:
         """The number of states S."""
         return len(self.states)
+
+    @property
+    def state_names(self) -> tuple[str, ...] | None:
+        """The states' names for arms made of the log; None where they are mere numbers."""
+        return names_or_none(self.states)
 
     @property
     def num_sightings(self) -> int:
@@ -156,6 +163,7 @@ def log_of(
     *,
     pulled: ArrayLike | None = None,
     num_states: int | None = None,
+    states: Sequence[str] | None = None,
     kinds: Sequence[str] | None = None,
     same_step: str = "error",
 ) -> Log:
@@ -168,38 +176,43 @@ def log_of(
     step
         Step [R], a whole number.
     state
-        State [R], a whole number from 0, the worst.
+        State [R]: a whole number from 0, the worst, or one of the names in `states`.
     pulled
         Whether the arm was pulled when it was seen [R]; by default it was.
     num_states
         By default one more than the largest state.
+    states
+        Names of the states, worst first, such as those of an `Arm`.
     kinds
         Kind [K] of each arm, in the order of numbers or of first appearance.
     same_step
         What counts where an arm has several rows in one step: "error", "last" or "worst".
     """
     arms, names = _numbered(arm)
-    steps, states = _column(step, "step"), _column(state, "state")
+    names_of_states = None if states is None else state_names(states, num_states, "the log")
+    steps, codes = _column(step, "step"), _state_column(state, names_of_states)
     flags = np.ones(len(arms), np.bool_) if pulled is None else np.asarray(pulled, np.bool_)
-    sizes = {"arm": len(arms), "step": len(steps), "state": len(states), "pulled": len(flags)}
+    sizes = {"arm": len(arms), "step": len(steps), "state": len(codes), "pulled": len(flags)}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{what} has {size}" for what, size in sizes.items())
         raise ProblemError(f"a log needs arrays of one length: {told}")
     if len(arms) == 0:
         raise ProblemError("a log needs at least one sighting, got none")
-    size = max(int(states.max()) + 1, 2) if num_states is None else num_states
-    if not 0 <= states.min() <= states.max() < size <= MOST_STATES:
+    if names_of_states is None:
+        size = max(int(codes.max()) + 1, 2) if num_states is None else num_states
+        names_of_states = _plain_names(min(size, MOST_STATES))
+    size = len(names_of_states)
+    if not 0 <= codes.min() <= codes.max() < size:
         raise ProblemError(
-            f"states are whole numbers from 0 to {min(size, MOST_STATES) - 1}, got "
-            f"{states.min()} to {states.max()}"
+            f"states are whole numbers from 0 to {size - 1}, got {codes.min()} to {codes.max()}"
         )
     rows = SightingSorter(same_step)
-    rows.add(arms, np.arange(len(arms)), steps * MICROS, states * 2 + flags)
+    rows.add(arms, np.arange(len(arms)), steps * MICROS, codes * 2 + flags)
     labels, kind_of = _kinds(kinds, len(names))
     return sorted_log(
         rows,
         arms=names,
-        states=[str(s) for s in range(size)],
+        states=names_of_states,
         kinds=labels,
         kind_of=kind_of,
         rule=StepRule("1", length=MICROS),
@@ -207,6 +220,29 @@ def log_of(
         has_pulled=pulled is not None,
         row="row",
     )
+
+
+def names_or_none(states: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the names of states, None where they are mere numbers."""
+    return None if states == _plain_names(len(states)) else states
+
+
+def _plain_names(size: int) -> tuple[str, ...]:
+    return tuple(str(state) for state in range(size))
+
+
+def _state_column(values: ArrayLike, names: tuple[str, ...] | None) -> IntArray:
+    """Return states as whole numbers; they may be given by name."""
+    array = np.asarray(values)
+    if names is None or array.dtype.kind not in "UO":
+        return _column(values, "state")
+    place = {name: code for code, name in enumerate(names)}
+    for row, name in enumerate(array.tolist()):
+        if name not in place:
+            raise ProblemError(
+                f"row {row}: state {name!r:.60} is not one of the states; {suggestion(name, names)}"
+            )
+    return np.array([place[name] for name in array.tolist()], dtype=np.int64)
 
 
 def _column(values: ArrayLike, what: str) -> IntArray:
@@ -237,7 +273,7 @@ def _kinds(kinds: Sequence[str] | None, num_arms: int) -> tuple[tuple[str, ...],
     if kinds is None:
         return ("all",), np.zeros(num_arms, dtype=np.int64)
     if len(kinds) != num_arms:
-        raise ProblemError(f"kinds are of {len(kinds)} arms, the log has {num_arms}")
+        raise ProblemError(f"kinds has {len(kinds)} entries, the log has {num_arms} arms")
     place: dict[str, int] = {}
     of = [place.setdefault(str(kind), len(place)) for kind in kinds]
     return tuple(place), np.array(of, dtype=np.int64)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import counted
 from restive.prior import ArmPrior, IndependentPrior, Prior
 from restive.problem import Arm, RestlessBandit
 
@@ -18,13 +19,13 @@ FloatArray = NDArray[np.float64]
 NUM_CANDIDATES = 32  # of each arm of a random instance
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Instance:
     """A named problem with what a learner may start from.
 
     `source` says where the numbers come from. `bandit` is the truth, None where it is drawn from
     the prior in every replication (the paper's Bayesian setting). `horizon` is a sensible one for
-    experiments. `truth_in_prior` tells whether every arm of the truth is among its candidates.
+    experiments. `truth_in_prior` says whether every arm of the truth is among its candidates.
     """
 
     name: str
@@ -35,6 +36,10 @@ class Instance:
     bandit: RestlessBandit | None
     horizon: int
     truth_in_prior: bool
+
+    def __repr__(self) -> str:
+        arms, pulls = counted(self.prior.num_arms, "arm"), counted(self.num_pulls, "pull")
+        return f"Instance({self.name}: {arms}, {pulls})"
 
 
 def drawn_instance(

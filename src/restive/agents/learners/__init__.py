@@ -78,7 +78,7 @@ def register_learner(name: str, make: Callable[[Task, int], Any], title: str | N
     if not isinstance(name, str) or not name.isidentifier():
         raise ProblemError(f"a learner's name must be a word such as my_learner, got {name!r:.60}")
     if name in LEARNERS:
-        raise ProblemError(f"there is a learner {name!r} already")
+        raise ProblemError(f"a learner {name!r} exists already")
     LEARNERS[name] = own_learner(make, name, title)
 
 

@@ -24,7 +24,7 @@ class BetaBernoulli:
 
     Read thus: rewards are scaled to [0, 1] by the smallest and the largest reward of any arm. The
     paper has one pull a step; here the N pulls of a step are all learnt from. The lowest arm wins
-    ties. What was seen before the first step does not count.
+    ties. What was seen before the first step does not count, nor what arms pay while not pulled.
     """
 
     name: ClassVar[str] = "beta_bernoulli"

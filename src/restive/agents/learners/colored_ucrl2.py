@@ -62,6 +62,7 @@ class ColoredUCRL2:
       one also where it plans.
     * Its rewards are random and learned. Here they are known functions of the state, so only the
       laws are optimistic, and a reward and the state that pays it hang together.
+    * Only pulled arms pay, as in the paper: what they pay while not pulled is not looked at.
     * It pulls one arm. N arms have N colours, and an episode ends with any of them. Of several arms
       the law of each may depend on what was seen of those before it: the best such laws are found
       exactly, and independent laws are among them, so optimism is never lost.

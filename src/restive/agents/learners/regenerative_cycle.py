@@ -42,7 +42,7 @@ class RegenerativeCycle:
     paper's chains are irreducible: a block never ends if its state does not come back. That t2
     counts a step once, however many arms are in their cycles, and that arms without a block come
     first even while others have theirs, are from memory of RCA-M, whose full text was not at hand
-    to compare; with one pull both are RCA.
+    to compare; with one pull both are RCA. What arms pay while not pulled is not looked at.
 
     Parameters
     ----------

@@ -58,6 +58,8 @@ class RestlessUCB:
     * Rewards are known here: they are neither estimated nor raised.
     * Arms are taken to move alike pulled or not. Successive pulls show how an arm moves when it is
       pulled; where it moves otherwise when not, the learner is simply wrong.
+    * What arms pay while not pulled is not looked at: it would be all that counts where arms move
+      alike, and the paper has no such rewards.
     * The state in which an arm was seen before the first step is no observation.
     * Where the optimistic chain has no index (a clipped probability can make it reducible), it
       is blended with as much of the uniform law as it takes, of 1e-6, 1e-3, 0.1 and 1.

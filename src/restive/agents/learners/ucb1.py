@@ -20,7 +20,8 @@ class UCB1:
     An arm's index is the mean of its rewards plus sqrt(2 ln t / pulls); the N largest are pulled,
     the lowest arm wins ties, arms that were never pulled come first. Rewards are scaled to [0, 1]
     by the smallest and the largest reward of any arm. The paper has one pull a step; N pulls are
-    the N largest indices (Anantharam, Varaiya and Walrand 1987), t counts steps, not pulls.
+    the N largest indices (Anantharam, Varaiya and Walrand 1987), t counts steps, not pulls. It sees
+    only what pulled arms pay.
     """
 
     name: ClassVar[str] = "ucb1"

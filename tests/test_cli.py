@@ -1,0 +1,266 @@
+"""What all commands share: tables of any width, words for sizes, completion; and `restive init`."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import restive as rs
+from restive.cli import app, completion, tables
+from restive.comparison_study import comparison_study
+from restive.experiment import study_from_toml
+
+RESTIVE = Path(sys.executable).with_name("restive")
+
+
+def run(*words):
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def width_of(monkeypatch, columns):
+    """Let tables be printed as on a terminal of so many columns."""
+    monkeypatch.setattr(tables, "terminal", lambda: Console(width=columns, file=sys.stdout))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.04, "0.0 s"),
+        (1, "1 s"),
+        (99, "99 s"),
+        (100, "2 min"),
+        (5399, "90 min"),
+        (5400, "1.5 h"),
+        (180, "3 min"),
+        (9000, "2.5 h"),
+        (47 * 3600, "47.0 h"),
+        (9 * 86_400, "9 days"),
+        (487_059.3 * 3600, "55.6 years"),
+        (1e13, "316,880.9 years"),
+    ],
+)
+def test_durations_are_in_a_unit_that_fits(seconds, words):
+    assert tables.duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1024, "1.0 KiB"),
+        (5 * 2**20, "5.0 MiB"),
+        (189_971.9 * 2**20, "185.5 GiB"),
+        (2.5 * 2**50, "2,560.0 TiB"),
+    ],
+)
+def test_sizes_are_in_a_unit_that_fits(count, words):
+    assert tables.size(count) == words
+
+
+ROWS = [["whittle", "1.119088", "99.18%"], ["a policy of a long name", "1234567.654321", "100.00%"]]
+
+
+@pytest.mark.parametrize("columns", [24, 40, 60, 120])
+def test_no_number_of_a_table_is_ever_cut(monkeypatch, capsys, columns):
+    width_of(monkeypatch, columns)
+    header = ("policy", "average reward", "of the bound")
+    tables.print_table("what [bold]policies[/bold] earn", header, ROWS, words=("policy",))
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= columns
+    assert "…" not in shown
+    for row in ROWS:
+        for cell in row[1:]:
+            assert cell in shown
+    assert "[bold]" in shown
+    assert ("┃" in shown) == (columns >= 60)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_plan_on_a_narrow_terminal_shows_all_numbers(monkeypatch, capsys, tmp_path, columns):
+    path = tmp_path / "p.toml"
+    path.write_text("num_pulls = 1\npay = 'always'\n[[arm]]\np01 = 0.3\np11 = 0.6\ncount = 3\n")
+    data = json.loads(run("plan", path, "--json"))
+    width_of(monkeypatch, columns)
+    monkeypatch.setattr(sys, "argv", ["restive", "plan", str(path)])
+    with pytest.raises(SystemExit):
+        app()
+    shown = capsys.readouterr().out
+    for policy in data["policies"]:
+        assert f"{policy['average_reward']:.6f}" in shown
+        assert f"{policy['pulls_add']:.6f}" in shown
+    assert "…" not in shown
+
+
+def test_init_writes_a_problem_that_can_be_planned_and_never_replaces_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("init") == "problem.toml is written; change it, then: restive plan problem.toml\n"
+    bandit = rs.load_problem("problem.toml")
+    assert bandit.num_arms == 4
+    assert bandit[0].states == ("bad", "good")
+    assert "downlink" in run("plan", "problem.toml")
+    before = Path("problem.toml").read_bytes()
+    with pytest.raises(rs.RestiveError, match=r"problem\.toml exists already; name another file"):
+        run("init")
+    assert Path("problem.toml").read_bytes() == before
+    run("init", "other.toml")
+    assert "restive plan other.toml" in Path("other.toml").read_text()
+    with pytest.raises(rs.ProblemError, match=r"can be written as \.toml"):
+        run("init", "problem.txt")
+
+
+def test_the_arm_that_init_shows_in_comments_is_one(tmp_path):
+    from restive.cli.init import TEMPLATE
+
+    _, relay = TEMPLATE.split("# [[arm]]\n")
+    text = "\n".join(line.removeprefix("# ") for line in relay.splitlines())
+    (arm,) = rs.problem_from_toml(f"num_pulls = 1\n[[arm]]\n{text}")
+    assert arm.states == ("down", "slow", "fast")
+
+
+def completed(words):
+    """Return what a shell offers behind some words."""
+    done = subprocess.run(
+        [RESTIVE], capture_output=True, text=True, check=False,
+        env={"_RESTIVE_COMPLETE": "complete_bash", "COMP_WORDS": f"restive {words}",
+             "COMP_CWORD": str(len(f"restive {words}".split(" ")) - 1), "PATH": ""},
+    )  # fmt: skip
+    return done.stdout.split()
+
+
+def test_the_shell_completes_commands_and_names():
+    assert completed("in") == ["init"]
+    assert completed("compare paper --learners tsde,uc") == ["tsde,ucb1"]
+    assert completion.complete_instances("paper") == ["paper-bayesian", "paper-frequentist"]
+    assert completion.complete_mappings("lp") == ["lp_priority"]
+    assert completion.complete_formats("par") == ["parquet"]
+    assert completion.complete_tables("cur") == ["curves"]
+
+
+def test_help_shows_brackets_and_fits_its_commands_on_a_line():
+    assert "[[arm]]" in run("plan", "--help")
+    shown = run("--help")
+    assert "restive init problem.toml" in shown
+    assert "..." not in shown.split("Commands:")[1]
+
+
+STUDY = """
+kind = "bayesian"
+horizon = 30
+num_pulls = 1
+replications = 4
+prior.num_arms = 2
+[sweep]
+prior.levels = [[0.2, 0.8], [0.3, 0.7]]
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    out = tmp_path_factory.mktemp("results") / "out"
+    rs.run_study(study_from_toml(STUDY), out)
+    return out
+
+
+def test_status_as_data(results):
+    data = json.loads(run("status", results, "--json"))
+    assert (data["complete"], data["running"]) == (True, False)
+    assert [case["done"] for case in data["cases"]] == [4, 4]
+    assert [case["title"] for case in data["cases"]] == [
+        found.case.title for found in rs.load_results(results)
+    ]
+
+
+def test_an_export_to_standard_output_is_what_a_file_would_hold(results, tmp_path):
+    run("export", results, "--out", tmp_path / "curves.csv")
+    shown = subprocess.run(
+        [RESTIVE, "export", results, "--out", "-"], capture_output=True, check=True
+    ).stdout
+    assert shown == (tmp_path / "curves.csv").read_bytes()
+    run("export", results, "--out", tmp_path / "curves.npz")
+    binary = subprocess.run(
+        [RESTIVE, "export", results, "--format", "npz", "--out", "-"],
+        capture_output=True, check=True,
+    ).stdout  # fmt: skip
+    import numpy as np
+
+    with np.load(io.BytesIO(binary)) as found, np.load(tmp_path / "curves.npz") as wanted:
+        assert found["regret"].tolist() == wanted["regret"].tolist()
+
+
+def test_learners_are_compared_on_problems_and_studies_of_ones_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own = rs.RestlessBandit(
+        [
+            rs.gilbert_elliott(0.3, 0.7, (0, 2), states=["off", "on"]),
+            rs.gilbert_elliott(0.2, 0.6),
+            rs.gilbert_elliott(0.4, 0.6),
+        ],
+        num_pulls=1,
+    )
+    Path("mine.toml").write_text(rs.problem_to_toml(own))
+    Path("sweep.toml").write_text(STUDY)
+    study = comparison_study(
+        ["mine.toml", "paper-frequentist", "sweep.toml"], ["tsde", "ucb1"], horizon=30,
+        replications=3,
+    )  # fmt: skip
+    points = [case.point for case in study.cases if case.learner == "tsde"]
+    assert points == [
+        "instance mine",
+        "instance paper-frequentist",
+        "instance sweep, levels [0.2, 0.8]",
+        "instance sweep, levels [0.3, 0.7]",
+    ]
+    truth, prior, num_pulls = study.cases[0].settings.systems()
+    assert (truth, num_pulls) == (own, 1)
+    assert [len(prior.candidates(k)) for k in range(3)] == [81] * 3
+    assert prior.typical(0).rewards.tolist() == [0, 2]
+    rs.run_study(study, "out")
+    Path("mine.toml").unlink()  # the folder needs no other file
+    found = rs.load_results("out")
+    assert [each.case.title for each in found] == [case.title for case in study.cases]
+    alone = rs.frequentist_regret(own, prior, horizon=30, replications=3)
+    assert found[0].regret.mean[-1] == pytest.approx(alone.mean[-1])
+    assert comparison_study(["sweep.toml"], ["tsde"]).cases[0].settings.horizon == 30
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("paper-frequentis", "did you mean 'paper-frequentist'.; or name a TOML file"),
+        ("gone.toml", "gone.toml: cannot be read"),
+        ("three.toml", r"three.toml: arm 0 has 3 states, and a grid is a prior for two"),
+        ("pulled.toml", r"pulled.toml: arm 0 moves differently when pulled, .* write a study"),
+        ("wrong.toml", "wrong.toml: .*line 3: p01 is 7"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(tmp_path, monkeypatch, name, words):
+    monkeypatch.chdir(tmp_path)
+    arm = rs.Arm([[0.2, 0.4, 0.4]] * 3, rewards=[0, 1, 2])
+    Path("three.toml").write_text(rs.problem_to_toml(rs.RestlessBandit([arm], 1)))
+    arm = rs.Arm([[0.2, 0.8], [0.1, 0.9]], [[0.5, 0.5], [0.3, 0.7]], [0, 1])
+    Path("pulled.toml").write_text(rs.problem_to_toml(rs.RestlessBandit([arm], 1)))
+    Path("wrong.toml").write_text("num_pulls = 1\n[[arm]]\np01 = 7\np11 = 0.5\n")
+    with pytest.raises(rs.ProblemError, match=words):
+        comparison_study([name], ["tsde"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name = 'a'", "needs a name and a prior"),
+        ("prior.levels = [0.2]", "needs a name and a prior"),
+        ("name = 'a'\nprior.levels = [0.2]\nlearner = 'ucb1'", "unknown key 'learner'"),
+        ("name = 'a'\nprior.levels = [2.0]\nhorizon = 9\nnum_pulls = 1", "must be a probability"),
+    ],
+)
+def test_an_instance_of_ones_own_that_is_none(text, words):
+    with pytest.raises(rs.ProblemError, match=words):
+        study_from_toml(f"[[sweep.instance]]\n{text}\n")
