@@ -24,7 +24,9 @@ MANY_ARMS = 1_000_000
 
 
 def run() -> list[Result]:
-    return [_engine(), _online(), _threads(), _horizons(), *_many_arms(), _memory()]
+    return [
+        _engine(), _online(), _threads(), _horizons(), *_continuous(), *_many_arms(), _memory()
+    ]  # fmt: skip
 
 
 def _setup(horizon: int) -> tuple[Task, Learner]:
@@ -81,6 +83,31 @@ def _horizons() -> Result:
         False,
         "us a step at T = 500, 2000, 8000: " + ", ".join(f"{cost * 1e6:.3f}" for cost in costs),
     )
+
+
+def _continuous() -> list[Result]:
+    """Time TSDE under a continuous prior against 81 candidates, on the same truth."""
+    truth = rs.RestlessBandit([rs.gilbert_elliott(i / 10, 1 - i / 10) for i in range(1, 9)], 3)
+    priors = {"grid": rs.grid_prior(LEVELS, 8), "beta": rs.beta_prior(8)}
+    results = []
+    for horizon, goal in ((2000, 4), (20_000, 2)):
+        costs = dict.fromkeys(priors, float("inf"))
+        setups = {
+            name: (make_task(prior, 3, "whittle", horizon, true_bandit=truth), DynamicEpisodes())
+            for name, prior in priors.items()
+        }
+        for name in list(priors) * 4:  # turn by turn, so that both meet the same neighbours
+            costs[name] = min(costs[name], _per_step(setups[name], horizon, 160_000 // horizon))
+        results.append(
+            Result(
+                f"continuous prior, K=8 N=3 T={horizon}: times the cost of 81 candidates",
+                costs["beta"] / costs["grid"],
+                goal,
+                False,
+                f"{costs['beta'] * 1e6:.3f} us a step against {costs['grid'] * 1e6:.3f}",
+            )
+        )
+    return results
 
 
 def _online() -> Result:

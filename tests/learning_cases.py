@@ -11,7 +11,7 @@ from restive.actors import make_record, make_trace, world_of
 from restive.agents.learners import DynamicEpisodes, Learner
 from restive.agents.mind import Mind
 from restive.loop import drive
-from restive.replication import drawn_truths
+from restive.replication import with_truths
 from restive.task import Task, make_task
 
 
@@ -27,16 +27,16 @@ def posed(*args, learner=None, **options):
     return Posed(make_task(*args, **options), learner or DynamicEpisodes())
 
 
-def run_engine(setup, horizon, seed, replication=0):
+def run_engine(setup, horizon, seed, replication=0, prepare=lambda mind: None):
     """Run one replication of the engine; return its mind, and arms and states [T, N]."""
-    task, learner = setup
-    mind = Mind(task, learner, horizon)
-    truth = drawn_truths(task, 1, seed, replication)
+    task, truth = with_truths(setup.task, 1, seed, replication)
+    mind = Mind(task, setup.learner, horizon)
     record = make_record(
         task.num_pulls, task.start, np.array([horizon]), truth, seed, replication,
         memory=mind.actor.memory,
     )  # fmt: skip
     happened = make_trace(horizon, task.num_pulls)
+    prepare(mind)
     drive(mind, world_of(task.choices.tables, task.num_arms), record, happened)
     return (mind, *(part.reshape(horizon, -1) for part in happened[:2]))
 

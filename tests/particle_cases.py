@@ -6,7 +6,8 @@ import numba
 import numpy as np
 
 import restive as rs
-from restive.kernels.particles import RowRoom, must_renew, take_in
+from restive.kernels.particles import LOST, count_one
+from restive.kernels.weighing import effective_number
 from restive.particles.arm import fresh_arm, grown, renew_arm
 
 
@@ -55,16 +56,35 @@ def evidence_of(columns, num_states=2):
 
 
 @numba.njit  # not kept on disk, where a change in what it calls would not be seen
+def _weigh(arm, state, age, seen):
+    """Multiply each weight by b(state, age)[seen], a step at a time."""
+    num_rows, size, count = arm.matrices.shape
+    row, following = np.empty(size), np.empty(size)
+    for m in range(count):
+        for j in range(size):
+            row[j] = arm.matrices[state, j, m]
+        for _ in range(age - 1):
+            for j in range(size):
+                following[j] = 0.0
+                for i in range(size):
+                    following[j] += row[i] * arm.matrices[num_rows - size + i, j, m]
+            row[:] = following
+        arm.weights[m] *= row[seen]
+    arm.weights[:] /= arm.weights.max()
+
+
+@numba.njit
+def must_renew(arm):
+    return effective_number(arm.weights) < LOST * arm.worth[0]
+
+
+@numba.njit
 def _follow(arm, first, states, ages, seen):
     """Take in sightings until particles must be renewed; -1 - i where there is no room for i."""
-    _, size, count = arm.matrices.shape
-    room = RowRoom(
-        np.empty((size, count)), np.empty((size, count)), np.empty((size, size, count)),
-        np.empty((size, size, count)),
-    )  # fmt: skip
     for i in range(first, len(states)):
-        if not take_in(arm, room, states[i], ages[i], seen[i]):
+        if not count_one(arm, states[i], ages[i], seen[i], 1.0):
             return -1 - i
+        _weigh(arm, states[i], ages[i], seen[i])
         if must_renew(arm):
             return i + 1
     return len(states)

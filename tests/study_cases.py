@@ -79,6 +79,33 @@ p11 = 0.8
 p01 = 0.6
 p11 = 0.4
 """
+CONTINUOUS = """
+kind = "bayesian"
+learners = ["tsde", "certainty_equivalence"]
+policy_mappings = ["whittle", "best_fixed"]
+horizon = 60
+times = 6
+seed = 3
+num_pulls = 2
+replications = 12
+
+[[prior.arm]]
+beta = {p01 = [1, 2], particles = 32}
+count = 3
+pooled = true
+[[prior.arm]]
+[prior.arm.dirichlet]
+active = [[1, 1, 0], [0, 1, 1], [1, 1, 1]]
+rewards = [0, 0.4, 0.8]
+particles = 32
+[[prior.arm]]
+[[prior.arm.candidate]]
+p01 = 0.2
+p11 = 0.7
+[[prior.arm.candidate]]
+p01 = 0.6
+p11 = 0.4
+"""
 LEARNERS = """
 kind = "frequentist"
 learners = ["tsde", "ucb1", {name = "epsilon_greedy", epsilon = 0.2}]

@@ -22,6 +22,7 @@ from restive.experiment import TLS, Ledger, executors, on_dask, run_study
 from restive.experiment.work import Chunk, run_chunk
 from study_cases import (
     BAYESIAN,
+    CONTINUOUS,
     FREQUENTIST,
     JOINT,
     LEARNERS,
@@ -42,6 +43,7 @@ STUDIES = {
     "frequentist": FREQUENTIST,
     "bayesian": BAYESIAN,
     "joint": JOINT,
+    "continuous": CONTINUOUS,
     "learners": LEARNERS,
 }
 

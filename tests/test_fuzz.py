@@ -32,7 +32,16 @@ from restive.live.csv_files import people, record_table
 from restive.live.settings import Settings
 from restive.live.table_file import parse_table
 from restive.problem_file import load_problem, parse_toml, problem_from_toml
-from study_cases import BAYESIAN, FREQUENTIST, JOINT, LEARNERS, changed, chunk_paths, run
+from study_cases import (
+    BAYESIAN,
+    CONTINUOUS,
+    FREQUENTIST,
+    JOINT,
+    LEARNERS,
+    changed,
+    chunk_paths,
+    run,
+)
 
 INPUTS = int(os.environ.get("RESTIVE_FUZZ", "8000"))  # in all
 BLOCKS = 8  # in which an entry point's inputs are cut, so that several processes share them
@@ -71,7 +80,7 @@ weight = 2
 active = [[0.9, 0.1], [0.2, 0.8]]
 rewards = [0, 1]
 """
-STUDIES = (FREQUENTIST, BAYESIAN, JOINT, LEARNERS, SWEPT, INSTANCE, CANDIDATES)
+STUDIES = (FREQUENTIST, BAYESIAN, CONTINUOUS, JOINT, LEARNERS, SWEPT, INSTANCE, CANDIDATES)
 
 
 @cache

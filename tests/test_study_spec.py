@@ -17,7 +17,7 @@ from restive.experiment import run_study
 from restive.experiment import tables as tables_module
 from restive.experiment.spec import load_study, study_from_data, study_from_toml
 from restive.experiment.toml_text import toml_text
-from study_cases import BAYESIAN, FREQUENTIST, JOINT, changed_text
+from study_cases import BAYESIAN, CONTINUOUS, FREQUENTIST, JOINT, changed_text
 
 CANDIDATES = """
 kind = "bayesian"
@@ -440,6 +440,7 @@ def test_a_folder_is_no_study(tmp_path):
 # ---------------------------------------------------------------- the hash
 
 TEXTS = {"inline": FREQUENTIST, "grid": BAYESIAN, "candidates": CANDIDATES, "joint": JOINT,
+         "continuous": CONTINUOUS,
          "zoo": ZOO, "swept": SWEPT, "learners": LEARNERS, "instances": INSTANCES}  # fmt: skip
 
 
@@ -595,7 +596,7 @@ MISTAKES = [
     ("levels = [0.2, 0.5, 0.8]", "levels = 0.5", "prior.levels (line 21)", "got 0.5"),
     ("levels = [0.2, 0.5, 0.8]", "level = [0.5]", "prior.level (line 21)", "mean 'levels'?"),
     ("levels = [0.2, 0.5, 0.8]", "levels = [0.5]\nnum_arms = 2", "prior", "the problem has 3 arms"),
-    ("levels = [0.2, 0.5, 0.8]", "", "prior (line 20)", "needs levels = [...], [[prior.arm]]"),
+    ("levels = [0.2, 0.5, 0.8]", "", "prior (line 20)", "needs levels = [...], beta = ..."),
     (
         "levels = [0.2, 0.5, 0.8]",
         "levels = [0.5]\nzoo = 'paper-bayesian'",

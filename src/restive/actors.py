@@ -12,6 +12,7 @@ from restive.kernels.engine import CURSOR_SIZE, KEYS_SIZE, SUMS_SIZE, Record, Tr
 from restive.kernels.learners.memory import OWN, Knowledge, Memory
 from restive.kernels.tables import (
     CLOCK_SIZE,
+    CLOUDS_NOW,
     MODE_SIZE,
     NOW_SIZE,
     ROOM_SIZE,
@@ -19,6 +20,7 @@ from restive.kernels.tables import (
     TABLED,
     TIME,
     BeliefTables,
+    Clouds,
     Episodes,
     Following,
     Meta,
@@ -32,6 +34,7 @@ __all__ = [
     "following_of",
     "make_record",
     "make_trace",
+    "no_clouds",
     "plain_actor",
     "room",
     "world_of",
@@ -59,6 +62,7 @@ def plain_actor(who: int, start: BeliefState, following: Following | None = None
         weights=Weights(
             floats, none, none, none, none, none, none, truths, floats, room(ROOM_SIZE)
         ),
+        clouds=no_clouds(),
         episodes=Episodes(room(CLOCK_SIZE), none, room(1), none, room(RULES_SIZE)),
         following=following_of(None, 0) if following is None else following,
         knowledge=Knowledge(none, none, floats, floats),
@@ -68,6 +72,17 @@ def plain_actor(who: int, start: BeliefState, following: Following | None = None
         room=room(num_arms),
         available=truths,
     )
+
+
+def no_clouds() -> Clouds:
+    """Return the clouds of a learner without any."""
+    none, floats = room(0), np.zeros(0)
+    return Clouds(
+        groups=none, homes=none, first_homes=none, sizes=none, num_rows=none, worths=floats,
+        first_worths=floats, chains=floats, chain_starts=none, row_starts=none, filled=none,
+        room=floats, sightings=none, firsts=none, lasts=none, now=room(CLOUDS_NOW),
+        keys=np.zeros(1, dtype=np.uint64),
+    )  # fmt: skip
 
 
 def following_of(ranks: RankTables | None, num_arms: int) -> Following:
@@ -87,6 +102,8 @@ def following_of(ranks: RankTables | None, num_arms: int) -> Following:
         begin=small(num_arms),
         length=small(num_arms),
         rank=small(num_arms),
+        channels=np.zeros(0),
+        values=np.zeros(0),
         mode=mode,
     )
 

@@ -113,15 +113,27 @@ def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIE
 
 
 def settled_lengths(
-    kinds: Kinds, max_elapsed: int | None = None, tolerance: float = BELIEF_TOLERANCE
+    kinds: Kinds,
+    max_elapsed: int | None = None,
+    tolerance: float = BELIEF_TOLERANCE,
+    *,
+    hold_slow: bool = False,
 ) -> IntArray:
-    """Ages after which each kind's belief has settled, or `max_elapsed` for all."""
+    """Ages after which each kind's belief has settled, or `max_elapsed` for all.
+
+    With `hold_slow` the beliefs of arms that mix too slowly are held at the last age of the longest
+    automatic table; otherwise such an arm is an error.
+    """
     if max_elapsed is not None:
         return np.full(len(kinds.arms), checked_elapsed(max_elapsed), dtype=np.int64)
-    lengths = [
-        settled_elapsed(arm, label, tolerance)
-        for arm, label in zip(kinds.arms, kinds.labels, strict=True)
-    ]
+    lengths = []
+    for arm, label in zip(kinds.arms, kinds.labels, strict=True):
+        try:
+            lengths.append(settled_elapsed(arm, label, tolerance))
+        except TooLargeError:
+            if not hold_slow:
+                raise
+            lengths.append(MOST_ELAPSED)
     return np.array(lengths, dtype=np.int64)
 
 
@@ -136,18 +148,22 @@ def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> Bel
         ]
     sizes = np.array([arm.num_states for arm in arms], dtype=np.int64)
     return BeliefTables(
-        beliefs=np.concatenate([table.ravel() for table in tables]),
-        thresholds=np.concatenate([thresholds(table).ravel() for table in tables]),
+        beliefs=_joined([table.ravel() for table in tables]),
+        thresholds=_joined([thresholds(table).ravel() for table in tables]),
         offsets=starts_of([table.size for table in tables]),
-        means=np.concatenate([mean.ravel() for mean in means]),
+        means=_joined([mean.ravel() for mean in means]),
         mean_offsets=starts_of([mean.size for mean in means]),
         passive_means=np.concatenate([mean.ravel() for mean in passive]),
         passive_totals=np.concatenate([np.cumsum(mean, axis=1).ravel() for mean in passive]),
-        rewards=np.concatenate([arm.rewards for arm in arms]),
+        rewards=_joined([arm.rewards for arm in arms]),
         reward_offsets=starts_of(sizes),
         sizes=sizes,
         lengths=np.array([table.shape[1] for table in tables], dtype=np.int64),
     )
+
+
+def _joined(parts: Sequence[FloatArray]) -> FloatArray:
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def thresholds(beliefs: FloatArray) -> FloatArray:

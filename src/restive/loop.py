@@ -57,7 +57,9 @@ def drive(
         Called about ten times a second; whatever it raises ends the run.
     """
     at_once = steps_at_once(mind.task.num_arms)
-    parts = (None, True) if mind.actor.who[0] > steps.TSDE else (True, None)
+    parts: tuple[bool | None, ...] = (None, True, None)  # see `kernels.engine.run`
+    if mind.actor.who[0] <= steps.TSDE:
+        parts = (True, None, True if mind.task.choices.has_clouds else None)
     held: steps.Actor | None = None
     while True:
         if held is not mind.actor:

@@ -54,7 +54,7 @@ def earned_by_policy(
     record = make_record(num_pulls, start, times, truth, seed, replication)
     handle = Handle(Run(actor, world_of(tables, len(kinds)), record, make_trace(0, 0)))
     at_once = steps_at_once(len(kinds))
-    while run(handle.where, at_once, None, None) != steps.DONE:
+    while run(handle.where, at_once, None, None, None) != steps.DONE:
         look()
     return record.expected
 

@@ -273,7 +273,7 @@ def _regret(
             task, spec, done, seed, rewards, known - earned, COUPLED, _per_step(known, times)
         )
     count = len(earned)
-    truth = exact_rewards(task, done.true_kinds) if fixed is None else np.full(count, fixed)
+    truth = exact_rewards(done.task, done.true_kinds) if fixed is None else np.full(count, fixed)
     samples = truth[:, None] * times - earned
     return _curve(task, spec, done, seed, rewards, samples, EXACT, float(truth.mean()))
 

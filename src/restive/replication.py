@@ -7,9 +7,10 @@ the work is cut into chunks and threads, the same pull at the same time sees the
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 
 import numpy as np
@@ -19,15 +20,24 @@ from restive.actors import make_record, make_trace, world_of
 from restive.agents.learners import Learner, Own, Relative
 from restive.agents.mind import Mind, prior_weights
 from restive.arguments import checked_count, checked_seed, require_memory
+from restive.errors import ProblemError
 from restive.kernels.engine import NUMBERS, Record
-from restive.kernels.random import LEARNER, TRUTH
+from restive.kernels.random import LEARNER, TRUTH, key_at
 from restive.kernels.weights import draw_truths
 from restive.loop import InPython, drive
+from restive.prior import DirichletArmPrior, IndependentPrior
 from restive.problem import RestlessBandit
 from restive.task import Task
 from restive.world import stream
 
-__all__ = ["NUMBERS", "Replications", "available_threads", "drawn_truths", "replicate"]
+__all__ = [
+    "NUMBERS",
+    "Replications",
+    "available_threads",
+    "drawn_truths",
+    "replicate",
+    "with_truths",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -96,9 +106,14 @@ def replicate(
     """
     count = checked_count(replications, "replications")
     with_posterior = with_posterior and isinstance(learner, Relative)
-    done = _room(task, times, count, with_oracle, with_posterior)
     checked_seed(seed)
-    done.true_kinds[:] = drawn_truths(task, count, seed, first)
+    if with_posterior and task.choices.has_clouds:
+        raise ProblemError(
+            "under a continuous prior the truth has no weight that could be recorded"
+        )
+    task, truths = with_truths(task, count, seed, first)
+    done = _room(task, times, count, with_oracle, with_posterior)
+    done.true_kinds[:] = truths
     workers = available_threads() if threads is None else checked_count(threads, "threads")
     slow = isinstance(learner, Own) or task.ranks is None
     size = 1 if slow else checked_count(chunk, "chunk")
@@ -197,6 +212,31 @@ def available_threads() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on this system
         return os.cpu_count() or 1
+
+
+def with_truths(task: Task, count: int, seed: int, first: int = 0) -> tuple[Task, IntArray]:
+    """Return the task with the true arms of replications first, ..., and their kinds [count, K].
+
+    Under a continuous prior each truth is an arm of its own, which the task must know.
+    """
+    kinds = drawn_truths(task, count, seed, first)
+    if len(task.choices.true_kinds) or not task.choices.has_clouds:
+        return task, kinds
+    assert isinstance(task.prior, IndependentPrior)
+    keys = [stream(seed, first + r, TRUTH) for r in range(count)]
+    groups, first_arms = np.unique(task.prior.groups, return_index=True)
+    places = [
+        (r, group, prior)
+        for group, prior in zip(groups, (task.prior.arms[k] for k in first_arms), strict=True)
+        if isinstance(prior, DirichletArmPrior)
+        for r in range(count)
+    ]
+    arms = [prior.draw(np.uint64(key_at(keys[r], group))) for r, group, prior in places]
+    choices, drawn = task.choices.with_truths(arms)
+    kinds = choices.kinds.of[kinds].astype(np.int64)  # of the candidates, as they are numbered now
+    for (r, group, _), kind in zip(places, drawn.tolist(), strict=True):
+        kinds[r, task.prior.groups == group] = kind
+    return replace(task, choices=choices, cached=OrderedDict()), kinds
 
 
 def drawn_truths(task: Task, count: int, seed: int, first: int = 0) -> IntArray:

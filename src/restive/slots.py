@@ -1,13 +1,15 @@
 """The arms that may be drawn, as tables for kernels.
 
 A finite prior fills its slots once: a slot for each candidate, with its likelihoods b(s, n)[s'] of
-everything that can be seen. Independent and joint priors are the same to the kernels: groups of
-arms that share one draw, a group per arm or one group of all arms.
+everything that can be seen. The slots of a continuous prior hold particles (`agents.clouds`), whose
+likelihoods are computed when something is seen. Independent and joint priors are the same to the
+kernels: groups of arms that share one draw, a group per arm or one group of all arms.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import ceil, frexp, log2
 
@@ -25,16 +27,28 @@ from restive.kernels.tables import (
     Slots,
 )
 from restive.kernels.vectors import LANES
-from restive.prior import ArmPrior, JointPrior, Prior
+from restive.prior import ArmPrior, DirichletArmPrior, JointPrior, Prior
 from restive.prior.finite import rewards_of
 from restive.problem import Arm, Kinds, RestlessBandit, kinds_among, starts_of
 
-__all__ = ["Choices", "aligned_room", "home_size", "in_lanes", "lane_places", "posterior_weights"]
+__all__ = [
+    "Choices",
+    "aligned_room",
+    "home_size",
+    "in_lanes",
+    "kept_ages",
+    "lane_places",
+    "num_rows",
+    "posterior_weights",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 MOST_LIKELIHOOD_BYTES = 4 << 30
+MOST_KEPT_AGES = 32
+MOST_KEPT = 1 << 16  # likelihoods of one arm's particles
+NO_LIKELIHOODS = np.zeros((1, 1, 1, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +64,11 @@ class Choices:
     pool_of_group: IntArray  # [groups]
     weights: tuple[FloatArray, ...]  # [pools] prior weights of its candidates
     pool_of_arm: IntArray  # [K] pool of candidate lists: under a joint prior each arm has its own
-    candidate_kinds: tuple[IntArray, ...]  # by pool of candidate lists
+    candidate_kinds: tuple[IntArray, ...]  # by pool of candidate lists; none if continuous
+    pool_sizes: tuple[int, ...]  # numbers of states, by pool of candidate lists
+    continuous: tuple[DirichletArmPrior | None, ...]  # by pool: its prior, None for candidates
     max_elapsed: int | None
+    drawn_kinds: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def of(
@@ -59,9 +76,11 @@ class Choices:
     ) -> Choices:
         """Tell the kinds of arms in a prior and in the true bandit, where one is given."""
         lists, pool_of_arm, groups, weights, pool_of_group = _layout(prior)
+        first_arms = _first_arms(pool_of_arm)
+        continuous = tuple(_continuous(prior, k) for k in first_arms)
         labels = [
             f"arm {k}, candidate {j}"
-            for k, candidates in zip(_first_arms(pool_of_arm), lists, strict=True)
+            for k, candidates in zip(first_arms, lists, strict=True)
             for j in range(len(candidates))
         ]
         arms: list[Arm] = [arm for candidates in lists for arm in candidates]
@@ -81,8 +100,24 @@ class Choices:
             weights=weights,
             pool_of_arm=pool_of_arm,
             candidate_kinds=tuple(np.split(numbers[:num_candidates], ends[:-1])),
+            pool_sizes=tuple(prior.typical(k).num_states for k in first_arms),
+            continuous=continuous,
             max_elapsed=max_elapsed,
         )
+
+    @property
+    def has_clouds(self) -> bool:
+        """Whether any arm has a continuous prior."""
+        return any(prior is not None for prior in self.continuous)
+
+    def with_truths(self, truths: Sequence[Arm]) -> tuple[Choices, IntArray]:
+        """Add arms that are true in some replication, and return the kind of each."""
+        labels = [*self.kinds.labels, *(f"drawn arm {i}" for i in range(len(truths)))]
+        kinds = kinds_among([*self.kinds.arms, *truths], labels.__getitem__)
+        old, drawn = np.split(kinds.of.astype(np.int64), [len(self.kinds.arms)])
+        candidates = tuple(old[numbers] for numbers in self.candidate_kinds)
+        choices = replace(self, kinds=kinds, candidate_kinds=candidates, drawn_kinds=drawn)
+        return choices, drawn
 
     @cached_property
     def in_support(self) -> NDArray[np.bool_]:
@@ -90,7 +125,8 @@ class Choices:
         found = np.zeros(len(self.kinds.arms), dtype=bool)
         shared = len(self.weights) == 1  # under a joint prior all lists have the systems' weights
         for pool, kinds in enumerate(self.candidate_kinds):
-            found[kinds[self.weights[0 if shared else pool] > 0]] = True
+            if self.continuous[pool] is None:
+                found[kinds[self.weights[0 if shared else pool] > 0]] = True
         return found
 
     @cached_property
@@ -98,6 +134,7 @@ class Choices:
         """Whether [kinds] a kind is in the support or in the true bandit."""
         found = self.in_support.copy()
         found[self.true_kinds] = True
+        found[self.drawn_kinds] = True
         return found
 
     @cached_property
@@ -108,14 +145,21 @@ class Choices:
         places = np.flatnonzero(self.used).tolist()
         arms = tuple(kinds.arms[j] for j in places)
         labels = tuple(kinds.labels[j] for j in places)
+        slow_ones = len(self.drawn_kinds) > 0  # a continuous prior draws some, very rarely
         lengths[places] = settled_lengths(
-            Kinds(arms, labels, np.arange(len(arms))), self.max_elapsed
+            Kinds(arms, labels, np.arange(len(arms))), self.max_elapsed, hold_slow=slow_ones
         )
         return belief_tables(kinds.arms, lengths)
 
     def mixing_time(self) -> int:
-        """T^mix(1/4) of Assumption 1: the largest over arms and systems that the prior allows."""
+        """T^mix(1/4) of Assumption 1: the largest over arms and systems that the prior allows.
+
+        Of an arm with a continuous prior, where there is none, its 95% quantile.
+        """
         slowest = 1
+        for prior in self.continuous:
+            if prior is not None:
+                slowest = max(slowest, prior.mixing_time())
         for kind in np.flatnonzero(self.in_support).tolist():
             try:
                 slowest = max(slowest, mixing_time(self.kinds.arms[kind]))
@@ -129,21 +173,22 @@ class Choices:
     @cached_property
     def sizes(self) -> IntArray:
         """The number of states [K] of each arm."""
-        states = [self.kinds.arms[kinds[0]].num_states for kinds in self.candidate_kinds]
-        return np.array(states, dtype=np.int64)[self.pool_of_arm]
+        return np.array(self.pool_sizes, dtype=np.int64)[self.pool_of_arm]
 
     @cached_property
     def drawable(self) -> Slots:
         """Slots that can be drawn, without likelihoods: for drawing the truth from the prior."""
-        counts = [_num_rows(len(weights)) for weights in self.weights]
+        counts = [num_rows(len(weights)) for weights in self.weights]
+        slot_kinds = [
+            kinds if prior is None else np.zeros(prior.num_particles, dtype=np.int64)
+            for kinds, prior in zip(self.candidate_kinds, self.continuous, strict=True)
+        ]
         nothing = np.zeros(0, dtype=np.int64)
         return Slots(
             groups=self.groups,
             row_counts=np.array(counts, dtype=np.int64)[self.pool_of_group],
-            kinds=np.concatenate(self.candidate_kinds),
-            kind_offsets=starts_of([len(kinds) for kinds in self.candidate_kinds])[
-                self.pool_of_arm
-            ],
+            kinds=np.concatenate(slot_kinds),
+            kind_offsets=starts_of([len(kinds) for kinds in slot_kinds])[self.pool_of_arm],
             likelihoods=np.zeros(0),
             offsets=nothing,
             lengths=nothing,
@@ -155,8 +200,15 @@ class Choices:
     def slots(self) -> Slots:
         """Slots with the likelihoods of what can be seen."""
         self._require_likelihoods_fit()
-        blocks = [self._likelihoods(kinds) for kinds in self.candidate_kinds]
-        lengths = np.array([block.shape[1] for block in blocks], dtype=np.int64)
+        blocks = [
+            self._likelihoods(kinds) if prior is None else NO_LIKELIHOODS
+            for kinds, prior in zip(self.candidate_kinds, self.continuous, strict=True)
+        ]
+        ages = [
+            block.shape[1] if prior is None else kept_ages(prior)
+            for block, prior in zip(blocks, self.continuous, strict=True)
+        ]
+        lengths = np.array(ages, dtype=np.int64)
         losses = np.array([_loss(block) for block in blocks], dtype=np.int64)
         likelihoods = aligned_room(sum(block.size for block in blocks))
         np.concatenate([block.ravel() for block in blocks], out=likelihoods)
@@ -175,13 +227,15 @@ class Choices:
     @cached_property
     def first_homes(self) -> IntArray:
         """Where [groups] the home of each group's pool begins."""
-        sizes = [home_size(_num_rows(len(weights))) for weights in self.weights]
+        sizes = [home_size(num_rows(len(weights))) for weights in self.weights]
         return starts_of(sizes)[self.pool_of_group]
 
     def _require_likelihoods_fit(self) -> None:
         """Raise, before any table is made, where the likelihoods would fill the memory."""
         total = 0
         for kinds in self.candidate_kinds:
+            if not len(kinds):
+                continue
             longest = int(self.tables.lengths[kinds].max())
             states = self.kinds.arms[kinds[0]].num_states
             total += states**2 * longest * (len(kinds) + BLOCK * LANES) * 8
@@ -216,15 +270,24 @@ def _layout(
         lists = [prior.candidates(int(k)) for k in arms]
         return lists, arms, np.zeros_like(arms), (prior.weights,), np.zeros(1, dtype=np.int64)
     pool_by_identity: dict[int, int] = {}
-    distinct: list[ArmPrior] = []
+    distinct: list[ArmPrior | DirichletArmPrior] = []
     pools = np.empty(prior.num_arms, dtype=np.int64)
-    for k, arm in enumerate(prior.finite_arms):
+    for k, arm in enumerate(prior.arms):
         pool = pool_by_identity.setdefault(id(arm), len(distinct))
         if pool == len(distinct):
             distinct.append(arm)
         pools[k] = pool
-    weights = tuple(arm.weights for arm in distinct)
-    return [arm.candidates for arm in distinct], pools, arms, weights, pools
+    weights = tuple(
+        arm.weights if isinstance(arm, ArmPrior) else arm.drawn.weights for arm in distinct
+    )
+    lists = [arm.candidates if isinstance(arm, ArmPrior) else () for arm in distinct]
+    first_of_group = np.unique(prior.groups, return_index=True)[1]
+    return lists, pools, prior.groups, weights, pools[first_of_group]
+
+
+def _continuous(prior: Prior, k: int) -> DirichletArmPrior | None:
+    arm = None if isinstance(prior, JointPrior) else prior.arms[k]
+    return arm if isinstance(arm, DirichletArmPrior) else None
 
 
 def _first_arms(pool_of_arm: IntArray) -> list[int]:
@@ -237,7 +300,7 @@ def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
             f"the true bandit has {bandit.num_arms} arms, the prior is for {prior.num_arms}"
         )
     for k, arm in enumerate(bandit.arms):
-        expected = prior.candidates(k)[0]
+        expected = prior.typical(k)
         for what, here, there in rewards_of(arm, expected):
             if not np.array_equal(here, there):
                 raise ProblemError(
@@ -248,6 +311,8 @@ def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
 
 def _loss(likelihoods: FloatArray) -> int:
     """Bits by which an observation can lower a weight it leaves positive, at most MOST_LOSS."""
+    if not likelihoods.size:
+        return 0
     least = likelihoods[likelihoods > 0].min()
     return min(ceil(-log2(least)), MOST_LOSS)
 
@@ -260,7 +325,7 @@ def _home(weights: FloatArray) -> FloatArray:
     low = (weights > 0) & (exponents < LIFTED)
     lifts = np.where(low, LIFTED - exponents, 0).astype(np.float64)
     held = np.where(low, np.ldexp(mantissas, LIFTED + largest), weights)
-    rows = _num_rows(len(weights))
+    rows = num_rows(len(weights))
     between = np.zeros((rows // BLOCK + 2) * LANES)
     return np.concatenate([in_lanes(held), between, in_lanes(lifts)])
 
@@ -272,7 +337,7 @@ def home_size(rows: int) -> int:
 
 def posterior_weights(home: FloatArray, count: int) -> FloatArray:
     """Normalised weights [count] of the slots in a home."""
-    rows, places = _num_rows(count), lane_places(count)
+    rows, places = num_rows(count), lane_places(count)
     lifts = home[-rows * LANES :][places]
     weights = np.ldexp(home[places], -lifts.astype(np.int64))
     return np.asarray(weights / weights.sum())
@@ -291,7 +356,7 @@ def aligned_room(size: int) -> FloatArray:
 @lru_cache(maxsize=64)
 def lane_places(count: int) -> IntArray:
     """Where each of `count` slots stands: row c % rows of lane c // rows."""
-    rows = _num_rows(count)
+    rows = num_rows(count)
     slots = np.arange(count, dtype=np.int64)
     places = np.asarray((slots % rows) * LANES + slots // rows)
     places.setflags(write=False)
@@ -301,11 +366,20 @@ def lane_places(count: int) -> IntArray:
 def in_lanes(values: FloatArray) -> FloatArray:
     """Lay numbers by slot, on the last axis, out in lanes, filled up with zeros."""
     count = values.shape[-1]
-    laid = np.zeros((*values.shape[:-1], _num_rows(count) * LANES))
+    laid = np.zeros((*values.shape[:-1], num_rows(count) * LANES))
     laid[..., lane_places(count)] = values
     return laid
 
 
-def _num_rows(count: int) -> int:
+def kept_ages(prior: DirichletArmPrior) -> int:
+    """Places for ages of an arm's particles: likelihoods are kept there once they are made.
+
+    On the last one older ages take turns.
+    """
+    width = num_rows(prior.num_particles) * LANES
+    return max(1, min(MOST_KEPT_AGES, MOST_KEPT // (prior.num_states**2 * width)))
+
+
+def num_rows(count: int) -> int:
     """Rows for `count` slots: whole blocks, so that kernels need not look for the last."""
     return -(-count // (BLOCK * LANES)) * BLOCK

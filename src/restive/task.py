@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_count, checked_elapsed, counted
-from restive.belief import BeliefState, start_or_initial
-from restive.errors import ProblemError
+from restive.belief import MOST_ELAPSED, BeliefState, start_or_initial
+from restive.errors import ProblemError, TooLargeError
 from restive.kernels.learners.memory import Knowledge
 from restive.kernels.tables import RankTables
 from restive.policies import IndexRule, Policy, PolicyMapping, own_mapping, policy_mappings
 from restive.policies import policy_mapping as registered_mapping
-from restive.policies.base import IndexPolicy, checked_table, rank_tables
+from restive.policies.base import IndexPolicy, checked_table, rank_tables, tabled_policy
 from restive.prior import IndependentPrior, JointPrior, Prior
-from restive.problem import Arm, RestlessBandit, checked_num_pulls
+from restive.problem import Arm, RestlessBandit, checked_num_pulls, kinds_of
 from restive.slots import Choices
 
 __all__ = ["Facts", "Mapping", "Task", "make_task", "truncation"]
@@ -38,6 +38,7 @@ IntArray = NDArray[np.int64]
 Mapping: TypeAlias = str | Callable[[Any], Any]
 
 MOST_CACHED_POLICIES = 256
+MOST_CACHED_TABLES = 4096
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ class Task:
     rule: IndexRule | None
     make_policy: Callable[[RestlessBandit], Policy] | None
     cached: OrderedDict[bytes, Policy] = field(default_factory=OrderedDict, repr=False)
+    cached_tables: OrderedDict[bytes, FloatArray] = field(default_factory=OrderedDict, repr=False)
 
     @property
     def num_arms(self) -> int:
@@ -111,7 +113,7 @@ class Task:
     @cached_property
     def facts(self) -> Facts:
         """What a learner that has no prior knows."""
-        rewards = tuple(self.prior.candidates(k)[0].rewards for k in range(self.num_arms))
+        rewards = tuple(self.prior.typical(k).rewards for k in range(self.num_arms))
         return Facts(rewards, self.num_pulls, self.horizon)
 
     @cached_property
@@ -145,6 +147,31 @@ class Task:
     def bandit_of(self, kinds: IntArray) -> RestlessBandit:
         """Return the system whose arms are of these kinds."""
         return RestlessBandit([self.choices.kinds.arms[kind] for kind in kinds], self.num_pulls)
+
+    def policy_for(self, bandit: RestlessBandit) -> Policy:
+        """Return the policy of a system that holds particles, which hardly ever comes again.
+
+        The index tables of its arms are kept for a while: an arm that was drawn is drawn again
+        until its particles are renewed.
+        """
+        if self.make_policy is not None:
+            return self.make_policy(bandit)
+        kinds = kinds_of(bandit)
+        tables = [
+            self._particle_table(arm, label)
+            for arm, label in zip(kinds.arms, kinds.labels, strict=True)
+        ]
+        return tabled_policy(bandit, kinds, tables, self.mapping_name)
+
+    def _particle_table(self, arm: Arm, label: str) -> FloatArray:
+        assert self.rule is not None
+        table = self.cached_tables.pop(arm.numbers, None)
+        if table is None:
+            table = checked_table(self.rule(arm), arm, label)
+        self.cached_tables[arm.numbers] = table
+        if len(self.cached_tables) > MOST_CACHED_TABLES:
+            self.cached_tables.popitem(last=False)
+        return table
 
     def policy_of(self, kinds: IntArray) -> Policy:
         """Return the policy of a system: what a learner plays when it has drawn it."""
@@ -191,10 +218,11 @@ def make_task(
         max_elapsed = checked_elapsed(max_elapsed)
     if mixing_time is not None:
         mixing_time = checked_count(mixing_time, "mixing_time")
-    first_arms = _first_candidates(prior)
+    first_arms = [prior.typical(k) for k in range(prior.num_arms)]
     start = start_or_initial(start, first_arms)
     start.require_fits(RestlessBandit(first_arms, num_pulls))
     row = _row_of(policy_mapping, first_arms[0])
+    choices = Choices.of(prior, true_bandit, max_elapsed)
     return Task(
         prior=prior,
         num_pulls=num_pulls,
@@ -204,8 +232,8 @@ def make_task(
         given_mixing_time=mixing_time,
         max_elapsed=max_elapsed,
         start=start,
-        choices=Choices.of(prior, true_bandit, max_elapsed),
-        rule=(lambda arm: row.table(arm, max_elapsed)) if row.rule else None,
+        choices=choices,
+        rule=_rule_of(row, max_elapsed, hold_slow=choices.has_clouds) if row.rule else None,
         make_policy=None if row.rule else lambda bandit: row(bandit, max_elapsed=max_elapsed),
     )
 
@@ -217,15 +245,23 @@ def _index_tables(choices: Choices, rule: IndexRule) -> Iterator[FloatArray]:
         yield checked_table(rule(arm), arm, label) if used else np.zeros((arm.num_states, 1))
 
 
+def _rule_of(row: PolicyMapping, max_elapsed: int | None, *, hold_slow: bool) -> IndexRule:
+    """Return the rule of a mapping; a particle that mixes too slowly for it is no error."""
+
+    def rule(arm: Arm) -> Any:
+        try:
+            return row.table(arm, max_elapsed)
+        except TooLargeError:
+            if not hold_slow:
+                raise
+            return row.table(arm, MOST_ELAPSED)
+
+    return rule
+
+
 def truncation(horizon: int, quarter: int) -> int:
     """T^mix = log2(T) T^mix(1/4) of Section 3, rounded up, and at least 1."""
     return max(1, ceil(log2(horizon) * quarter))
-
-
-def _first_candidates(prior: Prior) -> list[Arm]:
-    if isinstance(prior, JointPrior):
-        return list(prior.bandits[0].arms)
-    return [arm.candidates[0] for arm in prior.finite_arms]
 
 
 def _row_of(mapping: Mapping, arm: Arm) -> PolicyMapping:

@@ -29,7 +29,8 @@ from restive.joint_values import closed_components, gain_and_bias
 from restive.kernels.tables import TABLED
 from restive.loop import drive
 from restive.policies.base import Policy
-from restive.prior import JointPrior, Prior
+from restive.prior import Prior
+from restive.prior.continuous import MIXING_SHARE
 from restive.problem import Arm, RestlessBandit, checked_num_pulls, kinds_of, numbers_array
 from restive.replication import drawn_truths
 from restive.slots import Choices
@@ -127,12 +128,17 @@ class Bounds:
     episodes_as_printed: float  # Lemma 8
     regret: float  # Theorem 1
     times_trivial: float  # Theorem 1 over N T
+    covered: float = 1.0  # prior probability, at least, that all arms mix within T^mix(1/4)
     scale: float = 1.0  # range of rewards that do not lie in [0, 1]
     remarks: tuple[str, ...] = ()
 
 
 def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> Bounds:
     """All bounds, with the numbers of states and the mixing time that a prior implies.
+
+    Under a continuous prior no mixing time holds for all that is possible. There it is the 95%
+    quantile of the slowest arm, and Theorem 1 holds for the truths that mix within it: `covered`
+    says how likely that is at least. The bound on the number of episodes holds for every truth.
 
     Parameters
     ----------
@@ -144,13 +150,14 @@ def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> 
     """
     choices, pulls = Choices.of(prior, None, None), checked_num_pulls(num_pulls, prior.num_arms)
     size = (int(choices.sizes.sum()), pulls, horizon, choices.mixing_time())
-    scale, remarks = _scale_of(choices.kinds.arms)
+    scale, remarks = _scale_of([prior.typical(k) for k in range(prior.num_arms)])
+    clouds = sum(choices.continuous[pool] is not None for pool in choices.pool_of_group.tolist())
     scaled = regret_bound(*size, bias_span / scale)
     episodes, printed = episode_bound(*size), episode_bound(*size, as_printed=True)
     truncation, times_trivial = log2(horizon) * size[3], scaled / (pulls * horizon)
     return Bounds(
-        *size, bias_span, truncation, episodes, printed, scale * scaled, times_trivial, scale,
-        remarks,
+        *size, bias_span, truncation, episodes, printed, scale * scaled, times_trivial,
+        MIXING_SHARE**clouds, scale, remarks,
     )  # fmt: skip
 
 
@@ -390,16 +397,22 @@ class _Watched(Mind):
 
 def _support(task: Task) -> IntArray:
     """Kinds of arms [systems, K] of every system that the prior gives any weight."""
-    prior, slots = task.prior, task.choices.drawable
-    groups = [prior] if isinstance(prior, JointPrior) else prior.finite_arms
-    choices = product(*(np.flatnonzero(group.weights) for group in groups))
+    slots = task.choices.drawable
+    if task.choices.has_clouds:
+        raise ProblemError(
+            "under a continuous prior there is no list of systems that could be solved; use a "
+            "finite prior"
+        )
+    choices = product(
+        *(np.flatnonzero(task.choices.weights[pool]) for pool in task.choices.pool_of_group)
+    )
     possible = np.array(list(islice(choices, MOST_SYSTEMS + 1)))  # [systems, groups]
     if len(possible) > MOST_SYSTEMS:
         raise TooLargeError(
             f"the prior allows more than {MOST_SYSTEMS:,} systems, and each would have to be "
             "solved; use fewer arms or candidates"
         )
-    return np.unique(slots.kinds[slots.kind_offsets + possible], axis=0)
+    return np.unique(slots.kinds[slots.kind_offsets + possible[:, slots.groups]], axis=0)
 
 
 def _joint_states(bandit: RestlessBandit, policy: Policy) -> JointStates:

@@ -22,7 +22,7 @@ from restive.evidence import Evidence
 from restive.log_file import load_log
 from restive.logs import fit_log, replay_log, write_fit
 from restive.policies import channel_whittle_index, optimal, whittle_index
-from restive.prior import ArmPrior, DirichletArmPrior, IndependentPrior, grid_prior
+from restive.prior import ArmPrior, DirichletArmPrior, IndependentPrior, beta_prior, grid_prior
 from restive.problem import Arm, RestlessBandit
 from restive.regret import bayesian_regret, frequentist_regret
 from restive.relaxation import relaxation_bound
@@ -114,6 +114,23 @@ def _particles() -> None:
         prior.given(evidence).particles()
 
 
+def _particle_learners() -> None:
+    """TSDE's family under continuous priors, online and replicated."""
+    for prior in (
+        beta_prior(3),
+        IndependentPrior(
+            [DirichletArmPrior([[1, 1], [1, 1]], [[1, 2], [1, 1]], rewards=[0, 1])] * 2
+        ),
+    ):
+        agent = TSDE(prior, num_pulls=1, horizon=50, seed=0)
+        for t in range(40):
+            agent.observe([t % 2] * len(agent.select()))
+        agent.skip(40)
+        agent.observe([1] * len(agent.select()))
+        restore(agent.snapshot()).posterior(0)
+        bayesian_regret(prior, 1, horizon=60, replications=2, seed=0)
+
+
 def _outreach() -> RestlessBandit:
     """Arms with two and three states that need pulls."""
     two = Arm([[0.3, 0.7], [0.1, 0.9]], [[0.9, 0.1], [0.4, 0.6]], [0, 1])
@@ -127,6 +144,7 @@ def _outreach() -> RestlessBandit:
 
 # The longest first, so that all cores end at about the same time.
 CHORES: dict[str, Callable[[], None]] = {
+    "particle learners": _particle_learners,
     "agents": _agents,
     "regret": _regret,
     "plans": _plans,

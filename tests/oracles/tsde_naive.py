@@ -31,9 +31,14 @@ def stream_key(seed, replication, stream):
     return mix((x + GOLDEN) & MASK)
 
 
+def bits(key, place):
+    """Return the bits at a place of a stream."""
+    return mix((key + (place + 1) * GOLDEN) & MASK)
+
+
 def uniform(key, place):
     """Return the number at a place of a stream, in [0, 1) with 53 bits."""
-    return (mix((key + (place + 1) * GOLDEN) & MASK) >> 11) * 2.0**-53
+    return (bits(key, place) >> 11) * 2.0**-53
 
 
 def row_times(row, matrix):
@@ -262,6 +267,7 @@ class NaiveTSDE:
         self.last_length = self.started - self.previous
         self.counts_at_start = dict(self.counts)
         self.episode += 1
+        self.prepare_draws()
         self.sampled = [None] * self.num_arms
         for group in range(len(self.groups)):
             if self.most_likely:
@@ -272,6 +278,9 @@ class NaiveTSDE:
                 candidate = inverted(self.next_uniform(), self.posterior(group))
             for k in self.groups[group][1][candidate]:
                 self.sampled[k] = candidate
+
+    def prepare_draws(self):
+        """Whatever must be done before systems are drawn; nothing for candidates."""
 
     def next_uniform(self):
         self.num_draws += 1

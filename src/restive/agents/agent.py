@@ -12,7 +12,6 @@ simulation with the same seed make the same decisions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from threading import Lock
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.agents.clouds import CloudKeeper
 from restive.agents.explain import Explanation, explain
 from restive.agents.learners import Compiled, Learner, Own, Relative
 from restive.agents.mind import Mind
@@ -34,10 +34,10 @@ from restive.kernels.cells import cells_of
 from restive.kernels.handles import Handle
 from restive.kernels.learners.memory import PHASES
 from restive.kernels.online import NOTE, Seat
-from restive.kernels.random import LEARNER
+from restive.kernels.random import LEARNER, RENEWAL
 from restive.kernels.vectors import LANES
 from restive.policies.base import IndexPolicy, Policy, checked_choice
-from restive.prior import DirichletArmPrior, IndependentPrior, Prior
+from restive.prior import Prior
 from restive.problem import RestlessBandit
 from restive.slots import home_size, lane_places, posterior_weights
 from restive.task import Task
@@ -112,15 +112,21 @@ class Agent:
         self._alone = OneThread()
         self._num_pulls, self._masked = task.num_pulls, False
         self._has_posterior = isinstance(learner, Relative)  # which takes a while to find out
-        self._others = () if self._has_posterior else (True,)  # see `kernels.online`
+        # which parts of the kernels are needed (see `kernels.online`)
+        cloudy = self._has_posterior and task.choices.has_clouds
+        self._cloudy: tuple[bool, ...] = (True,) if cloudy else ()
+        self._parts: tuple[bool | None, ...] = () if self._has_posterior else (True,)
+        if cloudy:
+            self._parts = (None, True)
         self._hold()
-        online.reset(self._where)
+        online.reset(self._where, *self._cloudy)
 
     def _hold(self) -> None:
         """Write down where the arrays lie; whenever the mind has new ones."""
         key = np.array([stream(self._seed, self._replication, LEARNER)], dtype=np.uint64)
         start, one = self.task.start, np.zeros(2, dtype=np.int64)
         self._actor = actor = self._mind.actor
+        actor.clouds.keys[0] = stream(self._seed, self._replication, RENEWAL)
         self._handle = Handle(
             Seat(
                 actor,
@@ -204,7 +210,7 @@ class Agent:
         self._require_posterior("sampled system")
         if self._actor.episodes.clock[tables.EPISODE] == 0:
             return None
-        return self.task.bandit_of(self._mind.sampled_kinds)
+        return self._mind.sampled_bandit()
 
     @property
     def sampled_policy(self) -> Policy | None:
@@ -212,7 +218,7 @@ class Agent:
         self._require_posterior("sampled system")
         if self._actor.episodes.clock[tables.EPISODE] == 0:
             return None
-        return self.task.policy_of(self._mind.sampled_kinds)
+        return self._mind.sampled_policy()
 
     @property
     def selected(self) -> IntArray | None:
@@ -231,13 +237,33 @@ class Agent:
     def posterior(self, k: int) -> ArmPosterior:
         """Return what is believed of arm k: its candidates' chains and weights."""
         self._require_posterior("posterior")
-        candidates = self.prior.candidates(checked_arm(k, self.task.num_arms))
-        return ArmPosterior(
-            active=np.array([arm.active for arm in candidates]),
-            passive=np.array([arm.passive for arm in candidates]),
-            weights=self._weights(k, len(candidates)),
-            states=self.prior.typical(k).states,
-        )
+        k = checked_arm(k, self.task.num_arms)
+        group = self._group(k)
+        if self._clouds.has(group):
+            matrices = np.moveaxis(self._clouds.matrices(group), 2, 0)
+            size = matrices.shape[2]
+            active, passive = matrices[:, :size].copy(), matrices[:, -size:].copy()
+        else:
+            candidates = self.prior.candidates(k)
+            active = np.array([arm.active for arm in candidates])
+            passive = np.array([arm.passive for arm in candidates])
+        names = self.prior.typical(k).states
+        return ArmPosterior(active, passive, self._weights(k, len(active)), states=names)
+
+    @property
+    def _clouds(self) -> CloudKeeper:
+        assert self._mind.clouds is not None
+        return self._mind.clouds
+
+    def _num_slots(self, k: int) -> int:
+        """How many arms may be drawn for arm k: candidates or particles."""
+        group = self._group(k)
+        if self._clouds.has(group):
+            return self._clouds.num_particles(group)
+        return len(self.prior.candidates(k))
+
+    def _group(self, k: int) -> int:
+        return int(self._actor.slots.groups[k])
 
     def _weights(self, k: int, count: int) -> FloatArray:
         slots, weights = self._actor.slots, self._actor.weights
@@ -253,6 +279,8 @@ class Agent:
         self._require_posterior("beliefs")
         k = checked_arm(k, self.task.num_arms)
         slots, meta = self._actor.slots, self._actor.meta
+        if self._clouds.has(self._group(k)):
+            return self._belief_of_particles(k)
         count = len(self.prior.candidates(k))
         size = int(slots.sizes[k])
         cell = int(cells_of(meta.last_state[k], self.time - meta.seen[k], slots.lengths[k]))
@@ -267,7 +295,7 @@ class Agent:
         """Laws of some arms' states now, as `belief` gives them up to rounding, and quickly."""
         self._require_posterior("beliefs")
         some = checked_arms(arms, self.task.num_arms, "arms")
-        if not self._listed:
+        if self.task.choices.has_clouds:
             return [self.belief(k) for k in some.tolist()]
         sizes = self.task.choices.sizes[some].tolist()
         laws = np.empty(sum(sizes))
@@ -275,11 +303,13 @@ class Agent:
             online.foresee(self._where, some, laws)
         return [laws[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
-    @cached_property
-    def _listed(self) -> bool:
-        """Whether all that arms may be is in slots."""
-        arms = self.prior.arms if isinstance(self.prior, IndependentPrior) else ()
-        return not any(isinstance(arm, DirichletArmPrior) for arm in arms)
+    def _belief_of_particles(self, k: int) -> FloatArray:
+        posterior, meta = self.posterior(k), self._actor.meta
+        state, age = int(meta.last_state[k]), self.time - int(meta.seen[k])
+        powers = np.linalg.matrix_power(posterior.passive, age - 1)
+        law: FloatArray = posterior.weights @ (posterior.active[:, None, state] @ powers)[:, 0]
+        law /= law.sum()
+        return law
 
     def index(self) -> FloatArray:
         """Index of each arm now, under the sampled system; nan where the mapping has none."""
@@ -293,7 +323,7 @@ class Agent:
     def index_of(self, arms: ArrayLike) -> FloatArray:
         """Index of some arms now, as `index` gives it, without looking at the others."""
         some = checked_arms(arms, self.task.num_arms, "arms")
-        if not self._listed or not self.task.index_tables or not self.num_phases:
+        if self.task.choices.has_clouds or not self.task.index_tables or not self.num_phases:
             return self.index()[some]
         meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
         found = np.empty(len(some))
@@ -320,7 +350,7 @@ class Agent:
             kept = self._chosen[:count].copy()
             self._states[:count] = checked_states(states, some, self.prior.typical)
             self._chosen[:count] = some
-            answer = online.could_see(self._where, count, *self._others)
+            answer = online.could_see(self._where, count, *self._parts)
             self._chosen[:count] = kept
         if answer == online.TAKEN_IN:
             return None
@@ -361,7 +391,7 @@ class Agent:
                     wanted, mask = self._checked_request(num_pulls, available)
                 if not usual or self._masked:
                     self._set_available(mask)
-                event = online.select(self._where, wanted, *self._others)
+                event = online.select(self._where, wanted, *self._parts)
                 if event != steps.GO:
                     self._choose(event, wanted, mask)
                 self._pulled = wanted
@@ -376,7 +406,7 @@ class Agent:
                 self._chosen[:wanted] = self._asked(wanted, mask)
                 return
             self._respond(event)
-            event = online.select(self._where, wanted, *self._others)
+            event = online.select(self._where, wanted, *self._parts)
 
     def pull(self, arms: ArrayLike) -> None:
         """Take these arms as selected, where somebody else decided; call `observe` next."""
@@ -384,7 +414,7 @@ class Agent:
             given = checked_arms(arms, self.task.num_arms, "arms to pull")
             self._require_narrowing("be given arms to pull")
             if self._pulled is None:
-                while (event := online.begin_step(self._where, *self._others)) != steps.GO:
+                while (event := online.begin_step(self._where, *self._parts)) != steps.GO:
                     self._respond(event)
             self._pulled = len(given)
             self._chosen[: len(given)] = given
@@ -427,7 +457,7 @@ class Agent:
             else:
                 selected = self._chosen[:count].copy()
                 count = self._take_part(selected, arms, states, missing)
-            answer = online.see(self._where, count, *self._others)
+            answer = online.see(self._where, count, *self._parts)
             if answer != online.TAKEN_IN:
                 self._see(answer, count, selected)
             self._pulled = None
@@ -443,7 +473,7 @@ class Agent:
                 raise ProblemError(f"time cannot pass {MOST:,}")
             at_once = max(1, STEPS_AT_ONCE // self.task.num_arms)
             while self.time < end:
-                event = online.pass_steps(self._where, min(end, self.time + at_once), *self._others)
+                event = online.pass_steps(self._where, min(end, self.time + at_once), *self._parts)
                 if event != steps.GO:
                     self._respond(event)
 
@@ -529,7 +559,7 @@ class Agent:
         """
         if answer == online.NOTES_FULL:
             self._count_notes()
-            answer = online.see(self._where, count, *self._others)
+            answer = online.see(self._where, count, *self._parts)
         if answer == online.TAKEN_IN:
             return
         arms, states = self._chosen[:count].tolist(), self._states[:count].tolist()
@@ -553,15 +583,16 @@ class Agent:
         return len(seen)
 
     def _late(self, k: int, state: int, time: int) -> None:
-        answer = online.late_sighting(self._where, k, state, time)
+        answer = online.late_sighting(self._where, k, state, time, *self._cloudy)
         if answer == online.NOTES_FULL:
             self._count_notes()
-            answer = online.late_sighting(self._where, k, state, time)
+            answer = online.late_sighting(self._where, k, state, time, *self._cloudy)
         if answer != online.TAKEN_IN:
             raise self._impossible(k, state)
 
     def _count_notes(self) -> None:
         """Move what was noted into the arms' evidence."""
+        self._mind.count_sightings()
         count = int(self._num_notes[0])
         if count == 0:
             return

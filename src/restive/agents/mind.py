@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.actors import following_of, plain_actor, room
+from restive.agents.clouds import CloudKeeper
 from restive.agents.learners.base import Compiled, Learner, Relative
 from restive.arguments import require_memory
 from restive.belief import BeliefState
@@ -21,14 +22,22 @@ from restive.kernels.tables import (
     ASKED,
     AT_ONCE,
     BUFFER,
+    CHANNEL,
     CLOCK_SIZE,
     EPOCH,
+    GOOD,
     IMPOSSIBLE,
+    LOW,
+    MYOPIC,
     ROOM_SIZE,
     SHARED,
+    SPAN,
     TIME,
+    VALUED,
     VISITS,
+    WHITTLE,
     Episodes,
+    Following,
     Meta,
     Slots,
     Weights,
@@ -69,16 +78,22 @@ class Mind:
         # of the sampled system, where it was made for it
         self.policy: Policy | None = None
         self.followed: RestlessBandit | None = None
+        # particles of arms with continuous priors
+        self.clouds: CloudKeeper | None = None
         self.actor = self._actor(steps, knows)
 
     def _actor(self, num_steps: int, knows: bool) -> steps.Actor:
         task, learner = self.task, self.learner
         if isinstance(learner, Relative):
-            actor = plain_actor(steps.TSDE, task.start, following_of(task.ranks, task.num_arms))
-            slots = task.choices.slots
+            ranks = None if task.choices.has_clouds else task.ranks
+            following = followed_channels(task) or following_of(ranks, task.num_arms)
+            actor = plain_actor(steps.TSDE, task.start, following)
+            weights = prior_weights(task, task.choices.slots)
+            self.clouds = CloudKeeper(task.choices, task.choices.slots, weights)
             return actor._replace(
-                slots=slots,
-                weights=prior_weights(task, slots),
+                slots=self.clouds.slots,
+                weights=weights,
+                clouds=self.clouds.clouds,
                 episodes=_episodes(task, learner, num_steps),
             )
         if isinstance(learner, Compiled):
@@ -106,6 +121,26 @@ class Mind:
         kinds: IntArray = slots.kinds[slots.kind_offsets + drawn[slots.groups]]
         return kinds
 
+    def sampled_bandit(self) -> RestlessBandit:
+        """Return the system that was drawn last."""
+        assert self.clouds is not None
+        if not self.task.choices.has_clouds:
+            return self.task.bandit_of(self.sampled_kinds)
+        slots, drawn = self.actor.slots, self.actor.weights.drawn
+        arms = [
+            self.clouds.arm(group, int(drawn[group]))
+            if self.clouds.has(group)
+            else self.task.choices.kinds.arms[kind]
+            for group, kind in zip(slots.groups.tolist(), self.sampled_kinds.tolist(), strict=True)
+        ]
+        return RestlessBandit(arms, self.task.num_pulls)
+
+    def sampled_policy(self) -> Policy:
+        """Return the policy of the system that was drawn last."""
+        if not self.task.choices.has_clouds:
+            return self.task.policy_of(self.sampled_kinds)
+        return self.task.policy_for(self.sampled_bandit())
+
     def respond(self, event: int) -> None:
         """Do what the compiled steps ask for; the actor may have other arrays afterwards."""
         if event == steps.PLAN:
@@ -114,7 +149,11 @@ class Mind:
         elif event == steps.GROW:
             self.make_room(int(self.actor.episodes.clock[EPOCH]) + 1)
         elif event == steps.MAKE_RANKS:
-            self.follow(self.sampled_kinds)
+            self.follow_sampled()
+        elif event == steps.COUNT:
+            self.count_sightings()
+        elif event == steps.RENEW:
+            self._renew()
         elif event == steps.RULED_OUT:
             raise self._ruled_out()
         else:
@@ -127,13 +166,49 @@ class Mind:
             episodes = self.actor.episodes._replace(visits=visits)
             self.actor = self.actor._replace(episodes=episodes)
 
+    def count_sightings(self) -> None:
+        """Count what was seen of arms with particles."""
+        if self.clouds is not None and self.task.choices.has_clouds:
+            self.clouds.count()
+
+    def _renew(self) -> None:
+        """Draw the particles anew that have lost their worth."""
+        assert self.clouds is not None
+        if self.actor.weights.room[IMPOSSIBLE] != 0:
+            raise self._ruled_out()
+        self.clouds.renew()
+        self.use_clouds()
+
+    def use_clouds(self) -> None:
+        """Take the arrays of the clouds, which may have been replaced."""
+        keeper = self.clouds
+        assert keeper is not None
+        if keeper.slots is not self.actor.slots or keeper.clouds is not self.actor.clouds:
+            self.actor = self.actor._replace(slots=keeper.slots, clouds=keeper.clouds)
+
+    def follow_sampled(self) -> None:
+        """Follow the policy of the system that was drawn last."""
+        if self.actor.following.mode[VALUED]:
+            return  # the compiled steps need no tables
+        if self.task.choices.has_clouds:
+            bandit = self.sampled_bandit()
+            self._follow(self.task.policy_for(bandit), bandit)
+        else:
+            self.follow(self.sampled_kinds)
+
     def follow(self, kinds: IntArray) -> None:
         """Follow the policy of a system whose arms are of these kinds."""
-        self.policy = policy = self.task.policy_of(kinds)
+        policy = self.task.policy_of(kinds)
+        self._follow(
+            policy, None if isinstance(policy, IndexPolicy) else self.task.bandit_of(kinds)
+        )
+
+    def _follow(self, policy: Policy, bandit: RestlessBandit | None) -> None:
+        self.policy = policy
         following = self.actor.following
         following.mode[ASKED] = not isinstance(policy, IndexPolicy)
         if not isinstance(policy, IndexPolicy):
-            self.followed = self.task.bandit_of(kinds)
+            self.followed = bandit
             return
         ranks = policy.ranked.ranks
         if len(ranks) > len(following.ranks):
@@ -151,6 +226,32 @@ class Mind:
             f"what was seen of {who} has probability zero under every candidate: the prior rules "
             "out the true bandit"
         )
+
+
+def followed_channels(task: Task) -> Following | None:
+    """Return how to follow channels by the closed forms of their indices; None where there is none.
+
+    All arms must be channels with continuous priors: ranks of tables and values do not compare.
+    """
+    forms = {"whittle": WHITTLE, "myopic": MYOPIC}
+    channels = all(
+        p is not None
+        and p.num_states == 2
+        and p.passive is None
+        and (p.active > 0).all()
+        and not p.typical.pays_unpulled
+        for p in task.choices.continuous
+    )
+    if not channels or task.mapping not in forms or task.max_elapsed is not None:
+        return None
+    following = following_of(None, task.num_arms)
+    rewards = np.array(task.facts.rewards)
+    good = (rewards[:, 1] >= rewards[:, 0]).astype(np.float64)
+    low, high = np.sort(rewards, axis=1).T
+    columns = np.zeros((CHANNEL, task.num_arms))
+    columns[LOW], columns[SPAN], columns[GOOD] = low, high - low, good
+    following.mode[VALUED] = forms[str(task.mapping)]
+    return following._replace(channels=columns.ravel(), values=np.zeros(task.num_arms))
 
 
 def prior_weights(task: Task, slots: Slots) -> Weights:

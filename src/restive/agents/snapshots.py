@@ -28,7 +28,7 @@ from restive.kernels import online, tables
 from restive.kernels.engine import NUMBERS
 from restive.kernels.tables import VISITS
 from restive.kernels.vectors import LANES
-from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior
+from restive.prior import ArmPrior, DirichletArmPrior, IndependentPrior, JointPrior, Prior
 from restive.problem import Arm, RestlessBandit
 from restive.slots import home_size, lane_places
 from restive.task import Mapping, make_task
@@ -81,6 +81,7 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
     }
     if isinstance(spec, Relative):
         data["posterior"] = _posterior_to_data(agent)
+        data["clouds"] = agent._clouds.to_data()
         data["episodes"] = _episodes_to_data(agent, seen)
     else:
         data["memory"] = _memory_to_data(agent)
@@ -171,7 +172,7 @@ def _load(agent: Agent, data: dict[str, Any]) -> None:
         agent._chosen[: len(selected)] = selected
     if isinstance(agent.learner, Relative):
         _load_episodes(agent, data["episodes"], arms)
-        _load_posterior(agent, data["posterior"])
+        _load_posterior(agent, data["posterior"], data["clouds"])
     else:
         _load_memory(agent, data["memory"])
 
@@ -184,7 +185,7 @@ def _posterior_to_data(agent: Agent) -> dict[str, Any]:
     first_arm = _first_arms(slots.groups)
     rows = []
     for group in groups.tolist():
-        count = len(agent.prior.candidates(int(first_arm[group])))
+        count = agent._num_slots(int(first_arm[group]))
         numbers, lifts = _home_of(agent, group, count)
         raised = np.flatnonzero(lifts)
         rows.append([numbers.tolist(), raised.tolist(), lifts[raised].astype(np.int64).tolist()])
@@ -197,42 +198,60 @@ def _posterior_to_data(agent: Agent) -> dict[str, Any]:
     }
 
 
-def _load_posterior(agent: Agent, data: dict[str, Any]) -> None:
+def _load_posterior(agent: Agent, data: dict[str, Any], clouds: dict[str, Any]) -> None:
     slots, weights = agent._actor.slots, agent._actor.weights
     groups, lost = _numbers(data["groups"]), _numbers(data["lost"])
     _require(_distinct(groups, len(weights.homes)), "the groups of the posterior")
     _require(len(lost) == len(groups) and _within(lost, 0, tables.MOST_LOSS), "lost bits")
     first_arm = _first_arms(slots.groups)
     for group, row, bits in zip(groups.tolist(), data["weights"], lost.tolist(), strict=True):
-        count = len(agent.prior.candidates(int(first_arm[group])))
+        count = agent._num_slots(int(first_arm[group]))
         numbers, raised, lifts = (np.array(column) for column in row)
         _require(numbers.shape == (count,), f"the weights of group {group}")
         first_weights, _ = _home_of(agent, group, count)
-        _require(_could_weigh(numbers, first_weights, bits), f"the weights of group {group}")
+        if agent._clouds.has(group):  # whose weights may have any scale
+            bits_held = tables.MOST_LOSS + 1022
+            first_weights = np.ones(count)
+        else:
+            bits_held = bits
+        _require(_could_weigh(numbers, first_weights, bits_held), f"the weights of group {group}")
         _require(_distinct(_numbers(raised), count), f"the lifts of group {group}")
         _require(len(raised) == len(lifts), f"the lifts of group {group}")
         _require(_within(_numbers(lifts), 0, MOST_LIFT), f"the lifts of group {group}")
         _settle_home(agent, group, numbers, _numbers(raised), _numbers(lifts))
         weights.lost[group] = bits
     online.settle(agent._where)
+    _load_clouds(agent, clouds)
     began = agent._actor.episodes.clock[tables.EPISODE] > 0
     changed, drawn = (_numbers(column) for column in data["changed"])
     _require(_distinct(changed, len(weights.homes)), "the draws")
     if not began:
         return
     weights.changed[:] = False
-    online.draw_again(agent._where)
+    online.draw_again(agent._where, *agent._cloudy)
     counts = np.array(
-        [len(agent.prior.candidates(int(first_arm[group]))) for group in changed.tolist()],
+        [agent._num_slots(int(first_arm[group])) for group in changed.tolist()],
         dtype=np.int64,
     )
     _require(len(drawn) == len(changed) and _within(drawn, 0, counts - 1), "the draws")
     weights.drawn[changed] = drawn
     weights.changed[changed] = True
-    if agent.task.ranks is None:
-        agent._mind.follow(agent._mind.sampled_kinds)
+    if agent.task.choices.has_clouds or agent.task.ranks is None:
+        agent._mind.follow_sampled()
         agent._hold()
-    online.follow_again(agent._where)
+    online.follow_again(agent._where, *agent._cloudy)
+
+
+def _load_clouds(agent: Agent, data: dict[str, Any]) -> None:
+    """Particles and counts of the groups with continuous priors of which something was seen."""
+    keeper, weights = agent._clouds, agent._actor.weights
+    for name, cloud in data.items():
+        group = int(name)
+        _require(0 <= group < len(weights.homes) and keeper.has(group), "who has particles")
+        _require(weights.homes[group] != weights.first_homes[group], f"the weights of group {name}")
+        keeper.load(group, cloud)
+    agent._mind.use_clouds()
+    agent._hold()
 
 
 def _home_of(agent: Agent, group: int, count: int) -> tuple[FloatArray, FloatArray]:
@@ -461,13 +480,12 @@ def prior_to_data(prior: Prior) -> dict[str, Any]:
         return {"joint": bandits, "num_pulls": num_pulls, "weights": prior.weights.tolist()}
     places: dict[int, int] = {}
     written: list[dict[str, Any]] = []
-    for arm in prior.finite_arms:
+    for arm in prior.arms:
         if id(arm) not in places:
             places[id(arm)] = len(written)
-            candidates = [_arm_to_data(candidate) for candidate in arm.candidates]
-            written.append({"candidates": candidates, "weights": arm.weights.tolist()})
+            written.append(_arm_prior_to_data(arm))
     arms = np.array([places[id(arm)] for arm in prior.arms], dtype=np.int64)
-    return {"arm_priors": written, "arms": _runs([arms])}
+    return {"arm_priors": written, "arms": _runs([arms]), "pooled": prior.pooled}
 
 
 def prior_from_data(data: dict[str, Any]) -> Prior:
@@ -479,16 +497,27 @@ def prior_from_data(data: dict[str, Any]) -> Prior:
                 for arms in data["joint"]
             ]
             return JointPrior(bandits, data["weights"])
-        arm_priors = [
-            ArmPrior([Arm(**arm) for arm in written["candidates"]], written["weights"])
-            for written in data["arm_priors"]
-        ]
+        arm_priors = [_arm_prior_from_data(written) for written in data["arm_priors"]]
         (places,) = _run_columns(data["arms"], MOST_ARMS)
-        return IndependentPrior([arm_priors[place] for place in places.tolist()])
+        arms = [arm_priors[place] for place in places.tolist()]
+        return IndependentPrior(arms, data["pooled"])
     except (KeyError, IndexError, TypeError, ValueError) as error:
         if isinstance(error, RestiveError):
             raise
         raise ProblemError(f"the snapshot's prior cannot be read: {error!r:.100}") from None
+
+
+def _arm_prior_to_data(arm: ArmPrior | DirichletArmPrior) -> dict[str, Any]:
+    if isinstance(arm, DirichletArmPrior):
+        return arm.to_data()
+    candidates = [_arm_to_data(candidate) for candidate in arm.candidates]
+    return {"candidates": candidates, "weights": arm.weights.tolist()}
+
+
+def _arm_prior_from_data(data: dict[str, Any]) -> ArmPrior | DirichletArmPrior:
+    if "dirichlet" in data:
+        return DirichletArmPrior.from_data(data)
+    return ArmPrior([Arm(**arm) for arm in data["candidates"]], data["weights"])
 
 
 def _arm_to_data(arm: Arm) -> dict[str, Any]:

@@ -18,7 +18,8 @@ Place = tuple[str | int, ...]
 
 MISSING = {
     "kind": ": give kind = 'bayesian' or 'frequentist', or instance = ...",
-    "prior": ": give [prior] with levels = [...], [[prior.arm]], [[prior.bandit]] or zoo = ...",
+    "prior": ": give [prior] with levels = [...], beta = {...}, [prior.dirichlet], [[prior.arm]], "
+    "[[prior.bandit]] or zoo = ...",
     "horizon": ": give the number of steps, as horizon = 1000",
 }
 

@@ -29,8 +29,10 @@ from restive.arm_toml import unknown_keys
 from restive.errors import ProblemError
 from restive.experiment.mistakes import PlacedError
 from restive.experiment.tables import (
+    BetaTable,
     Count,
     Data,
+    DirichletTable,
     PriorArm,
     PriorBandit,
     PriorTable,
@@ -38,7 +40,7 @@ from restive.experiment.tables import (
     Table,
 )
 from restive.policies import mapping_name
-from restive.prior import Prior
+from restive.prior import Prior, is_continuous
 from restive.problem import RestlessBandit
 from restive.regret import recorded_times
 
@@ -165,8 +167,24 @@ class Settings(Table):
                 "a Bayesian study draws the truth from the prior; remove [problem] or set "
                 "kind = 'frequentist'",
             )
-        self.systems()
+        _, prior, _ = self.systems()
+        if is_continuous(prior):
+            self._check_continuous()
         return self
+
+    def _check_continuous(self) -> None:
+        if self.posterior:
+            raise PlacedError(
+                ("posterior",),
+                "under a continuous prior the truth has no weight that could be recorded; leave "
+                "posterior out",
+            )
+        if self.kind == "bayesian" and self.baseline == "exact":
+            raise PlacedError(
+                ("baseline",),
+                "a continuous prior draws another system in each replication, and J of each would "
+                "have to be solved; use baseline = 'coupled'",
+            )
 
     def systems(self) -> tuple[RestlessBandit | None, Prior, int]:
         """Return the true bandit where it is fixed, the prior and the number of pulls."""
@@ -183,7 +201,7 @@ class Settings(Table):
         if num_pulls is None:
             raise PlacedError(("num_pulls",), "is missing")
         try:
-            prior = self.prior.prior(None if bandit is None else bandit.num_arms, num_pulls)
+            prior = self.prior.prior(bandit, num_pulls)
         except PlacedError:
             raise
         except ProblemError as error:  # by itself it is sound: the systems have fewer arms
@@ -273,6 +291,7 @@ def keys_at(place: tuple[int | str, ...]) -> list[str]:
     """Keys that the table at a place may have."""
     tables: dict[str, type[Table]] = {
         "problem": Problem, "prior": PriorTable, "arm": PriorArm, "bandit": PriorBandit,
+        "beta": BetaTable, "dirichlet": DirichletTable,
     }  # fmt: skip
     names = [part for part in place if isinstance(part, str)]
     model = tables[names[-1]] if names else StudyTable

@@ -16,7 +16,7 @@ A study names a prior, policy mappings, a horizon and, where the truth is fixed,
     p11 = 0.7
     count = 4
 
-    [prior]                            # a grid; or [[prior.arm]], [[prior.bandit]], zoo = "..."
+    [prior]                            # a grid; or beta, dirichlet, arm, bandit, zoo = "..."
     levels = [0.1, 0.3, 0.5, 0.7, 0.9]
 
     [sweep]                            # optional: lists that are crossed

@@ -277,7 +277,8 @@ def _truth_rewards(
     count = len(arrays["expected"])
     if exact is not None:
         return np.full(count, exact), "exact"
-    if case.mapping == "best_fixed" or case.settings.baseline == "exact":
+    known = bool((arrays["true_kinds"] >= 0).all())  # none that a continuous prior drew
+    if case.settings.baseline == "exact" or (case.mapping == "best_fixed" and known):
         return drawn_rewards(case, arrays["true_kinds"]), "exact, system by system"
     earned = arrays["oracle_expected"]
     half = int(np.searchsorted(times, times[-1] / 2, side="right")) - 1

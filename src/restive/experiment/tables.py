@@ -6,8 +6,10 @@ of a table is kept with it, since the points of a sweep share their tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,11 +29,30 @@ from restive.arguments import MOST
 from restive.arm_toml import ARM_KEYS, MOST_ARMS, read_arm, read_arms, refuse_unknown_keys
 from restive.errors import ProblemError
 from restive.experiment.mistakes import PlacedError
-from restive.prior import ArmPrior, IndependentPrior, JointPrior, Prior, grid_prior
+from restive.prior import (
+    ArmPrior,
+    DirichletArmPrior,
+    IndependentPrior,
+    JointPrior,
+    Prior,
+    beta_prior,
+    grid_prior,
+)
 from restive.problem import Arm, RestlessBandit
 from restive.problem_file import load_problem, parse_toml, problem_to_toml
 
-__all__ = ["Count", "Data", "PriorArm", "PriorBandit", "PriorTable", "Problem", "Table", "num_arms"]
+__all__ = [
+    "BetaTable",
+    "Count",
+    "Data",
+    "DirichletTable",
+    "PriorArm",
+    "PriorBandit",
+    "PriorTable",
+    "Problem",
+    "Table",
+    "num_arms",
+]
 
 Data = dict[str, Any]
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -90,6 +111,11 @@ class Table(BaseModel):
         return isinstance(other, Table) and self.__dict__ == other.__dict__
 
     __hash__ = None  # type: ignore[assignment]
+
+
+WANTED = (
+    "levels = [...], beta = ..., [prior.dirichlet], [[prior.arm]], [[prior.bandit]] or zoo = ..."
+)
 
 
 class ZooName(Table):
@@ -158,16 +184,79 @@ class Problem(ZooName):
         return self._made[pulls]
 
 
+class BetaTable(Table):
+    """Channels whose probabilities have Beta laws; the rewards are the problem's unless given."""
+
+    p01: list[float] = [1.0, 1.0]
+    p11: list[float] = [1.0, 1.0]
+    rewards: list[float] | None = None
+    passive_rewards: list[float] | None = None
+    particles: Count | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> BetaTable:
+        self.prior(None, always=False)
+        return self
+
+    def prior(self, truth: Arm | None, always: bool) -> DirichletArmPrior:
+        """Return the prior of an arm; its rewards are the truth's unless given, else 0 and 1."""
+        rewards, passive = _pay(self, truth, always, [0.0, 1.0])
+        with _without("prior"), _without("beta_prior"), _without("arm"):
+            found = beta_prior(1, self.p01, self.p11, rewards, passive, particles=self.particles)
+        arm = found.arms[0]
+        assert isinstance(arm, DirichletArmPrior)
+        return arm
+
+
+class DirichletTable(Table):
+    """Arms whose rows have Dirichlet laws; the rewards are the problem's unless given."""
+
+    active: list[list[float]]
+    passive: list[list[float]] | None = None
+    rewards: list[float] | None = None
+    passive_rewards: list[float] | None = None
+    particles: Count | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> DirichletTable:
+        if self.rewards is not None:
+            self.prior(None, always=False)
+        else:
+            self._made([0.0] * len(self.active), self.passive_rewards)
+        return self
+
+    def prior(self, truth: Arm | None, always: bool) -> DirichletArmPrior:
+        """Return the prior of an arm; its rewards are the truth's unless given."""
+        return self._made(*_pay(self, truth, always))
+
+    def _made(self, rewards: list[float], passive: list[float] | None) -> DirichletArmPrior:
+        with _without("prior"), _without("arm"):
+            return DirichletArmPrior(self.active, self.passive, rewards, passive, self.particles)
+
+
 class PriorArm(Table):
-    """What some arms may be, each by itself."""
+    """What some arms may be, each by itself; or all alike, if pooled."""
 
-    candidate: list[CandidateTable] = Field(min_length=1)
+    candidate: list[CandidateTable] | None = Field(default=None, min_length=1)
+    beta: BetaTable | None = None
+    dirichlet: DirichletTable | None = None
     count: ArmCount = 1
+    pooled: bool = False
 
-    def prior(self, always: bool) -> ArmPrior:
-        """Return what each of these arms may be; `always` as in `read_arm`."""
-        weights = [row.get("weight", 1.0) for row in self.candidate]
-        return ArmPrior([_candidate(row, always) for row in self.candidate], weights)
+    @model_validator(mode="after")
+    def _whole(self) -> PriorArm:
+        given = {"candidate": self.candidate, "beta": self.beta, "dirichlet": self.dirichlet}
+        _require_one(given, "[[prior.arm.candidate]], beta = ... or dirichlet = ...")
+        return self
+
+    def prior(self, truth: Arm | None, always: bool) -> ArmPrior | DirichletArmPrior:
+        """Return what an arm may be whose truth is this; `always` as in `read_arm`."""
+        if self.candidate is not None:
+            weights = [row.get("weight", 1.0) for row in self.candidate]
+            return ArmPrior([_candidate(row, always) for row in self.candidate], weights)
+        table = self.beta or self.dirichlet
+        assert table is not None
+        return table.prior(truth, always)
 
 
 class PriorBandit(Table):
@@ -178,17 +267,18 @@ class PriorBandit(Table):
 
 
 class PriorTable(ZooName):
-    """What is held possible: a grid, candidates by arm, whole systems, or a zoo instance's."""
+    """What is held possible: a grid, a continuous prior, a prior by arm, systems, or the zoo's."""
 
     levels: list[float] | None = None
+    beta: BetaTable | None = None
+    dirichlet: DirichletTable | None = None
     num_arms: ArmCount | None = None
     rewards: list[float] | None = None
     passive_rewards: list[float] | None = None
     pay: Pay | None = None
     arm: list[PriorArm] | None = None
     bandit: list[PriorBandit] | None = None
-    _arm_priors: list[ArmPrior] = PrivateAttr(default_factory=list)  # of each table in `arm`
-    _made: dict[tuple[int | None, int], Prior] = PrivateAttr(default_factory=dict)
+    _made: dict[tuple[Any, ...], Prior] = PrivateAttr(default_factory=dict)
 
     @field_validator("levels")
     @classmethod
@@ -212,18 +302,24 @@ class PriorTable(ZooName):
 
     @model_validator(mode="after")
     def _whole(self) -> PriorTable:
-        given = {"zoo": self.zoo, "levels": self.levels, "arm": self.arm, "bandit": self.bandit}
-        _require_one(given, "levels = [...], [[prior.arm]], [[prior.bandit]] or zoo = ...")
-        for key in ("num_arms", "rewards", "passive_rewards"):
+        given = {
+            "zoo": self.zoo, "levels": self.levels, "beta": self.beta, "dirichlet": self.dirichlet,
+            "arm": self.arm, "bandit": self.bandit,
+        }  # fmt: skip
+        _require_one(given, WANTED)
+        if self.num_arms is not None and not self._same_for_all:
+            raise ProblemError("num_arms goes with levels, beta or dirichlet only")
+        for key in ("rewards", "passive_rewards"):
             if getattr(self, key) is not None and self.levels is None:
                 raise ProblemError(f"{key} goes with levels only")
         if self.zoo is not None and self.pay is not None:
             raise ProblemError("a zoo instance says what its arms pay; remove pay")
         if self.rewards is not None or self.passive_rewards is not None:
-            self._grid_of(1)  # levels were checked already
+            self._as_grid.prior(None, self._always)  # levels were checked already
         for at, table in enumerate(self.arm or ()):
             try:
-                self._arm_priors.append(table.prior(self._always))
+                if table.candidate is not None:
+                    table.prior(None, self._always)
             except ProblemError as error:
                 raise PlacedError(("arm", at), str(error)) from None
         if self.arm is not None and sum(table.count for table in self.arm) > MOST_ARMS:
@@ -243,38 +339,113 @@ class PriorTable(ZooName):
             return num_arms(self.bandit[0].arm)
         return self.num_arms
 
-    def prior(self, num_arms: int | None, num_pulls: int) -> Prior:
-        """Return the prior; a grid has as many arms as it says, else as many as the problem."""
+    @property
+    def _same_for_all(self) -> str | None:
+        """Name of what is said once for all arms, None where arms are said one by one."""
+        names = ("levels", "beta", "dirichlet")
+        return next((name for name in names if getattr(self, name) is not None), None)
+
+    def prior(self, bandit: RestlessBandit | None, num_pulls: int) -> Prior:
+        """Return the prior; what is said once is for as many arms as it says, or the problem has.
+
+        Grids and continuous priors take the rewards of the problem's arms unless they say others.
+        """
+        truths = () if bandit is None else bandit.arms
         # a joint prior's systems know their pulls, the others do not
-        key = num_arms, num_pulls if self.bandit is not None else 0
+        key = tuple(map(_rewards_key, truths)), num_pulls if self.bandit is not None else 0
         if key not in self._made:
-            self._made[key] = self._make(num_arms, num_pulls)
+            self._made[key] = self._make(truths, num_pulls)
         return self._made[key]
 
-    def _make(self, num_arms: int | None, num_pulls: int) -> Prior:
+    def _make(self, truths: Sequence[Arm], num_pulls: int) -> Prior:
         if self.zoo is not None:
             return zoo.load(self.zoo).prior
-        if self.levels is not None:
-            if self.num_arms is None and num_arms is None:
-                raise PlacedError(("prior",), "levels need num_arms")
-            return self._grid_of(self.num_arms or num_arms or 0)
+        if self.bandit is not None:
+            bandits = [
+                RestlessBandit(read_arms(table.arm, self._always), num_pulls)
+                for table in self.bandit
+            ]
+            return JointPrior(bandits, [table.weight for table in self.bandit])
         if self.arm is not None:
-            arms: list[ArmPrior] = []
-            for table, prior in zip(self.arm, self._arm_priors, strict=True):
-                arms += [prior] * table.count
-            return IndependentPrior(arms)
-        assert self.bandit is not None
-        bandits = [
-            RestlessBandit(read_arms(table.arm, self._always), num_pulls) for table in self.bandit
-        ]
-        return JointPrior(bandits, [table.weight for table in self.bandit])
+            tables = [table for table in self.arm for _ in range(table.count)]
+            return IndependentPrior(_shared(tables, truths, self._always), _pools(self.arm))
+        count = self.num_arms or len(truths)
+        if not count:
+            raise PlacedError(("prior",), f"{self._same_for_all} needs num_arms")
+        table = self.beta or self.dirichlet or self._as_grid
+        return IndependentPrior(_shared([table] * count, truths, self._always))
 
-    def _grid_of(self, num_arms: int) -> Prior:
-        assert self.levels is not None
-        rewards = (0.0, 1.0) if self.rewards is None else self.rewards
-        passive = rewards if self._always and self.passive_rewards is None else self.passive_rewards
+    @property
+    def _as_grid(self) -> _Grid:
+        return _Grid(self.levels or [], self.rewards, self.passive_rewards)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The candidates (p01, p11) in levels x levels."""
+
+    levels: list[float]
+    rewards: list[float] | None
+    passive_rewards: list[float] | None
+
+    def prior(self, truth: Arm | None, always: bool) -> ArmPrior:
+        """Return the prior of an arm; its rewards are the truth's unless given, else 0 and 1."""
+        rewards, passive = _pay(self, truth, always, [0.0, 1.0])
         with _without("arm"):
-            return grid_prior(self.levels, num_arms, rewards, passive)
+            arm = grid_prior(self.levels, 1, rewards, passive).arms[0]
+        assert isinstance(arm, ArmPrior)
+        return arm
+
+
+def _pay(
+    table: BetaTable | DirichletTable | _Grid,
+    truth: Arm | None,
+    always: bool,
+    usual: list[float] | None = None,
+) -> tuple[list[float], list[float] | None]:
+    """Rewards of an arm, pulled and not: as given, else as the truth's, else the usual."""
+    rewards, passive = table.rewards, table.passive_rewards
+    if rewards is None and truth is not None:
+        rewards = truth.rewards.tolist()
+        if passive is None and truth.pays_unpulled:
+            passive = truth.passive_rewards.tolist()
+    if rewards is None:
+        rewards = usual
+    if rewards is None:
+        raise ProblemError("rewards is missing: no problem says them")
+    return rewards, rewards if always and passive is None else passive
+
+
+def _shared(
+    tables: Sequence[PriorArm | BetaTable | DirichletTable | _Grid], truths: Sequence[Arm],
+    always: bool,
+) -> list[ArmPrior | DirichletArmPrior]:  # fmt: skip
+    """Return the prior of each arm, one object for all that are equal."""
+    made: dict[Any, ArmPrior | DirichletArmPrior] = {}
+    arms = []
+    for k, table in enumerate(tables):
+        truth = truths[k] if k < len(truths) else None
+        key = id(table), None if truth is None else _rewards_key(truth)
+        if key not in made:
+            try:
+                made[key] = table.prior(truth, always)
+            except ProblemError as error:
+                raise PlacedError(("prior",), f"arm {k}: {error}") from None
+        arms.append(made[key])
+    return arms
+
+
+def _rewards_key(arm: Arm) -> tuple[bytes, bytes]:
+    return arm.rewards.tobytes(), arm.passive_rewards.tobytes()
+
+
+def _pools(tables: Sequence[PriorArm]) -> list[range]:
+    ends = list(accumulate(table.count for table in tables))
+    return [
+        range(end - table.count, end)
+        for table, end in zip(tables, ends, strict=True)
+        if table.pooled
+    ]
 
 
 def num_arms(tables: list[Data]) -> int:

@@ -68,6 +68,9 @@ class Chunk:
 Execute = Callable[[Iterable[Chunk]], Iterator[tuple[Chunk, Arrays]]]
 
 
+NO_KIND = -1  # of a truth that a continuous prior drew: none that another chunk could know
+
+
 def run_chunk(case: str, first: int, count: int) -> Arrays:
     """Run replications first, ..., first + count - 1 of a case, given as `Settings.to_json`.
 
@@ -87,7 +90,10 @@ def run_chunk(case: str, first: int, count: int) -> Arrays:
         threads=1,
         chunk=count,
     )
-    return {name: getattr(done, name) for name in CONTENTS}
+    arrays: Arrays = {name: getattr(done, name) for name in CONTENTS}
+    if task.choices.has_clouds and settings.kind == "bayesian":
+        arrays["true_kinds"] = np.full_like(done.true_kinds, NO_KIND)
+    return arrays
 
 
 def fits(arrays: Arrays, case: Case, count: int) -> bool:

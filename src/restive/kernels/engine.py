@@ -17,7 +17,7 @@ from restive.kernels.compiler import hot_kernel, part, place
 from restive.kernels.following import follow_all, follow_kind
 from restive.kernels.handles import opener, where_wanted
 from restive.kernels.learners.memory import Memory
-from restive.kernels.random import LEARNER, WORLD, stream_key
+from restive.kernels.random import LEARNER, RENEWAL, WORLD, stream_key
 from restive.kernels.steps import (
     DONE,
     GO,
@@ -37,12 +37,14 @@ from restive.kernels.steps import (
     start_over,
     take_in_arm,
     take_in_others,
+    take_in_with_clouds,
 )
 from restive.kernels.tables import (
     IMPOSSIBLE,
     STAGE,
     TABLED,
     TIME,
+    Clouds,
     Episodes,
     Following,
     Meta,
@@ -120,17 +122,20 @@ _opened = opener(Run)
 
 
 @hot_kernel
-def run(where: IntArray, steps: int, tsde: bool | None, others: bool | None) -> int:
+def run(
+    where: IntArray, steps: int, tsde: bool | None, others: bool | None, cloudy: bool | None
+) -> int:
     """Run until all replications are DONE or Python must act; PAUSE after so many steps.
 
-    It is compiled three times: with `tsde` for TSDE, its relatives and policies beside them, with
-    `others` for the other learners, and with neither for policies alone. What is None is left out:
-    whoever plans need not wait for learners to be compiled.
+    It is compiled up to four times: with `tsde` for TSDE, its relatives and policies beside them,
+    with that and `cloudy` where arms have continuous priors, with `others` for the other learners,
+    and with none for policies alone. What is None is left out: whoever plans need not wait for
+    learners to be compiled, and candidates do not pay for particles.
     """
     whole = _opened(where)
     actor, world, record, trace = whole.actor, whole.world, whole.record, whole.trace
     slots, weights = where_wanted(tsde, actor.slots), where_wanted(tsde, actor.weights)
-    episodes = where_wanted(tsde, actor.episodes)
+    clouds, episodes = where_wanted(cloudy, actor.clouds), where_wanted(tsde, actor.episodes)
     knowledge, memory = where_wanted(others, actor.knowledge), where_wanted(others, actor.memory)
     who, meta, following = actor.who[0], actor.meta, actor.following
     available, chosen, states = actor.available, actor.chosen, actor.states
@@ -139,7 +144,7 @@ def run(where: IntArray, steps: int, tsde: bool | None, others: bool | None) -> 
     pays_unpulled = len(world.tables.passive_means) > 0
     while cursor[ROW] * len(times) < len(record.expected):
         if cursor[STARTED] == 0:
-            _start(who, meta, weights, episodes, following, memory, world, record)
+            _start(who, meta, slots, weights, clouds, episodes, following, memory, world, record)
             if who == POLICY and following.mode[TABLED] == 0:
                 return MAKE_RANKS
         key, luck = record.keys[LEARNER_KEY], record.keys[WORLD_KEY]
@@ -149,11 +154,13 @@ def run(where: IntArray, steps: int, tsde: bool | None, others: bool | None) -> 
                 return PAUSE
             steps -= 1
             if now[STAGE] != SEE:
-                event = begin(who, meta, slots, weights, episodes, following, memory, t, key)
+                event = begin(
+                    who, meta, slots, weights, clouds, episodes, following, memory, t, key
+                )
                 if event == GO:
                     event = choose(
-                        who, episodes, following, knowledge, memory, available, False, chosen, t,
-                        key, num_pulls,
+                        who, meta, clouds, episodes, following, knowledge, memory, available,
+                        False, chosen, t, key, num_pulls,
                     )  # fmt: skip
                     now[STAGE] = SEE
                 if event != GO:
@@ -174,10 +181,15 @@ def run(where: IntArray, steps: int, tsde: bool | None, others: bool | None) -> 
                 expected += mean
                 earned += reward
                 states[i] = state
-                if who <= TSDE:
+                if cloudy is None and who <= TSDE:
                     doubled |= take_in_arm(
                         who, meta, slots, weights, episodes, following, k, state, t
                     )
+            if cloudy is not None and who <= TSDE:
+                doubled = take_in_with_clouds(
+                    who, meta, slots, weights, clouds, episodes, following, chosen, states,
+                    num_pulls, t,
+                )  # fmt: skip
             if others is not None and who > TSDE:
                 take_in_others(
                     who, meta, knowledge, memory, t, key, chosen[:num_pulls],
@@ -217,8 +229,8 @@ def run(where: IntArray, steps: int, tsde: bool | None, others: bool | None) -> 
 
 @part
 def _start(
-    who: int, meta: Meta, weights: Weights, episodes: Episodes,
-    following: Following, memory: Memory, world: World, record: Record,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
+    episodes: Episodes, following: Following, memory: Memory, world: World, record: Record,
 ) -> None:  # fmt: skip
     """Begin a replication."""
     cursor, keys = record.cursor, record.keys
@@ -228,7 +240,12 @@ def _start(
     keys[LEARNER_KEY] = stream_key(keys[SEED], number, LEARNER)
     first = cursor[ROW] * num_arms
     become(world, record.truths, first)
-    start_over(who, meta, weights, episodes, following, record.start_state, record.start_elapsed)
+    if clouds is not None:
+        clouds.keys[0] = stream_key(keys[SEED], number, RENEWAL)
+    start_over(
+        who, meta, slots, weights, clouds, episodes, following, record.start_state,
+        record.start_elapsed,
+    )  # fmt: skip
     if memory is not None:
         for i in range(len(record.fresh_ints)):
             memory.ints[i] = record.fresh_ints[i]

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.cells import cell_of
+from restive.kernels.channels import follow_channels
+from restive.kernels.clouds import central_slot, has_cloud, must_count, prepare_sighting
 from restive.kernels.compiler import hot_kernel, inlined, part
 from restive.kernels.episodes import note_visits, visit
 from restive.kernels.following import follow_all, follow_pulled
-from restive.kernels.handles import opener
+from restive.kernels.handles import opener, where_wanted
 from restive.kernels.random import uniform_at
 from restive.kernels.steps import (
     GO,
@@ -25,13 +27,24 @@ from restive.kernels.steps import (
     start_over,
     take_in_arm,
     take_in_others,
+    take_in_with_clouds,
+    wrong_arm,
 )
-from restive.kernels.tables import BLOCK, DRAWS, FIXED_LIMIT, PICK_MODE, TABLED, TIME, Meta
+from restive.kernels.tables import (
+    BLOCK,
+    DRAWS,
+    FIXED_LIMIT,
+    PICK_MODE,
+    STANDS,
+    TABLED,
+    TIME,
+    VALUED,
+    Meta,
+)
 from restive.kernels.vectors import LANES
 from restive.kernels.weights import (
     add_up,
     draw_slot,
-    impossible_arm,
     likeliest_slot,
     multiply_all,
     multiply_pending,
@@ -84,101 +97,110 @@ IMPOSSIBLE_BASE = 1 << 40  # added where no system allows what was seen
 
 
 @hot_kernel
-def reset(where: IntArray) -> None:
+def reset(where: IntArray, cloudy: bool | None = None) -> None:
     """Go back to time 1."""
     seat = _opened(where)
     actor = seat.actor
     start_over(
-        actor.who[0], actor.meta, actor.weights, actor.episodes, actor.following,
-        seat.start_state, seat.start_elapsed,
+        actor.who[0], actor.meta, actor.slots, actor.weights, where_wanted(cloudy, actor.clouds),
+        actor.episodes, actor.following, seat.start_state, seat.start_elapsed,
     )  # fmt: skip
 
 
 # Kernels of steps are for TSDE and its relatives unless `others` is given; what belongs to the
-# others is compiled only then (see `kernels.steps`).
+# others is compiled only then (see `kernels.steps`), and what belongs to continuous priors only
+# where `cloudy` is given.
 
 
 @hot_kernel
-def begin_step(where: IntArray, others: bool | None = None) -> int:
+def begin_step(where: IntArray, others: bool | None = None, cloudy: bool | None = None) -> int:
     """Do what is due; GO, or what Python must do first."""
     seat = _opened(where)
-    return _begin(seat.actor, seat.key[0], others)
+    return _begin(seat.actor, seat.key[0], others, cloudy)
 
 
 @inlined
-def _begin(actor: Actor, key: np.uint64, others: bool | None) -> int:
+def _begin(actor: Actor, key: np.uint64, others: bool | None, cloudy: bool | None) -> int:
     no: Any = None
     if others is None:
         return begin(
-            actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes,
-            actor.following, no, actor.meta.now[TIME], key,
+            actor.who[0], actor.meta, actor.slots, actor.weights,
+            where_wanted(cloudy, actor.clouds), actor.episodes, actor.following, no,
+            actor.meta.now[TIME], key,
         )  # fmt: skip
     return begin(
-        actor.who[0], actor.meta, no, no, no, actor.following, actor.memory,
+        actor.who[0], actor.meta, no, no, no, no, actor.following, actor.memory,
         actor.meta.now[TIME], key,
     )  # fmt: skip
 
 
 @hot_kernel
-def select(where: IntArray, count: int, others: bool | None = None) -> int:
+def select(
+    where: IntArray, count: int, others: bool | None = None, cloudy: bool | None = None
+) -> int:
     """Do what is due and write the `count` arms to pull; GO, or what Python must do first."""
     seat = _opened(where)
-    event = _begin(seat.actor, seat.key[0], others)
+    event = _begin(seat.actor, seat.key[0], others, cloudy)
     if event == GO and count > 0:
-        event = _choose(seat.actor, seat.key[0], count, others)
+        event = _choose(seat.actor, seat.key[0], count, others, cloudy)
     return event
 
 
 @inlined
-def _choose(actor: Actor, key: np.uint64, count: int, others: bool | None) -> int:
+def _choose(
+    actor: Actor, key: np.uint64, count: int, others: bool | None, cloudy: bool | None
+) -> int:
     no: Any = None
     masked, t = actor.who[MASKED] != 0, actor.meta.now[TIME]
     if others is None:
         return choose(
-            actor.who[0], actor.episodes, actor.following, no, no, actor.available, masked,
-            actor.chosen, t, key, count,
+            actor.who[0], actor.meta, where_wanted(cloudy, actor.clouds), actor.episodes,
+            actor.following, no, no, actor.available, masked, actor.chosen, t, key, count,
         )  # fmt: skip
     return choose(
-        actor.who[0], no, actor.following, actor.knowledge, actor.memory, actor.available, masked,
-        actor.chosen, t, key, count,
+        actor.who[0], actor.meta, no, no, actor.following, actor.knowledge, actor.memory,
+        actor.available, masked, actor.chosen, t, key, count,
     )  # fmt: skip
 
 
 @hot_kernel
-def see(where: IntArray, count: int, others: bool | None = None) -> int:
+def see(where: IntArray, count: int, others: bool | None = None, cloudy: bool | None = None) -> int:
     """Take in the states of the first `count` chosen arms, unless one of them cannot be."""
     seat = _opened(where)
     actor = seat.actor
     t = actor.meta.now[TIME]
     if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
         return NOTES_FULL
-    wrong = _wrong(actor, count, others)
+    wrong = _wrong(actor, count, others, cloudy)
     if wrong != TAKEN_IN:
         return wrong
     for i in range(count):
         k = actor.chosen[i]
         _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
-    _take_in(actor, t, seat.key[0], count, others)
+    _take_in(actor, t, seat.key[0], count, others, cloudy)
     return TAKEN_IN
 
 
 @hot_kernel
-def could_see(where: IntArray, count: int, others: bool | None = None) -> int:
+def could_see(
+    where: IntArray, count: int, others: bool | None = None, cloudy: bool | None = None
+) -> int:
     """Answer as `see` would, but take nothing in."""
-    return _wrong(_opened(where).actor, count, others)
+    return _wrong(_opened(where).actor, count, others, cloudy)
 
 
 @part
-def _wrong(actor: Actor, count: int, others: bool | None) -> int:
+def _wrong(actor: Actor, count: int, others: bool | None, cloudy: bool | None) -> int:
     """Tell which state of the first `count` chosen arms cannot be; TAKEN_IN if all can."""
     sizes = actor.slots.sizes if others is None else actor.knowledge.sizes
     for i in range(count):
         if actor.states[i] < 0 or actor.states[i] >= sizes[actor.chosen[i]]:
             return 1 + i
     if others is None:
-        wrong = impossible_arm(
-            actor.slots, actor.weights, actor.meta, actor.chosen, count, actor.states, actor.room
-        )
+        wrong = wrong_arm(
+            actor.slots, actor.weights, where_wanted(cloudy, actor.clouds), actor.meta,
+            actor.chosen, count, actor.states, actor.room,
+        )  # fmt: skip
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
     return TAKEN_IN
@@ -196,9 +218,16 @@ def _note(notes: IntArray, num_notes: IntArray, meta: Meta, k: int, time: int, s
 
 
 @inlined
-def _take_in(actor: Actor, t: int, key: np.uint64, count: int, others: bool | None) -> None:
+def _take_in(
+    actor: Actor, t: int, key: np.uint64, count: int, others: bool | None, cloudy: bool | None
+) -> None:
     doubled = False
-    if others is None:
+    if cloudy is not None:
+        doubled = take_in_with_clouds(
+            actor.who[0], actor.meta, actor.slots, actor.weights, actor.clouds, actor.episodes,
+            actor.following, actor.chosen, actor.states, count, t,
+        )  # fmt: skip
+    elif others is None:
         for i in range(count):
             doubled |= take_in_arm(
                 actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes,
@@ -213,43 +242,53 @@ def _take_in(actor: Actor, t: int, key: np.uint64, count: int, others: bool | No
 
 
 @hot_kernel
-def pass_steps(where: IntArray, end: int, others: bool | None = None) -> int:
+def pass_steps(
+    where: IntArray, end: int, others: bool | None = None, cloudy: bool | None = None
+) -> int:
     """Let steps without pulls pass until time `end`; GO, or what Python must do first."""
     seat = _opened(where)
     actor = seat.actor
     for t in range(actor.meta.now[TIME], end):
-        event = _begin(actor, seat.key[0], others)
+        event = _begin(actor, seat.key[0], others, cloudy)
         if event != GO:
             return event
-        _take_in(actor, t, seat.key[0], 0, others)
+        _take_in(actor, t, seat.key[0], 0, others, cloudy)
     return GO
 
 
 @hot_kernel
-def late_sighting(where: IntArray, k: int, state: int, time: int) -> int:
+def late_sighting(
+    where: IntArray, k: int, state: int, time: int, cloudy: bool | None = None
+) -> int:
     """Take in that arm k was in a state at an earlier time, after which it was not seen."""
     seat = _opened(where)
     actor = seat.actor
     meta = actor.meta
     if (seat.num_notes[0] + 1) * NOTE > len(seat.notes):
         return NOTES_FULL
+    if cloudy is not None and must_count(actor.slots, actor.clouds):
+        return NOTES_FULL
     now = meta.now[TIME]
     last_state, age = meta.last_state[k], time - meta.seen[k]
     if actor.who[0] == TSDE:
         seat.one_arm[0], seat.one_state[0] = k, state
         meta.now[TIME] = time
-        wrong = impossible_arm(
-            actor.slots, actor.weights, meta, seat.one_arm, 1, seat.one_state, actor.room
-        )
+        wrong = wrong_arm(
+            actor.slots, actor.weights, where_wanted(cloudy, actor.clouds), meta, seat.one_arm, 1,
+            seat.one_state, actor.room,
+        )  # fmt: skip
         meta.now[TIME] = now
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
+        if cloudy is not None and has_cloud(actor.clouds, actor.slots.groups[k]):
+            prepare_sighting(actor.slots, actor.weights, actor.clouds, k, last_state, age, state)
         at_once = actor.episodes.rules[FIXED_LIMIT] == 0
         take_in(actor.slots, actor.weights, k, last_state, age, state, at_once)
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
     _note(seat.notes, seat.num_notes, meta, k, time, state)
     meta.last_state[k] = state
     meta.seen[k] = time
+    actor.following.mode[STANDS] = -1
     if actor.who[0] <= TSDE:
         follow_pulled(actor.following, k, state, time)
     return TAKEN_IN
@@ -296,18 +335,20 @@ def foresee(where: IntArray, arms: IntArray, laws: FloatArray) -> None:
 
 
 @hot_kernel
-def draw_again(where: IntArray) -> None:
+def draw_again(where: IntArray, cloudy: bool | None = None) -> None:
     """Repeat the last draw, for groups whose weights have not changed since."""
     seat = _opened(where)
     actor = seat.actor
     draws = actor.episodes.clock[DRAWS] - len(actor.weights.drawn)
     for group in range(len(actor.weights.drawn)):
         if not actor.weights.changed[group]:
-            if actor.episodes.rules[PICK_MODE] != 0:
-                slot = likeliest_slot(actor.slots, actor.weights, group)
-            else:
+            if actor.episodes.rules[PICK_MODE] == 0:
                 u = uniform_at(seat.key[0], draws + group)
                 slot = draw_slot(actor.slots, actor.weights, group, u)
+            elif cloudy is not None and has_cloud(actor.clouds, group):
+                slot = central_slot(actor.slots, actor.weights, actor.clouds, group)
+            else:
+                slot = likeliest_slot(actor.slots, actor.weights, group)
             actor.weights.drawn[group] = slot
 
 
@@ -321,9 +362,12 @@ def settle(where: IntArray) -> None:
 
 
 @hot_kernel
-def follow_again(where: IntArray) -> None:
+def follow_again(where: IntArray, cloudy: bool | None = None) -> None:
     """Place all arms anew, for draws and sightings that were set from outside."""
     actor = _opened(where).actor
+    if cloudy is not None and actor.following.mode[VALUED] != 0:
+        follow_channels(actor.slots, actor.weights, actor.clouds, actor.following, actor.meta)
+        return
     if actor.following.mode[TABLED] != 0:
         follow_drawn(actor.slots, actor.weights, actor.following)
     follow_all(actor.following, actor.meta, actor.meta.now[TIME])

@@ -14,6 +14,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.channels import choose_by_value, follow_channels, see_channel
+from restive.kernels.clouds import (
+    forget_clouds,
+    has_cloud,
+    impossible_in_cloud,
+    must_count,
+    must_renew,
+    prepare_sighting,
+    take_central_slots,
+)
 from restive.kernels.compiler import inlined, part, place
 from restive.kernels.episodes import (
     begin_episode,
@@ -52,8 +62,11 @@ from restive.kernels.tables import (
     NONE,
     PICK_MODE,
     STAGE,
+    STARTED,
     TABLED,
     TIME,
+    VALUED,
+    Clouds,
     Episodes,
     Following,
     Meta,
@@ -63,6 +76,7 @@ from restive.kernels.tables import (
 from restive.kernels.weights import (
     draw_all,
     forget_all,
+    impossible_arm,
     multiply_all,
     take_in,
     take_modes,
@@ -82,6 +96,8 @@ __all__ = [
     "start_over",
     "take_in_arm",
     "take_in_others",
+    "take_in_with_clouds",
+    "wrong_arm",
 ]
 
 # Who acts: a policy that is given, TSDE and its relatives, the other compiled learners, or somebody
@@ -105,6 +121,8 @@ TELL = 5  # what was seen of them
 PAUSE = 6  # hear whether the user has had enough
 RULED_OUT = 7  # nothing: what was seen cannot be, under any system
 DONE = 8
+RENEW = 9  # particles that have lost their worth
+COUNT = 10  # what was seen of arms with particles
 
 
 class Actor(NamedTuple):
@@ -114,6 +132,7 @@ class Actor(NamedTuple):
     meta: Meta
     slots: Slots
     weights: Weights
+    clouds: Clouds
     episodes: Episodes
     following: Following
     knowledge: Knowledge
@@ -131,8 +150,8 @@ class Actor(NamedTuple):
 
 @part
 def start_over(
-    who: int, meta: Meta, weights: Weights, episodes: Episodes, following: Following,
-    start_state: IntArray, start_elapsed: IntArray,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
+    episodes: Episodes, following: Following, start_state: IntArray, start_elapsed: IntArray,
 ) -> None:  # fmt: skip
     """Go back to time 1; a compiled learner's memory is not touched."""
     for k in range(len(start_state)):
@@ -143,17 +162,19 @@ def start_over(
     following.mode[FOLLOWED] = -REBASED
     if weights is not None and who == TSDE:
         forget_all(weights)
+        if clouds is not None:
+            forget_clouds(slots, clouds)
         forget_episodes(episodes)
 
 
 @inlined
 def begin(
-    who: int, meta: Meta, slots: Slots, weights: Weights, episodes: Episodes,
-    following: Following, memory: Memory, t: int, key: np.uint64,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
+    episodes: Episodes, following: Following, memory: Memory, t: int, key: np.uint64,
 ) -> int:  # fmt: skip
     """Do what is due before arms can be chosen; GO, or what Python must do first."""
     if weights is not None and who == TSDE:
-        return _begin_tsde(meta, slots, weights, episodes, following, t, key)
+        return _begin_tsde(meta, slots, weights, clouds, episodes, following, t, key)
     if memory is not None and who > TSDE:
         return PLAN if who != PYTHON and memory.ints[PLANNING] != 0 else GO
     if t - following.mode[FOLLOWED] >= REBASED:
@@ -163,12 +184,14 @@ def begin(
 
 @inlined
 def _begin_tsde(
-    meta: Meta, slots: Slots, weights: Weights, episodes: Episodes, following: Following, t: int,
-    key: np.uint64,
+    meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None, episodes: Episodes,
+    following: Following, t: int, key: np.uint64,
 ) -> int:  # fmt: skip
     """Begin an epoch and an episode where one is due: draw a system and follow its policy."""
     clock = episodes.clock
     if meta.now[STAGE] == BEGIN:
+        if clouds is not None and must_count(slots, clouds):
+            return COUNT
         if t == clock[EPOCH_END]:
             if not epoch_fits(episodes):
                 return GROW
@@ -183,12 +206,20 @@ def _begin_tsde(
             multiply_all(slots, weights)
         meta.now[STAGE] = DRAW
     if meta.now[STAGE] == DRAW:
+        if clouds is not None and must_renew(slots, weights, clouds):
+            return RENEW
         if episodes.rules[PICK_MODE] != 0:
+            if clouds is not None:
+                take_central_slots(slots, weights, clouds)
             take_modes(slots, weights)
         else:
             draw_all(slots, weights, key, clock[DRAWS])
             clock[DRAWS] += len(weights.drawn)
         meta.now[STAGE] = FOLLOW
+        if clouds is not None and following.mode[VALUED] != 0:
+            follow_channels(slots, weights, clouds, following, meta)
+            meta.now[STAGE] = BEGIN
+            return GO
         if following.mode[TABLED] == 0:
             return MAKE_RANKS
         follow_drawn(slots, weights, following)
@@ -207,8 +238,9 @@ def follow_drawn(slots: Slots, weights: Weights, following: Following) -> None:
 
 @inlined
 def choose(
-    who: int, episodes: Episodes, following: Following, knowledge: Knowledge, memory: Memory,
-    available: BoolArray, masked: bool, chosen: IntArray, t: int, key: np.uint64, count: int,
+    who: int, meta: Meta, clouds: Clouds | None, episodes: Episodes, following: Following,
+    knowledge: Knowledge, memory: Memory, available: BoolArray, masked: bool, chosen: IntArray,
+    t: int, key: np.uint64, count: int,
 ) -> int:  # fmt: skip
     """Write the `count` arms to pull, ascending; GO, or ASK where Python chooses.
 
@@ -221,9 +253,13 @@ def choose(
             some = available if masked else available[:0]
             _choose_others(who, knowledge, memory, t, key, some, chosen[:count])
             return GO
-    if following.mode[ASKED] != 0:
+    if clouds is not None and following.mode[VALUED] != 0:
+        began = episodes.clock[STARTED]
+        choose_by_value(following, meta, began, t, available, masked, chosen, count)
+    elif following.mode[ASKED] != 0:
         return ASK
-    choose_by_rank(following, t, available, masked, chosen, count)
+    else:
+        choose_by_rank(following, t, available, masked, chosen, count)
     if episodes is not None and who == TSDE and episodes.rules[EXPLORING] != 0:
         _explore(episodes, following, key, available, masked, chosen, count)
     return GO
@@ -286,6 +322,49 @@ def take_in_arm(
     meta.seen[at] = t
     follow_pulled(following, k, state, t)
     return doubled
+
+
+@inlined
+def take_in_with_clouds(
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
+    following: Following, pulled: IntArray, states: IntArray, count: int, t: int,
+) -> bool:  # fmt: skip
+    """Learn the states of the first `count` pulled arms, some of which may have clouds."""
+    doubled = False
+    for i in range(count):
+        k, state = pulled[i], states[i]
+        at = place(k)
+        if who == TSDE and has_cloud(clouds, slots.groups[at]):
+            age = t - meta.seen[at]
+            prepare_sighting(slots, weights, clouds, k, meta.last_state[at], age, state)
+        doubled |= take_in_arm(who, meta, slots, weights, episodes, following, k, state, t)
+        if following.mode[VALUED] != 0:
+            see_channel(following, k, state)
+    return doubled
+
+
+@inlined
+def wrong_arm(
+    slots: Slots, weights: Weights, clouds: Clouds | None, meta: Meta, pulled: IntArray,
+    count: int, states: IntArray, rows: IntArray,
+) -> int:  # fmt: skip
+    """Pulled arm, among the first `count`, whose state is impossible by all that is left; or -1.
+
+    Arms of one group must be possible together. Particles of a cloud rule out the same, so there
+    each arm counts by itself.
+    """
+    for i in range(count):
+        rows[i] = 0
+        if clouds is not None:
+            k = pulled[i]
+            age = meta.now[TIME] - meta.seen[k]
+            if has_cloud(clouds, slots.groups[k]):
+                rows[i] = -1
+                if impossible_in_cloud(
+                    slots, weights, clouds, k, meta.last_state[k], age, states[i]
+                ):
+                    return int(k)
+    return impossible_arm(slots, weights, meta, pulled, count, states, rows)
 
 
 @part

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "BeliefTables",
+    "Clouds",
     "Episodes",
     "Following",
     "Meta",
@@ -26,6 +27,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Int32Array = NDArray[np.int32]
 BoolArray = NDArray[np.bool_]
+KeyArray = NDArray[np.uint64]
 
 
 class BeliefTables(NamedTuple):
@@ -137,6 +139,43 @@ FAINT = 2.0**-450
 MOST_SHIFT = 4096  # bits: more than this makes any float 0
 
 
+class Clouds(NamedTuple):
+    """Groups with continuous priors: their slots hold particles, which are renewed now and then.
+
+    A cloud's particles live in a home: their matrices [R, S] in lanes, of the only matrix (R = S)
+    or of the active and the passive one, and their likelihoods, which stand among those of `Slots`
+    and are filled in as they are needed, age by age. Clouds of one prior share the home of its
+    points until their first renewal. Fillers of the lanes hold some chain too, so that no number is
+    impossible.
+    """
+
+    groups: IntArray  # [groups] number of each group's cloud, -1 if it has none; empty if none has
+    homes: IntArray  # [clouds] number of each cloud's home
+    first_homes: IntArray  # [clouds] the same before the first renewal
+    sizes: IntArray  # [clouds] S
+    num_rows: IntArray  # [clouds] R
+    worths: FloatArray  # [clouds] effective number of particles after the last renewal
+    first_worths: FloatArray  # [clouds] the same before the first
+    chains: FloatArray  # the matrices
+    chain_starts: IntArray  # [homes] where a home's matrices begin
+    row_starts: IntArray  # [homes] where its likelihoods begin
+    filled: IntArray  # [homes] ages whose likelihoods are there
+    room: FloatArray  # for beliefs at an age whose likelihoods are not kept
+    sightings: IntArray  # [.. * SIGHTING] what was seen and is not counted yet
+    firsts: IntArray  # [clouds] number of the first of each cloud's sightings, -1 if there is none
+    lasts: IntArray  # [clouds] number of the last
+    now: IntArray  # [CLOUDS_NOW]
+    keys: KeyArray  # [1] names the random numbers of renewals
+
+
+SIGHTING = 4  # numbers of a sighting: the cloud's next one or -1, last state, age, state
+
+# What `Clouds.now` holds.
+NUM_SIGHTINGS = 0
+RUNS = 1  # how often it started over: what was counted before then does not count
+CLOUDS_NOW = 2
+
+
 class Episodes(NamedTuple):
     """Where TSDE stands in its episodes."""
 
@@ -195,6 +234,8 @@ class Following(NamedTuple):
     begin: Int32Array  # [K] where the arm's ranks begin
     length: Int32Array  # [K] numbers of ages
     rank: Int32Array  # [K] room for the ranks now
+    channels: FloatArray  # [CHANNEL * K] where indices have a closed form: what it needs
+    values: FloatArray  # [K] room for them
     mode: IntArray  # [MODE_SIZE]
 
 
@@ -202,4 +243,22 @@ class Following(NamedTuple):
 FOLLOWED = 0  # the time from which `first` counts
 TABLED = 1  # whether the ranks of all kinds are there; else Python makes them for each system
 ASKED = 2  # whether the policy has no ranks, so that Python asks it in every step
-MODE_SIZE = 3
+VALUED = 3  # whether indices are computed from `channels` in every step: WHITTLE, MYOPIC or 0
+STANDS = 4  # the time for which the powers in `channels` stand, -1 if for none
+MODE_SIZE = 5
+
+WHITTLE, MYOPIC = 1, 2
+
+# What `channels` hold, for each arm: number i of arm k is at i * K + k.
+LOW = 0  # reward in the worse state
+SPAN = 1  # how much more the better pays
+GOOD = 2  # which state is the better
+RISE = 3  # probability to go from the worse to the better
+STAY = 4  # probability to stay in the better
+RHO = 5  # STAY - RISE
+SETTLED = 6  # the belief to be in the better after a long time
+POWER = 7  # RHO^age
+AGE = 8
+FIRST = 9  # the index at age 1
+FORM = 10  # from here on seven numbers of the index at later ages (`kernels.channels`)
+CHANNEL = 17

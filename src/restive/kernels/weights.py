@@ -63,8 +63,10 @@ __all__ = [
     "likeliest_slot",
     "multiply_all",
     "multiply_pending",
+    "sum_of_squares",
     "take_in",
     "take_modes",
+    "total_of",
     "weigh_kinds",
 ]
 
@@ -201,6 +203,27 @@ def _starts(home: Place, rows: Place) -> Place:
 def _lifts(home: int, rows: int) -> int:
     """Where the lifts stand."""
     return home + (rows + rows // BLOCK + 2) * LANES
+
+
+@inlined
+def total_of(slots: Slots, weights: Weights, group: int) -> float:
+    """Sum of a group's weights, as it was last made."""
+    at = place(group)
+    first = _starts(place(weights.homes[at]), place(slots.row_counts[at]))
+    return float(weights.numbers[first + place(LANES)])
+
+
+@inlined
+def sum_of_squares(slots: Slots, weights: Weights, group: int) -> float:
+    """Sum of the squares of a group's weights."""
+    at = place(group)
+    home = place(weights.homes[at])
+    weight = load(weights.numbers, home)
+    squares = times(weight, weight)
+    for row in range(place(1), place(slots.row_counts[at])):
+        weight = load(weights.numbers, home + row * place(LANES))
+        squares = plus(squares, times(weight, weight))
+    return last(plus(sums_before(squares), squares))
 
 
 @inlined
@@ -389,16 +412,20 @@ def impossible_arm(
     """Pulled arm, among the first `count`, whose state no slot that is left allows; -1 if none.
 
     What waits of these arms is multiplied first. Arms of one group must be possible together.
-    `rows` is room for `count` numbers.
+    `rows` [count] is negative for arms that do not count, and room for the others.
     """
     t = meta.now[TIME]
     for i in range(count):
         k = pulled[i]
+        if rows[i] < 0:
+            continue
         multiply_pending(slots, weights, slots.groups[k])
         cell = cell_of(meta.last_state[k], t - meta.seen[k], slots.lengths[k])
         row = cell * slots.sizes[k] + states[i]
         rows[i] = slots.offsets[k] + row * slots.row_counts[slots.groups[k]] * LANES
     for i in range(count):
+        if rows[i] < 0:
+            continue
         group = slots.groups[pulled[i]]
         home = weights.homes[group]
         possible = False

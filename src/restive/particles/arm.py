@@ -11,7 +11,7 @@ from restive.particles.drawing import Particles, subkey
 from restive.particles.renewal import renew
 from restive.particles.rows import RowsPrior
 
-__all__ = ["count_evidence", "counts_of", "fresh_arm", "grown", "renew_arm"]
+__all__ = ["begin_anew", "count_evidence", "counts_of", "fresh_arm", "grown", "renew_arm"]
 
 AGES = 64  # for which there is room at first
 
@@ -33,6 +33,13 @@ def fresh_arm(prior: RowsPrior, particles: Particles | None = None) -> ArmPartic
     )
 
 
+def begin_anew(arm: ArmParticles, particles: Particles) -> None:
+    """Forget all that was seen of an arm."""
+    arm.logits[:], arm.matrices[:] = particles.logits, particles.matrices
+    arm.weights[:], arm.worth[0] = particles.weights, particles.worth
+    arm.num_ages[0], arm.renewals[0] = 0, 0
+
+
 def counts_of(arm: ArmParticles) -> Counts:
     """Return the ages in use and their counts."""
     used = int(arm.num_ages[0])
@@ -49,6 +56,8 @@ def grown(arm: ArmParticles) -> ArmParticles:
 
 def count_evidence(arm: ArmParticles, evidence: Evidence) -> ArmParticles:
     """Count all that was seen, without weighing it; return the arm, grown where it must."""
+    if not evidence.total:
+        return arm
     for state, age, seen, number in zip(
         *(column.tolist() for column in evidence.cells()), strict=True
     ):

@@ -23,6 +23,7 @@ from restive.kernels.proposals import (
     kernel_width,
 )
 from restive.kernels.random import key_at
+from restive.kernels.renewals import ONE_T
 from restive.kernels.weighing import effective_number, weigh
 from restive.particles.modes import Mode, climb, extremes, find_modes, outlook, shares_of
 from restive.particles.rows import RowsPrior
@@ -44,7 +45,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-POINTS, ONE_T, MODES, KERNELS, MOVES = range(5)  # ways
+POINTS, MODES, KERNELS, MOVES = 0, 2, 3, 4  # ways; ONE_T is 1
 NARROWINGS = 4
 WORTH_A_FIT = 3  # particles per number of a mean and a row of its covariance
 STEPS_TO_MODE = 3

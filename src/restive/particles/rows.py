@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import log, pi
 
 import numpy as np
@@ -13,12 +13,26 @@ from restive.kernels.lattice import FEW, degrees_of, dimensions_of, lattice_gene
 from restive.kernels.quantiles import log_gamma, trigamma
 from restive.kernels.sticks import lattice_logits, random_logits
 from restive.kernels.weighing import logarithms
+from restive.mixing import irreducible_laws, mixing_ages
 
-__all__ = ["RowsPrior"]
+__all__ = ["QUARTER", "RowsPrior", "rows_prior"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 FEW_PARTICLES, MANY_PARTICLES = 128, 256
+MIXING_POINTS = 4096
+QUARTER = 0.25
+
+
+def rows_prior(alphas: FloatArray, count: int | None) -> RowsPrior:
+    """Return the prior of some rows; equal ones are made once, as restored agents have them."""
+    return _remembered(alphas.tobytes(), alphas.shape[1], count)
+
+
+@lru_cache(maxsize=256)
+def _remembered(numbers: bytes, num_states: int, count: int | None) -> RowsPrior:
+    return RowsPrior(np.frombuffer(numbers).reshape(-1, num_states), count)
 
 
 class RowsPrior:
@@ -101,6 +115,12 @@ class RowsPrior:
             count = 1
         generators = lattice_generators(count, max(1, self.free))
         return self.matrices(lattice_logits(self.tables, generators, count))
+
+    @cached_property
+    def mixing_ages(self) -> IntArray:
+        """T^mix(1/4) of points that stand for the prior; -1 where it is out of reach."""
+        passive = self.lattice(MIXING_POINTS)[-self.num_states :]
+        return mixing_ages(passive, irreducible_laws(passive), QUARTER)
 
     def draw(self, key: np.uint64) -> FloatArray:
         """Matrices [R, S] drawn from the prior with the first d numbers of `key`."""

@@ -2,7 +2,13 @@
 
 from restive.prior.continuous import DirichletArmPrior
 from restive.prior.finite import ArmPrior, JointPrior
-from restive.prior.independent import IndependentPrior, Prior, beta_prior, grid_prior
+from restive.prior.independent import (
+    IndependentPrior,
+    Prior,
+    beta_prior,
+    grid_prior,
+    is_continuous,
+)
 
 __all__ = [
     "ArmPrior",
@@ -12,4 +18,5 @@ __all__ = [
     "Prior",
     "beta_prior",
     "grid_prior",
+    "is_continuous",
 ]

@@ -6,7 +6,7 @@ and the posterior is a set of weighted particles that follows what is seen (`res
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ from restive.mixing import irreducible_laws, mixing_ages
 from restive.particles.arm import count_evidence, counts_of, fresh_arm
 from restive.particles.at_once import particles_given
 from restive.particles.drawing import Particles
-from restive.particles.rows import RowsPrior
+from restive.particles.rows import QUARTER, rows_prior
 from restive.problem import Arm, numbers_array, state_names
 
 __all__ = ["DirichletArmPrior"]
@@ -33,8 +33,7 @@ FloatArray = NDArray[np.float64]
 LEAST_ALPHA, MOST_ALPHA = 0.05, 1e6
 LEAST_PARTICLES, MOST_PARTICLES = 16, 1 << 16
 MOST_FREE = 1000
-MIXING_POINTS = 4096
-QUARTER = 0.25
+MIXING_SHARE = 0.95  # of what an arm may be: what its mixing time covers
 
 
 class DirichletArmPrior:
@@ -91,7 +90,7 @@ class DirichletArmPrior:
         _require_free(stacked)
         self.rewards = Arm(*_means(self.active, self.passive), rewards).rewards
         self.states = None if states is None else state_names(states, size, "prior")
-        self.rows = RowsPrior(stacked, particles)
+        self.rows = rows_prior(stacked, particles)
         self.evidence = Evidence(size)
 
     @property
@@ -107,22 +106,12 @@ class DirichletArmPrior:
     @property
     def typical(self) -> Arm:
         """An arm with the prior's states and rewards: that of its mean."""
-        return self._arm(*_means(self.active, self.passive))
+        return self.arm(*_means(self.active, self.passive))
 
     @property
     def moves_alike(self) -> bool:
         """Whether the arm, whichever it is, moves alike pulled or not."""
         return self.passive is None
-
-    @property
-    def candidates(self) -> tuple[Arm, ...]:
-        """What only a finite prior has; learners do not take continuous priors yet."""
-        raise ProblemError("a continuous prior has no list of candidates; this needs a finite one")
-
-    @property
-    def weights(self) -> FloatArray:
-        """What only a finite prior has."""
-        raise ProblemError("a continuous prior has no list of weights; this needs a finite one")
 
     def given(self, evidence: Evidence) -> DirichletArmPrior:
         """Return what the arm may be once this was seen of it: a prior that remembers it."""
@@ -133,6 +122,8 @@ class DirichletArmPrior:
                 f"the evidence is about an arm of {evidence.num_states} states, this one has "
                 f"{self.num_states}"
             )
+        if not evidence.total:
+            return self
         self._require_possible(evidence)
         informed = object.__new__(DirichletArmPrior)
         for field in ("active", "passive", "rewards", "passive_rewards", "states", "rows"):
@@ -166,9 +157,37 @@ class DirichletArmPrior:
             uniform = (int(key_at(key, 0)) >> 11) * 2.0**-53
             place = np.searchsorted(totals, uniform * totals[-1], side="right")
             matrices = self.drawn.matrices[:, :, place]
-        return self._arm(matrices[: self.num_states], matrices[-self.num_states :])
+        return self.arm(matrices[: self.num_states], matrices[-self.num_states :])
 
-    def mixing_time(self, share: float = 0.95) -> int:
+    def to_data(self) -> dict[str, Any]:
+        """Return plain data, for `json.dumps`."""
+        return {
+            "dirichlet": self.active.tolist(),
+            "passive": None if self.passive is None else self.passive.tolist(),
+            "rewards": self.rewards.tolist(),
+            "passive_rewards": (
+                None if self.passive_rewards is None else self.passive_rewards.tolist()
+            ),
+            "particles": self.num_particles if self.rows.free else None,
+            "states": None if self.states is None else list(self.states),
+            "evidence": self.evidence.to_data(),
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> DirichletArmPrior:
+        """Return the prior that `to_data` wrote."""
+        prior = cls(
+            data["dirichlet"],
+            data["passive"],
+            data["rewards"],
+            data["passive_rewards"],
+            data["particles"],
+            data["states"],
+        )
+        evidence = Evidence.from_data(data["evidence"])
+        return prior.given(evidence) if evidence.total else prior
+
+    def mixing_time(self, share: float = MIXING_SHARE) -> int:
         """T^mix(1/4) that a share of what the arm may be does not exceed.
 
         The paper's T^mix is the largest over all that is possible, which is infinite here. It is
@@ -181,12 +200,11 @@ class DirichletArmPrior:
         except AssumptionError as error:
             raise AssumptionError(f"{error}; pass mixing_time") from None
         if self.evidence.total:
-            matrices, weights = self.drawn.matrices, self.drawn.weights
+            passive, weights = self.drawn.matrices[-self.num_states :], self.drawn.weights
+            ages = mixing_ages(passive, irreducible_laws(passive), QUARTER)
         else:
-            matrices = self.rows.lattice(MIXING_POINTS)
-            weights = np.ones(matrices.shape[2])
-        passive = matrices[-self.num_states :]
-        ages = mixing_ages(passive, irreducible_laws(passive), QUARTER)
+            ages = self.rows.mixing_ages
+            weights = np.ones(len(ages))
         order = np.argsort(np.where(ages < 0, np.iinfo(np.int64).max, ages), kind="stable")
         totals = np.cumsum(weights[order])
         age = int(ages[order][np.searchsorted(totals, share * totals[-1] * (1 - 1e-12))])
@@ -197,7 +215,8 @@ class DirichletArmPrior:
             )
         return age
 
-    def _arm(self, active: FloatArray, passive: FloatArray) -> Arm:
+    def arm(self, active: FloatArray, passive: FloatArray) -> Arm:
+        """Return the arm that has these matrices [S, S]."""
         more: dict[str, Any] = {}
         if self.passive_rewards is not None:
             more["passive_rewards"] = self.passive_rewards

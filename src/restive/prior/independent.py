@@ -20,9 +20,10 @@ from restive.prior.continuous import DirichletArmPrior
 from restive.prior.finite import ArmPrior, JointPrior, listed, require_evidence
 from restive.problem import Arm, RestlessBandit, gilbert_elliott, numbers_array
 
-__all__ = ["IndependentPrior", "Prior", "beta_prior", "grid_prior"]
+__all__ = ["IndependentPrior", "Prior", "beta_prior", "grid_prior", "is_continuous"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 MOST_ARMS = 10**7
 
@@ -35,11 +36,19 @@ class IndependentPrior:
     ----------
     arms
         A prior for each arm: an `ArmPrior` or a `DirichletArmPrior`, in any mixture.
+    pooled
+        Lists of arms, such as [[0, 1, 2]], that are known to be identical: what is seen of one is
+        learned of all, and they are drawn as one. Their priors must be equal.
     """
 
     arms: tuple[ArmPrior | DirichletArmPrior, ...]
+    groups: IntArray  # [K] number of each arm's group; pooled arms share one, others have their own
 
-    def __init__(self, arms: Iterable[ArmPrior | DirichletArmPrior]) -> None:
+    def __init__(
+        self,
+        arms: Iterable[ArmPrior | DirichletArmPrior],
+        pooled: Iterable[Iterable[int]] = (),
+    ) -> None:
         arms = listed(arms, "arms", "priors")
         if not arms:
             raise ProblemError("a prior needs at least one arm, got none")
@@ -49,7 +58,9 @@ class IndependentPrior:
                     f"arm {k}: expected an ArmPrior or a DirichletArmPrior, got "
                     f"{type(arm).__name__}"
                 )
+        arms, groups = _pooled(arms, pooled)
         object.__setattr__(self, "arms", arms)
+        object.__setattr__(self, "groups", groups)
 
     @property
     def num_arms(self) -> int:
@@ -57,15 +68,11 @@ class IndependentPrior:
         return len(self.arms)
 
     @property
-    def finite_arms(self) -> tuple[ArmPrior, ...]:
-        """The arms' priors, where all are finite: what learners take."""
-        for k, arm in enumerate(self.arms):
-            if isinstance(arm, DirichletArmPrior):
-                raise ProblemError(
-                    f"arm {k} has a continuous prior, which learners do not take; use an ArmPrior "
-                    "of candidates, such as grid_prior makes"
-                )
-        return self.arms  # type: ignore[return-value]
+    def pooled(self) -> list[list[int]]:
+        """Lists of the arms that are known to be identical."""
+        sizes, order = np.bincount(self.groups), np.argsort(self.groups, kind="stable")
+        starts = np.cumsum(sizes) - sizes
+        return [order[starts[g] : starts[g] + sizes[g]].tolist() for g in np.flatnonzero(sizes > 1)]
 
     def candidates(self, k: int) -> tuple[Arm, ...]:
         """Return what arm k may be, where that can be listed."""
@@ -85,9 +92,18 @@ class IndependentPrior:
     def given(self, evidence: Sequence[Evidence]) -> IndependentPrior:
         """Return what the arms may be once this was seen of each."""
         require_evidence(evidence, self.num_arms)
-        return IndependentPrior(
-            arm.given(seen) for arm, seen in zip(self.arms, evidence, strict=True)
-        )
+        seen = list(evidence)
+        for pool in self.pooled:
+            everything = sum((evidence[k] for k in pool[1:]), start=evidence[pool[0]])
+            for k in pool:
+                seen[k] = everything
+        informed: dict[tuple[int, int], ArmPrior | DirichletArmPrior] = {}
+        for arm, of_arm in zip(self.arms, seen, strict=True):
+            key = (id(arm), id(of_arm))
+            if key not in informed:
+                informed[key] = arm.given(of_arm)
+        arms = [informed[id(arm), id(s)] for arm, s in zip(self.arms, seen, strict=True)]
+        return IndependentPrior(arms, self.pooled)
 
     def __repr__(self) -> str:
         kinds = {id(arm): arm for arm in self.arms}
@@ -95,7 +111,46 @@ class IndependentPrior:
         return f"IndependentPrior({counted(self.num_arms, 'arm')}, {each})"
 
 
+def _pooled(
+    arms: tuple[ArmPrior | DirichletArmPrior, ...], pooled: Iterable[Iterable[int]]
+) -> tuple[tuple[ArmPrior | DirichletArmPrior, ...], IntArray]:
+    """Return the priors, those of pooled arms as one object, and the group of each arm."""
+    first, shared, named = np.arange(len(arms)), list(arms), set[int]()
+    for pool in listed(pooled, "pooled", "lists of arms"):
+        members = [
+            checked_count(k, "pooled arm", 0, len(arms) - 1)
+            for k in listed(pool, "pooled", "lists of arms")
+        ]
+        for k in members:
+            if k in named:
+                raise ProblemError(f"pooled: arm {k} is named twice")
+            if not _equal(arms[k], arms[members[0]]):
+                raise ProblemError(
+                    f"pooled: the priors of arms {members[0]} and {k} differ; identical arms have "
+                    "one prior"
+                )
+            named.add(k)
+            first[k], shared[k] = min(members), arms[members[0]]
+    groups = np.unique(first, return_inverse=True)[1] if named else first
+    return tuple(shared), groups.astype(np.int64)
+
+
+def _equal(one: ArmPrior | DirichletArmPrior, other: ArmPrior | DirichletArmPrior) -> bool:
+    if isinstance(one, ArmPrior) and isinstance(other, ArmPrior):
+        return one is other or (
+            one.candidates == other.candidates and np.array_equal(one.weights, other.weights)
+        )
+    return one == other
+
+
 Prior: TypeAlias = IndependentPrior | JointPrior
+
+
+def is_continuous(prior: Prior) -> bool:
+    """Whether any arm has a continuous prior."""
+    return isinstance(prior, IndependentPrior) and any(
+        isinstance(arm, DirichletArmPrior) for arm in prior.arms
+    )
 
 
 def grid_prior(
@@ -183,6 +238,7 @@ def beta_prior(
     rewards: ArrayLike = (0.0, 1.0),
     passive_rewards: ArrayLike | None = None,
     states: Sequence[str] | None = None,
+    particles: int | None = None,
 ) -> IndependentPrior:
     """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
 
@@ -201,11 +257,13 @@ def beta_prior(
         The same while an arm is not pulled; nothing when left out.
     states
         Names of the two states.
+    particles
+        As in `DirichletArmPrior`.
     """
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     good = [_beta(p01, "p01"), _beta(p11, "p11")]
     shared = DirichletArmPrior(
-        [[b, a] for a, b in good], None, rewards, passive_rewards, states=states
+        [[b, a] for a, b in good], None, rewards, passive_rewards, particles, states
     )
     return IndependentPrior([shared] * num_arms)
 

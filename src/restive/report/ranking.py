@@ -63,7 +63,7 @@ def ranking_remarks(ranking: Ranking) -> list[str]:
         for found in ranking.cases
         if not isinstance(found.case.settings.learner(), Relative)
     ]
-    arms = (prior.candidates(k)[0] for k in range(prior.num_arms))
+    arms = (prior.typical(k) for k in range(prior.num_arms))
     remarks = [blind_learners(arms, blind)]
     if bandit is not None:
         remarks.append(looks_wrong(bandit, {ranking.mapping: first.truth_reward}))
