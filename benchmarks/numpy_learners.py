@@ -202,7 +202,7 @@ def run_restless_ucb(
     """Explore arm after arm, then play the Whittle indices of optimistic arms."""
     world = World(beliefs, num_arms, rng)
     wanted = ceil(horizon ** (2 / 3))
-    radius = sqrt(log(horizon) / wanted)
+    radius = sqrt(log(horizon) / (2 * wanted))
     counts = np.zeros((num_arms, 2, 2), dtype=int)  # arm, from, to
     arms = np.arange(num_arms)
     index = None

@@ -1,71 +1,126 @@
-"""Print the tables of comparison.md: python docs/comparison_tables.py FOLDER...
+"""Write the measured parts of comparison.md: python docs/comparison_tables.py FOLDER...
 
-The folders are those that the page's commands write.
+The folders are those that the page's commands write. Every sentence is made from intervals: "with
+every seed" means that the simultaneous 95% intervals of each seed, taken alone, say so.
 """
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from restive.experiment import CaseSummary, load_results
 from restive.experiment.paired_differences import Ranking, rankings
 from restive.report.charts import learner_title
 from restive.report.numbers import at_end, with_half_width
 
+PAGE = Path(__file__).with_name("comparison.md")
+PART = re.compile(r"(<!-- measured: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 REFUSED = "refused: too large"
+AHEAD, BEHIND, EQUAL = "+", "−", "·"
 
 
-def main(folders: Iterable[str]) -> None:
-    """Print all tables."""
-    compared = [ranking for folder in folders for ranking in rankings(load_results(folder))]
-    print_regrets(compared)
-    print_differences(compared)
-    print_bounds_and_draws(compared)
+class Comparison:
+    """Rankings by horizon, instance and seed."""
+
+    def __init__(self, folders: Iterable[str], with_options: bool = False) -> None:
+        self.title = learner_title if with_options else plain_title
+        self.rankings: dict[tuple[int, str, int], Ranking] = {}
+        for folder in folders:
+            for ranking in rankings(load_results(folder)):
+                settings = ranking.cases[0].case.settings
+                name = (settings.instance or "").removeprefix("satellite-")
+                self.rankings[settings.horizon, name, settings.seed] = ranking
+        self.horizons = sorted({horizon for horizon, _, _ in self.rankings})
+        self.instances = list(dict.fromkeys(name for _, name, _ in self.rankings))
+        self.seeds = sorted({seed for _, _, seed in self.rankings})
+        first = {self.title(case): case for one in self.rankings.values() for case in one.cases}
+        self.titles = sorted(first, key=lambda title: first[title].case.number)
+
+    def at(self, horizon: int, instance: str, seed: int) -> Ranking:
+        """Return a ranking."""
+        return self.rankings[horizon, instance, seed]
+
+    def signs(self, horizon: int, instance: str, title: str, other: str) -> str:
+        """Return a sign per seed: whether `other` loses less than `title`, more, or who knows."""
+        found = (self.difference(horizon, instance, seed, title, other) for seed in self.seeds)
+        return "".join(sign(*pair) if pair else "" for pair in found)
+
+    def difference(
+        self, horizon: int, instance: str, seed: int, title: str, other: str
+    ) -> tuple[float, float, bool] | None:
+        """Return regret minus that of another, its half-width, and whether they are told apart."""
+        ranking = self.at(horizon, instance, seed)
+        at = {self.title(case): place for place, case in enumerate(ranking.cases)}
+        if title not in at or other not in at:
+            return None
+        i, j = sorted((at[title], at[other]))
+        pair = ranking.pairs[i, j]
+        signed = pair.difference if at[title] == j else -pair.difference
+        return signed, pair.half_width, pair.told_apart
 
 
-def print_regrets(compared: list[Ranking]) -> None:
-    """Print regret and place: a row per learner, a column per instance."""
-    print_header("learner", *map(instance, compared))
-    for title in titles(compared):
-        print_row(title, *(regret(ranking, title) for ranking in compared))
+def plain_title(case: CaseSummary) -> str:
+    """Return a learner's title without its options."""
+    return learner_title(case).split("(")[0]
 
 
-def regret(ranking: Ranking, title: str) -> str:
+def sign(value: float, _half_width: float, told_apart: bool) -> str:
+    """Return whether the other is ahead."""
+    return EQUAL if not told_apart else AHEAD if value > 0 else BEHIND
+
+
+# Tables
+
+
+def regrets(compared: Comparison) -> Iterator[str]:
+    """Regret and place with the first seed: a row per learner, a column per instance."""
+    yield from header("learner", *compared.instances)
+    for title in compared.titles:
+        cells = (regret(compared, name, title) for name in compared.instances)
+        yield row(title, *cells)
+
+
+def regret(compared: Comparison, instance: str, title: str) -> str:
     """Return a learner's regret and place."""
-    at = places(ranking).get(title)
-    if at is None:
+    ranking = compared.at(compared.horizons[-1], instance, compared.seeds[0])
+    for at, case in enumerate(ranking.cases):
+        if compared.title(case) == title:
+            return f"{at_end(case.regret)} ({ranking.place(at)})"
+    return REFUSED
+
+
+def against(compared: Comparison) -> Iterator[str]:
+    """Difference to TSDE with the first seed, and the signs of all: a row per learner."""
+    first, *others = compared.titles
+    for horizon in reversed(compared.horizons):
+        yield f"T = {horizon:,}:\n"
+        yield from header(f"minus {first}", *compared.instances)
+        for title in others:
+            yield row(title, *(cell(compared, horizon, name, title) for name in compared.instances))
+        yield ""
+
+
+def cell(compared: Comparison, horizon: int, instance: str, title: str) -> str:
+    """Return a difference to TSDE and its signs."""
+    first = compared.titles[0]
+    found = compared.difference(horizon, instance, compared.seeds[0], title, first)
+    if found is None:
         return REFUSED
-    return f"{at_end(ranking.cases[at].regret)} ({ranking.place(at)})"
+    return f"{with_half_width(*found[:2])} {compared.signs(horizon, instance, title, first)}"
 
 
-def print_differences(compared: list[Ranking]) -> None:
-    """Print regret minus that of the first learner: a row per instance, a column per learner."""
-    first, *others = titles(compared)
-    print_header(f"minus {first}", *others)
-    for ranking in compared:
-        cells = (difference(ranking, title, first) for title in others)
-        print_row(instance(ranking), *cells)
-
-
-def difference(ranking: Ranking, title: str, first: str) -> str:
-    """Return the paired difference of regrets, with a star if the two are told apart."""
-    at = places(ranking)
-    if title not in at:
-        return REFUSED
-    i, j = sorted((at[first], at[title]))
-    pair = ranking.pairs[i, j]
-    signed = pair.difference if at[title] == j else -pair.difference
-    return with_half_width(signed, pair.half_width) + "*" * pair.told_apart
-
-
-def print_bounds_and_draws(compared: list[Ranking]) -> None:
-    """Print what is lost against the bound, and how often the first two learners draw."""
-    first, second = titles(compared)[:2]
-    names = ("bound", "knows the truth", first, f"episodes, {first}", f"episodes, {second}")
-    print_header("instance", *names)
-    for ranking in compared:
-        found, other = ordered(ranking)[:2]
-        print_row(
-            instance(ranking),
+def bounds(compared: Comparison) -> Iterator[str]:
+    """What is lost against the bound, and how often TSDE and its doubling rule draw."""
+    yield from header(
+        "instance", "bound", "Whittle falls short by", "TSDE against the bound", "draws of TSDE",
+        "draws, doubling rule only",
+    )  # fmt: skip
+    for name in compared.instances:
+        ranking = compared.at(compared.horizons[-1], name, compared.seeds[0])
+        found, other = sorted(ranking.cases, key=lambda case: case.case.number)[:2]
+        yield row(
+            name,
             f"{found.relaxation_bound:.6f}",
             short_of_bound(found),
             at_end(found.bound_regret),
@@ -81,36 +136,92 @@ def short_of_bound(found: CaseSummary) -> str:
     return f"{found.times[-1] * (found.relaxation_bound - found.truth_reward[0]):,.1f}"
 
 
-def titles(compared: list[Ranking]) -> list[str]:
-    """Return the learners' titles, in the order of the study."""
-    return list(dict.fromkeys(learner_title(c) for ranking in compared for c in ordered(ranking)))
+# Sentences
 
 
-def ordered(ranking: Ranking) -> list[CaseSummary]:
-    """Return the cases in the order of the study."""
-    return sorted(ranking.cases, key=lambda case: case.case.number)
+def verdicts(compared: Comparison) -> Iterator[str]:
+    """Say of each learner where TSDE is ahead of it or behind."""
+    first, *others = compared.titles
+    beaten = [
+        f"“{title}” on {name} at T = {horizon:,} (with {signs.count(BEHIND)} of them)"
+        for title in others
+        for horizon in compared.horizons
+        for name in compared.instances
+        if BEHIND in (signs := compared.signs(horizon, name, title, first))
+    ]
+    count = len(compared.seeds)
+    if beaten:
+        yield f"- With some of the {count} seeds TSDE loses more than {listed(beaten)}."
+    else:
+        yield f"- With none of the {count} seeds does any learner lose less than TSDE anywhere."
+    for title in others:
+        where = listed([always_ahead(compared, horizon, title) for horizon in compared.horizons])
+        text = f"- **{title}** loses more than TSDE with every seed on {where}"
+        never = [
+            name
+            for name in compared.instances
+            if set("".join(compared.signs(h, name, title, first) for h in compared.horizons))
+            == {EQUAL}
+        ]
+        yield text + (f". With no seed are they told apart on {listed(never)}." if never else ".")
 
 
-def places(ranking: Ranking) -> dict[str, int]:
-    """Return where each learner is in a ranking."""
-    return {learner_title(case): at for at, case in enumerate(ranking.cases)}
+def always_ahead(compared: Comparison, horizon: int, title: str) -> str:
+    """Say on how many instances TSDE is ahead of a learner with every seed."""
+    first = compared.titles[0]
+    signs = [compared.signs(horizon, name, title, first) for name in compared.instances]
+    played = list(filter(None, signs))
+    always = sum(set(found) == {AHEAD} for found in played)
+    return f"{always} of {len(played)} instances at T = {horizon:,}"
 
 
-def instance(ranking: Ranking) -> str:
-    """Return the short name of an instance."""
-    return ranking.point.removeprefix("instance ").removeprefix("satellite-")
+def options(compared: Comparison) -> Iterator[str]:
+    """Regret of some learners with other options, and which of them are behind UCB1."""
+    yield from regrets(compared)
+    yield f"\nBeside {compared.titles[0]}, with every seed:\n"
+    for title in compared.titles[1:]:
+        signs = {
+            name: compared.signs(compared.horizons[-1], name, title, compared.titles[0])
+            for name in compared.instances
+        }
+        less = [name for name, found in signs.items() if set(found) == {BEHIND}]
+        more = [name for name, found in signs.items() if set(found) == {AHEAD}]
+        parts = [f"loses less than it on {listed(less)}"] if less else []
+        parts += [f"loses more than it on {listed(more)}"] if more else []
+        yield f"- **{title}** {listed(parts or ['is not told apart'])}."
 
 
-def print_header(*names: str) -> None:
-    """Print the names of a table's columns; all but the first hold numbers."""
-    print()
-    print_row(*names)
-    print_row("---", *["---:"] * (len(names) - 1))
+# Text
 
 
-def print_row(*cells: str) -> None:
-    """Print a row of a table."""
-    print("|", " | ".join(cells), "|")
+def listed(parts: list[str]) -> str:
+    """Write a list as a sentence does."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
+def header(*names: str) -> Iterator[str]:
+    """Return the names of a table's columns; all but the first hold numbers."""
+    yield row(*names)
+    yield row("---", *["---:"] * (len(names) - 1))
+
+
+def row(*cells: str) -> str:
+    """Return a row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def main(folders: list[str]) -> None:
+    """Write the measured parts anew."""
+    with_options = [folder for folder in folders if "options" in folder]
+    compared = Comparison(folder for folder in folders if folder not in with_options)
+    made = {make.__name__: make(compared) for make in (regrets, against, verdicts, bounds)}
+    if with_options:
+        made["options"] = options(Comparison(with_options, with_options=True))
+    text = PAGE.read_text(encoding="utf-8")
+    written = PART.sub(
+        lambda part: f"{part[1]}\n{chr(10).join(made[part[2]]).strip()}\n\n{part[4]}", text
+    )
+    PAGE.write_text(written, encoding="utf-8")
 
 
 if __name__ == "__main__":

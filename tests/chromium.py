@@ -13,7 +13,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe",
+    "--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--remote-debugging-pipe",
 )  # fmt: skip
 
 PATIENCE = 60  # seconds; timing decides nothing, but a browser that hangs shall not hang the tests
@@ -76,15 +77,20 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
     def open(self, path, *, scripts=True):
-        """Load a page from a file, with its scripts or without; forgets what was said before."""
+        """Load a page from a file or an address, with its scripts or without.
+
+        What was said before is forgotten.
+        """
         self.events.clear()
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self.call("Page.navigate", url=path.as_uri())
-        loaded = []
-        while not loaded:
-            self.events.append(self._read())
-            loaded = [one for one in self.events if one.get("method") == "Page.loadEventFired"]
+        self.call("Page.navigate", url=path if isinstance(path, str) else path.as_uri())
         self.scripts = scripts
+        self.loaded()
+
+    def loaded(self):
+        """Wait until a page has been loaded; what it says meanwhile is kept."""
+        while not [one for one in self.events if one.get("method") == "Page.loadEventFired"]:
+            self.events.append(self._read())
         self.drawn()
 
     def drawn(self):

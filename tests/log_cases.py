@@ -13,10 +13,10 @@ def simulated_states(
 ) -> np.ndarray:  # fmt: skip
     """States [steps, arms] of two-state chains; a fault makes them something else."""
     states = np.zeros((steps, len(p01)), dtype=int)
-    states[:2] = rng.random(len(p01)) < 0.5
-    for t in range(2, steps):
+    states[0] = rng.random(len(p01)) < 0.5
+    for t in range(1, steps):
         chance = np.where(states[t - 1] == 1, p11, p01)
-        if fault == "order 2":
+        if fault == "order 2" and t > 1:
             chance = np.clip(chance + 0.1 * size * (2 * states[t - 2] - 1), 0.01, 0.99)
         if fault == "drift" and t >= steps // 2:
             chance = chance * (1 - 0.2 * size)

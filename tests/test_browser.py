@@ -12,10 +12,12 @@ import shutil
 import xml.etree.ElementTree as ET
 from time import sleep
 
+import numpy as np
 import pytest
 
 import restive as rs
 from chromium import CHROMIUM, browser
+from log_cases import simulated_log
 from restive.comparison_study import comparison_study
 from restive.style.looks import DARK, LIGHT
 from test_report import LONG, Page, swept_run
@@ -26,7 +28,8 @@ from test_style import where
 pytestmark = pytest.mark.xdist_group("browser")
 
 SCREENS = {"phone": 390, "desk": 1280}
-NAMES = ("reproduction", "study", "comparison")
+STUDIES = ("reproduction", "study", "comparison")
+NAMES = (*STUDIES, "fit")
 LEAST_LETTERS = 12  # pixels
 
 # Everything that the checks must be able to see: too wide, too small, noisy, and loading.
@@ -78,7 +81,7 @@ def tab(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Return the three kinds of pages, and the canary."""
+    """Return the four kinds of pages, and the canary."""
     base, folder = tmp_path_factory.getbasetemp(), tmp_path_factory.mktemp("pages")
     study = comparison_study(
         ["paper-frequentist", "satellite-urban-s"],
@@ -91,8 +94,17 @@ def pages(tmp_path_factory):
         "reproduction": whole_run(base).folder / "report.html",
         "study": swept_run(base) / "report.html",
         "comparison": rs.write_report(folder / "out"),
+        "fit": rs.write_fit(rs.fit_log(kinds_log()), folder / "fit")[3],
         "canary": folder / "canary.html",
     }
+
+
+def kinds_log():
+    """A log of arms of two kinds with hostile names, in which a common shock is a fault."""
+    log = simulated_log(6, num_arms=20, steps=120, fault="dependence", size=2.0)
+    (block,) = log.blocks()
+    kinds = np.array(["<b>&", LONG])[np.arange(20) % 2]
+    return rs.log_of(block.arms, block.steps, block.states, kinds=kinds)
 
 
 @pytest.fixture
@@ -166,8 +178,9 @@ def test_a_page_is_printed_on_white_with_everything_unfolded(tab, pages, name, t
       one => [...document.querySelectorAll(one)].filter(
         node => node.getClientRects().length).length)""")
     assert shown == [0, 0, 0, 0]
-    assert "restive run study.toml --out results" in found["seen"] or name == "reproduction"
-    assert any(text.startswith("The same seed gives the same numbers") for text in found["seen"])
+    assert "restive run study.toml --out results" in found["seen"] or name not in STUDIES[1:]
+    same = any(text.startswith("The same seed gives the same numbers") for text in found["seen"])
+    assert same == (name in STUDIES)
     tab.pdf(tmp_path / "page.pdf")
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
@@ -390,7 +403,7 @@ def test_a_panel_is_saved_as_svg_that_needs_no_page(tab, pages, comparison):
 # Without scripts, and what the policy forbids
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", STUDIES)
 def test_without_scripts_charts_switches_and_folds_work(tab, pages, name):
     tab.screen(SCREENS["desk"])
     tab.open(pages[name], scripts=False)
@@ -470,6 +483,29 @@ def test_claims_are_read_line_by_line_on_a_phone_and_as_a_table_on_a_desk(tab, p
         assert seen[device].count("holds") >= 10
     assert "verdict" in seen["desk"]
     assert "verdict" not in seen["phone"]  # the name of the column stands before each cell instead
+
+
+def test_a_fitted_log_shows_its_kinds_and_what_fails(tab, pages):
+    """Nothing stands on anything else, and what the pictures show can be saved."""
+    for width in SCREENS.values():
+        tab.screen(width)
+        tab.open(pages["fit"])
+        seen = tab.run(MEASURE % 0)["seen"]
+        assert seen[1].startswith("Chains do not describe all of this log (")
+        for words in ("fails", "<b>&, 10 arms", f"{LONG}, 10 arms", "no memory: p01 = p11"):
+            assert words in seen
+        boxes = tab.run("""[...document.querySelectorAll("h2, p, figure, table")].map(
+          one => one.getBoundingClientRect()).filter(box => box.height > 1).map(
+          box => [box.left, box.top, box.right, box.bottom])""")
+        assert len(boxes) > 15
+        for at, (left, top, right, bottom) in enumerate(boxes):
+            for other in boxes[at + 1 :]:
+                apart = other[0] >= right or other[2] <= left
+                assert apart or other[1] >= bottom - 1 or other[3] <= top + 1
+    name, text = saved(tab, "p01-p11-0", "csv")
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert (name, header) == ("p01-p11-0.csv", ["arm", "p01", "p11", "lower", "upper"])
+    assert len(rows) == 10
 
 
 def test_hostile_names_are_seen_as_they_are(tab, pages):

@@ -394,24 +394,29 @@ def test_without_matplotlib_nothing_is_run(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-def test_the_tables_of_the_documentation(folder, found, monkeypatch, capsys):
+def test_the_tables_of_the_documentation(folder, found, monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
-    comparison_tables = importlib.import_module("comparison_tables")
-    comparison_tables.main([folder])
-    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
+    tables = importlib.import_module("comparison_tables")
+    compared = tables.Comparison([folder])
     ranking = ranking_of(found, INSTANCES[1])
     (at,) = [i for i, case in enumerate(ranking.cases) if case.case.learner == "ucb1"]
     (first,) = [i for i, case in enumerate(ranking.cases) if case.case.learner == "tsde"]
-    shown = {row[0]: row[1:] for row in reversed(rows)}  # the first of each name
+    pair = ranking.pairs[min(first, at), max(first, at)]
+    value = pair.difference if first < at else -pair.difference
+    sign = "·" if not pair.told_apart else "+" if value > 0 else "−"
+
+    def rows(lines):
+        found = (line.strip("| ").split(" | ") for line in lines if line.startswith("|"))
+        return {row[0]: row[1:] for row in found}
+
+    shown = rows(tables.regrets(compared))
     assert shown["learner"] == ["paper-frequentist", "urban-s"]
     regret = ranking_rows(ranking)[1 + at][HEADER.index("regret")]
     assert shown["UCB1"][1] == f"{regret} ({ranking.place(at)})"
-    assert shown["minus TSDE"] == ["Thompson, every step", "UCB1"]
-    pair = ranking.pairs[first, at]
-    value, half = shown["urban-s"][1].rstrip("*").split(" ± ")
-    assert float(value) == pytest.approx(pair.difference, rel=0.05)
-    assert float(half) == pytest.approx(pair.half_width, rel=0.05)
-    assert shown["urban-s"][1].endswith("*") == pair.told_apart
+    cell = rows(tables.against(compared))["UCB1"][1]
+    difference, half_width = cell.removesuffix(f" {sign}").split(" ± ")
+    assert float(difference) == pytest.approx(value, rel=0.05)
+    assert float(half_width) == pytest.approx(pair.half_width, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_readme_names_are_public() -> None:
     table = README[README.index("## What you can call") : README.index("Every mistake is one")]
     named = set(re.findall(r"`(\w+)`", table))
     assert named <= set(rs.__all__)
-    classes = {"AssumptionError", "ProblemError", "RestiveError", "TooLargeError"}
+    classes = set(rs._HOMES["errors"])
     results = {name for name in rs.__all__ if isinstance(getattr(rs, name), type)} - {
         "Arm", "RestlessBandit", "BeliefState", "ArmPrior", "DirichletArmPrior", "IndependentPrior",
         "JointPrior",
@@ -107,44 +107,53 @@ def section(title: str) -> str:
 
 def compared_regrets() -> dict[str, dict[str, str]]:
     """Cells of the comparison's regrets, by learner and instance."""
-    found: dict[str, dict[str, str]] = {}
-    names: list[str] = []
-    for learner, *cells in rows_of(section("Learners side by side")):
-        if learner == "learner":
-            names = cells
-        elif not learner.startswith("---"):
-            found.setdefault(learner, {}).update(zip(names, cells, strict=True))
-    return found
+    (_, *names), _, *rows = rows_of(section("Regret"))
+    return {learner: dict(zip(names, cells, strict=True)) for learner, *cells in rows}
 
 
 def test_differences_of_the_comparison_are_those_of_its_regrets() -> None:
     regrets = compared_regrets()
-    shown = section("Against TSDE").split("At T = 2,000")[0]
-    learners: list[str] = []
+    (_, *names), _, *rows = rows_of(section("Against TSDE").split("T = 2,000:")[0])
     checked = 0
-    for name, *cells in rows_of(shown):
-        if name == "minus TSDE":
-            learners = cells
-        elif not name.startswith("---"):
-            for learner, cell in zip(learners, cells, strict=True):
-                if cell == "refused: too large":
-                    assert regrets[learner][name] == cell
-                    continue
-                gap = first_number(regrets[learner][name]) - first_number(regrets["TSDE"][name])
-                assert first_number(cell) == pytest.approx(gap, abs=1.6 if gap > 50 else 1.1)
-                difference, half_width = (float(x.strip("*").replace(",", "")) for x in
-                                          cell.split(" ± "))  # fmt: skip
-                if abs(difference) != half_width:  # as far as can be told from what is shown
-                    assert (abs(difference) > half_width) == cell.endswith("*")
-                checked += 1
-    assert checked == 9 * 10 + 3
+    for learner, *cells in rows:
+        for name, cell in zip(names, cells, strict=True):
+            if cell == "refused: too large":
+                assert regrets[learner][name] == cell
+                continue
+            gap = first_number(regrets[learner][name]) - first_number(regrets["TSDE"][name])
+            assert first_number(cell) == pytest.approx(gap, abs=1.6 if gap > 50 else 1.1)
+            shown, signs = cell.rsplit(maxsplit=1)
+            assert re.fullmatch("[+·−]{3}", signs)
+            difference, half_width = (float(x.replace(",", "")) for x in shown.split(" ± "))
+            if abs(difference) != half_width:  # as far as can be told from what is shown
+                assert (abs(difference) > half_width) == (signs[0] != "·")
+            checked += 1
+    assert checked == 9 * 10 + 6
+
+
+def test_words_of_the_comparison_are_those_of_its_signs() -> None:
+    text = section("Against TSDE")
+    later, sooner = text.split("T = 2,000:")
+    behind = []
+    for horizon, part in (("2,000", sooner), ("10,000", later)):
+        (_, *names), _, *rows = rows_of(part)
+        for learner, *cells in rows:
+            signs = [cell.rsplit(maxsplit=1)[1] for cell in cells if cell != "refused: too large"]
+            always = sum(found == "+++" for found in signs)
+            words = f"{always} of {len(signs)} instances at T = {horizon}"
+            (line,) = [line for line in text.splitlines() if line.startswith(f"- **{learner}**")]
+            assert words in line
+            behind += [name for name, cell in zip(names, cells, strict=True) if "−" in cell[-3:]]
+    assert ("does any learner lose less" in text) == (not behind)
+    for name in behind:
+        assert name in text.split("TSDE loses more than")[1].split("\n")[0]
 
 
 def test_bounds_of_the_comparison_are_exact_and_its_two_regrets_of_tsde_agree() -> None:
     regret_of = compared_regrets()["TSDE"]
     rows = rows_of(section("Against the bound"))[2:]
     assert [row[0] for row in rows] == list(regret_of)
-    for name, bound, short, against in rows:
+    for name, bound, short, against, _draws, _doubling in rows:
         (instance,) = [
             known for known in rs.zoo.names() if known.removeprefix("satellite-") == name
         ]

@@ -4,8 +4,8 @@ The blocks of a page run in order, in a directory of their own that holds a copy
 the source folder does:
 
 * python blocks share one namespace per page; one that prints is followed by its output;
-* toml blocks with a title are whole problems, or studies (..._study.toml), written to the file of
-  that name for later blocks;
+* toml blocks with a title are whole problems, studies (..._study.toml) or settings of a live agent
+  (settings.toml), written to the file of that name for later blocks;
   those without are pieces, which must be TOML;
 * console blocks: each line `$ restive ...` is run and must succeed; other commands are not run;
 * text blocks with the title Output are exactly what the block before them printed.
@@ -30,6 +30,7 @@ import pytest
 
 import restive as rs
 from restive.cli import main
+from restive.problem_file import read_text
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -99,7 +100,8 @@ def run_page(page: Path) -> list[tuple[Block, str]]:
             tomllib.loads(block.text)
         elif block.language == "toml":
             Path(block.title).write_text(block.text, encoding="utf-8")
-            load = rs.load_study if block.title.endswith("study.toml") else rs.load_problem
+            loads = {"study.toml": rs.load_study, "settings.toml": read_text}
+            load = loads.get(block.title.rpartition("_")[2], rs.load_problem)
             load(block.title)
         done.append((block, printed))
     return done

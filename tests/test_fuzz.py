@@ -28,6 +28,9 @@ from restive.experiment.chunk_file import DamagedChunkError, _checksum, decoded
 from restive.experiment.export import export_results
 from restive.experiment.spec import digest, study_from_data
 from restive.experiment.toml_text import toml_text
+from restive.live.csv_files import people, record_table
+from restive.live.settings import Settings
+from restive.live.table_file import parse_table
 from restive.problem_file import load_problem, parse_toml, problem_from_toml
 from study_cases import (
     BAYESIAN,
@@ -263,6 +266,89 @@ def bound(agent, call):
             arguments = signature(method).bind(**given).arguments
             if arguments.get("num_steps") != 2**31:  # which would be heard, after minutes
                 yield name, lambda method=method, arguments=arguments: method(**arguments)
+
+
+# ---------------------------------------------------------------- live agents
+
+
+@cache
+def live_agent():
+    """Return a live agent of this process, with a decision that is open."""
+    live = rs.LiveAgent.create(
+        workplace() / "live.db", rs.grid_prior([0.2, 0.8], 4), 2, names=list("ABCD"),
+        clock=rs.Clock.given("2026-11-16", "P7D"), outcomes={"heard": 1, "gone": "leave"},
+        durability="process",
+    )  # fmt: skip
+    live.decide(tick=0)
+    live.decide(tick=1)
+    return live
+
+
+RESULTS = [
+    b"arm,state\nA,1\nB,0\n",
+    "\ufeffArm;Outcome;Date\r\nA;heard;2026-11-18\r\n'=C;unseen;2026-11-23\r\n".encode(),
+    b'tick,arm,outcome,note\n0,D,not-pulled,"two\nlines"\n1,C,gone,\n',
+]
+
+
+@entry_point("results file", lambda: RESULTS)
+def read_results(contents):
+    record_table(live_agent(), parse_table(contents, "r.csv"), accept_good=len(contents) % 2 == 0)
+
+
+@entry_point("people file", lambda: [b"arm,kind,last_state,last_seen,elapsed\nQ,all,1,,3\nR,,,,\n"])
+def read_people(contents):
+    people(parse_table(contents, "p.csv"), ["all"], rs.Clock.given("2026-11-16", "P7D"), 3, {})
+
+
+@entry_point("settings data", lambda: [live_agent().settings.to_data()], nested)
+def read_settings(data):
+    if isinstance(data, dict):
+        Settings.from_data(data)
+
+
+@cache
+def live_file():
+    """Return the bytes of a live agent's file."""
+    path = workplace() / "kept.db"
+    with rs.LiveAgent.create(path, rs.grid_prior([0.2, 0.8], 3), 1) as live:
+        for _ in range(3):
+            live.record(dict.fromkeys(live.decide().arms, 1))
+    return path.read_bytes()
+
+
+@entry_point("live file", lambda: [live_file()])
+def open_live_file(contents):
+    path = workplace() / "broken.db"
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    path.write_bytes(contents)
+    with rs.LiveAgent.open(path, durability="process") as live:
+        live.check()
+        live.decide()
+
+
+LIVE_CALLS = [
+    ["decide", {"tick": 2, "num_pulls": 1, "unavailable": ["A"], "request": "x"}],
+    ["record", {"results": {"A": 1, "B": "unseen"}, "tick": 1, "instead": {"C": 0}}],
+    ["step", {"results": {"A": 1}, "tick": 1, "actor": "me"}],
+    ["join", {"arms": {"E": "all"}, "last_seen": {"E": [1, 2]}}],
+    ["leave", {"arms": ["D"]}],
+    ["correct", {"results": {"A": 0}, "tick": 0, "note": "why"}],
+    ["acknowledge", {"alarm": 3, "note": "why"}],
+    ["make_token", {"name": "me", "role": "act", "days": 3}],
+    ["arms", {"after": "A", "limit": 5, "by": "index"}],
+    ["events", {"since": 1, "limit": 3}],
+]
+KEYWORDS = {name: set(arguments) for name, arguments in LIVE_CALLS}
+
+
+@entry_point("call of a live agent", lambda: LIVE_CALLS, nested)
+def call_live_agent(call):
+    if isinstance(call, list) and len(call) == 2 and isinstance(call[1], dict):
+        name, arguments = call
+        if isinstance(name, str) and arguments.keys() == KEYWORDS.get(name):
+            getattr(live_agent(), name)(**arguments)
 
 
 @entry_point("calls of an agent", lambda: [CALLS], nested)

@@ -354,7 +354,7 @@ BAD = {
     "same arm and step": (
         "at,line,ok\n1,a,0\n2,a,0\n1,a,1\n",
         PLAIN,
-        r"lines 2 and 4 \(1\).*same_step = 'last'",
+        r"lines 2 and 4 \(1\).*same_step \(--same-step\): 'last'",
     ),
     "duplicate row": ("at,line,ok\n1,a,0\n1,a,0\n2,a,1\n", PLAIN, "lines 2 and 3"),
     "stray quote": ('at,line,ok\n1,a"b,1\n2,a,0\n', PLAIN, "line 2: has a quote inside a field"),

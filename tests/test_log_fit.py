@@ -65,7 +65,7 @@ def test_intervals_cover_what_they_should():
     """90% intervals over 500 gapped logs with truths from the prior: 90 +- 3% of 10,000 intervals.
 
     The intervals of a log are nearly independent, so that the share has a standard error of about
-    0.3%; 3% off is ten of them.
+    0.3%; 3% are ten of them.
     """
     prior = grid_candidates([0, 1], 24)
     active = np.array([arm.active for arm in prior.candidates])
@@ -87,7 +87,10 @@ def test_intervals_cover_what_they_should():
 
 
 def test_intervals_of_a_continuous_prior_cover_what_they_should():
-    """The same with truths from Beta laws and particles for posteriors, 500 logs of four arms."""
+    """The same with truths from Beta laws and particles for posteriors, 500 logs of four arms.
+
+    Here 3% are six standard errors of the share of 4,000 intervals: a false alarm in 10^9.
+    """
     prior = rs.beta_prior(1, p01=(2, 3), p11=(3, 2)).arms[0]
     rng = np.random.default_rng(17)
     covered = []
@@ -214,6 +217,65 @@ def test_unpulled_sightings_count_where_pulling_changes_nothing():
 # --- what is written ---------------------------------------------------------------------------
 
 
+def test_arms_may_pay_while_they_are_not_pulled(tmp_path):
+    """Passive rewards reach the problem, the prior and both files; they change no posterior."""
+    log = simulated_log(4, num_arms=3, steps=60)
+    three = rs.log_of(*(getattr(next(log.blocks()), name) for name in ("arms", "steps", "states")),
+                      num_states=3)  # fmt: skip
+    for seen, controlled in ((log, False), (log, True), (three, False)):
+        unpulled = [0.0, 0.5, 0.75][: seen.num_states]
+        plain = rs.fit_log(seen, controlled=controlled, checks=False)
+        found = rs.fit_log(seen, controlled=controlled, checks=False, passive_rewards=unpulled)
+        assert np.array_equal(found.arms.active, plain.arms.active)
+        assert not any(arm.pays_unpulled for arm in plain.problem(1).arms)
+        problem, prior, _, _ = rs.write_fit(found, tmp_path)
+        read = rs.load_prior(prior)
+        assert rs.load_problem(problem) == found.problem(1)
+        for k in range(3):
+            assert found.problem(1).arms[k].passive_rewards.tolist() == unpulled
+            for one in (found.prior.arms[k], read.prior.arms[k]):
+                like = one.candidates[0] if isinstance(one, rs.ArmPrior) else one
+                assert like.passive_rewards.tolist() == unpulled
+
+
+def test_a_prior_of_arms_that_pay_while_not_pulled_says_so_itself():
+    log = simulated_log(4, num_arms=3, steps=60)
+    prior = rs.grid_prior([0.2, 0.8], 1, passive_rewards=[0, 0.5])
+    found = rs.fit_log(log, prior=prior, checks=False)
+    assert found.passive_rewards.tolist() == [0, 0.5]
+    assert found.problem(1).arms[2].passive_rewards.tolist() == [0, 0.5]
+    for other in ([0, 1], [0, 0]):
+        with pytest.raises(rs.ProblemError, match=r"pay \[0.0, 0.5\] while not pulled, expected"):
+            rs.fit_log(log, prior=prior, passive_rewards=other, checks=False)
+    with pytest.raises(rs.ProblemError, match="passive_rewards must hold one number per state"):
+        rs.fit_log(log, passive_rewards=[1], checks=False)
+
+
+def test_notes_say_where_the_question_may_be_another():
+    log = simulated_log(4, num_arms=3, steps=60)
+    said = {
+        (controlled, pays): " ".join(
+            rs.fit_log(
+                log, controlled=controlled, checks=False, passive_rewards=[0, 1] if pays else None
+            ).notes
+        )
+        for controlled in (False, True)
+        for pays in (False, True)
+    }
+    assert "only pulled arms pay" in said[True, False]
+    assert "all policies earn the same" in said[False, True]
+    for asked in ((True, True), (False, False)):
+        assert "pay" not in said[asked]
+
+
+def test_states_that_nobody_was_in_are_named():
+    for only in (0, 1):
+        log = rs.log_of([0, 0, 0], [0, 1, 2], [only] * 3)
+        (note,) = rs.fit_log(log).notes
+        assert f"was ever in state '{1 - only}'" in note
+    assert rs.fit_log(rs.log_of([0, 0, 0], [0, 1, 2], [0, 1, 1])).notes == ()
+
+
 @pytest.fixture(scope="module")
 def fitted() -> rs.FittedLog:
     return rs.fit_log(simulated_log(11, num_arms=8, steps=120))
@@ -253,7 +315,7 @@ def test_the_page_says_what_was_found(fitted, tmp_path):
     for check in fitted.checks:
         assert check.name in page
         assert check.verdict in page
-    assert page.count("<svg") == 2
+    assert page.count("<figure") == 2
     assert 'src="http' not in page
     assert 'href="http' not in page
     assert "coin per arm" in page

@@ -41,6 +41,42 @@ def test_a_full_record_is_played_as_by_a_plain_loop(policy):
     assert (found.low, found.high) == (found.per_step, found.per_step)
 
 
+def test_arms_that_pay_while_not_pulled_are_counted_as_by_a_plain_loop():
+    log = simulated_log(5, num_arms=5, steps=120, share=1.0)
+    unpulled = np.array([0.2, 0.7])
+    found = rs.replay_log(log, 2, ["whittle", "best_fixed"], passive_rewards=unpulled)
+    known = fit_arms(log, until=60, passive_rewards=unpulled)
+    states = np.array([log.block(k, k + 1).states for k in range(5)])
+    for played, name in zip(found.policies, ("whittle", "best_fixed"), strict=False):
+        policy = rs.policy_mapping(name)(known.problem(2))
+        belief, total = known.start, 0.0
+        for t in range(60, 120):
+            chosen = set(policy.select(belief).tolist())
+            for k in range(5):
+                total += float(states[k, t]) if k in chosen else unpulled[states[k, t]]
+            arms = np.array(sorted(chosen))
+            belief = belief.updated(arms, states[arms, t])
+        assert played.kind == "exact"
+        assert played.per_step == pytest.approx(total / 60, rel=1e-12)
+    gains = sorted((states[k, 60:] - unpulled[states[k, 60:]]).mean() for k in range(5))
+    base = unpulled[states[:, 60:]].mean(axis=1).sum()
+    assert found.policies[-1].per_step == pytest.approx(base + sum(gains[-2:]), rel=1e-12)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_where_pulls_change_nothing_all_policies_earn_the_same(share):
+    log = simulated_log(5, num_arms=5, steps=120, share=share)
+    options = {"passive_rewards": [0, 1], "anyway": True, "random_pulls": True}
+    found = rs.replay_log(log, 2, ["whittle", "round_robin", "tsde"], **options)
+    kind = "exact" if share == 1 else "model-based"
+    earned = [p.per_step for p in found.policies if p.kind == kind and p.policy != "tsde"]
+    assert len(earned) >= 2
+    assert earned == pytest.approx([earned[0]] * len(earned), rel=1e-12)
+    refused = [p for p in found.policies if p.kind == "refused"]
+    assert [p.policy for p in refused] == ["whittle", "round_robin", "tsde"]
+    assert any("count all arms" in note for note in found.notes)
+
+
 def test_hindsight_and_the_log_itself():
     log = full_log(2)
     played = rs.replay_log(log, 2, ["random"])

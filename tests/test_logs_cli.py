@@ -59,6 +59,16 @@ def test_from_a_log_to_a_decision(tmp_path):
     assert set(found.kind_of) == {"rural", "town"}
 
 
+def test_arms_that_always_pay(tmp_path):
+    """Calls help and everyone counts: what is written says so to plan and to an agent."""
+    log = EXAMPLES / "outreach.csv"
+    done = restive("fit", log, *OUTREACH, "--controlled", "--pay", "always", cwd=tmp_path)
+    assert "pay" not in done.stdout
+    bandit = rs.load_problem(tmp_path / "fit" / "problem.toml")
+    assert all(arm.passive_rewards.tolist() == [0, 1] for arm in bandit.arms)
+    assert rs.load_prior(tmp_path / "fit" / "prior.json").prior.arms[0].passive_rewards is not None
+
+
 def test_fit_as_json(tmp_path):
     log = CHANNEL_LOG
     data = json.loads(restive("fit", log, *CHANNELS, "--json", cwd=tmp_path).stdout)
@@ -119,6 +129,7 @@ def test_replay_with_a_prior_of_the_same_log_says_so(tmp_path):
             "no column 'kanal' for arm; did you mean 'channel'",
         ),
         (["fit", CHANNEL_LOG, *CHANNELS, "--rewards", "a,b"], "--rewards must be numbers"),
+        (["fit", CHANNEL_LOG, *CHANNELS, "--pay", "never"], "--pay must be one of pulled, always"),
         (["fit", CHANNEL_LOG, *CHANNELS, "--pulls", "99"], "num_pulls must be between 1"),
         (
             ["replay", CHANNEL_LOG, *CHANNELS, "--pulls", "2", "--policies", ","],

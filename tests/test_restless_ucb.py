@@ -147,7 +147,7 @@ def told(agent, steps):
 def hand_agent(radius, max_age=100):
     """Two arms, one pull, two transitions out of each state."""
     horizon = 100
-    scale = radius / sqrt(log(horizon) / 2)
+    scale = radius / sqrt(log(horizon) / 4)
     prior = certain(channels((0.5, 0.5), (0.5, 0.5)))
     agent = make_learner(
         "restless_ucb", prior, 1, horizon=horizon, exploration=2, scale=scale, max_age=max_age
@@ -223,7 +223,7 @@ def test_optimism_is_applied():
         agent.task.facts, agent._actor.memory
     )
     radius = agent.learner.radius(agent.task.facts)
-    assert radius == pytest.approx(0.3 * sqrt(log(400) / 10))
+    assert radius == pytest.approx(0.3 * sqrt(log(400) / 20))
     for arm, estimate in zip(planned[:-1], plain[:-1], strict=True):
         most = arm.rewards.max()
         assert stationary_reward(arm) > min(most - 1e-12, stationary_reward(estimate) + 0.05)
@@ -324,7 +324,7 @@ def test_default_exploration_and_radius(horizon):
     agent = make_learner("restless_ucb", certain(channels((0.5, 0.5))), 1, horizon=horizon)
     wanted = agent.learner.wanted(agent.task.facts)
     assert wanted == observations_wanted(horizon)
-    assert agent.learner.radius(agent.task.facts) == sqrt(log(horizon) / wanted)
+    assert agent.learner.radius(agent.task.facts) == sqrt(log(horizon) / (2 * wanted))
 
 
 def test_it_learns_an_easy_instance():

@@ -157,7 +157,8 @@ def seven_later(states: np.ndarray, chains: np.ndarray) -> tuple[float, float]:
 def correlation(states: np.ndarray) -> float:
     """Mean pairwise correlation of units, over the steps in which both were seen."""
     table = pd.DataFrame(states).corr().to_numpy()
-    return float(table[~np.eye(len(table), dtype=bool)].mean())
+    mean = float(table[~np.eye(len(table), dtype=bool)].mean())
+    return round(mean, 2) + 0.0  # no minus before zero
 
 
 def play(panel: Panel) -> None:

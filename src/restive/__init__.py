@@ -25,10 +25,20 @@ if TYPE_CHECKING:
     from restive.arm_posterior import ArmPosterior
     from restive.belief import BeliefState, belief_table, mixing_time
     from restive.chains import stationary
-    from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
+    from restive.errors import (
+        AssumptionError,
+        BusyError,
+        ConflictError,
+        DiskFullError,
+        ProblemError,
+        RestiveError,
+        StoreError,
+        TooLargeError,
+    )
     from restive.evidence import Evidence
     from restive.experiment import CaseSummary, Results, Study, load_results, load_study, run_study
     from restive.experiment.export import export_results
+    from restive.live import Clock, Decision, LiveAgent, Receipt
     from restive.log_file import LogError, load_log
     from restive.logs import (
         FittedLog,
@@ -103,10 +113,20 @@ _HOMES = {
     "arm_posterior": ("ArmPosterior",),
     "belief": ("BeliefState", "belief_table", "mixing_time"),
     "chains": ("stationary",),
-    "errors": ("AssumptionError", "ProblemError", "RestiveError", "TooLargeError"),
+    "errors": (
+        "AssumptionError",
+        "BusyError",
+        "ConflictError",
+        "DiskFullError",
+        "ProblemError",
+        "RestiveError",
+        "StoreError",
+        "TooLargeError",
+    ),
     "evidence": ("Evidence",),
     "experiment": ("CaseSummary", "Results", "Study", "load_results", "load_study", "run_study"),
     "experiment.export": ("export_results",),
+    "live": ("Clock", "Decision", "LiveAgent", "Receipt"),
     "log_file": ("LogError", "load_log"),
     "logs": (
         "FittedLog",

@@ -4,7 +4,17 @@ Each message says what was expected, what came and where, in words a person can 
 line prints the message alone, without a traceback.
 """
 
-__all__ = ["AssumptionError", "ProblemError", "RestiveError", "TooLargeError"]
+__all__ = [
+    "AssumptionError",
+    "BusyError",
+    "ConflictError",
+    "DiskFullError",
+    "MovedOnError",
+    "ProblemError",
+    "RestiveError",
+    "StoreError",
+    "TooLargeError",
+]
 
 
 class RestiveError(Exception):
@@ -21,3 +31,23 @@ class AssumptionError(RestiveError, ValueError):
 
 class TooLargeError(RestiveError):
     """The computation would be larger than the limit; the message names the size."""
+
+
+class ConflictError(RestiveError):
+    """What was asked for contradicts what is journaled already."""
+
+
+class MovedOnError(ConflictError):
+    """Somebody was faster: the last decision is not the one that the caller expects."""
+
+
+class StoreError(RestiveError):
+    """The file of a live agent cannot be used: damaged, of another version, or out of reach."""
+
+
+class BusyError(StoreError):
+    """Somebody else has been writing to the file for too long."""
+
+
+class DiskFullError(StoreError):
+    """There is no room on the disk; nothing was changed."""

@@ -56,7 +56,7 @@ IntArray = NDArray[np.int64]
 Rewards: TypeAlias = Literal["expected", "realised"]
 Baseline: TypeAlias = Literal["auto", "exact", "coupled"]
 # A registered name, or a function of (task, seed) that returns a learner of the user's own.
-LearnerLike: TypeAlias = str | Callable[[Task, int], Any]
+LearnerLike: TypeAlias = str | dict[str, Any] | Callable[[Task, int], Any]
 
 COUPLED = "coupled: the policy that knows the truth, in the same world"
 EXACT = "exact: J t"
@@ -169,8 +169,9 @@ def bayesian_regret(
     horizon
         Steps of each replication, T.
     learner
-        The name of a learner, by default TSDE, or a function of (task, seed) that returns one of
-        your own: an object with `select()` and `observe(states)`. Yours runs in Python, slower.
+        The name of a learner, by default TSDE; a table with its options, as in a study, such as
+        {"name": "epsilon_greedy", "epsilon": 0.1}; or a function of (task, seed) that returns one
+        of your own: an object with `select()` and `observe(states)`. Yours runs in Python, slower.
     replications, seed
         How many, and the name of their luck. More replications leave the earlier ones as they are.
         With seed = None one is drawn; `curve.seed` shows it.

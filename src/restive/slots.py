@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil, frexp, log2
 
 import numpy as np
@@ -353,11 +353,14 @@ def aligned_room(size: int) -> FloatArray:
     return room[first : first + size]
 
 
+@lru_cache(maxsize=64)
 def lane_places(count: int) -> IntArray:
     """Where each of `count` slots stands: row c % rows of lane c // rows."""
     rows = num_rows(count)
     slots = np.arange(count, dtype=np.int64)
-    return np.asarray((slots % rows) * LANES + slots // rows)
+    places = np.asarray((slots % rows) * LANES + slots // rows)
+    places.setflags(write=False)
+    return places
 
 
 def in_lanes(values: FloatArray) -> FloatArray:

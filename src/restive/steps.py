@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from restive.errors import ProblemError
 
-__all__ = ["StepRule", "Steps", "ZoneOffsets", "step_rule"]
+__all__ = ["StepRule", "Steps", "ZoneOffsets", "checked_zone", "step_rule"]
 
 IntArray = NDArray[np.int64]
 
@@ -56,7 +56,7 @@ class StepRule:
 def step_rule(step: Any, zone: Any = None) -> StepRule | None:
     """Return what "1d", "2w", "6h", "15min", "30s" or a number means; None if nothing was said."""
     if zone is not None:
-        _zone(zone)
+        checked_zone(zone)
     if step is None:
         return None
     if isinstance(step, bool) or not isinstance(step, str | int | float | np.number):
@@ -79,7 +79,8 @@ def step_rule(step: Any, zone: Any = None) -> StepRule | None:
     return StepRule(text, length=length, zone=zone)
 
 
-def _zone(zone: Any) -> ZoneInfo:
+def checked_zone(zone: Any) -> ZoneInfo:
+    """Return a zone by its name, or raise."""
     if not isinstance(zone, str):
         raise ProblemError(f"zone must be a name like 'Europe/Berlin', got {zone!r:.60}")
     try:
@@ -103,7 +104,7 @@ class ZoneOffsets:
     """
 
     def __init__(self, zone: str, first: int, last: int) -> None:
-        self._info = _zone(zone)
+        self._info = checked_zone(zone)
         grid = np.arange(first - 2 * DAY, last + 2 * DAY + LOOK_EVERY, LOOK_EVERY)
         if len(grid) > MOST_YEARS * 366 * 4:
             raise ProblemError(f"times span more than {MOST_YEARS} years; are all of them right?")

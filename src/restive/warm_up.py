@@ -44,6 +44,8 @@ def _agents() -> None:
     agent.observe([1])
     agent.skip(2)
     agent.observe_late(rested, 0, agent.time - 1)
+    agent.beliefs([0])
+    agent.impossible([0], [0])
     restore(agent.snapshot()).posterior(0)
     make_learner("epsilon_greedy", grid_prior(LEVELS, 3), 1, horizon=9, seed=0).select()
 

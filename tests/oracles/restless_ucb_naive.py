@@ -54,7 +54,7 @@ class NaiveRestlessUCB:
         self.rewards, self.num_pulls, self.horizon = rewards, num_pulls, horizon
         self.num_arms = len(rewards)
         self.wanted = wanted or observations_wanted(horizon)
-        self.radius = scale * math.sqrt(math.log(horizon) / self.wanted)
+        self.radius = scale * math.sqrt(math.log(horizon) / (2 * self.wanted))
         self.ages = ages
         self.start = list(zip(last_state, elapsed, strict=True))
         self.history = []  # one {arm: state} per step

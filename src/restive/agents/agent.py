@@ -12,6 +12,7 @@ simulation with the same seed make the same decisions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from threading import Lock
 from typing import Any
 
@@ -110,10 +111,11 @@ class Agent:
         self._num_notes = np.zeros(1, dtype=np.int64)
         self._alone = OneThread()
         self._num_pulls, self._masked = task.num_pulls, False
+        self._has_posterior = isinstance(learner, Relative)  # which takes a while to find out
         # which parts of the kernels are needed (see `kernels.online`)
-        cloudy = isinstance(learner, Relative) and task.choices.has_clouds
+        cloudy = self._has_posterior and task.choices.has_clouds
         self._cloudy: tuple[bool, ...] = (True,) if cloudy else ()
-        self._parts: tuple[bool | None, ...] = () if isinstance(learner, Relative) else (True,)
+        self._parts: tuple[bool | None, ...] = () if self._has_posterior else (True,)
         if cloudy:
             self._parts = (None, True)
         self._hold()
@@ -183,7 +185,7 @@ class Agent:
     @property
     def num_phases(self) -> int:
         """Episodes or phases begun, however the learner calls them."""
-        if isinstance(self.learner, Relative):
+        if self._has_posterior:
             return int(self._actor.episodes.clock[tables.EPISODE])
         return int(self._actor.memory.ints[PHASES])
 
@@ -297,6 +299,18 @@ class Agent:
         law /= law.sum()
         return law
 
+    def beliefs(self, arms: ArrayLike) -> list[FloatArray]:
+        """Laws of some arms' states now, as `belief` gives them up to rounding, and quickly."""
+        self._require_posterior("beliefs")
+        some = checked_arms(arms, self.task.num_arms, "arms")
+        if self.task.choices.has_clouds:
+            return [self.belief(k) for k in some.tolist()]
+        sizes = self.task.choices.sizes[some].tolist()
+        laws = np.empty(sum(sizes))
+        with self._alone:
+            online.foresee(self._where, some, laws)
+        return [laws[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
+
     def index(self) -> FloatArray:
         """Index of each arm now, under the sampled system; nan where the mapping has none."""
         policy = self.sampled_policy
@@ -305,6 +319,45 @@ class Agent:
         if isinstance(policy, IndexPolicy):
             return policy.index(self.belief_state)
         return np.full(self.task.num_arms, np.nan)
+
+    def index_of(self, arms: ArrayLike) -> FloatArray:
+        """Index of some arms now, as `index` gives it, without looking at the others."""
+        some = checked_arms(arms, self.task.num_arms, "arms")
+        clouds = self.task.choices.has_clouds
+        if clouds or not self.task.index_tables or not self.num_phases:
+            return self.index()[some]
+        meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
+        found = np.empty(len(some))
+        for i, k in enumerate(some.tolist()):
+            kind = slots.kinds[slots.kind_offsets[k] + drawn[slots.groups[k]]]
+            table = self.task.index_tables[kind]
+            age = min(self.time - int(meta.seen[k]), table.shape[1])
+            found[i] = table[meta.last_state[k], age - 1]
+        return found
+
+    def last_seen(self, k: int) -> tuple[int, int]:
+        """State in which arm k was last seen, and the time of that step."""
+        k = checked_arm(k, self.task.num_arms)
+        return int(self._actor.meta.last_state[k]), int(self._actor.meta.seen[k])
+
+    def impossible(self, arms: ArrayLike, states: ArrayLike) -> int | None:
+        """Return an arm that cannot be in its state now, for all that is known; None if all can.
+
+        Nothing is learned from it. Arms of a joint prior must be possible together.
+        """
+        with self._alone:
+            some = checked_arms(arms, self.task.num_arms, "arms")
+            count = len(some)
+            kept = self._chosen[:count].copy()
+            self._states[:count] = checked_states(states, some, self.prior.typical)
+            self._chosen[:count] = some
+            answer = online.could_see(self._where, count, *self._parts)
+            self._chosen[:count] = kept
+        if answer == online.TAKEN_IN:
+            return None
+        if answer >= online.IMPOSSIBLE_BASE:
+            return int(answer - online.IMPOSSIBLE_BASE)
+        return int(some[answer - 1])
 
     def evidence(self, k: int) -> Evidence:
         """Return what was seen of arm k since the agent began, as counts."""
@@ -609,7 +662,7 @@ class Agent:
             raise ProblemError(f"learner {self.learner.name} cannot {what}")
 
     def _require_posterior(self, what: str) -> None:
-        if not isinstance(self.learner, Relative):
+        if not self._has_posterior:
             raise ProblemError(
                 f"learner {self.learner.name} has no {what}: it is not of TSDE's family"
             )

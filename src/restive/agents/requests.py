@@ -31,7 +31,7 @@ def checked_arms(arms: ArrayLike, num_arms: int, what: str) -> IntArray:
         raise ProblemError(f"{what} must be a list of whole numbers, got {shown(arms)}")
     if given.size and not 0 <= given.min() <= given.max() < num_arms:
         raise ProblemError(f"{what}: the arms are 0 to {num_arms - 1}, got {given.tolist()!s:.60}")
-    if len(np.unique(given)) != len(given):
+    if len(set(given.tolist())) != len(given):
         raise ProblemError(f"{what}: an arm is listed twice: {given.tolist()!s:.60}")
     return given.astype(np.int64)
 

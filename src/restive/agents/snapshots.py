@@ -33,7 +33,14 @@ from restive.problem import Arm, RestlessBandit
 from restive.slots import home_size, lane_places
 from restive.task import Mapping, make_task
 
-__all__ = ["prior_from_data", "prior_to_data", "restore", "snapshot_of"]
+__all__ = [
+    "load_snapshot",
+    "prior_from_data",
+    "prior_to_data",
+    "restore",
+    "snapshot_of",
+    "start_to_data",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -63,7 +70,7 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
         "horizon": task.horizon,
         "mixing_time": task.given_mixing_time,
         "max_elapsed": task.max_elapsed,
-        "start": _runs([task.start.last_state, task.start.elapsed]),
+        "start": start_to_data(task.start),
         "seed": agent._seed,
         "replication": agent._replication,
         "selected": None if agent._pulled is None else agent._chosen[: agent._pulled].tolist(),
@@ -97,6 +104,16 @@ def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> 
         The mapping, where it was a function of yours; functions are not in the snapshot.
     """
     _require_snapshot(snapshot)
+    return load_snapshot(snapshot, policy_mapping)
+
+
+def load_snapshot(
+    snapshot: dict[str, Any], policy_mapping: Mapping | None, prior: Prior | None = None
+) -> Agent:
+    """Return the agent of a snapshot whose checksum need not be looked at.
+
+    Its prior need not be in it where it is given.
+    """
     try:
         if policy_mapping is None:
             if not snapshot["policy_mapping_is_named"]:
@@ -106,7 +123,8 @@ def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> 
                 )
             policy_mapping = snapshot["policy_mapping"]
         start = _run_columns(snapshot["start"], MOST_ARMS)
-        prior = prior_from_data(snapshot["prior"])
+        if prior is None:
+            prior = prior_from_data(snapshot["prior"])
         task = make_task(
             prior,
             snapshot["num_pulls"],
@@ -392,6 +410,11 @@ def _runs(columns: list[IntArray]) -> list[list[int]]:
     lengths = np.diff(np.append(starts, table.shape[1]))
     rows = table[:, starts].T.tolist()
     return [[int(length), *row] for length, row in zip(lengths, rows, strict=True)]
+
+
+def start_to_data(start: BeliefState) -> list[list[int]]:
+    """Return when and in which state arms were last seen as plain data."""
+    return _runs([start.last_state, start.elapsed])
 
 
 def _run_columns(rows: list[list[int]], most: int) -> list[IntArray]:

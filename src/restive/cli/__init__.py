@@ -12,9 +12,11 @@ import typer
 from restive import __version__
 from restive.cli.compare import compare
 from restive.cli.init import init
+from restive.cli.live import live
 from restive.cli.logs import fit, replay
 from restive.cli.plan import plan
 from restive.cli.reproduce import reproduce
+from restive.cli.serve import serve
 from restive.cli.study import export, report, run, status
 from restive.cli.warm_up import warm_up
 from restive.cli.zoo import zoo
@@ -101,4 +103,6 @@ app.command()(compare)
 app.command()(zoo)
 app.command()(fit)
 app.command()(replay)
+app.command()(serve)
+app.add_typer(live, name="live")
 app.command()(warm_up)

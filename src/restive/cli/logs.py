@@ -51,6 +51,9 @@ SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip rows that cannot
 Rewards = Annotated[
     str | None, typer.Option(help="Reward of each state, with commas (default: 0 to 1).")
 ]
+Pay = Annotated[
+    str, typer.Option(help="When arms pay: pulled, or always (also while they are not pulled).")
+]
 Controlled = Annotated[
     bool,
     typer.Option("--controlled", help="Pulled arms move differently; use pulled rows only."),
@@ -73,6 +76,7 @@ def fit(
     same_step: SameStep = "error",
     skip_bad: SkipBad = False,
     rewards: Rewards = None,
+    pay: Pay = "pulled",
     controlled: Controlled = False,
     pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, for problem.toml.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("fit"),
@@ -86,6 +90,7 @@ def fit(
     from restive.figures import matplotlib_figures
     from restive.logs import fit_log, write_fit
 
+    _require_pay(pay)
     matplotlib_figures()  # the page needs it: told now, not after the work
     with bar(f"fitting {log.name}") as progress:
         found = _load(
@@ -93,8 +98,9 @@ def fit(
             progress,
         )  # fmt: skip
         fitted = fit_log(
-            found, rewards=_numbers(rewards), controlled=controlled, seed=seed, progress=progress
-        )
+            found, rewards=_numbers(rewards), passive_rewards=_unpulled(pay, found, rewards),
+            controlled=controlled, seed=seed, progress=progress,
+        )  # fmt: skip
         progress("writing", 0.0)
         paths = write_fit(fitted, out, pulls, f"{log.name}, fitted")
     if as_json:
@@ -125,6 +131,7 @@ def replay(
     same_step: SameStep = "error",
     skip_bad: SkipBad = False,
     rewards: Rewards = None,
+    pay: Pay = "pulled",
     controlled: Controlled = False,
     split: Annotated[
         float, typer.Option(help="Share of the steps to fit on; policies play on the rest.")
@@ -148,6 +155,7 @@ def replay(
     """
     from restive.logs import load_prior, replay_log
 
+    _require_pay(pay)
     kinds: Any = None if prior is None else load_prior(prior)
     with bar(f"replaying {log.name}") as progress:
         found = _load(
@@ -160,6 +168,7 @@ def replay(
             _names(policies),
             prior=None if kinds is None else kinds.kinds,
             rewards=_numbers(rewards),
+            passive_rewards=_unpulled(pay, found, rewards),
             controlled=controlled,
             split=split,
             random_pulls=random_pulls,
@@ -208,6 +217,20 @@ def _numbers(text: str | None) -> list[float] | None:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise ProblemError(f"--rewards must be numbers separated by commas, got {text!r}") from None
+
+
+def _require_pay(pay: str) -> None:
+    from restive.problem_file import PAY
+
+    if pay not in PAY:
+        raise ProblemError(f"--pay must be one of {', '.join(PAY)}, got {pay!r}")
+
+
+def _unpulled(pay: str, log: Log, rewards: str | None) -> Any:
+    """What arms pay while they are not pulled."""
+    from restive.logs.fit import log_rewards
+
+    return log_rewards(log, _numbers(rewards)) if pay == "always" else None
 
 
 def _finite(value: float) -> float | None:

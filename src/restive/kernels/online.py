@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.cells import cell_of
 from restive.kernels.channels import follow_channels
 from restive.kernels.clouds import central_slot, has_cloud, must_count, prepare_sighting
 from restive.kernels.compiler import hot_kernel, inlined, part
@@ -29,7 +30,18 @@ from restive.kernels.steps import (
     take_in_with_clouds,
     wrong_arm,
 )
-from restive.kernels.tables import DRAWS, FIXED_LIMIT, PICK_MODE, STANDS, TABLED, TIME, VALUED, Meta
+from restive.kernels.tables import (
+    BLOCK,
+    DRAWS,
+    FIXED_LIMIT,
+    PICK_MODE,
+    STANDS,
+    TABLED,
+    TIME,
+    VALUED,
+    Meta,
+)
+from restive.kernels.vectors import LANES
 from restive.kernels.weights import (
     add_up,
     draw_slot,
@@ -39,6 +51,7 @@ from restive.kernels.weights import (
     take_in,
 )
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 KeyArray = NDArray[np.uint64]
 
@@ -47,8 +60,10 @@ __all__ = [
     "Seat",
     "begin_step",
     "bring_up_to_date",
+    "could_see",
     "draw_again",
     "follow_again",
+    "foresee",
     "late_sighting",
     "pass_steps",
     "reset",
@@ -154,12 +169,33 @@ def see(where: IntArray, count: int, others: bool | None = None, cloudy: bool | 
     seat = _opened(where)
     actor = seat.actor
     t = actor.meta.now[TIME]
+    if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
+        return NOTES_FULL
+    wrong = _wrong(actor, count, others, cloudy)
+    if wrong != TAKEN_IN:
+        return wrong
+    for i in range(count):
+        k = actor.chosen[i]
+        _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
+    _take_in(actor, t, seat.key[0], count, others, cloudy)
+    return TAKEN_IN
+
+
+@hot_kernel
+def could_see(
+    where: IntArray, count: int, others: bool | None = None, cloudy: bool | None = None
+) -> int:
+    """Answer as `see` would, but take nothing in."""
+    return _wrong(_opened(where).actor, count, others, cloudy)
+
+
+@part
+def _wrong(actor: Actor, count: int, others: bool | None, cloudy: bool | None) -> int:
+    """Tell which state of the first `count` chosen arms cannot be; TAKEN_IN if all can."""
     sizes = actor.slots.sizes if others is None else actor.knowledge.sizes
     for i in range(count):
         if actor.states[i] < 0 or actor.states[i] >= sizes[actor.chosen[i]]:
             return 1 + i
-    if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
-        return NOTES_FULL
     if others is None:
         wrong = wrong_arm(
             actor.slots, actor.weights, where_wanted(cloudy, actor.clouds), actor.meta,
@@ -167,10 +203,6 @@ def see(where: IntArray, count: int, others: bool | None = None, cloudy: bool | 
         )  # fmt: skip
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
-    for i in range(count):
-        k = actor.chosen[i]
-        _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
-    _take_in(actor, t, seat.key[0], count, others, cloudy)
     return TAKEN_IN
 
 
@@ -270,6 +302,36 @@ def bring_up_to_date(where: IntArray, group: int) -> None:
         multiply_all(actor.slots, actor.weights)
     else:
         multiply_pending(actor.slots, actor.weights, group)
+
+
+@hot_kernel
+def foresee(where: IntArray, arms: IntArray, laws: FloatArray) -> None:
+    """Write the law of each arm's state now, over the posterior: S numbers each, end to end."""
+    actor = _opened(where).actor
+    slots, weights, meta = actor.slots, actor.weights, actor.meta
+    at = 0
+    for i in range(len(arms)):
+        k = arms[i]
+        group, size = slots.groups[k], slots.sizes[k]
+        multiply_pending(slots, weights, group)
+        lanes = slots.row_counts[group] * LANES
+        home = weights.homes[group]
+        lifts = home + lanes + (slots.row_counts[group] // BLOCK + 2) * LANES
+        cell = cell_of(meta.last_state[k], meta.now[TIME] - meta.seen[k], slots.lengths[k])
+        total = 0.0
+        for s in range(size):
+            row = slots.offsets[k] + (cell * size + s) * lanes
+            law = 0.0
+            for j in range(lanes):
+                weight = weights.numbers[home + j]
+                if weights.numbers[lifts + j] > 0:
+                    weight *= 2.0 ** -weights.numbers[lifts + j]
+                law += weight * slots.likelihoods[row + j]
+            laws[at + s] = law
+            total += law
+        for s in range(size):
+            laws[at + s] /= total
+        at += size
 
 
 @hot_kernel

@@ -62,7 +62,8 @@ class Mistakes:
             lines.append(f"  and {self.count - MOST_SHOWN:,} more")
         bad = f"{self.count:,} bad row{'s' * (self.count != 1)}"
         raise LogError(
-            f"{self.file}: {bad}; mend them, or leave them out with skip_bad:\n" + "\n".join(lines),
+            f"{self.file}: {bad}; mend them, or leave them out with skip_bad (--skip-bad):\n"
+            + "\n".join(lines),
             found,
         )
 

@@ -39,7 +39,10 @@ def grid_levels(count: int) -> tuple[FloatArray, FloatArray]:
 
 
 def grid_candidates(
-    rewards: ArrayLike, levels: int, states: Sequence[str] | None = None
+    rewards: ArrayLike,
+    levels: int,
+    states: Sequence[str] | None = None,
+    passive_rewards: ArrayLike | None = None,
 ) -> ArmPrior:
     """Return the uniform distribution over chains of two states, on a grid.
 
@@ -51,11 +54,15 @@ def grid_candidates(
         Levels of p01 and of p11.
     states
         Names of the two states.
+    passive_rewards
+        What each pays while the arm is not pulled; nothing by default.
     """
     good, widths = grid_levels(levels)
     candidates, masses = [], []
     for i, j in product(range(levels), repeat=2):
         if abs(good[j] - good[i]) <= SLOWEST:
-            candidates.append(gilbert_elliott(good[i], good[j], rewards, states=states))
+            candidates.append(
+                gilbert_elliott(good[i], good[j], rewards, passive_rewards, states=states)
+            )
             masses.append(widths[i] * widths[j])
     return ArmPrior(candidates, masses)

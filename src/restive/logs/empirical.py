@@ -9,7 +9,8 @@ intervals covered 70% of the truths where 40 arms were seen 160 times each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,17 +70,19 @@ def empirical_dirichlet(
     rewards: FloatArray,
     controlled: bool,
     states: Sequence[str] | None = None,
+    passive_rewards: FloatArray | None = None,
 ) -> DirichletArmPrior:
     """Return the continuous prior that these arms speak for.
 
     With more than two states, or where pulled and unpulled arms move by different chains (then it
     has rows of both), a grid would be too large.
     """
+    more = {"rewards": rewards, "passive_rewards": passive_rewards, "states": states}
     size = counts.num_states
     some = [counts.evidence(k) for k in _some(arms, FEW_PARTICLE_ARMS).tolist()]
     parameters = np.ones((size * (2 if controlled else 1), size))
     for _ in range(FEW_STEPS):
-        prior = _dirichlet(parameters, rewards, controlled, states)
+        prior = _dirichlet(parameters, controlled, more)
         moments = np.zeros((2, *parameters.shape))
         for evidence in some:
             found = prior.given(evidence).particles()
@@ -88,19 +91,14 @@ def empirical_dirichlet(
                 own = (found.weights[:, None, None] * rows**power).sum(axis=0)
                 moments[power - 1] += own / len(some)
         parameters = _matched_parameters(moments[0], moments[1], len(some))
-    return _dirichlet(parameters, rewards, controlled, states)
+    return _dirichlet(parameters, controlled, more)
 
 
 def _dirichlet(
-    parameters: FloatArray, rewards: FloatArray, controlled: bool, states: Sequence[str] | None
+    parameters: FloatArray, controlled: bool, more: Mapping[str, Any]
 ) -> DirichletArmPrior:
     size = parameters.shape[1]
-    return DirichletArmPrior(
-        parameters[:size],
-        parameters[size:] if controlled else None,
-        rewards=rewards,
-        states=states,
-    )
+    return DirichletArmPrior(parameters[:size], parameters[size:] if controlled else None, **more)
 
 
 def _some(arms: IntArray, most: int) -> IntArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,9 @@ from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.evidence import Evidence
 from restive.logs.arm_table import ArmTable
-from restive.logs.candidates import MOST_LEVELS, grid_candidates, num_levels
 from restive.logs.counts import LogCounts, count_log
-from restive.logs.empirical import FEW_ARMS, empirical_dirichlet, empirical_grid
 from restive.logs.finite import INTERVAL, SharedCandidates
+from restive.logs.kind_priors import AnyArmPrior, kind_priors_of, passive_rewards_of
 from restive.prior import ArmPrior, IndependentPrior
 from restive.problem import Arm, RestlessBandit, numbers_array
 from restive.sightings import Log
@@ -26,18 +25,11 @@ if TYPE_CHECKING:
     from restive.logs.checks import Check
     from restive.logs.held_out import HeldOut
 
-__all__ = ["AnyArmPrior", "FittedLog", "fit_arms", "log_rewards"]
+__all__ = ["FittedLog", "fit_arms", "log_rewards"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 Progress = Callable[[str, float], None]
-
-
-class AnyArmPrior(Protocol):
-    """What an arm may be: anything that can be given evidence."""
-
-    def given(self, evidence: Evidence) -> Any:
-        """Return what it may be once this was seen."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +45,7 @@ class FittedLog:
     counts: LogCounts
     kind_priors: tuple[AnyArmPrior, ...]  # by kind
     rewards: FloatArray  # [S]
+    passive_rewards: FloatArray | None  # [S] of arms that are not pulled; None if they pay nothing
     controlled: bool
     start: BeliefState  # when and in which state each arm was last seen, for an agent
     notes: tuple[str, ...]
@@ -121,6 +114,7 @@ class FittedLog:
                     table.active[k],
                     table.passive[k] if self.controlled else None,
                     self.rewards,
+                    self.passive_rewards,
                     name=table.names[k],
                     states=self.log.state_names,
                 )
@@ -163,14 +157,14 @@ class FittedLog:
         }
 
 
-def log_rewards(log: Log, rewards: ArrayLike | None) -> FloatArray:
+def log_rewards(log: Log, rewards: ArrayLike | None, field: str = "rewards") -> FloatArray:
     """Rewards [S] of the states; by default from 0 (the worst) to 1 in equal steps."""
     if rewards is None:
         return np.linspace(0, 1, log.num_states)
-    array = numbers_array(rewards, "the log", "rewards")
+    array = numbers_array(rewards, "the log", field)
     if array.shape != (log.num_states,):
         raise ProblemError(
-            f"rewards must hold one number per state ({', '.join(log.states)}), got shape "
+            f"{field} must hold one number per state ({', '.join(log.states)}), got shape "
             f"{array.shape}"
         )
     return array
@@ -183,6 +177,7 @@ def fit_arms(
     controlled: bool = False,
     until: int | None = None,
     progress: Progress = lambda what, share: None,
+    passive_rewards: ArrayLike | None = None,
 ) -> FittedLog:
     """Fit the arms of a log, without the checks; arguments as in `fit_log`.
 
@@ -201,79 +196,46 @@ def fit_arms(
     if rewards is None and log.num_states > 2:
         shown = ", ".join(f"{name}: {r:g}" for name, r in zip(log.states, values, strict=True))
         notes.append(f"rewards were not given and are taken as {shown}")
-    kind_priors = _kind_priors(log, counts, prior, values, controlled, notes)
+    notes += _never_seen(log, counts)
+    unpulled = None
+    if passive_rewards is not None:
+        unpulled = log_rewards(log, passive_rewards, "passive_rewards")
+    kind_priors = kind_priors_of(log, counts, prior, values, unpulled, controlled, notes)
+    unpulled = passive_rewards_of(kind_priors[0])
+    notes += _doubts(values, unpulled, controlled)
     end = log.num_steps if until is None else until
-    return _summarised(log, counts, kind_priors, values, controlled, end, notes, progress)
+    return _summarised(log, counts, kind_priors, values, unpulled, controlled, end, notes, progress)
 
 
-def _kind_priors(
-    log: Log, counts: LogCounts, prior: Any, rewards: FloatArray, controlled: bool,
-    notes: list[str],
-) -> tuple[AnyArmPrior, ...]:  # fmt: skip
-    if prior is None:
-        return _empirical(log, counts, rewards, controlled, notes)
-    if isinstance(prior, IndependentPrior):
-        if len(set(map(id, prior.arms))) > 1:
-            raise ProblemError(
-                "prior must be of one arm (or a dict with one for each kind); this one differs "
-                "between arms"
-            )
-        prior = prior.arms[0]
-    if not isinstance(prior, Mapping):
-        prior = dict.fromkeys(log.kinds, prior)
-    for kind in log.kinds:
-        if kind not in prior:
-            raise ProblemError(f"prior has no kind {kind!r}; it has {', '.join(map(repr, prior))}")
-        if not hasattr(prior[kind], "given"):
-            raise ProblemError(
-                f"prior of kind {kind!r} must be an ArmPrior or a DirichletArmPrior, got "
-                f"{prior[kind]!r:.60}"
-            )
-        _require_fits(prior[kind], kind, log, rewards)
-    return tuple(prior[kind] for kind in log.kinds)
+def _never_seen(log: Log, counts: LogCounts) -> list[str]:
+    """Say which states no arm was ever seen in."""
+    last, _, following = counts.unpacked(counts.cells)
+    missing = np.setdiff1d(np.arange(log.num_states), np.concatenate([last, following]))
+    return [
+        f"no arm that was seen twice was ever in state {log.states[state]!r}: how arms get there "
+        "and back is a guess"
+        for state in missing.tolist()
+    ]
 
 
-def _require_fits(prior: Any, kind: str, log: Log, rewards: FloatArray) -> None:
-    like = prior.candidates[0] if isinstance(prior, ArmPrior) else prior
-    if like.num_states != log.num_states:
-        raise ProblemError(
-            f"prior of kind {kind!r} is of arms with {like.num_states} states, the log has "
-            f"{log.num_states}: {', '.join(log.states)}"
-        )
-    if not np.array_equal(like.rewards, rewards):
-        raise ProblemError(
-            f"prior of kind {kind!r} has rewards {like.rewards.tolist()}, the log's are "
-            f"{rewards.tolist()}; pass the same rewards"
-        )
-
-
-def _empirical(
-    log: Log, counts: LogCounts, rewards: FloatArray, controlled: bool, notes: list[str]
-) -> tuple[AnyArmPrior, ...]:
-    own = [np.flatnonzero(log.kind_of == kind) for kind in range(len(log.kinds))]
-    if log.num_states > 2 or controlled:
-        return tuple(
-            empirical_dirichlet(counts, arms, rewards, controlled, log.state_names) for arms in own
-        )
-    levels = num_levels(float(np.median(counts.totals)), log.num_arms)
-    base = grid_candidates(rewards, levels, log.state_names)
-    if levels == MOST_LEVELS:
-        notes.append(
-            f"arms were seen so often that their intervals are hardly wider than the {MOST_LEVELS} "
-            "levels of the grid; for narrower ones pass prior = rs.beta_prior(1).arms[0]"
-        )
-    for name, arms in zip(log.kinds, own, strict=True):
-        if len(arms) > FEW_ARMS:
-            notes.append(
-                f"the prior of kind {name!r} was estimated from about {FEW_ARMS:,} of its "
-                f"{len(arms):,} arms, evenly spread"
-            )
-    return tuple(empirical_grid(base, counts, arms, log.arms)[0] for arms in own)
+def _doubts(rewards: FloatArray, unpulled: FloatArray | None, controlled: bool) -> list[str]:
+    """Say where what was asked may not be what was meant."""
+    if controlled and unpulled is None:
+        return [
+            "only pulled arms pay; if arms count while they are not pulled too, say so with "
+            "passive_rewards (--pay always)"
+        ]
+    if not controlled and unpulled is not None and np.array_equal(rewards, unpulled):
+        return [
+            "pulling changes neither how arms move nor what they pay, so all policies earn the "
+            "same; if pulls change how arms move, fit with controlled = True (--controlled)"
+        ]
+    return []
 
 
 def _summarised(
     log: Log, counts: LogCounts, kind_priors: Sequence[Any], rewards: FloatArray,
-    controlled: bool, end: int, notes: list[str], progress: Progress,
+    unpulled: FloatArray | None, controlled: bool, end: int, notes: list[str], progress: Progress,
 ) -> FittedLog:  # fmt: skip
     seen = counts.last_step >= 0
     if not seen.all():
@@ -286,8 +248,8 @@ def _summarised(
     if not all(isinstance(prior, ArmPrior) for prior in kind_priors):
         posteriors = tuple(_posteriors(log, counts, kind_priors, progress))
     return FittedLog(
-        log, counts, tuple(kind_priors), rewards, controlled, start, (*log.notes, *notes), progress,
-        posteriors,
+        log, counts, tuple(kind_priors), rewards, unpulled, controlled, start,
+        (*log.notes, *notes), progress, posteriors,
     )  # fmt: skip
 
 

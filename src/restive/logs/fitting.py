@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from restive.arguments import checked_seed
 from restive.errors import AssumptionError, ProblemError
 from restive.logs.checks import Check, check_log
-from restive.logs.fit import AnyArmPrior, FittedLog, fit_arms
+from restive.logs.fit import FittedLog, fit_arms
 from restive.logs.held_out import held_out
+from restive.logs.kind_priors import AnyArmPrior
 from restive.sightings import Log
 
 __all__ = ["fit_log", "refuse_unlike_pulls"]
@@ -24,6 +25,7 @@ def fit_log(
     *,
     prior: AnyArmPrior | Mapping[str, AnyArmPrior] | None = None,
     rewards: ArrayLike | None = None,
+    passive_rewards: ArrayLike | None = None,
     controlled: bool = False,
     checks: bool = True,
     seed: int = 0,
@@ -40,6 +42,8 @@ def fit_log(
         by kind. By default it is estimated, kind by kind, from the log itself.
     rewards
         Reward [S] of each state; by default from 0, the worst, to 1 in equal steps.
+    passive_rewards
+        Reward [S] of each state while an arm is not pulled; by default what `prior` says, or none.
     controlled
         Whether a pulled arm moves by another chain than one that is not pulled. Then only sightings
         of pulled arms are used. By default both move alike, and all sightings are used.
@@ -55,13 +59,17 @@ def fit_log(
     if not isinstance(controlled, bool):
         raise ProblemError(f"controlled must be True or False, got {controlled!r:.60}")
     seed = checked_seed(seed)
-    fitted = fit_arms(log, prior, rewards, controlled, progress=progress)
+    fitted = fit_arms(
+        log, prior, rewards, controlled, progress=progress, passive_rewards=passive_rewards
+    )
     if not checks:
         return fitted
     found = check_log(fitted, seed, progress=lambda share: progress("checking", share))
     refuse_unlike_pulls(found)
-    progress("predicting", 0.0)
-    return replace(fitted, checks=found, held_out=held_out(log, prior, rewards, controlled))
+    foretold = held_out(
+        log, prior, rewards, controlled, lambda share: progress("predicting", share)
+    )
+    return replace(fitted, checks=found, held_out=foretold)
 
 
 def refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:

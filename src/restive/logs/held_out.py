@@ -7,6 +7,7 @@ better guess has the larger logarithm of the chance it gave to what was seen.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log, sqrt
 
@@ -67,7 +68,11 @@ class HeldOut:
 
 
 def held_out(
-    log: Log, prior: object = None, rewards: ArrayLike | None = None, controlled: bool = False
+    log: Log,
+    prior: object = None,
+    rewards: ArrayLike | None = None,
+    controlled: bool = False,
+    progress: Callable[[float], None] = lambda share: None,
 ) -> HeldOut | None:
     """Foretell the last 30% of a log's steps from the rest; None where too little is there."""
     split = int(EARLIER * log.num_steps)
@@ -77,7 +82,10 @@ def held_out(
     if split < 1 or len(later) < LEAST_SIGHTINGS or earlier.sum() < LEAST_SIGHTINGS:
         return None
     try:
-        fitted = fit_arms(log, prior, rewards, controlled, until=split)  # type: ignore[arg-type]
+        fitted = fit_arms(
+            log, prior, rewards, controlled, split,  # type: ignore[arg-type]
+            lambda what, share: progress(share),
+        )  # fmt: skip
     except ProblemError:
         return None
     chain = predictions(fitted, sample, later)

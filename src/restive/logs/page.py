@@ -6,31 +6,25 @@ What a page is made of comes from `style`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from math import isnan
 from typing import Any
-from xml.etree import ElementTree
-
-import numpy as np
 
 from restive.logs.checks import REPLICATES, Check
 from restive.logs.fit import FittedLog
 from restive.logs.held_out import HeldOut, in_words
-from restive.style.drawing import page_svg
-from restive.style.looks import LIGHT, look, matplotlib_figures, settings
+from restive.logs.pictures import arms_chart, predicted_chart
+from restive.style.chart import chart
 from restive.style.page import page, paragraph, section, table
 
 __all__ = ["CHECK_HEADER", "check_rows", "fit_page", "held_out_sentences"]
 
-SIZE = (5.4, 4.4)  # inches of a picture
 MOST_ARMS = 200  # rows of the table of arms
-MOST_CROSSES = 300  # arms drawn with their intervals
+MOST_NAMED = 3  # checks that the heading names
 CHECK_HEADER = ("check", "verdict", "finding", "p", "s.d. off", "arms off at 5%", "what to do")
 
 
 def fit_page(fitted: FittedLog, title: str) -> str:
     """Return the whole page."""
-    matplotlib_figures()
     log = fitted.log
     about = (
         f"{log.num_sightings:,} sightings of {log.num_arms:,} arms in {log.num_steps:,} "
@@ -41,7 +35,9 @@ def fit_page(fitted: FittedLog, title: str) -> str:
     if fitted.checks:
         parts.append(_checks_section(fitted))
     if fitted.held_out is not None:
-        parts.append(_held_out_section(fitted.held_out))
+        parts += [_held_out_section(fitted.held_out), chart(predicted_chart(fitted.held_out))]
+    if log.num_states == 2:
+        parts.append(chart(arms_chart(fitted)))
     parts.append(_arms_section(fitted))
     return page(title, title, _verdict(fitted), [about], parts)
 
@@ -51,12 +47,22 @@ def _verdict(fitted: FittedLog) -> str:
     failed = [check.name for check in fitted.checks if check.verdict == "fails"]
     described = "Chains describe this log as far as the checks can tell"
     if failed:
-        described = f"Chains do not describe all of this log: {', '.join(failed)}"
+        named = ", ".join(failed)
+        if len(failed) > MOST_NAMED:
+            named = f"{len(failed)} of {len(fitted.checks)} checks fail"
+        described = f"Chains do not describe all of this log ({named})"
     elif not fitted.checks:
         described = "Chains were fitted to this log"
     if fitted.held_out is None:
         return f"{described}."
-    return f"{described}. {held_out_sentences(fitted.held_out)[0]}"
+    verdict = fitted.held_out.chain_against_coin.verdict
+    joined = "and" if (verdict == "holds") == (not failed) else "but"
+    helps = {
+        "holds": "predict better than a coin per arm",
+        "fails": "predict worse than a coin per arm",
+        "undecided": "predict no better than a coin per arm, as far as can be told",
+    }
+    return f"{described}, {joined} {helps[verdict]}."
 
 
 def check_rows(checks: Sequence[Check]) -> list[tuple[str, ...]]:
@@ -82,15 +88,18 @@ def _arms_off(check: Check) -> str:
 
 
 def _checks_section(fitted: FittedLog) -> str:
+    advised = any(check.advice for check in fitted.checks)
+    header = CHECK_HEADER if advised else CHECK_HEADER[:-1]
+    rows = [row[: len(header)] for row in check_rows(fitted.checks)]
     return section(
         "Do chains describe it?",
         paragraph(
             "Each line is a number computed from the log and from "
             f"{REPLICATES} logs that the fitted chains would have left, seen at the same moments. "
             "p is the share of these that are as far out, over all arms or arm by arm; at 0.01 a "
-            "check fails."
+            "check fails. An arm is off at 5% if it is further out than in 95% of these logs."
         ),
-        table(CHECK_HEADER, check_rows(fitted.checks), numbers=(3, 4), stacked=True),
+        table(header, rows, numbers=(3, 4), stacked=True),
     )
 
 
@@ -124,41 +133,11 @@ def _held_out_section(found: HeldOut) -> str:
         "Does it help?",
         *(paragraph(sentence) for sentence in held_out_sentences(found)),
         table(("predicted by", "mean log chance", "gain on the line above"), rows, numbers=(1, 2)),
-        _picture(
-            _draw_predicted(found),
-            "predicted",
-            "Chance of the best state that the chains gave, and how often it came; 95% bars. On "
-            "the line they are right.",
-        ),
     )
-
-
-def _picture(draw: Any, name: str, caption: str) -> str:
-    """Return a drawing as a figure of the page."""
-    with settings():
-        figure = matplotlib_figures().Figure(figsize=SIZE, layout="constrained")
-        draw(figure.subplots())
-        drawn = ElementTree.tostring(page_svg(figure, name), encoding="unicode")
-    return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def _gain(found: Any) -> str:
     return f"{found.gain:+.4f} ± {1.96 * found.stderr:.4f}"
-
-
-def _draw_predicted(found: HeldOut) -> Any:
-    def draw(axes: Any) -> None:
-        there = found.in_bin > 0
-        x, y, n = found.predicted[there], found.seen[there], found.in_bin[there]
-        half = 1.96 * np.sqrt(np.maximum(y * (1 - y), 0.25 / n) / n)
-        axes.plot([0, 1], [0, 1], color=LIGHT["mute"], linestyle=":", linewidth=1)
-        axes.errorbar(x, y, half, fmt="o", color=look(0).colour, capsize=2, markersize=4)
-        axes.set_xlabel("predicted")
-        axes.set_ylabel("seen")
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
-
-    return draw
 
 
 def _arms_section(fitted: FittedLog) -> str:
@@ -174,44 +153,9 @@ def _arms_section(fitted: FittedLog) -> str:
             "first step after the log."
         )
     ]
-    if fitted.log.num_states == 2:
-        parts.append(
-            _picture(
-                _draw_arms(fitted),
-                "arms",
-                "Chance of a good state after a bad one (p01) and after a good one (p11), with 90% "
-                "intervals. Arms on the diagonal have no memory.",
-            )
-        )
     if shown < len(arms):
         parts.append(
             paragraph(f"The first {shown} of {len(arms):,} arms; all are in arms.csv.", "note")
         )
     parts.append(table(arms.columns, rows, numbers=range(2, len(arms.columns))))
     return section("The arms", *parts)
-
-
-def _draw_arms(fitted: FittedLog) -> Any:
-    def draw(axes: Any) -> None:
-        arms = fitted.arms
-        every = max(-(-len(arms) // MOST_CROSSES), 1)
-        axes.plot([0, 1], [0, 1], color=LIGHT["mute"], linestyle=":", linewidth=1)
-        for kind, name in enumerate(fitted.log.kinds):
-            own = np.flatnonzero(fitted.log.kind_of == kind)[::every]
-            x, y = arms.active[own, 0, 1], arms.active[own, 1, 1]
-            low, high = arms.low[own], arms.high[own]
-            axes.errorbar(
-                x, y,
-                xerr=[np.maximum(x - low[:, 0, 1], 0), np.maximum(high[:, 0, 1] - x, 0)],
-                yerr=[np.maximum(y - low[:, 1, 1], 0), np.maximum(high[:, 1, 1] - y, 0)],
-                fmt=look(kind).marker, color=look(kind).colour, markersize=3,
-                linewidth=0.5, alpha=0.8, label=name.replace("$", r"\$"),
-            )  # fmt: skip
-        axes.set_xlabel("p01")
-        axes.set_ylabel("p11")
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
-        if len(fitted.log.kinds) > 1:
-            axes.legend(fontsize=8, frameon=False)
-
-    return draw

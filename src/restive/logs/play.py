@@ -19,6 +19,7 @@ __all__ = [
     "Player",
     "Worlds",
     "agent_player",
+    "earned",
     "play_record",
     "play_worlds",
     "play_worlds_one_by_one",
@@ -70,12 +71,28 @@ def agent_player(agent: Any) -> Player:
     return _AgentPlayer()
 
 
-def play_record(record: IntArray, player: Player, rewards: FloatArray) -> float:
+def earned(
+    states: IntArray, arms: IntArray, rewards: FloatArray, passive_rewards: FloatArray | None
+) -> FloatArray:
+    """Reward [R] of a step in which arms [R, N] are pulled while all are in states [R, K]."""
+    total = rewards[np.take_along_axis(states, arms, axis=1)].sum(axis=1)
+    if passive_rewards is not None:
+        unpulled = passive_rewards[states]
+        total += unpulled.sum(axis=1) - np.take_along_axis(unpulled, arms, axis=1).sum(axis=1)
+    return np.asarray(total)
+
+
+def play_record(
+    record: IntArray,
+    player: Player,
+    rewards: FloatArray,
+    passive_rewards: FloatArray | None = None,
+) -> float:
     """Total reward of a player on a record [T, K] of all arms' states."""
     total = 0.0
     for states in record:
         arms = player.select()
-        total += float(rewards[states[arms]].sum())
+        total += float(earned(states[None], arms[None], rewards, passive_rewards)[0])
         player.observe(states[arms])
     return total
 
@@ -92,7 +109,7 @@ def play_worlds(
     for step, states in enumerate(worlds.run(steps)):
         arms = policy.select_many(last_state, elapsed)
         seen = states[rows, arms]
-        totals += worlds.rewards[seen].sum(axis=1)
+        totals += earned(states, arms, worlds.rewards, worlds.passive_rewards)
         elapsed += 1
         last_state[rows, arms], elapsed[rows, arms] = seen, 1
         worlds.pull(arms)
@@ -108,11 +125,11 @@ def play_worlds_one_by_one(
     players = [make(r) for r in range(worlds.count)]
     totals = np.zeros(worlds.count)
     for step, states in enumerate(worlds.run(steps)):
-        chosen = [player.select() for player in players]
-        for r, (player, arms) in enumerate(zip(players, chosen, strict=True)):
-            totals[r] += worlds.rewards[states[r, arms]].sum()
-            player.observe(states[r, arms])
-        worlds.pull(np.array(chosen))
+        chosen = np.array([player.select() for player in players])
+        totals += earned(states, chosen, worlds.rewards, worlds.passive_rewards)
+        for r, player in enumerate(players):
+            player.observe(states[r, chosen[r]])
+        worlds.pull(chosen)
         progress((step + 1) / steps)
     return totals
 
@@ -136,7 +153,8 @@ class Worlds:
         arms = np.arange(fitted.log.num_arms)
         none = np.zeros(0, dtype=np.int64)
         everyone = Sample(fitted.log, arms, none, none, none, none.astype(np.bool_))
-        self.count, self.seed, self.rewards = count, seed, fitted.rewards
+        self.count, self.seed = count, seed
+        self.rewards, self.passive_rewards = fitted.rewards, fitted.passive_rewards
         rng = np.random.default_rng([seed, 2])
         self.active, self.passive = drawn_arms(fitted, everyone, count, rng)
         self.start = fitted.start

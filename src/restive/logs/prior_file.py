@@ -8,8 +8,9 @@ A JSON file::
      "arms": [{"name": "A17", "kind": 0, "last_state": 1, "elapsed": 3,
                "evidence": [[last state, elapsed, next state, count], ...]}]}
 
-A candidate is its matrix or, where pulling changes how it moves, {"active": ..., "passive": ...}. A
-kind with a continuous prior has parameters instead: "dirichlet": {"active": ..., "particles": M}.
+Arms that pay while not pulled have "passive_rewards" beside "rewards". A candidate is its matrix
+or, where pulling changes how it moves, {"active": ..., "passive": ...}. A kind with a continuous
+prior has parameters instead: "dirichlet": {"active": ..., "particles": M}.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from restive.problem import Arm
 from restive.problem_file import read_text
 from restive.sightings.log import names_or_none
 
-__all__ = ["PriorFile", "load_prior", "write_prior"]
+__all__ = ["PriorFile", "counts_of_arms", "load_prior", "write_prior"]
 
 FORMAT = "restive prior 1"
 IntArray = NDArray[np.int64]
@@ -88,6 +89,8 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
             for name, prior in zip(fitted.log.kinds, fitted.kind_priors, strict=True)
         ],
     }
+    if fitted.passive_rewards is not None:
+        head["passive_rewards"] = fitted.passive_rewards.tolist()
     counts, table = fitted.counts, fitted.arms
     columns = np.stack([*counts.unpacked(counts.cells), counts.counts], axis=1)
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
@@ -145,8 +148,12 @@ def load_prior(path: str | PathLike[str]) -> PriorFile:
 
 def _read(data: dict[str, Any]) -> PriorFile:
     states = tuple(str(name) for name in data["states"])
-    named = names_or_none(states)
-    kinds = {str(kind["name"]): _kind(kind, data["rewards"], named) for kind in data["kinds"]}
+    alike = {
+        "rewards": data["rewards"],
+        "passive_rewards": data.get("passive_rewards"),
+        "states": names_or_none(states),
+    }
+    kinds = {str(kind["name"]): _kind(kind, alike) for kind in data["kinds"]}
     labels = list(kinds)
     arms = data["arms"]
     for k, arm in enumerate(arms):
@@ -159,34 +166,30 @@ def _read(data: dict[str, Any]) -> PriorFile:
         kinds,
         tuple(labels[a["kind"]] for a in arms),
         start,
-        _counts(arms, len(states), start),
+        counts_of_arms(arms, len(states), start),
         data.get("log", {}),
     )
 
 
-def _kind(
-    data: dict[str, Any], rewards: Sequence[float], states: Sequence[str] | None
-) -> ArmPrior | DirichletArmPrior:
+def _kind(data: dict[str, Any], alike: dict[str, Any]) -> ArmPrior | DirichletArmPrior:
+    """Return a kind's prior; `alike` is what all arms have in common."""
     if "dirichlet" in data:
         own = data["dirichlet"]
         return DirichletArmPrior(
-            own["active"],
-            own.get("passive"),
-            rewards=rewards,
-            particles=own["particles"],
-            states=states,
+            own["active"], own.get("passive"), particles=own["particles"], **alike
         )
-    candidates = [_arm(matrix, rewards, states) for matrix in data["candidates"]]
+    candidates = [_arm(matrix, alike) for matrix in data["candidates"]]
     return ArmPrior(candidates, data["weights"])
 
 
-def _arm(candidate: Any, rewards: Sequence[float], states: Sequence[str] | None) -> Arm:
+def _arm(candidate: Any, alike: dict[str, Any]) -> Arm:
     if isinstance(candidate, dict):
-        return Arm(candidate["active"], candidate["passive"], rewards, states=states)
-    return Arm(candidate, None, rewards, states=states)
+        return Arm(candidate["active"], candidate["passive"], **alike)
+    return Arm(candidate, None, **alike)
 
 
-def _counts(arms: Sequence[dict[str, Any]], size: int, start: BeliefState) -> LogCounts:
+def counts_of_arms(arms: Sequence[dict[str, Any]], size: int, start: BeliefState) -> LogCounts:
+    """Return what was seen of arms, from rows of a prior file; `size` is their number of states."""
     for k, arm in enumerate(arms):  # checks the cells
         Evidence.from_data({"num_states": size, "cells": arm["evidence"]})
         if not 0 <= arm["last_state"] < size:

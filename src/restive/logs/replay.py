@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -25,8 +24,9 @@ from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.intervals import student_quantile
 from restive.logs.calibration import Calibration, calibrate
 from restive.logs.checks import check_log
-from restive.logs.fit import AnyArmPrior, FittedLog, fit_arms
+from restive.logs.fit import FittedLog, fit_arms
 from restive.logs.fitting import refuse_unlike_pulls
+from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.play import (
     Player,
     Worlds,
@@ -36,6 +36,7 @@ from restive.logs.play import (
     play_worlds_one_by_one,
     policy_player,
 )
+from restive.logs.record import MOST_STATES, full_record, logged_pulls, sightings_by_step
 from restive.logs.sample import sample_of
 from restive.policies import policy_mapping, policy_mappings
 from restive.policies.random import random_policy
@@ -54,7 +55,6 @@ POLICIES = ("whittle", "myopic", "best_fixed", "round_robin", "random")
 WORLDS = 200
 SEEDS = 20  # of policies that choose at random, and of learners
 LEAST_MATCHES = 30
-MOST_STATES = 50_000_000  # of arms and worlds, held at once
 MOST_AGES = 2_000  # that a learner's tables tell apart, where no arm gets older
 SMALL_WEIGHT = 1e-4  # of a candidate that a learner may forget
 
@@ -97,6 +97,7 @@ def replay_log(
     *,
     prior: AnyArmPrior | dict[str, AnyArmPrior] | None = None,
     rewards: ArrayLike | None = None,
+    passive_rewards: ArrayLike | None = None,
     controlled: bool = False,
     split: float = 0.5,
     fitted: FittedLog | None = None,
@@ -117,7 +118,7 @@ def replay_log(
     policies
         Names: policy mappings, "round_robin", "random", and learners, which play "whittle" or what
         follows a colon, as "tsde:myopic".
-    prior, rewards, controlled
+    prior, rewards, passive_rewards, controlled
         As in `fit_log`; fitted on the earlier part of the log.
     split
         Share of the steps that is the earlier part.
@@ -143,7 +144,7 @@ def replay_log(
     notes: list[str] = []
     if fitted is None:
         at = _checked_split(split, log)
-        known = fit_arms(log, prior, rewards, controlled, until=at, progress=progress)
+        known = fit_arms(log, prior, rewards, controlled, at, progress, passive_rewards)
     else:
         at, known = 0, _as_given(fitted, log, notes)
     if log.has_pulled and not known.controlled:
@@ -151,11 +152,16 @@ def replay_log(
     bandit = known.problem(num_pulls)
     steps = log.num_steps - at
     sample = sample_of(log, pulled_only=known.controlled)
-    earned, pulls = _logged(log, at, known.rewards)
+    earned, pulls = logged_pulls(log, at, known.rewards)
+    if known.passive_rewards is not None:
+        notes.append(
+            "policies' figures count all arms, pulled or not; what the log earned and the "
+            "calibration are of pulled arms"
+        )
     calibration = None
     if at:
         calibration = calibrate(known, sample, at)
-    record = None if known.controlled else _record(log, at)
+    record = None if known.controlled else full_record(log, at)
     game = _Game(known, bandit, steps, seed, record, worlds, progress)
     if record is not None:
         played = [*game.exact(policies), game.best_in_hindsight()]
@@ -202,29 +208,6 @@ def _as_given(fitted: FittedLog, log: Log, notes: list[str]) -> FittedLog:
         notes.append("in sample: the arms were fitted on the very steps that are played")
     size = log.num_states
     return replace(fitted, start=BeliefState([size - 1] * log.num_arms, [1] * log.num_arms))
-
-
-def _logged(log: Log, split: int, rewards: FloatArray) -> tuple[float, float]:
-    """What the logged pulls earned per step from `split` on, and how many there were."""
-    total, pulls = 0.0, 0
-    for block in log.blocks():
-        mine = block.pulled & (block.steps >= split)
-        total += float(rewards[block.states[mine]].sum())
-        pulls += int(mine.sum())
-    steps = log.num_steps - split
-    return total / steps, pulls / steps
-
-
-def _record(log: Log, split: int) -> IntArray | None:
-    """States [T, K] from `split` on, if every arm was seen in every one of these steps."""
-    steps = log.num_steps - split
-    if log.num_sightings < steps * log.num_arms or steps * log.num_arms > MOST_STATES:
-        return None
-    record = np.full((steps, log.num_arms), -1, dtype=np.int64)
-    for block in log.blocks():
-        mine = block.steps >= split
-        record[block.steps[mine] - split, block.arms[mine]] = block.states[mine]
-    return None if (record < 0).any() else record
 
 
 def _refuse_if_wrong(calibration: Calibration | None, anyway: bool, notes: list[str]) -> None:
@@ -301,7 +284,11 @@ class _Game:
             seeds = SEEDS if self._is_random(name) else 1
             totals = []
             for seed in range(seeds):
-                totals.append(play_record(self.record, make(seed), self.known.rewards))
+                totals.append(
+                    play_record(
+                        self.record, make(seed), self.known.rewards, self.known.passive_rewards
+                    )
+                )
                 self.progress("playing", (at + (seed + 1) / seeds) / len(policies))
             values = np.array(totals) / self.steps
             half = 0.0
@@ -315,8 +302,11 @@ class _Game:
     def best_in_hindsight(self) -> PlayedPolicy:
         """The arms that did best on the record, always pulled: nobody could have known them."""
         assert self.record is not None
-        means = self.known.rewards[self.record].mean(axis=0)
-        best = float(np.sort(means)[-self.bandit.num_pulls :].sum())
+        gains, unpulled = self.known.rewards[self.record].mean(axis=0), 0.0
+        if self.known.passive_rewards is not None:
+            alone = self.known.passive_rewards[self.record].mean(axis=0)
+            gains, unpulled = gains - alone, float(alone.sum())
+        best = float(np.sort(gains)[-self.bandit.num_pulls :].sum()) + unpulled
         return PlayedPolicy(
             "best fixed in hindsight", "exact", best, best, best, "known only afterwards"
         )
@@ -356,9 +346,12 @@ class _Game:
         """What those logged pulls earned that the policy would have chosen too, given the log."""
         if self._is_random(name):
             return PlayedPolicy(name, "refused", np.nan, np.nan, np.nan, "chooses at random itself")
+        if self.known.passive_rewards is not None:
+            note = "arms pay while not pulled, which matched pulls say nothing about"
+            return PlayedPolicy(name, "refused", np.nan, np.nan, np.nan, note)
         policy = self._policy(name.replace("-", "_"), 0)
         state, earned = self.start, []
-        for arms, states, pulled in _by_step(log, split):
+        for arms, states, pulled in sightings_by_step(log, split):
             chosen = policy.select(state)
             both = np.isin(arms, chosen) & pulled
             earned += self.known.rewards[states[both]].tolist()
@@ -372,23 +365,6 @@ class _Game:
         half = student_quantile(count) * float(np.std(earned, ddof=1)) / sqrt(count) * pulls
         note = f"{count} of the logged pulls match; earned with what the log had seen"
         return PlayedPolicy(name, "matched", mean, mean - half, mean + half, note)
-
-
-def _by_step(log: Log, split: int) -> list[tuple[IntArray, IntArray, NDArray[np.bool_]]]:
-    """Arms, states and pulls of each step from `split` on."""
-    parts = [
-        (block.steps[mine], block.arms[mine], block.states[mine], block.pulled[mine])
-        for block in log.blocks()
-        for mine in [block.steps >= split]
-    ]
-    steps, arms, states, pulled = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((arms, steps))
-    edges = np.searchsorted(steps[order], np.arange(split, log.num_steps + 1))
-    return [
-        (arms[own], states[own], pulled[own])
-        for begin, end in pairwise(edges)
-        for own in [order[begin:end]]
-    ]
 
 
 def _pruned(prior: IndependentPrior) -> IndependentPrior:

@@ -180,8 +180,8 @@ class Merged:
             f"{self.num_doubles:,} rows are of the same arm and step as another: "
             + ", ".join(self._doubles)
             + (f" and {more:,} more" if more else "")
-            + "; say which counts: same_step = 'last' (the later) or 'worst' (the lowest state), "
-            "or take a shorter step"
+            + "; say which counts with same_step (--same-step): 'last' (the later) or 'worst' (the "
+            "lowest state), or take a shorter step"
         )
 
     def notes(self) -> list[str]:

@@ -59,6 +59,7 @@ class Chart:
     dotted: str = ""  # what dotted lines are
     dotted_on: Scale | None = None  # the scale that alone has them
     legend: Sequence[Line] = ()
+    along: str = "time"  # what the x axis has, in the saved numbers
 
 
 def line_data(lines: Sequence[Line]) -> Data:
@@ -148,7 +149,7 @@ def _figure(made: Chart, at: int, panel: Panel, drawings: Mapping[Scale, str]) -
     )
     who, what = made.columns
     numbers = json.dumps(
-        {"columns": [who, "time", what, "lower", "upper"], "series": panel.data},
+        {"columns": [who, made.along, what, "lower", "upper"], "series": panel.data},
         separators=(",", ":"),
         ensure_ascii=False,
     ).replace("<", "\\u003c")

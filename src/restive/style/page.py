@@ -16,6 +16,7 @@ from importlib.resources import files
 from restive.style.looks import css_variables
 
 __all__ = [
+    "HINT",
     "anchor",
     "attributes",
     "beside",
@@ -23,6 +24,7 @@ __all__ = [
     "folded",
     "page",
     "paragraph",
+    "script",
     "section",
     "stylesheet",
     "table",
@@ -34,9 +36,9 @@ HINT = "This table is wider than the screen: move it sideways."
 
 def page(title: str, eyebrow: str, verdict: str, lead: Sequence[str], parts: Iterable[str]) -> str:
     """Return a whole page: what it is about, its verdict as the heading, what is behind that."""
-    style, script = stylesheet(), _file("page.js")
+    style, scripted = stylesheet(), script()
     policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(scripted)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     return "\n".join(
@@ -53,7 +55,7 @@ def page(title: str, eyebrow: str, verdict: str, lead: Sequence[str], parts: Ite
             *(f'<p class="lead">{escape(text)}</p>' for text in lead),
             "</header>",
             *parts,
-            f"<script>{script}</script>\n</body>\n</html>\n",
+            f"<script>{scripted}</script>\n</body>\n</html>\n",
         ]
     )
 
@@ -61,6 +63,11 @@ def page(title: str, eyebrow: str, verdict: str, lead: Sequence[str], parts: Ite
 def stylesheet() -> str:
     """Return the CSS of every page."""
     return css_variables() + _file("page.css")
+
+
+def script() -> str:
+    """Return the script of every page: pointer and arrow keys read charts."""
+    return _file("page.js")
 
 
 @cache

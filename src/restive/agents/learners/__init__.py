@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -93,15 +93,22 @@ def own_learner(make: Any, name: str | None = None, title: str | None = None) ->
     """Return a learner of the user's own from its function of (task, seed)."""
     if not callable(make):
         raise ProblemError(
-            "a learner is a name or a function of (task, seed) that returns an object with "
-            f"select() and observe(states), got {make!r:.60}"
+            "a learner is a name, a table such as {'name': 'ucb1', ...} with its options, or a "
+            "function of (task, seed) that returns an object with select() and observe(states), "
+            f"got {make!r:.60}"
         )
     name = name or str(getattr(make, "__name__", "own_learner"))
     return Own(name, make, title or name)
 
 
 def learner_of(value: Any) -> Learner:
-    """Return the learner that a name or a function of the user's own means."""
+    """Return the learner that a name, a name with options or the user's own function means.
+
+    Options are written as in a study: {"name": "epsilon_greedy", "epsilon": 0.1}.
+    """
+    if isinstance(value, Mapping):
+        options = dict(value)
+        return learner(options.pop("name", None), **options)
     return learner(value) if isinstance(value, str) else own_learner(value)
 
 

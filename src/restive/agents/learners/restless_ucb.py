@@ -40,9 +40,9 @@ class RestlessUCB:
 
     The paper proves a regret of order T^(2/3), up to logarithms, for ergodic birth-death chains
     that move alike pulled or not and whose rewards grow with the state. By default m is T^(2/3),
-    rounded up, and the radius sqrt(ln T / m), beyond which by Hoeffding's inequality an estimate
-    errs with probability 2 / T^2 at most. Only the paper's abstract and introduction were at hand:
-    m, the radius' constant and the exact form of the optimism are from memory of the rest.
+    rounded up, and the radius sqrt(ln T / (2 m)), beyond which by Hoeffding's inequality an
+    estimate errs with probability 2 / T at most. Only the paper's abstract and introduction were
+    at hand: m and the exact form of the optimism are from memory of the rest.
 
     *Optimism.* Order an arm's states by reward, equal ones by number. From each state, a
     probability of `radius` is taken from the worst states that may follow, as far as there is
@@ -102,7 +102,7 @@ class RestlessUCB:
 
     def radius(self, facts: Facts) -> float:
         """How much probability is moved to better states."""
-        return self.scale * sqrt(log(facts.known_horizon(self.name)) / self.wanted(facts))
+        return self.scale * sqrt(log(facts.known_horizon(self.name)) / (2 * self.wanted(facts)))
 
     def room(self, facts: Facts) -> tuple[int, int]:
         """Counts of transitions, and later ranks of indices."""

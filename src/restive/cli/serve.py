@@ -1,0 +1,34 @@
+"""restive serve."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from restive.cli.progress import spinner
+
+__all__ = ["serve"]
+
+
+def serve(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of a live agent.")],
+    host: Annotated[str, typer.Option(help="Where to listen; elsewhere needs TLS in front.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8765,
+    durability: Annotated[
+        str, typer.Option(help="What acknowledged results survive: power or process.")
+    ] = "power",
+) -> None:
+    """Put a live agent behind HTTP, with a page for its operator."""
+    from restive.live import LiveAgent
+    from restive.serve import run_server
+
+    with spinner(f"opening {file.name}") as show:
+        agent = LiveAgent.open(
+            file, durability, progress=lambda done, total: show("events", done, total)
+        )
+    run_server(agent, host, port, lambda text: print(text, file=sys.stderr, flush=True))

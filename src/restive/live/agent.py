@@ -1,0 +1,412 @@
+"""A live agent: one file that operators run for months.
+
+    live = rs.LiveAgent.create("calls.db", prior=prior, num_pulls=200, seed=7,
+                               clock=rs.Clock.wall("2026-11-16", "P7D", zone="Asia/Kolkata"))
+    decision = live.decide()                      # the same answer until the next tick
+    live.record({"A17": 1, "B02": 0})             # in parts, twice, late: as it comes
+
+What a call has acknowledged survives a kill at any moment. The decisions that follow are those that
+would have followed without the kill, to the bit. Any number of processes and threads may use one
+file. A client that was killed asks for the open decision and continues from there: the file knows
+more than its own memory does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from restive.arguments import checked_count, shown
+from restive.belief import BeliefState
+from restive.errors import ProblemError
+from restive.live import deciding, reading, recording, status, tokens
+from restive.live.answers import Decision, Mistake, Receipt
+from restive.live.arguments import (
+    checked_last_seen,
+    checked_names,
+    checked_results,
+    checked_tick,
+    plain,
+)
+from restive.live.clock import Clock
+from restive.live.creating import create_file
+from restive.live.journal import Journal
+from restive.live.memory import Memory
+from restive.live.recording import Writer
+from restive.live.results import Batch
+from restive.live.roster import LONG_AGO, NewArm, arms_of_prior
+from restive.live.session import Now, Session, checked_text, fingerprint_of
+from restive.live.settings import Settings
+from restive.live.view import LiveView
+
+__all__ = ["LiveAgent"]
+
+PYTHON = "python"
+MOST_NOTE = 10_000
+
+
+class LiveAgent(LiveView):
+    """A durable agent; made by `create` or `open`."""
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        prior: Any,
+        num_pulls: int,
+        policy_mapping: str = "whittle",
+        clock: Clock | None = None,
+        seed: int = 0,
+        *,
+        names: Sequence[str] | None = None,
+        start: BeliefState | None = None,
+        audit_pulls: int = 0,
+        missing: str | None = None,
+        outcomes: Mapping[str, int | str] | None = None,
+        states: Sequence[str] = (),
+        mixing_time: int | None = None,
+        max_elapsed: int | None = None,
+        durability: str = "power",
+        actor: str = PYTHON,
+        now: Now | None = None,
+    ) -> LiveAgent:
+        """Make the file of a new agent, which learns by TSDE, and open it.
+
+        Parameters
+        ----------
+        path
+            The file; it must not be there yet, nor lie on a network file system.
+        prior
+            What the arms may be: an `IndependentPrior`, a `JointPrior`, or what `load_prior`
+            returned, with names, kinds and what was seen of each arm.
+        num_pulls
+            Arms pulled each tick, N.
+        policy_mapping
+            A registered name.
+        clock
+            When a tick passes; with each decision by default.
+        seed
+            Of the agent's own draws.
+        names
+            The arms' names; "0", "1", ... by default.
+        start
+            When and in which state each arm was last seen before tick 0; by default nothing is
+            known, and each arm follows its long-run law.
+        audit_pulls
+            Of the N arms, how many are drawn evenly among all: the only look at arms that the
+            policy avoids.
+        missing
+            Needed where pulling changes how arms move, since a pull that was made and not seen
+            then leaves (state, age) behind: "refuse" (a tick ends when all its pulls have a
+            result) or "as-not-pulled" (approximate).
+        outcomes
+            What results files say, and what it means: a state's number, "unseen", "not-pulled" or
+            "leave".
+        states
+            Names of states that results files may use.
+        mixing_time, max_elapsed
+            As in `TSDE`.
+        durability
+            "power": what was acknowledged survives a power cut; "process": it survives a kill.
+        actor
+            Who does this, for the journal.
+        now
+            Tells the time, for tests: a function that returns an aware datetime.
+        """
+        kinds, arms = arms_of_prior(prior, names, start)
+        settings = Settings(
+            num_pulls, policy_mapping, clock or Clock.calls(), seed, audit_pulls, missing,
+            dict(outcomes or {}), tuple(states), mixing_time, max_elapsed,
+        )  # fmt: skip
+        create_file(path, settings, kinds, arms, actor, now)
+        return cls.open(path, durability, now=now)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        durability: str = "power",
+        *,
+        now: Now | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> LiveAgent:
+        """Open the file of an agent: it continues where it left off, to the bit.
+
+        Parameters
+        ----------
+        path
+            The file.
+        durability, now
+            As in `create`.
+        progress
+            Called with (events replayed, events to replay).
+        """
+        return cls(Session(Journal(path, durability), now, progress))
+
+    def decide(
+        self,
+        request: str | None = None,
+        tick: int | None = None,
+        num_pulls: int | None = None,
+        unavailable: Iterable[str] = (),
+        *,
+        skip: bool = False,
+        actor: str = PYTHON,
+    ) -> Decision:
+        """Return the arms to pull now. Asked again in the same tick, the answer is the same.
+
+        A new tick closes the one before: results that are missing become unseen, ticks in which
+        nobody called pass, and arms that were waiting join.
+
+        Parameters
+        ----------
+        request
+            Your id of this request: sent again, it is given the same answer.
+        tick
+            Which tick, for a clock that is given; for others the tick that you expect.
+        num_pulls
+            Pull this many arms instead of N.
+        unavailable
+            Names of arms that cannot be pulled in this tick.
+        skip
+            Let more than a million missed ticks pass.
+        actor
+            Who asks, for the journal.
+        """
+        session = self._session
+        out = sorted(checked_names(unavailable, "unavailable"))
+        mark = fingerprint_of(request, "decide", [tick, num_pulls, out])
+        with session.writing() as memory:
+            answer = session.answered(request, mark)
+            if answer is not None:
+                return reading.decision(session, answer["decision"])
+            now = deciding.tick_now(session, memory, tick)
+            if now == memory.tick:
+                deciding.ring(session, memory)
+                Writer(session, actor, request, mark).finish(now, {"decision": now})
+            else:
+                deciding.decide(
+                    session, memory, now, num_pulls, out, skip=skip, actor=actor, request=request,
+                    fingerprint=mark,
+                )  # fmt: skip
+            return reading.decision(session, now)
+
+    def record(
+        self,
+        results: Mapping[str, Any],
+        tick: int | None = None,
+        *,
+        instead: Mapping[str, int] | None = None,
+        request: str | None = None,
+        actor: str = PYTHON,
+    ) -> Receipt:
+        """Record what was seen: all of it, or nothing if a result cannot be.
+
+        Parameters
+        ----------
+        results
+            By arm: its state, "unseen" (pulled, result not known), "not-pulled", or "leave".
+        tick
+            Of which decision; by default of the last one. For a tick that is over, a sighting is
+            used at its own time if the arm was not seen since.
+        instead
+            States of arms that were pulled by somebody's own choice.
+        request, actor
+            As in `decide`.
+        """
+        tick = checked_tick(tick)
+        batch = Batch(tick, checked_results(results), checked_results(instead or {}, "instead"))
+        return self.record_batches([batch], request=request, actor=actor)[0]
+
+    def record_batches(
+        self,
+        batches: Sequence[Batch],
+        *,
+        accept_good: bool = False,
+        request: str | None = None,
+        actor: str = PYTHON,
+    ) -> tuple[Receipt, list[Mistake]]:
+        """Record results of several ticks in one transaction.
+
+        All or nothing, unless `accept_good` takes what can be taken and returns the mistakes.
+        """
+        session = self._session
+        content = [[b.tick, plain(b.results), plain(b.instead)] for b in batches]
+        mark = fingerprint_of(request, "record", content)
+        with session.writing() as memory:
+            answer = session.answered(request, mark)
+            if answer is not None:
+                return Receipt(**answer["receipt"]), []
+            prepared = recording.prepare(session, memory, batches, accept_good)
+            writer = Writer(session, actor, request, mark)
+            answer = {"receipt": vars(prepared.receipt)}
+            recording.record(session, memory, prepared, writer, answer)
+            return prepared.receipt, prepared.mistakes
+
+    def step(
+        self,
+        results: Mapping[str, Any],
+        tick: int | None = None,
+        *,
+        request: str | None = None,
+        actor: str = PYTHON,
+    ) -> Decision:
+        """Record what was seen and decide the next tick, in one transaction.
+
+        Parameters
+        ----------
+        results, tick
+            As in `record`. A clock that is given moves on by one tick.
+        request, actor
+            As in `decide`.
+        """
+        session, tick, results = self._session, checked_tick(tick), checked_results(results)
+        batch = Batch(tick, results)
+        mark = fingerprint_of(request, "step", [tick, plain(results)])
+        with session.writing() as memory:
+            answer = session.answered(request, mark)
+            if answer is not None:
+                return reading.decision(session, answer["decision"])
+            if memory.tick < 0:
+                raise ProblemError("nothing has been decided yet: call decide() first")
+            prepared = recording.prepare(session, memory, [batch])
+            following = self._following(memory, tick, prepared.receipt.closed)
+            answer = {"receipt": vars(prepared.receipt), "decision": following}
+            writer = Writer(session, actor, request, mark)
+            recording.record(session, memory, prepared, writer, answer)
+            deciding.decide(session, memory, following, None, (), skip=False, actor=actor)
+            return reading.decision(session, following)
+
+    def join(
+        self,
+        arms: Mapping[str, str] | Iterable[str],
+        last_seen: Mapping[str, tuple[int, int]] | None = None,
+        *,
+        request: str | None = None,
+        actor: str = PYTHON,
+    ) -> Receipt:
+        """Let arms join; they can be pulled from the next decision on.
+
+        Parameters
+        ----------
+        arms
+            Names and kinds; names alone where there is one kind.
+        last_seen
+            In which state an arm was last seen and how many ticks ago, where that is known.
+        request, actor
+            As in `decide`.
+        """
+        named: dict[str, Any] = dict.fromkeys(checked_names(arms, "arms"))
+        if isinstance(arms, Mapping):
+            named = checked_results(arms, "arms")
+        known = checked_last_seen(last_seen, named)
+        content = [plain(named), plain(known)]
+        session, mark = self._session, fingerprint_of(request, "join", content)
+        with session.writing() as memory:
+            answer = session.answered(request, mark)
+            if answer is not None:
+                return Receipt(**answer["receipt"])
+            kinds = list(memory.roster.kinds)
+            if None in named.values() and len(kinds) > 1:
+                raise ProblemError(f"say each arm's kind: one of {', '.join(kinds)}")
+            new = [
+                NewArm(name, kinds[0] if kind is None else kind, *known.get(name, (None, LONG_AGO)))
+                for name, kind in named.items()
+            ]
+            writer = Writer(session, actor, request, mark)
+            return recording.join(session, memory, new, self._tick_for_arms(memory), writer)
+
+    def leave(
+        self, arms: Iterable[str], *, request: str | None = None, actor: str = PYTHON
+    ) -> Receipt:
+        """Let arms leave for ever; what was seen of them stays."""
+        names = checked_names(arms, "arms")
+        session, mark = self._session, fingerprint_of(request, "leave", sorted(names))
+        with session.writing() as memory:
+            answer = session.answered(request, mark)
+            if answer is not None:
+                return Receipt(**answer["receipt"])
+            writer = Writer(session, actor, request, mark)
+            return recording.leave(session, memory, names, self._tick_for_arms(memory), writer)
+
+    def correct(
+        self,
+        results: Mapping[str, int],
+        tick: int,
+        note: str,
+        *,
+        request: str | None = None,
+        actor: str = PYTHON,
+    ) -> Receipt:
+        """Journal that states were recorded wrongly; `rebuild` makes a file that knows better."""
+        given = checked_results(results)
+        session, mark = (
+            self._session,
+            fingerprint_of(request, "correct", [plain(given), tick, note]),
+        )
+        with session.writing() as memory:
+            answer = session.answered(request, mark)
+            if answer is not None:
+                return Receipt(**answer["receipt"])
+            writer = Writer(session, actor, request, mark)
+            tick = checked_count(tick, "tick", 0)
+            checked_text(note, "the note on why it is corrected", MOST_NOTE)
+            return recording.correct(session, memory, given, tick, note, writer)
+
+    def note(self, text: str, *, actor: str = PYTHON) -> None:
+        """Write a note into the journal."""
+        with self._session.writing() as memory:
+            checked_text(text, "a note", MOST_NOTE)
+            self._session.append("note", max(memory.tick, 0), {"text": text}, actor)
+
+    def acknowledge(self, alarm: int, note: str, *, actor: str = PYTHON) -> None:
+        """Say that somebody has looked at an alarm, by its id, and what was found."""
+        checked_text(note, "the note on what was found", MOST_NOTE)
+        session = self._session
+        with session.writing() as memory:
+            for one in status.alarms(session):
+                if one.seq == alarm:
+                    writer = Writer(session, actor, None, None)
+                    recording.acknowledge(memory, one.seq, note, one.name, writer)
+                    return
+        raise ProblemError(f"there is no alarm {shown(alarm)} that waits to be acknowledged")
+
+    def make_token(
+        self, name: str, role: str, days: float | None = None, *, actor: str = PYTHON
+    ) -> str:
+        """Let a client in; return its secret, which is shown this once.
+
+        Parameters
+        ----------
+        name
+            Whose it is.
+        role
+            "read", "act" (decide and record) or "admin" (arms too).
+        days
+            After which it ends; never by default.
+        actor
+            Who does this, for the journal.
+        """
+        session = self._session
+        with session.writing() as memory:
+            secret = tokens.make_token(session.journal, name, role, session.at, days)
+            text = f"token {name!r} of role {role} was made"
+            session.append("note", max(memory.tick, 0), {"text": text}, actor)
+            return secret
+
+    def remove_token(self, name: str, *, actor: str = PYTHON) -> None:
+        """Shut a client out."""
+        session = self._session
+        with session.writing() as memory:
+            tokens.remove_token(session.journal, name)
+            text = f"token {name!r} was removed"
+            session.append("note", max(memory.tick, 0), {"text": text}, actor)
+
+    def _following(self, memory: Memory, tick: int | None, closed: bool) -> int:
+        """Return the tick of the decision after results of a tick were recorded."""
+        kind = memory.settings.clock.kind
+        if kind == "calls":
+            return memory.tick + closed
+        wanted = (memory.tick if tick is None else tick) + 1 if kind == "given" else None
+        return deciding.tick_now(self._session, memory, wanted)

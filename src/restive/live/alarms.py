@@ -1,0 +1,227 @@
+"""Alarms that may be looked at daily: bets against the model, whose gains are the evidence.
+
+Each watch begins with a capital of 1 and bets, tick by tick, that something is wrong. While the
+model is right its capital is a fair game, so the chance that it ever exceeds c is at most 1 / c,
+however often somebody looks (Ville's inequality). A watch rings when its capital exceeds the number
+of watches divided by `LEVEL`: all together ring falsely with probability at most `LEVEL`, for ever.
+
+- *Reward*, of all arms and by kind: x in [0, 1] with predicted mean m earns 1 + l (x - m), where l
+  shifts the odds of m by a factor. For arms of two states this is the likelihood ratio.
+- *Spread*: the squared distance Z of a tick's reward from its forecast, in units of the predicted
+  variance, earns 1 + l (Z - 1): arms that move together make it large.
+- *Missing*: among the pulls of one kind in one tick, given how many have no result, all sets of
+  that size are equally likely, whatever the rate. The bet is that arms last seen in a certain
+  state are missing more often, or less: Fisher's noncentral hypergeometric law against the central
+  one.
+
+A bet made at the start notices a late change late, so a share 1 / ((j + 1) (j + 2)) of the capital
+waits until tick j: these shares sum to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb, exp, log
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LEVEL", "ClosedPull", "Watches"]
+
+FloatArray = NDArray[np.float64]
+
+LEVEL = 0.01  # chance of any false alarm
+SHIFTS = (0.25, 0.5, 1.0, 2.0)  # of log-odds, up or down
+SPREADS = (0.1, 0.3, 0.9)
+ODDS = (0.25, 0.5, 2.0, 4.0)  # of being missing, against those of the others
+MOST_KINDS = 50  # that are watched one by one
+MOST_LOG = 600.0
+LOW, HIGH, SPREAD, MISSING = "reward too low", "reward too high", "spread", "missing"
+ADVICE = {
+    LOW: "arms earn less than forecast: look for a change in the field, or in what results mean",
+    HIGH: "arms earn more than forecast: look for a change in the field, or in what results mean",
+    SPREAD: "ticks are better or worse as a whole than independent arms would be: look for a "
+    "common cause, and trust forecast bands less",
+    MISSING: "whether a result is missing depends on the arm's last state, so what is learned is "
+    "skewed: find out why results are missing, and map that outcome to a state if it is one",
+}
+
+
+class ClosedPull(NamedTuple):
+    """A pull of a tick that is over, as the watches see it."""
+
+    kind: str
+    last_state: int | None  # before it; None for an arm that was never seen
+    expected: float  # of `reward`, before it
+    variance: float
+    reward: float | None  # None if it is missing
+    low: float  # the least reward the arm can pay
+    high: float
+
+
+class Watches:
+    """All watches of a live agent.
+
+    Parameters
+    ----------
+    kinds
+        The kinds of arms.
+    num_states
+        The largest number of states of an arm.
+    independent
+        Whether arms are independent under the prior.
+    """
+
+    def __init__(self, kinds: Sequence[str], num_states: int, independent: bool) -> None:
+        self.kinds = tuple(kinds) if 1 < len(kinds) <= MOST_KINDS else ()
+        self.num_states = num_states
+        self.independent = independent
+        # a joint prior's arms tell of each other within a tick: no product of bets is fair
+        names = [LOW, HIGH] if independent else []
+        names += [f"{name}: {kind}" for kind in self.kinds for name in names[:2]]
+        self.names = (*names, *((SPREAD,) if independent else ()), MISSING)
+        self.capital: dict[str, Capital] = {name: Capital() for name in self.names}
+        self.ringing: dict[str, int] = {}  # by name: the event that says so, until acknowledged
+
+    @property
+    def threshold(self) -> float:
+        """The capital at which a watch rings."""
+        return len(self.names) / LEVEL
+
+    def close(self, pulls: Sequence[ClosedPull]) -> list[str]:
+        """Bet on a tick that is over; return the watches that ring and did not yet."""
+        gains = self._gains(pulls)
+        rings = []
+        for name in self.names:
+            if name in self.ringing:
+                continue  # until somebody has looked
+            value = self.capital[name].bet(gains.get(name))
+            if value >= self.threshold:
+                rings.append(name)
+        return rings
+
+    def restart(self, name: str) -> None:
+        """Begin anew with a watch that rang, now that somebody has looked."""
+        self.ringing.pop(name, None)
+        if name in self.capital:
+            self.capital[name] = Capital()
+
+    def value(self, name: str) -> float:
+        """Return the capital of a watch."""
+        return self.capital[name].value
+
+    def _gains(self, pulls: Sequence[ClosedPull]) -> dict[str, FloatArray]:
+        """Logarithms of what each bet of a watch earns."""
+        gains: dict[str, FloatArray] = {}
+        if any(pull.reward is None for pull in pulls):  # otherwise there is nothing to bet on
+            gains[MISSING] = missing_gains(pulls, self.num_states)
+        seen = [pull for pull in pulls if pull.reward is not None and pull.high > pull.low]
+        if not self.independent or not seen:
+            return gains
+        low, high = reward_gains(seen)
+        gains |= {LOW: low.sum(axis=1), HIGH: high.sum(axis=1)}
+        for kind in self.kinds:
+            own = np.array([pull.kind == kind for pull in seen])
+            if own.any():
+                gains[f"{LOW}: {kind}"] = low[:, own].sum(axis=1)
+                gains[f"{HIGH}: {kind}"] = high[:, own].sum(axis=1)
+        if len(pulls) > 1 and all(pull.reward is not None for pull in pulls):
+            gains[SPREAD] = spread_gains(pulls)
+        return gains
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the state of all watches as plain data."""
+        return {
+            "capital": {name: [one.ticks, one.bets] for name, one in self.capital.items()},
+            "ringing": self.ringing,
+        }
+
+    def load(self, data: dict[str, Any]) -> None:
+        """Take over what `to_data` wrote."""
+        for name, (ticks, bets) in data["capital"].items():
+            self.capital[name] = Capital(ticks, list(bets))
+        self.ringing = dict(data["ringing"])
+
+
+class Capital:
+    """The capital of one watch, divided among its bets and those still to be made."""
+
+    __slots__ = ("bets", "ticks")
+
+    def __init__(self, ticks: int = 0, bets: list[float] | None = None) -> None:
+        self.ticks = ticks
+        self.bets = bets or []
+
+    @property
+    def waiting(self) -> float:
+        """The share that is not at stake yet."""
+        return 1 / (self.ticks + 1)
+
+    @property
+    def value(self) -> float:
+        """What it is worth now."""
+        at_stake = sum(self.bets) / len(self.bets) if self.bets else 0.0
+        return at_stake + self.waiting
+
+    def bet(self, gains: FloatArray | None) -> float:
+        """Stake the next share and take the gains, given as logarithms; return the value."""
+        if gains is None:
+            return self.value
+        factors = [exp(min(gain, MOST_LOG)) for gain in gains.tolist()]
+        bets = self.bets or [0.0] * len(factors)
+        share = self.waiting - 1 / (self.ticks + 2)
+        self.bets = [(bet + share) * factor for bet, factor in zip(bets, factors, strict=True)]
+        self.ticks += 1
+        return self.value
+
+
+def reward_gains(pulls: Sequence[ClosedPull]) -> tuple[FloatArray, FloatArray]:
+    """Logarithms [bets, pulls] of what bets on lower and on higher rewards earn."""
+    columns = np.array([(p.low, p.high, p.expected, p.reward) for p in pulls])
+    low, span = columns[:, 0], columns[:, 1] - columns[:, 0]
+    mean = np.clip((columns[:, 2] - low) / span, 1e-9, 1 - 1e-9)
+    x = (columns[:, 3] - low) / span
+    shifts = np.array([*(-shift for shift in SHIFTS), *SHIFTS])
+    shifted = 1 / (1 + np.exp(-(np.log(mean / (1 - mean)) + shifts[:, None])))
+    gains = np.log(1 + (shifted - mean) / (mean * (1 - mean)) * (x - mean))
+    return gains[: len(SHIFTS)], gains[len(SHIFTS) :]
+
+
+def spread_gains(pulls: Sequence[ClosedPull]) -> FloatArray:
+    """Logarithms of what bets on a large spread of the tick's reward earn."""
+    variance = sum(pull.variance for pull in pulls)
+    if variance <= 0:
+        return np.zeros(len(SPREADS))
+    off = sum((pull.reward or 0.0) - pull.expected for pull in pulls)
+    return np.log1p(np.array(SPREADS) * (off * off / variance - 1))
+
+
+def missing_gains(pulls: Sequence[ClosedPull], num_states: int) -> FloatArray:
+    """Logarithms of what bets on missing results earn, by last state and odds."""
+    gains = np.zeros((num_states, len(ODDS)))
+    strata: dict[str, list[ClosedPull]] = {}
+    for pull in pulls:
+        if pull.last_state is not None:
+            strata.setdefault(pull.kind, []).append(pull)
+    for stratum in strata.values():
+        missing = sum(pull.reward is None for pull in stratum)
+        if missing in (0, len(stratum)):
+            continue
+        for state in range(num_states):
+            own = [pull for pull in stratum if pull.last_state == state]
+            if 0 < len(own) < len(stratum):
+                there = sum(pull.reward is None for pull in own)
+                gains[state] += hypergeometric_gains(len(own), len(stratum), missing, there)
+    return gains.ravel()
+
+
+def hypergeometric_gains(own: int, total: int, missing: int, there: int) -> FloatArray:
+    """Log likelihood ratios, for each of `ODDS`, of `there` of `missing` falling among `own`."""
+    least, most = max(0, missing - (total - own)), min(own, missing)
+    counts = [
+        log(comb(own, x)) + log(comb(total - own, missing - x)) for x in range(least, most + 1)
+    ]
+    weights = np.array(counts) - log(comb(total, missing))
+    x = np.arange(least, most + 1)
+    return np.array([there * log(w) - log(np.exp(weights + x * log(w)).sum()) for w in ODDS])

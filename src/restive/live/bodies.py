@@ -1,0 +1,35 @@
+"""Bodies of the events that say who the arms are, as plain data and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from restive.live.roster import LONG_AGO, NewArm
+
+__all__ = ["joining", "new_arms"]
+
+
+def joining(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]:
+    """Write arms that join; kinds by their number, what is not known left out."""
+    places = {kind: number for number, kind in enumerate(kinds)}
+    return {
+        "names": [arm.name for arm in arms],
+        "kinds": [places[arm.kind] for arm in arms],
+        "seen": {
+            str(i): [arm.last_state, arm.elapsed]
+            for i, arm in enumerate(arms)
+            if arm.last_state is not None
+        },
+        "evidence": {str(i): arm.evidence for i, arm in enumerate(arms) if arm.evidence},
+    }
+
+
+def new_arms(body: dict[str, Any], kinds: Sequence[str]) -> list[NewArm]:
+    """Return the arms that `joining` wrote."""
+    found = []
+    for i, (name, kind) in enumerate(zip(body["names"], body["kinds"], strict=True)):
+        state, age = body["seen"].get(str(i), (None, LONG_AGO))
+        cells = body["evidence"].get(str(i), ())
+        found.append(NewArm(name, kinds[kind], state, age, tuple(tuple(cell) for cell in cells)))
+    return found

@@ -1,0 +1,92 @@
+"""Tables of contents of the journal: `arm` and `pull`, written together with each event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from restive.live.journal import Event, Journal
+from restive.live.memory import Choice
+from restive.live.settings import NOT_PULLED, UNSEEN
+
+__all__ = [
+    "enter_arms",
+    "enter_choice",
+    "enter_instead",
+    "enter_leave",
+    "enter_results",
+    "pulls_of",
+]
+
+OPEN, SEEN, LATE, SUPERSEDED = "open", "seen", "late", "superseded"
+
+
+def enter_arms(journal: Journal, event: Event, first: int, body: dict[str, Any]) -> None:
+    """Enter arms that join, from slot `first` on."""
+    rows = (
+        (first + i, name, 1 + kind, event.tick, None)
+        for i, (name, kind) in enumerate(zip(body["names"], body["kinds"], strict=True))
+    )
+    journal.connection.executemany("INSERT INTO arm VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def enter_leave(journal: Journal, event: Event, slots: list[int]) -> None:
+    """Enter that arms have left."""
+    journal.connection.executemany(
+        'UPDATE arm SET "left" = ? WHERE slot = ?', [(event.tick, slot) for slot in slots]
+    )
+
+
+def enter_choice(journal: Journal, event: Event, choice: Choice, before: int) -> None:
+    """Enter a decision; pulls of the tick before that have no result become unseen."""
+    journal.connection.execute(
+        "UPDATE pull SET status = ? WHERE tick = ? AND status = ?", (UNSEEN, before, OPEN)
+    )
+    audit = set(choice.audit)
+    journal.connection.executemany(
+        "INSERT INTO pull VALUES (?, ?, ?, NULL, ?, ?, NULL)",
+        [
+            (event.tick, arm, OPEN, int(arm in audit), mean)
+            for arm, mean in zip(choice.arms, choice.expected, strict=True)
+        ],
+    )
+
+
+def enter_results(journal: Journal, event: Event, body: dict[str, Any]) -> None:
+    """Enter results of pulls, in time or late."""
+    unused = set(body.get("superseded", ()))
+    rows = []
+    for arm, result in zip(body["arms"], body["results"], strict=True):
+        state = result if isinstance(result, int) else None
+        status = _status(event.kind == "late", arm in unused, result)
+        rows.append((status, state, event.seq, event.tick, arm))
+    journal.connection.executemany(
+        "UPDATE pull SET status = ?, state = ?, recorded = ? WHERE tick = ? AND slot = ?", rows
+    )
+
+
+def enter_instead(journal: Journal, event: Event, body: dict[str, Any]) -> None:
+    """Enter pulls that somebody chose himself."""
+    unused, late = set(body.get("superseded", ())), bool(body.get("late"))
+    journal.connection.executemany(
+        "INSERT INTO pull VALUES (?, ?, ?, ?, 0, NULL, ?)",
+        [
+            (event.tick, arm, _status(late, arm in unused, state), state, event.seq)
+            for arm, state in zip(body["arms"], body["results"], strict=True)
+        ],
+    )
+
+
+def _status(late: bool, unused: bool, result: int | str) -> str:
+    if isinstance(result, str):
+        return NOT_PULLED if result == NOT_PULLED else UNSEEN
+    if unused:
+        return SUPERSEDED
+    return LATE if late else SEEN
+
+
+def pulls_of(journal: Journal, tick: int) -> dict[int, tuple[str, int | None, bool]]:
+    """Return status, state and whether it was our decision, by slot, of a tick's pulls."""
+    rows = journal.connection.execute(
+        "SELECT slot, status, state, expected IS NOT NULL FROM pull WHERE tick = ?", (tick,)
+    )
+    return {slot: (status, state, bool(ours)) for slot, status, state, ours in rows}

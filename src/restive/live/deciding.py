@@ -1,0 +1,119 @@
+"""Deciding: which tick it is, and which arms are pulled in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from restive.arguments import checked_count
+from restive.errors import ConflictError, ProblemError
+from restive.live.alarms import ADVICE
+from restive.live.arguments import checked_tick
+from restive.live.contents import enter_choice
+from restive.live.memory import Memory
+from restive.live.session import Session
+from restive.live.settings import NOT_PULLED, REFUSE, UNSEEN
+
+__all__ = ["decide", "ring", "tick_now"]
+
+MOST_MISSED = 10**6
+CLOCK = "clock"
+
+
+def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
+    """Return the tick of the decision that is asked for, by the file's clock."""
+    clock = memory.settings.clock
+    tick = checked_tick(tick)
+    if clock.kind == "given":
+        if tick is None:
+            raise ProblemError("this file's clock is what you say: pass tick")
+        now = tick
+    elif clock.kind == "calls":
+        now = memory.tick + 1
+        if memory.open is not None and memory.open.missing:
+            now = memory.tick
+    else:
+        now = clock.tick_at(session.at)
+        if now < 0:
+            raise ProblemError(f"the first tick begins {clock.label(0)}; it is too early to decide")
+        now = max(now, memory.tick)
+    if tick is not None and tick not in (now, memory.tick):
+        raise ConflictError(f"it is tick {now} by the file's clock, not {tick}")
+    now = now if tick is None else tick
+    if now < memory.tick:
+        raise ConflictError(
+            f"tick {now} is over: tick {memory.tick} was decided; time never goes back"
+        )
+    return now
+
+
+def decide(
+    session: Session, memory: Memory, tick: int, num_pulls: int | None,
+    unavailable: Iterable[str], *, skip: bool, actor: str, request: str | None = None,
+    fingerprint: bytes | None = None,
+) -> int:  # fmt: skip
+    """Decide a tick, inside a transaction, unless it is decided; return the tick."""
+    if memory.tick == tick:
+        return tick
+    before = memory.tick
+    _require_results(memory)
+    if tick - before > MOST_MISSED and not skip:
+        raise ProblemError(
+            f"{tick - before - 1:,} ticks have passed since the last decision; pass skip=True (or "
+            "--skip) if that is right"
+        )
+    out = sorted({memory.roster.slot(name) for name in unavailable} - set(memory.gone))
+    free = memory.num_available - len(out)
+    if num_pulls is None:
+        wanted = min(memory.settings.num_pulls, free)
+    else:
+        wanted = checked_count(num_pulls, "num_pulls", 0)
+        if wanted > free:
+            raise ProblemError(f"num_pulls is {wanted}, but only {free} arms are available")
+    memory = session.touch()
+    memory.begin(tick)
+    choice = memory.choose(tick, wanted, out)
+    memory.take(tick, choice)
+    body: dict[str, Any] = {
+        "arms": choice.arms,
+        "pulls": wanted,
+        "mean": sum(choice.expected),
+        "variance": sum(choice.variance),
+        **({"out": out} if out else {}),
+        **({"audit": choice.audit} if choice.audit else {}),
+        **({"answer": {"decision": tick}} if request is not None else {}),
+    }
+    event = session.append("decide", tick, body, actor, request, fingerprint, applied=True)
+    enter_choice(session.journal, event, choice, before)
+    ring(session, memory)
+    return tick
+
+
+def ring(session: Session, memory: Memory) -> None:
+    """Journal the alarms that are due."""
+    rings, memory.rings = memory.rings, []
+    for name in rings:
+        what, _, kind = name.partition(": ")
+        sentence = ADVICE[what] if not kind else f"kind {kind!r}: {ADVICE[what]}"
+        body = {"name": name, "sentence": sentence, "capital": memory.watches.value(name)}
+        session.append("alarm", memory.tick, body, "restive")
+    clock = memory.settings.clock
+    set_back = clock.kind == "wall" and clock.tick_at(session.at) < memory.tick
+    if set_back and CLOCK not in memory.watches.ringing:
+        sentence = "the machine's clock was set back; ticks wait until it has caught up"
+        session.append("alarm", memory.tick, {"name": CLOCK, "sentence": sentence}, "restive")
+
+
+def _require_results(memory: Memory) -> None:
+    """Raise if the open tick must not be closed yet."""
+    now = memory.open
+    if now is None or memory.roster.moves_alike or memory.settings.missing != REFUSE:
+        return
+    missing = now.missing
+    if missing:
+        names = ", ".join(repr(memory.roster.names[arm]) for arm in missing[:5])
+        raise ProblemError(
+            f"{len(missing)} pulls of tick {now.tick} have no result ({names}"
+            f"{', ...' if len(missing) > 5 else ''}), and pulling changes how arms move: record a "
+            f"state, or {NOT_PULLED!r}; {UNSEEN!r} is refused by this file's settings"
+        )

@@ -1,0 +1,290 @@
+"""The journal: what happened, one event after the other, in one SQLite file.
+
+An event is kept once its transaction is committed, and never changes. Each carries a digest of
+itself and of the one before it, so a change of any event shows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from shutil import disk_usage
+from typing import Any, NamedTuple
+
+from restive.arguments import checked_path, shown
+from restive.errors import BusyError, DiskFullError, ProblemError, StoreError
+from restive.files import replacing
+from restive.live.mounts import require_local
+from restive.live.schema import APPLICATION_ID, FORMAT_VERSION, TABLES
+
+__all__ = ["DURABILITIES", "Event", "Journal", "as_text", "require_absent"]
+
+DURABILITIES = {"power": "FULL", "process": "NORMAL"}
+WAIT = 10.0  # seconds for another writer
+LEAST_ROOM = 1 << 20  # bytes without which a disk counts as full
+FIRST = b""  # digest before the first event
+INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
+
+
+# Plain data as JSON, the same data always the same.
+as_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode
+
+
+class Event(NamedTuple):
+    """A line of the journal."""
+
+    seq: int  # from 1, without gaps
+    kind: str
+    tick: int
+    at: int  # microseconds since 1970, UTC
+    request: str | None  # the caller's id of what it asked for
+    fingerprint: bytes | None  # of what it asked for
+    actor: str
+    text: str  # its body, as JSON
+    digest: bytes
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What happened, as plain data."""
+        found: dict[str, Any] = json.loads(self.text)
+        return found
+
+    def expected_digest(self, before: bytes) -> bytes:
+        """Digest that the event must have after one with this digest."""
+        return digest_of(
+            before, self.seq, self.kind, self.tick, self.at, self.request, self.fingerprint,
+            self.actor, self.text,
+        )  # fmt: skip
+
+
+def digest_of(
+    before: bytes, seq: int, kind: str, tick: int, at: int, request: str | None,
+    fingerprint: bytes | None, actor: str, text: str,
+) -> bytes:  # fmt: skip
+    """Digest of an event and of the one before it."""
+    mark = None if fingerprint is None else fingerprint.hex()
+    fields = as_text([seq, kind, tick, at, request, mark, actor])
+    return sha256(b"%b%b%b" % (before, fields.encode(), text.encode())).digest()
+
+
+class _UndoneError(Exception):
+    """Ends a transaction that shall leave nothing behind."""
+
+
+class Journal:
+    """The file of a live agent. One thread at a time may use it; any number of processes may.
+
+    Parameters
+    ----------
+    path
+        The file, which must be there.
+    durability
+        "power": what was acknowledged survives a power cut; "process": it survives a kill.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], durability: str = "power") -> None:
+        self.path = checked_path(path, "path")
+        if durability not in DURABILITIES:
+            raise ProblemError(f"durability must be 'power' or 'process', got {shown(durability)}")
+        if not self.path.is_file():
+            raise StoreError(f"{self.path}: there is no such file; make one with LiveAgent.create")
+        require_local(self.path)
+        with self.errors_named():
+            self.connection = _connected(self.path)
+            try:
+                self._require_ours()
+                self.connection.execute(f"PRAGMA synchronous = {DURABILITIES[durability]}")
+            except BaseException:
+                self.connection.close()
+                raise
+
+    @staticmethod
+    def prepare(path: Path) -> None:
+        """Make the tables in a file that is there and empty."""
+        os.chmod(path, 0o600)
+        connection = _connected(path)
+        try:
+            connection.executescript(
+                f"PRAGMA application_id = {APPLICATION_ID};"
+                f"PRAGMA user_version = {FORMAT_VERSION}; PRAGMA journal_mode = WAL; BEGIN;"
+                f"{TABLES} COMMIT;"
+            )
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Move what is in the log beside the file into the file, and let go of it."""
+        with suppress(sqlite3.Error):
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction: what is done in it is kept as a whole when it ends, or not at all."""
+        with self.errors_named():
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.commit()
+            except BaseException:
+                with suppress(sqlite3.Error):  # some errors have ended it already
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    def require_room(self) -> None:
+        """Raise unless a transaction can be begun and written; it is rolled back."""
+        free = disk_usage(self.path.parent).free
+        if free < LEAST_ROOM:
+            raise DiskFullError(f"{self.path}: {free:,} bytes are free on its disk; make room")
+        with suppress(_UndoneError), self.writing():
+            row = ("probe", "x" * LEAST_ROOM)
+            self.connection.execute("INSERT INTO meta VALUES (?, ?)", row)
+            raise _UndoneError
+
+    def commit(self) -> None:
+        """End the transaction: what was done in it is kept from now on."""
+        self.connection.execute("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A transaction in which the file does not change."""
+        with self.errors_named():
+            self.connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                with suppress(sqlite3.Error):
+                    self.connection.execute("COMMIT")
+
+    def last(self) -> tuple[int, bytes]:
+        """Return the number and digest of the last event."""
+        row = self.connection.execute(
+            "SELECT seq, digest FROM event ORDER BY seq DESC LIMIT 1"
+        ).fetchone()
+        return (0, FIRST) if row is None else row
+
+    def append(
+        self, last: tuple[int, bytes], kind: str, tick: int, at: int, body: dict[str, Any],
+        actor: str, request: str | None = None, fingerprint: bytes | None = None,
+    ) -> Event:  # fmt: skip
+        """Add an event after the last one, whose number and digest are given, in a transaction."""
+        row = (last[0] + 1, kind, tick, at, request, fingerprint, actor, as_text(body))
+        event = Event(*row, digest_of(last[1], *row))
+        self.connection.execute(INSERT, (*row, event.digest))
+        return event
+
+    def events(
+        self, after: int = 0, limit: int | None = None, kinds: tuple[str, ...] = ()
+    ) -> Iterator[Event]:
+        """Yield events in their order, without looking at their digests."""
+        where = f"AND kind IN ({','.join('?' * len(kinds))})" if kinds else ""
+        rows = self.connection.execute(
+            f"SELECT {COLUMNS} FROM event WHERE seq > ? {where} ORDER BY seq LIMIT ?",
+            (after, *kinds, -1 if limit is None else limit),
+        )
+        return (Event(*row) for row in rows)
+
+    def checked_events(self, after: int = 0, before: bytes = FIRST) -> Iterator[Event]:
+        """Yield the events that follow one with this number and digest; raise where one is bad."""
+        expected = after
+        for event in self.events(after):
+            expected += 1
+            if event.seq != expected or event.expected_digest(before) != event.digest:
+                raise StoreError(
+                    f"{self.path}: event {expected} was damaged or edited; `restive live check "
+                    "--last-good COPY` writes a copy that ends before it"
+                )
+            yield event
+            before = event.digest
+
+    def requested(self, request: str) -> Event | None:
+        """Return the event of a request, if there is one."""
+        row = self.connection.execute(
+            f"SELECT {COLUMNS} FROM event WHERE request = ?", (request,)
+        ).fetchone()
+        return None if row is None else Event(*row)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the file as it is now, while others may write to it."""
+        require_absent(path)
+        with replacing(path) as temporary, self.errors_named():
+            os.chmod(temporary, 0o600)
+            copy = _connected(temporary)
+            try:
+                self.connection.backup(copy)
+            finally:
+                copy.close()
+
+    def _require_ours(self) -> None:
+        (found,) = self.connection.execute("PRAGMA application_id").fetchone()
+        if found != APPLICATION_ID:
+            raise StoreError(f"{self.path}: is not the file of a live agent")
+        (version,) = self.connection.execute("PRAGMA user_version").fetchone()
+        if version > FORMAT_VERSION:
+            raise StoreError(
+                f"{self.path}: has format {version}, made by a newer restive than this one, which "
+                f"reads up to {FORMAT_VERSION}; install the newer one"
+            )
+        (pages,) = self.connection.execute("PRAGMA page_count").fetchone()
+        (size,) = self.connection.execute("PRAGMA page_size").fetchone()
+        wal = Path(f"{self.path}-wal")
+        whole = not (wal.exists() and wal.stat().st_size) and pages * size > os.path.getsize(
+            self.path
+        )
+        if whole:
+            raise StoreError(_damaged(self.path, "it was cut short"))
+
+    @contextmanager
+    def errors_named(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _named(self.path, error) from error
+        except UnicodeDecodeError:
+            raise StoreError(_damaged(self.path, "a text in it is none")) from None
+
+
+def require_absent(path: str | os.PathLike[str]) -> Path:
+    """Raise if there is a file under this name, or if it must not be there."""
+    final = checked_path(path, "path")
+    if final.exists():
+        raise StoreError(f"{final}: is there already; open it, or choose another name")
+    require_local(final)
+    return final
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(
+        path, timeout=WAIT, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+
+
+def _named(path: Path, error: sqlite3.Error) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return BusyError(
+            f"{path}: somebody else has been writing to it for more than {WAIT:.0f} s; try again"
+        )
+    if code == sqlite3.SQLITE_FULL:
+        return DiskFullError(f"{path}: the disk is full; nothing was changed. Make room, try again")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreError(_damaged(path, str(error)))
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return StoreError(f"{path}: cannot be written: {error}; look at its permissions")
+    if code == sqlite3.SQLITE_IOERR:
+        return StoreError(f"{path}: the disk failed: {error}; nothing was acknowledged")
+    return StoreError(f"{path}: {error}")
+
+
+def _damaged(path: Path, how: str) -> str:
+    return (
+        f"{path}: the file is damaged ({how}); take your last backup, or recover what is left with "
+        f"`sqlite3 {path} .recover`"
+    )

@@ -1,0 +1,356 @@
+"""What a live agent knows: a pure function of the events of its journal.
+
+Whoever applies the same events has the same memory, to the bit. A decision is recomputed when it is
+replayed; where it comes out differently (another version, another processor) the journal is right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.agents import Agent, make_learner
+from restive.agents.growth import with_more_arms
+from restive.agents.snapshots import load_snapshot
+from restive.belief import BeliefState
+from restive.kernels.random import key_at
+from restive.live.alarms import ClosedPull, Watches
+from restive.live.bodies import new_arms
+from restive.live.journal import Event
+from restive.live.roster import Roster
+from restive.live.settings import NOT_PULLED, Settings
+from restive.world import stream
+
+__all__ = ["Choice", "Memory", "OpenTick"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+AUDIT = 9  # stream of the draws of audit pulls, apart from those in `kernels.random`
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Arms to pull, and what is expected of them."""
+
+    arms: list[int]  # ascending
+    audit: list[int]
+    expected: list[float]
+    variance: list[float]
+    index: list[float | None]
+
+
+@dataclass
+class OpenTick:
+    """A decision whose results are coming in."""
+
+    tick: int
+    choice: Choice
+    results: dict[int, int | str] = field(default_factory=dict)  # states, unseen or not pulled
+    instead: dict[int, int] = field(default_factory=dict)  # states of arms that others pulled
+
+    @property
+    def missing(self) -> list[int]:
+        """Arms without a result."""
+        return [arm for arm in self.choice.arms if arm not in self.results]
+
+    @property
+    def sightings(self) -> dict[int, int]:
+        """All states that were seen, by arm, ascending."""
+        found = self.instead | {k: s for k, s in self.results.items() if isinstance(s, int)}
+        return dict(sorted(found.items()))
+
+
+class Memory:
+    """Everything that follows from a journal so far.
+
+    Parameters
+    ----------
+    settings, roster
+        Of the journal's first event, with the arms of that event.
+    """
+
+    def __init__(self, settings: Settings, roster: Roster) -> None:
+        self.settings = settings
+        self.roster = roster
+        self.seq, self.digest = 0, b""
+        self.open: OpenTick | None = None
+        self.tick = -1  # of the last decision
+        self.joined = [0] * len(roster)  # tick at which each arm joined
+        self.gone: dict[int, int] = {}  # arms that have left, and when
+        self.divergences: list[int] = []  # decisions that came out differently, not yet journaled
+        self.agent = self._first_agent()
+        self.watches = Watches(list(roster.kinds), roster.most_states, roster.joint is None)
+        self.ever_seen: set[int] = {
+            slot for slot, arm in enumerate(roster.first) if arm.last_state is not None
+        }
+        self.pulls: dict[int, int] = {}  # how often each arm was decided, or pulled instead
+        self.unseen: dict[int, list[int]] = {}  # by last state: unseen pulls when closed, and all
+        self.rings: list[str] = []  # watches that rang when the last tick was closed
+
+    def _first_agent(self) -> Agent:
+        count, settings = len(self.roster), self.settings
+        return make_learner(
+            "tsde",
+            self.roster.prior(count),
+            settings.num_pulls,
+            settings.policy_mapping,
+            seed=settings.seed,
+            mixing_time=settings.mixing_time,
+            start=BeliefState(*self.roster.start(range(count))),
+            max_elapsed=settings.max_elapsed,
+        )
+
+    @property
+    def num_available(self) -> int:
+        """Arms that have not left."""
+        return len(self.roster) - len(self.gone)
+
+    def apply(self, event: Event, body: dict[str, Any] | None = None) -> None:
+        """Take in the next event; its body may be given, to spare reading it."""
+        apply = getattr(self, f"_on_{event.kind}", None)
+        if apply is not None:
+            apply(event, event.body if body is None else body)
+        self.seq, self.digest = event.seq, event.digest
+
+    def _on_decide(self, event: Event, body: dict[str, Any]) -> None:
+        self.begin(event.tick)
+        arms = body["arms"]
+        if body.get("kept"):
+            self.take(event.tick, self.chosen_by_others(arms, body.get("audit", [])))
+            return
+        choice = self.choose(event.tick, body["pulls"], body.get("out", []))
+        if choice.arms != arms:
+            self.divergences.append(event.seq)
+            choice = self.chosen_by_others(arms, body.get("audit", []))
+        self.take(event.tick, choice)
+
+    def _on_record(self, event: Event, body: dict[str, Any]) -> None:
+        assert self.open is not None
+        arms = body.get("arms", self.open.choice.arms)
+        self.open.results |= dict(zip(arms, body["results"], strict=True))
+
+    def _on_override(self, event: Event, body: dict[str, Any]) -> None:
+        if self.open is not None and event.tick == self.open.tick:
+            self.open.instead |= dict(zip(body["arms"], body["results"], strict=True))
+        else:
+            self._on_late(event, body)
+
+    def _on_late(self, event: Event, body: dict[str, Any]) -> None:
+        unused = set(body.get("superseded", ()))
+        for arm, state in zip(body["arms"], body["results"], strict=True):
+            if isinstance(state, int) and arm not in unused:
+                self.see_late(arm, state, event.tick)
+
+    def _on_join(self, event: Event, body: dict[str, Any]) -> None:
+        arms = new_arms(body, list(self.roster.kinds))
+        self.roster.add(arms)
+        self.joined += [event.tick] * len(arms)
+
+    def _on_leave(self, event: Event, body: dict[str, Any]) -> None:
+        self.gone |= dict.fromkeys(body["arms"], event.tick)
+
+    def _on_alarm(self, event: Event, body: dict[str, Any]) -> None:
+        self.watches.ringing[body["name"]] = event.seq
+
+    def _on_acknowledge(self, event: Event, body: dict[str, Any]) -> None:
+        self.watches.restart(body["name"])
+
+    def _on_divergence(self, event: Event, body: dict[str, Any]) -> None:
+        self.divergences = [seq for seq in self.divergences if seq not in body["decisions"]]
+
+    def begin(self, tick: int) -> None:
+        """Close the tick before and let time pass until this one; arms that wait join."""
+        self._close()
+        if self.agent.time < tick + 1:
+            self.agent.skip(tick + 1 - self.agent.time)
+        known = self.agent.task.num_arms
+        if known == len(self.roster):
+            return
+        new = range(known, len(self.roster))
+        states, ages = self.roster.start(new)
+        ages = [age + tick - self.joined[slot] for age, slot in zip(ages, new, strict=True)]
+        prior: Any = self.roster.prior(len(self.roster))
+        self.agent = with_more_arms(self.agent, prior, states, ages)
+        self.ever_seen |= {slot for slot in new if self.roster.first[slot].last_state is not None}
+
+    def choose(self, tick: int, num_pulls: int, out: list[int]) -> Choice:
+        """Return the arms to pull in a tick that has begun."""
+        agent = self.agent
+        free = len(self.roster) - len(self.gone) - len(out)
+        audit: list[int] = []
+        mask = None
+        if self.gone or out:
+            mask = np.ones(len(self.roster), dtype=bool)
+            mask[list(self.gone)] = False
+            mask[out] = False
+        count = min(self.settings.audit_pulls, num_pulls)
+        if count and free:
+            allowed = np.arange(len(self.roster)) if mask is None else np.flatnonzero(mask)
+            audit = self._drawn_evenly(tick, allowed, count)
+            mask = np.ones(len(self.roster), dtype=bool) if mask is None else mask
+            mask[audit] = False
+        wanted = num_pulls - len(audit)
+        usual = mask is None and wanted == self.settings.num_pulls
+        chosen = agent.select() if usual else agent.select(wanted, mask)
+        arms = chosen.tolist()
+        if audit:
+            arms = sorted(arms + audit)
+            agent.pull(arms)
+        return self._foreseen(arms, audit)
+
+    def chosen_by_others(self, arms: list[int], audit: list[int]) -> Choice:
+        """Take these arms as the tick's decision."""
+        self.agent.pull(arms)
+        return self._foreseen(arms, audit)
+
+    def take(self, tick: int, choice: Choice) -> None:
+        """Make this the open decision."""
+        self.tick = tick
+        self.open = OpenTick(tick, choice)
+
+    def see_late(self, arm: int, state: int, tick: int) -> None:
+        """Learn what was seen at a tick that is closed."""
+        self.agent.observe_late(arm, state, tick + 1)
+        self.ever_seen.add(arm)
+
+    def seen_since(self, arm: int, tick: int) -> bool:
+        """Whether an arm was seen at this tick or later, in ticks that are closed."""
+        return arm >= self.agent.task.num_arms or self.agent.last_seen(arm)[1] >= tick + 1
+
+    def _drawn_evenly(self, tick: int, allowed: IntArray, count: int) -> list[int]:
+        """Draw arms without replacement: a function of seed and tick."""
+        key = np.uint64(key_at(stream(self.settings.seed, 0, AUDIT), tick))
+        pool = allowed.copy()
+        for i in range(count):
+            j = i + int(key_at(key, i)) % (len(pool) - i)
+            pool[[i, j]] = pool[[j, i]]
+        return sorted(pool[:count].tolist())
+
+    def _foreseen(self, arms: list[int], audit: list[int]) -> Choice:
+        expected, variance, facts = [], [], self.agent.task.facts.rewards
+        for arm, law in zip(arms, self.agent.beliefs(arms), strict=True):
+            rewards = facts[arm]
+            mean = float(law @ rewards)
+            expected.append(mean)
+            variance.append(max(0.0, float(law @ (rewards * rewards)) - mean * mean))
+        found = self.agent.index_of(arms).tolist() if arms else []
+        index = [None if isnan(value) else value for value in found]
+        return Choice(arms, audit, expected, variance, index)
+
+    def _close(self) -> None:
+        """Learn from the open tick, ascending by arm, however its results came in."""
+        if self.open is None:
+            return
+        pulls = self.closed_pulls()
+        self.rings = self.watches.close(pulls)
+        for pull in pulls:
+            if pull.last_state is not None:
+                counts = self.unseen.setdefault(pull.last_state, [0, 0])
+                counts[0] += pull.reward is None
+                counts[1] += 1
+        now, self.open = self.open, None
+        for arm in (*now.choice.arms, *now.instead):
+            self.pulls[arm] = self.pulls.get(arm, 0) + 1
+        if now.instead:
+            self.agent.pull(sorted({*now.choice.arms, *now.instead}))
+        seen = now.sightings
+        states = np.array(list(seen.values()), dtype=np.int64)
+        if list(seen) == now.choice.arms:
+            self.agent.observe(states)
+        else:
+            self.agent.observe(states, list(seen), missing="not pulled")
+        self.ever_seen.update(seen)
+
+    def closed_pulls(self) -> list[ClosedPull]:
+        """Return the pulls of the open tick as the watches see them once it is over."""
+        assert self.open is not None
+        now, pulls = self.open, []
+        choice = now.choice
+        for arm, mean, variance in zip(choice.arms, choice.expected, choice.variance, strict=True):
+            result = now.results.get(arm)
+            if result == NOT_PULLED:
+                continue
+            rewards = self.agent.task.facts.rewards[arm]
+            pulls.append(
+                ClosedPull(
+                    kind=self.roster.kind_of[arm],
+                    last_state=self.agent.last_seen(arm)[0] if arm in self.ever_seen else None,
+                    expected=mean,
+                    variance=variance,
+                    reward=float(rewards[result]) if isinstance(result, int) else None,
+                    low=float(rewards.min()),
+                    high=float(rewards.max()),
+                )
+            )
+        return pulls
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the memory as plain data; what the prior says is not in it."""
+        agent = self.agent.snapshot()
+        del agent["prior"], agent["checksum"]
+        now = self.open
+        return {
+            "seq": self.seq,
+            "digest": self.digest.hex(),
+            "agent": agent,
+            "tick": self.tick,
+            "open": now and {
+                "tick": now.tick,
+                "choice": vars(now.choice),
+                "results": list(now.results.items()),
+                "instead": list(now.instead.items()),
+            },
+            "joined": _runs(self.joined),
+            "gone": list(self.gone.items()),
+            "divergences": self.divergences,
+            "watches": self.watches.to_data(),
+            "ever_seen": sorted(self.ever_seen),
+            "pulls": sorted(self.pulls.items()),
+            "unseen": sorted(self.unseen.items()),
+        }  # fmt: skip
+
+    @classmethod
+    def from_data(cls, settings: Settings, roster: Roster, data: dict[str, Any]) -> Memory:
+        """Return the memory that `to_data` wrote; the roster has all arms that had joined."""
+        memory = cls.__new__(cls)
+        memory.settings, memory.roster = settings, roster
+        memory.seq, memory.digest = data["seq"], bytes.fromhex(data["digest"])
+        memory.tick = data["tick"]
+        count = sum(row[0] for row in data["agent"]["start"])
+        memory.agent = load_snapshot(data["agent"], None, roster.prior(count))
+        memory.joined = [tick for count, tick in data["joined"] for _ in range(count)]
+        memory.gone = dict(data["gone"])
+        memory.divergences = list(data["divergences"])
+        memory.ever_seen = set(data["ever_seen"])
+        memory.pulls, memory.unseen = dict(data["pulls"]), dict(data["unseen"])
+        memory.rings = []
+        memory.watches = Watches(list(roster.kinds), roster.most_states, roster.joint is None)
+        memory.watches.load(data["watches"])
+        memory.open = None
+        if data["open"] is not None:
+            now = data["open"]
+            memory.open = OpenTick(
+                now["tick"], Choice(**now["choice"]), dict(now["results"]), dict(now["instead"])
+            )
+        return memory
+
+    def impossible(self, sightings: dict[int, int]) -> int | None:
+        """Return an arm of the open tick whose state the prior rules out; None if all can be."""
+        known = {arm: state for arm, state in sightings.items() if arm < self.agent.task.num_arms}
+        return self.agent.impossible(list(known), list(known.values())) if known else None
+
+
+def _runs(values: list[int]) -> list[list[int]]:
+    """Equal values in a row, each with its length."""
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and runs[-1][1] == value:
+            runs[-1][0] += 1
+        else:
+            runs.append([1, value])
+    return runs

@@ -1,0 +1,246 @@
+"""Who the arms are: names, kinds, and what was known of them when they joined.
+
+An arm has a slot, a number that is its own for ever. Names are opaque: nothing else about a person
+or a line needs to be in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from restive.arguments import checked_count, shown, suggestion
+from restive.belief import BeliefState
+from restive.errors import ProblemError
+from restive.evidence import Evidence
+from restive.logs.prior_file import PriorFile, counts_of_arms
+from restive.prior import ArmPrior, DirichletArmPrior, IndependentPrior, JointPrior, Prior
+
+__all__ = ["ALL", "LONG_AGO", "NewArm", "Roster", "arms_of_prior", "checked_name"]
+
+ArmLaw = ArmPrior | DirichletArmPrior
+
+ALL = "all"  # the kind of arms where there is one kind
+LONG_AGO = 1 << 20  # steps: of an arm of which nothing is known, near its long-run law
+MOST_NAME = 200
+
+
+class NewArm(NamedTuple):
+    """An arm that joins."""
+
+    name: str
+    kind: str
+    last_state: int | None = None  # None: nothing is known
+    elapsed: int = LONG_AGO
+    evidence: tuple[tuple[int, int, int, int], ...] = ()  # cells, as `Evidence.to_data` has them
+
+
+class Roster:
+    """All arms that have ever joined, by slot.
+
+    Parameters
+    ----------
+    kinds
+        What arms of each kind may be; one joint prior of all arms under `ALL` instead.
+    """
+
+    def __init__(self, kinds: Mapping[str, ArmLaw | JointPrior]) -> None:
+        self.kinds = dict(kinds)
+        prior = next(iter(self.kinds.values()))
+        self.joint = prior if isinstance(prior, JointPrior) else None  # the prior of all arms
+        self.names: list[str] = []
+        self.slots: dict[str, int] = {}
+        self.kind_of: list[str] = []
+        self.first: list[NewArm] = []
+        self._laws: list[ArmLaw] = []  # [slots], but for those that wait in `_unlawful`
+        self._unlawful: list[int] = []  # slots with evidence that is not taken in yet
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def slot(self, name: Any) -> int:
+        """Return an arm's slot, or raise."""
+        found = self.slots.get(name) if isinstance(name, str) else None
+        if found is None:
+            near = suggestion(name, self.names) if 0 < len(self.names) <= 1000 else ""
+            raise ProblemError(f"there is no arm {shown(name)}" + (f"; {near}" if near else ""))
+        return found
+
+    def num_states(self, slot: int) -> int:
+        """The number of states of an arm."""
+        if self.joint is not None:
+            return self.joint.bandits[0].arms[slot].num_states
+        return num_states(self.kinds[self.kind_of[slot]])
+
+    @cached_property
+    def most_states(self) -> int:
+        """The largest number of states of an arm."""
+        if self.joint is not None:
+            return max(arm.num_states for arm in self.joint.bandits[0].arms)
+        return max(num_states(law) for law in self.kinds.values())
+
+    @cached_property
+    def moves_alike(self) -> bool:
+        """Whether all arms move alike, pulled or not."""
+        return all(moves_alike(prior) for prior in self.kinds.values())
+
+    def checked(self, arms: Sequence[NewArm]) -> None:
+        """Raise unless these arms can join."""
+        seen: set[str] = set()
+        for arm in arms:
+            checked_name(arm.name)
+            if arm.name in self.slots or arm.name in seen:
+                raise ProblemError(f"arm {arm.name!r} is there twice; names are used once for ever")
+            seen.add(arm.name)
+            if not isinstance(arm.kind, str) or arm.kind not in self.kinds:
+                raise ProblemError(
+                    f"arm {arm.name!r}: there is no kind {shown(arm.kind)}; "
+                    f"{suggestion(arm.kind, self.kinds)}"
+                )
+            if arm.last_state is None or self.joint is not None:
+                continue
+            size = num_states(self.kinds[arm.kind])
+            checked_count(arm.last_state, f"arm {arm.name!r}: last state", 0, size - 1)
+            checked_count(arm.elapsed, f"arm {arm.name!r}: ticks since it was seen")
+            Evidence.from_data({"num_states": size, "cells": [list(c) for c in arm.evidence]})
+
+    def add(self, arms: Iterable[NewArm]) -> None:
+        """Let arms in; they were checked."""
+        for arm in arms:
+            slot = len(self.names)
+            self.names.append(arm.name)
+            self.slots[arm.name] = slot
+            self.kind_of.append(arm.kind)
+            self.first.append(arm)
+            law: Any = self.kinds[arm.kind]
+            self._laws.append(law)
+            if arm.evidence:
+                self._unlawful.append(slot)
+
+    def prior(self, count: int) -> Prior:
+        """Return what the first `count` arms may be, given what was known when they joined."""
+        if self.joint is not None:
+            return self.joint
+        if self._unlawful:
+            self._take_in_evidence()
+        return IndependentPrior(self._laws[:count])
+
+    def _take_in_evidence(self) -> None:
+        laws = {kind: law for kind, law in self.kinds.items() if not isinstance(law, JointPrior)}
+        by_size: dict[int, list[int]] = {}
+        for slot in self._unlawful:
+            by_size.setdefault(self.num_states(slot), []).append(slot)
+        for size, slots in by_size.items():
+            some = [self.first[slot] for slot in slots]
+            states = [arm.last_state or 0 for arm in some]
+            start = BeliefState(states, [arm.elapsed for arm in some])
+            rows = [
+                {"name": arm.name, "last_state": state, "evidence": list(arm.evidence)}
+                for arm, state in zip(some, states, strict=True)
+            ]
+            found = PriorFile(
+                names=tuple(arm.name for arm in some),
+                states=(),
+                kinds=laws,
+                kind_of=tuple(arm.kind for arm in some),
+                start=start,
+                counts=counts_of_arms(rows, size, start),
+                log={},
+            )
+            for slot, law in zip(slots, found.prior.arms, strict=True):
+                self._laws[slot] = law
+        self._unlawful.clear()
+
+    def start(self, slots: range) -> tuple[list[int], list[int]]:
+        """In which state arms were last seen when they joined, and how long before."""
+        states = []
+        for slot in slots:
+            known = self.first[slot].last_state
+            states.append(self.num_states(slot) - 1 if known is None else known)
+        return states, [self.first[slot].elapsed for slot in slots]
+
+
+def num_states(prior: ArmLaw | JointPrior) -> int:
+    """The number of states of an arm of a kind."""
+    assert not isinstance(prior, JointPrior)
+    return prior.num_states if isinstance(prior, DirichletArmPrior) else (
+        prior.candidates[0].num_states
+    )  # fmt: skip
+
+
+def moves_alike(prior: ArmLaw | JointPrior) -> bool:
+    """Whether arms of a kind move alike, pulled or not."""
+    if isinstance(prior, DirichletArmPrior):
+        return prior.passive is None
+    if isinstance(prior, JointPrior):
+        arms = [arm for bandit in prior.bandits for arm in bandit.arms]
+    else:
+        arms = list(prior.candidates)
+    return all(np.array_equal(arm.active, arm.passive) for arm in arms)
+
+
+def checked_name(name: Any) -> str:
+    """Return an arm's name, or raise."""
+    if not isinstance(name, str) or not name.strip() or len(name) > MOST_NAME:
+        raise ProblemError(
+            f"an arm's name must be a text of 1 to {MOST_NAME} letters, got {shown(name)}"
+        )
+    if not name.isprintable() or name != name.strip():
+        raise ProblemError(f"arm {name!r}: a name has no line breaks and no blanks at its ends")
+    return name
+
+
+def arms_of_prior(
+    prior: Any, names: Sequence[str] | None, start: BeliefState | None
+) -> tuple[dict[str, ArmLaw | JointPrior], list[NewArm]]:
+    """Return the kinds and arms of a prior, or of a prior file, that a live agent begins with."""
+    if isinstance(prior, PriorFile):
+        if names is not None or start is not None:
+            raise ProblemError("a prior file has the arms' names and start: leave names and start")
+        return dict(prior.kinds), [arm_of_file(prior, k) for k in range(len(prior.names))]
+    if isinstance(prior, JointPrior):
+        kinds: dict[str, Any] = {ALL: prior}
+        kind_of = [ALL] * prior.num_arms
+    elif isinstance(prior, IndependentPrior):
+        kinds, kind_of = _kinds_of(prior)
+    else:
+        raise ProblemError(
+            f"prior must be an IndependentPrior, a JointPrior or what load_prior returned, got "
+            f"{type(prior).__name__}"
+        )
+    given = [str(k) for k in range(prior.num_arms)] if names is None else list(names)
+    if len(given) != prior.num_arms:
+        raise ProblemError(f"the prior has {prior.num_arms} arms, {len(given)} names were given")
+    if start is not None and start.num_arms != prior.num_arms:
+        raise ProblemError(f"the prior has {prior.num_arms} arms, the start {start.num_arms}")
+    arms = [NewArm(name, kind) for name, kind in zip(given, kind_of, strict=True)]
+    if start is not None:
+        ages = zip(arms, start.last_state.tolist(), start.elapsed.tolist(), strict=True)
+        arms = [NewArm(arm.name, arm.kind, state, age) for arm, state, age in ages]
+    return kinds, arms
+
+
+def arm_of_file(found: PriorFile, k: int) -> NewArm:
+    """Return arm k of a prior file."""
+    cells = found.evidence(k).to_data()["cells"]
+    return NewArm(
+        name=found.names[k],
+        kind=found.kind_of[k],
+        last_state=int(found.start.last_state[k]),
+        elapsed=int(found.start.elapsed[k]),
+        evidence=tuple((int(a), int(b), int(c), int(d)) for a, b, c, d in cells),
+    )
+
+
+def _kinds_of(prior: IndependentPrior) -> tuple[dict[str, Any], list[str]]:
+    """Arms that share a prior are of one kind; kinds are numbered where there are several."""
+    labels: dict[int, str] = {}
+    for arm in prior.arms:
+        labels.setdefault(id(arm), str(len(labels)))
+    if len(labels) == 1:
+        labels = dict.fromkeys(labels, ALL)
+    kinds = {labels[id(arm)]: arm for arm in prior.arms}
+    return kinds, [labels[id(arm)] for arm in prior.arms]

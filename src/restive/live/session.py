@@ -1,0 +1,275 @@
+"""A file that is open: its journal, and the memory that follows from it, kept in step.
+
+Every call that writes takes the file's only write lock, catches up with what others have written,
+and commits before it answers. If anything fails the transaction is rolled back and the memory is
+dropped; the next call makes it again from the journal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
+from threading import RLock
+from time import perf_counter
+from typing import Any
+
+from restive.arguments import shown
+from restive.errors import ConflictError, MovedOnError, ProblemError, StoreError
+from restive.kernels.engine import NUMBERS
+from restive.live.bodies import new_arms
+from restive.live.journal import Event, Journal
+from restive.live.memory import Memory
+from restive.live.priors import stored_priors
+from restive.live.roster import Roster
+from restive.live.settings import Settings
+
+__all__ = ["Now", "Session", "checked_text", "fingerprint_of"]
+
+Now = Callable[[], datetime]
+
+WORTH = 20.0  # times what a snapshot costs must have been computed since the last
+MOST_TEXT = 200
+
+
+def fingerprint_of(request: str | None, what: str, content: Any) -> bytes | None:
+    """Digest of what was asked for, where the request has an id."""
+    if request is None:
+        return None
+    try:
+        text = json.dumps([what, content], sort_keys=True, default=repr)
+    except (RecursionError, ValueError, TypeError):
+        raise ProblemError(f"what was asked for cannot be read: {shown(content)}") from None
+    return sha256(text.encode()).digest()
+
+
+def checked_text(value: Any, what: str, most: int = MOST_TEXT) -> str:
+    """Return a text that can be journaled, or raise."""
+    if not isinstance(value, str) or not 0 < len(value) <= most:
+        raise ProblemError(f"{what} must be a text of 1 to {most:,} letters, got {shown(value)}")
+    if any("\ud800" <= letter <= "\udfff" or letter == "\0" for letter in value):
+        raise ProblemError(f"{what} has letters that cannot be written: {shown(value)}")
+    return value
+
+
+class Session:
+    """An open file; threads take turns.
+
+    Parameters
+    ----------
+    journal
+        The file.
+    now
+        Tells the time, as an aware datetime.
+    progress
+        Called with (events replayed, events to replay) while the memory is made.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        now: Now | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self.journal = journal
+        self._now = now or (lambda: datetime.now(UTC))
+        self._progress = progress or (lambda done, total: None)
+        self._lock = RLock()
+        self._pid = os.getpid()
+        self._memory: Memory | None = None
+        self._spent = 0.0  # seconds of computing since the last snapshot
+        self._snapshot_cost = 0.0  # seconds that one took; 0 before the first
+        self._touched = False  # whether the memory is ahead of what is committed
+        self.expected: int | None = None  # tick of the last decision, where the caller insists
+        self.replayed = 0  # events, when the memory was made
+        with self.turn(), journal.reading():
+            self._memory = self._loaded()
+        if self.memory.divergences:
+            with self.writing():
+                pass  # which journals them
+
+    @property
+    def memory(self) -> Memory:
+        """What follows from the journal; inside a turn."""
+        if self._memory is None:
+            self._memory = self._loaded()
+        return self._memory
+
+    @property
+    def at(self) -> int:
+        """The time, in microseconds since 1970."""
+        return round(self._now().timestamp() * 1e6)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let one thread in at a time."""
+        if os.getpid() != self._pid:
+            raise StoreError(
+                f"{self.journal.path}: was opened by another process; open it again in this one"
+            )
+        with self._lock:
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[Memory]:
+        """Yield a memory that knows all that is committed."""
+        with self.turn(), self.journal.reading():
+            self._catch_up()
+            yield self.memory
+
+    @contextmanager
+    def writing(self) -> Iterator[Memory]:
+        """Yield a memory that knows all that is committed, and commit in the end."""
+        with self.turn():
+            try:
+                with self.journal.writing():
+                    self._catch_up()
+                    if self.memory.divergences:
+                        body = {"decisions": self.memory.divergences, "version": _version()}
+                        self.append("divergence", self.memory.tick, body, "restive")
+                    began = perf_counter()
+                    yield self.memory
+                    self._spent += perf_counter() - began
+            except BaseException:
+                if self._touched:
+                    self._memory = None
+                raise
+            finally:
+                self._touched = False
+            if self._spent > WORTH * (self._snapshot_cost or self._guessed_cost()):
+                self.keep_snapshot()
+
+    def touch(self) -> Memory:
+        """Return the memory to change it ahead of the journal."""
+        self._touched = True
+        return self.memory
+
+    def append(
+        self, kind: str, tick: int, body: dict[str, Any], actor: str, request: str | None = None,
+        fingerprint: bytes | None = None, *, applied: bool = False,
+    ) -> Event:  # fmt: skip
+        """Journal an event and apply it, unless the memory has it already."""
+        memory = self.touch()
+        checked_text(actor, "actor")
+        last = (memory.seq, memory.digest)
+        event = self.journal.append(last, kind, tick, self.at, body, actor, request, fingerprint)
+        if applied:
+            memory.seq, memory.digest = event.seq, event.digest
+        else:
+            memory.apply(event, body)
+        return event
+
+    def answered(self, request: str | None, fingerprint: bytes | None) -> dict[str, Any] | None:
+        """Return the answer that a request was given before; raise if it was another request.
+
+        A request that was not answered yet may insist on the tick that it `expected`.
+        """
+        if request is not None:
+            checked_text(request, "a request's id")
+        event = None if request is None else self.journal.requested(request)
+        if event is None:
+            if self.expected not in (None, self.memory.tick):
+                raise MovedOnError(
+                    f"tick {self.expected} was expected, but the last decision is of tick "
+                    f"{self.memory.tick}; nothing was changed"
+                )
+            return None
+        if event.fingerprint != fingerprint:
+            raise ConflictError(
+                f"request {request!r} was used for something else (event {event.seq}); give each "
+                "request an id of its own"
+            )
+        answer: dict[str, Any] = event.body["answer"]
+        return answer
+
+    def _catch_up(self) -> None:
+        memory = self.memory
+        began = perf_counter()
+        try:
+            for event in self.journal.checked_events(memory.seq, memory.digest):
+                memory.apply(event)
+        except BaseException:
+            self._memory = None
+            raise
+        self._spent += perf_counter() - began
+
+    def _loaded(self) -> Memory:
+        began = perf_counter()
+        memory = self._from_snapshot() or self._from_first()
+        (last, _), first = self.journal.last(), memory.seq
+        for event in self.journal.checked_events(memory.seq, memory.digest):
+            memory.apply(event)
+            if event.seq % 256 == 0:
+                self._progress(event.seq - first, last - first)
+        self.replayed = memory.seq - first
+        self._spent = perf_counter() - began if memory.seq > first else 0.0
+        return memory
+
+    def _from_first(self) -> Memory:
+        event = next(self.journal.checked_events(), None)
+        if event is None or event.kind != "init":
+            raise StoreError(f"{self.journal.path}: holds no live agent; make it anew")
+        settings, roster = self._beginning(event)
+        memory = Memory(settings, roster)
+        memory.seq, memory.digest = event.seq, event.digest
+        return memory
+
+    def _beginning(self, event: Event) -> tuple[Settings, Roster]:
+        body = event.body
+        kinds = stored_priors(self.journal, body["priors"])
+        roster = Roster(kinds)
+        roster.add(new_arms(body["arms"], list(kinds)))
+        return Settings.from_data(body["settings"]), roster
+
+    def _from_snapshot(self) -> Memory | None:
+        """Return the memory of the newest snapshot that is good; None if there is none."""
+        rows = self.journal.connection.execute(
+            "SELECT seq, version, body, digest FROM snapshot ORDER BY seq DESC"
+        ).fetchall()
+        for seq, made_by, body, digest in rows:
+            if made_by != _snapshot_version() or sha256(body).digest() != digest:
+                continue
+            data = json.loads(zlib.decompress(body))
+            event = next(self.journal.events(seq - 1, 1), None)
+            if event is None or event.digest.hex() != data["digest"]:
+                continue
+            settings, roster = self._beginning(next(self.journal.events(0, 1)))
+            for joined in self.journal.events(kinds=("join",)):
+                if joined.seq <= seq:
+                    roster.add(new_arms(joined.body, list(roster.kinds)))
+            return Memory.from_data(settings, roster, data)
+        return None
+
+    def _guessed_cost(self) -> float:
+        """Seconds that a snapshot may take, before one was made: arms that were seen are in it."""
+        return 0.01 + 2e-4 * len(self.memory.ever_seen)
+
+    def keep_snapshot(self) -> None:
+        """Keep the memory in the file, beside the one before; a cache, which may be deleted."""
+        with self.turn():
+            began = perf_counter()
+            memory = self.memory
+            body = zlib.compress(json.dumps(memory.to_data()).encode(), 1)
+            row = (memory.seq, self.at, _snapshot_version(), body, sha256(body).digest())
+            with self.journal.writing():
+                execute = self.journal.connection.execute
+                execute("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?)", row)
+                execute(
+                    "DELETE FROM snapshot WHERE seq NOT IN "
+                    "(SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)"
+                )
+            self._spent, self._snapshot_cost = 0.0, perf_counter() - began
+
+
+def _version() -> str:
+    return version("restive")
+
+
+def _snapshot_version() -> str:
+    """What must agree for a snapshot to be used."""
+    return f"{_version()} numbers {NUMBERS} memory 1"

@@ -1,0 +1,96 @@
+"""The service as an ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from restive.live import LiveAgent
+from restive.serve import endpoints, probes
+from restive.serve.limits import BODY_BYTES, RATE, SECONDS, Limits
+from restive.serve.page import routes, signing_in
+from restive.serve.problems import add_handlers
+from restive.serve.service import Service
+
+__all__ = ["make_app"]
+
+# Nothing is loaded from elsewhere, and nobody may put the page into a frame.
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    b"content-security-policy": POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"same-origin",  # with less, browsers hide the origin of forms
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+}
+ABOUT = (
+    "A live agent: decide which arms to pull, record what was seen, look at what is known. "
+    "Send a token of `restive live token` in the header `Authorization: Bearer ...`."
+)
+
+
+def make_app(
+    agent: LiveAgent,
+    *,
+    rate: float = RATE,
+    body_bytes: int = BODY_BYTES,
+    seconds: float = SECONDS,
+) -> FastAPI:
+    """Return the service of an agent, which stays open when the service ends.
+
+    Parameters
+    ----------
+    agent
+        The agent.
+    rate
+        Requests a second that a token may make.
+    body_bytes
+        The longest body of a request.
+    seconds
+        For a body to come, and for an answer to be made.
+    """
+    service = Service(agent, rate)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="restive", version=version("restive"), description=ABOUT, lifespan=lifespan,
+        openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False,
+    )  # fmt: skip
+    app.state.service = service
+    add_handlers(app)
+    app.add_middleware(Limits, body_bytes=body_bytes, seconds=seconds)
+    app.add_middleware(Guarded)
+    for part in (endpoints, probes, signing_in, routes):
+        app.include_router(part.router)
+    return app
+
+
+class Guarded:
+    """Gives every answer the headers that keep browsers safe."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+
+        async def headed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = {name for name, _ in message["headers"]}
+                fresh = {b"cache-control": b"no-store", **HEADERS}
+                new = [pair for pair in fresh.items() if pair[0] not in given]
+                message["headers"] = [*message["headers"], *new]
+            await send(message)
+
+        await self.app(scope, receive, headed)

@@ -1,0 +1,129 @@
+"""Who is calling: a program with a bearer token, or the page with a cookie.
+
+The cookie is sent by the browser whoever asked it to, so a request of the page that changes
+something also carries a value that only the page can read.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+
+from restive.live.tokens import Token
+from restive.serve.problems import Problem
+from restive.serve.service import service_of
+
+__all__ = [
+    "COOKIE",
+    "FORGERY",
+    "Admin",
+    "Bearer",
+    "Caller",
+    "Doer",
+    "PageCookie",
+    "Reader",
+    "Requires",
+    "identify",
+    "require_own_site",
+]
+
+COOKIE = "restive"
+FORGERY = "X-Restive-Forgery"
+SAFE = ("GET", "HEAD")
+WHO = {"WWW-Authenticate": "Bearer"}
+
+Bearer = Annotated[
+    HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False, scheme_name="token"))
+]
+PageCookie = Annotated[
+    str | None, Depends(APIKeyCookie(name=COOKIE, auto_error=False, scheme_name="cookie"))
+]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A client that was let in."""
+
+    token: Token
+    forgery: str  # the value that its page sends back
+
+    @property
+    def actor(self) -> str:
+        """Its name, for the journal."""
+        return self.token.name
+
+
+class Requires:
+    """Lets in whoever has a token of a role.
+
+    Parameters
+    ----------
+    role
+        The least role.
+    """
+
+    def __init__(self, role: str) -> None:
+        self.role = role
+
+    async def __call__(self, request: Request, bearer: Bearer, cookie: PageCookie) -> Caller:
+        """Return who is calling, or raise."""
+        secret = bearer.credentials if bearer else cookie
+        found = await identify(request, secret)
+        if found is None:
+            wrong = "is not known, or has ended" if secret else "is missing"
+            detail = f"the token {wrong}; `restive live token` makes one"
+            raise Problem(401, detail, WHO)
+        if bearer is None and request.method not in SAFE:
+            _require_own_page(request, found)
+        if not found.token.allows(self.role):
+            raise Problem(
+                403, f"this needs a token of role {self.role}; yours is of role {found.token.role}"
+            )
+        return found
+
+
+async def identify(request: Request, secret: str | None) -> Caller | None:
+    """Return who has a secret, and count the request."""
+    service = service_of(request)
+    token = await service.read(lambda agent: agent.token_of(secret)) if secret else None
+    host = request.client.host if request.client else ""
+    service.rate.take(f"address {host}" if token is None else f"token {token.name}")
+    return None if token is None or secret is None else Caller(token, _forgery(secret))
+
+
+def _forgery(secret: str) -> str:
+    """Return a value that another site cannot know, and from which the secret cannot be found."""
+    return hmac.new(secret.encode("utf-8", "surrogatepass"), b"page", sha256).hexdigest()
+
+
+def _require_own_page(request: Request, caller: Caller) -> None:
+    given = request.headers.get(FORGERY, "")
+    if not hmac.compare_digest(given.encode(), caller.forgery.encode()):
+        raise Problem(403, f"a change by cookie needs the page's value in {FORGERY}")
+    require_own_site(request)
+
+
+def require_own_site(request: Request) -> None:
+    """Raise if a browser says that another site made it send this.
+
+    Browsers tell it in Sec-Fetch-Site, which no proxy changes; older ones tell the origin.
+    """
+    told = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    if told is not None:
+        own = told in ("same-origin", "none")
+    else:
+        own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    if not own:
+        raise Problem(403, "the request comes from another site")
+
+
+Reader = Annotated[Caller, Depends(Requires("read"))]
+Doer = Annotated[Caller, Depends(Requires("act"))]
+Admin = Annotated[Caller, Depends(Requires("admin"))]

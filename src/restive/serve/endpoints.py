@@ -1,0 +1,351 @@
+"""The API: what `LiveAgent` does, over HTTP."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+
+from restive.arguments import shown
+from restive.errors import ProblemError
+from restive.live import LiveAgent
+from restive.live.csv_files import record_table
+from restive.live.reading import MOST_PAGE
+from restive.live.roster import LONG_AGO
+from restive.live.table_file import parse_table
+from restive.serve.auth import Admin, Doer, Reader
+from restive.serve.messages import (
+    MOST_TICK,
+    AcknowledgeBody,
+    AlarmAnswer,
+    ArmAnswer,
+    ArmDetails,
+    ArmPage,
+    DecideBody,
+    DecisionAnswer,
+    EventAnswer,
+    EventPage,
+    JoinBody,
+    ReceiptAnswer,
+    RecordBody,
+    Rejected,
+    StatusAnswer,
+    StepBody,
+)
+from restive.serve.problems import Problem, refusals
+from restive.serve.service import Service, service_of
+
+__all__ = ["router"]
+
+ANYTIME = (400, 401, 403, 408, 413, 422, 429, 500, 503)
+WRITING = (*ANYTIME, 409, 412, 507)
+CSV, JSON = "text/csv", "application/json"
+
+router = APIRouter(prefix="/v1")
+
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key", min_length=1, max_length=200,
+        description="your id of this request: sent again, it is given the same answer",
+    ),
+]  # fmt: skip
+IfMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-Match", max_length=200,
+        description='tick of the last decision, as "41": 412 if somebody was faster',
+    ),
+]  # fmt: skip
+TickInPath = Annotated[int, Path(ge=0, le=MOST_TICK)]
+NumberInPath = Annotated[int, Path(ge=0, le=2**62)]
+NameInPath = Annotated[str, Path(min_length=1, max_length=200)]
+Limit = Annotated[int, Query(ge=1, le=MOST_PAGE)]
+
+
+@router.post(
+    "/decisions",
+    status_code=201,
+    responses=refusals(*WRITING)
+    | {200: {"model": DecisionAnswer, "description": "the same again"}},
+)
+async def decide(
+    request: Request, response: Response, caller: Doer, body: DecideBody | None = None,
+    key: Key = None, if_match: IfMatch = None,
+) -> DecisionAnswer:  # fmt: skip
+    """Decide which arms to pull now; asked again in the same tick, the answer is the same."""
+    asked = body or DecideBody()
+
+    def work(agent: LiveAgent) -> tuple[int, DecisionAnswer]:
+        before = agent.tick
+        made = agent.decide(key, asked.tick, asked.num_pulls, asked.unavailable, actor=caller.actor)
+        return before, DecisionAnswer.of(agent, made)
+
+    before, answer = await service_of(request).write(work, _expected(if_match))
+    response.status_code = 201 if answer.tick > before else 200
+    _tag(response, max(before, answer.tick))
+    return answer
+
+
+@router.get("/decisions/{tick}", responses=refusals(*ANYTIME, 404))
+async def decision(
+    request: Request, response: Response, caller: Reader, tick: TickInPath
+) -> DecisionAnswer:
+    """Return the decision of a tick, and what became of each of its pulls."""
+
+    def work(agent: LiveAgent) -> tuple[int, DecisionAnswer]:
+        found = agent.decision(tick)
+        if found is None:
+            raise Problem(404, f"nothing was decided for tick {tick}")
+        return agent.tick, DecisionAnswer.of(agent, found)
+
+    last, answer = await service_of(request).read(work)
+    _tag(response, last)
+    return answer
+
+
+RECORDS = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {"schema": RecordBody.model_json_schema()},
+            CSV: {"schema": {"type": "string"}},
+        },
+    }
+}
+
+
+@router.post(
+    "/observations", responses=refusals(*WRITING, 415), openapi_extra=RECORDS
+)  # fmt: skip
+async def record(
+    request: Request, response: Response, caller: Doer,
+    tick: Annotated[int | None, Query(ge=0, le=MOST_TICK, description="of CSV rows")] = None,
+    accept_good: Annotated[bool, Query(description="take the good rows of a CSV file")] = False,
+    key: Key = None, if_match: IfMatch = None,
+) -> ReceiptAnswer:  # fmt: skip
+    """Record results, as JSON or as a CSV file; a CSV file is its own idempotency key."""
+    contents = await request.body()
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media == CSV:
+        work = _recording_file(contents, tick, accept_good, caller.actor)
+    elif media == JSON:
+        work = _recording(_parsed(contents), key, caller.actor)
+    else:
+        raise Problem(415, f"send {JSON} or {CSV}, got {shown(media)}")
+    return await _written(request, response, work, if_match)
+
+
+def _parsed(contents: bytes) -> RecordBody:
+    try:
+        return RecordBody.model_validate_json(contents)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        raise RequestValidationError(
+            [one | {"loc": ("body", *one["loc"])} for one in found]
+        ) from None
+
+
+def _recording(
+    body: RecordBody, key: str | None, actor: str
+) -> Callable[[LiveAgent], ReceiptAnswer]:
+    def work(agent: LiveAgent) -> ReceiptAnswer:
+        receipt = agent.record(body.seen, body.tick, instead=body.instead, request=key, actor=actor)
+        return ReceiptAnswer.of(receipt)
+
+    return work
+
+
+def _recording_file(
+    contents: bytes, tick: int | None, accept_good: bool, actor: str
+) -> Callable[[LiveAgent], ReceiptAnswer]:
+    def work(agent: LiveAgent) -> ReceiptAnswer:
+        table = parse_table(contents, "results")
+        done = record_table(agent, table, tick, accept_good=accept_good, actor=actor)
+        rejected = [Rejected(line=line, arm=arm, reason=why) for line, arm, why in done.rejected]
+        answer = ReceiptAnswer.of(done.receipt)
+        return answer.model_copy(
+            update={"repeated": done.repeated is not None, "rejected": rejected}
+        )
+
+    return work
+
+
+@router.post("/step", responses=refusals(*WRITING))
+async def step(
+    request: Request, response: Response, caller: Doer, body: StepBody,
+    key: Key = None, if_match: IfMatch = None,
+) -> DecisionAnswer:  # fmt: skip
+    """Record results and decide the next tick, in one transaction."""
+
+    def work(agent: LiveAgent) -> DecisionAnswer:
+        made = agent.step(body.seen, body.tick, request=key, actor=caller.actor)
+        return DecisionAnswer.of(agent, made)
+
+    answer = await service_of(request).write(work, _expected(if_match))
+    _tag(response, answer.tick)
+    return answer
+
+
+@router.get("/arms", responses=refusals(*ANYTIME))
+async def arms(
+    request: Request, caller: Reader,
+    after: Annotated[str | None, Query(max_length=200, description="`next` of a page")] = None,
+    limit: Limit = 50,
+    by: Literal["name", "index", "pulls", "age"] = "name",
+) -> ArmPage:  # fmt: skip
+    """Return a page of arms."""
+    start: str | int | None = after
+    if after is not None and by != "name":
+        if not re.fullmatch(r"[0-9]{1,9}", after):
+            raise ProblemError(f"after: by {by} it is a number, got {shown(after)}")
+        start = int(after)
+    rows = await service_of(request).read(lambda agent: agent.arms(start, limit, by))
+    following = None
+    if len(rows) == limit:
+        following = rows[-1].name if by == "name" else str(int(start or 0) + limit)
+    return ArmPage(arms=[ArmAnswer.of(row) for row in rows], next=following)
+
+
+@router.post("/arms", responses=refusals(*WRITING))
+async def join(
+    request: Request, response: Response, caller: Admin, body: JoinBody,
+    key: Key = None, if_match: IfMatch = None,
+) -> ReceiptAnswer:  # fmt: skip
+    """Let arms join; they can be pulled from the next decision on."""
+
+    def work(agent: LiveAgent) -> ReceiptAnswer:
+        kinds = _kinds(body, agent.kinds)
+        known = {
+            arm.name: (arm.last_state, arm.elapsed or LONG_AGO)
+            for arm in body.arms
+            if arm.last_state is not None
+        }
+        return ReceiptAnswer.of(agent.join(kinds, known, request=key, actor=caller.actor))
+
+    return await _written(request, response, work, if_match)
+
+
+def _kinds(body: JoinBody, kinds: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for arm in body.arms:
+        if arm.name in found:
+            raise ProblemError(f"arm {arm.name!r} is there twice")
+        if arm.kind is None and len(kinds) > 1:
+            raise ProblemError(f"arm {arm.name!r}: say its kind, one of {', '.join(kinds)}")
+        if arm.last_state is None and arm.elapsed is not None:
+            raise ProblemError(f"arm {arm.name!r}: elapsed needs last_state")
+        found[arm.name] = kinds[0] if arm.kind is None else arm.kind
+    return found
+
+
+@router.get("/arms/{arm:path}", responses=refusals(*ANYTIME, 404))
+async def arm(request: Request, caller: Reader, arm: NameInPath) -> ArmDetails:
+    """Return an arm, with all that is known of it."""
+
+    def work(agent: LiveAgent) -> ArmDetails:
+        _require_arm(agent, arm)
+        return ArmDetails.of_agent(agent, arm)
+
+    return await service_of(request).read(work)
+
+
+@router.delete("/arms/{arm:path}", responses=refusals(*WRITING, 404))
+async def leave(
+    request: Request, response: Response, caller: Admin, arm: NameInPath,
+    key: Key = None, if_match: IfMatch = None,
+) -> ReceiptAnswer:  # fmt: skip
+    """Let an arm leave for ever; what was seen of it stays."""
+
+    def work(agent: LiveAgent) -> ReceiptAnswer:
+        _require_arm(agent, arm)
+        return ReceiptAnswer.of(agent.leave([arm], request=key, actor=caller.actor))
+
+    return await _written(request, response, work, if_match)
+
+
+@router.get("/events", responses=refusals(*ANYTIME))
+async def events(
+    request: Request, caller: Reader,
+    after: Annotated[int, Query(ge=0, le=2**62)] = 0, limit: Limit = 50,
+) -> EventPage:  # fmt: skip
+    """Return a page of the journal."""
+    found = await service_of(request).read(lambda agent: agent.events(after, limit))
+    following = found[-1].seq if len(found) == limit else None
+    return EventPage(events=[EventAnswer.of(event) for event in found], next=following)
+
+
+@router.get("/status", responses=refusals(*ANYTIME))
+async def status(request: Request, response: Response, caller: Reader) -> StatusAnswer:
+    """Tell where the agent stands."""
+    found = await service_of(request).read(lambda agent: agent.status())
+    _tag(response, found.tick)
+    return StatusAnswer.of(found)
+
+
+@router.get("/alarms", responses=refusals(*ANYTIME))
+async def alarms(request: Request, caller: Reader) -> list[AlarmAnswer]:
+    """Return the alarms that nobody has acknowledged."""
+    found = await service_of(request).read(lambda agent: agent.alarms())
+    return [AlarmAnswer.of(alarm) for alarm in found]
+
+
+@router.post(
+    "/alarms/{alarm}/acknowledge", status_code=204, responses=refusals(*WRITING, 404)
+)  # fmt: skip
+async def acknowledge(
+    request: Request, caller: Doer, alarm: NumberInPath, body: AcknowledgeBody
+) -> None:
+    """Say that somebody has looked at an alarm, and what was found."""
+
+    def work(agent: LiveAgent) -> None:
+        if alarm not in {one.seq for one in agent.alarms()}:
+            raise Problem(404, f"there is no alarm {alarm} that waits to be acknowledged")
+        agent.acknowledge(alarm, body.note, actor=caller.actor)
+
+    await service_of(request).write(work)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request, caller: Reader) -> Any:
+    """Describe the API."""
+    return request.app.openapi()
+
+
+async def _written(
+    request: Request, response: Response, work: Callable[[LiveAgent], ReceiptAnswer],
+    if_match: str | None,
+) -> ReceiptAnswer:  # fmt: skip
+    def tagged(agent: LiveAgent) -> tuple[ReceiptAnswer, int]:
+        return work(agent), agent.tick
+
+    service: Service = service_of(request)
+    answer, tick = await service.write(tagged, _expected(if_match))
+    _tag(response, tick)
+    return answer
+
+
+def _require_arm(agent: LiveAgent, name: str) -> None:
+    try:
+        agent.arm(name)
+    except ProblemError as error:
+        raise Problem(404, str(error)) from None
+
+
+def _expected(if_match: str | None) -> int | None:
+    """Return the tick that a client insists on; None if it does not."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    found = re.fullmatch(r'\s*"(-?[0-9]{1,16})"\s*', if_match)
+    if found is None:
+        raise Problem(412, f'If-Match must be a tick such as "41", got {shown(if_match)}')
+    return int(found[1])
+
+
+def _tag(response: Response, tick: int) -> None:
+    """Tell the tick of the last decision, for If-Match."""
+    response.headers["ETag"] = f'"{tick}"'

@@ -1,0 +1,1 @@
+"""The operator's page: made by the server, readable without scripts."""

@@ -1,0 +1,171 @@
+"""Charts of the page, as SVG: rewards against forecasts, and one arm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arm_posterior import ArmPosterior
+from restive.figures import plot_posterior
+from restive.intervals import student_quantile
+from restive.style.axes import set_scale
+from restive.style.chart import Chart, Panel, chart, line_data
+from restive.style.lines import Line, draw_line
+from restive.style.looks import LIGHT, look
+
+__all__ = ["arm_charts", "belief_curve", "reward_chart", "reward_lines"]
+
+FloatArray = NDArray[np.float64]
+
+MOST_TICKS = 120  # of single ticks
+MOST_POINTS = 200  # of sums
+NORMAL = student_quantile(10**6)  # standard deviations that hold 95%
+
+
+def reward_lines(rows: Sequence[dict[str, Any]]) -> tuple[list[Line], list[Line]]:
+    """Return what was earned and what was forecast, tick by tick and summed, with 95% bands.
+
+    Forecasts are of the pulls that were seen; their variance is their share of the tick's.
+    """
+    seen = [row for row in rows if row["seen"] and row["variance"] is not None]
+    ticks = np.array([row["tick"] for row in seen], dtype=np.int64)
+    earned = np.array([row["reward"] for row in seen])
+    forecast = np.array([row["forecast"] for row in seen])
+    variance = np.array([row["variance"] * row["seen"] / row["pulls"] for row in seen])
+    last = slice(-MOST_TICKS, None)
+    each = _pair(ticks[last], earned[last], forecast[last], variance[last])
+    few = np.unique(np.linspace(0, len(ticks) - 1, MOST_POINTS).round().astype(int))
+    sums = [np.cumsum(values)[few] for values in (earned, forecast, variance)]
+    return each, _pair(ticks[few], *sums)
+
+
+def _pair(ticks: NDArray[np.int64], earned: FloatArray, forecast: FloatArray,
+          variance: FloatArray) -> list[Line]:  # fmt: skip
+    half = NORMAL * np.sqrt(variance)
+    return [
+        Line(0, "earned", ticks, earned, earned, earned),
+        Line(1, "forecast", ticks, forecast, forecast - half, forecast + half),
+    ]
+
+
+def reward_chart(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the chart of rewards; "" before anything was seen."""
+    if not any(row["seen"] for row in rows):
+        return ""
+    each, summed = reward_lines(rows)
+
+    def panel(title: str, lines: list[Line]) -> Panel:
+        def draw(axes: Any, scale: Any) -> None:
+            set_scale(axes, scale)
+            axes.set_xlabel("tick")
+            axes.set_ylabel("reward")
+            for line in lines:
+                draw_line(axes, line)
+
+        return Panel(title, draw, line_data(lines))
+
+    return chart(
+        Chart(
+            name="rewards",
+            title="Reward against forecast",
+            note="Forecasts are of the pulls that were seen, made when they were decided; bands "
+            "hold 95% if the model is right.",
+            panels=[panel("tick by tick", each), panel("summed", summed)],
+            columns=("line", "reward"),
+            shared="",
+            legend=each,
+        )
+    )
+
+
+def belief_curve(
+    posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Chance of the last state at each tick from the first sighting on, by what is known today."""
+    ticks, chances = [], []
+    for at, (tick, state) in enumerate(sightings):
+        following = sightings[at + 1][0] if at + 1 < len(sightings) else until + 1
+        ticks.append(tick)
+        chances.append(float(state == posterior.active.shape[1] - 1))
+        law = posterior.active[:, state]
+        for later in range(tick + 1, following):
+            ticks.append(later)
+            chances.append(float(posterior.weights @ law[:, -1]))
+            law = np.einsum("mi,mij->mj", law, posterior.passive)
+    return np.array(ticks, dtype=np.int64), np.array(chances)
+
+
+def arm_charts(posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int) -> str:
+    """Return the charts of an arm: its sightings with the belief between them, its posterior."""
+    parts = []
+    recent = [(tick, state) for tick, state in sightings if tick > until - MOST_TICKS]
+    if recent:
+        parts.append(_sightings_chart(posterior, recent, until))
+    alike = np.array_equal(posterior.active, posterior.passive)
+    cloud = posterior.active.shape[1] == 2 and alike
+
+    def draw(axes: Any, scale: Any) -> None:
+        (_draw_cloud if cloud else _draw_intervals)(axes, posterior)
+
+    note = (
+        "Each circle is a chain that the arm may have, as large as it is likely; the cross is the "
+        "mean with 90% intervals."
+        if cloud
+        else "Mean and 90% interval of each transition probability."
+    )
+    parts.append(
+        chart(Chart("posterior", "What the arm may be", note, [Panel("posterior", draw, [])]))
+    )
+    return "\n".join(parts)
+
+
+def _sightings_chart(
+    posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int
+) -> str:
+    ticks, chances = belief_curve(posterior, sightings, until)
+    line = Line(0, "chance of the last state", ticks, chances, chances, chances)
+    last = posterior.active.shape[1] - 1
+
+    def draw(axes: Any, scale: Any) -> None:
+        set_scale(axes, scale)
+        draw_line(axes, line)
+        axes.plot(
+            [tick for tick, _ in sightings], [state / last for _, state in sightings],
+            linestyle="none", marker="|", markersize=14, markeredgewidth=2, color=LIGHT["ink"],
+        )  # fmt: skip
+        axes.set_ylim(-0.08, 1.08)
+        axes.set_xlabel("tick")
+        axes.set_ylabel("chance of the last state")
+
+    return chart(
+        Chart(
+            "sightings", "Sightings, and the belief between them",
+            "Bars are states that were seen, the last state on top.",
+            [Panel("chance of the last state", draw, line_data([line]))],
+            columns=("line", "chance"), legend=[line],
+        )
+    )  # fmt: skip
+
+
+def _draw_cloud(axes: Any, posterior: ArmPosterior) -> None:
+    weights = posterior.weights
+    p01, p11 = posterior.active[:, 0, 1], posterior.active[:, 1, 1]
+    style = look(0)
+    axes.scatter(p01, p11, s=160 * weights / weights.max(), color=style.colour, alpha=0.35, lw=0)
+    mean, low, high = (
+        (chains.active[0, 1], chains.active[1, 1])
+        for chains in (posterior.mean(), posterior.quantile(0.05), posterior.quantile(0.95))
+    )
+    for x, y in (((low[0], high[0]), (mean[1],) * 2), ((mean[0],) * 2, (low[1], high[1]))):
+        axes.plot(x, y, color=LIGHT["ink"], linewidth=1.4)
+    axes.set_xlim(-0.03, 1.03)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_xlabel("from bad to good, p01")
+    axes.set_ylabel("stays good, p11")
+
+
+def _draw_intervals(axes: Any, posterior: ArmPosterior) -> None:
+    plot_posterior(posterior, ax=axes)

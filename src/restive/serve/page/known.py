@@ -1,0 +1,86 @@
+"""What is known by kind of arms, and how learning stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from restive.live import LiveAgent
+from restive.live.knowledge import FloatArray, KnownKind, Learning
+from restive.serve.auth import Caller
+from restive.serve.page.frame import document, number
+from restive.style.page import paragraph, section, table
+
+__all__ = ["Known", "known_page"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the page shows, read in one turn of the agent."""
+
+    kinds: list[KnownKind]
+    learning: Learning
+
+    @classmethod
+    def of(cls, agent: LiveAgent) -> Known:
+        """Read it."""
+        return cls(agent.known(), agent.learning())
+
+
+def known_page(found: Known, caller: Caller) -> str:
+    """Return the page."""
+    seen, arms = (sum(getattr(kind, key) for kind in found.kinds) for key in ("seen", "arms"))
+    header = ("kind", "arms", "seen", "gains", "stays", "chains left")
+    rows = [
+        (
+            kind.kind, f"{kind.arms:,}", f"{kind.seen:,}", _spread(kind.gains),
+            _spread(kind.stays), f"{_middle(kind.effective)} of {kind.chains:,}",
+        )
+        for kind in found.kinds
+    ]  # fmt: skip
+    parts = [
+        section(
+            "By kind",
+            table(header, rows, range(1, 6)),
+            paragraph(
+                "Gains and stays: chance to go from the first state to the last, and to stay in "
+                "it; the middle 90% of the posterior means of arms that were seen. Chains left: "
+                "the number of equally likely chains that would be as uncertain, for the median "
+                "arm. Of more than 100 arms, evenly chosen ones are looked at.",
+                "note",
+            ),
+        ),
+        section("Learning", *_learning(found.learning)),
+    ]
+    heading = f"{seen:,} of {arms:,} arms have been seen"
+    return document("What is known", heading, parts, caller, "/known")
+
+
+def _spread(values: FloatArray) -> str:
+    if not len(values):
+        return "–"
+    low, high = np.quantile(values, [0.05, 0.95])
+    return f"{low:.2f} to {high:.2f}"
+
+
+def _middle(values: FloatArray) -> str:
+    return f"{np.median(values):.1f}" if len(values) else "–"
+
+
+def _learning(found: Learning) -> list[str]:
+    if found.episode == 0:
+        return [paragraph("Learning begins with the first decision.")]
+    rows = [
+        ("episode", str(found.episode)),
+        ("began", f"tick {found.began}"),
+        ("ticks so far", str(found.length)),
+        ("why the one before ended", found.last_ended),
+        ("drawn system against what is believed", number(found.distance)),
+    ]
+    note = (
+        "In an episode, decisions are the best for one system, drawn from what is believed. "
+        "The last number is the mean difference of their transition probabilities: it shrinks as "
+        "arms become known."
+    )
+    return [table(("", ""), rows), paragraph(note, "note")]

@@ -1,0 +1,138 @@
+"""Where the pages are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, Response
+
+from restive.arguments import shown
+from restive.errors import ProblemError
+from restive.live import LiveAgent
+from restive.live.csv_files import decision_text
+from restive.live.reading import ORDERS
+from restive.serve.auth import Bearer, Caller, PageCookie, Reader, Requires
+from restive.serve.messages import MOST_TICK
+from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
+from restive.serve.page.charts import arm_charts, reward_chart
+from restive.serve.page.known import Known, known_page
+from restive.serve.page.today import Today, today_page
+from restive.serve.problems import Problem
+from restive.serve.service import service_of
+from restive.style.page import script, stylesheet
+
+__all__ = ["router"]
+
+router = APIRouter(include_in_schema=False)
+
+
+async def visiting(request: Request, bearer: Bearer, cookie: PageCookie) -> Caller:
+    """Return who is looking; send the others to where they sign in."""
+    try:
+        return await Requires("read")(request, bearer, cookie)
+    except Problem as error:
+        if error.status != 401:
+            raise
+        raise Problem(303, "sign in first", {"Location": "/login"}) from None
+
+
+Visitor = Annotated[Caller, Depends(visiting)]
+
+
+@router.get("/")
+async def today(request: Request, caller: Visitor) -> HTMLResponse:
+    """What to do now."""
+    service = service_of(request)
+    found = await service.read(Today.of)
+    chart = await service.drawn("rewards", found.status.events, reward_chart, found.rewards)
+    return HTMLResponse(today_page(found, chart, caller))
+
+
+@router.get("/decisions/{name}")
+async def decision_file(request: Request, caller: Reader, name: str) -> Response:
+    """Return a decision as a CSV file."""
+    number = re.fullmatch(r"([0-9]{1,16})\.csv", name)
+    if number is None or int(number[1]) > MOST_TICK:
+        raise Problem(404, "Not Found")
+
+    def work(agent: LiveAgent) -> str:
+        found = agent.decision(int(number[1]))
+        if found is None:
+            raise Problem(404, f"nothing was decided for tick {number[1]}")
+        return decision_text(agent, found)
+
+    text = await service_of(request).read(work)
+    headers = {"Content-Disposition": f'attachment; filename="pulls-{number[1]}.csv"'}
+    return Response(text, headers=headers, media_type="text/csv")
+
+
+@router.get("/arms")
+async def arms(
+    request: Request, caller: Visitor, by: str = "index", after: str = "", find: str = ""
+) -> Response:
+    """All arms, fifty a page."""
+    service = service_of(request)
+    if find:
+        return await _found(request, caller, find.strip())
+    if by not in ORDERS:
+        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
+    start: str | int | None = after or None
+    if by != "name":
+        start = int(after) if re.fullmatch(r"[0-9]{1,9}", after) else 0
+    found = await service.read(lambda agent: Listed.of(agent, by, start))
+    return HTMLResponse(arms_page(found, caller))
+
+
+async def _found(request: Request, caller: Caller, name: str) -> Response:
+    """Return the page of an arm of this name, or the names that follow."""
+    try:
+        return await arm(request, caller, name)
+    except Problem:
+        found = await service_of(request).read(lambda agent: Listed.of(agent, "name", name))
+        return HTMLResponse(arms_page(found, caller))
+
+
+@router.get("/arms/{name:path}")
+async def arm(request: Request, caller: Visitor, name: str) -> Response:
+    """One arm."""
+    service = service_of(request)
+    try:
+        found = await service.read(lambda agent: ArmShown.of(agent, name))
+    except ProblemError as error:
+        raise Problem(404, str(error)) from None
+    charts = ""
+    if found.posterior is not None:
+        charts = await service.draw(arm_charts, found.posterior, found.sightings, found.tick)
+    return HTMLResponse(arm_page(found, charts, caller))
+
+
+@router.get("/known")
+async def known(request: Request, caller: Visitor) -> HTMLResponse:
+    """What is known."""
+    return HTMLResponse(known_page(await service_of(request).read(Known.of), caller))
+
+
+@router.get("/static/{name}")
+async def static(name: str) -> Response:
+    """Return the style sheet and the scripts."""
+    if name not in STATIC:
+        raise Problem(404, "Not Found")
+    text, media = STATIC[name]()
+    return Response(text, media_type=media, headers={"Cache-Control": "max-age=300"})
+
+
+@cache
+def _own(name: str) -> str:
+    return (files("restive.serve.page") / name).read_text(encoding="utf-8")
+
+
+STATIC: dict[str, Callable[[], tuple[str, str]]] = {
+    "page.css": lambda: (stylesheet() + _own("page.css"), "text/css"),
+    "page.js": lambda: (_own("page.js"), "text/javascript"),
+    "charts.js": lambda: (script(), "text/javascript"),
+}

@@ -1,0 +1,84 @@
+"""A live agent that many requests share: its calls run in one thread of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+from typing import Any, TypeVar
+
+from fastapi import Request
+from prometheus_client import CollectorRegistry, Histogram
+
+from restive.live import LiveAgent
+from restive.serve.limits import Rate
+
+__all__ = ["Service", "service_of"]
+
+T = TypeVar("T")
+
+
+class Service:
+    """An agent, and what its requests share.
+
+    Parameters
+    ----------
+    agent
+        The agent; whoever opened it closes it.
+    rate
+        Requests a second that a token may make.
+    """
+
+    def __init__(self, agent: LiveAgent, rate: float) -> None:
+        self.agent = agent
+        self.rate = Rate(rate)
+        self.registry = CollectorRegistry()
+        self._write_seconds = Histogram(
+            "restive_write_seconds",
+            "Seconds of a call that writes, its commit included",
+            registry=self.registry,
+        )
+        self._agent_thread = ThreadPoolExecutor(1, "restive-agent")
+        self._drawings: dict[str, tuple[int, str]] = {}
+        self._drawing_thread = ThreadPoolExecutor(1, "restive-drawing")
+
+    async def read(self, work: Callable[[LiveAgent], T]) -> T:
+        """Return what a function of the agent returns, in its turn."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._agent_thread, work, self.agent)
+
+    async def write(self, work: Callable[[LiveAgent], T], expected: int | None = None) -> T:
+        """Do the same where the function writes; it may insist on the tick that is `expected`."""
+
+        def timed(agent: LiveAgent) -> T:
+            began = perf_counter()
+            with agent.expecting(expected):
+                done = work(agent)
+            self._write_seconds.observe(perf_counter() - began)
+            return done
+
+        return await self.read(timed)
+
+    async def draw(self, work: Callable[..., T], *given: Any) -> T:
+        """Run a function that draws: matplotlib's settings are global, so one at a time."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._drawing_thread, work, *given)
+
+    async def drawn(self, name: str, version: int, work: Callable[..., str], *given: Any) -> str:
+        """Return a drawing, which is kept until its version is another."""
+        kept = self._drawings.get(name)
+        if kept is None or kept[0] != version:
+            kept = self._drawings[name] = (version, await self.draw(work, *given))
+        return kept[1]
+
+    def close(self) -> None:
+        """Finish what has begun."""
+        self._drawing_thread.shutdown(cancel_futures=True)
+        self._agent_thread.shutdown()
+
+
+def service_of(request: Request) -> Service:
+    """Return the service that a request came to."""
+    service: Service = request.app.state.service
+    return service

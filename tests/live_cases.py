@@ -1,0 +1,85 @@
+"""Live agents for tests: priors of every sort, a world that answers, and files compared."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+import restive as rs
+from restive.live.memory import Memory
+
+__all__ = ["PRIORS", "Ticking", "created", "fingerprint", "reply", "run"]
+
+LEVELS = [0.1, 0.5, 0.9]
+
+
+def controlled_prior(num_arms: int) -> rs.IndependentPrior:
+    """Arms that move differently when pulled."""
+    candidates = [
+        rs.Arm([[1 - a, a], [0.3, 0.7]], [[0.8, 0.2], [1 - b, b]], [0, 1])
+        for a in (0.3, 0.6)
+        for b in (0.4, 0.8)
+    ]
+    return rs.IndependentPrior([rs.ArmPrior(candidates)] * num_arms)
+
+
+def joint_prior(num_arms: int) -> rs.JointPrior:
+    bandits = [
+        rs.RestlessBandit([rs.gilbert_elliott(a, b)] * num_arms, 2)
+        for a in (0.2, 0.6)
+        for b in (0.5, 0.9)
+    ]
+    return rs.JointPrior(bandits)
+
+
+PRIORS: dict[str, Callable[[int], object]] = {
+    "equal": lambda num_arms: rs.grid_prior(LEVELS, num_arms),
+    "controlled": controlled_prior,
+    "joint": joint_prior,
+}
+
+
+class Ticking:
+    """A clock that tests move."""
+
+    def __init__(self, start: str = "2026-11-16") -> None:
+        self.now = datetime.fromisoformat(start).replace(tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, **length: float) -> None:
+        self.now += timedelta(**length)
+
+
+def created(path, kind="equal", num_arms=6, num_pulls=2, **options) -> rs.LiveAgent:
+    missing = "as-not-pulled" if kind == "controlled" else None
+    given = {"missing": missing, "seed": 3, "durability": "process", **options}
+    return rs.LiveAgent.create(path, PRIORS[kind](num_arms), num_pulls, **given)
+
+
+def reply(tick: int, name: str) -> int:
+    """What is seen of an arm at a tick, whoever asks."""
+    return int(np.random.default_rng([tick, *name.encode()]).random() < 0.55)
+
+
+def run(live: rs.LiveAgent, ticks: int) -> list[tuple[str, ...]]:
+    """Play ticks of a file whose clock counts calls; return what was decided."""
+    decided = []
+    for _ in range(ticks):
+        decision = live.decide()
+        decided.append(decision.arms)
+        live.record({name: reply(decision.tick, name) for name in decision.arms})
+    return decided
+
+
+def memory_of(live: rs.LiveAgent) -> Memory:
+    with live._session.reading() as memory:
+        return memory
+
+
+def fingerprint(live: rs.LiveAgent) -> object:
+    """Everything that follows from a journal, to the bit, but for when it happened."""
+    data = memory_of(live).to_data()
+    del data["seq"], data["digest"]
+    return data

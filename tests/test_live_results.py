@@ -1,0 +1,525 @@
+"""What operators do to a live agent: late, missing, wrong, pulled instead, joined, left."""
+
+import json
+
+import numpy as np
+import pytest
+
+import restive as rs
+from live_cases import PRIORS, created, fingerprint, memory_of, reply, run
+from restive.agents.growth import with_more_arms
+from restive.errors import ConflictError, ProblemError
+from restive.live import Batch, RefusedError
+from restive.live.rebuild import rebuild
+from restive.live.roster import LONG_AGO
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "agent.db"
+
+
+def weights(live, name):
+    return live.posterior(name).weights.tobytes()
+
+
+# ---------------------------------------------------------------- late and missing
+
+
+def test_late_results_that_come_before_the_arm_is_seen_again_lose_nothing(path):
+    """Posterior and meta-state are those of no delay, to the byte."""
+    late = created(path, num_arms=12, clock=rs.Clock.given())
+    waiting: list[tuple[int, str, int]] = []
+    seen: list[tuple[int, str, int]] = []
+    rng = np.random.default_rng(5)
+    receipts = []
+    for tick in range(40):
+        decision = late.decide(tick=tick)
+        due = [row for row in waiting if row[1] in decision.arms or rng.random() < 0.3]
+        for row in due:  # at the latest when the arm is pulled again
+            waiting.remove(row)
+            receipts.append(late.record({row[1]: row[2]}, tick=row[0]))
+        for name in decision.arms:
+            row = (tick, name, reply(tick, name))
+            seen.append(row)
+            if rng.random() < 0.5:
+                waiting.append(row)
+            else:
+                late.record({name: row[2]})
+    for tick, name, state in waiting:
+        late.record({name: state}, tick=tick)
+    late.decide(tick=40)
+    assert sum(receipt.late for receipt in receipts) > 20
+    assert late.status().superseded == 0
+    agent = rs.TSDE(PRIORS["equal"](12), 2, seed=3, start=rs.BeliefState([1] * 12, [LONG_AGO] * 12))
+    for tick in range(40):
+        agent.pull(sorted(int(name) for at, name, _ in seen if at == tick))
+        of_tick = sorted((int(name), state) for at, name, state in seen if at == tick)
+        agent.observe([state for _, state in of_tick])
+    for k in range(12):
+        assert weights(late, str(k)) == agent.posterior(k).weights.tobytes()
+        assert memory_of(late).agent.last_seen(k) == agent.last_seen(k)
+    assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(late)
+
+
+def test_a_late_result_of_an_arm_seen_since_is_journaled_and_not_used(path):
+    live = created(path, num_arms=2, num_pulls=2, clock=rs.Clock.given())
+    live.decide(tick=0)
+    live.decide(tick=1)
+    live.record({"0": 1, "1": 1})
+    live.decide(tick=2)
+    before = weights(live, "0")
+    assert live.record({"0": 0}, tick=0) == rs.Receipt(superseded=1)
+    assert weights(live, "0") == before
+    assert live.results(0) == {"0": 0, "1": "unseen"}
+    assert live.record({"0": 0}, tick=0) == rs.Receipt(known=1)
+    status = live.status()
+    assert (status.superseded, status.late, status.unseen) == (1, 0, 1)
+    assert live.record({"1": 1}, tick=0).superseded == 1
+    assert live.check() == len(live.events())
+
+
+def test_what_is_missing_becomes_unseen_and_its_age_grows(path):
+    live = created(path, clock=rs.Clock.given())
+    decision = live.decide(tick=0)
+    live.record({decision.arms[0]: 1})
+    agent = memory_of(live).agent
+    live.decide(tick=1)
+    missing = int(decision.arms[1])
+    assert live.results(0)[decision.arms[1]] == "unseen"
+    assert agent.last_seen(missing) == (1, 1 - LONG_AGO)
+
+
+def test_unseen_may_become_a_state_but_not_the_other_way_round(path):
+    live = created(path)
+    decision = live.decide()
+    live.record(dict.fromkeys(decision.arms, "unseen"))
+    again = live.record(dict.fromkeys(decision.arms, "unseen"))
+    assert again == rs.Receipt(known=2, closed=True)
+    assert live.record({decision.arms[0]: 1}) == rs.Receipt(new=1, closed=True)
+    with pytest.raises(RefusedError, match="1 was recorded"):
+        live.record({decision.arms[0]: "unseen"})
+    live.record({decision.arms[1]: "unseen"})
+    following = live.decide()
+    assert live.results(0) == {decision.arms[0]: 1, decision.arms[1]: "unseen"}
+    live.record(dict.fromkeys(following.arms, "not-pulled"))
+    with pytest.raises(RefusedError, match="'not-pulled' was recorded"):
+        live.record({following.arms[0]: 1})
+
+
+def test_arms_that_pulling_moves_need_a_choice(path):
+    with pytest.raises(ProblemError, match="missing='refuse' or missing='as-not-pulled'"):
+        created(path, "controlled", missing=None)
+    live = created(path, "controlled", missing="refuse", clock=rs.Clock.given())
+    decision = live.decide(tick=0)
+    with pytest.raises(RefusedError, match="this file refuses unseen pulls"):
+        live.record({decision.arms[0]: "unseen"})
+    live.record({decision.arms[0]: 1})
+    with pytest.raises(ProblemError, match=r"1 pulls of tick 0 have no result \('\d'\)"):
+        live.decide(tick=1)
+    live.record({decision.arms[1]: "not-pulled"})
+    assert live.decide(tick=1).tick == 1
+    assert not live.status().approximate
+    other = created(path.with_name("b.db"), "controlled", missing="as-not-pulled")
+    assert other.status().approximate
+
+
+def test_not_pulled_is_exact_for_arms_that_pulling_moves(path):
+    live = created(path, "controlled", clock=rs.Clock.given())
+    agent = rs.TSDE(
+        PRIORS["controlled"](6), 2, seed=3, start=rs.BeliefState([1] * 6, [LONG_AGO] * 6)
+    )
+    for tick in range(12):
+        decision = live.decide(tick=tick)
+        assert decision.arms == tuple(map(str, agent.select()))
+        first, second = decision.arms
+        live.record({first: 1, second: "not-pulled"})
+        agent.observe([1], [int(first)], missing="not pulled")
+
+
+# ---------------------------------------------------------------- mistakes
+
+
+def test_every_mistake_is_named_and_nothing_is_recorded(path):
+    live = created(path)
+    with pytest.raises(RefusedError, match="nothing has been decided yet"):
+        live.record({"0": 1})
+    with pytest.raises(ProblemError, match="nothing has been decided yet"):
+        live.step({"0": 1})
+    decision = live.decide()
+    other = next(name for name in "012345" if name not in decision.arms)
+    count = len(live.events())
+    with pytest.raises(RefusedError) as refused:
+        live.record({decision.arms[0]: 7, "Z": 1, other: 1, decision.arms[1]: 0})
+    reasons = {mistake.arm: mistake.reason for mistake in refused.value.mistakes}
+    assert reasons == {
+        decision.arms[0]: "state 7 is none of its states 0 to 1",
+        "Z": "there is no arm 'Z'; known are 0, 1, 2, 3, 4, 5",
+        other: "it was not pulled in tick 0",
+    }
+    for bad in (1.5, True, None, "good", -1):
+        with pytest.raises(RefusedError):
+            live.record({decision.arms[0]: bad})
+    with pytest.raises(RefusedError, match="tick 3 is not decided yet"):
+        live.record({decision.arms[0]: 1}, tick=3)
+    for call in (lambda: live.record([1]), lambda: live.decide(unavailable="0")):
+        with pytest.raises(ProblemError):
+            call()
+    assert len(live.events()) == count
+    receipt, mistakes = live.record_batches(
+        [Batch(None, {decision.arms[0]: 7, decision.arms[1]: 0})], accept_good=True
+    )
+    assert receipt == rs.Receipt(new=1)
+    assert [mistake.arm for mistake in mistakes] == [decision.arms[0]]
+
+
+@pytest.mark.parametrize("kind", ["one", "joint"])
+def test_a_state_that_the_prior_rules_out_is_refused(path, kind):
+    up, down = rs.gilbert_elliott(1.0, 0.5), rs.gilbert_elliott(0.5, 0.0)
+    mixed = rs.gilbert_elliott(0.5, 0.5)
+    if kind == "one":  # which leaves the bad state at once
+        prior = rs.IndependentPrior([rs.ArmPrior([up])] * 2 + [rs.ArmPrior([mixed])])
+    else:  # who stays good tells that the other leaves the bad state
+        prior = rs.JointPrior([rs.RestlessBandit([one, one, mixed], 2) for one in (up, down)])
+    live = rs.LiveAgent.create(
+        path, prior, 3 if kind == "one" else 2, durability="process",
+        start=rs.BeliefState([0, 1, 1], [1, 1, 1]),
+    )  # fmt: skip
+    live.decide(unavailable=() if kind == "one" else ["2"])
+    if kind == "one":
+        with pytest.raises(RefusedError, match="'0': state 0 has probability zero") as refused:
+            live.record({"0": 0, "1": 1, "2": 0})
+        assert len(refused.value.mistakes) == 1
+    else:
+        live.record({"1": 1})
+        with pytest.raises(RefusedError, match="'0': state 0 has probability zero"):
+            live.record({"0": 0})
+    live.record({"0": 1})
+
+
+def test_a_late_state_that_contradicts_the_open_tick_is_refused(path):
+    """An arm that leaves the bad state at once cannot be seen bad twice in a row."""
+    up = rs.ArmPrior([rs.gilbert_elliott(1.0, 0.5)])
+    live = rs.LiveAgent.create(
+        path, rs.IndependentPrior([up, up]), 2, durability="process", clock=rs.Clock.given(),
+        start=rs.BeliefState([1, 1], [1, 1]),
+    )  # fmt: skip
+    live.decide(tick=0)
+    live.decide(tick=1)
+    live.record({"0": 0, "1": 0})
+    before = fingerprint(live)
+    with pytest.raises(RefusedError, match="'1': it contradicts what was recorded for the open"):
+        live.record({"1": 0}, tick=0)
+    assert fingerprint(live) == before
+    assert live.record({"1": 1}, tick=0) == rs.Receipt(late=1, closed=True)
+    live.decide(tick=2)
+    live.decide(tick=3)
+    with pytest.raises(RefusedError, match="'0': state 0 has probability zero"):
+        live.record({"0": 0, "1": 1}, tick=2)  # one step after it was bad
+    assert live.record({"0": 1, "1": 1}, tick=2).late == 2
+
+
+# ---------------------------------------------------------------- somebody's own choice
+
+
+def test_arms_pulled_instead_are_learned_from(path):
+    live = created(path)
+    decision = live.decide()
+    others = [name for name in "012345" if name not in decision.arms]
+    receipt = live.record(
+        dict.fromkeys(decision.arms, "not-pulled"), instead={others[0]: 1, others[1]: 0}
+    )
+    assert receipt == rs.Receipt(new=4, closed=True)
+    assert live.record({}, instead={others[0]: 1}) == rs.Receipt(known=1, closed=True)
+    with pytest.raises(RefusedError, match="1 was recorded for tick 0"):
+        live.record({}, instead={others[0]: 0})
+    with pytest.raises(RefusedError, match="it was among the arms decided"):
+        live.record({}, instead={decision.arms[0]: 1})
+    with pytest.raises(RefusedError, match="needs a state"):
+        live.record({}, instead={others[2]: "unseen"})
+    live.decide()
+    agent = rs.TSDE(PRIORS["equal"](6), 2, seed=3, start=rs.BeliefState([1] * 6, [LONG_AGO] * 6))
+    agent.select()
+    agent.pull([int(others[0]), int(others[1])])
+    agent.observe([1, 0])
+    for k in range(6):
+        assert weights(live, str(k)) == agent.posterior(k).weights.tobytes()
+    assert live.record({}, tick=0, instead={others[2]: 1}) == rs.Receipt(late=1)
+    assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(live)
+    assert live.check() == len(live.events())
+    assert live.status().pulls == 4  # of ours
+
+
+# ---------------------------------------------------------------- arms come and go
+
+
+def test_an_agent_with_more_arms_remembers_what_it_knew():
+    arm = PRIORS["equal"](1).arms[0]
+    agent = rs.TSDE(rs.IndependentPrior([arm] * 4), 2, seed=1)
+    for t in range(30):
+        agent.observe([reply(t, str(k)) for k in agent.select()])
+    grown = with_more_arms(agent, rs.IndependentPrior([arm] * 7), [0, 1, 1], [1, 5, LONG_AGO])
+    assert grown.time == agent.time == 31
+    for k in range(4):
+        assert grown.posterior(k).weights.tobytes() == agent.posterior(k).weights.tobytes()
+        assert grown.last_seen(k) == agent.last_seen(k)
+        assert grown.evidence(k) == agent.evidence(k)
+    assert [grown.last_seen(k) for k in (4, 5, 6)] == [(0, 30), (1, 26), (1, 31 - LONG_AGO)]
+    episode = agent.episode.number
+    assert len(grown.select()) == 2
+    assert grown.episode.number == episode + 1  # the system has changed
+    again = rs.restore(grown.snapshot())
+    for t in range(30, 60):
+        states = [reply(t, str(k)) for k in grown.select()]
+        assert grown.select().tolist() == again.select().tolist()
+        grown.observe(states)
+        again.observe(states)
+
+
+def test_a_new_arm_has_numbers_of_its_own_in_the_draw():
+    """Arms of equal priors that join are drawn independently of those that are there."""
+    arm = PRIORS["equal"](1).arms[0]
+    equal = 0
+    for seed in range(100):
+        agent = rs.TSDE(rs.IndependentPrior([arm] * 2), 1, seed=seed)
+        agent.observe([1] * len(agent.select()))
+        grown = with_more_arms(agent, rs.IndependentPrior([arm] * 4), [1, 1], [9, 9])
+        grown.select()
+        drawn = [tuple(a.active.ravel()) for a in grown.sampled_bandit.arms]
+        equal += drawn[2] == drawn[0]
+    assert 1 <= equal <= 27  # 100 / 9 are expected; outside with probability below 1e-4
+
+
+def test_arms_join_with_the_next_decision(path):
+    live = created(path, num_arms=3)
+    first = live.decide()
+    assert live.join(["new", "old"], {"old": (0, 2)}) == rs.Receipt(new=2)
+    assert live.join(["new", "old"], {"old": (0, 2)}) == rs.Receipt(known=2)
+    assert live.status().waiting == 2
+    with pytest.raises(ProblemError, match="arm 'new' joins with the next decision"):
+        live.belief("new")
+    with pytest.raises(RefusedError, match="joins with the next decision"):
+        live.record({}, instead={"new": 1})
+    live.record(dict.fromkeys(first.arms, 0))
+    live.decide(unavailable=["0", "1", "2"])
+    assert live.decision().arms == ("new", "old")
+    assert memory_of(live).agent.last_seen(4) == (0, -1)  # two ticks before tick 0, time 1
+    assert live.status().arms == 5
+    assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(live)
+    with pytest.raises(ProblemError, match="there is no kind 'rural'"):
+        live.join({"z": "rural"})
+    with pytest.raises(ProblemError, match="does not join"):
+        live.join(["z"], {"y": (1, 1)})
+    for bad in ("", " a", "a\nb", "x" * 201):
+        with pytest.raises(ProblemError, match="name"):
+            live.join([bad])
+
+
+def test_arms_cannot_join_a_joint_prior(path):
+    live = created(path, "joint")
+    with pytest.raises(ProblemError, match="under a joint prior"):
+        live.join(["x"])
+
+
+def test_arms_that_have_left_are_never_pulled_and_their_names_never_used(path):
+    live = created(path, num_arms=4)
+    decision = live.decide()
+    assert live.leave(decision.arms) == rs.Receipt(new=2)
+    assert live.leave(decision.arms) == rs.Receipt(known=2)
+    assert live.record(dict.fromkeys(decision.arms, 1)).new == 2  # what was pulled may be seen
+    for _ in range(10):
+        decided = live.decide()
+        assert not set(decided.arms) & set(decision.arms)
+        live.record(dict.fromkeys(decided.arms, 1))
+    with pytest.raises(ConflictError, match="has left; names are used once"):
+        live.join([decision.arms[0]])
+    live.leave([decided.arms[0]])
+    assert live.decide().arms == (decided.arms[1],)  # one arm is left, and N is 2
+    live.record({decided.arms[1]: 1})
+    with pytest.raises(ProblemError, match="only 1 arms are available"):
+        live.decide(num_pulls=2)
+
+
+def test_a_result_may_say_that_an_arm_leaves(path):
+    live = created(path)
+    decision = live.decide()
+    live.record({decision.arms[0]: "leave", decision.arms[1]: 1})
+    assert live.arm(decision.arms[0]).left == 0
+    assert live.results()[decision.arms[0]] == "unseen"
+    assert decision.arms[0] not in live.decide().arms
+    assert live.check() == len(live.events())
+
+
+# ---------------------------------------------------------------- audit pulls
+
+
+def test_audit_pulls_are_drawn_evenly(path):
+    """Each arm's count is binomial; the chi-squared value exceeds 32.9 with probability 1e-4."""
+    live = created(path, num_arms=10, num_pulls=3, audit_pulls=1)
+    counts = np.zeros(10)
+    for _ in range(300):
+        decision = live.decide()
+        assert len(decision.arms) == len(set(decision.arms)) == 3
+        (audit,) = decision.audit
+        counts[int(audit)] += 1
+        live.record({name: reply(decision.tick, name) for name in decision.arms})
+    assert ((counts - 30) ** 2 / 30).sum() < 33.7
+    rows = [row for row in live.table("pulls")[1] if row[5]]
+    assert live.status().audit_mean == np.mean([row[4] for row in rows])
+    assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(live)
+
+
+# ---------------------------------------------------------------- correcting
+
+
+def test_a_rebuilt_file_knows_better(path, tmp_path):
+    live = created(path, clock=rs.Clock.given())
+    decided = {}
+    for tick in range(12):
+        decided[tick] = live.decide(tick=tick).arms
+        wrong = tick == 5
+        live.record({n: 1 - reply(tick, n) if wrong else reply(tick, n) for n in decided[tick]})
+        if tick == 6:
+            live.join(["x"])
+            live.leave(["5"])
+    truth = {n: reply(5, n) for n in decided[5]}
+    live.correct(truth, 5, "the columns were swapped")
+    assert live.status().corrections == 2
+    digest = live.events()[-1].digest.hex()
+    live.close()
+    new = rebuild(path, tmp_path / "new.db")
+    assert new.events()[0].body["parent"] == digest
+    assert [new.decision(tick).arms for tick in range(12)] == list(decided.values())
+    assert new.results(5) == truth
+    assert new.check() == len(new.events())
+    new.decide(tick=12)
+    agent = rs.TSDE(PRIORS["equal"](6), 2, seed=3, start=rs.BeliefState([1] * 6, [LONG_AGO] * 6))
+    for tick in range(12):
+        arms = [int(n) for n in decided[tick] if n != "x"]
+        agent.pull(arms)
+        agent.observe([reply(tick, str(k)) for k in arms])
+    for k in range(6):
+        assert weights(new, str(k)) == agent.posterior(k).weights.tobytes()
+    assert fingerprint(rs.LiveAgent.open(tmp_path / "new.db")) == fingerprint(new)
+    assert new.alarms() == ()
+
+
+def test_a_rebuilt_file_uses_what_was_superseded(path, tmp_path):
+    live = created(path, num_arms=2, num_pulls=2, clock=rs.Clock.given())
+    for tick in range(3):
+        live.decide(tick=tick)
+        if tick != 1:
+            live.record({"0": 1, "1": 0})
+    live.record({"0": 0}, tick=1)
+    live.decide(tick=5)
+    live.decide(tick=6)
+    live.record({}, tick=3, instead={"0": 1})
+    new = rebuild(path, tmp_path / "new.db")
+    assert new.status().superseded == 0
+    assert new.results(1) == {"0": 0, "1": "unseen"}
+    assert [row["state"] for row in new.history("0")] == [1, 0, 1, 1, None, None]
+    assert memory_of(new).agent.evidence(0).total == 4
+
+
+def test_corrections_that_cannot_be(path):
+    live = created(path)
+    decision = live.decide()
+    with pytest.raises(ProblemError, match="no state was recorded for tick 0"):
+        live.correct({decision.arms[0]: 1}, 0, "why")
+    live.record(dict.fromkeys(decision.arms, 1))
+    with pytest.raises(ProblemError, match="9 is none of its states"):
+        live.correct({decision.arms[0]: 9}, 0, "why")
+    with pytest.raises(ProblemError, match="the note on why"):
+        live.correct({decision.arms[0]: 0}, 0, "")
+
+
+# ---------------------------------------------------------------- reading
+
+
+def test_forecasts_are_of_what_comes(path):
+    """With chains that are known, the mean reward is known: that of the stationary law."""
+    arm = rs.gilbert_elliott(0.3, 0.6)
+    live = rs.LiveAgent.create(
+        path, rs.IndependentPrior([rs.ArmPrior([arm])] * 2), 2, durability="process"
+    )
+    good = 0.3 / 0.7
+    found = live.forecast(ticks=3, paths=400, seed=2)
+    assert found.ticks == (0, 1, 2)
+    # a binomial of 800 coins has a standard error below 0.036 a tick; four of them
+    np.testing.assert_allclose(found.mean, 2 * good, atol=4 * 0.0354)
+    assert (found.low <= found.mean).all()
+    assert found.total[0] == pytest.approx(found.mean.sum())
+    decision = live.decide()
+    live.record({decision.arms[0]: 1})
+    assert live.forecast(ticks=1, paths=5).ticks == (1,)
+    live.join(["x"])
+    live.leave(["0"])
+    live.step({decision.arms[1]: 1})
+    assert live.forecast(ticks=2, paths=5).mean.max() <= 2
+    assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(live)  # nothing was learned from it
+
+
+def test_pages_of_arms_tables_and_rewards(path):
+    live = created(path, num_arms=30, names=[f"line {k:02}" for k in range(30)])
+    run(live, 20)
+    live.decide()
+    first = live.arms(limit=7)
+    assert [row.name for row in first] == [f"line {k:02}" for k in range(7)]
+    assert [row.name for row in live.arms("line 06", 7)] == [f"line {k:02}" for k in range(7, 14)]
+    by_index = [*live.arms(None, 20, "index"), *live.arms(20, 20, "index")]
+    assert len({row.name for row in by_index}) == 30
+    index = [row.index for row in by_index]
+    assert index == sorted(index, reverse=True)
+    assert sum(row.pulls for row in by_index) == 40  # the last tick is open
+    row = live.arm(live.decision(19).arms[0])
+    assert (row.last_tick, row.last_state) == (19, reply(19, row.name))
+    assert row.good == live.belief(row.name)[1]
+    history = live.history(row.name)
+    assert history[-1]["status"] in ("seen", "open")
+    assert len(live.to_pandas("pulls")) == 42
+    assert list(live.to_pandas("beliefs").columns[-2:]) == ["belief_0", "belief_1"]
+    rewards = live.rewards()
+    assert sum(row["reward"] for row in rewards) == live.status().reward
+    assert rewards[3]["mean"] == pytest.approx(sum(live.decision(3).expected))
+    assert live.status().forecast == pytest.approx(sum(row["forecast"] for row in rewards))
+    for call in (
+        lambda: live.table("nothing"),
+        lambda: live.arms(by="colour"),
+        lambda: live.arms(limit=5000),
+        lambda: live.arm("nobody"),
+    ):
+        with pytest.raises(ProblemError):
+            call()
+    assert live.decision(77) is None
+    assert [event.seq for event in live.events(since=3, limit=2)] == [4, 5]
+
+
+def test_a_prior_file_brings_names_kinds_and_what_was_seen(path, tmp_path):
+    rows = [
+        {"name": "A", "kind": 0, "last_state": 1, "elapsed": 3, "evidence": [[1, 1, 1, 4]]},
+        {"name": "B", "kind": 1, "last_state": 0, "elapsed": 1, "evidence": []},
+        {"name": "C", "kind": 0, "last_state": 0, "elapsed": 2, "evidence": [[0, 2, 0, 3]]},
+    ]
+    matrices = [[[0.7, 0.3], [0.2, 0.8]], [[0.4, 0.6], [0.5, 0.5]]]
+    data = {
+        "format": "restive prior 1", "states": ["bad", "good"], "rewards": [0, 1],
+        "kinds": [{"name": kind, "candidates": matrices, "weights": [0.5, 0.5]}
+                  for kind in ("town", "rural")],
+        "arms": rows,
+    }  # fmt: skip
+    file = tmp_path / "prior.json"
+    file.write_text(json.dumps(data))
+    found = rs.load_prior(file)
+    live = rs.LiveAgent.create(path, found, 1, durability="process")
+    assert live.kinds == ("town", "rural")
+    for k, name in enumerate("ABC"):
+        assert weights(live, name) == found.prior.arms[k].weights.tobytes()
+    assert live.arm("A").last_tick == -3
+    live.join({"D": "rural"})
+    with pytest.raises(ProblemError, match="say each arm's kind: one of town, rural"):
+        live.join(["E"])
+    decision = live.decide()
+    live.step(dict.fromkeys(decision.arms, 1))
+    assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(live)
+    live.snapshot()
+    assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(live)

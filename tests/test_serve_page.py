@@ -1,0 +1,339 @@
+"""The operator's page: its numbers by other means, and the page itself in a real browser."""
+
+import csv
+import io
+import os
+import shutil
+from time import sleep
+
+import numpy as np
+import pytest
+
+import restive as rs
+from chromium import CHROMIUM, browser
+from live_cases import created, reply, run
+from restive.live.table_file import parse_table
+from restive.serve.page.charts import belief_curve, reward_lines
+from restive.style.looks import DARK, LIGHT
+from serve_cases import Client, listening, served
+from serve_story import HOSTILE, story
+from test_browser import LEAST_LETTERS, MEASURE, SCREENS, UNFOLD, rgb
+from test_serve import refused, ring
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+PAGES = ["/", "/arms", "/arms?by=name&after=A40", "/arms/A04", "/known"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    with served(None, agent=story(tmp_path_factory.mktemp("site") / "a.db")) as (app, live):
+        secrets = {role: live.make_token(f"{role} & co", role) for role in ("read", "act")}
+        with listening(app) as (host, port):
+            yield Site(app, live, secrets, f"http://{host}:{port}")
+
+
+class Site:
+    def __init__(self, app, live, secrets, base):
+        self.app, self.live, self.secrets, self.base = app, live, secrets, base
+        self.reader = Client(app, secrets["read"])
+        self.actor = Client(app, secrets["act"])
+
+
+# ---------------------------------------------------------------- its numbers
+
+
+@pytest.mark.parametrize("kind", ["equal", "controlled"])
+def test_the_belief_curve_ends_where_the_agents_belief_is(tmp_path, kind):
+    live = created(tmp_path / "a.db", kind, clock=rs.Clock.given())
+    for tick in (0, 1, 4, 5, 9):
+        live.record({name: reply(tick, name) for name in live.decide(tick=tick).arms})
+    live.decide(tick=12)
+    looked_at = 0
+    for name in map(str, range(6)):
+        seen = [
+            (row["tick"], row["state"]) for row in live.history(name) if row["state"] is not None
+        ]
+        if not seen:
+            continue
+        ticks, chances = belief_curve(live.posterior(name), seen, 12)
+        assert ticks.tolist() == list(range(seen[0][0], 13))
+        assert chances[-1] == pytest.approx(live.belief(name)[1], abs=1e-12)
+        for tick, state in seen:
+            assert chances[ticks.tolist().index(tick)] == state
+        looked_at += 1
+    assert looked_at >= 3
+
+
+def test_reward_lines_are_sums_of_what_was_earned_and_foreseen(tmp_path):
+    live = created(tmp_path / "a.db")
+    run(live, 9)
+    rows = live.rewards()
+    (earned, forecast), (sum_earned, sum_forecast) = reward_lines(rows)
+    decisions = [live.decision(tick) for tick in range(9)]
+    rewards = [sum(reply(d.tick, name) for name in d.arms) for d in decisions]
+    means = [sum(d.expected) for d in decisions]
+    spread = np.sqrt([sum(p * (1 - p) for p in d.expected) for d in decisions])
+    np.testing.assert_allclose(earned.mean, rewards)
+    np.testing.assert_allclose(forecast.mean, means)
+    np.testing.assert_allclose(forecast.upper - forecast.mean, 1.96 * spread, rtol=1e-3)
+    np.testing.assert_allclose(sum_earned.mean, np.cumsum(rewards))
+    np.testing.assert_allclose(
+        sum_forecast.mean - sum_forecast.lower, 1.96 * np.sqrt(np.cumsum(spread**2)), rtol=1e-3
+    )
+
+
+def test_what_is_known_by_kind_is_what_posteriors_say(site):
+    live = site.live
+    (kind,) = live.known()
+    seen = [row for row in live.arms(limit=1000) if row.last_state is not None]
+    assert (kind.arms, kind.seen, kind.chains) == (60, len(seen), 25)
+    gains = [live.posterior(row.name).mean().active[0, 1] for row in seen]
+    np.testing.assert_allclose(sorted(kind.gains), sorted(gains))
+    learning = live.learning()
+    assert learning.episode >= 1
+    assert learning.began + learning.length == live.tick
+    assert 0 < learning.distance < 1
+
+
+# ---------------------------------------------------------------- without a browser
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_asks_to_sign_in_and_shows_nothing_before(site, path):
+    for client in (Client(site.app), Client(site.app, "wrong")):
+        answer = client.get(path)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+        assert "A04" not in answer.text
+    shown = site.reader.get(path)
+    assert shown.status_code == 200
+    assert shown.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in shown.headers["content-security-policy"]
+    assert "unsafe" not in shown.headers["content-security-policy"]
+    assert 'style="' not in shown.text
+    assert HOSTILE not in shown.text
+
+
+def test_a_reader_is_offered_no_changes(site):
+    for kind in ("drop", "decide"):
+        assert f'class="{kind}"' in site.actor.get("/").text
+        assert f'class="{kind}"' not in site.reader.get("/").text
+
+
+def test_the_pulls_are_downloaded_as_the_command_line_writes_them(site):
+    answer = site.reader.get("/decisions/30.csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="pulls-30.csv"'
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [row["arm"] for row in rows] == list(site.live.decision().arms)
+    assert parse_table(answer.content, "x").columns[:3] == ("tick", "date", "arm")
+    for name in ("31.csv", "x.csv", "30", "..%2fa.db", "9" * 16 + ".csv"):
+        refused(site.reader.get(f"/decisions/{name}"), 404, "")
+    refused(Client(site.app).get("/decisions/30.csv"), 401, "missing")
+
+
+def test_arms_are_found_by_name_and_listed_in_pages(site):
+    found = site.reader.get("/arms", params={"find": "A04"}).text
+    assert "<h1>Arm A04</h1>" in found
+    near = site.reader.get("/arms", params={"find": "A5"}).text
+    assert ">A50</a>" in near
+    assert ">A49</a>" not in near
+    for by in ("index", "pulls", "age", "name"):
+        first = site.reader.get(f"/arms?by={by}").text
+        assert first.count('<tr><td><a href="/arms/') == 50
+        after = "A48" if by == "name" else "50"
+        assert site.reader.get(f"/arms?by={by}&after={after}").text.count("<tr><td>") == 10
+    assert site.reader.get("/arms?by=name").text.count("&lt;b onclick") == 1
+    refused(site.reader.get("/arms?by=luck"), 422, "by must be one of")
+    refused(site.reader.get("/arms/nobody"), 404, "there is no arm 'nobody'")
+
+
+def test_pages_of_an_agent_that_has_done_nothing_yet(tmp_path):
+    with served(tmp_path / "a.db", kind="controlled") as (app, live):
+        client = Client(app, live.make_token("a", "act"))
+        assert "Nothing has been decided yet" in client.get("/").text
+        for path in ("/arms", "/arms/3", "/known"):
+            assert client.get(path).status_code == 200
+        live.join(["new"])
+        assert "joins next" in client.get("/arms/new").text
+        run(live, 3)
+        live.leave(["3"])
+        for path in ("/", "/arms", "/arms/3", "/known"):
+            assert client.get(path).status_code == 200
+
+
+def test_style_and_scripts_are_open_to_all_and_nothing_else_is(site):
+    stranger = Client(site.app)
+    for name, kind in (("page.css", "text/css"), ("page.js", "text/javascript"),
+                       ("charts.js", "text/javascript")):  # fmt: skip
+        answer = stranger.get(f"/static/{name}")
+        assert answer.headers["content-type"].startswith(kind)
+    refused(stranger.get("/static/routes.py"), 404, "Not Found")
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory, site):
+    """Return a browser that has signed in as one who may act."""
+    if CHROMIUM is None:
+        if os.environ.get("RESTIVE_BROWSER") != "none" and shutil.which("apt-get"):
+            pytest.fail("no Chromium: apt-get install chromium (or RESTIVE_BROWSER=none)", False)
+        pytest.skip("no Chromium, and none is wanted or can be installed")
+    with browser(tmp_path_factory.mktemp("browser")) as one:
+        one.screen(SCREENS["desk"])
+        one.open(f"{site.base}/")
+        assert one.run("location.pathname") == "/login"
+        sign_in(one, "wrong")
+        assert "not known" in one.run("document.querySelector('[role=alert]').textContent")
+        sign_in(one, site.secrets["act"])
+        assert one.run("location.pathname") == "/"
+        yield one
+
+
+def sign_in(tab, secret):
+    tab.events.clear()
+    tab.run(f"document.querySelector('[name=token]').value = {secret!r}; "
+            "document.querySelector('.sign-in button').click()")  # fmt: skip
+    tab.loaded()
+
+
+def pressed(tab, script):
+    """Do something that loads the page anew."""
+    tab.events.clear()
+    tab.run(script)
+    tab.loaded()
+    return tab.run("document.querySelector('output').textContent")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("device", SCREENS)
+def test_pages_fit_can_be_read_are_quiet_and_stay_at_home(tab, site, device, dark):
+    tab.screen(SCREENS[device], dark=dark)
+    theme = DARK if dark else LIGHT
+    for path in PAGES:
+        tab.open(site.base + path)
+        tab.run(UNFOLD)
+        found = tab.run(MEASURE % LEAST_LETTERS)
+        assert found["scroll"] == 0, path
+        assert found["beyond"] == [], path
+        assert found["small"] == [], path
+        assert (found["background"], found["ink"]) == (rgb(theme["paper"]), rgb(theme["ink"]))
+        assert len(found["seen"]) > 20
+        assert tab.said() == []
+        assert all(address.startswith(f"{site.base}/") for address in tab.requests())
+        assert len(tab.requests()) >= 3
+
+
+def test_with_scripts_off_all_can_be_read_and_nothing_is_offered(tab, site):
+    tab.screen(SCREENS["desk"])
+    tab.open(f"{site.base}/", scripts=False)
+    shown = """["h1", "table", ".drawing", ".drop", ".decide"].map(
+      one => document.querySelector(one).getClientRects().length > 0)"""
+    assert tab.run(shown) == [True, True, True, False, False]
+    assert tab.said() == []
+
+
+def test_no_script_can_read_the_cookie(tab, site):
+    tab.open(f"{site.base}/")
+    assert tab.run("document.cookie") == ""
+
+
+def test_a_file_is_dropped_and_the_receipt_is_seen(tab, site):
+    tab.screen(SCREENS["phone"])
+    tab.open(f"{site.base}/")
+    arms = site.live.decision().arms
+    text = f"arm,outcome\n{arms[0]},listened\n{arms[1]},hung_up\n"
+
+    def dropping(text):
+        return f"""(() => {{
+          const files = new DataTransfer();
+          files.items.add(new File([{text!r}], "results.csv"));
+          const there = document.querySelector(".drop");
+          there.dispatchEvent(new DragEvent("drop", {{ dataTransfer: files, cancelable: true }}));
+        }})()"""
+
+    assert pressed(tab, dropping(text)) == "Recorded: 2 new."
+    assert "2 of 6 results are in" in tab.run("document.querySelector('h1').textContent")
+    assert site.live.results()[arms[0]] == 1
+    assert site.live.events()[-1].actor == "act & co"
+    assert pressed(tab, dropping(text)) == "This very file was recorded before."
+    tab.events.clear()
+    tab.run(dropping("arm,outcome\nnobody,listened\n"))
+    while not (said := tab.run("document.querySelector('output.wrong')?.textContent ?? ''")):
+        sleep(0.05)
+    assert "line 2: arm 'nobody'" in said
+    assert len(site.live.events()) == site.live.status().events
+
+
+def test_an_alarm_is_shown_and_acknowledged(tab, site):
+    number = ring(site.live)
+    tab.screen(SCREENS["desk"])
+    tab.open(f"{site.base}/")
+    assert "; 1 alarm" in tab.run("document.querySelector('h1').textContent")
+    assert "look for a <common> cause" in tab.run("document.querySelector('.alarm').textContent")
+    said = pressed(tab, """(() => {
+      const form = document.querySelector(".acknowledge");
+      form.elements.note.value = "the fair was in town";
+      form.querySelector("button").click();
+    })()""")  # fmt: skip
+    assert said == "Acknowledged."
+    assert tab.run("document.querySelector('.alarm')") is None
+    event = site.live.events()[-1]
+    assert (event.kind, event.body["of"]) == ("acknowledge", number)
+    assert event.body["note"] == "the fair was in town"
+    assert tab.said() == []
+
+
+def test_the_page_shows_what_others_did_meanwhile(tab, site):
+    watch = tab.call(
+        "Page.addScriptToEvaluateOnNewDocument",
+        source="window.setInterval = (look) => { window.look = look; }",
+    )
+    tab.open(f"{site.base}/")
+    tab.call("Page.removeScriptToEvaluateOnNewDocument", **watch)
+    tab.run("look()")
+    before = tab.run("document.querySelector('[data-events]').dataset.events")
+    assert int(before) == site.live.status().events
+    site.live.note("somebody else")
+    tab.events.clear()
+    tab.run("look()")
+    tab.loaded()
+    after = tab.run("document.querySelector('[data-events]').dataset.events")
+    assert int(after) == int(before) + 1
+
+
+def test_hostile_names_are_seen_as_they_are(tab, site):
+    tab.open(f"{site.base}/arms?by=name")
+    assert HOSTILE in tab.run("[...document.querySelectorAll('td a')].map(one => one.textContent)")
+    tab.run(f"[...document.querySelectorAll('td a')].find(a => a.textContent == {HOSTILE!r}).href")
+    tab.events.clear()
+    tab.run(
+        f"[...document.querySelectorAll('td a')].find(a => a.textContent == {HOSTILE!r}).click()"
+    )
+    tab.loaded()
+    assert tab.run("document.querySelector('h1').textContent") == f"Arm {HOSTILE}"
+    assert tab.said() == []
+
+
+def test_another_sites_form_cannot_use_the_cookie(tab, site, tmp_path):
+    """The browser itself: a form on another page posts, and the agent stays as it is."""
+    events = site.live.status().events
+    page = tmp_path / "evil.html"
+    page.write_text(f'<form method="post" action="{site.base}/v1/decisions"></form>')
+    tab.open(page)
+    tab.events.clear()
+    tab.run("document.forms[0].submit()")
+    tab.loaded()
+    assert '"status": 401' in tab.run("document.body.textContent")
+    assert site.live.status().events == events
+
+
+def test_signing_out_forgets_the_token(tab, site):
+    tab.open(f"{site.base}/")
+    tab.events.clear()
+    tab.run("document.querySelector('nav button').click()")
+    tab.loaded()
+    assert tab.run("location.pathname") == "/login"
+    tab.open(f"{site.base}/")
+    assert tab.run("location.pathname") == "/login"
