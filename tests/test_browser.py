@@ -494,9 +494,9 @@ def test_a_fitted_log_shows_its_kinds_and_what_fails(tab, pages):
         assert seen[1].startswith("Chains do not describe all of this log (")
         for words in ("fails", "<b>&, 10 arms", f"{LONG}, 10 arms", "no memory: p01 = p11"):
             assert words in seen
-        boxes = tab.run("""[...document.querySelectorAll("h2, p, figure, table")].map(
-          one => one.getBoundingClientRect()).filter(box => box.height > 1).map(
-          box => [box.left, box.top, box.right, box.bottom])""")
+        boxes = tab.run("""[...document.querySelectorAll(
+          "h2, p, figure svg, figcaption, table")].map(one => one.getBoundingClientRect()).filter(
+          box => box.height > 1).map(box => [box.left, box.top, box.right, box.bottom])""")
         assert len(boxes) > 15
         for at, (left, top, right, bottom) in enumerate(boxes):
             for other in boxes[at + 1 :]:

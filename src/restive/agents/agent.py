@@ -291,14 +291,6 @@ class Agent:
         law /= law.sum()
         return law
 
-    def _belief_of_particles(self, k: int) -> FloatArray:
-        posterior, meta = self.posterior(k), self._actor.meta
-        state, age = int(meta.last_state[k]), self.time - int(meta.seen[k])
-        powers = np.linalg.matrix_power(posterior.passive, age - 1)
-        law: FloatArray = posterior.weights @ (posterior.active[:, None, state] @ powers)[:, 0]
-        law /= law.sum()
-        return law
-
     def beliefs(self, arms: ArrayLike) -> list[FloatArray]:
         """Laws of some arms' states now, as `belief` gives them up to rounding, and quickly."""
         self._require_posterior("beliefs")
@@ -310,6 +302,14 @@ class Agent:
         with self._alone:
             online.foresee(self._where, some, laws)
         return [laws[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
+
+    def _belief_of_particles(self, k: int) -> FloatArray:
+        posterior, meta = self.posterior(k), self._actor.meta
+        state, age = int(meta.last_state[k]), self.time - int(meta.seen[k])
+        powers = np.linalg.matrix_power(posterior.passive, age - 1)
+        law: FloatArray = posterior.weights @ (posterior.active[:, None, state] @ powers)[:, 0]
+        law /= law.sum()
+        return law
 
     def index(self) -> FloatArray:
         """Index of each arm now, under the sampled system; nan where the mapping has none."""
@@ -323,8 +323,7 @@ class Agent:
     def index_of(self, arms: ArrayLike) -> FloatArray:
         """Index of some arms now, as `index` gives it, without looking at the others."""
         some = checked_arms(arms, self.task.num_arms, "arms")
-        clouds = self.task.choices.has_clouds
-        if clouds or not self.task.index_tables or not self.num_phases:
+        if self.task.choices.has_clouds or not self.task.index_tables or not self.num_phases:
             return self.index()[some]
         meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
         found = np.empty(len(some))
