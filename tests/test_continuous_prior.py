@@ -258,7 +258,7 @@ def test_other_mistakes():
         rs.DirichletArmPrior(np.ones((40, 40)), rewards=np.zeros(40))
     with pytest.raises(rs.ProblemError, match="p01 must be two positive Beta parameters"):
         rs.beta_prior(2, p01=(0, 1))
-    with pytest.raises(rs.ProblemError, match="evidence is of an arm of 3 states"):
+    with pytest.raises(rs.ProblemError, match="evidence is about an arm of 3 states"):
         UNIFORM.given(rs.Evidence(3))
     with pytest.raises(rs.ProblemError, match="expected Evidence, got int"):
         UNIFORM.given(3)

@@ -212,7 +212,9 @@ def test_what_is_no_learner_is_an_error(made):
                 *channels(), "myopic", 5, learner=lambda task, seed: made, replications=2
             )
         assert not callable(getattr(made, method, None))
-    with pytest.raises(rs.ProblemError, match=r"a name or a function of \(task, seed\)"):
+    with pytest.raises(
+        rs.ProblemError, match=r"a learner is a name, .* or a function of \(task, seed\)"
+    ):
         rs.bayesian_regret(*channels(), "myopic", 5, learner=3, replications=2)
 
 

@@ -360,7 +360,7 @@ def test_what_cannot_be_registered_says_why(name, mapping, words):
 
 
 def test_the_mappings_of_the_package_stay():
-    with pytest.raises(rs.ProblemError, match="'lp_priority' belongs to restive"):
+    with pytest.raises(rs.ProblemError, match="'lp_priority' is built in and cannot be removed"):
         rs.unregister_mapping("lp-priority")
 
 

@@ -70,7 +70,7 @@ def test_the_first_arm_for_ever_earns_its_stationary_reward():
         ([3], ["tsde"], "a problem is a RestlessBandit"),
         (BANDIT, [], "at least one"),
         (BANDIT, ["tsde", "tsde"], "at least one learner, each only once"),
-        (BANDIT, [3], "a learner is a name or a function"),
+        (BANDIT, [3], "a learner is a name, a table such as"),
         (BANDIT, ["tsda"], "did you mean"),
         (
             rs.RestlessBandit([rs.Arm(np.full((3, 3), 1 / 3), rewards=[0, 0.5, 1])], 1),

@@ -92,7 +92,7 @@ def test_observe_needs_a_select():
         ([-1, 0], r"arm \d: state -1 is not one of its states 0 to 1"),
         ([0.0, 1.0], "states must be whole numbers, got float64"),
         ([True, False], "states must be whole numbers, got bool"),
-        (["a", "b"], "states must be whole numbers, got <U1"),
+        (["a", "b"], "state 'a' is a name, but the prior's arms have no named states"),
         ([None, 1], "states must be whole numbers, got object"),
     ],
 )
@@ -211,7 +211,7 @@ def test_narrowing_errors():
         ({"available": [0.0, 1.0]}, "available must be a list of whole numbers"),
         ({"available": [True, False, False, False]}, "cannot pull 2 arms, only 1 available"),
         ({"available": [False] * 4}, "cannot pull 2 arms, only 0 available"),
-        ({"available": [False] * 4, "num_pulls": 1}, "but only 0 are available"),
+        ({"available": [False] * 4, "num_pulls": 1}, "cannot pull 1 arms, only 0 available"),
         ({"num_pulls": 5}, "cannot pull 5 arms, only 4 available"),
         ({"num_pulls": True}, "num_pulls must be"),
         ({"num_pulls": 1.0}, "num_pulls must be"),

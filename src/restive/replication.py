@@ -241,6 +241,7 @@ def with_truths(task: Task, count: int, seed: int, first: int = 0) -> tuple[Task
 
 def drawn_truths(task: Task, count: int, seed: int, first: int = 0) -> IntArray:
     """Kinds [count, K] of the true arms of replications first, ..., given or drawn."""
+    require_memory(16 * count * task.num_arms, "the true arms", "run fewer replications")
     truths = np.empty((count, task.num_arms), dtype=np.int64)
     if len(task.choices.true_kinds):
         truths[:] = task.choices.true_kinds

@@ -22,7 +22,7 @@ __all__ = ["live"]
 
 live = typer.Typer(
     no_args_is_help=True,
-    help="Run an agent for months: one file, CSV files in and out, safe against kills.",
+    help="Run an agent for months, from one file that survives kills.",
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The agent's file.")]

@@ -19,6 +19,7 @@ class _Notice(event.Listener):
     """Says it once in a process, as soon as compiling has taken longer than that."""
 
     def __init__(self) -> None:
+        self.spent = 0.0  # seconds, on kernels that are done
         self.begun = 0.0
         self.depth = 0
         self.said = False
@@ -31,7 +32,10 @@ class _Notice(event.Listener):
     def on_end(self, happened: Any) -> None:
         # A kernel is compiled after its parts, so this comes early in a long compilation.
         self.depth -= 1
-        if not self.said and monotonic() - self.begun > PATIENCE and _is_ours(happened):
+        spent = self.spent + monotonic() - self.begun
+        if self.depth == 0:
+            self.spent = spent
+        if not self.said and spent > PATIENCE and _is_ours(happened):
             self.said = True
             print("restive: compiling (first run only)", file=sys.stderr, flush=True)
 

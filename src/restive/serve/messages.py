@@ -158,7 +158,7 @@ class ArmAnswer(BaseModel):
     last_state: int | None
     last_tick: int | None
     index: float | None
-    good: float | None = Field(description="probability of the last state, now")
+    good: float | None = Field(description="probability of the state with the highest number, now")
     pulls: int
 
     @classmethod

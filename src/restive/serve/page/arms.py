@@ -17,12 +17,12 @@ __all__ = ["ArmShown", "Listed", "arm_page", "arms_page"]
 
 ON_A_PAGE = 50
 HEADINGS = (
-    ("arm", "name"), ("kind", ""), ("last state", ""), ("ticks ago", "age"), ("index", "index"),
-    ("chance of the last state", ""), ("pulls", "pulls"), ("gains", ""), ("stays", ""),
+    ("arm", "name"), ("kind", ""), ("last seen in", ""), ("ticks ago", "age"), ("index", "index"),
+    ("chance of the top state", ""), ("pulls", "pulls"), ("gains", ""), ("stays", ""),
 )  # fmt: skip
 NOTE = (
-    "Gains and stays: chance to go from the first state to the last, and to stay in it; posterior "
-    "mean and 90% interval."
+    "The top state is the one with the highest number. Gains and stays: chance to go from state 0 "
+    "to the top state, and to stay there; posterior mean and 90% interval."
 )
 
 
@@ -128,9 +128,9 @@ def arm_page(found: ArmShown, charts: str, caller: Caller) -> str:
     row = found.row
     believed = ("–", "–") if found.posterior is None else _believed(found.posterior)
     facts = [
-        ("kind", row.kind), ("joined", f"tick {row.joined}"), ("last state", _state(row)),
+        ("kind", row.kind), ("joined", f"tick {row.joined}"), ("last seen in", _state(row)),
         ("ticks ago", _ago(row, found.tick)), ("index", number(row.index)),
-        ("chance of the last state", number(row.good)), ("pulls", str(row.pulls)),
+        ("chance of the top state", number(row.good)), ("pulls", str(row.pulls)),
         ("gains", believed[0]), ("stays", believed[1]),
     ]  # fmt: skip
     history = [

@@ -84,7 +84,7 @@ def reward_chart(rows: Sequence[dict[str, Any]]) -> str:
 def belief_curve(
     posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Chance of the last state at each tick from the first sighting on, by what is known today."""
+    """Chance of the top state at each tick from the first sighting on, by what is known today."""
     ticks, chances = [], []
     for at, (tick, state) in enumerate(sightings):
         following = sightings[at + 1][0] if at + 1 < len(sightings) else until + 1
@@ -126,7 +126,7 @@ def _sightings_chart(
     posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int
 ) -> str:
     ticks, chances = belief_curve(posterior, sightings, until)
-    line = Line(0, "chance of the last state", ticks, chances, chances, chances)
+    line = Line(0, "chance of the top state", ticks, chances, chances, chances)
     last = posterior.active.shape[1] - 1
 
     def draw(axes: Any, scale: Any) -> None:
@@ -138,13 +138,13 @@ def _sightings_chart(
         )  # fmt: skip
         axes.set_ylim(-0.08, 1.08)
         axes.set_xlabel("tick")
-        axes.set_ylabel("chance of the last state")
+        axes.set_ylabel("chance of the top state")
 
     return chart(
         Chart(
             "sightings", "Sightings, and the belief between them",
-            "Bars are states that were seen, the last state on top.",
-            [Panel("chance of the last state", draw, line_data([line]))],
+            "Bars are states that were seen.",
+            [Panel("chance of the top state", draw, line_data([line]))],
             columns=("line", "chance"), legend=[line],
         )
     )  # fmt: skip

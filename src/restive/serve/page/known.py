@@ -44,10 +44,10 @@ def known_page(found: Known, caller: Caller) -> str:
             "By kind",
             table(header, rows, range(1, 6)),
             paragraph(
-                "Gains and stays: chance to go from the first state to the last, and to stay in "
-                "it; the middle 90% of the posterior means of arms that were seen. Chains left: "
-                "the number of equally likely chains that would be as uncertain, for the median "
-                "arm. Of more than 100 arms, evenly chosen ones are looked at.",
+                "Gains and stays: chance to go from state 0 to the one with the highest number, "
+                "and to stay there; the middle 90% of the posterior means of arms that were seen. "
+                "Chains left: the number of equally likely chains that would be as uncertain, for "
+                "the median arm. Of more than 100 arms, evenly chosen ones are looked at.",
                 "note",
             ),
         ),
