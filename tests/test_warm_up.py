@@ -68,7 +68,7 @@ def test_only_some_chores(monkeypatch):
     monkeypatch.setattr("restive.warm_up._begin", lambda chore: begun.append(chore) or _Done(0))
     warm_up(["regret", "plans"])
     assert begun == ["regret", "plans"]
-    with pytest.raises(RestiveError, match="'plan' is not one of .*plans"):
+    with pytest.raises(RestiveError, match=r"'plan' is not one of .*plans"):
         warm_up(["plan"])
 
 
