@@ -36,11 +36,12 @@ bench: $(DEVELOPING)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -e '.[plot]'
-	$(BIN)/restive warm-up
+	$(BIN)/restive warm-up plans regret
 	touch $@
 
 $(DEVELOPING): $(READY)
 	$(PIP) -e '.[dev]'
+	$(BIN)/restive warm-up
 	touch $@
 
 clean:

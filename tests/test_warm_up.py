@@ -52,15 +52,24 @@ def test_all_chores_are_done_each_in_a_process(monkeypatch):
     begun = []
     monkeypatch.setattr("restive.warm_up._begin", lambda chore: begun.append(chore) or _Done(0))
     done = []
-    warm_up(done.append)
+    warm_up(progress=done.append)
     assert begun == list(CHORES)
     assert sorted(done) == sorted(CHORES)
 
 
 def test_a_chore_that_fails_is_named(monkeypatch):
     monkeypatch.setattr("restive.warm_up._begin", lambda chore: _Done(1))
-    with pytest.raises(RestiveError, match="kernels of .* failed: no space left"):
+    with pytest.raises(RestiveError, match=r"kernels of .* failed: no space left"):
         warm_up()
+
+
+def test_only_some_chores(monkeypatch):
+    begun = []
+    monkeypatch.setattr("restive.warm_up._begin", lambda chore: begun.append(chore) or _Done(0))
+    warm_up(["regret", "plans"])
+    assert begun == ["regret", "plans"]
+    with pytest.raises(RestiveError, match=r"'plan' is not one of .*plans"):
+        warm_up(["plan"])
 
 
 class _Done:

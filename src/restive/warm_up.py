@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -144,19 +144,24 @@ def _outreach() -> RestlessBandit:
 
 # The longest first, so that all cores end at about the same time.
 CHORES: dict[str, Callable[[], None]] = {
-    "particle learners": _particle_learners,
+    "particle-learners": _particle_learners,
     "agents": _agents,
     "regret": _regret,
     "plans": _plans,
     "particles": _particles,
-    "other learners": _other_learners,
+    "other-learners": _other_learners,
     "logs": _logs,
 }
 
 
-def warm_up(progress: Callable[[str], None] = lambda chore: None) -> None:
-    """Compile all kernels; `progress` is called with each chore that is done."""
-    waiting, running = list(CHORES), dict[str, subprocess.Popen[str]]()
+def warm_up(
+    chores: Sequence[str] = tuple(CHORES), progress: Callable[[str], None] = lambda chore: None
+) -> None:
+    """Compile the kernels of some chores; `progress` is called with each that is done."""
+    unknown = [chore for chore in chores if chore not in CHORES]
+    if unknown:
+        raise RestiveError(f"{unknown[0]!r} is not one of {', '.join(CHORES)}")
+    waiting, running = list(chores), dict[str, subprocess.Popen[str]]()
     try:
         while waiting or running:
             while waiting and len(running) < available_threads():

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 __all__ = ["warm_up"]
 
 
-def warm_up() -> None:
+def warm_up(
+    chores: Annotated[
+        list[str] | None,
+        typer.Argument(help="What to compile for: plans, regret, agents, ... (default: all)."),
+    ] = None,
+) -> None:
     """Compile everything now, so that later commands start fast."""
     from restive.cli.progress import bar
     from restive.warm_up import CHORES
     from restive.warm_up import warm_up as compile_all
 
+    wanted = chores or list(CHORES)
     with bar("compiling (first run only)") as show:
         done: list[str] = []
 
         def tell(chore: str) -> None:
             done.append(chore)
-            show(chore, len(done) / len(CHORES))
+            show(chore, len(done) / len(wanted))
 
-        compile_all(tell)
+        compile_all(wanted, tell)
