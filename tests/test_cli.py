@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import restive as rs
-from restive.cli import app, completion, tables
+from restive.cli import app, completion, main, tables
 from restive.comparison_study import comparison_study
 from restive.experiment import study_from_toml
 
@@ -264,3 +264,15 @@ def test_what_cannot_be_compared_is_said(tmp_path, monkeypatch, name, words):
 def test_an_instance_of_ones_own_that_is_none(text, words):
     with pytest.raises(rs.ProblemError, match=words):
         study_from_toml(f"[[sweep.instance]]\n{text}\n")
+
+
+def test_ctrl_c_is_answered(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("restive.zoo.names", interrupted)
+    monkeypatch.setattr("sys.argv", ["restive", "zoo"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "restive: stopped\n"

@@ -65,6 +65,10 @@ def main() -> None:
         _fail(str(error))
     except KeyboardInterrupt:
         _fail("stopped", 130)
+    except SystemExit as end:  # which Typer makes of Ctrl-C, without a word
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            _fail("stopped", 130)
+        raise
     except MemoryError:
         _fail("not enough memory for a problem of this size")
     except OSError as error:
