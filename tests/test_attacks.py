@@ -41,7 +41,8 @@ def move(folder, rng):
 
 
 def remove(folder, rng):
-    shutil.rmtree(folder, ignore_errors=True)
+    while folder.exists():  # a file that is written meanwhile keeps its folder
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def replace_by_a_link(folder, rng):

@@ -1,6 +1,7 @@
 """The optimum of small bandits: an independent package, reductions, sizes and refusals."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -172,3 +173,17 @@ def test_fewer_ages_make_a_smaller_problem_with_nearly_the_same_worth():
     full, cut = rs.optimal(bandit), rs.optimal(bandit, max_elapsed=8)
     assert cut.joint.count < full.joint.count
     assert cut.average_reward == pytest.approx(full.average_reward, abs=1e-3)
+
+
+def test_threads_can_share_a_policy():
+    bandit = rs.RestlessBandit(two_arms(1, (2, 3)), 1)
+    policy = rs.optimal(bandit)
+    rng = np.random.default_rng(4)
+    parts = [
+        (np.column_stack([rng.integers(2, size=20_000), rng.integers(3, size=20_000)]), elapsed)
+        for elapsed in rng.integers(1, 9, size=(32, 20_000, 2))
+    ]
+    alone = [policy.select_many(*part) for part in parts]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda part: policy.select_many(*part), parts))
+    assert all(map(np.array_equal, alone, together))

@@ -92,8 +92,8 @@ class JointStates:
             mean_begins=tables.mean_offsets[kinds.of],
             sizes=self.sizes,
             lengths=self.lengths,
-            following=np.empty(bandit.num_arms, dtype=np.int32),
-            seen=np.empty(bandit.num_arms, dtype=np.int64),
+            following=np.empty(0, dtype=np.int32),
+            seen=np.empty(0, dtype=np.int64),
         )
         self.count = 0
         self._states = np.empty((64, bandit.num_arms), dtype=np.int32)
@@ -133,9 +133,13 @@ class JointStates:
         if add:
             self._make_room(len(rows) * self.most_outcomes)
         found = Outcomes(np.empty(shape, dtype=np.int32), np.empty(shape), np.empty(len(rows)))
+        arms = self._arms._replace(  # with room of this call's own: threads share a policy
+            following=np.empty(self.bandit.num_arms, dtype=np.int32),
+            seen=np.empty(self.bandit.num_arms, dtype=np.int64),
+        )
         for part in _parts(len(rows), self.most_outcomes * self._states.shape[1]):
             self.count = kernels.successors(
-                rows[part], actions[part], self._arms, self._states, self._slots, self.count, add,
+                rows[part], actions[part], arms, self._states, self._slots, self.count, add,
                 found.successor[part], found.probability[part], found.reward[part],
             )  # fmt: skip
         if len(self._passive_means):

@@ -103,7 +103,7 @@ class DirichletArmPrior:
         """The number of particles M; 1 where nothing is free."""
         return self.rows.count
 
-    @property
+    @cached_property
     def typical(self) -> Arm:
         """An arm with the prior's states and rewards: that of its mean."""
         return self.arm(*_means(self.active, self.passive))
