@@ -170,4 +170,5 @@ def test_states_are_equal_by_value_hashable_and_frozen():
 def test_the_start_of_the_paper_is_every_arm_seen_good_one_step_ago():
     """Reading 7."""
     three = random_arm(np.random.default_rng(0), 3)
-    assert initial_state([rs.gilbert_elliott(0.3, 0.7), three]) == rs.BeliefState([1, 2], [1, 1])
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), three], 1)
+    assert initial_state(bandit) == rs.BeliefState([1, 2], [1, 1])

@@ -183,3 +183,31 @@ def test_rewards_of_any_size_are_compared_in_their_unit():
     assert there.candidates[0].average_reward == pytest.approx(
         2.0**-30 * here.candidates[0].average_reward, rel=1e-8
     )
+
+
+def test_arms_too_slow_to_compare_are_not_compared():
+    """A short simulation from a good start would say that either arm earns .99 for ever."""
+    slow = rs.gilbert_elliott(1e-6, 1 - 1e-6)
+    bandit = rs.RestlessBandit([slow, slow], num_pulls=1)
+    policy = rs.best_index(bandit, max_elapsed=10_000)
+    assert policy.chosen == "whittle"
+    assert np.isnan(policy.candidates[0].average_reward)
+    assert policy.runners_up == ()
+    assert policy.method == (
+        "without comparison: arm 0 takes about 693,147 steps to forget where it started: too many "
+        "to compare by simulation"
+    )
+    whittle = rs.whittle(bandit, max_elapsed=10_000)
+    assert np.array_equal(policy.table(0), whittle.table(0))
+
+
+def test_arms_slow_to_forget_are_simulated_for_longer():
+    slow = rs.gilbert_elliott(0.0004, 0.9997)
+    bandit = rs.RestlessBandit([slow, slow, rs.gilbert_elliott(0.3, 0.6)], num_pulls=1)
+    policy = rs.best_index(bandit, max_elapsed=200, max_states=1000)
+    exact = {c.name: c.average_reward for c in rs.best_index(bandit, max_elapsed=200).candidates}
+    assert policy.method.startswith("simulation")
+    for candidate in policy.candidates:
+        assert candidate.average_reward == pytest.approx(
+            exact[candidate.name], abs=5 * candidate.stderr + 1e-9
+        )

@@ -64,7 +64,7 @@ def test_gain_span_and_number_of_states_are_those_of_a_dense_solution(name, seed
     rng = np.random.default_rng([1, seed])
     bandit = rs.RestlessBandit([random_arm(rng, size, spread=0.85) for size in (2, 3)], num_pulls=1)
     policy = rs.policy_mapping(name)(bandit)
-    gain, span, size = naive_gain_and_span(bandit, policy, initial_state(bandit.arms))
+    gain, span, size = naive_gain_and_span(bandit, policy, initial_state(bandit))
     value = rs.evaluate(bandit, policy)
     assert value.average_reward == pytest.approx(gain, abs=1e-9)
     assert value.bias_span == pytest.approx(span, abs=1e-8)
@@ -92,7 +92,7 @@ def constant_policy(bandit, arms):
 
 def check_fixed(bandit, arms, start=None):
     """Compare a fixed policy's value, a sum over arms, with that of the whole joint chain."""
-    start = initial_state(bandit.arms) if start is None else start
+    start = initial_state(bandit) if start is None else start
     short = rs.evaluate(bandit, constant_policy(bandit, arms), start)
     long = rs.evaluate(bandit, Fixed(bandit, arms), start)
     assert short.method == "exact: fixed arms"

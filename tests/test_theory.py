@@ -182,7 +182,7 @@ def test_discounted_spans_are_those_of_a_dense_solution(name):
     rng = np.random.default_rng(4)
     bandit = rs.RestlessBandit([random_arm(rng, size, spread=0.85) for size in (2, 3)], 1)
     policy = rs.policy_mapping(name)(bandit)
-    starts = [initial_state(bandit.arms), rs.BeliefState([0, 1], [5, 40])]
+    starts = [initial_state(bandit), rs.BeliefState([0, 1], [5, 40])]
     for chosen in (starts[:1], starts):
         _, matrix, rewards, _ = enumerated(bandit, policy, chosen)
         for beta in (0.3, 0.95, 0.9999):

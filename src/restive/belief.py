@@ -32,7 +32,7 @@ from restive.kernels.chain import belief_powers, settling_age
 from restive.kernels.tables import BeliefTables
 from restive.mixing import mixing_ages
 from restive.pace import WORK_AT_ONCE, look
-from restive.problem import Arm, Kinds, RestlessBandit, arm_label, starts_of
+from restive.problem import Arm, Kinds, RestlessBandit, arm_label, kinds_of, starts_of
 
 __all__ = [
     "BeliefState",
@@ -273,7 +273,7 @@ class BeliefState:
             raise ProblemError(
                 f"the state is for {self.num_arms} arms, the bandit has {bandit.num_arms}"
             )
-        sizes = np.array([arm.num_states for arm in bandit.arms])
+        sizes = kinds_of(bandit).sizes
         wrong = np.flatnonzero(self.last_state >= sizes)
         if wrong.size:
             k = int(wrong[0])
@@ -294,18 +294,19 @@ class BeliefState:
         return hash((self.last_state.tobytes(), self.elapsed.tobytes()))
 
 
-def start_or_initial(start: BeliefState | None, arms: Sequence[Arm]) -> BeliefState:
+def start_or_initial(start: BeliefState | None, bandit: RestlessBandit) -> BeliefState:
     """Return the start, by default the paper's xi_1: every arm seen good one step ago."""
     if start is None:
-        return initial_state(arms)
+        return initial_state(bandit)
     if not isinstance(start, BeliefState):
         raise ProblemError(f"start must be a BeliefState, got {start!r:.60}")
     return start
 
 
-def initial_state(arms: Sequence[Arm]) -> BeliefState:
+def initial_state(bandit: RestlessBandit) -> BeliefState:
     """Return the paper's start xi_1: every arm seen in its last (good) state one step ago."""
-    return BeliefState([arm.num_states - 1 for arm in arms], [1] * len(arms))
+    sizes = kinds_of(bandit).sizes
+    return BeliefState(sizes - 1, np.ones_like(sizes))
 
 
 def _whole_numbers(values: ArrayLike, field: str, least: int) -> IntArray:

@@ -18,7 +18,7 @@ from restive.belief import BeliefState, belief_tables
 from restive.errors import TooLargeError
 from restive.kernels import joint as kernels
 from restive.pace import WORK_AT_ONCE
-from restive.problem import Kinds, RestlessBandit
+from restive.problem import Kinds, RestlessBandit, kinds_of
 from restive.reduction import unit_of
 
 __all__ = ["JointStates", "Outcomes", "joined"]
@@ -42,8 +42,7 @@ class Outcomes:
 
 def most_outcomes(bandit: RestlessBandit) -> int:
     """Ways in which one step can end, or raise if they are too many for a joint chain."""
-    sizes = np.array([arm.num_states for arm in bandit.arms])
-    largest = np.sort(sizes)[-bandit.num_pulls :]
+    largest = np.sort(kinds_of(bandit).sizes)[-bandit.num_pulls :]
     log10 = float(np.log10(largest).sum())
     if log10 > log10_of(MOST_OUTCOMES) + ROUNDING:
         raise TooLargeError(

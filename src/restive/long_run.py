@@ -21,7 +21,7 @@ from restive.pace import on_all_cores
 from restive.policy_runs import earned_by_policy
 from restive.problem import Kinds, RestlessBandit
 
-__all__ = ["LongRun", "Runs", "plan_of_runs", "simulated_reward"]
+__all__ = ["FORGOTTEN", "LongRun", "Runs", "plan_of_runs", "simulated_reward", "slowest_arm"]
 
 IntArray = NDArray[np.int64]
 
@@ -88,6 +88,13 @@ def simulated_reward(
     )
 
 
+def slowest_arm(kinds: Kinds) -> tuple[int, str]:
+    """Return how long the slowest arm takes to forget where it started, and what it is called."""
+    times = [forgetting_time(arm) for arm in kinds.arms]
+    slowest = int(np.argmax(times))
+    return times[slowest], kinds.labels[slowest]
+
+
 def plan_of_runs(
     bandit: RestlessBandit,
     kinds: Kinds,
@@ -106,10 +113,9 @@ def plan_of_runs(
     burn_in = max(counting // 10, int(lengths.max()))
     if steps is not None:
         return Runs(runs, counting, burn_in)
-    times = [forgetting_time(arm) for arm in kinds.arms]
-    slowest = int(np.argmax(times))
-    if FORGOTTEN * times[slowest] > burn_in:
-        burn_in = FORGOTTEN * times[slowest]
+    longest, slowest = slowest_arm(kinds)
+    if FORGOTTEN * longest > burn_in:
+        burn_in = FORGOTTEN * longest
         counting = max(counting, burn_in)  # a run that never sees the arm move says little
     affordable = MOST_ARM_STEPS // num_arms
     if replications is None:
@@ -117,8 +123,8 @@ def plan_of_runs(
     counting = max(FEWEST_STEPS, min(counting, affordable // runs - burn_in))
     if runs * (burn_in + counting) > affordable:
         raise TooLargeError(
-            f"{kinds.labels[slowest]} takes about {times[slowest]:,} steps to forget where it "
-            f"started, so that J of {num_arms:,} arms takes {runs} runs of {burn_in:,} steps and "
-            "more, too many to simulate; pass steps to evaluate for what is earned in so many steps"
+            f"{slowest} takes about {longest:,} steps to forget where it started, so that J of "
+            f"{num_arms:,} arms takes {runs} runs of {burn_in:,} steps and more, too many to "
+            "simulate; pass steps to evaluate for what is earned in so many steps"
         )
     return Runs(runs, counting, burn_in)

@@ -248,6 +248,8 @@ def _uncertainty(value: Value, bound: float) -> float:
 def _choice(policy: Policy) -> list[str]:
     if not isinstance(policy, BestIndexPolicy):
         return []
+    if not isfinite(policy.candidates[0].average_reward):
+        return [f"{policy.chosen} was chosen {policy.method}"]
     others = [f"{other.name} ({other.average_reward:.6f})" for other in policy.runners_up[:2]]
     return [f"{policy.chosen} was chosen" + ", before " * bool(others) + " and ".join(others)]
 

@@ -268,6 +268,11 @@ class Kinds:
         """How many arms there are of each kind."""
         return np.bincount(self.of, minlength=len(self.arms))
 
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of states of each arm [K]."""
+        return np.array([arm.num_states for arm in self.arms], dtype=np.int64)[self.of]
+
 
 def kinds_of(bandit: RestlessBandit) -> Kinds:
     """Return the kinds of arms in a bandit; computed once, since there may be very many arms."""

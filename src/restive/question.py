@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from restive.errors import AssumptionError, TooLargeError
 from restive.policies.best_fixed import best_fixed
-from restive.problem import Arm, RestlessBandit
+from restive.problem import Arm, RestlessBandit, kinds_of
 from restive.worth import exact_value
 
 __all__ = ["blind_learners", "looks_wrong"]
@@ -27,7 +27,7 @@ def looks_wrong(bandit: RestlessBandit, rewards: Mapping[str, tuple[float, float
     others = {name: reward for name, reward in rewards.items() if name != "best_fixed"}
     if not others or bandit.num_pulls == bandit.num_arms:
         return ""
-    kinds = {arm.numbers: arm for arm in bandit.arms}.values()
+    kinds = kinds_of(bandit).arms
     if any(arm.pays_unpulled for arm in kinds) or all(arm.is_uncontrolled for arm in kinds):
         return ""
     if "best_fixed" in rewards:

@@ -219,8 +219,9 @@ def make_task(
     if mixing_time is not None:
         mixing_time = checked_count(mixing_time, "mixing_time")
     first_arms = [prior.typical(k) for k in range(prior.num_arms)]
-    start = start_or_initial(start, first_arms)
-    start.require_fits(RestlessBandit(first_arms, num_pulls))
+    like = RestlessBandit(first_arms, num_pulls)
+    start = start_or_initial(start, like)
+    start.require_fits(like)
     row = _row_of(policy_mapping, first_arms[0])
     choices = Choices.of(prior, true_bandit, max_elapsed)
     return Task(

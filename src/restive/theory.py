@@ -208,7 +208,7 @@ def discounted_spans(
     if not all(0 < beta < 1 for beta in betas):
         raise ProblemError(f"discounts must be numbers between 0 and 1, got {discounts!r:.60}")
     joint = _joint_states(bandit, policy)
-    for start in starts or [initial_state(bandit.arms)]:
+    for start in starts or [initial_state(bandit)]:
         start.require_fits(bandit)
         joint.number_of(start)
     blocks: list[Outcomes] = []

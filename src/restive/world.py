@@ -62,7 +62,7 @@ class World:
         if not isinstance(bandit, RestlessBandit):
             raise ProblemError(f"a world needs a RestlessBandit, got {bandit!r:.60}")
         replication = checked_count(replication, "replication", 0)
-        start = start_or_initial(start, bandit.arms)
+        start = start_or_initial(start, bandit)
         start.require_fits(bandit)
         self.bandit = bandit
         self.time = 1

@@ -118,7 +118,7 @@ def exact_value(
 ) -> Value:
     """Return what `evaluate` does where it is exact, and raise a `TooLargeError` elsewhere."""
     max_states = checked_count(max_states, "max_states")
-    start = start_or_initial(start, bandit.arms)
+    start = start_or_initial(start, bandit)
     start.require_fits(bandit)
     require_same_shape(bandit, policy)
     kinds = kinds_of(bandit)
@@ -152,12 +152,11 @@ def require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
             f"the policy is for {made_for.num_arms} arms and {made_for.num_pulls} pulls, "
             f"the bandit has {bandit.num_arms} and {bandit.num_pulls}"
         )
-    for k, (arm, other) in enumerate(zip(bandit.arms, made_for.arms, strict=True)):
-        if arm.num_states != other.num_states:
-            raise ProblemError(
-                f"{bandit.label(k)}: has {arm.num_states} states, the policy is for an arm with "
-                f"{other.num_states}"
-            )
+    sizes, others = kinds_of(bandit).sizes, kinds_of(made_for).sizes
+    for k in np.flatnonzero(sizes != others).tolist():
+        raise ProblemError(
+            f"{bandit.label(k)}: has {sizes[k]} states, the policy is for an arm with {others[k]}"
+        )
 
 
 def _fixed_value(
@@ -224,17 +223,19 @@ def _drift(reduced: ReducedKinds, start: BeliefState, alone: IntArray) -> FloatA
 
     It is nan where beliefs do not settle.
     """
-    paying = [k for k in alone.tolist() if _reduced_arm(reduced, k)[1].any()]
+    paying = np.array([bool(potential.any()) for potential in reduced.potentials])
+    some = alone[paying[reduced.kinds.of[alone]]]
+    ages = np.minimum(start.elapsed[some], OLD)
+    alike = np.column_stack([reduced.kinds.of[some], ages, start.last_state[some]])
+    different, counts = np.unique(alike, axis=0, return_counts=True)
     try:
-        lengths = [settled_elapsed(_reduced_arm(reduced, k)[0]) for k in paying]
+        lengths = [settled_elapsed(reduced.kinds.arms[kind]) for kind in np.unique(different[:, 0])]
     except (AssumptionError, TooLargeError):
         return np.array([nan])
     drift = np.zeros(max(lengths, default=1))
-    for k in paying:
-        arm, potential = _reduced_arm(reduced, k)
-        first = min(int(start.elapsed[k]), OLD) - 1
-        worth = expected(potential, belief_table(arm, first + len(drift)))
-        drift += worth[start.last_state[k], first:]
+    for (kind, age, state), count in zip(different.tolist(), counts.tolist(), strict=True):
+        table = belief_table(reduced.kinds.arms[kind], age - 1 + len(drift))
+        drift += count * expected(reduced.potentials[kind], table)[state, age - 1 :]
     return drift
 
 
@@ -299,7 +300,7 @@ def _simulated_value(
     steps: int | None,
     seed: int,
 ) -> Value:
-    start = start_or_initial(start, bandit.arms)
+    start = start_or_initial(start, bandit)
     reduced = reduce_kinds(kinds_of(bandit))
     kinds = reduced.kinds
     lengths = told_ages(kinds, policy, max_elapsed)

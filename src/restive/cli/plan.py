@@ -106,7 +106,7 @@ def _print_arms(found: Plan, always: bool) -> None:
         for arm in found.arms[:MOST_ROWS]
     ]
     print_table(
-        f"{found.num_arms} arms, {found.num_pulls} pulled each step",
+        f"{found.num_arms:,} arms, {found.num_pulls:,} pulled each step",
         ("arms", "name", "states", *earned, "mixing time", "indexable", "limiting index"),
         rows,
         words=("arms", "name", *(["states"] if any(arm.states for arm in found.arms) else [])),

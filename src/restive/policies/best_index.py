@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import nan
 from typing import TypeAlias
 
 import numpy as np
@@ -23,7 +24,7 @@ from restive.belief import belief_tables, initial_state, settled_lengths
 from restive.errors import RestiveError, TooLargeError
 from restive.joint import JointStates
 from restive.joint_run import lowest_reward
-from restive.long_run import plan_of_runs, simulated_reward
+from restive.long_run import FORGOTTEN, Runs, plan_of_runs, simulated_reward, slowest_arm
 from restive.pace import on_all_cores
 from restive.policies.base import IndexPolicy, tabled_policy
 from restive.policies.best_fixed import best_fixed
@@ -49,6 +50,8 @@ RUNS, ARM_STEPS = 16, 1_000_000
 FINALISTS = 6
 FINAL_RUNS, FINAL_ARM_STEPS = 64, 10_000_000
 LEAST_STEPS, MOST_STEPS = 100, 20_000  # of a run
+MOST_LONGER = 5  # times as long it may be where arms are slow to forget their start
+MOST_ARM_STEPS, FEW_RUNS = 1_000_000_000, 8  # with very many arms there are fewer runs
 # Apart from each other, and from the small seeds of whoever evaluates the result.
 SEED, FRESH_SEED = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 
@@ -66,7 +69,8 @@ class Candidate:
 class BestIndexPolicy(IndexPolicy):
     """The index policy that earns most of those tried.
 
-    `candidates` holds all that differ, the best first; `method` says how they were compared.
+    `candidates` holds all that differ, the best first; `method` says how they were compared. Where
+    some arm is too slow for that, the first is taken as it is, and no reward is known.
     """
 
     candidates: tuple[Candidate, ...] = ()
@@ -109,8 +113,12 @@ def best_index(
         found = system.exactly(policies, min(max_states, MAX_STATES))
         method = "exact: joint chains"
     except TooLargeError:
-        found = system.simulated(policies)
-        method = f"simulation: {FINAL_RUNS} runs of the best {FINALISTS}"
+        try:
+            found = system.simulated(policies)
+            method = f"simulation: {system.affordable(FINAL_RUNS)} runs of the best {FINALISTS}"
+        except TooLargeError as error:
+            found = [Candidate(next(iter(policies)), nan, nan)]
+            method = f"without comparison: {error}"
     best = policies[found[0].name]
     return BestIndexPolicy(
         bandit, "best_index", best.kinds, best.tables, best.ranked, tuple(found), method
@@ -185,7 +193,7 @@ class _System:
         self.own_reward = reduced.own_reward
         self.kinds = reduced.kinds
         self.lengths = settled_lengths(reduced.kinds, max_elapsed)
-        self.start = initial_state(bandit.arms)
+        self.start = initial_state(bandit)
 
     def exactly(self, policies: dict[str, IndexPolicy], max_states: int) -> list[Candidate]:
         """Return what policies earn, the best first, by their joint chains."""
@@ -203,11 +211,30 @@ class _System:
         final = self._simulated(finalists, FINAL_RUNS, FINAL_ARM_STEPS, FRESH_SEED)
         return self._best_first(final) + first[FINALISTS:]
 
+    def affordable(self, count: int) -> int:
+        """Return how many of these runs to make."""
+        return max(FEW_RUNS, min(count, MOST_ARM_STEPS // (LEAST_STEPS * self.bandit.num_arms)))
+
+    def _runs(self, count: int, arm_steps: int) -> Runs:
+        """Return the runs of each candidate, or raise if slow arms would make them too long."""
+        count = self.affordable(count)
+        steps = max(LEAST_STEPS, min(MOST_STEPS, arm_steps // (count * self.bandit.num_arms)))
+        runs = plan_of_runs(self.bandit, self.kinds, self.lengths, count, steps)
+        longest, slowest = slowest_arm(self.kinds)
+        needed = FORGOTTEN * longest
+        if needed <= runs.burn_in:
+            return runs
+        if needed > MOST_LONGER * (runs.burn_in + runs.steps):
+            raise TooLargeError(
+                f"{slowest} takes about {longest:,} steps to forget where it started: too many to "
+                "compare by simulation"
+            )
+        return Runs(count, max(steps, needed), needed)
+
     def _simulated(
         self, policies: dict[str, IndexPolicy], count: int, arm_steps: int, seed: int
     ) -> list[Candidate]:
-        steps = max(LEAST_STEPS, min(MOST_STEPS, arm_steps // (count * self.bandit.num_arms)))
-        runs = plan_of_runs(self.bandit, self.kinds, self.lengths, count, steps)
+        runs = self._runs(count, arm_steps)
         arms = belief_tables(self.kinds.arms, self.lengths)
         found = []
         for name, policy in policies.items():

@@ -96,7 +96,7 @@ def optimal(
     """
     kinds = kinds_of(bandit)
     lengths = settled_lengths(kinds, max_elapsed, AGE_TOLERANCE)
-    sizes = np.array([arm.num_states for arm in bandit.arms])
+    sizes = kinds.sizes
     states = log_num_states(sizes, lengths[kinds.of], bandit.num_pulls)
     actions = log_choices(bandit.num_arms, bandit.num_pulls)
     outcomes = float(np.log10(np.sort(sizes)[-bandit.num_pulls :]).sum())
