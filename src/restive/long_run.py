@@ -19,7 +19,7 @@ from restive.errors import TooLargeError
 from restive.kernels.tables import BeliefTables, RankTables
 from restive.pace import on_all_cores
 from restive.policy_runs import earned_by_policy
-from restive.problem import Kinds, RestlessBandit
+from restive.problem import Kinds, RestlessBandit, computed_once
 
 __all__ = ["FORGOTTEN", "LongRun", "Runs", "plan_of_runs", "simulated_reward", "slowest_arm"]
 
@@ -88,6 +88,7 @@ def simulated_reward(
     )
 
 
+@computed_once
 def slowest_arm(kinds: Kinds) -> tuple[int, str]:
     """Return how long the slowest arm takes to forget where it started, and what it is called."""
     times = [forgetting_time(arm) for arm in kinds.arms]

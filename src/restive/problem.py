@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from functools import wraps
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +22,8 @@ from restive.style.notebook import html_table
 __all__ = ["Arm", "RestlessBandit", "gilbert_elliott", "state_names"]
 
 FloatArray = NDArray[np.float64]
+Frozen = TypeVar("Frozen")
+Found = TypeVar("Found")
 
 # A row may miss 1 by this much (numbers typed with nine digits or more); it is then rescaled.
 ROW_SUM_TOLERANCE = 1e-9
@@ -274,13 +277,24 @@ class Kinds:
         return np.array([arm.num_states for arm in self.arms], dtype=np.int64)[self.of]
 
 
+def computed_once(function: Callable[[Frozen], Found]) -> Callable[[Frozen], Found]:
+    """Keep what is found about a frozen object with it, since there may be very many arms."""
+    name = f"_{function.__name__}"
+
+    @wraps(function)
+    def remembered(given: Frozen) -> Found:
+        if name not in given.__dict__:
+            given.__dict__[name] = function(given)
+        found: Found = given.__dict__[name]
+        return found
+
+    return remembered
+
+
+@computed_once
 def kinds_of(bandit: RestlessBandit) -> Kinds:
-    """Return the kinds of arms in a bandit; computed once, since there may be very many arms."""
-    found: Kinds | None = bandit.__dict__.get("_kinds")
-    if found is None:
-        found = kinds_among(bandit.arms, bandit.label)
-        bandit.__dict__["_kinds"] = found
-    return found
+    """Return the kinds of arms in a bandit."""
+    return kinds_among(bandit.arms, bandit.label)
 
 
 def kinds_among(arms: Sequence[Arm], label: Callable[[int], str]) -> Kinds:

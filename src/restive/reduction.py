@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from restive.chains import stationary
 from restive.errors import AssumptionError
-from restive.problem import Arm, Kinds, arm_label
+from restive.problem import Arm, Kinds, arm_label, computed_once
 
 __all__ = ["ReducedKinds", "Reduction", "reduce_arm", "reduce_kinds", "unit_of"]
 
@@ -107,6 +107,7 @@ class ReducedKinds:
         return float(sum(self.kinds.counts * self.own_rewards))
 
 
+@computed_once
 def reduce_kinds(kinds: Kinds) -> ReducedKinds:
     """Reduce every kind of arm, for the average reward."""
     found = [
