@@ -101,6 +101,7 @@ def test_any_order_and_any_size_of_run_give_the_same_counts(rows, run):
     steps, states = [row[1] for row in rows], [row[2] for row in rows]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorter, "RUN_ROWS", run)
+        patch.setattr(sorter, "BLOCK_ROWS", run)
         patch.setattr(columns, "MOST_IN_MEMORY", 2 * run)
         made = sorter.SightingSorter()
         place = {}
@@ -143,11 +144,11 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
     peaks = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorter, "RUN_ROWS", 20_000)
+        patch.setattr(sorter, "BLOCK_ROWS", 5_000)
         patch.setattr(columns, "MOST_IN_MEMORY", 20_000)
         from restive.log_file import rows as reading
 
-        patch.setattr(reading, "CHUNK_BYTES", 1 << 16)
-        patch.setattr(reading, "CHUNK_ROWS", 1 << 13)
+        patch.setattr(reading, "CHUNK_BYTES", 1 << 13)
         for steps in (500, 10_000):
             text = "".join(f"{t},a{k},{(t + k) % 2}\n" for t in range(steps) for k in range(50))
             path = written(tmp_path / "log.csv", "at,line,ok\n" + text)
@@ -257,7 +258,7 @@ def test_dates_are_read_as_python_reads_them(day, second, quarters):
     texts = [day.isoformat(), moment.isoformat(), moment.isoformat(" ") + offset]
     raw = "".join(texts).encode()
     ends = np.cumsum([len(text) for text in texts])
-    times, kinds = np.empty((2, 3), dtype=np.int64)
+    times, kinds = np.empty(3, dtype=np.int64), np.empty(3, dtype=np.int8)
     read_times(np.frombuffer(raw, np.uint8), ends - [len(t) for t in texts], ends, times, kinds)
     epoch = datetime(1970, 1, 1)
     local = (moment - epoch) // timedelta(microseconds=1)
@@ -271,7 +272,7 @@ def test_dates_are_read_as_python_reads_them(day, second, quarters):
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.decimals(-1000, 1000, places=4))
 def test_numbers_are_read_as_python_reads_them(number, decimal):
-    from restive.log_file.columns import numbers
+    from restive.log_file.columns import NumberColumn
     from restive.log_file.mistakes import Mistakes
     from restive.log_file.rows import Chunk
 
@@ -279,9 +280,11 @@ def test_numbers_are_read_as_python_reads_them(number, decimal):
     ends = np.cumsum([len(text) for text in texts])
     starts = ends - [len(text) for text in texts]
     raw = np.frombuffer("".join(texts).encode(), np.uint8)
-    chunk = Chunk(1.0, raw, starts[None], ends[None], np.array([2, 3]), np.zeros(2, int))
+    lines, faults = np.array([2, 3]), np.zeros(2, int)
+    chunk = Chunk(raw, starts[None], ends[None], lines, faults, len(raw), 2)
     mistakes = Mistakes("log", "line", skip=False)
-    found = numbers(chunk, 0, "x", np.ones(2, bool), mistakes)
+    column = NumberColumn("x", 0)
+    found = column.read(chunk, column.look(chunk), np.ones(2, bool), mistakes)
     assert found.tolist() == [number, float(decimal)]
     assert mistakes.count == 0
 

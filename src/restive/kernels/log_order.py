@@ -5,65 +5,73 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import kernel, part
+from restive.kernels.compiler import kernel, part, place
 
-__all__ = ["count_cells", "merge_runs", "sort_rows", "starts_by_arm"]
+__all__ = ["count_arms", "count_cells", "has_doubles", "merge_runs", "place_rows"]
 
 IntArray = NDArray[np.int64]
+Arms = NDArray[np.int32]
+Lines = NDArray[np.uint32]
 Codes = NDArray[np.int16]
 
+ONE = place(1)
+EARLIEST = np.iinfo(np.int64).min
 YOUNG_CELLS = 64  # of the smallest ages, counted in a table
 
 
 @kernel
-def starts_by_arm(arms: NDArray[np.int32], num_arms: int) -> IntArray:
-    """Where each arm's rows begin [K + 1] once rows are sorted by arm."""
-    starts = np.zeros(num_arms + 1, dtype=np.int64)
+def count_arms(arms: Arms, counts: IntArray) -> None:
+    """Add how many rows [R] each arm has to counts [K]."""
     for arm in arms:
-        starts[arm + 1] += 1
-    for arm in range(num_arms):
-        starts[arm + 1] += starts[arm]
-    return starts
+        counts[place(arm)] += 1
 
 
 @kernel
-def sort_rows(
-    arms: NDArray[np.int32], times: IntArray, lines: NDArray[np.uint32], codes: Codes,
-    starts: IntArray, times_out: IntArray, lines_out: NDArray[np.uint32], codes_out: Codes,
-) -> bool:  # fmt: skip
-    """Sort rows [R] by arm and tell whether each arm's are in order of time, as in most logs.
-
-    Rows of an arm stay in their order (a counting sort).
-    """
-    free = starts.copy()
-    ordered = True
+def place_rows(
+    arms: Arms, times: IntArray, lines: Lines, codes: Codes, free: IntArray, times_out: IntArray,
+    lines_out: Lines, codes_out: Codes,
+) -> None:  # fmt: skip
+    """Put rows [R] where their arms' begin, `free` [K]; that becomes where the next ones go."""
     for row in range(len(arms)):
-        arm, time = arms[row], times[row]
-        to = free[arm]
-        ordered &= to == starts[arm] or times_out[to - 1] <= time
-        times_out[to], lines_out[to], codes_out[to] = time, lines[row], codes[row]
-        free[arm] = to + 1
-    return ordered
+        arm = place(arms[row])
+        to = place(free[arm])
+        times_out[to], lines_out[to], codes_out[to] = times[row], lines[row], codes[row]
+        free[arm] += 1
 
 
 @kernel
 def merge_runs(
-    run_starts: IntArray, times: IntArray, lines: NDArray[np.uint32], codes: Codes,
-    times_out: IntArray, lines_out: NDArray[np.uint32], codes_out: Codes,
+    run_starts: IntArray, times: IntArray, lines: Lines, codes: Codes, times_out: IntArray,
+    lines_out: Lines, codes_out: Codes,
 ) -> bool:  # fmt: skip
-    """Merge runs, each sorted by arm and all laid end to end, into one; as `sort_rows`.
+    """Merge runs, each sorted by arm and all laid end to end, into one.
+
+    Rows of an arm stay in their order. Returns whether that is the order of time, as in most logs.
 
     `run_starts` [runs, K + 1] says where in the rows each run's arms begin.
     """
-    to, ordered = 0, True
+    to, ordered = place(0), True
     for arm in range(run_starts.shape[1] - 1):
-        begin = to
+        latest = EARLIEST
         for run in range(len(run_starts)):
-            for row in range(run_starts[run, arm], run_starts[run, arm + 1]):
-                ordered &= to == begin or times_out[to - 1] <= times[row]
-                times_out[to], lines_out[to], codes_out[to] = times[row], lines[row], codes[row]
-                to += 1
+            for at in range(run_starts[run, arm], run_starts[run, arm + 1]):
+                row = place(at)
+                time = times[row]
+                ordered &= latest <= time
+                latest = time
+                times_out[to], lines_out[to], codes_out[to] = time, lines[row], codes[row]
+                to += ONE
     return ordered
+
+
+@kernel
+def has_doubles(steps: IntArray, starts: IntArray) -> bool:
+    """Whether an arm has two rows in one step, for rows [R] sorted by arm and time."""
+    found = False
+    for arm in range(len(starts) - 1):
+        for at in range(starts[arm] + 1, starts[arm + 1]):
+            found |= steps[place(at)] == steps[place(at - 1)]
+    return found
 
 
 @kernel

@@ -9,161 +9,189 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import inlined, kernel, place
+from restive.kernels.compiler import Place, inlined, kernel, part, place
 
 __all__ = [
     "AWARE",
+    "EMPTY",
     "LOCAL",
+    "NEW",
     "NUMBER",
     "STRAY_QUOTE",
     "UNCLOSED_QUOTE",
     "UNREADABLE",
     "WRONG_WIDTH",
+    "add_words",
     "find_fields",
-    "intern_words",
+    "find_words",
     "read_numbers",
     "read_times",
     "rehash_words",
 ]
 
 Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+Kinds = NDArray[np.int8]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 WRONG_WIDTH, STRAY_QUOTE, UNCLOSED_QUOTE = 1, 2, 4  # faults of a row, added up
 UNREADABLE, NUMBER, LOCAL, AWARE = 0, 1, 2, 3  # what a time is: a date and time without, with zone
+EMPTY, NEW = -1, -2  # instead of a word's number
 
 TAB, NEWLINE, RETURN, SPACE, QUOTE = 9, 10, 13, 32, 34
 PLUS, MINUS, POINT, ZERO, COLON = 43, 45, 46, 48, 58
 MICROS = 1_000_000
 MOST_WHOLE_DIGITS = 12  # of a time: in millionths it still fits 64 bits
 MOST_EXACT = 1 << 53
+ONE = place(1)
 DAY_SECONDS = 86_400
 
 
 @kernel
 def find_fields(
-    text: Bytes, begin: int, final: bool, delimiter: int, slot_of: IntArray,
-    starts: IntArray, ends: IntArray, lines: IntArray, faults: IntArray, line: int,
+    text: Bytes, final: bool, delimiter: int, slot_of: IntArray, starts: IntArray, ends: IntArray,
+    lines: IntArray, faults: IntArray,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Find the wanted fields of as many rows as there is room for.
+    """Find the wanted fields of all rows.
 
     Parameters
     ----------
-    text, begin, final
-        Bytes [B], where to begin, and whether they are the last: otherwise a row that does not end
-        in them is left for later.
+    text, final
+        Bytes [B], and whether they are the last: otherwise a row that does not end in them is left
+        for later.
     delimiter
         The byte between fields.
     slot_of
         By column [W]: at which place the field is kept, or -1.
     starts, ends
-        Where fields begin and end [C, R], without spaces around them and quotes.
+        Where fields begin and end [C, R], without spaces around them and quotes; with room for as
+        many rows as there are line ends, and one more. A missing field is empty.
     lines, faults
-        Line of each row [R], and what is wrong with it.
-    line
-        The line at which `begin` is.
+        Line of each row [R], counted from 0, and what is wrong with it.
 
     Returns
     -------
     Number of rows, where reading stopped, and the line there.
     """
-    num_columns, at, row = len(slot_of), begin, 0
-    end = len(text)
-    plain = np.ones(256, dtype=np.bool_)  # bytes within a field
+    at, end, row, line = place(0), place(len(text)), place(0), 0
+    num_columns = place(len(slot_of))
+    inner = np.ones(256, dtype=np.bool_)  # bytes within a field
     for mark in (delimiter, NEWLINE, RETURN, QUOTE):
-        plain[mark] = False
-    while row < len(lines) and at < end:
+        inner[mark] = False
+    padding = np.zeros(256, dtype=np.bool_)  # bytes around a field
+    for mark in (SPACE, TAB):
+        padding[mark] = mark != delimiter
+    while at < end:
         first, first_line = at, line
-        if text[at] in (NEWLINE, RETURN):  # an empty line
-            if text[at] == RETURN and at + 1 == end and not final:
+        if text[at] == NEWLINE or text[at] == RETURN:  # an empty line
+            if not final and text[at] == RETURN and at + ONE == end:
                 break  # the \n may follow
-            line += text[at] == NEWLINE or not (at + 1 < end and text[at + 1] == NEWLINE)
-            at += 1
+            at = _after_line_end(text, at)
+            line += 1
             continue
-        column, fault, whole = 0, 0, False
+        column, fault, whole = place(0), 0, final
         while True:
-            while at < end and text[at] in (SPACE, TAB) and text[at] != delimiter:
-                at += 1
-            if at < end and text[at] == QUOTE:
-                start = at + 1
-                at = start
-                while at < end:
-                    if text[at] == QUOTE:
-                        if at + 1 < end and text[at + 1] == QUOTE:
-                            at += 1
-                        else:
-                            break
-                    elif text[at] == NEWLINE:
-                        line += 1
-                    at += 1
-                stop = at
-                if at < end:
-                    at += 1
-                elif final:
-                    fault |= UNCLOSED_QUOTE
-                while at < end and text[at] not in (delimiter, NEWLINE, RETURN):
-                    if text[at] not in (SPACE, TAB):
-                        fault |= STRAY_QUOTE
-                    at += 1
-            else:
-                start = at
-                at = _after_plain(text, at, plain)
-                while at < end and (plain[text[at]] or text[at] == QUOTE):  # only past a quote
-                    if text[at] == QUOTE:
-                        fault |= STRAY_QUOTE
-                    at += 1
-                stop = at
-                while stop > start and text[stop - 1] in (SPACE, TAB):
-                    stop -= 1
+            start = at
+            while at < end and inner[text[at]]:
+                at += ONE
+            stop = at
+            if (at < end and text[at] == QUOTE) or (
+                stop > start and (padding[text[start]] or padding[text[stop - ONE]])
+            ):
+                start, stop, at, breaks, wrong = _odd_field(text, start, inner, padding)
+                line += breaks
+                fault |= wrong
             if column < num_columns and slot_of[column] >= 0:
-                starts[slot_of[column], row] = start
-                ends[slot_of[column], row] = stop
-            column += 1
+                starts[place(slot_of[column]), row] = start
+                ends[place(slot_of[column]), row] = stop
+            column += ONE
             if at >= end:
-                whole = final
                 break
-            at += 1
-            if text[at - 1] != delimiter:
-                whole = True
-                if text[at - 1] == RETURN:
-                    if at < end and text[at] == NEWLINE:
-                        at += 1
-                    elif at >= end and not final:
-                        whole = False  # the \n may follow
+            if text[at] != delimiter:
+                whole = final or text[at] == NEWLINE or at + ONE < end  # else a \n may follow
+                at = _after_line_end(text, at)
                 line += 1
                 break
+            at += ONE
         if not whole:
             at, line = first, first_line
             break
         if column != num_columns:
             fault |= WRONG_WIDTH
+            for missing in range(column, num_columns):
+                if slot_of[missing] >= 0:
+                    starts[slot_of[missing], row] = ends[slot_of[missing], row] = 0
         lines[row], faults[row] = first_line, fault
-        row += 1
-    return row, at, line
+        row += ONE
+    return int(np.int64(row)), int(np.int64(at)), line
 
 
 @inlined
-def _after_plain(text: Bytes, at: int, plain: NDArray[np.bool_]) -> int:
-    """Return the next place that is not plain."""
-    spot, end = place(at), place(len(text))
-    while spot < end and plain[text[spot]]:
-        spot += place(1)
-    return int(np.int64(spot))
+def _after_line_end(text: Bytes, at: Place) -> Place:
+    """Return where the next line begins, from where this one ends: one byte, or two."""
+    following = at + ONE
+    if text[at] == RETURN and following < place(len(text)) and text[following] == NEWLINE:
+        following += ONE
+    return following
+
+
+@part
+def _odd_field(
+    text: Bytes, at: Place, inner: Flags, padding: Flags
+) -> tuple[Place, Place, Place, int, int]:
+    """Read a field with a quote, or with spaces around it.
+
+    Returns where it begins and ends, where reading stopped, line ends within it, and faults.
+    """
+    end, breaks, fault = place(len(text)), 0, 0
+    while at < end and padding[text[at]]:
+        at += ONE
+    start = at
+    if at == end or text[at] != QUOTE:
+        while at < end and (inner[text[at]] or text[at] == QUOTE):
+            if text[at] == QUOTE:
+                fault = STRAY_QUOTE
+            at += ONE
+        stop = at
+        while stop > start and padding[text[stop - ONE]]:
+            stop -= ONE
+        return start, stop, at, breaks, fault
+    at += ONE
+    start = at
+    while at < end:
+        if text[at] == QUOTE:
+            if at + ONE == end or text[at + ONE] != QUOTE:
+                break
+            at += ONE
+        breaks += text[at] == NEWLINE
+        at += ONE
+    stop = at
+    if at == end:
+        fault = UNCLOSED_QUOTE
+    else:
+        at += ONE
+    while at < end and (inner[text[at]] or text[at] == QUOTE):
+        if not padding[text[at]]:
+            fault |= STRAY_QUOTE
+        at += ONE
+    return start, stop, at, breaks, fault
 
 
 @kernel
-def intern_words(
-    text: Bytes, starts: IntArray, ends: IntArray, first: int, numbers: IntArray,
-    slots: IntArray, pool: Bytes, pool_ends: IntArray, following: IntArray, short: IntArray,
-    count: int,
+def find_words(
+    text: Bytes, starts: IntArray, ends: IntArray, numbers: IntArray, slots: IntArray, pool: Bytes,
+    pool_ends: IntArray, following: IntArray, short: IntArray, count: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Number words in the order of their first appearance; an empty word is number -1.
+    """Look words up; a new word is number -2, an empty one -1.
+
+    While this runs, another thread may add words: then their numbers are `count` or more, and they
+    are still new here.
 
     Parameters
     ----------
-    text, starts, ends, first
-        The words [R] of a chunk, read from row `first` on.
+    text, starts, ends
+        The words [R] of a chunk.
     numbers
         Gets their numbers [R].
     slots
@@ -180,45 +208,67 @@ def intern_words(
 
     Returns
     -------
-    The row that there was no room for (R if there was), and how many words are known now.
+    How many words are new, and how many empty.
     """
     mask = np.uint64(len(slots) - 1)
-    last = 0
-    for row in range(first, len(numbers)):
+    last = num_new = num_empty = 0
+    for row in range(len(numbers)):
         start, size = starts[row], ends[row] - starts[row]
         if size <= 0:
-            numbers[row] = -1
+            numbers[row] = EMPTY
+            num_empty += 1
             continue
-        if size == 1 and short[text[start]] >= 0:
+        if size == 1 and 0 <= short[text[start]] < count:
             numbers[row] = short[text[start]]
             continue
-        guess = following[last]
-        if guess < count and _same_word(text, start, size, pool, pool_ends, guess):
-            numbers[row] = guess
-            last = guess
-            continue
-        slot = _hash(text, start, size) & mask
-        while True:
+        known = following[last]
+        if known >= count or not _same_word(text, start, size, pool, pool_ends, known):
+            slot = _hash(text, start, size) & mask
             known = slots[slot]
-            if known < 0:
-                room = pool_ends[count] + size <= len(pool) and 2 * (count + 1) <= len(slots)
-                if not room or count + 1 >= len(pool_ends):
-                    return row, count
-                begin = pool_ends[count]
-                for i in range(size):
-                    pool[begin + i] = text[start + i]
-                pool_ends[count + 1] = begin + size
-                slots[slot] = known = count
-                if size == 1:
-                    short[text[start]] = known
-                count += 1
-                break
-            if _same_word(text, start, size, pool, pool_ends, known):
-                break
-            slot = (slot + np.uint64(1)) & mask
+            while 0 <= known < count and not _same_word(text, start, size, pool, pool_ends, known):
+                slot = (slot + np.uint64(1)) & mask
+                known = slots[slot]
+            if known < 0 or known >= count:
+                numbers[row] = NEW
+                num_new += 1
+                continue
+            following[last] = known
         numbers[row] = known
-        following[last] = known
         last = known
+    return num_new, num_empty
+
+
+@kernel
+def add_words(
+    text: Bytes, starts: IntArray, ends: IntArray, first: int, numbers: IntArray, slots: IntArray,
+    pool: Bytes, pool_ends: IntArray, following: IntArray, short: IntArray, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Number new words (-2), from row `first` on, in the order of their first appearance.
+
+    Arguments as in `find_words`. Returns the row that there was no room for (R if there was), and
+    how many words are known now.
+    """
+    mask = np.uint64(len(slots) - 1)
+    for row in range(first, len(numbers)):
+        if numbers[row] != NEW:
+            continue
+        start, size = starts[row], ends[row] - starts[row]
+        slot = _hash(text, start, size) & mask
+        while slots[slot] >= 0 and not _same_word(text, start, size, pool, pool_ends, slots[slot]):
+            slot = (slot + np.uint64(1)) & mask
+        if slots[slot] < 0:
+            begin = pool_ends[count]
+            room = begin + size <= len(pool) and 2 * (count + 1) <= len(slots)
+            if not room or count + 1 >= len(pool_ends):
+                return row, count
+            for i in range(size):
+                pool[begin + i] = text[start + i]
+            pool_ends[count + 1] = begin + size
+            slots[slot] = count
+            if size == 1:
+                short[text[start]] = count
+            count += 1
+        numbers[row] = slots[slot]
     return len(numbers), count
 
 
@@ -297,14 +347,26 @@ def read_numbers(text: Bytes, starts: IntArray, ends: IntArray, values: FloatArr
 
 @kernel
 def read_times(
-    text: Bytes, starts: IntArray, ends: IntArray, times: IntArray, kinds: IntArray
-) -> None:
+    text: Bytes, starts: IntArray, ends: IntArray, times: IntArray, kinds: Kinds
+) -> tuple[int, bool, bool]:
     """Read times [R]: numbers in millionths, or dates and times in microseconds since 1970.
 
     A time with an offset is an instant; one without is what a clock on the wall shows.
+
+    Returns
+    -------
+    What all times are (UNREADABLE if they differ), whether all are whole seconds or numbers, and
+    whether they ascend.
     """
+    alike = whole = ascending = True
     for row in range(len(times)):
-        times[row], kinds[row] = _read_time(text, starts[row], ends[row])
+        time, kind = _read_time(text, starts[row], ends[row])
+        times[row], kinds[row] = time, kind
+        alike &= kind == kinds[0]
+        whole &= time % MICROS == 0
+        ascending &= time >= times[max(row - 1, 0)]
+    common = int(kinds[0]) if alike and len(times) else UNREADABLE
+    return common, whole, ascending
 
 
 @inlined

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.log_file.columns import FlagColumn, TextColumn, Times, row_faults
+from restive.log_file.columns import FlagColumn, Found, TextColumn, Times, TimesFound, row_faults
 from restive.log_file.mistakes import LogError, Mistakes
 from restive.log_file.rows import Chunk, Table, open_table
 from restive.log_file.states import StateReader, state_reader
@@ -19,6 +20,7 @@ from restive.steps import StepRule, step_rule
 __all__ = ["LogError", "load_log"]
 
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 ONE_BY_ONE = StepRule("1", length=1_000_000)
 READING = 0.9  # of the time a log takes; the rest is sorting
@@ -91,14 +93,22 @@ def load_log(
         columns.append(table.column(pulled, "pulled"))
     mistakes = Mistakes(str(table.path), table.row, skip_bad)
     times, arms = Times(0, time, rule, zone), _Arms(kinds)
-    for chunk in table.chunks(columns, lambda share: progress(READING * share)):
+
+    def look(chunk: Chunk) -> _Looked:
+        return _Looked(
+            times.look(chunk), reading.look(chunk), arms.names.look(chunk),
+            None if kinds is None else kinds.look(chunk),
+            None if flags is None else flags.look(chunk),
+        )  # fmt: skip
+
+    for chunk, found in table.chunks(columns, look, lambda share: progress(READING * share)):
         good = row_faults(chunk, mistakes)
-        when = times.read(chunk, good, mistakes)
-        shown = reading.read(chunk, good, mistakes)
-        flag = np.ones_like(shown) if flags is None else flags.read(chunk, good, mistakes)
-        which = arms.read(chunk, good, mistakes)
-        kept = slice(None) if good.all() else good
-        sorter.add(which[kept], chunk.lines[kept], when[kept], 2 * shown[kept] + flag[kept])
+        when = times.read(chunk, found.times, good, mistakes)
+        shown = reading.read(chunk, found.states, good, mistakes)
+        flag = 1 if flags is None else flags.read(chunk, found.flags, good, mistakes)
+        which = arms.read(chunk, found.arms, found.kinds, good, mistakes)
+        rows = which, chunk.lines, when, 2 * shown + flag
+        sorter.add(*(rows if good.all() else (column[good] for column in rows)))
     mistakes.refuse()
     if not sorter.num_rows:
         raise ProblemError(
@@ -114,7 +124,7 @@ def _finished(
     sorter: SightingSorter, table: Table, reading: StateReader, arms: _Arms, times: Times,
     rule: StepRule, has_pulled: bool, notes: list[str], progress: Callable[[float], None],
 ) -> Log:  # fmt: skip
-    names, state_of = reading.finish()
+    names = reading.finish()
     try:
         log = sorted_log(
             sorter,
@@ -125,7 +135,6 @@ def _finished(
             rule=rule,
             aware=times.are_instants,
             has_pulled=has_pulled,
-            state_of=state_of,
             notes=notes,
             row=table.row,
             progress=lambda share: progress(READING + (1 - READING) * share),
@@ -140,6 +149,16 @@ def _finished(
     return log
 
 
+class _Looked(NamedTuple):
+    """What was found in a chunk ahead of time."""
+
+    times: TimesFound
+    states: Any
+    arms: Found
+    kinds: Found | None
+    flags: Found | None
+
+
 class _Arms:
     """The arms' names and kinds."""
 
@@ -152,20 +171,21 @@ class _Arms:
     def kinds(self) -> tuple[str, ...]:
         return ("all",) if self._column is None else tuple(self._column.texts)
 
-    def read(self, chunk: Chunk, good: NDArray[np.bool_], mistakes: Mistakes) -> IntArray:
+    def read(
+        self, chunk: Chunk, arms: Found, kinds: Found | None, good: BoolArray, mistakes: Mistakes
+    ) -> IntArray:
         """Return the arm of each row [R]; an arm is of one kind."""
-        found = self.names.read(chunk, good, mistakes)
-        if self._column is None:
+        found = self.names.read(chunk, arms, good, mistakes)
+        if self._column is None or kinds is None:
             self.kind_of = np.zeros(len(self.names.texts), dtype=np.int64)
         else:
-            self._read_kinds(self._column, found, chunk, good, mistakes)
+            own = self._column.read(chunk, kinds, good, mistakes)
+            self._read_kinds(found, own, chunk, good, mistakes)
         return found
 
     def _read_kinds(
-        self, column: TextColumn, found: IntArray, chunk: Chunk, good: NDArray[np.bool_],
-        mistakes: Mistakes,
-    ) -> None:  # fmt: skip
-        kinds = column.read(chunk, good, mistakes)
+        self, found: IntArray, kinds: IntArray, chunk: Chunk, good: BoolArray, mistakes: Mistakes
+    ) -> None:
         more = len(self.names.texts) - len(self.kind_of)
         self.kind_of = np.concatenate([self.kind_of, np.full(more, -1, dtype=np.int64)])
         rows = np.flatnonzero(good)

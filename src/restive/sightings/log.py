@@ -99,7 +99,7 @@ class Log:
         """Yield all sightings, arm by arm, in blocks that fit in memory."""
         first = 0
         while first < self.num_arms:
-            last = end_of_block(self.starts, first, sorter.RUN_ROWS)
+            last = end_of_block(self.starts, first, sorter.BLOCK_ROWS)
             yield self.block(first, last)
             first = last
 
@@ -132,14 +132,13 @@ def sorted_log(
     rule: StepRule,
     aware: bool,
     has_pulled: bool,
-    state_of: IntArray | None = None,
     notes: Sequence[str] = (),
     row: str = "line",
     progress: Callable[[float], None] = lambda share: None,
 ) -> Log:
     """Make a log of what a sorter has taken in."""
     steps = Steps.spanning(rule, taken_in.first, taken_in.last, aware)
-    merged = taken_in.merged(steps, len(arms), state_of, row, progress)
+    merged = taken_in.merged(steps, len(arms), row, progress)
     seen = merged.counts > 0  # all rows of an arm may have been left out
     return Log(
         arms=tuple(arms) if seen.all() else tuple(np.array(arms, object)[seen]),
