@@ -7,12 +7,16 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import kernel, part, place
 
-__all__ = ["count_arms", "count_cells", "has_doubles", "merge_runs", "place_rows"]
+__all__ = ["ROW", "count_arms", "count_cells", "has_doubles", "merge_runs", "place_rows"]
 
 IntArray = NDArray[np.int64]
 Arms = NDArray[np.int32]
 Lines = NDArray[np.uint32]
 Codes = NDArray[np.int16]
+Rows = NDArray[np.void]
+
+# together, so that a row put into its place touches memory at one place
+ROW = np.dtype([("time", "<i8"), ("line", "<u4"), ("code", "<i2")], align=True)
 
 ONE = place(1)
 EARLIEST = np.iinfo(np.int64).min
@@ -28,23 +32,21 @@ def count_arms(arms: Arms, counts: IntArray) -> None:
 
 @kernel
 def place_rows(
-    arms: Arms, times: IntArray, lines: Lines, codes: Codes, free: IntArray, times_out: IntArray,
-    lines_out: Lines, codes_out: Codes,
-) -> None:  # fmt: skip
+    arms: Arms, times: IntArray, lines: Lines, codes: Codes, free: IntArray, rows: Rows
+) -> None:
     """Put rows [R] where their arms' begin, `free` [K]; that becomes where the next ones go."""
-    for row in range(len(arms)):
-        arm = place(arms[row])
-        to = place(free[arm])
-        times_out[to], lines_out[to], codes_out[to] = times[row], lines[row], codes[row]
+    for i in range(len(arms)):
+        arm = place(arms[i])
+        row = rows[place(free[arm])]
+        row["time"], row["line"], row["code"] = times[i], lines[i], codes[i]
         free[arm] += 1
 
 
 @kernel
 def merge_runs(
-    run_starts: IntArray, times: IntArray, lines: Lines, codes: Codes, times_out: IntArray,
-    lines_out: Lines, codes_out: Codes,
-) -> bool:  # fmt: skip
-    """Merge runs, each sorted by arm and all laid end to end, into one.
+    run_starts: IntArray, rows: Rows, times: IntArray, lines: Lines, codes: Codes
+) -> bool:
+    """Merge runs, each sorted by arm and all laid end to end, into columns.
 
     Rows of an arm stay in their order. Returns whether that is the order of time, as in most logs.
 
@@ -55,11 +57,11 @@ def merge_runs(
         latest = EARLIEST
         for run in range(len(run_starts)):
             for at in range(run_starts[run, arm], run_starts[run, arm + 1]):
-                row = place(at)
-                time = times[row]
+                row = rows[place(at)]
+                time = row["time"]
                 ordered &= latest <= time
                 latest = time
-                times_out[to], lines_out[to], codes_out[to] = time, lines[row], codes[row]
+                times[to], lines[to], codes[to] = time, row["line"], row["code"]
                 to += ONE
     return ordered
 

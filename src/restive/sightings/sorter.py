@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.kernels.log_order import count_arms, has_doubles, merge_runs, place_rows
+from restive.kernels.log_order import ROW, count_arms, has_doubles, merge_runs, place_rows
 from restive.sightings.columns import Columns
 from restive.steps import Steps
 from restive.threads import in_order
@@ -25,13 +25,12 @@ __all__ = ["SAME_STEP", "Merged", "SightingSorter", "end_of_block"]
 MOST_STEPS = 1 << 42  # as in `sightings.log`
 
 IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+Rows = NDArray[np.void]  # as ROW
 
 SAME_STEP = ("error", "last", "worst")
 RUN_ROWS = 1 << 21  # rows sorted at once
-BLOCK_ROWS = 1 << 18  # rows merged at once
+BLOCK_ROWS = 1 << 19  # rows merged at once
 MOST_NAMED = 10  # mistakes in a message
-ROW = ("<i8", "<u4", "<i2")  # time, line, and 2 state + pulled
 SIGHTING = ("<i8", "<i2")  # step, and 2 state + pulled
 
 
@@ -52,7 +51,7 @@ class SightingSorter:
         self._thread = ThreadPoolExecutor(1, "restive-sorter")
         self._sorting: Future[_Run] | None = None
         self._runs: list[tuple[int, IntArray]] = []  # where they begin, and their arms' starts
-        self._rows = Columns(ROW)
+        self._rows = Columns([ROW])
 
     def add(self, arms: IntArray, lines: IntArray, times: IntArray, codes: IntArray) -> None:
         """Take in rows: arms, lines for messages, times in micros and 2 state + pulled."""
@@ -77,9 +76,9 @@ class SightingSorter:
 
     def _keep_run(self) -> None:
         if self._sorting is not None:
-            starts, columns = self._sorting.result()
+            starts, rows = self._sorting.result()
             self._runs.append((self._rows.size, starts))
-            self._rows.append(*columns)
+            self._rows.append(rows)
 
     def merged(
         self,
@@ -120,7 +119,7 @@ class SightingSorter:
         while first < num_arms:
             last = end_of_block(totals, first, BLOCK_ROWS)
             parts = [
-                self._rows.read(begin + int(starts[first]), begin + int(starts[last]))
+                self._rows.read(begin + int(starts[first]), begin + int(starts[last]))[0]
                 for (begin, _), starts in zip(self._runs, run_starts, strict=True)
             ]
             starts = totals[first : last + 1] - totals[first]
@@ -132,7 +131,7 @@ class _Run(NamedTuple):
     """Rows sorted by arm."""
 
     starts: IntArray  # [K + 1]
-    columns: list[NDArray[Any]]  # as ROW
+    rows: Rows
 
 
 def _sorted_by_arm(parts: list[tuple[NDArray[Any], ...]], num_arms: int) -> _Run:
@@ -141,10 +140,10 @@ def _sorted_by_arm(parts: list[tuple[NDArray[Any], ...]], num_arms: int) -> _Run
     for arms, *_ in parts:
         count_arms(arms, counts[1:])
     starts = np.cumsum(counts)
-    free, columns = starts.copy(), [np.empty(starts[-1], dtype) for dtype in ROW]
+    free, rows = starts.copy(), np.empty(starts[-1], ROW)
     for part in parts:
-        place_rows(*part, free, *columns)
-    return _Run(starts, columns)
+        place_rows(*part, free, rows)
+    return _Run(starts, rows)
 
 
 class _Block(NamedTuple):
@@ -152,20 +151,23 @@ class _Block(NamedTuple):
 
     first_arm: int
     starts: IntArray  # [arms of the block + 1], once the runs are merged
-    runs: list[list[NDArray[Any]]]  # as ROW
+    runs: list[Rows]
     run_starts: IntArray  # [runs, arms of the block + 1]
 
-    def merged(self) -> list[NDArray[Any]]:
-        """Return the rows sorted by arm, then time."""
-        rows = [np.concatenate(columns) for columns in zip(*self.runs, strict=True)]
+    def merged(self) -> tuple[IntArray, NDArray[np.uint32], NDArray[np.int16]]:
+        """Return times, lines and codes of the rows, sorted by arm, then time."""
+        whole = [run.view(np.int64) for run in self.runs]  # records are copied field by field
+        rows = np.concatenate(whole).view(ROW)
         own = self.run_starts - self.run_starts[:, :1]
         begins = np.concatenate([[0], np.cumsum(own[:, -1])[:-1]])
-        ordered = [np.empty_like(column) for column in rows]
-        if not merge_runs(own + begins[:, None], *rows, *ordered):
+        size = len(rows)
+        times, lines = np.empty(size, np.int64), np.empty(size, np.uint32)
+        codes = np.empty(size, np.int16)
+        if not merge_runs(own + begins[:, None], rows, times, lines, codes):
             arms = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-            order = np.lexsort((ordered[0], arms))
-            ordered = [column[order] for column in ordered]
-        return ordered
+            order = np.lexsort((times, arms))
+            times, lines, codes = times[order], lines[order], codes[order]
+        return times, lines, codes
 
 
 class _Settled(NamedTuple):
