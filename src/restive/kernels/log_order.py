@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import kernel, part, place
 
-__all__ = ["ROW", "count_arms", "count_cells", "has_doubles", "merge_runs", "place_rows"]
+__all__ = [
+    "ROW",
+    "count_arms",
+    "count_cells",
+    "has_doubles",
+    "last_seen",
+    "merge_runs",
+    "place_rows",
+]
 
 IntArray = NDArray[np.int64]
 Arms = NDArray[np.int32]
@@ -74,6 +82,19 @@ def has_doubles(steps: IntArray, starts: IntArray) -> bool:
         for at in range(starts[arm] + 1, starts[arm + 1]):
             found |= steps[place(at)] == steps[place(at - 1)]
     return found
+
+
+@kernel
+def last_seen(
+    steps: IntArray, states: IntArray, starts: IntArray, until: int, last_step: IntArray,
+    last_state: IntArray,
+) -> None:  # fmt: skip
+    """Note step and state [K] of each arm's last sighting before step `until`, if there is one."""
+    for arm in range(len(starts) - 1):
+        for i in range(starts[arm + 1] - 1, starts[arm] - 1, -1):
+            if steps[i] < until:
+                last_step[arm], last_state[arm] = steps[i], states[i]
+                break
 
 
 @kernel

@@ -91,7 +91,7 @@ class FittedLog:
                     low[k], high[k] = (posterior.quantile(q)[0] for q in INTERVAL)
         return ArmTable(
             names=log.arms,
-            kinds=tuple(log.kinds[kind] for kind in log.kind_of),
+            kinds=tuple(np.array(log.kinds, dtype=object)[log.kind_of].tolist()),
             sightings=np.diff(log.starts),
             last_state=self.start.last_state,
             elapsed=self.start.elapsed,
@@ -209,8 +209,9 @@ def fit_arms(
 
 def _never_seen(log: Log, counts: LogCounts) -> list[str]:
     """Say which states no arm was ever seen in."""
-    last, _, following = counts.unpacked(counts.cells)
-    missing = np.setdiff1d(np.arange(log.num_states), np.concatenate([last, following]))
+    size = log.num_states
+    pairs = np.bincount(counts.cells % (size * size), minlength=size * size).reshape(size, size)
+    missing = np.flatnonzero(pairs.sum(axis=0) + pairs.sum(axis=1) == 0)
     return [
         f"no arm that was seen twice was ever in state {log.states[state]!r}: how arms get there "
         "and back is a guess"

@@ -29,7 +29,7 @@ Rows = NDArray[np.void]  # as ROW
 
 SAME_STEP = ("error", "last", "worst")
 RUN_ROWS = 1 << 21  # rows sorted at once
-BLOCK_ROWS = 1 << 19  # rows merged at once
+BLOCK_ROWS = 1 << 18  # rows merged at once
 MOST_NAMED = 10  # mistakes in a message
 SIGHTING = ("<i8", "<i2")  # step, and 2 state + pulled
 
