@@ -86,7 +86,7 @@ def shuffle_states(starts: IntArray, seed: np.uint64, replicate: int, states: In
 @hot_kernel
 def covariances(
     states: IntArray, scores: FloatArray, target: IntArray, source: IntArray, given: FloatArray,
-    stratum: IntArray, refined_by: IntArray, arm_of_stratum: IntArray, sums: FloatArray,
+    refined_by: IntArray, starts: IntArray, arm_of_stratum: IntArray, sums: FloatArray,
     out: FloatArray,
 ) -> None:  # fmt: skip
     """Add up, for each arm, how x and y go together within strata.
@@ -96,37 +96,76 @@ def covariances(
     states, scores
         States [R], and the number that each state counts as [S].
     target, source, given
-        By item [Q]: the sighting that is y; the one that is x, or -1 where x is `given`.
-    stratum, refined_by
-        By item: its stratum, and the sighting whose state splits that further, or -1.
-    arm_of_stratum
-        The arm of each stratum [G].
+        By item [Q], sorted by stratum: the sighting that is y; the one that is x or, where there
+        are none, x itself.
+    refined_by
+        By item: the sighting whose state splits its stratum further; or none.
+    starts, arm_of_stratum
+        Where the items of each stratum begin [G + 1], and its arm [G].
     sums
-        Room [G S, 6].
+        Room [S, 6].
     out
         By arm [K, 3]: sums over strata of the covariance of x and y, and of their variances, each
         times the number of items.
     """
-    size = len(scores)
-    sums[:] = 0.0
     out[:] = 0.0
-    for q in range(len(target)):
-        x = given[q] if source[q] < 0 else scores[states[source[q]]]
+    for stratum in range(len(arm_of_stratum)):
+        items = starts[stratum], starts[stratum + 1]
+        own = out[arm_of_stratum[stratum]]
+        if len(refined_by):
+            sums[:] = 0.0
+            _add_refined(states, scores, target, source, given, refined_by, items, sums)
+            for state in range(len(sums)):
+                _add_covariance(sums[state], own)
+        else:
+            _add_plain(states, scores, target, source, given, items, sums[0])
+            _add_covariance(sums[0], own)
+
+
+@inlined
+def _add_refined(
+    states: IntArray, scores: FloatArray, target: IntArray, source: IntArray, given: FloatArray,
+    refined_by: IntArray, items: tuple[int, int], sums: FloatArray,
+) -> None:  # fmt: skip
+    """Add up a stratum's items by the state that refines it."""
+    for q in range(items[0], items[1]):
+        x = scores[states[source[q]]] if len(source) else given[q]
         y = scores[states[target[q]]]
-        at = stratum[q] * size + (0 if refined_by[q] < 0 else states[refined_by[q]])
-        sums[at, 0] += 1
-        sums[at, 1] += x
-        sums[at, 2] += y
-        sums[at, 3] += x * y
-        sums[at, 4] += x * x
-        sums[at, 5] += y * y
-    for at in range(len(sums)):
-        count = sums[at, 0]
-        if count > 1:
-            k = arm_of_stratum[at // size]
-            out[k, 0] += sums[at, 3] - sums[at, 1] * sums[at, 2] / count
-            out[k, 1] += sums[at, 4] - sums[at, 1] * sums[at, 1] / count
-            out[k, 2] += sums[at, 5] - sums[at, 2] * sums[at, 2] / count
+        own = sums[states[refined_by[q]]]
+        own[0] += 1
+        own[1] += x
+        own[2] += y
+        own[3] += x * y
+        own[4] += x * x
+        own[5] += y * y
+
+
+@inlined
+def _add_plain(
+    states: IntArray, scores: FloatArray, target: IntArray, source: IntArray, given: FloatArray,
+    items: tuple[int, int], sums: FloatArray,
+) -> None:  # fmt: skip
+    """Add up a stratum's items, without memory in between."""
+    xs = ys = products = x_squares = y_squares = 0.0
+    for q in range(items[0], items[1]):
+        x = scores[states[source[q]]] if len(source) else given[q]
+        y = scores[states[target[q]]]
+        xs += x
+        ys += y
+        products += x * y
+        x_squares += x * x
+        y_squares += y * y
+    sums[0], sums[1], sums[2] = items[1] - items[0], xs, ys
+    sums[3], sums[4], sums[5] = products, x_squares, y_squares
+
+
+@inlined
+def _add_covariance(sums: FloatArray, out: FloatArray) -> None:
+    count = sums[0]
+    if count > 1:
+        out[0] += sums[3] - sums[1] * sums[2] / count
+        out[1] += sums[4] - sums[1] * sums[1] / count
+        out[2] += sums[5] - sums[2] * sums[2] / count
 
 
 @hot_kernel

@@ -76,10 +76,19 @@ class _Measured:
     x_variance: FloatArray
     y_variance: FloatArray
 
-    def slope(self, group: int = 0, row: int = 0) -> float:
+    def slope(self, group: int = 0) -> float:
         """By how much y differs for a difference of 1 in x, over all arms."""
-        spread = self.x_variance[row, group].sum()
-        return float(self.covariance[row, group].sum() / spread) if spread > 0 else nan
+        return float(self._slopes(group, slice(1))[0])
+
+    def mean_slope(self) -> float:
+        """Mean over replicates: what the chains say."""
+        return float(self._slopes(0, slice(1, None)).mean())
+
+    def _slopes(self, group: int, rows: slice) -> FloatArray:
+        spread = self.x_variance[rows, group].sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = self.covariance[rows, group].sum(axis=1) / spread
+        return np.where(spread > 0, slopes, nan)
 
     @property
     def pooled(self) -> FloatArray:
@@ -183,7 +192,7 @@ def _memory(sample: Sample) -> _Question:
 
 def _order_two(sample: Sample) -> _Question:
     def tell(found: _Measured) -> tuple[float, str]:
-        size = found.slope() - _mean_slope(found)
+        size = found.slope() - found.mean_slope()
         return size, f"{size:+.3f} more often good if good in the second last sighting too"
 
     return _Question(
@@ -195,7 +204,7 @@ def _order_two(sample: Sample) -> _Question:
 
 def _lag(sample: Sample, lag: int) -> _Question:
     def tell(found: _Measured) -> tuple[float, str]:
-        seen, chain = found.slope(), _mean_slope(found)
+        seen, chain = found.slope(), found.mean_slope()
         return seen - chain, f"correlation over {lag} steps {seen:.3f}, the chains say {chain:.3f}"
 
     return _Question(
@@ -282,12 +291,6 @@ def _pulls(sample: Sample) -> _Question:
         "pulls", "Do pulled and unpulled arms move alike?", [by_pull(sample)], tell,
         "pulling changes how arms move: fit with controlled, which uses pulled sightings only",
     )  # fmt: skip
-
-
-def _mean_slope(found: _Measured) -> float:
-    """Mean over replicates: what the chains say."""
-    slopes = [found.slope(0, row) for row in range(1, len(found.covariance))]
-    return float(np.mean(slopes))
 
 
 def _measured(

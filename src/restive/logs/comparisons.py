@@ -56,22 +56,23 @@ def _items(
     given: NDArray[Any] | None = None, refined_by: IntArray | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare x, a sighting's state (`source`) or a number `given`, with the targets' states."""
-    none = np.full(len(target), -1, dtype=np.int64)
-    keys = np.stack([sample.owner[target], stratum])
-    distinct, which = np.unique(keys, axis=1, return_inverse=True)
-    scores, size = sample.scores, sample.log.num_states
+    spread = int(stratum.max(initial=0)) + 1
+    distinct, which = np.unique(sample.owner[target] * spread + stratum, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    starts = np.searchsorted(which[order], np.arange(len(distinct) + 1))
+    none = np.zeros(0, dtype=np.int64)
     parts = (
-        target,
-        none if source is None else source,
-        np.zeros(len(target)) if given is None else given.astype(np.float64),
-        which.ravel().astype(np.int64),
-        none if refined_by is None else refined_by,
-        distinct[0].astype(np.int64),
+        target[order],
+        none if source is None else source[order],
+        np.zeros(0) if given is None else given[order].astype(np.float64),
+        none if refined_by is None else refined_by[order],
+        starts,
+        distinct // spread,
     )
 
     def measure(states: IntArray, out: FloatArray) -> None:
         # room of its own: replicates are measured on several threads
-        covariances(states, scores, *parts, np.empty((distinct.shape[1] * size, 6)), out)
+        covariances(states, sample.scores, *parts, np.empty((sample.log.num_states, 6)), out)
 
     return Comparison(measure, len(target))
 

@@ -21,7 +21,7 @@ from restive.prior import ArmPrior
 from restive.problem import Arm
 from restive.threads import in_order
 
-__all__ = ["SharedCandidates", "Summary", "log_chances", "stacked", "times"]
+__all__ = ["SharedCandidates", "Summary", "chances", "stacked", "times"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -37,21 +37,26 @@ def stacked(arms: Sequence[Arm]) -> tuple[FloatArray, FloatArray]:
     return np.array([arm.active for arm in arms]), np.array([arm.passive for arm in arms])
 
 
-def log_chances(
-    active: FloatArray, passive: FloatArray, last: IntArray, ages: IntArray, following: IntArray
-) -> FloatArray:
-    """Logarithms [C, M] of b(s, n)[s'] for M arms and C cells."""
-    chances = np.empty((len(ages), len(active)))
+def chances(active: FloatArray, passive: FloatArray, last: IntArray, ages: IntArray) -> FloatArray:
+    """Beliefs b(s, n) [C, M, S]: chances of each next state, for M arms and C pairs of s and n."""
+    found = np.empty((len(ages), *active.shape[:2]))
     power, reached = active, 1  # P_active P_passive^(n - 1)
-    order = np.argsort(ages, kind="stable")
-    for at in order.tolist():
+    for at in np.argsort(ages, kind="stable").tolist():
         ahead = int(ages[at]) - reached
         if ahead:
             power = times(power, _power(passive, ahead))
             reached += ahead
-        chances[at] = power[:, last[at], following[at]]
+        found[at] = power[:, last[at]]
+    return found
+
+
+def log_chances(
+    active: FloatArray, passive: FloatArray, last: IntArray, ages: IntArray, following: IntArray
+) -> FloatArray:
+    """Logarithms [C, M] of b(s, n)[s'] for M arms and C cells."""
+    found = chances(active, passive, last, ages)[np.arange(len(ages)), :, following]
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(chances))
+        return np.asarray(np.log(found))
 
 
 def times(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -53,6 +53,14 @@ class Sample:
         ages[self.place == 0] = 0
         return ages
 
+    def pairs(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Return last states and ages [C] that occur at these sightings, and which each has."""
+        size = self.log.num_states
+        keys = self.ages[rows] * size + self.states[rows - 1]
+        distinct, which = np.unique(keys, return_inverse=True)
+        ages, last = np.divmod(distinct, size)
+        return last, ages, which
+
     @cached_property
     def scores(self) -> FloatArray:
         """What states count as [S]: from 0, the worst, to 1."""
