@@ -276,20 +276,21 @@ def add_words(
 def _same_word(
     text: Bytes, start: int, size: int, pool: Bytes, pool_ends: IntArray, known: int
 ) -> bool:
-    begin = pool_ends[known]
-    if pool_ends[known + 1] - begin != size:
+    first = place(pool_ends[place(known)])
+    here, there = place(start + size), place(pool_ends[place(known + 1)])
+    if there - first != place(size):
         return False
-    at = size - 1  # names that count up differ at the end
-    while at >= 0 and pool[begin + at] == text[start + at]:
-        at -= 1
-    return at < 0
+    while there > first and pool[there - ONE] == text[here - ONE]:  # names differ at the end
+        there -= ONE
+        here -= ONE
+    return bool(there == first)
 
 
 @inlined
 def _hash(text: Bytes, start: int, size: int) -> np.uint64:
     """FNV-1a, with its high bits mixed into the low ones."""
     code = np.uint64(14695981039346656037)
-    for i in range(start, start + size):
+    for i in range(place(start), place(start + size)):
         code = (code ^ np.uint64(text[i])) * np.uint64(1099511628211)
     return code ^ (code >> np.uint64(29))
 
@@ -309,7 +310,7 @@ def rehash_words(pool: Bytes, pool_ends: IntArray, count: int, slots: IntArray) 
 def _digits(text: Bytes, at: int, count: int) -> int:
     """Return the number that `count` digits make, or -1."""
     number = 0
-    for i in range(at, at + count):
+    for i in range(place(at), place(at + count)):
         digit = int(text[i]) - ZERO
         if digit < 0 or digit > 9:
             return -1
@@ -360,13 +361,29 @@ def read_times(
     """
     alike = whole = ascending = True
     for row in range(len(times)):
+        before = max(row - 1, 0)
+        if row and _same_text(text, starts[row], ends[row], starts[before], ends[before]):
+            times[row], kinds[row] = times[before], kinds[before]
+            continue
         time, kind = _read_time(text, starts[row], ends[row])
         times[row], kinds[row] = time, kind
         alike &= kind == kinds[0]
         whole &= time % MICROS == 0
-        ascending &= time >= times[max(row - 1, 0)]
+        ascending &= time >= times[before]
     common = int(kinds[0]) if alike and len(times) else UNREADABLE
     return common, whole, ascending
+
+
+@inlined
+def _same_text(text: Bytes, start: int, end: int, other: int, other_end: int) -> bool:
+    """Whether two fields hold the same, as times of neighbours often do."""
+    if end - start != other_end - other:
+        return False
+    at, last = place(start), place(end)
+    back = place(start - other)
+    while at < last and text[at] == text[at - back]:
+        at += ONE
+    return at == last
 
 
 @inlined

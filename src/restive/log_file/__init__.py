@@ -165,20 +165,24 @@ class _Arms:
     def __init__(self, kinds: TextColumn | None) -> None:
         self.names = TextColumn("arm", 1)
         self._column = kinds
-        self.kind_of: IntArray = np.zeros(0, dtype=np.int64)
+        self._kind_of: IntArray = np.zeros(0, dtype=np.int64)  # -1 for an arm without a good row
 
     @property
     def kinds(self) -> tuple[str, ...]:
         return ("all",) if self._column is None else tuple(self._column.texts)
+
+    @property
+    def kind_of(self) -> IntArray:
+        """The kind of each arm [K]."""
+        count = len(self.names.texts)
+        return np.zeros(count, dtype=np.int64) if self._column is None else self._kind_of
 
     def read(
         self, chunk: Chunk, arms: Found, kinds: Found | None, good: BoolArray, mistakes: Mistakes
     ) -> IntArray:
         """Return the arm of each row [R]; an arm is of one kind."""
         found = self.names.read(chunk, arms, good, mistakes)
-        if self._column is None or kinds is None:
-            self.kind_of = np.zeros(len(self.names.texts), dtype=np.int64)
-        else:
+        if self._column is not None and kinds is not None:
             own = self._column.read(chunk, kinds, good, mistakes)
             self._read_kinds(found, own, chunk, good, mistakes)
         return found
@@ -186,19 +190,19 @@ class _Arms:
     def _read_kinds(
         self, found: IntArray, kinds: IntArray, chunk: Chunk, good: BoolArray, mistakes: Mistakes
     ) -> None:
-        more = len(self.names.texts) - len(self.kind_of)
-        self.kind_of = np.concatenate([self.kind_of, np.full(more, -1, dtype=np.int64)])
+        more = len(self.names.texts) - len(self._kind_of)
+        self._kind_of = np.concatenate([self._kind_of, np.full(more, -1, dtype=np.int64)])
         rows = np.flatnonzero(good)
         first = rows[np.unique(found[rows], return_index=True)[1]]
-        fresh = first[self.kind_of[found[first]] < 0]
-        self.kind_of[found[fresh]] = kinds[fresh]
-        other = np.flatnonzero(good & (kinds != self.kind_of[found]))
+        fresh = first[self._kind_of[found[first]] < 0]
+        self._kind_of[found[fresh]] = kinds[fresh]
+        other = np.flatnonzero(good & (kinds != self._kind_of[found]))
         if not len(other):
             return
 
         def detail(at: int) -> str:
             row = other[at]
-            known = self.kinds[self.kind_of[found[row]]]
+            known = self.kinds[self._kind_of[found[row]]]
             here = self.kinds[kinds[row]]
             return f"{self.names.texts[found[row]]!r} is {here!r} here and {known!r} before"
 

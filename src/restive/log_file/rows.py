@@ -166,7 +166,7 @@ def _unquoted(line: bytes) -> bytes:
 def _file_bytes(path: Path) -> Iterator[tuple[bytes, float]]:
     """Yield stretches of a file, and which share of it has been read."""
     try:
-        with path.open("rb") as file:
+        with path.open("rb", buffering=0) as file:
             size = max(os.fstat(file.fileno()).st_size, 1)
             while part := file.read(CHUNK_BYTES):
                 yield part, min(file.tell() / size, 1.0)

@@ -180,7 +180,8 @@ def _named(slot: int, column: int, name: str, states: Any) -> StateReader:
             else f"expected one of {', '.join(order)}"
         )
         shown = codes[numbers]
-        mark(good, shown < 0, chunk, mistakes, f"state is {{}}, {expected}", slot)
+        if (codes[:-1] < 0).any():
+            mark(good, shown < 0, chunk, mistakes, f"state is {{}}, {expected}", slot)
         return np.asarray(shown)
 
     def finish() -> tuple[str, ...]:

@@ -8,9 +8,7 @@ looked at, so the smaller share counts twice.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import nan
 
@@ -32,6 +30,7 @@ from restive.logs.comparisons import (
 from restive.logs.fit import FittedLog
 from restive.logs.sample import Sample, drawn_arms, sample_of
 from restive.steps import WEEKDAYS
+from restive.threads import in_order
 
 __all__ = ["LEVEL", "REPLICATES", "Check", "check_log"]
 
@@ -314,13 +313,8 @@ def _measured(
                 table[:, row, group] = out.T
 
     one(0)  # compiles
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        try:
-            for done, _ in enumerate(pool.map(one, range(1, 1 + replicates))):
-                progress((done + 1) / replicates)
-        except BaseException:  # Ctrl-C does not wait for what has not begun
-            pool.shutdown(cancel_futures=True)
-            raise
+    for done, _ in enumerate(in_order(one, range(1, 1 + replicates))):
+        progress((done + 1) / replicates)
     return [_Measured(*table) for table in tables]
 
 
