@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, inlined, kernel
+from restive.kernels.compiler import hot_kernel, inlined, kernel, place
 from restive.kernels.random import stream_key, uniform_at
 
 __all__ = ["covariances", "shuffle_states", "simulate_states", "step_covariances"]
@@ -48,6 +48,9 @@ def simulate_states(
     for k in range(len(starts) - 1):
         for i in range(starts[k] + 1, starts[k + 1]):
             state = states[i - 1]
+            if ages[i] == 1:
+                states[i] = _drawn(active[k, state], uniform_at(key, i))
+                continue
             for s in range(size):
                 law[s] = active[k, state, s]
             for _ in range(ages[i] - 1):
@@ -189,17 +192,21 @@ def step_covariances(
     """
     sums[:] = 0.0
     out[:] = 0.0
-    for pass_ in range(2):
-        for k in range(len(starts) - 1):
-            mean = 0.0
-            for i in range(starts[k], starts[k + 1]):
-                mean += scores[states[i]]
-            mean /= max(starts[k + 1] - starts[k], 1)
-            for i in range(starts[k], starts[k + 1]):
-                own = scores[states[i]] - mean
-                if pass_ == 0:
-                    sums[step[i], 0] += own
-                    sums[step[i], 1] += 1
-                else:
-                    out[k, 0] += own * (sums[step[i], 0] - own)
-                    out[k, 1] += own * own * (sums[step[i], 1] - 1)
+    for k in range(len(starts) - 1):
+        mean = 0.0
+        for i in range(starts[k], starts[k + 1]):
+            mean += scores[states[i]]
+        mean /= max(starts[k + 1] - starts[k], 1)
+        out[k, 2] = mean
+        for i in range(starts[k], starts[k + 1]):
+            of_step = sums[place(step[i])]
+            of_step[0] += scores[states[i]] - mean
+            of_step[1] += 1
+    for k in range(len(starts) - 1):
+        products = squares = 0.0
+        for i in range(starts[k], starts[k + 1]):
+            of_step = sums[place(step[i])]
+            own = scores[states[i]] - out[k, 2]
+            products += own * (of_step[0] - own)
+            squares += own * own * (of_step[1] - 1)
+        out[k, 0], out[k, 1], out[k, 2] = products, squares, 0.0
