@@ -99,7 +99,9 @@ def summarise_posteriors(
     weights = np.empty(size)
     masses = np.empty(levels.shape[1])
     for k in range(num_arms):
-        largest = logs[k].max()
+        largest = -np.inf
+        for m in range(size):
+            largest = max(largest, logs[k, m])
         if not np.isfinite(largest):
             return k
         total = 0.0

@@ -13,7 +13,7 @@ __all__ = [
     "count_cells",
     "has_doubles",
     "last_seen",
-    "merge_runs",
+    "merge_run",
     "place_rows",
 ]
 
@@ -27,7 +27,6 @@ Rows = NDArray[np.void]
 ROW = np.dtype([("time", "<i8"), ("line", "<u4"), ("code", "<i2")], align=True)
 
 ONE = place(1)
-EARLIEST = np.iinfo(np.int64).min
 YOUNG_CELLS = 64  # of the smallest ages, counted in a table
 
 
@@ -51,26 +50,34 @@ def place_rows(
 
 
 @kernel
-def merge_runs(
-    run_starts: IntArray, rows: Rows, times: IntArray, lines: Lines, codes: Codes
-) -> bool:
-    """Merge runs, each sorted by arm and all laid end to end, into columns.
+def merge_run(
+    rows: Rows, run_starts: IntArray, starts: IntArray, free: IntArray, times: IntArray,
+    lines: Lines, codes: Codes,
+) -> bool:  # fmt: skip
+    """Put the rows of a run, which is sorted by arm, behind those of earlier ones.
 
-    Rows of an arm stay in their order. Returns whether that is the order of time, as in most logs.
+    Parameters
+    ----------
+    rows, run_starts
+        The run's rows, and where in them those of each arm begin [K + 1].
+    starts, free
+        Where an arm's rows of all runs begin [K + 1], and where its next ones go [K].
+    times, lines, codes
+        Get the rows [R].
 
-    `run_starts` [runs, K + 1] says where in the rows each run's arms begin.
+    Returns
+    -------
+    Whether each arm's rows are in order of time so far, as in most logs.
     """
-    to, ordered = place(0), True
-    for arm in range(run_starts.shape[1] - 1):
-        latest = EARLIEST
-        for run in range(len(run_starts)):
-            for at in range(run_starts[run, arm], run_starts[run, arm + 1]):
-                row = rows[place(at)]
-                time = row["time"]
-                ordered &= latest <= time
-                latest = time
-                times[to], lines[to], codes[to] = time, row["line"], row["code"]
-                to += ONE
+    ordered = True
+    for arm in range(len(run_starts) - 1):
+        to = place(free[arm])
+        for at in range(place(run_starts[arm]), place(run_starts[arm + 1])):
+            time = rows[at]["time"]
+            ordered &= to == place(starts[arm]) or times[to - ONE] <= time
+            times[to], lines[to], codes[to] = time, rows[at]["line"], rows[at]["code"]
+            to += ONE
+        free[arm] = to
     return ordered
 
 
@@ -86,27 +93,28 @@ def has_doubles(steps: IntArray, starts: IntArray) -> bool:
 
 @kernel
 def last_seen(
-    steps: IntArray, states: IntArray, starts: IntArray, until: int, last_step: IntArray,
+    steps: IntArray, codes: Codes, starts: IntArray, until: int, last_step: IntArray,
     last_state: IntArray,
 ) -> None:  # fmt: skip
     """Note step and state [K] of each arm's last sighting before step `until`, if there is one."""
     for arm in range(len(starts) - 1):
         for i in range(starts[arm + 1] - 1, starts[arm] - 1, -1):
             if steps[i] < until:
-                last_step[arm], last_state[arm] = steps[i], states[i]
+                last_step[arm], last_state[arm] = steps[i], codes[i] >> 1
                 break
 
 
 @kernel
 def count_cells(
-    steps: IntArray, states: IntArray, starts: IntArray, num_states: int, since: int, until: int
+    steps: IntArray, codes: Codes, starts: IntArray, num_states: int, since: int, until: int
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Count, for each arm, how often state s was followed by s' at age n.
 
     Parameters
     ----------
-    steps, states
-        Sightings [R] sorted by arm, then step; no two of an arm in one step.
+    steps, codes
+        Sightings [R] sorted by arm, then step, no two of an arm in one step: when, and twice the
+        state (and one more if the arm was pulled).
     starts
         Where each arm's sightings begin [K + 1].
     num_states
@@ -127,14 +135,17 @@ def count_cells(
     found = 0
     for arm in range(len(starts) - 1):
         free = len(cells)  # old cells wait at the end
-        for i in range(starts[arm] + 1, starts[arm + 1]):
-            if steps[i] >= until:
+        first = place(starts[arm])
+        for i in range(first + ONE, place(starts[arm + 1])):
+            step = steps[i]
+            if step >= until:
                 break
-            if steps[i] >= since:
-                age = steps[i] - steps[i - 1]
-                cell = age * num_pairs + states[i - 1] * num_states + states[i]
+            if step >= since:
+                before = int(codes[i - ONE] >> 1)
+                cell = ((step - steps[i - ONE]) * num_states + before) * num_states
+                cell += codes[i] >> 1
                 if cell - num_pairs < len(table):
-                    table[cell - num_pairs] += 1
+                    table[place(cell - num_pairs)] += 1
                 else:
                     free -= 1
                     cells[free] = cell

@@ -85,13 +85,12 @@ def count_log(
     last_step = np.full(log.num_arms, -1, dtype=np.int64)
 
     def counted(block: Block) -> tuple[int, IntArray, IntArray, IntArray]:
-        steps, states, starts = block.steps, block.states, block.starts
-        if pulled_only and not block.pulled.all():
-            kept = np.concatenate([[0], np.cumsum(block.pulled)])
-            steps, states, starts = steps[block.pulled], states[block.pulled], kept[starts]
-        own = slice(block.first_arm, block.first_arm + len(starts) - 1)
-        last_seen(steps, states, starts, end, last_step[own], last_state[own])
-        return own.stop, *count_cells(steps, states, starts, log.num_states, since, end)
+        if pulled_only:
+            block = block.of_pulled()
+        seen = block.steps, block.codes, block.starts
+        own = slice(block.first_arm, block.first_arm + len(block.starts) - 1)
+        last_seen(*seen, end, last_step[own], last_state[own])
+        return own.stop, *count_cells(*seen, log.num_states, since, end)
 
     cells, counts, ends = [], [], [np.zeros(1, dtype=np.int64)]
     for done, own_cells, own_counts, own_starts in in_order(counted, log.blocks()):

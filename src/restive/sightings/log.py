@@ -35,8 +35,23 @@ class Block(NamedTuple):
     first_arm: int
     starts: IntArray  # [arms of the block + 1]
     steps: IntArray  # [R]
-    states: IntArray  # [R]
-    pulled: BoolArray  # [R]
+    codes: NDArray[np.int16]  # [R] twice the state, and one more where the arm was pulled
+
+    @property
+    def states(self) -> IntArray:
+        """The state of each sighting [R]."""
+        return (self.codes >> 1).astype(np.int64)
+
+    @property
+    def pulled(self) -> BoolArray:
+        """Whether the arm was pulled [R]."""
+        return (self.codes & 1).astype(np.bool_)
+
+    def of_pulled(self) -> Block:
+        """Return the sightings of pulled arms only."""
+        pulled = self.pulled
+        kept = np.concatenate([[0], np.cumsum(pulled)])
+        return Block(self.first_arm, kept[self.starts], self.steps[pulled], self.codes[pulled])
 
     @property
     def arms(self) -> IntArray:
@@ -107,13 +122,7 @@ class Log:
         """Return the sightings of arms `first` to `last` - 1."""
         begin, end = int(self.starts[first]), int(self.starts[last])
         steps, codes = self.sightings.read(begin, end)
-        return Block(
-            first,
-            self.starts[first : last + 1] - begin,
-            steps,
-            (codes >> 1).astype(np.int64),
-            (codes & 1).astype(np.bool_),
-        )
+        return Block(first, self.starts[first : last + 1] - begin, steps, codes)
 
     def __repr__(self) -> str:
         return (

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.kernels.log_order import ROW, count_arms, has_doubles, merge_runs, place_rows
+from restive.kernels.log_order import ROW, count_arms, has_doubles, merge_run, place_rows
 from restive.sightings.columns import Columns
 from restive.steps import Steps
 from restive.threads import in_order
@@ -156,14 +156,15 @@ class _Block(NamedTuple):
 
     def merged(self) -> tuple[IntArray, NDArray[np.uint32], NDArray[np.int16]]:
         """Return times, lines and codes of the rows, sorted by arm, then time."""
-        whole = [run.view(np.int64) for run in self.runs]  # records are copied field by field
-        rows = np.concatenate(whole).view(ROW)
-        own = self.run_starts - self.run_starts[:, :1]
-        begins = np.concatenate([[0], np.cumsum(own[:, -1])[:-1]])
-        size = len(rows)
+        size = int(self.starts[-1])
         times, lines = np.empty(size, np.int64), np.empty(size, np.uint32)
         codes = np.empty(size, np.int16)
-        if not merge_runs(own + begins[:, None], rows, times, lines, codes):
+        free = self.starts[:-1].copy()
+        ordered = True
+        for rows, starts in zip(self.runs, self.run_starts, strict=True):
+            own = starts - starts[0]
+            ordered &= merge_run(rows, own, self.starts, free, times, lines, codes)
+        if not ordered:
             arms = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
             order = np.lexsort((times, arms))
             times, lines, codes = times[order], lines[order], codes[order]
