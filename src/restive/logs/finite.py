@@ -151,7 +151,8 @@ class SharedCandidates:
         """Return what the posteriors of these arms say."""
         active, passive = self.matrices
         size = active.shape[1]
-        flat = [part.reshape(len(part), -1).T for part in (active, passive)]
+        left_out = int(size == 2)  # one of two chances is what the other leaves
+        flat = [part[:, :, left_out:].reshape(len(part), -1).T for part in (active, passive)]
         same = np.array_equal(active, passive)
         stretches = _stretches(flat[0] if same else np.concatenate(flat))
         entries = len(stretches.levels)
@@ -167,13 +168,14 @@ class SharedCandidates:
             own = slice(done, done + len(some))
             means[own], ends[own] = found
             done += len(some)
-        shape, entries = (len(arms), size, size), size * size
-        return Summary(
-            means[:, :entries].reshape(shape),
-            means[:, -entries:].reshape(shape),
-            ends[:, :entries, 0].reshape(shape),
-            ends[:, :entries, 1].reshape(shape),
-        )
+        shape = (len(arms), -1, size, size - left_out)
+        rows, low, high = (found.reshape(shape) for found in (means, ends[..., 0], ends[..., 1]))
+        if left_out:
+            rows, low, high = (
+                np.concatenate([1 - other, own], axis=3)
+                for own, other in ((rows, rows), (low, high), (high, low))
+            )
+        return Summary(rows[:, 0], rows[:, -1], low[:, 0], high[:, 0])
 
     def _in_blocks(
         self, work: Callable[[IntArray, FloatArray], Result], counts: LogCounts, arms: IntArray,
