@@ -132,9 +132,9 @@ def _add_refined(
 ) -> None:  # fmt: skip
     """Add up a stratum's items by the state that refines it."""
     for q in range(items[0], items[1]):
-        x = scores[states[source[q]]] if len(source) else given[q]
-        y = scores[states[target[q]]]
-        own = sums[states[refined_by[q]]]
+        x = scores[place(states[place(source[q])])] if len(source) else given[q]
+        y = scores[place(states[place(target[q])])]
+        own = sums[place(states[place(refined_by[q])])]
         own[0] += 1
         own[1] += x
         own[2] += y
@@ -151,8 +151,8 @@ def _add_plain(
     """Add up a stratum's items, without memory in between."""
     xs = ys = products = x_squares = y_squares = 0.0
     for q in range(items[0], items[1]):
-        x = scores[states[source[q]]] if len(source) else given[q]
-        y = scores[states[target[q]]]
+        x = scores[place(states[place(source[q])])] if len(source) else given[q]
+        y = scores[place(states[place(target[q])])]
         xs += x
         ys += y
         products += x * y

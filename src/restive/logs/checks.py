@@ -302,7 +302,7 @@ def _measured(
     ages = np.maximum(sample.ages, 1)
 
     def one(row: int) -> None:
-        drawn, shuffled = sample.states.copy(), sample.states.copy()
+        drawn, shuffled = sample.states.astype(np.int16), sample.states.astype(np.int16)
         if row:
             active, passive = arms[0][row - 1], arms[1][row - 1]
             simulate_states(sample.starts, ages, active, passive, np.uint64(seed), row, drawn)

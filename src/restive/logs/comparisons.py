@@ -60,12 +60,12 @@ def _items(
     distinct, which = np.unique(sample.owner[target] * spread + stratum, return_inverse=True)
     order = np.argsort(which, kind="stable")
     starts = np.searchsorted(which[order], np.arange(len(distinct) + 1))
-    none = np.zeros(0, dtype=np.int64)
+    none = np.zeros(0, dtype=np.int32)
     parts = (
-        target[order],
-        none if source is None else source[order],
+        target[order].astype(np.int32),
+        none if source is None else source[order].astype(np.int32),
         np.zeros(0) if given is None else given[order].astype(np.float64),
-        none if refined_by is None else refined_by[order],
+        none if refined_by is None else refined_by[order].astype(np.int32),
         starts,
         distinct // spread,
     )
@@ -149,7 +149,7 @@ def by_pull(sample: Sample) -> Comparison:
 def between_arms(sample: Sample) -> Comparison:
     """Whether arms seen in the same step are good or bad together."""
     distinct, step, counts = np.unique(sample.steps, return_inverse=True, return_counts=True)
-    which = step.ravel().astype(np.int64)
+    which = step.ravel().astype(np.int32)
     scores, starts = sample.scores, sample.starts
 
     def measure(states: IntArray, out: FloatArray) -> None:
