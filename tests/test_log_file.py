@@ -105,9 +105,11 @@ def test_any_order_and_any_size_of_run_give_the_same_counts(rows, run):
         patch.setattr(columns, "MOST_IN_MEMORY", 2 * run)
         made = sorter.SightingSorter()
         place = {}
-        for at, name in enumerate(names):  # row by row, so that runs end where they should
-            arm = place.setdefault(name, len(place))
-            made.add(*(np.array([v]) for v in (arm, at, steps[at] * MICROS, 2 * states[at] + 1)))
+        arms = [place.setdefault(name, len(place)) for name in names]
+        made.take_in(  # row by row, so that runs end where they should
+            sorter.Rows.of(*(np.array([v]) for v in (arm, step * MICROS, at, 2 * state + 1)))
+            for at, (arm, step, state) in enumerate(zip(arms, steps, states, strict=True))
+        )
         from restive.sightings import sorted_log
 
         log = sorted_log(

@@ -216,3 +216,26 @@ def test_who_stops_early_leaves_no_work_behind():
         results.close()
     assert len(begun) <= 1 + 2 * (threads.AHEAD + 1)
     assert not [t for t in threading.enumerate() if t.name.startswith("restive-worker")]
+
+
+@pytest.mark.parametrize("stage", ["reading", "sorting", "counting", "checking", "fitting"])
+def test_an_interrupt_is_passed_on_and_leaves_no_thread(tmp_path, stage):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "at,line,ok\n" + "".join(f"{t},a{k},{t * k % 2}\n" for t in range(60) for k in range(40))
+    )
+
+    def interrupt(doing, share):
+        if doing == stage:
+            raise KeyboardInterrupt
+
+    def loading(share):
+        interrupt("reading" if share < 0.9 else "sorting", share)
+
+    def fit():
+        log = rs.load_log(path, **COLUMNS, progress=loading)
+        return rs.fit_log(log, progress=interrupt).arms
+
+    with settings(3, 500, 400, 100, 1000), pytest.raises(KeyboardInterrupt):
+        fit()
+    assert not [t for t in threading.enumerate() if t.name.startswith("restive-worker")]

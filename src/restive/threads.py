@@ -25,19 +25,32 @@ def available_threads() -> int:
         return os.cpu_count() or 1
 
 
-def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], ahead: int | None = None
+) -> Iterator[Result]:
     """Yield `work(item)` for each item in turn, while threads work on those that follow.
 
-    Only a few results wait at a time. An error, of `work` or of the items themselves, is raised in
-    its turn, so it is the same error for any number of threads.
+    An error, of `work` or of the items themselves, is raised in its turn, so it is the same error
+    for any number of threads.
+
+    Parameters
+    ----------
+    work
+        What threads do with an item.
+    items
+        They are asked for one by one, in the caller's thread.
+    ahead
+        How many items may be worked on, or wait, beyond the one whose result is due; by default a
+        few for each thread.
     """
     count = min(available_threads(), MOST)
+    room = AHEAD * count if ahead is None else ahead
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(count, "restive-worker") as pool:
         try:
             for coming in _submitted(pool, work, items):
                 waiting.append(coming)
-                if len(waiting) > AHEAD * count:
+                if len(waiting) > room:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

@@ -16,6 +16,8 @@ from restive.kernels.random import stream_key, uniform_at
 __all__ = ["covariances", "shuffle_states", "simulate_states", "step_covariances"]
 
 IntArray = NDArray[np.int64]
+Places = NDArray[np.int32]
+States = NDArray[np.int16]
 FloatArray = NDArray[np.float64]
 
 LOG_STREAM = 100  # a stream that nothing else draws from
@@ -25,7 +27,7 @@ SETTLED = 1e-13
 @kernel
 def simulate_states(
     starts: IntArray, ages: IntArray, active: FloatArray, passive: FloatArray, seed: np.uint64,
-    replicate: int, states: IntArray,
+    replicate: int, states: States,
 ) -> None:  # fmt: skip
     """Draw the states of all sightings anew; each arm's first one is kept.
 
@@ -77,7 +79,7 @@ def _drawn(law: FloatArray, uniform: float) -> int:
 
 
 @kernel
-def shuffle_states(starts: IntArray, seed: np.uint64, replicate: int, states: IntArray) -> None:
+def shuffle_states(starts: IntArray, seed: np.uint64, replicate: int, states: States) -> None:
     """Shuffle each arm's states: what a coin per arm would have left."""
     key = stream_key(seed, replicate, LOG_STREAM)
     for k in range(len(starts) - 1):
@@ -88,8 +90,8 @@ def shuffle_states(starts: IntArray, seed: np.uint64, replicate: int, states: In
 
 @hot_kernel
 def covariances(
-    states: IntArray, scores: FloatArray, target: IntArray, source: IntArray, given: FloatArray,
-    refined_by: IntArray, starts: IntArray, arm_of_stratum: IntArray, sums: FloatArray,
+    states: States, scores: FloatArray, target: Places, source: Places, given: FloatArray,
+    refined_by: Places, starts: IntArray, arm_of_stratum: IntArray, sums: FloatArray,
     out: FloatArray,
 ) -> None:  # fmt: skip
     """Add up, for each arm, how x and y go together within strata.
@@ -127,8 +129,8 @@ def covariances(
 
 @inlined
 def _add_refined(
-    states: IntArray, scores: FloatArray, target: IntArray, source: IntArray, given: FloatArray,
-    refined_by: IntArray, items: tuple[int, int], sums: FloatArray,
+    states: States, scores: FloatArray, target: Places, source: Places, given: FloatArray,
+    refined_by: Places, items: tuple[int, int], sums: FloatArray,
 ) -> None:  # fmt: skip
     """Add up a stratum's items by the state that refines it."""
     for q in range(items[0], items[1]):
@@ -145,7 +147,7 @@ def _add_refined(
 
 @inlined
 def _add_plain(
-    states: IntArray, scores: FloatArray, target: IntArray, source: IntArray, given: FloatArray,
+    states: States, scores: FloatArray, target: Places, source: Places, given: FloatArray,
     items: tuple[int, int], sums: FloatArray,
 ) -> None:  # fmt: skip
     """Add up a stratum's items, without memory in between."""
@@ -173,7 +175,7 @@ def _add_covariance(sums: FloatArray, out: FloatArray) -> None:
 
 @hot_kernel
 def step_covariances(
-    states: IntArray, scores: FloatArray, starts: IntArray, step: IntArray, sums: FloatArray,
+    states: States, scores: FloatArray, starts: IntArray, step: Places, sums: FloatArray,
     out: FloatArray,
 ) -> None:  # fmt: skip
     """Add up how arms go together with the others that were seen in the same step.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import Place, inlined, kernel, part, place
+from restive.kernels.compiler import inlined, kernel, part, place
 
 __all__ = [
     "AWARE",
@@ -109,7 +109,7 @@ def find_fields(
             if at >= end:
                 break
             if text[at] != delimiter:
-                whole = final or text[at] == NEWLINE or at + ONE < end  # else a \n may follow
+                whole = bool(final or text[at] == NEWLINE or at + ONE < end)  # else a \n may follow
                 at = _after_line_end(text, at)
                 line += 1
                 break
@@ -128,7 +128,7 @@ def find_fields(
 
 
 @inlined
-def _after_line_end(text: Bytes, at: Place) -> Place:
+def _after_line_end(text: Bytes, at: np.uint64) -> np.uint64:
     """Return where the next line begins, from where this one ends: one byte, or two."""
     following = at + ONE
     if text[at] == RETURN and following < place(len(text)) and text[following] == NEWLINE:
@@ -138,8 +138,8 @@ def _after_line_end(text: Bytes, at: Place) -> Place:
 
 @part
 def _odd_field(
-    text: Bytes, at: Place, inner: Flags, padding: Flags
-) -> tuple[Place, Place, Place, int, int]:
+    text: Bytes, at: np.uint64, inner: Flags, padding: Flags
+) -> tuple[np.uint64, np.uint64, np.uint64, int, int]:
     """Read a field with a quote, or with spaces around it.
 
     Returns where it begins and ends, where reading stopped, line ends within it, and faults.
@@ -383,7 +383,7 @@ def _same_text(text: Bytes, start: int, end: int, other: int, other_end: int) ->
     back = place(start - other)
     while at < last and text[at] == text[at - back]:
         at += ONE
-    return at == last
+    return bool(at == last)
 
 
 @inlined

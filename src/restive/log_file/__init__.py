@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from restive.log_file.columns import FlagColumn, Found, TextColumn, Times, Times
 from restive.log_file.mistakes import LogError, Mistakes
 from restive.log_file.rows import Chunk, Table, open_table
 from restive.log_file.states import StateReader, state_reader
-from restive.sightings import Log, SightingSorter, sorted_log
+from restive.sightings import Log, Rows, SightingSorter, sorted_log
 from restive.steps import StepRule, step_rule
 
 __all__ = ["LogError", "load_log"]
@@ -101,14 +101,19 @@ def load_log(
             None if flags is None else flags.look(chunk),
         )  # fmt: skip
 
-    for chunk, found in table.chunks(columns, look, lambda share: progress(READING * share)):
-        good = row_faults(chunk, mistakes)
-        when = times.read(chunk, found.times, good, mistakes)
-        shown = reading.read(chunk, found.states, good, mistakes)
-        flag = 1 if flags is None else flags.read(chunk, found.flags, good, mistakes)
-        which = arms.read(chunk, found.arms, found.kinds, good, mistakes)
-        rows = which, chunk.lines, when, 2 * shown + flag
-        sorter.add(*(rows if good.all() else (column[good] for column in rows)))
+    def rows() -> Iterator[Rows]:
+        for chunk, found in table.chunks(columns, look, lambda share: progress(READING * share)):
+            good = row_faults(chunk, mistakes)
+            when = times.read(chunk, found.times, good, mistakes)
+            shown = reading.read(chunk, found.states, good, mistakes)
+            flag: IntArray | int = 1
+            if flags is not None and found.flags is not None:
+                flag = flags.read(chunk, found.flags, good, mistakes)
+            which = arms.read(chunk, found.arms, found.kinds, good, mistakes)
+            parts = which, when, chunk.lines, 2 * shown + flag
+            yield Rows.of(*(parts if good.all() else (part[good] for part in parts)))
+
+    sorter.take_in(rows())
     mistakes.refuse()
     if not sorter.num_rows:
         raise ProblemError(

@@ -31,6 +31,7 @@ __all__ = [
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+States = NDArray[np.int16]
 
 LEAST_ITEMS = 50
 
@@ -42,7 +43,7 @@ class Comparison:
     `out` [K', 3] gets covariances, variances of x and variances of y.
     """
 
-    measure: Callable[[IntArray, FloatArray], None]
+    measure: Callable[[States, FloatArray], None]
     num_items: int
 
     @property
@@ -66,11 +67,11 @@ def _items(
         none if source is None else source[order].astype(np.int32),
         np.zeros(0) if given is None else given[order].astype(np.float64),
         none if refined_by is None else refined_by[order].astype(np.int32),
-        starts,
+        starts.astype(np.int64),
         distinct // spread,
     )
 
-    def measure(states: IntArray, out: FloatArray) -> None:
+    def measure(states: States, out: FloatArray) -> None:
         # room of its own: replicates are measured on several threads
         covariances(states, sample.scores, *parts, np.empty((sample.log.num_states, 6)), out)
 
@@ -152,7 +153,7 @@ def between_arms(sample: Sample) -> Comparison:
     which = step.ravel().astype(np.int32)
     scores, starts = sample.scores, sample.starts
 
-    def measure(states: IntArray, out: FloatArray) -> None:
+    def measure(states: States, out: FloatArray) -> None:
         step_covariances(states, scores, starts, which, np.empty((len(distinct), 2)), out)
 
     return Comparison(measure, int(counts[counts > 1].sum()))

@@ -15,7 +15,7 @@ from restive.evidence import MOST_STATES
 from restive.problem import state_names
 from restive.sightings import sorter
 from restive.sightings.columns import Columns
-from restive.sightings.sorter import SightingSorter, end_of_block
+from restive.sightings.sorter import Rows, SightingSorter, end_of_block
 from restive.steps import StepRule, Steps
 
 __all__ = ["Block", "Log", "log_of", "names_or_none", "sorted_log"]
@@ -215,7 +215,7 @@ def log_of(
             f"states are whole numbers from 0 to {size - 1}, got {codes.min()} to {codes.max()}"
         )
     rows = SightingSorter(same_step)
-    rows.add(arms, np.arange(len(arms)), steps * MICROS, codes * 2 + flags)
+    rows.take_in([Rows.of(arms, steps * MICROS, np.arange(len(arms)), codes * 2 + flags)])
     labels, kind_of = _kinds(kinds, len(names))
     return sorted_log(
         rows,

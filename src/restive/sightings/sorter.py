@@ -7,9 +7,8 @@ proportion to the arms, not to the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +19,33 @@ from restive.sightings.columns import Columns
 from restive.steps import Steps
 from restive.threads import in_order
 
-__all__ = ["SAME_STEP", "Merged", "SightingSorter", "end_of_block"]
+__all__ = ["SAME_STEP", "Merged", "Rows", "SightingSorter", "end_of_block"]
 
 MOST_STEPS = 1 << 42  # as in `sightings.log`
 
 IntArray = NDArray[np.int64]
-Rows = NDArray[np.void]  # as ROW
+Records = NDArray[np.void]  # as ROW
 
 SAME_STEP = ("error", "last", "worst")
 RUN_ROWS = 1 << 21  # rows sorted at once
 BLOCK_ROWS = 1 << 18  # rows merged at once
 MOST_NAMED = 10  # mistakes in a message
 SIGHTING = ("<i8", "<i2")  # step, and 2 state + pulled
+
+
+class Rows(NamedTuple):
+    """Rows as they are read."""
+
+    arms: NDArray[np.int32]
+    times: IntArray  # in micros
+    lines: NDArray[np.uint32]  # for messages
+    codes: NDArray[np.int16]  # twice the state, and one more where the arm was pulled
+
+    @classmethod
+    def of(cls, arms: IntArray, times: IntArray, lines: IntArray, codes: IntArray) -> Rows:
+        """Return rows with these columns."""
+        narrow = arms.astype(np.int32), times, lines.astype(np.uint32), codes.astype(np.int16)
+        return cls(*narrow)
 
 
 class SightingSorter:
@@ -45,40 +59,34 @@ class SightingSorter:
         self.same_step = same_step
         self.num_rows = 0
         self.first, self.last = np.iinfo(np.int64).max, np.iinfo(np.int64).min  # times
-        self._waiting: list[tuple[NDArray[Any], ...]] = []
-        self._num_waiting = 0
-        self._num_arms = 0
-        self._thread = ThreadPoolExecutor(1, "restive-sorter")
-        self._sorting: Future[_Run] | None = None
         self._runs: list[tuple[int, IntArray]] = []  # where they begin, and their arms' starts
         self._rows = Columns([ROW])
 
-    def add(self, arms: IntArray, lines: IntArray, times: IntArray, codes: IntArray) -> None:
-        """Take in rows: arms, lines for messages, times in micros and 2 state + pulled."""
-        if not len(arms):
-            return
-        self.first = min(self.first, int(times.min()))
-        self.last = max(self.last, int(times.max()))
-        self._num_arms = max(self._num_arms, int(arms.max()) + 1)
-        self.num_rows += len(arms)
-        self._waiting.append(
-            (arms.astype(np.int32), times, lines.astype(np.uint32), codes.astype(np.int16))
-        )
-        self._num_waiting += len(arms)
-        if self._num_waiting >= RUN_ROWS:
-            self._end_run()
+    def take_in(self, parts: Iterable[Rows]) -> None:
+        """Take in rows, some at a time; a thread sorts them while the next are asked for."""
+        for run in in_order(_sorted_by_arm, self._unsorted(parts), ahead=1):
+            self._runs.append((self._rows.size, run.starts))
+            self._rows.append(run.records)
 
-    def _end_run(self) -> None:
-        """Have what waits sorted, and put what was sorted meanwhile behind the runs there are."""
-        self._keep_run()
-        self._sorting = self._thread.submit(_sorted_by_arm, self._waiting, self._num_arms)
-        self._waiting, self._num_waiting = [], 0
-
-    def _keep_run(self) -> None:
-        if self._sorting is not None:
-            starts, rows = self._sorting.result()
-            self._runs.append((self._rows.size, starts))
-            self._rows.append(rows)
+    def _unsorted(self, parts: Iterable[Rows]) -> Iterator[_Unsorted]:
+        """Yield as many rows at a time as make a run."""
+        waiting: list[Rows] = []
+        size = num_arms = 0
+        for rows in parts:
+            if not len(rows.arms):
+                continue
+            self.first = min(self.first, int(rows.times.min()))
+            self.last = max(self.last, int(rows.times.max()))
+            num_arms = max(num_arms, int(rows.arms.max()) + 1)
+            waiting.append(rows)
+            size += len(rows.arms)
+            if size >= RUN_ROWS:
+                self.num_rows += size
+                yield _Unsorted(waiting, num_arms)
+                waiting, size = [], 0
+        if size:
+            self.num_rows += size
+            yield _Unsorted(waiting, num_arms)
 
     def merged(
         self,
@@ -100,10 +108,6 @@ class SightingSorter:
         progress
             Called with the share that is done.
         """
-        if self._waiting:
-            self._end_run()
-        self._keep_run()
-        self._thread.shutdown()
         merged = Merged(steps, self, num_arms)
         for block in in_order(merged.settled, self._blocks(num_arms)):
             merged.take_in(block, row)
@@ -127,23 +131,30 @@ class SightingSorter:
             first = last
 
 
+class _Unsorted(NamedTuple):
+    """Rows of a run as they were read."""
+
+    parts: list[Rows]
+    num_arms: int  # that are known by now
+
+
 class _Run(NamedTuple):
     """Rows sorted by arm."""
 
     starts: IntArray  # [K + 1]
-    rows: Rows
+    records: Records
 
 
-def _sorted_by_arm(parts: list[tuple[NDArray[Any], ...]], num_arms: int) -> _Run:
+def _sorted_by_arm(run: _Unsorted) -> _Run:
     """Sort rows by arm; rows of an arm stay in their order (a counting sort)."""
-    counts = np.zeros(num_arms + 1, dtype=np.int64)
-    for arms, *_ in parts:
-        count_arms(arms, counts[1:])
+    counts = np.zeros(run.num_arms + 1, dtype=np.int64)
+    for rows in run.parts:
+        count_arms(rows.arms, counts[1:])
     starts = np.cumsum(counts)
-    free, rows = starts.copy(), np.empty(starts[-1], ROW)
-    for part in parts:
-        place_rows(*part, free, rows)
-    return _Run(starts, rows)
+    free, records = starts.copy(), np.empty(starts[-1], ROW)
+    for rows in run.parts:
+        place_rows(*rows, free, records)
+    return _Run(starts, records)
 
 
 class _Block(NamedTuple):
@@ -151,7 +162,7 @@ class _Block(NamedTuple):
 
     first_arm: int
     starts: IntArray  # [arms of the block + 1], once the runs are merged
-    runs: list[Rows]
+    runs: list[Records]
     run_starts: IntArray  # [runs, arms of the block + 1]
 
     def merged(self) -> tuple[IntArray, NDArray[np.uint32], NDArray[np.int16]]:
@@ -161,9 +172,9 @@ class _Block(NamedTuple):
         codes = np.empty(size, np.int16)
         free = self.starts[:-1].copy()
         ordered = True
-        for rows, starts in zip(self.runs, self.run_starts, strict=True):
+        for records, starts in zip(self.runs, self.run_starts, strict=True):
             own = starts - starts[0]
-            ordered &= merge_run(rows, own, self.starts, free, times, lines, codes)
+            ordered &= merge_run(records, own, self.starts, free, times, lines, codes)
         if not ordered:
             arms = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
             order = np.lexsort((times, arms))
