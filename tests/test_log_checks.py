@@ -131,6 +131,15 @@ def test_too_little_is_undecided():
     assert {check.verdict for check in found.values()} == {"undecided"}
 
 
+def test_what_cannot_vary_is_undecided():
+    """Arms that never change: no check can say anything, least of all that memory is missing."""
+    arm = np.tile(np.arange(60), 2)
+    found = checks_of(rs.log_of(arm, np.repeat([0, 1], 60), arm % 2))
+    assert {check.verdict for check in found.values()} == {"undecided"}
+    assert found["memory"].finding == "nothing varies that could be compared"
+    assert not any("nan" in check.finding for check in found.values())
+
+
 # --- what they are made of ---------------------------------------------------------------------
 
 

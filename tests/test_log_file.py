@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -250,6 +251,17 @@ def test_weeks_begin_on_mondays(tmp_path):
     assert log.span == "2026-11-09 to 2026-11-16"
 
 
+def test_times_in_milliseconds(tmp_path):
+    """Numbers as large as milliseconds since 1970, also negative ones, and far apart."""
+    times = [-(2**41) + 1, 1_700_000_000_000, 1_700_086_400_000, 2**41 - 1]
+    text = "at,line,ok\n" + "".join(f"{t},a,{t % 2}\n" for t in times)
+    log = rs.load_log(written(tmp_path / "log.csv", text), **PLAIN, step=86_400_000)
+    first = times[0] // 86_400_000
+    assert [step for _, step, _, _ in sorted(sightings(log), key=lambda row: row[1])] == [
+        t // 86_400_000 - first for t in times
+    ]
+
+
 @given(st.dates(), st.integers(0, 86_399), st.integers(-14 * 4, 14 * 4))
 def test_dates_are_read_as_python_reads_them(day, second, quarters):
     from restive.kernels.log_rows import AWARE, LOCAL, read_times
@@ -437,6 +449,21 @@ BAD = {
         "at,line,ok\n1,a,1\n2,a,7\n",
         {**PLAIN, "pulled": "ok"},
         "line 3: pulled is '7', expected 1 or 0",
+    ),
+    "a time that is too large": (
+        f"at,line,ok\n{2**41 - 1},a,1\n{2**41},a,0\n",
+        PLAIN,
+        f"1 bad row; mend it.*\n  line 3: time is '{2**41}', expected a whole number \\(up to 2e12",
+    ),
+    "a step that is too long": (
+        "at,line,ok\n1,a,1\n",
+        {**PLAIN, "step": "99999999999999999999"},
+        "step must be at least a millionth and at most 2,199,023,255,552",
+    ),
+    "compressed": (
+        gzip.compress(b"at,line,ok\n1,a,1\n"),
+        PLAIN,
+        "is compressed; unpack it first",
     ),
     "same_step misspelt": (
         "at,line,ok\n1,a,1\n",

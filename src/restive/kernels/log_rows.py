@@ -42,7 +42,10 @@ EMPTY, NEW = -1, -2  # instead of a word's number
 TAB, NEWLINE, RETURN, SPACE, QUOTE = 9, 10, 13, 32, 34
 PLUS, MINUS, POINT, ZERO, COLON = 43, 45, 46, 48, 58
 MICROS = 1_000_000
-MOST_WHOLE_DIGITS = 12  # of a time: in millionths it still fits 64 bits
+MOST_WHOLE = (
+    1 << 41
+)  # of a time: two of them, and a step, are less than 64 bits of millionths apart
+MOST_WHOLE_DIGITS = 13
 MOST_EXACT = 1 << 53
 ONE = place(1)
 DAY_SECONDS = 86_400
@@ -394,10 +397,10 @@ def _read_time(text: Bytes, at: int, end: int) -> tuple[int, int]:
     if negative:
         at += 1
     whole, begin = 0, at
-    while at < end and ZERO <= text[at] < ZERO + 10 and at - begin <= MOST_WHOLE_DIGITS:
+    while at < end and ZERO <= text[at] < ZERO + 10 and at - begin < MOST_WHOLE_DIGITS:
         whole = 10 * whole + int(text[at]) - ZERO
         at += 1
-    if at == begin or at - begin > MOST_WHOLE_DIGITS:
+    if at == begin or whole >= MOST_WHOLE:
         return 0, UNREADABLE
     value, at = _fraction(text, at, end)
     value += whole * MICROS

@@ -317,8 +317,8 @@ class Times:
         self._mark(good, empty, chunk, mistakes, "time is empty")
         self._mark(
             good, kinds == UNREADABLE, chunk, mistakes,
-            "time is {}, expected a whole number, 2026-03-29 or 2026-03-29 14:30:00 (also with an "
-            "offset, +02:00)",
+            "time is {}, expected a whole number (up to 2e12), 2026-03-29 or 2026-03-29 14:30:00 "
+            "(also with an offset, +02:00)",
         )  # fmt: skip
         if self.kind != UNREADABLE:
             expected = f"expected {TIME_KINDS[self.kind]} as in the rows before"

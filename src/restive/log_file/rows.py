@@ -33,6 +33,7 @@ CHUNK_BYTES = 1 << 19
 MOST_ROW_BYTES = 1 << 22  # a quote that is never closed makes one row of the rest of a file
 BATCH_ROWS = 1 << 17
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
+GZIP_MARK = b"\x1f\x8b"
 UTF8_MARK = b"\xef\xbb\xbf"
 DELIMITERS = (",", ";", "\t")
 NEWLINE, RETURN = b"\n\r"
@@ -133,8 +134,12 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     for mark, encoding in MARKS.items():
         if begin.startswith(mark):
             raise ProblemError(f"{file}: is {encoding}; save it as CSV in UTF-8")
+    if begin.startswith(GZIP_MARK):
+        raise ProblemError(f"{file}: is compressed; unpack it first")
     if b"\0" in begin:
-        raise ProblemError(f"{file}: is not text; a log is a CSV or Parquet file")
+        raise ProblemError(
+            f"{file}: is not text; a log is a CSV or Parquet file (save a spreadsheet as CSV)"
+        )
     begin = begin.removeprefix(UTF8_MARK)
     line = _first_record(begin)
     if not line.strip():

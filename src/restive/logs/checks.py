@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -328,6 +328,8 @@ def _measured(
 
 def _judged(question: _Question, found: _Measured, sample: Sample) -> Check:
     size, finding = question.tell(found)
+    if isnan(size):
+        return _undecided(question, "nothing varies that could be compared")
     p = found.p
     far = p <= LEVEL
     # memory is what is hoped for, everything else is a fault
@@ -348,8 +350,5 @@ def _judged(question: _Question, found: _Measured, sample: Sample) -> Check:
     )
 
 
-def _undecided(question: _Question) -> Check:
-    return Check(
-        question.name, question.question, "undecided", nan, nan, nan,
-        "too few sightings to tell",
-    )  # fmt: skip
+def _undecided(question: _Question, finding: str = "too few sightings to tell") -> Check:
+    return Check(question.name, question.question, "undecided", nan, nan, nan, finding)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import counted
 from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.evidence import Evidence
@@ -57,7 +58,8 @@ class FittedLog:
     def __repr__(self) -> str:
         held = sum(check.verdict == "holds" for check in self.checks)
         return (
-            f"FittedLog({self.log.num_sightings:,} sightings of {self.log.num_arms:,} arms; "
+            f"FittedLog({counted(self.log.num_sightings, 'sighting')} of "
+            f"{counted(self.log.num_arms, 'arm')}; "
             f"{held} of {len(self.checks)} checks hold)"
         )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import suggestion
+from restive.arguments import counted, suggestion
 from restive.errors import ProblemError
 from restive.evidence import MOST_STATES
 from restive.problem import state_names
@@ -110,6 +110,14 @@ class Log:
         """First and last step, as a person calls them."""
         return f"{self.label(0)} to {self.label(self.num_steps - 1)}"
 
+    @property
+    def in_brief(self) -> str:
+        """How much was seen and when: 3 sightings of 1 arm in 3 steps, 1 to 3."""
+        return (
+            f"{counted(self.num_sightings, 'sighting')} of {counted(self.num_arms, 'arm')} in "
+            f"{counted(self.num_steps, 'step')}, {self.span}"
+        )
+
     def blocks(self) -> Iterator[Block]:
         """Yield all sightings, arm by arm, in blocks that fit in memory."""
         first = 0
@@ -125,10 +133,7 @@ class Log:
         return Block(first, self.starts[first : last + 1] - begin, steps, codes)
 
     def __repr__(self) -> str:
-        return (
-            f"Log({self.num_sightings:,} sightings of {self.num_arms:,} arms in "
-            f"{self.num_steps:,} steps, {self.span}, states {', '.join(self.states)})"
-        )
+        return f"Log({self.in_brief}, states {', '.join(self.states)})"
 
 
 def sorted_log(
