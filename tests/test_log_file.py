@@ -264,7 +264,7 @@ def test_times_in_milliseconds(tmp_path):
 
 @given(st.dates(), st.integers(0, 86_399), st.integers(-14 * 4, 14 * 4))
 def test_dates_are_read_as_python_reads_them(day, second, quarters):
-    from restive.kernels.log_rows import AWARE, LOCAL, read_times
+    from restive.kernels.log_values import AWARE, LOCAL, read_times
 
     moment = datetime(day.year, day.month, day.day) + timedelta(seconds=second)
     sign, minutes = "-" if quarters < 0 else "+", abs(quarters) * 15

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.log_file.columns import FlagColumn, Found, TextColumn, Times, TimesFound, row_faults
+from restive.log_file.columns import FlagColumn, Found, TextColumn, row_faults
 from restive.log_file.mistakes import LogError, Mistakes
 from restive.log_file.rows import Chunk, Table, open_table
 from restive.log_file.states import StateReader, state_reader
+from restive.log_file.times import Times, TimesFound
 from restive.sightings import Log, Rows, SightingSorter, sorted_log
 from restive.steps import StepRule, step_rule
 

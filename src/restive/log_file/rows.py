@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError, RestiveError
-from restive.kernels.log_rows import find_fields
+from restive.kernels.log_fields import find_fields
 from restive.threads import in_order
 
 __all__ = ["Chunk", "Table", "open_table"]
