@@ -98,10 +98,10 @@ def _same_text(text: Bytes, start: int, end: int, other: int, other_end: int) ->
     """Whether two fields hold the same, as times of neighbours often do."""
     if end - start != other_end - other:
         return False
-    at, last = place(start), place(end)
-    back = place(start - other)
-    while at < last and text[at] == text[at - back]:
+    at, last, there = place(start), place(end), place(other)
+    while at < last and text[at] == text[there]:
         at += ONE
+        there += ONE
     return bool(at == last)
 
 
