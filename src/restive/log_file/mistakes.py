@@ -71,6 +71,7 @@ class Mistakes:
     def notes(self) -> list[str]:
         """Tell how many rows were left out, by reason."""
         return [
-            f"{counted(count, 'row')} {'was' if count == 1 else 'were'} left out: {reason.replace('{}', '...')}"
+            f"{counted(count, 'row')} {'was' if count == 1 else 'were'} left out: "
+            + reason.replace("{}", "...")
             for reason, count in sorted(self.reasons.items())
         ]
