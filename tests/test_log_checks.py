@@ -131,6 +131,15 @@ def test_too_little_is_undecided():
     assert {check.verdict for check in found.values()} == {"undecided"}
 
 
+def test_what_cannot_vary_is_undecided():
+    """Arms that never change: no check can say anything, least of all that memory is missing."""
+    arm = np.tile(np.arange(60), 2)
+    found = checks_of(rs.log_of(arm, np.repeat([0, 1], 60), arm % 2))
+    assert {check.verdict for check in found.values()} == {"undecided"}
+    assert found["memory"].finding == "nothing varies that could be compared"
+    assert not any("nan" in check.finding for check in found.values())
+
+
 # --- what they are made of ---------------------------------------------------------------------
 
 
@@ -139,7 +148,7 @@ def test_simulated_states_have_the_law_of_the_chain():
     active = np.array([[0.1, 0.6, 0.3], [0.3, 0.3, 0.4], [0.5, 0.2, 0.3]])
     passive = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]])
     size = 60_000
-    states = np.zeros(size, dtype=np.int64)
+    states = np.zeros(size, dtype=np.int16)
     ages = np.where(np.arange(size) % 2 == 0, 1, 3)
     starts = np.array([0, size])
     simulate_states(starts, ages, active[None], passive[None], np.uint64(1), 1, states)
@@ -152,7 +161,7 @@ def test_simulated_states_have_the_law_of_the_chain():
 
 
 def test_shuffling_keeps_each_arms_states():
-    states = np.array([0, 1, 1, 0, 1, 2, 2, 2, 0, 1])
+    states = np.array([0, 1, 1, 0, 1, 2, 2, 2, 0, 1], dtype=np.int16)
     starts = np.array([0, 5, 10])
     shuffled = {tuple(states)}
     for replicate in range(50):
@@ -164,23 +173,27 @@ def test_shuffling_keeps_each_arms_states():
     assert len(shuffled) > 40
 
 
-def test_covariances_equal_numpys():
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("refined", [False, True])
+def test_covariances_equal_numpys(given, refined):
     rng = np.random.default_rng(0)
-    states = rng.integers(0, 2, 400)
-    target, source = rng.integers(0, 400, (2, 300))
-    stratum, split = rng.integers(0, 4, 300), rng.integers(0, 400, 300)
-    arm_of_stratum = np.array([0, 0, 1, 1])
+    states = rng.integers(0, 2, 400).astype(np.int16)
+    target, source, split = rng.integers(0, 400, (3, 300)).astype(np.int32)
+    numbers = rng.random(300)
+    starts, arm_of_stratum = np.array([0, 50, 130, 131, 300]), np.array([0, 0, 1, 1])
+    none = np.zeros(0, dtype=np.int32)
     out = np.empty((2, 3))
-    covariances(states, np.array([0.0, 1.0]), target, source, np.zeros(300), stratum, split,
-                arm_of_stratum, np.empty((8, 6)), out)  # fmt: skip
+    covariances(states, np.array([0.0, 1.0]), target, none if given else source, numbers,
+                split if refined else none, starts, arm_of_stratum, np.empty((2, 6)),
+                out)  # fmt: skip
     expected = np.zeros((2, 3))
+    x, y = numbers if given else states[source].astype(float), states[target].astype(float)
     for group in range(4):
-        for state in range(2):
-            own = (stratum == group) & (states[split] == state)
-            x, y = states[source[own]].astype(float), states[target[own]].astype(float)
-            if own.sum() > 1:
-                n = own.sum()
-                table = np.cov(x, y, bias=True) * n
+        items = np.arange(starts[group], starts[group + 1])
+        for state in range(2) if refined else [None]:
+            own = items if state is None else items[states[split[items]] == state]
+            if len(own) > 1:
+                table = np.cov(x[own], y[own], bias=True) * len(own)
                 expected[arm_of_stratum[group]] += [table[0, 1], table[0, 0], table[1, 1]]
     assert out == pytest.approx(expected)
 

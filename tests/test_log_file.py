@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -101,12 +102,15 @@ def test_any_order_and_any_size_of_run_give_the_same_counts(rows, run):
     steps, states = [row[1] for row in rows], [row[2] for row in rows]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorter, "RUN_ROWS", run)
+        patch.setattr(sorter, "BLOCK_ROWS", run)
         patch.setattr(columns, "MOST_IN_MEMORY", 2 * run)
         made = sorter.SightingSorter()
         place = {}
-        for at, name in enumerate(names):  # row by row, so that runs end where they should
-            arm = place.setdefault(name, len(place))
-            made.add(*(np.array([v]) for v in (arm, at, steps[at] * MICROS, 2 * states[at] + 1)))
+        arms = [place.setdefault(name, len(place)) for name in names]
+        made.take_in(  # row by row, so that runs end where they should
+            sorter.Rows.of(*(np.array([v]) for v in (arm, step * MICROS, at, 2 * state + 1)))
+            for at, (arm, step, state) in enumerate(zip(arms, steps, states, strict=True))
+        )
         from restive.sightings import sorted_log
 
         log = sorted_log(
@@ -143,11 +147,11 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
     peaks = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorter, "RUN_ROWS", 20_000)
+        patch.setattr(sorter, "BLOCK_ROWS", 5_000)
         patch.setattr(columns, "MOST_IN_MEMORY", 20_000)
         from restive.log_file import rows as reading
 
-        patch.setattr(reading, "CHUNK_BYTES", 1 << 16)
-        patch.setattr(reading, "CHUNK_ROWS", 1 << 13)
+        patch.setattr(reading, "CHUNK_BYTES", 1 << 13)
         for steps in (500, 10_000):
             text = "".join(f"{t},a{k},{(t + k) % 2}\n" for t in range(steps) for k in range(50))
             path = written(tmp_path / "log.csv", "at,line,ok\n" + text)
@@ -247,9 +251,20 @@ def test_weeks_begin_on_mondays(tmp_path):
     assert log.span == "2026-11-09 to 2026-11-16"
 
 
+def test_times_in_milliseconds(tmp_path):
+    """Numbers as large as milliseconds since 1970, also negative ones, and far apart."""
+    times = [-(2**41) + 1, 1_700_000_000_000, 1_700_086_400_000, 2**41 - 1]
+    text = "at,line,ok\n" + "".join(f"{t},a,{t % 2}\n" for t in times)
+    log = rs.load_log(written(tmp_path / "log.csv", text), **PLAIN, step=86_400_000)
+    first = times[0] // 86_400_000
+    assert [step for _, step, _, _ in sorted(sightings(log), key=lambda row: row[1])] == [
+        t // 86_400_000 - first for t in times
+    ]
+
+
 @given(st.dates(), st.integers(0, 86_399), st.integers(-14 * 4, 14 * 4))
 def test_dates_are_read_as_python_reads_them(day, second, quarters):
-    from restive.kernels.log_rows import AWARE, LOCAL, read_times
+    from restive.kernels.log_values import AWARE, LOCAL, read_times
 
     moment = datetime(day.year, day.month, day.day) + timedelta(seconds=second)
     sign, minutes = "-" if quarters < 0 else "+", abs(quarters) * 15
@@ -257,7 +272,7 @@ def test_dates_are_read_as_python_reads_them(day, second, quarters):
     texts = [day.isoformat(), moment.isoformat(), moment.isoformat(" ") + offset]
     raw = "".join(texts).encode()
     ends = np.cumsum([len(text) for text in texts])
-    times, kinds = np.empty((2, 3), dtype=np.int64)
+    times, kinds = np.empty(3, dtype=np.int64), np.empty(3, dtype=np.int8)
     read_times(np.frombuffer(raw, np.uint8), ends - [len(t) for t in texts], ends, times, kinds)
     epoch = datetime(1970, 1, 1)
     local = (moment - epoch) // timedelta(microseconds=1)
@@ -271,7 +286,7 @@ def test_dates_are_read_as_python_reads_them(day, second, quarters):
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.decimals(-1000, 1000, places=4))
 def test_numbers_are_read_as_python_reads_them(number, decimal):
-    from restive.log_file.columns import numbers
+    from restive.log_file.columns import NumberColumn
     from restive.log_file.mistakes import Mistakes
     from restive.log_file.rows import Chunk
 
@@ -279,9 +294,11 @@ def test_numbers_are_read_as_python_reads_them(number, decimal):
     ends = np.cumsum([len(text) for text in texts])
     starts = ends - [len(text) for text in texts]
     raw = np.frombuffer("".join(texts).encode(), np.uint8)
-    chunk = Chunk(1.0, raw, starts[None], ends[None], np.array([2, 3]), np.zeros(2, int))
+    lines, faults = np.array([2, 3]), np.zeros(2, int)
+    chunk = Chunk(raw, starts[None], ends[None], lines, faults, len(raw), 2)
     mistakes = Mistakes("log", "line", skip=False)
-    found = numbers(chunk, 0, "x", np.ones(2, bool), mistakes)
+    column = NumberColumn("x", 0)
+    found = column.read(chunk, column.look(chunk), np.ones(2, bool), mistakes)
     assert found.tolist() == [number, float(decimal)]
     assert mistakes.count == 0
 
@@ -432,6 +449,21 @@ BAD = {
         "at,line,ok\n1,a,1\n2,a,7\n",
         {**PLAIN, "pulled": "ok"},
         "line 3: pulled is '7', expected 1 or 0",
+    ),
+    "a time that is too large": (
+        f"at,line,ok\n{2**41 - 1},a,1\n{2**41},a,0\n",
+        PLAIN,
+        f"1 bad row; mend it.*\n  line 3: time is '{2**41}', expected a whole number \\(up to 2e12",
+    ),
+    "a step that is too long": (
+        "at,line,ok\n1,a,1\n",
+        {**PLAIN, "step": "99999999999999999999"},
+        "step must be at least a millionth and at most 2,199,023,255,552",
+    ),
+    "compressed": (
+        gzip.compress(b"at,line,ok\n1,a,1\n"),
+        PLAIN,
+        "is compressed; unpack it first",
     ),
     "same_step misspelt": (
         "at,line,ok\n1,a,1\n",

@@ -48,6 +48,38 @@ def test_the_posterior_is_that_of_an_agent_which_lived_through_the_log():
     assert fitted.start == agent.belief_state
 
 
+def naive_quantile(values, weights, share):
+    """The quantile of a law that is even on the stretch around each distinct value."""
+    distinct = np.unique(values.round(12))
+    masses = [weights[values.round(12) == value].sum() for value in distinct]
+    middle = list((distinct[1:] + distinct[:-1]) / 2)
+    edges = [2 * distinct[0] - middle[0], *middle, 2 * distinct[-1] - middle[-1]]
+    return np.interp(share, np.cumsum([0, *masses]), np.clip(edges, 0, 1))
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("controlled", [False, True])
+def test_the_table_of_arms_is_that_of_the_posterior_weights(size, controlled):
+    """Means and 90% intervals against sums over candidates, in Python."""
+    rng = np.random.default_rng(size)
+    laws = np.linspace(0.05, 1, 40 * 2 * size * size).reshape(40, 2, size, size)
+    laws = rng.permutation(laws.ravel()).reshape(laws.shape)
+    laws /= laws.sum(axis=3, keepdims=True)
+    rewards = np.linspace(0, 1, size)
+    prior = rs.ArmPrior([rs.Arm(a, p if controlled else None, rewards) for a, p in laws])
+    seen = np.argwhere(rng.random((50, 5)) < 0.6)
+    log = rs.log_of(seen[:, 1], seen[:, 0], rng.integers(0, size, len(seen)), num_states=size)
+    fitted = rs.fit_log(log, prior=prior, controlled=controlled, checks=False)
+    for k, own in enumerate(fitted.prior.arms):
+        means = np.einsum("m,maij->aij", own.weights, laws)
+        assert np.abs(fitted.arms.active[k] - means[0]).max() < 1e-12
+        assert np.abs(fitted.arms.passive[k] - means[int(controlled)]).max() < 1e-12
+        for s, t in np.ndindex(size, size):
+            values = laws[:, 0, s, t]
+            for share, end in ((0.05, fitted.arms.low), (0.95, fitted.arms.high)):
+                assert abs(end[k, s, t] - naive_quantile(values, own.weights, share)) < 1e-9
+
+
 def test_an_agent_takes_over_where_the_log_ends():
     log = simulated_log(1, num_arms=6, steps=60)
     fitted = rs.fit_log(log, prior=grid(), checks=False)

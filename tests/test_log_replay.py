@@ -254,3 +254,9 @@ def test_mistakes_get_a_sentence(options, sentence):
     log = simulated_log(10, num_arms=4, steps=60)
     with pytest.raises(rs.ProblemError, match=sentence):
         rs.replay_log(log, **{"num_pulls": 2, **options})
+
+
+def test_a_log_that_lasts_too_long_is_not_played():
+    log = rs.log_of([0, 0, 0, 1], [0, 1, 4 * 10**9, 0], [0, 1, 1, 1])
+    with pytest.raises(rs.ProblemError, match="lasts 2,000,000,001 steps, more than 10,000,000"):
+        rs.replay_log(log, 1, ["whittle"])

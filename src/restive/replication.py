@@ -6,7 +6,6 @@ the work is cut into chunks and threads, the same pull at the same time sees the
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,12 +27,12 @@ from restive.loop import InPython, drive
 from restive.prior import DirichletArmPrior, IndependentPrior
 from restive.problem import RestlessBandit
 from restive.task import Task
+from restive.threads import available_threads
 from restive.world import stream
 
 __all__ = [
     "NUMBERS",
     "Replications",
-    "available_threads",
     "drawn_truths",
     "replicate",
     "with_truths",
@@ -204,14 +203,6 @@ def _room(
         oracle_expected=np.empty(oracle_shape),
         oracle_realised=np.empty(oracle_shape),
     )
-
-
-def available_threads() -> int:
-    """Processors that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        return os.cpu_count() or 1
 
 
 def with_truths(task: Task, count: int, seed: int, first: int = 0) -> tuple[Task, IntArray]:

@@ -25,6 +25,7 @@ IntArray = NDArray[np.int64]
 
 MICROS = 1_000_000
 DAY = 86_400 * MICROS
+LONGEST = (1 << 41) * MICROS  # as times in a log
 SECONDS = {"s": 1, "min": 60, "h": 3600}
 DAYS = {"d": 1, "w": 7}
 LOOK_EVERY = 6 * 3600 * MICROS  # no zone has changed its clocks twice within six hours
@@ -72,11 +73,16 @@ def step_rule(step: Any, zone: Any = None) -> StepRule | None:
     if unit in DAYS:
         if "." in found[1]:
             raise ProblemError(f"step: days and weeks are counted whole, got {step!r:.60}")
-        return StepRule(text, days=int(found[1]) * DAYS[unit], zone=zone)
-    length = round(float(found[1]) * MICROS * SECONDS.get(unit, 1))
-    if length == 0:
-        raise ProblemError(f"step must be at least a millionth, got {step!r:.60}")
-    return StepRule(text, length=length, zone=zone)
+        rule = StepRule(text, days=int(found[1]) * DAYS[unit], zone=zone)
+    else:
+        length = round(float(found[1]) * MICROS * SECONDS.get(unit, 1))
+        rule = StepRule(text, length=length, zone=zone)
+    if not 0 < rule.length + rule.days * DAY <= LONGEST:
+        raise ProblemError(
+            f"step must be at least a millionth and at most {LONGEST // MICROS:,} (or as many "
+            f"seconds), got {step!r:.60}"
+        )
+    return rule
 
 
 def checked_zone(zone: Any) -> ZoneInfo:

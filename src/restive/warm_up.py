@@ -26,7 +26,7 @@ from restive.prior import ArmPrior, DirichletArmPrior, IndependentPrior, beta_pr
 from restive.problem import Arm, RestlessBandit
 from restive.regret import bayesian_regret, frequentist_regret
 from restive.relaxation import relaxation_bound
-from restive.replication import available_threads
+from restive.threads import available_threads
 from restive.world import World
 from restive.worth import evaluate
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from restive.arguments import counted
 from restive.cli.progress import bar
 from restive.cli.tables import print_lines, print_table
 from restive.errors import ProblemError
@@ -269,8 +270,7 @@ def _print_fit(fitted: FittedLog) -> None:
     log = fitted.log
     found = check_rows(fitted.checks)
     print_table(
-        f"{log.num_sightings:,} sightings of {log.num_arms:,} arms in {log.num_steps:,} steps, "
-        f"{log.span}",
+        log.in_brief,
         ("check", "verdict", "finding", "p", "s.d. off"),
         [row[:5] for row in found],
         words=("check", "verdict", "finding"),
@@ -315,9 +315,9 @@ def _print_replay(played: Replay) -> None:
         ends = "" if not known or p.low == p.high else f"{p.low:.4f} to {p.high:.4f}"
         rows.append([p.policy, f"{p.per_step:.4f}" if known else "-", ends, p.kind, p.note])
     print_table(
-        f"{played.num_steps:,} steps from {played.log.label(played.split)}, "
-        f"{played.num_pulls} pulls a step; the log earned {played.logged_per_step:.4f} a step with "
-        f"{played.logged_pulls:.1f} pulls",
+        f"{counted(played.num_steps, 'step')} from {played.log.label(played.split)}, "
+        f"{counted(played.num_pulls, 'pull')} a step; the log earned "
+        f"{played.logged_per_step:.4f} a step with {played.logged_pulls:.1f} pulls",
         ("policy", "reward a step", "95%", "known how", "note"),
         rows,
         words=("policy", "known how", "note"),

@@ -276,7 +276,7 @@ def tell(line: str) -> None:
 def _print_check(study: Study) -> None:
     from restive.arguments import counted
     from restive.experiment.runner import estimate, require_sound
-    from restive.replication import available_threads
+    from restive.threads import available_threads
 
     require_sound(study)
     rows = []

@@ -17,7 +17,7 @@ from restive.arguments import checked_count, checked_path, suggestion
 from restive.errors import ProblemError
 from restive.experiment.work import Arrays, Chunk, Execute, run_chunk
 from restive.files import read_regular
-from restive.replication import available_threads
+from restive.threads import available_threads
 
 __all__ = ["EXECUTORS", "TLS", "checked_options", "executor"]
 

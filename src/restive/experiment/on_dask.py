@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from restive.errors import RestiveError
 from restive.experiment.work import Arrays, Chunk, Execute, run_chunk
-from restive.replication import NUMBERS, available_threads
+from restive.replication import NUMBERS
+from restive.threads import available_threads
 
 if TYPE_CHECKING:
     from restive.experiment.executors import TLS

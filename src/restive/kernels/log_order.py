@@ -5,77 +5,116 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import kernel, part
+from restive.kernels.compiler import kernel, part, place
 
-__all__ = ["count_cells", "merge_runs", "sort_rows", "starts_by_arm"]
+__all__ = [
+    "ROW",
+    "count_arms",
+    "count_cells",
+    "has_doubles",
+    "last_seen",
+    "merge_run",
+    "place_rows",
+]
 
 IntArray = NDArray[np.int64]
+Arms = NDArray[np.int32]
+Lines = NDArray[np.uint32]
 Codes = NDArray[np.int16]
+Rows = NDArray[np.void]
 
+# together, so that a row put into its place touches memory at one place
+ROW = np.dtype([("time", "<i8"), ("line", "<u4"), ("code", "<i2")], align=True)
+
+ONE = place(1)
 YOUNG_CELLS = 64  # of the smallest ages, counted in a table
 
 
 @kernel
-def starts_by_arm(arms: NDArray[np.int32], num_arms: int) -> IntArray:
-    """Where each arm's rows begin [K + 1] once rows are sorted by arm."""
-    starts = np.zeros(num_arms + 1, dtype=np.int64)
+def count_arms(arms: Arms, counts: IntArray) -> None:
+    """Add how many rows [R] each arm has to counts [K]."""
     for arm in arms:
-        starts[arm + 1] += 1
-    for arm in range(num_arms):
-        starts[arm + 1] += starts[arm]
-    return starts
+        counts[place(arm)] += 1
 
 
 @kernel
-def sort_rows(
-    arms: NDArray[np.int32], times: IntArray, lines: NDArray[np.uint32], codes: Codes,
-    starts: IntArray, times_out: IntArray, lines_out: NDArray[np.uint32], codes_out: Codes,
-) -> bool:  # fmt: skip
-    """Sort rows [R] by arm and tell whether each arm's are in order of time, as in most logs.
+def place_rows(
+    arms: Arms, times: IntArray, lines: Lines, codes: Codes, free: IntArray, rows: Rows
+) -> None:
+    """Put rows [R] where their arms' begin, `free` [K]; that becomes where the next ones go."""
+    for i in range(len(arms)):
+        arm = place(arms[i])
+        row = rows[place(free[arm])]
+        row["time"], row["line"], row["code"] = times[i], lines[i], codes[i]
+        free[arm] += 1
 
-    Rows of an arm stay in their order (a counting sort).
+
+@kernel
+def merge_run(
+    rows: Rows, run_starts: IntArray, starts: IntArray, free: IntArray, times: IntArray,
+    lines: Lines, codes: Codes,
+) -> bool:  # fmt: skip
+    """Put the rows of a run, which is sorted by arm, behind those of earlier ones.
+
+    Parameters
+    ----------
+    rows, run_starts
+        The run's rows, and where in them those of each arm begin [K + 1].
+    starts, free
+        Where an arm's rows of all runs begin [K + 1], and where its next ones go [K].
+    times, lines, codes
+        Get the rows [R].
+
+    Returns
+    -------
+    Whether each arm's rows are in order of time so far, as in most logs.
     """
-    free = starts.copy()
     ordered = True
-    for row in range(len(arms)):
-        arm, time = arms[row], times[row]
-        to = free[arm]
-        ordered &= to == starts[arm] or times_out[to - 1] <= time
-        times_out[to], lines_out[to], codes_out[to] = time, lines[row], codes[row]
-        free[arm] = to + 1
+    for arm in range(len(run_starts) - 1):
+        to = place(free[arm])
+        for at in range(place(run_starts[arm]), place(run_starts[arm + 1])):
+            time = rows[at]["time"]
+            ordered &= to == place(starts[arm]) or times[to - ONE] <= time
+            times[to], lines[to], codes[to] = time, rows[at]["line"], rows[at]["code"]
+            to += ONE
+        free[arm] = to
     return ordered
 
 
 @kernel
-def merge_runs(
-    run_starts: IntArray, times: IntArray, lines: NDArray[np.uint32], codes: Codes,
-    times_out: IntArray, lines_out: NDArray[np.uint32], codes_out: Codes,
-) -> bool:  # fmt: skip
-    """Merge runs, each sorted by arm and all laid end to end, into one; as `sort_rows`.
+def has_doubles(steps: IntArray, starts: IntArray) -> bool:
+    """Whether an arm has two rows in one step, for rows [R] sorted by arm and time."""
+    found = False
+    for arm in range(len(starts) - 1):
+        for at in range(starts[arm] + 1, starts[arm + 1]):
+            found |= steps[place(at)] == steps[place(at - 1)]
+    return found
 
-    `run_starts` [runs, K + 1] says where in the rows each run's arms begin.
-    """
-    to, ordered = 0, True
-    for arm in range(run_starts.shape[1] - 1):
-        begin = to
-        for run in range(len(run_starts)):
-            for row in range(run_starts[run, arm], run_starts[run, arm + 1]):
-                ordered &= to == begin or times_out[to - 1] <= times[row]
-                times_out[to], lines_out[to], codes_out[to] = times[row], lines[row], codes[row]
-                to += 1
-    return ordered
+
+@kernel
+def last_seen(
+    steps: IntArray, codes: Codes, starts: IntArray, until: int, last_step: IntArray,
+    last_state: IntArray,
+) -> None:  # fmt: skip
+    """Note step and state [K] of each arm's last sighting before step `until`, if there is one."""
+    for arm in range(len(starts) - 1):
+        for i in range(starts[arm + 1] - 1, starts[arm] - 1, -1):
+            if steps[i] < until:
+                last_step[arm], last_state[arm] = steps[i], codes[i] >> 1
+                break
 
 
 @kernel
 def count_cells(
-    steps: IntArray, states: IntArray, starts: IntArray, num_states: int, since: int, until: int
+    steps: IntArray, codes: Codes, starts: IntArray, num_states: int, since: int, until: int
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Count, for each arm, how often state s was followed by s' at age n.
 
     Parameters
     ----------
-    steps, states
-        Sightings [R] sorted by arm, then step; no two of an arm in one step.
+    steps, codes
+        Sightings [R] sorted by arm, then step, no two of an arm in one step: when, and twice the
+        state (and one more if the arm was pulled).
     starts
         Where each arm's sightings begin [K + 1].
     num_states
@@ -96,14 +135,17 @@ def count_cells(
     found = 0
     for arm in range(len(starts) - 1):
         free = len(cells)  # old cells wait at the end
-        for i in range(starts[arm] + 1, starts[arm + 1]):
-            if steps[i] >= until:
+        first = place(starts[arm])
+        for i in range(first + ONE, place(starts[arm + 1])):
+            step = steps[i]
+            if step >= until:
                 break
-            if steps[i] >= since:
-                age = steps[i] - steps[i - 1]
-                cell = age * num_pairs + states[i - 1] * num_states + states[i]
+            if step >= since:
+                before = int(codes[i - ONE] >> 1)
+                cell = ((step - steps[i - ONE]) * num_states + before) * num_states
+                cell += codes[i] >> 1
                 if cell - num_pairs < len(table):
-                    table[cell - num_pairs] += 1
+                    table[place(cell - num_pairs)] += 1
                 else:
                     free -= 1
                     cells[free] = cell

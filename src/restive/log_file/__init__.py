@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.log_file.columns import FlagColumn, TextColumn, Times, row_faults
+from restive.log_file.columns import FlagColumn, Found, TextColumn, row_faults
 from restive.log_file.mistakes import LogError, Mistakes
 from restive.log_file.rows import Chunk, Table, open_table
 from restive.log_file.states import StateReader, state_reader
-from restive.sightings import Log, SightingSorter, sorted_log
+from restive.log_file.times import Times, TimesFound
+from restive.sightings import Log, Rows, SightingSorter, sorted_log
 from restive.steps import StepRule, step_rule
 
 __all__ = ["LogError", "load_log"]
 
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 ONE_BY_ONE = StepRule("1", length=1_000_000)
 READING = 0.9  # of the time a log takes; the rest is sorting
@@ -91,14 +94,27 @@ def load_log(
         columns.append(table.column(pulled, "pulled"))
     mistakes = Mistakes(str(table.path), table.row, skip_bad)
     times, arms = Times(0, time, rule, zone), _Arms(kinds)
-    for chunk in table.chunks(columns, lambda share: progress(READING * share)):
-        good = row_faults(chunk, mistakes)
-        when = times.read(chunk, good, mistakes)
-        shown = reading.read(chunk, good, mistakes)
-        flag = np.ones_like(shown) if flags is None else flags.read(chunk, good, mistakes)
-        which = arms.read(chunk, good, mistakes)
-        kept = slice(None) if good.all() else good
-        sorter.add(which[kept], chunk.lines[kept], when[kept], 2 * shown[kept] + flag[kept])
+
+    def look(chunk: Chunk) -> _Looked:
+        return _Looked(
+            times.look(chunk), reading.look(chunk), arms.names.look(chunk),
+            None if kinds is None else kinds.look(chunk),
+            None if flags is None else flags.look(chunk),
+        )  # fmt: skip
+
+    def rows() -> Iterator[Rows]:
+        for chunk, found in table.chunks(columns, look, lambda share: progress(READING * share)):
+            good = row_faults(chunk, mistakes)
+            when = times.read(chunk, found.times, good, mistakes)
+            shown = reading.read(chunk, found.states, good, mistakes)
+            flag: IntArray | int = 1
+            if flags is not None and found.flags is not None:
+                flag = flags.read(chunk, found.flags, good, mistakes)
+            which = arms.read(chunk, found.arms, found.kinds, good, mistakes)
+            parts = which, when, chunk.lines, 2 * shown + flag
+            yield Rows.of(*(parts if good.all() else (part[good] for part in parts)))
+
+    sorter.take_in(rows())
     mistakes.refuse()
     if not sorter.num_rows:
         raise ProblemError(
@@ -114,7 +130,7 @@ def _finished(
     sorter: SightingSorter, table: Table, reading: StateReader, arms: _Arms, times: Times,
     rule: StepRule, has_pulled: bool, notes: list[str], progress: Callable[[float], None],
 ) -> Log:  # fmt: skip
-    names, state_of = reading.finish()
+    names = reading.finish()
     try:
         log = sorted_log(
             sorter,
@@ -125,7 +141,6 @@ def _finished(
             rule=rule,
             aware=times.are_instants,
             has_pulled=has_pulled,
-            state_of=state_of,
             notes=notes,
             row=table.row,
             progress=lambda share: progress(READING + (1 - READING) * share),
@@ -140,45 +155,60 @@ def _finished(
     return log
 
 
+class _Looked(NamedTuple):
+    """What was found in a chunk ahead of time."""
+
+    times: TimesFound
+    states: Any
+    arms: Found
+    kinds: Found | None
+    flags: Found | None
+
+
 class _Arms:
     """The arms' names and kinds."""
 
     def __init__(self, kinds: TextColumn | None) -> None:
         self.names = TextColumn("arm", 1)
         self._column = kinds
-        self.kind_of: IntArray = np.zeros(0, dtype=np.int64)
+        self._kind_of: IntArray = np.zeros(0, dtype=np.int64)  # -1 for an arm without a good row
 
     @property
     def kinds(self) -> tuple[str, ...]:
         return ("all",) if self._column is None else tuple(self._column.texts)
 
-    def read(self, chunk: Chunk, good: NDArray[np.bool_], mistakes: Mistakes) -> IntArray:
+    @property
+    def kind_of(self) -> IntArray:
+        """The kind of each arm [K]."""
+        count = len(self.names.texts)
+        return np.zeros(count, dtype=np.int64) if self._column is None else self._kind_of
+
+    def read(
+        self, chunk: Chunk, arms: Found, kinds: Found | None, good: BoolArray, mistakes: Mistakes
+    ) -> IntArray:
         """Return the arm of each row [R]; an arm is of one kind."""
-        found = self.names.read(chunk, good, mistakes)
-        if self._column is None:
-            self.kind_of = np.zeros(len(self.names.texts), dtype=np.int64)
-        else:
-            self._read_kinds(self._column, found, chunk, good, mistakes)
+        found = self.names.read(chunk, arms, good, mistakes)
+        if self._column is not None and kinds is not None:
+            own = self._column.read(chunk, kinds, good, mistakes)
+            self._read_kinds(found, own, chunk, good, mistakes)
         return found
 
     def _read_kinds(
-        self, column: TextColumn, found: IntArray, chunk: Chunk, good: NDArray[np.bool_],
-        mistakes: Mistakes,
-    ) -> None:  # fmt: skip
-        kinds = column.read(chunk, good, mistakes)
-        more = len(self.names.texts) - len(self.kind_of)
-        self.kind_of = np.concatenate([self.kind_of, np.full(more, -1, dtype=np.int64)])
+        self, found: IntArray, kinds: IntArray, chunk: Chunk, good: BoolArray, mistakes: Mistakes
+    ) -> None:
+        more = len(self.names.texts) - len(self._kind_of)
+        self._kind_of = np.concatenate([self._kind_of, np.full(more, -1, dtype=np.int64)])
         rows = np.flatnonzero(good)
         first = rows[np.unique(found[rows], return_index=True)[1]]
-        fresh = first[self.kind_of[found[first]] < 0]
-        self.kind_of[found[fresh]] = kinds[fresh]
-        other = np.flatnonzero(good & (kinds != self.kind_of[found]))
+        fresh = first[self._kind_of[found[first]] < 0]
+        self._kind_of[found[fresh]] = kinds[fresh]
+        other = np.flatnonzero(good & (kinds != self._kind_of[found]))
         if not len(other):
             return
 
         def detail(at: int) -> str:
             row = other[at]
-            known = self.kinds[self.kind_of[found[row]]]
+            known = self.kinds[self._kind_of[found[row]]]
             here = self.kinds[kinds[row]]
             return f"{self.names.texts[found[row]]!r} is {here!r} here and {known!r} before"
 

@@ -1,40 +1,38 @@
-"""What the fields of a column mean: words, truth values, numbers, times."""
+"""What the fields of a column mean: words, truth values, numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.kernels.log_rows import (
-    AWARE,
-    LOCAL,
-    NUMBER,
-    STRAY_QUOTE,
-    UNCLOSED_QUOTE,
-    UNREADABLE,
-    WRONG_WIDTH,
-    intern_words,
-    read_numbers,
-    read_times,
-    rehash_words,
-)
+from restive.kernels.log_fields import STRAY_QUOTE, UNCLOSED_QUOTE, WRONG_WIDTH
+from restive.kernels.log_values import read_numbers
+from restive.kernels.log_words import EMPTY, add_words, find_words, rehash_words
 from restive.log_file.mistakes import Mistakes
 from restive.log_file.rows import Chunk
-from restive.steps import StepRule, ZoneOffsets
 
-__all__ = ["TRUTH", "FlagColumn", "TextColumn", "Times", "Words", "mark", "numbers", "row_faults"]
+__all__ = [
+    "TRUTH",
+    "FlagColumn",
+    "Found",
+    "NumberColumn",
+    "TextColumn",
+    "mark",
+    "row_faults",
+]
 
+Bytes = NDArray[np.uint8]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 
-MICROS = 1_000_000
 TRUTH = {"1": 1, "true": 1, "yes": 1, "t": 1, "0": 0, "false": 0, "no": 0, "f": 0}
-TIME_KINDS = {NUMBER: "a number", LOCAL: "a date", AWARE: "a date with an offset"}
 FAULTS = {
     WRONG_WIDTH: "has another number of fields than the header",
     STRAY_QUOTE: "has a quote inside a field; quote the whole field and double the quote",
@@ -73,6 +71,14 @@ def row_faults(chunk: Chunk, mistakes: Mistakes) -> BoolArray:
     return good
 
 
+class Found(NamedTuple):
+    """Words that were looked up ahead of time."""
+
+    numbers: IntArray  # [R], or EMPTY or NEW
+    num_new: int
+    num_empty: int
+
+
 class Words:
     """Numbers words in the order in which they first appear."""
 
@@ -84,25 +90,36 @@ class Words:
         self._following = np.zeros(1 << 9, dtype=np.int64)
         self._short = np.full(256, -1, dtype=np.int64)
         self.count = 0
+        self._known = self._tables()
 
-    def read(self, chunk: Chunk, slot: int) -> IntArray:
-        """Return the number of the word in each row [R]; -1 where the field is empty."""
+    def _tables(self) -> tuple[IntArray, Bytes, IntArray, IntArray, IntArray, int]:
+        return self._slots, self._pool, self._ends, self._following, self._short, self.count
+
+    def look(self, chunk: Chunk, slot: int) -> Found:
+        """Look up what is known by now; threads do this ahead of `read`."""
         starts, ends = chunk.starts[slot], chunk.ends[slot]
-        out = np.empty(len(starts), dtype=np.int64)
+        numbers = np.empty(len(starts), dtype=np.int64)
+        return Found(numbers, *find_words(chunk.text, starts, ends, numbers, *self._known))
+
+    def read(self, chunk: Chunk, slot: int, found: Found) -> IntArray:
+        """Return the number of the word in each row [R]; EMPTY where the field is empty."""
+        if not found.num_new:
+            return found.numbers
+        starts, ends = chunk.starts[slot], chunk.ends[slot]
         row = 0
-        while True:
-            row, self.count = intern_words(
-                chunk.text, starts, ends, row, out, self._slots, self._pool, self._ends,
-                self._following, self._short, self.count,
-            )  # fmt: skip
+        while row < len(starts):
+            row, self.count = add_words(
+                chunk.text, starts, ends, row, found.numbers, *self._tables()
+            )
             if self.count > self.most:
                 raise ProblemError(
                     f"{self.what} has more than {self.most:,} different values, as "
-                    f"{', '.join(repr(word) for word in self.words(self.count - 3))}"
+                    f"{', '.join(repr(word) for word in self.words(self.most - 2, self.most + 1))}"
                 )
-            if row == len(starts):
-                return out
-            self._grow(int(ends[row] - starts[row]))
+            if row < len(starts):
+                self._grow(int(ends[row] - starts[row]))
+        self._known = self._tables()  # at once: threads may be looking words up
+        return found.numbers
 
     def _grow(self, size: int) -> None:
         self._pool = np.concatenate([self._pool, np.zeros(len(self._pool) + size, np.uint8)])
@@ -111,17 +128,24 @@ class Words:
         self._slots = np.full(2 * len(self._slots), -1, dtype=np.int64)
         rehash_words(self._pool, self._ends, self.count, self._slots)
 
-    def words(self, first: int = 0) -> list[str]:
+    def words(self, first: int = 0, end: int | None = None) -> list[str]:
         """Return the words from number `first` on; '' for one that is not UTF-8."""
-        whole = self._pool.tobytes()
-        found = []
-        for word in range(first, self.count):
-            try:
-                text = whole[self._ends[word] : self._ends[word + 1]].decode("utf-8")
-            except UnicodeDecodeError:
-                text = ""
-            found.append(text.replace('""', '"'))
-        return found
+        limits = self._ends[first : (self.count if end is None else end) + 1]
+        raw = self._pool[limits[0] : limits[-1]].tobytes()
+        places = (limits - limits[0]).tolist()
+        if raw.isascii():
+            text = raw.decode("ascii")
+            found = [text[a:b] for a, b in pairwise(places)]
+        else:
+            found = [_decoded(raw[a:b]) for a, b in pairwise(places)]
+        return [word.replace('""', '"') for word in found] if b'""' in raw else found
+
+
+def _decoded(word: bytes) -> str:
+    try:
+        return word.decode("utf-8")
+    except UnicodeDecodeError:
+        return ""
 
 
 class TextColumn:
@@ -131,150 +155,76 @@ class TextColumn:
         self.what, self.slot = what, slot
         self.words = Words(what, most)
         self.texts: list[str] = []
+        self._foreign: list[int] = []  # words that are not UTF-8
+        self._meanings: list[int] = []
 
-    def read(self, chunk: Chunk, good: BoolArray, mistakes: Mistakes) -> IntArray:
+    def look(self, chunk: Chunk) -> Found:
+        """Look words up ahead of time."""
+        return self.words.look(chunk, self.slot)
+
+    def read(self, chunk: Chunk, found: Found, good: BoolArray, mistakes: Mistakes) -> IntArray:
         """Return the number of each row's word [R]."""
-        found = self.words.read(chunk, self.slot)
-        mark(good, found < 0, chunk, mistakes, f"{self.what} is empty")
-        if self.words.count > len(self.texts):
-            self.texts += self.words.words(len(self.texts))
-        if "" in self.texts:
-            foreign = np.array([text == "" for text in self.texts])
+        numbers = self.words.read(chunk, self.slot, found)
+        if found.num_empty:
+            mark(good, numbers == EMPTY, chunk, mistakes, f"{self.what} is empty")
+        known = len(self.texts)
+        if self.words.count > known:
+            self.texts += self.words.words(known)
+            self._foreign += [at for at in range(known, len(self.texts)) if not self.texts[at]]
+        if self._foreign:
             mark(
-                good, foreign[found] & (found >= 0), chunk, mistakes,
+                good, np.isin(numbers, self._foreign), chunk, mistakes,
                 f"{self.what} is not UTF-8: {{}}; save the file as CSV in UTF-8", self.slot,
             )  # fmt: skip
-        return found
+        return numbers
+
+    def meanings(self, meaning: Callable[[str], int]) -> IntArray:
+        """What each word stands for [words + 1]; the last one is for a field that is empty."""
+        if len(self._meanings) < len(self.texts):
+            self._meanings += map(meaning, self.texts[len(self._meanings) :])
+        return np.array([*self._meanings, -1], dtype=np.int64)
 
 
 class FlagColumn(TextColumn):
     """A column of truth values."""
 
-    def read(self, chunk: Chunk, good: BoolArray, mistakes: Mistakes) -> IntArray:
+    def read(self, chunk: Chunk, found: Found, good: BoolArray, mistakes: Mistakes) -> IntArray:
         """Return 1 where the field says yes, 0 where it says no [R]."""
-        found = super().read(chunk, good, mistakes)
-        meaning = np.array([TRUTH.get(text.lower(), -1) for text in self.texts] or [-1])
-        values = np.asarray(meaning[found])
+        numbers = super().read(chunk, found, good, mistakes)
+        values = self.meanings(lambda text: TRUTH.get(text.lower(), -1))[numbers]
         reason = f"{self.what} is {{}}, expected 1 or 0, true or false, yes or no"
         mark(good, values < 0, chunk, mistakes, reason, self.slot)
         return np.asarray(np.maximum(values, 0))
 
 
-def numbers(chunk: Chunk, slot: int, what: str, good: BoolArray, mistakes: Mistakes) -> FloatArray:
-    """Return a column of numbers [R]; rows without one are marked."""
-    starts, ends = chunk.starts[slot], chunk.ends[slot]
-    values = np.empty(len(starts))
-    read_numbers(chunk.text, starts, ends, values)
-    for row in np.flatnonzero(np.isnan(values) & good & (ends > starts)).tolist():
-        try:  # it may be written with an exponent
-            value = float(chunk.word(row, slot))
-        except ValueError:
-            continue
-        if isfinite(value):
-            values[row] = value
-    mark(good, ends <= starts, chunk, mistakes, f"{what} is empty")
-    mark(good, np.isnan(values), chunk, mistakes, f"{what} is {{}}, expected a number", slot)
-    return values
+class NumberColumn:
+    """A column of numbers."""
 
+    def __init__(self, what: str, slot: int) -> None:
+        self.what, self.slot = what, slot
 
-class Times:
-    """A column of times: all numbers, or all dates, or all dates with an offset."""
-
-    def __init__(self, slot: int, name: str, rule: StepRule | None, zone: str | None) -> None:
-        self.slot, self.name, self.rule, self.zone = slot, name, rule, zone
-        self.kind = UNREADABLE
-        self.num_twice = 0
-        self.last = np.iinfo(np.int64).min
-        self.in_order = True
-
-    @property
-    def are_instants(self) -> bool:
-        """Whether times are instants, as opposed to what a clock on the wall shows."""
-        return self.kind == AWARE or self._converts
-
-    @property
-    def _converts(self) -> bool:
-        """Whether clocks on the wall must be understood as instants: for steps within a day."""
-        return bool(self.kind == LOCAL and self.zone and self.rule and self.rule.length)
-
-    def read(self, chunk: Chunk, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        """Return times in micros [R]."""
+    def look(self, chunk: Chunk) -> FloatArray:
+        """Read plain decimal numbers ahead of time [R]; nan for others."""
         starts, ends = chunk.starts[self.slot], chunk.ends[self.slot]
-        times, kinds = np.empty((2, len(starts)), dtype=np.int64)
-        read_times(chunk.text, starts, ends, times, kinds)
-        self._mark(good, ends <= starts, chunk, mistakes, "time is empty")
-        self._mark(
-            good, kinds == UNREADABLE, chunk, mistakes,
-            "time is {}, expected a whole number, 2026-03-29 or 2026-03-29 14:30:00 (also with an "
-            "offset, +02:00)",
-        )  # fmt: skip
-        if self.kind == UNREADABLE and good.any():
-            self._settle(int(kinds[good][0]))
-        if self.kind != UNREADABLE:
-            expected = f"expected {TIME_KINDS[self.kind]} as in the rows before"
-            self._mark(good, kinds != self.kind, chunk, mistakes, f"time is {{}}, {expected}")
-        if self.kind == NUMBER and self.rule is None:
-            expected = "expected a whole number (or say how long a step is: step = 0.5)"
-            self._mark(good, times % MICROS != 0, chunk, mistakes, f"time is {{}}, {expected}")
-        if self._converts and good.any():
-            times = self._instants(times, chunk, good, mistakes)
-        self._watch_order(times[good])
-        return times
+        values = np.empty(len(starts))
+        read_numbers(chunk.text, starts, ends, values)
+        return values
 
-    def _mark(
-        self, good: BoolArray, bad: BoolArray, chunk: Chunk, mistakes: Mistakes, reason: str
-    ) -> None:
-        mark(good, bad, chunk, mistakes, reason, self.slot)
-
-    def _watch_order(self, times: IntArray) -> None:
-        if len(times):
-            self.in_order &= bool(times[0] >= self.last and (np.diff(times) >= 0).all())
-            self.last = int(times[-1])
-
-    def _instants(
-        self, times: IntArray, chunk: Chunk, good: BoolArray, mistakes: Mistakes
-    ) -> IntArray:
-        assert self.zone is not None
-        offsets = ZoneOffsets(self.zone, int(times[good].min()), int(times[good].max()))
-        instants, missing, twice = offsets.instants(times)
-        reason = f"time {{}} does not exist in {self.zone}: clocks were set forward"
-        self._mark(good, missing, chunk, mistakes, reason)
-        self.num_twice += int((twice & good).sum())
-        return instants
-
-    def _settle(self, kind: int) -> None:
-        """Now that it is known what times are: is the step known, and does it fit?"""
-        self.kind = kind
-        rule = self.rule
-        if kind == NUMBER:
-            if self.zone is not None:
-                raise ProblemError(f"column {self.name!r} holds numbers; zone is for dates")
-            if rule is not None and not rule.is_number:
-                raise ProblemError(
-                    f"column {self.name!r} holds numbers, so step is a number too, got "
-                    f"{rule.text!r}"
-                )
-            return
-        if rule is None or rule.is_number:
-            told = "" if rule is None else f", got {rule.text!r}"
-            raise ProblemError(
-                f"column {self.name!r} holds dates; say how long a step is, as step = '1d' or '1h'"
-                + told
-            )
-        if kind == AWARE and rule.days and self.zone is None:
-            raise ProblemError(
-                f"column {self.name!r} holds times with an offset; say whose days count, as "
-                "zone = 'UTC' or 'Europe/Berlin'"
-            )
-
-    def notes(self) -> list[str]:
-        """Tell what was decided."""
-        told = []
-        if not self.in_order:
-            told.append("rows are not in order of time; they were sorted")
-        if self.num_twice:
-            told.append(
-                f"{self.num_twice:,} times occur twice in {self.zone}, when clocks are set back; "
-                "the first is taken"
-            )
-        return told
+    def read(
+        self, chunk: Chunk, values: FloatArray, good: BoolArray, mistakes: Mistakes
+    ) -> FloatArray:
+        """Return the numbers [R]; rows without one are marked."""
+        if not np.isnan(values).any():
+            return values
+        empty = chunk.ends[self.slot] <= chunk.starts[self.slot]
+        for row in np.flatnonzero(np.isnan(values) & good & ~empty).tolist():
+            try:  # it may be written with an exponent
+                value = float(chunk.word(row, self.slot))
+            except ValueError:
+                continue
+            if isfinite(value):
+                values[row] = value
+        mark(good, empty, chunk, mistakes, f"{self.what} is empty")
+        reason = f"{self.what} is {{}}, expected a number"
+        mark(good, np.isnan(values), chunk, mistakes, reason, self.slot)
+        return values

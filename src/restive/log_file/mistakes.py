@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from restive.arguments import counted
 from restive.errors import ProblemError
 
 __all__ = ["LogError", "Mistakes"]
@@ -60,16 +61,17 @@ class Mistakes:
         lines = [f"  {self.row} {line}: {reason}" for line, reason in found[:MOST_SHOWN]]
         if self.count > MOST_SHOWN:
             lines.append(f"  and {self.count - MOST_SHOWN:,} more")
-        bad = f"{self.count:,} bad row{'s' * (self.count != 1)}"
+        them = "it" if self.count == 1 else "them"
         raise LogError(
-            f"{self.file}: {bad}; mend them, or leave them out with skip_bad (--skip-bad):\n"
-            + "\n".join(lines),
+            f"{self.file}: {counted(self.count, 'bad row')}; mend {them}, or leave {them} out with "
+            "skip_bad (--skip-bad):\n" + "\n".join(lines),
             found,
         )
 
     def notes(self) -> list[str]:
         """Tell how many rows were left out, by reason."""
         return [
-            f"{count:,} rows were left out: {reason.replace('{}', '...')}"
+            f"{counted(count, 'row')} {'was' if count == 1 else 'were'} left out: "
+            + reason.replace("{}", "...")
             for reason, count in sorted(self.reasons.items())
         ]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from restive.arguments import checked_count
 from restive.errors import ProblemError
 from restive.evidence import MOST_STATES
-from restive.log_file.columns import TRUTH, TextColumn, mark, numbers, row_faults
+from restive.log_file.columns import TRUTH, NumberColumn, TextColumn, mark, row_faults
 from restive.log_file.mistakes import Mistakes
 from restive.log_file.rows import Chunk, Table
 from restive.problem import state_names
@@ -38,11 +38,12 @@ SAMPLE = 1_000_000  # values of which quantiles are taken
 
 @dataclass
 class StateReader:
-    """Reads one chunk's states; `finish` gives the names and what each code read stands for."""
+    """Reads states: `look` ahead of time, `read` chunk after chunk; `finish` gives their names."""
 
     column: int
-    read: Callable[[Chunk, BoolArray, Mistakes], IntArray]
-    finish: Callable[[], tuple[tuple[str, ...], IntArray]]
+    look: Callable[[Chunk], Any]
+    read: Callable[[Chunk, Any, BoolArray, Mistakes], IntArray]
+    finish: Callable[[], tuple[str, ...]]
     notes: list[str] = field(default_factory=list)
 
 
@@ -88,12 +89,14 @@ def _compared(table: Table, slot: int, text: str) -> StateReader:
             ) from None
         return _compared_text(slot, column, name, sign, value.strip("'\""), names)
 
-    def read(chunk: Chunk, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        values = numbers(chunk, slot, name, good, mistakes)
+    numbers = NumberColumn(name, slot)
+
+    def read(chunk: Chunk, found: Any, good: BoolArray, mistakes: Mistakes) -> IntArray:
+        values = numbers.read(chunk, found, good, mistakes)
         with np.errstate(invalid="ignore"):
             return np.asarray(COMPARISONS[sign](values, threshold), dtype=np.int64)
 
-    return StateReader(column, read, lambda: (names, np.arange(2)))
+    return StateReader(column, numbers.look, read, lambda: names)
 
 
 def _compared_text(
@@ -101,30 +104,32 @@ def _compared_text(
 ) -> StateReader:
     words = TextColumn(name, slot)
 
-    def read(chunk: Chunk, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        found = words.read(chunk, good, mistakes)
-        meaning = np.array([text == value for text in words.texts] or [False])
-        return np.asarray(meaning[found] == (sign == "=="), dtype=np.int64)
+    def read(chunk: Chunk, found: Any, good: BoolArray, mistakes: Mistakes) -> IntArray:
+        numbers = words.read(chunk, found, good, mistakes)
+        same = words.meanings(lambda text: text == value)[numbers] == 1
+        return np.asarray(same == (sign == "=="), dtype=np.int64)
 
-    def finish() -> tuple[tuple[str, ...], IntArray]:
+    def finish() -> tuple[str, ...]:
         if value not in words.texts:
             raise ProblemError(f"state_from: no row has {name} {value!r}")
-        return names, np.arange(2)
+        return names
 
-    return StateReader(column, read, finish)
+    return StateReader(column, words.look, read, finish)
 
 
 def _by_quantiles(table: Table, slot: int, column: int, name: str, count: int) -> StateReader:
     thresholds, told = _quantiles(table, column, name, count)
 
-    def read(chunk: Chunk, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        values = numbers(chunk, slot, name, good, mistakes)
+    numbers = NumberColumn(name, slot)
+
+    def read(chunk: Chunk, found: Any, good: BoolArray, mistakes: Mistakes) -> IntArray:
+        values = numbers.read(chunk, found, good, mistakes)
         return np.searchsorted(thresholds, values, side="right").astype(np.int64)
 
     edges = [f"{edge:g}" for edge in thresholds]
     middle = [f"{low} <= {name} < {high}" for low, high in pairwise(edges)]
     names = (f"{name} < {edges[0]}", *middle, f"{name} >= {edges[-1]}")
-    return StateReader(column, read, lambda: (names, np.arange(count)), [told])
+    return StateReader(column, numbers.look, read, lambda: names, [told])
 
 
 def _quantiles(table: Table, column: int, name: str, count: int) -> tuple[NDArray[np.float64], str]:
@@ -132,9 +137,10 @@ def _quantiles(table: Table, column: int, name: str, count: int) -> tuple[NDArra
     ignored = Mistakes("", "", skip=True)
     values = np.zeros(0)
     num_seen, keep_every = 0, 1
-    for chunk in table.chunks([column]):
+    numbers = NumberColumn(name, 0)
+    for chunk, looked in table.chunks([column], numbers.look):
         good = row_faults(chunk, ignored)
-        found = numbers(chunk, 0, name, good, ignored)
+        found = numbers.read(chunk, looked, good, ignored)
         places = np.arange(num_seen, num_seen + len(found))
         num_seen += len(found)
         values = np.concatenate([values, found[good & (places % keep_every == 0)]])
@@ -163,9 +169,9 @@ def _named(slot: int, column: int, name: str, states: Any) -> StateReader:
             return order.get(text, -1)
         return _plain_state(text)
 
-    def read(chunk: Chunk, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        found = words.read(chunk, good, mistakes)
-        codes = np.array([code(text) for text in words.texts] or [-1], dtype=np.int64)
+    def read(chunk: Chunk, found: Any, good: BoolArray, mistakes: Mistakes) -> IntArray:
+        numbers = words.read(chunk, found, good, mistakes)
+        codes = words.meanings(code)
         if order is None and (codes < 0).all() and good.any():
             raise _need_names(name, words.texts)
         expected = (
@@ -173,17 +179,17 @@ def _named(slot: int, column: int, name: str, states: Any) -> StateReader:
             if order is None
             else f"expected one of {', '.join(order)}"
         )
-        mark(good, codes[found] < 0, chunk, mistakes, f"state is {{}}, {expected}", slot)
-        return np.asarray(codes[found])
+        shown = codes[numbers]
+        if (codes[:-1] < 0).any():
+            mark(good, shown < 0, chunk, mistakes, f"state is {{}}, {expected}", slot)
+        return np.asarray(shown)
 
-    def finish() -> tuple[tuple[str, ...], IntArray]:
+    def finish() -> tuple[str, ...]:
         if order is not None:
-            return tuple(order), np.arange(len(order))
-        used = {code(text) for text in words.texts}
-        size = max(used) + 1
-        return tuple(str(s) for s in range(size)), np.arange(size)
+            return tuple(order)
+        return tuple(str(s) for s in range(int(words.meanings(code).max()) + 1))
 
-    return StateReader(column, read, finish)
+    return StateReader(column, words.look, read, finish)
 
 
 def _order(states: Any) -> dict[str, int]:

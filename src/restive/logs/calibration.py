@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.logs.finite import log_chances
+from restive.logs.finite import chances
 from restive.logs.fit import FittedLog
 from restive.logs.sample import Sample
 
@@ -83,16 +83,10 @@ def _total(
     """Mean and variance of what one arm's pulls earn together, under its posterior."""
     used = weights > 1e-12
     weights = weights[used] / weights[used].sum()
-    cells = np.stack([sample.states[rows - 1], sample.ages[rows]])
-    distinct, counts = np.unique(cells, axis=1, return_counts=True)
-    first, second = np.zeros((2, distinct.shape[1], len(weights)))
-    for state, reward in enumerate(rewards):
-        following = np.full(distinct.shape[1], state)
-        chances = np.exp(
-            log_chances(active[used], passive[used], distinct[0], distinct[1], following)
-        )
-        first += reward * chances
-        second += reward**2 * chances
+    last, ages, which = sample.pairs(rows)
+    counts = np.bincount(which)
+    laws = chances(active[used], passive[used], last, ages)
+    first, second = (laws * rewards).sum(axis=2), (laws * rewards**2).sum(axis=2)
     by_candidate = (counts[:, None] * first).sum(axis=0)
     mean = float((weights * by_candidate).sum())
     unknown = float((weights * (by_candidate - mean) ** 2).sum())

@@ -8,6 +8,7 @@ that the grid stands for the uniform distribution.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -57,6 +58,21 @@ def grid_candidates(
     passive_rewards
         What each pays while the arm is not pulled; nothing by default.
     """
+    passive = None if passive_rewards is None else _row(passive_rewards)
+    return _grid(_row(rewards), levels, None if states is None else tuple(states), passive)
+
+
+def _row(values: ArrayLike) -> tuple[float, ...]:
+    return tuple(np.asarray(values, dtype=np.float64).tolist())
+
+
+@lru_cache(maxsize=4)  # a log is fitted twice: the whole and its earlier part
+def _grid(
+    rewards: tuple[float, ...],
+    levels: int,
+    states: tuple[str, ...] | None,
+    passive_rewards: tuple[float, ...] | None,
+) -> ArmPrior:
     good, widths = grid_levels(levels)
     candidates, masses = [], []
     for i, j in product(range(levels), repeat=2):

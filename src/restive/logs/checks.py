@@ -8,11 +8,9 @@ looked at, so the smaller share counts twice.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +30,7 @@ from restive.logs.comparisons import (
 from restive.logs.fit import FittedLog
 from restive.logs.sample import Sample, drawn_arms, sample_of
 from restive.steps import WEEKDAYS
+from restive.threads import in_order
 
 __all__ = ["LEVEL", "REPLICATES", "Check", "check_log"]
 
@@ -39,6 +38,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 REPLICATES = 399
+AT_ONCE = 8  # replicates that a thread takes at a time
 LEVEL = 0.01  # at which a check fails
 LAGS = (2, 3, 7, 14, 30)
 BLOCKS_OF_HOURS = 4
@@ -76,10 +76,19 @@ class _Measured:
     x_variance: FloatArray
     y_variance: FloatArray
 
-    def slope(self, group: int = 0, row: int = 0) -> float:
+    def slope(self, group: int = 0) -> float:
         """By how much y differs for a difference of 1 in x, over all arms."""
-        spread = self.x_variance[row, group].sum()
-        return float(self.covariance[row, group].sum() / spread) if spread > 0 else nan
+        return float(self._slopes(group, slice(1))[0])
+
+    def mean_slope(self) -> float:
+        """Mean over replicates: what the chains say."""
+        return float(self._slopes(0, slice(1, None)).mean())
+
+    def _slopes(self, group: int, rows: slice) -> FloatArray:
+        spread = self.x_variance[rows, group].sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = self.covariance[rows, group].sum(axis=1) / spread
+        return np.where(spread > 0, slopes, nan)
 
     @property
     def pooled(self) -> FloatArray:
@@ -183,7 +192,7 @@ def _memory(sample: Sample) -> _Question:
 
 def _order_two(sample: Sample) -> _Question:
     def tell(found: _Measured) -> tuple[float, str]:
-        size = found.slope() - _mean_slope(found)
+        size = found.slope() - found.mean_slope()
         return size, f"{size:+.3f} more often good if good in the second last sighting too"
 
     return _Question(
@@ -195,7 +204,7 @@ def _order_two(sample: Sample) -> _Question:
 
 def _lag(sample: Sample, lag: int) -> _Question:
     def tell(found: _Measured) -> tuple[float, str]:
-        seen, chain = found.slope(), _mean_slope(found)
+        seen, chain = found.slope(), found.mean_slope()
         return seen - chain, f"correlation over {lag} steps {seen:.3f}, the chains say {chain:.3f}"
 
     return _Question(
@@ -284,12 +293,6 @@ def _pulls(sample: Sample) -> _Question:
     )  # fmt: skip
 
 
-def _mean_slope(found: _Measured) -> float:
-    """Mean over replicates: what the chains say."""
-    slopes = [found.slope(0, row) for row in range(1, len(found.covariance))]
-    return float(np.mean(slopes))
-
-
 def _measured(
     sample: Sample, asked: Sequence[_Question], arms: tuple[FloatArray, FloatArray], seed: int,
     replicates: int, progress: Callable[[float], None],
@@ -299,7 +302,7 @@ def _measured(
     ages = np.maximum(sample.ages, 1)
 
     def one(row: int) -> None:
-        drawn, shuffled = sample.states.copy(), sample.states.copy()
+        drawn, shuffled = sample.states.astype(np.int16), sample.states.astype(np.int16)
         if row:
             active, passive = arms[0][row - 1], arms[1][row - 1]
             simulate_states(sample.starts, ages, active, passive, np.uint64(seed), row, drawn)
@@ -310,19 +313,23 @@ def _measured(
                 comparison.measure(shuffled if question.shuffled else drawn, out)
                 table[:, row, group] = out.T
 
-    one(0)  # compiles
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        try:
-            for done, _ in enumerate(pool.map(one, range(1, 1 + replicates))):
-                progress((done + 1) / replicates)
-        except BaseException:  # Ctrl-C does not wait for what has not begun
-            pool.shutdown(cancel_futures=True)
-            raise
+    one(0)
+
+    def some(rows: range) -> int:
+        for row in rows:
+            one(row)
+        return rows[-1]
+
+    parts = [range(b, min(b + AT_ONCE, 1 + replicates)) for b in range(1, 1 + replicates, AT_ONCE)]
+    for done in in_order(some, parts):
+        progress(done / replicates)
     return [_Measured(*table) for table in tables]
 
 
 def _judged(question: _Question, found: _Measured, sample: Sample) -> Check:
     size, finding = question.tell(found)
+    if isnan(size):
+        return _undecided(question, "nothing varies that could be compared")
     p = found.p
     far = p <= LEVEL
     # memory is what is hoped for, everything else is a fault
@@ -343,8 +350,5 @@ def _judged(question: _Question, found: _Measured, sample: Sample) -> Check:
     )
 
 
-def _undecided(question: _Question) -> Check:
-    return Check(
-        question.name, question.question, "undecided", nan, nan, nan,
-        "too few sightings to tell",
-    )  # fmt: skip
+def _undecided(question: _Question, finding: str = "too few sightings to tell") -> Check:
+    return Check(question.name, question.question, "undecided", nan, nan, nan, finding)

@@ -31,6 +31,7 @@ __all__ = [
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+States = NDArray[np.int16]
 
 LEAST_ITEMS = 50
 
@@ -42,7 +43,7 @@ class Comparison:
     `out` [K', 3] gets covariances, variances of x and variances of y.
     """
 
-    measure: Callable[[IntArray, FloatArray], None]
+    measure: Callable[[States, FloatArray], None]
     num_items: int
 
     @property
@@ -56,22 +57,23 @@ def _items(
     given: NDArray[Any] | None = None, refined_by: IntArray | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare x, a sighting's state (`source`) or a number `given`, with the targets' states."""
-    none = np.full(len(target), -1, dtype=np.int64)
-    keys = np.stack([sample.owner[target], stratum])
-    distinct, which = np.unique(keys, axis=1, return_inverse=True)
-    scores, size = sample.scores, sample.log.num_states
+    spread = int(stratum.max(initial=0)) + 1
+    distinct, which = np.unique(sample.owner[target] * spread + stratum, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    starts = np.searchsorted(which[order], np.arange(len(distinct) + 1))
+    none = np.zeros(0, dtype=np.int32)
     parts = (
-        target,
-        none if source is None else source,
-        np.zeros(len(target)) if given is None else given.astype(np.float64),
-        which.ravel().astype(np.int64),
-        none if refined_by is None else refined_by,
-        distinct[0].astype(np.int64),
+        target[order].astype(np.int32),
+        none if source is None else source[order].astype(np.int32),
+        np.zeros(0) if given is None else given[order].astype(np.float64),
+        none if refined_by is None else refined_by[order].astype(np.int32),
+        starts.astype(np.int64),
+        distinct // spread,
     )
 
-    def measure(states: IntArray, out: FloatArray) -> None:
+    def measure(states: States, out: FloatArray) -> None:
         # room of its own: replicates are measured on several threads
-        covariances(states, scores, *parts, np.empty((distinct.shape[1] * size, 6)), out)
+        covariances(states, sample.scores, *parts, np.empty((sample.log.num_states, 6)), out)
 
     return Comparison(measure, len(target))
 
@@ -148,10 +150,10 @@ def by_pull(sample: Sample) -> Comparison:
 def between_arms(sample: Sample) -> Comparison:
     """Whether arms seen in the same step are good or bad together."""
     distinct, step, counts = np.unique(sample.steps, return_inverse=True, return_counts=True)
-    which = step.ravel().astype(np.int64)
+    which = step.ravel().astype(np.int32)
     scores, starts = sample.scores, sample.starts
 
-    def measure(states: IntArray, out: FloatArray) -> None:
+    def measure(states: States, out: FloatArray) -> None:
         step_covariances(states, scores, starts, which, np.empty((len(distinct), 2)), out)
 
     return Comparison(measure, int(counts[counts > 1].sum()))

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.evidence import Evidence
-from restive.kernels.log_order import count_cells
-from restive.sightings import Log
+from restive.kernels.log_order import count_cells, last_seen
+from restive.sightings import Block, Log
+from restive.threads import in_order
 
 __all__ = ["LogCounts", "count_log"]
 
@@ -79,28 +80,24 @@ def count_log(
     progress
         Called with the share that is done.
     """
-    until = log.num_steps if until is None else until
-    cells, counts, ends = [], [], [np.zeros(1, dtype=np.int64)]
+    end = log.num_steps if until is None else until
     last_state = np.zeros(log.num_arms, dtype=np.int64)
     last_step = np.full(log.num_arms, -1, dtype=np.int64)
-    for block in log.blocks():
-        steps, states, starts = block.steps, block.states, block.starts
-        if pulled_only and not block.pulled.all():
-            kept = np.concatenate([[0], np.cumsum(block.pulled)])
-            steps, states, starts = steps[block.pulled], states[block.pulled], kept[starts]
-        own_cells, own_counts, own_starts = count_cells(
-            steps, states, starts, log.num_states, since, until
-        )
+
+    def counted(block: Block) -> tuple[int, IntArray, IntArray, IntArray]:
+        if pulled_only:
+            block = block.of_pulled()
+        seen = block.steps, block.codes, block.starts
+        own = slice(block.first_arm, block.first_arm + len(block.starts) - 1)
+        last_seen(*seen, end, last_step[own], last_state[own])
+        return own.stop, *count_cells(*seen, log.num_states, since, end)
+
+    cells, counts, ends = [], [], [np.zeros(1, dtype=np.int64)]
+    for done, own_cells, own_counts, own_starts in in_order(counted, log.blocks()):
         cells.append(own_cells)
         counts.append(own_counts)
         ends.append(ends[-1][-1] + own_starts[1:])
-        seen = np.concatenate([[0], np.cumsum(steps < until)])
-        number = np.diff(seen[starts])  # of each arm's sightings before `until`
-        arms = np.flatnonzero(number)
-        last = starts[arms] + number[arms] - 1
-        last_state[block.first_arm + arms] = states[last]
-        last_step[block.first_arm + arms] = steps[last]
-        progress((block.first_arm + len(starts) - 1) / log.num_arms)
+        progress(done / log.num_arms)
     return LogCounts(
         log.num_states,
         np.concatenate(ends),

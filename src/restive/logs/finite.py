@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.kernels.log_fit import add_log_likelihoods, summarise_posteriors
+from restive.kernels.log_fit import (
+    add_log_likelihoods,
+    normalise_posteriors,
+    summarise_posteriors,
+)
 from restive.logs.counts import LogCounts
 from restive.prior import ArmPrior
 from restive.problem import Arm
+from restive.threads import in_order
 
-__all__ = ["SharedCandidates", "Summary", "log_chances", "stacked", "times"]
+__all__ = ["SharedCandidates", "Summary", "chances", "stacked", "times"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+Result = TypeVar("Result")
 
-BLOCK = 1 << 22  # posterior weights held at once
+FEW_WEIGHTS, MANY_WEIGHTS = 1 << 18, 1 << 22  # held at once, if chances are known and if not
 DISTINCT = 4096  # cells whose chances are tabulated at once
 INTERVAL = np.array([0.05, 0.95])  # ends of a 90% interval
 
@@ -30,21 +37,26 @@ def stacked(arms: Sequence[Arm]) -> tuple[FloatArray, FloatArray]:
     return np.array([arm.active for arm in arms]), np.array([arm.passive for arm in arms])
 
 
-def log_chances(
-    active: FloatArray, passive: FloatArray, last: IntArray, ages: IntArray, following: IntArray
-) -> FloatArray:
-    """Logarithms [C, M] of b(s, n)[s'] for M arms and C cells."""
-    chances = np.empty((len(ages), len(active)))
+def chances(active: FloatArray, passive: FloatArray, last: IntArray, ages: IntArray) -> FloatArray:
+    """Beliefs b(s, n) [C, M, S]: chances of each next state, for M arms and C pairs of s and n."""
+    found = np.empty((len(ages), *active.shape[:2]))
     power, reached = active, 1  # P_active P_passive^(n - 1)
-    order = np.argsort(ages, kind="stable")
-    for at in order.tolist():
+    for at in np.argsort(ages, kind="stable").tolist():
         ahead = int(ages[at]) - reached
         if ahead:
             power = times(power, _power(passive, ahead))
             reached += ahead
-        chances[at] = power[:, last[at], following[at]]
+        found[at] = power[:, last[at]]
+    return found
+
+
+def log_chances(
+    active: FloatArray, passive: FloatArray, last: IntArray, ages: IntArray, following: IntArray
+) -> FloatArray:
+    """Logarithms [C, M] of b(s, n)[s'] for M arms and C cells."""
+    found = chances(active, passive, last, ages)[np.arange(len(ages)), :, following]
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(chances))
+        return np.asarray(np.log(found))
 
 
 def times(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -87,28 +99,47 @@ class SharedCandidates:
         """Active and passive matrices [M, S, S]."""
         return stacked(self.prior.candidates)
 
-    def log_likelihoods(self, counts: LogCounts, arms: IntArray) -> FloatArray:
-        """Log likelihoods [arms, M] of what was seen of these arms."""
+    def log_likelihoods(
+        self, counts: LogCounts, arms: IntArray, known: _Chances | None = None
+    ) -> FloatArray:
+        """Log likelihoods [arms, M] of what was seen of these arms.
+
+        `known` are chances of at least all their cells, where that is not too many.
+        """
         out = np.zeros((len(arms), len(self.prior.candidates)))
-        sizes = np.diff(counts.starts)[arms]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.repeat(counts.starts[arms] - starts[:-1], sizes) + np.arange(starts[-1])
-        distinct, which = np.unique(counts.cells[places], return_inverse=True)
+        starts, places = _cells_of(counts, arms)
+        cells, number = counts.cells[places], counts.counts[places]
+        if known is not None:
+            add_log_likelihoods(
+                starts, np.searchsorted(known.cells, cells), number, known.logs, out
+            )
+            return out
+        distinct, which = np.unique(cells, return_inverse=True)
         for begin in range(0, len(distinct), DISTINCT):
             part = distinct[begin : begin + DISTINCT]
-            chances = log_chances(*self.matrices, *counts.unpacked(part))
             mine = (which >= begin) & (which < begin + DISTINCT)
             own = np.concatenate([[0], np.cumsum(mine)])[starts]
-            add_log_likelihoods(own, which[mine] - begin, counts.counts[places][mine], chances, out)
+            logs = log_chances(*self.matrices, *counts.unpacked(part))
+            add_log_likelihoods(own, which[mine] - begin, number[mine], logs, out)
         return out
+
+    def _chances(self, counts: LogCounts, arms: IntArray) -> _Chances | None:
+        """Chances of all cells of these arms; None where they are too many."""
+        distinct = np.unique(counts.cells[_cells_of(counts, arms)[1]])
+        if len(distinct) > DISTINCT:
+            return None
+        return _Chances(distinct, log_chances(*self.matrices, *counts.unpacked(distinct)))
 
     def blocks(
         self, counts: LogCounts, arms: IntArray, progress: Callable[[float], None] = lambda s: None
     ) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield arms and their posterior weights [arms, M], some at a time."""
-        for some, logs in self._log_posteriors(counts, arms, progress):
-            self._summarised(logs, some, np.zeros((0, logs.shape[1])))
-            yield some, logs
+
+        def weights(some: IntArray, logs: FloatArray) -> FloatArray:
+            self._require_some(normalise_posteriors(logs), some)
+            return logs
+
+        yield from self._in_blocks(weights, counts, arms, progress)
 
     def weights(self, counts: LogCounts, arms: IntArray) -> FloatArray:
         """Posterior weights [arms, M]."""
@@ -120,73 +151,104 @@ class SharedCandidates:
         """Return what the posteriors of these arms say."""
         active, passive = self.matrices
         size = active.shape[1]
-        flat = [part.reshape(len(part), -1).T for part in (active, passive)]
+        left_out = int(size == 2)  # one of two chances is what the other leaves
+        flat = [part[:, :, left_out:].reshape(len(part), -1).T for part in (active, passive)]
         same = np.array_equal(active, passive)
-        values = flat[0] if same else np.concatenate(flat)
-        means = np.empty((len(arms), len(values)))
-        ends = np.empty((len(arms), len(values), 2))
-        done = 0
-        for some, logs in self._log_posteriors(counts, arms, progress):
-            own = slice(done, done + len(some))
-            means[own], ends[own] = self._summarised(logs, some, values)
-            done += len(some)
-        shape = (len(arms), size, size)
-        entries = size * size
-        return Summary(
-            means[:, :entries].reshape(shape),
-            means[:, -entries:].reshape(shape),
-            ends[:, :entries, 0].reshape(shape),
-            ends[:, :entries, 1].reshape(shape),
-        )
+        stretches = _stretches(flat[0] if same else np.concatenate(flat))
+        entries = len(stretches.levels)
+        means, ends = np.empty((len(arms), entries)), np.empty((len(arms), entries, 2))
 
-    def _log_posteriors(
-        self, counts: LogCounts, arms: IntArray, progress: Callable[[float], None]
-    ) -> Iterator[tuple[IntArray, FloatArray]]:
-        size = max(BLOCK // len(self.prior.candidates), 1)
+        def summarise(some: IntArray, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+            own = np.empty((len(some), entries)), np.empty((len(some), entries, 2))
+            self._require_some(summarise_posteriors(logs, *stretches, INTERVAL, *own), some)
+            return own
+
+        done = 0
+        for some, found in self._in_blocks(summarise, counts, arms, progress):
+            own = slice(done, done + len(some))
+            means[own], ends[own] = found
+            done += len(some)
+        shape = (len(arms), -1, size, size - left_out)
+        rows, low, high = (found.reshape(shape) for found in (means, ends[..., 0], ends[..., 1]))
+        if left_out:
+            rows, low, high = (
+                np.concatenate([1 - other, own], axis=3)
+                for own, other in ((rows, rows), (low, high), (high, low))
+            )
+        return Summary(rows[:, 0], rows[:, -1], low[:, 0], high[:, 0])
+
+    def _in_blocks(
+        self, work: Callable[[IntArray, FloatArray], Result], counts: LogCounts, arms: IntArray,
+        progress: Callable[[float], None],
+    ) -> Iterator[tuple[IntArray, Result]]:  # fmt: skip
+        """Yield arms and what `work` makes of their log posteriors, some at a time, on threads."""
+        known = self._chances(counts, arms)
+        size = max((FEW_WEIGHTS if known else MANY_WEIGHTS) // len(self.prior.candidates), 1)
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.prior.weights)
-        for begin in range(0, len(arms), size):
-            some = arms[begin : begin + size]
-            logs = self.log_likelihoods(counts, some)
-            logs += log_prior
-            yield some, logs
-            progress((begin + len(some)) / len(arms))
 
-    def _summarised(
-        self, logs: FloatArray, arms: IntArray, values: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Means [arms, E] and interval ends [arms, E, 2] of values [E, M]; logs become weights."""
-        level_of, edges = _stretches(values)
-        means = np.empty((len(arms), len(values)))
-        ends = np.empty((len(arms), len(values), 2))
-        bad = summarise_posteriors(
-            logs, np.ascontiguousarray(values), level_of, edges, INTERVAL, means, ends
-        )
+        def one(begin: int) -> tuple[IntArray, Result]:
+            some = arms[begin : begin + size]
+            logs = self.log_likelihoods(counts, some, known)
+            logs += log_prior
+            return some, work(some, logs)
+
+        done = 0
+        for some, found in in_order(one, range(0, len(arms), size)):
+            yield some, found
+            done += len(some)
+            progress(done / len(arms))
+
+    def _require_some(self, bad: int, arms: IntArray) -> None:
+        """Raise if an arm, -1 for none, has no candidate that could be right."""
         if bad >= 0:
             raise ProblemError(
                 f"arm {self.names[int(arms[bad])]!r}: what the log shows has probability zero "
                 "under every candidate of the prior"
             )
-        return means, ends
 
 
-def _stretches(values: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Distinct values of several probabilities [E, M] and the stretches that they stand for.
+class _Chances(NamedTuple):
+    """Log chances of cells under all candidates."""
+
+    cells: IntArray  # [C], ascending
+    logs: FloatArray  # [C, M]
+
+
+def _cells_of(counts: LogCounts, arms: IntArray) -> tuple[IntArray, IntArray]:
+    """Return where these arms' cells begin once they are end to end, and where they are now."""
+    sizes = np.diff(counts.starts)[arms]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    return starts, np.repeat(counts.starts[arms] - starts[:-1], sizes) + np.arange(starts[-1])
+
+
+class _Stretches(NamedTuple):
+    """Distinct values of several probabilities, and the stretches that they stand for."""
+
+    level_of: IntArray  # [E, M]
+    levels: FloatArray  # [E, L], filled up with zeros
+    edges: FloatArray  # [E, L + 2], filled up with nan
+
+
+def _stretches(values: FloatArray) -> _Stretches:
+    """Find the distinct values of probabilities [E, M].
 
     A value stands for what is nearer to it than to others, and the outermost ones for as much on
-    the far side as on the near one. Returns which distinct value each is [E, M], and the edges
-    [E, L + 2] of stretches, filled up with nan.
+    the far side as on the near one.
     """
     level_of = np.zeros(values.shape, dtype=np.int64)
-    found = []
+    found, edges = [], []
     for e, row in enumerate(values):
-        distinct, which = np.unique(np.round(row, 12), return_inverse=True)
+        distinct, first_of, which = np.unique(
+            np.round(row, 12), return_index=True, return_inverse=True
+        )
         level_of[e] = which
+        found.append(row[first_of])
         middle = (distinct[1:] + distinct[:-1]) / 2
         first = 2 * distinct[0] - middle[0] if len(middle) else distinct[0]
         last = 2 * distinct[-1] - middle[-1] if len(middle) else distinct[0]
-        found.append(np.concatenate([[max(first, 0.0)], middle, [min(last, 1.0)]]))
-    edges = np.full((len(values), max(map(len, found), default=1) + 1), np.nan)
-    for e, own in enumerate(found):
-        edges[e, : len(own)] = own
-    return level_of, edges
+        edges.append(np.concatenate([[max(first, 0.0)], middle, [min(last, 1.0)]]))
+    most = max(map(len, found))
+    levels = [np.pad(own, (0, most - len(own))) for own in found]
+    padded = [np.pad(own, (0, most + 2 - len(own)), constant_values=np.nan) for own in edges]
+    return _Stretches(level_of, np.array(levels), np.array(padded))

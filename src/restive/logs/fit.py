@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import counted
 from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.evidence import Evidence
@@ -57,7 +58,8 @@ class FittedLog:
     def __repr__(self) -> str:
         held = sum(check.verdict == "holds" for check in self.checks)
         return (
-            f"FittedLog({self.log.num_sightings:,} sightings of {self.log.num_arms:,} arms; "
+            f"FittedLog({counted(self.log.num_sightings, 'sighting')} of "
+            f"{counted(self.log.num_arms, 'arm')}; "
             f"{held} of {len(self.checks)} checks hold)"
         )
 
@@ -91,7 +93,7 @@ class FittedLog:
                     low[k], high[k] = (posterior.quantile(q)[0] for q in INTERVAL)
         return ArmTable(
             names=log.arms,
-            kinds=tuple(log.kinds[kind] for kind in log.kind_of),
+            kinds=tuple(np.array(log.kinds, dtype=object)[log.kind_of].tolist()),
             sightings=np.diff(log.starts),
             last_state=self.start.last_state,
             elapsed=self.start.elapsed,
@@ -209,8 +211,9 @@ def fit_arms(
 
 def _never_seen(log: Log, counts: LogCounts) -> list[str]:
     """Say which states no arm was ever seen in."""
-    last, _, following = counts.unpacked(counts.cells)
-    missing = np.setdiff1d(np.arange(log.num_states), np.concatenate([last, following]))
+    size = log.num_states
+    pairs = np.bincount(counts.cells % (size * size), minlength=size * size).reshape(size, size)
+    missing = np.flatnonzero(pairs.sum(axis=0) + pairs.sum(axis=1) == 0)
     return [
         f"no arm that was seen twice was ever in state {log.states[state]!r}: how arms get there "
         "and back is a guess"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import ProblemError
-from restive.logs.finite import log_chances
+from restive.logs.finite import chances
 from restive.logs.fit import FittedLog, fit_arms
 from restive.logs.sample import Sample, sample_of
 from restive.sightings import Log
@@ -123,14 +123,10 @@ def predictions(fitted: FittedLog, sample: Sample, later: IntArray) -> FloatArra
         if not len(rows):
             continue
         used = weights > 1e-12
-        at = later[rows]
-        cells = np.stack([sample.states[at - 1], sample.ages[at]])
-        distinct, which = np.unique(cells, axis=1, return_inverse=True)
-        for state in range(size):
-            following = np.full(distinct.shape[1], state)
-            logs = log_chances(active[used], passive[used], distinct[0], distinct[1], following)
-            means = (np.exp(logs) * weights[used]).sum(axis=1) / weights[used].sum()
-            found[rows, state] = means[which.ravel()]
+        last, ages, which = sample.pairs(later[rows])
+        laws = chances(active[used], passive[used], last, ages)
+        means = (laws * weights[used, None]).sum(axis=1) / weights[used].sum()
+        found[rows] = means[which]
     return found
 
 

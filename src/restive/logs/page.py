@@ -26,10 +26,7 @@ CHECK_HEADER = ("check", "verdict", "finding", "p", "s.d. off", "arms off at 5%"
 def fit_page(fitted: FittedLog, title: str) -> str:
     """Return the whole page."""
     log = fitted.log
-    about = (
-        f"{log.num_sightings:,} sightings of {log.num_arms:,} arms in {log.num_steps:,} "
-        f"steps, {log.span}. States, worst first: {', '.join(log.states)}."
-    )
+    about = f"{log.in_brief}. States, worst first: {', '.join(log.states)}."
     notes = [paragraph(note, "note") for note in fitted.notes]
     parts = [section("Notes", *notes)] if notes else []
     if fitted.checks:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.agents import LEARNERS, make_learner
-from restive.arguments import checked_count, checked_seed, suggestion
+from restive.arguments import checked_count, checked_seed, counted, suggestion
 from restive.belief import BeliefState
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.intervals import student_quantile
@@ -53,6 +53,7 @@ Progress = Callable[[str, float], None]
 
 POLICIES = ("whittle", "myopic", "best_fixed", "round_robin", "random")
 WORLDS = 200
+MOST_PLAYED = 10_000_000  # steps
 SEEDS = 20  # of policies that choose at random, and of learners
 LEAST_MATCHES = 30
 MOST_AGES = 2_000  # that a learner's tables tell apart, where no arm gets older
@@ -151,6 +152,11 @@ def replay_log(
         refuse_unlike_pulls(check_log(known, seed))
     bandit = known.problem(num_pulls)
     steps = log.num_steps - at
+    if steps > MOST_PLAYED:
+        raise ProblemError(
+            f"the part to be played lasts {steps:,} steps, more than {MOST_PLAYED:,}; is a time "
+            "wrong, or the step too short?"
+        )
     sample = sample_of(log, pulled_only=known.controlled)
     earned, pulls = logged_pulls(log, at, known.rewards)
     if known.passive_rewards is not None:
@@ -196,7 +202,9 @@ def _checked_split(split: Any, log: Log) -> int:
         raise ProblemError(f"split must be between 0 and 1, got {split!r:.60}")
     at = int(split * log.num_steps)
     if not 0 < at < log.num_steps:
-        raise ProblemError(f"a log of {log.num_steps} steps cannot be split at {split:g} of them")
+        raise ProblemError(
+            f"a log of {counted(log.num_steps, 'step')} cannot be split at {split:g} of them"
+        )
     return at
 
 

@@ -53,6 +53,14 @@ class Sample:
         ages[self.place == 0] = 0
         return ages
 
+    def pairs(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Return last states and ages [C] that occur at these sightings, and which each has."""
+        size = self.log.num_states
+        keys = self.ages[rows] * size + self.states[rows - 1]
+        distinct, which = np.unique(keys, return_inverse=True)
+        ages, last = np.divmod(distinct, size)
+        return last, ages, which
+
     @cached_property
     def scores(self) -> FloatArray:
         """What states count as [S]: from 0, the worst, to 1."""
@@ -66,21 +74,17 @@ def sample_of(log: Log, most: int = MOST_SIGHTINGS, pulled_only: bool = False) -
     arms = seen_twice[::every]
     blocks = [log.block(k, k + 1) for k in arms.tolist()]
     if pulled_only:
-        blocks = [
-            b._replace(
-                steps=b.steps[b.pulled], states=b.states[b.pulled], pulled=b.pulled[b.pulled]
-            )
-            for b in blocks
-        ]
+        blocks = [block.of_pulled() for block in blocks]
     sizes = [len(b.steps) for b in blocks]
     empty = np.zeros(0, dtype=np.int64)
+    codes = np.concatenate([empty, *(b.codes for b in blocks)])
     return Sample(
         log,
         arms,
         np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
         np.concatenate([empty, *(b.steps for b in blocks)]),
-        np.concatenate([empty, *(b.states for b in blocks)]),
-        np.concatenate([np.zeros(0, np.bool_), *(b.pulled for b in blocks)]),
+        codes >> 1,
+        (codes & 1).astype(np.bool_),
     )
 
 

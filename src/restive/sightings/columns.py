@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from restive.errors import RestiveError
 
@@ -28,7 +28,7 @@ class Columns:
         The columns' types.
     """
 
-    def __init__(self, dtypes: Sequence[str]) -> None:
+    def __init__(self, dtypes: Sequence[DTypeLike]) -> None:
         self.dtypes = [np.dtype(dtype) for dtype in dtypes]
         self.size = 0
         self._parts: list[list[NDArray[Any]]] = []  # in memory, as they were appended

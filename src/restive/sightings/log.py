@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import suggestion
+from restive.arguments import counted, suggestion
 from restive.errors import ProblemError
 from restive.evidence import MOST_STATES
 from restive.problem import state_names
 from restive.sightings import sorter
 from restive.sightings.columns import Columns
-from restive.sightings.sorter import SightingSorter, end_of_block
+from restive.sightings.sorter import Rows, SightingSorter, end_of_block
 from restive.steps import StepRule, Steps
 
 __all__ = ["Block", "Log", "log_of", "names_or_none", "sorted_log"]
@@ -35,8 +35,23 @@ class Block(NamedTuple):
     first_arm: int
     starts: IntArray  # [arms of the block + 1]
     steps: IntArray  # [R]
-    states: IntArray  # [R]
-    pulled: BoolArray  # [R]
+    codes: NDArray[np.int16]  # [R] twice the state, and one more where the arm was pulled
+
+    @property
+    def states(self) -> IntArray:
+        """The state of each sighting [R]."""
+        return (self.codes >> 1).astype(np.int64)
+
+    @property
+    def pulled(self) -> BoolArray:
+        """Whether the arm was pulled [R]."""
+        return (self.codes & 1).astype(np.bool_)
+
+    def of_pulled(self) -> Block:
+        """Return the sightings of pulled arms only."""
+        pulled = self.pulled
+        kept = np.concatenate([[0], np.cumsum(pulled)])
+        return Block(self.first_arm, kept[self.starts], self.steps[pulled], self.codes[pulled])
 
     @property
     def arms(self) -> IntArray:
@@ -95,11 +110,19 @@ class Log:
         """First and last step, as a person calls them."""
         return f"{self.label(0)} to {self.label(self.num_steps - 1)}"
 
+    @property
+    def in_brief(self) -> str:
+        """How much was seen and when: 3 sightings of 1 arm in 3 steps, 1 to 3."""
+        return (
+            f"{counted(self.num_sightings, 'sighting')} of {counted(self.num_arms, 'arm')} in "
+            f"{counted(self.num_steps, 'step')}, {self.span}"
+        )
+
     def blocks(self) -> Iterator[Block]:
         """Yield all sightings, arm by arm, in blocks that fit in memory."""
         first = 0
         while first < self.num_arms:
-            last = end_of_block(self.starts, first, sorter.RUN_ROWS)
+            last = end_of_block(self.starts, first, sorter.BLOCK_ROWS)
             yield self.block(first, last)
             first = last
 
@@ -107,19 +130,10 @@ class Log:
         """Return the sightings of arms `first` to `last` - 1."""
         begin, end = int(self.starts[first]), int(self.starts[last])
         steps, codes = self.sightings.read(begin, end)
-        return Block(
-            first,
-            self.starts[first : last + 1] - begin,
-            steps,
-            (codes >> 1).astype(np.int64),
-            (codes & 1).astype(np.bool_),
-        )
+        return Block(first, self.starts[first : last + 1] - begin, steps, codes)
 
     def __repr__(self) -> str:
-        return (
-            f"Log({self.num_sightings:,} sightings of {self.num_arms:,} arms in "
-            f"{self.num_steps:,} steps, {self.span}, states {', '.join(self.states)})"
-        )
+        return f"Log({self.in_brief}, states {', '.join(self.states)})"
 
 
 def sorted_log(
@@ -132,14 +146,13 @@ def sorted_log(
     rule: StepRule,
     aware: bool,
     has_pulled: bool,
-    state_of: IntArray | None = None,
     notes: Sequence[str] = (),
     row: str = "line",
     progress: Callable[[float], None] = lambda share: None,
 ) -> Log:
     """Make a log of what a sorter has taken in."""
     steps = Steps.spanning(rule, taken_in.first, taken_in.last, aware)
-    merged = taken_in.merged(steps, len(arms), state_of, row, progress)
+    merged = taken_in.merged(steps, len(arms), row, progress)
     seen = merged.counts > 0  # all rows of an arm may have been left out
     return Log(
         arms=tuple(arms) if seen.all() else tuple(np.array(arms, object)[seen]),
@@ -207,7 +220,7 @@ def log_of(
             f"states are whole numbers from 0 to {size - 1}, got {codes.min()} to {codes.max()}"
         )
     rows = SightingSorter(same_step)
-    rows.add(arms, np.arange(len(arms)), steps * MICROS, codes * 2 + flags)
+    rows.take_in([Rows.of(arms, steps * MICROS, np.arange(len(arms)), codes * 2 + flags)])
     labels, kind_of = _kinds(kinds, len(names))
     return sorted_log(
         rows,
