@@ -170,6 +170,7 @@ class Mind:
         """Count what was seen of arms with particles."""
         if self.clouds is not None and self.task.choices.has_clouds:
             self.clouds.count()
+            self.use_clouds()
 
     def _renew(self) -> None:
         """Draw the particles anew that have lost their worth."""

@@ -43,7 +43,7 @@ from restive.kernels.tables import (
     Weights,
 )
 from restive.kernels.vectors import LANES
-from restive.kernels.world import top_many
+from restive.kernels.world import top_values
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -145,14 +145,16 @@ def choose_by_value(
             channels[place(at + 6 * count)],
         )
         below = channels[place(at + 3 * count)] + channels[place(at + 4 * count)] * p
-        unit = (channels[place(at)] + x) / (below + channels[place(at + 5 * count)] * x)
-        unit = channels[place(first + k)] if n == 1.0 else unit
-        values[place(k)] = channels[place(low + k)] + channels[place(span + k)] * unit
+        below += channels[place(at + 5 * count)] * x
+        # both chosen before they are divided: the compiler would jump over a division
+        above = channels[place(first + k)] if n == 1.0 else channels[place(at)] + x
+        below = 1.0 if n == 1.0 else below
+        values[place(k)] = channels[place(low + k)] + channels[place(span + k)] * (above / below)
     if masked:
         for k in range(count):
             if not available[k]:
                 values[k] = -np.inf
-    top_many(values, chosen, num_chosen)
+    top_values(values, chosen, num_chosen)
 
 
 @inlined

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.ages import DENSE
 from restive.kernels.cells import cell_of
 from restive.kernels.compiler import inlined, part, place
 from restive.kernels.particles import LOST
@@ -72,9 +73,18 @@ def must_count(slots: Slots, clouds: Clouds) -> bool:
 def prepare_sighting(
     slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int, seen: int
 ) -> None:
-    """Write down that arm k was seen `age` steps after it was; make the likelihoods of that age."""
+    """Count that arm k was seen `age` steps after it was, or write it down to be counted.
+
+    The likelihoods of that age are made, too.
+    """
     cloud = clouds.groups[place(slots.groups[place(k)])]
-    _write_down(clouds, cloud, last_state, age, seen)
+    own = place(cloud)
+    if age <= DENSE and clouds.begun[own] == clouds.now[RUNS]:
+        size = clouds.sizes[own]
+        cell = ((age - 1) * size + last_state) * size + seen
+        clouds.cells[place(clouds.cell_starts[own] + cell)] += 1.0
+    else:
+        _write_down(clouds, cloud, last_state, age, seen)
     if age > clouds.filled[place(clouds.homes[place(cloud)])]:
         _require_likelihoods(slots, weights, clouds, k, last_state, age)
 

@@ -20,9 +20,10 @@ from restive.kernels.compiler import hot_kernel, inlined, part, place
 from restive.kernels.random import uniform_at
 from restive.kernels.tables import BeliefTables
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-__all__ = ["World", "become", "pull", "pull_arms", "top_arms", "top_many"]
+__all__ = ["World", "become", "pull", "pull_arms", "top_arms", "top_many", "top_values"]
 
 FEW_PULLS = 4
 ARM_BITS = 31
@@ -120,6 +121,12 @@ def _top_few(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
     b = LAST_ARM - (b & LAST_ARM) if count > 1 else LAST_ARM
     c = LAST_ARM - (c & LAST_ARM) if count > 2 else LAST_ARM
     d = LAST_ARM - (d & LAST_ARM) if count > 3 else LAST_ARM
+    _write_ascending(a, b, c, d, chosen, count)
+
+
+@inlined
+def _write_ascending(a: int, b: int, c: int, d: int, chosen: IntArray, count: int) -> None:
+    """Write the first `count` of four arms in ascending order; the others are LAST_ARM."""
     a, b = min(a, b), max(a, b)  # a sorting network
     c, d = min(c, d), max(c, d)
     a, c = min(a, c), max(a, c)
@@ -133,6 +140,41 @@ def _top_few(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
         chosen[2] = c
     if count > 3:
         chosen[3] = d
+
+
+@inlined
+def top_values(values: FloatArray, chosen: IntArray, count: int) -> None:
+    """Write the `count` arms with the largest values, ascending; the lowest arm wins ties."""
+    if count <= FEW_PULLS and len(values) <= BATCH:
+        _top_few_values(values, chosen, count)
+    else:
+        top_many(values, chosen, count)
+
+
+@inlined
+def _top_few_values(values: FloatArray, chosen: IntArray, count: int) -> None:
+    """Keep the best four values and their arms in order, in registers and without branches."""
+    a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
+    arm_a, arm_b, arm_c, arm_d = LAST_ARM, LAST_ARM, LAST_ARM, LAST_ARM
+    for k in range(len(values)):
+        value = values[place(k)]
+        over_a, over_b, over_c, over_d = value > a, value > b, value > c, value > d
+        arm_d = (arm_c if over_c else k) if over_d else arm_d
+        d = (c if over_c else value) if over_d else d
+        arm_c = (arm_b if over_b else k) if over_c else arm_c
+        c = (b if over_b else value) if over_c else c
+        arm_b = (arm_a if over_a else k) if over_b else arm_b
+        b = (a if over_a else value) if over_b else b
+        arm_a = k if over_a else arm_a
+        a = value if over_a else a
+    _write_ascending(
+        arm_a,
+        arm_b if count > 1 else LAST_ARM,
+        arm_c if count > 2 else LAST_ARM,
+        arm_d if count > 3 else LAST_ARM,
+        chosen,
+        count,
+    )
 
 
 @part
