@@ -65,7 +65,6 @@ class CloudKeeper:
         self.clouds = no_clouds()
         if choices.has_clouds:
             self._settle()
-            self._open()
 
     def _settle(self) -> None:
         """Give every prior a home for its points, and all its groups this home."""
@@ -119,7 +118,14 @@ class CloudKeeper:
             laws=laws_of(distinct),
         )
         self.slots = self.slots._replace(offsets=self.slots.offsets.copy())
-        self._make_room(rows=min(len(groups), HOMES_AT_ONCE) * max(row_sizes))
+        at_once, sizes = min(len(groups), HOMES_AT_ONCE), self.clouds.sizes
+        self._make_room(
+            rows=at_once * max(row_sizes),
+            chains=at_once * max(len(c) for c in chains),
+            logits=at_once * max(len(x) for x in logits),
+            ages=at_once * AGES,
+            cells=at_once * AGES * int(sizes.max()) ** 2,
+        )
 
     def _open(self) -> None:
         self._handle = Handle(Cloudy(self.slots, self.weights, self.clouds))
@@ -146,13 +152,15 @@ class CloudKeeper:
         }
         most = 8 * (rows + sum(needed.values()))
         require_memory(most, "the particles", "use fewer arms or particles")
+        held = self.slots, self.clouds
         if rows > len(self.slots.likelihoods):
             self.slots = self.slots._replace(likelihoods=_longer(self.slots.likelihoods, rows))
         for name, size in needed.items():
             numbers = getattr(self.clouds, name)
             if size > len(numbers):
                 self.clouds = self.clouds._replace(**{name: _longer(numbers, size)})
-        self._open()
+        if held[0] is not self.slots or held[1] is not self.clouds:
+            self._open()
 
     def _make_home(self, group: int) -> None:
         """See to it that a group has a home of its own."""
@@ -252,13 +260,17 @@ class CloudKeeper:
         cloud, prior = self._cloud(group), self._prior(group)
         if self.clouds.begun[cloud] == self.clouds.now[RUNS]:
             return
-        counted = count_evidence(fresh_arm(prior.rows), prior.evidence)
-        size = len(counted.ages)
-        if self.clouds.age_rooms[cloud] < size:
-            self._make_tally(group, size)
-        arm = self._arm(group)
-        arm.ages[:size], arm.cells[:size] = counted.ages, counted.cells
-        arm.num_ages[0], arm.renewals[0] = counted.num_ages[0], 0
+        if not self.clouds.age_rooms[cloud]:
+            self._make_tally(group, AGES)
+        begin_anew(self._arm(group))
+        if prior.evidence.total:
+            counted = count_evidence(fresh_arm(prior.rows), prior.evidence)
+            used = int(counted.num_ages[0])
+            if self.clouds.age_rooms[cloud] < used:
+                self._make_tally(group, len(counted.ages))
+            arm = self._arm(group)
+            arm.ages[:used], arm.cells[:used] = counted.ages[:used], counted.cells[:used]
+            arm.num_ages[0] = used
         self.clouds.begun[cloud] = self.clouds.now[RUNS]
 
     def _grow(self, group: int) -> None:

@@ -42,6 +42,7 @@ from restive.kernels.tables import (
     Slots,
     Weights,
 )
+from restive.kernels.vectors import LANES
 from restive.kernels.weights import add_up_groups
 from restive.policies.base import IndexPolicy, Policy
 from restive.problem import RestlessBandit
@@ -249,10 +250,13 @@ def followed_channels(task: Task) -> Following | None:
     rewards = np.array(task.facts.rewards)
     good = (rewards[:, 1] >= rewards[:, 0]).astype(np.float64)
     low, high = np.sort(rewards, axis=1).T
-    columns = np.zeros((CHANNEL, task.num_arms))
-    columns[LOW], columns[SPAN], columns[GOOD] = low, high - low, good
+    width = -(-task.num_arms // LANES) * LANES
+    columns = np.zeros((CHANNEL, width))
+    columns[LOW] = -np.inf
+    arms = np.s_[: task.num_arms]
+    columns[LOW, arms], columns[SPAN, arms], columns[GOOD, arms] = low, high - low, good
     following.mode[VALUED] = forms[str(task.mapping)]
-    return following._replace(channels=columns.ravel(), values=np.zeros(task.num_arms))
+    return following._replace(channels=columns.ravel(), values=np.zeros(width))
 
 
 def prior_weights(task: Task, slots: Slots) -> Weights:

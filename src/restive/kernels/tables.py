@@ -274,8 +274,8 @@ class Following(NamedTuple):
     begin: Int32Array  # [K] where the arm's ranks begin
     length: Int32Array  # [K] numbers of ages
     rank: Int32Array  # [K] room for the ranks now
-    channels: FloatArray  # [CHANNEL * K] where indices have a closed form: what it needs
-    values: FloatArray  # [K] room for them
+    channels: FloatArray  # [CHANNEL * W] where indices have a closed form: what it needs
+    values: FloatArray  # [W] room for them
     mode: IntArray  # [MODE_SIZE]
 
 
@@ -289,7 +289,8 @@ MODE_SIZE = 5
 
 WHITTLE, MYOPIC = 1, 2
 
-# What `channels` hold, for each arm: number i of arm k is at i * K + k.
+# What `channels` hold, for each arm: number i of arm k is at i * W + k, where W is K filled up to
+# whole rows of LANES. Fillers pay -inf.
 LOW = 0  # reward in the worse state
 SPAN = 1  # how much more the better pays
 GOOD = 2  # which state is the better

@@ -21,7 +21,21 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import Place, place
 
-__all__ = ["LANES", "Vector", "last", "load", "not_above", "plus", "store", "sums_before", "times"]
+__all__ = [
+    "LANES",
+    "Vector",
+    "last",
+    "lesser",
+    "load",
+    "not_above",
+    "num_ahead",
+    "over",
+    "plus",
+    "store",
+    "sums_before",
+    "times",
+    "where_equal",
+]
 
 LANES = 8
 
@@ -30,6 +44,7 @@ FloatArray = NDArray[np.float64]
 
 REGISTER = ir.VectorType(ir.DoubleType(), LANES)
 PLACE = ir.IntType(32)
+BITS = ir.IntType(LANES)
 ALIGNMENT = 8  # of a load or store: any number may be the first
 
 extending: Any = numba.extending  # which has no types of its own
@@ -123,6 +138,33 @@ def times(a: Vector, b: Vector) -> Vector:
     return a * b
 
 
+@_instructions(register, lambda builder, values: builder.fdiv(*values))
+def over(a: Vector, b: Vector) -> Vector:
+    """Divide number by number."""
+    return a / b
+
+
+def _lesser(builder: Any, values: Any) -> Any:
+    return builder.select(builder.fcmp_ordered("<", *values), *values)
+
+
+@_instructions(register, _lesser)
+def lesser(a: Vector, b: Vector) -> Vector:
+    """Return the smaller of each two numbers."""
+    return np.where(a < b, a, b)
+
+
+def _where_equal(builder: Any, values: Any) -> Any:
+    vector, x, a, b = values
+    return builder.select(builder.fcmp_ordered("==", vector, _everywhere(builder, x)), a, b)
+
+
+@_instructions(register, _where_equal)
+def where_equal(vector: Vector, x: float, a: Vector, b: Vector) -> Vector:
+    """Return the numbers of `a` where those of `vector` are x, else those of `b`."""
+    return np.where(vector == x, a, b)
+
+
 def _sums_before(builder: Any, values: Any) -> Any:
     (vector,) = values
     sums = ir.Constant(REGISTER, [0.0] * LANES)
@@ -152,14 +194,43 @@ def last(vector: Vector) -> float:
 
 def _not_above(builder: Any, values: Any) -> Any:
     vector, x = values
+    return _count(builder, _bits(builder, "<=", vector, _everywhere(builder, x)))
+
+
+def _everywhere(builder: Any, x: Any) -> Any:
+    """A vector of one number."""
     nothing = ir.Constant(REGISTER, ir.Undefined)
     first = builder.insert_element(nothing, x, PLACE(0))
     everywhere = ir.Constant(ir.VectorType(PLACE, LANES), [0] * LANES)
-    bits = builder.fcmp_ordered("<=", vector, builder.shuffle_vector(first, nothing, everywhere))
-    return builder.zext(builder.ctpop(builder.bitcast(bits, ir.IntType(LANES))), ir.IntType(64))
+    return builder.shuffle_vector(first, nothing, everywhere)
+
+
+def _bits(builder: Any, comparison: str, a: Any, b: Any) -> Any:
+    """A bit for each two numbers that compare so, the first the lowest."""
+    return builder.bitcast(builder.fcmp_ordered(comparison, a, b), BITS)
+
+
+def _count(builder: Any, bits: Any) -> Any:
+    return builder.zext(builder.ctpop(bits), ir.IntType(64))
 
 
 @_instructions(types.int64, _not_above)
 def not_above(vector: Vector, x: float) -> int:
     """How many of the numbers are at most x."""
     return int(np.count_nonzero(vector <= x))
+
+
+def _num_ahead(builder: Any, values: Any) -> Any:
+    vector, x, before = values
+    same = _everywhere(builder, x)
+    word = before.type
+    earlier = builder.trunc(builder.sub(builder.shl(word(1), before), word(1)), BITS)
+    equal = builder.and_(_bits(builder, "==", vector, same), earlier)
+    return _count(builder, builder.or_(_bits(builder, ">", vector, same), equal))
+
+
+@_instructions(types.int64, _num_ahead)
+def num_ahead(vector: Vector, x: float, before: int) -> int:
+    """How many of the numbers are above x, or equal to x and among the first `before`."""
+    equal = (vector == x) & (np.arange(LANES) < before)
+    return int(np.count_nonzero((vector > x) | equal))

@@ -19,6 +19,7 @@ from restive.kernels.cells import cell_of
 from restive.kernels.compiler import hot_kernel, inlined, part, place
 from restive.kernels.random import uniform_at
 from restive.kernels.tables import BeliefTables
+from restive.kernels.vectors import LANES, load, num_ahead
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -28,6 +29,7 @@ __all__ = ["World", "become", "pull", "pull_arms", "top_arms", "top_many", "top_
 FEW_PULLS = 4
 ARM_BITS = 31
 LAST_ARM = (1 << ARM_BITS) - 1
+FEW_ARMS = 16  # of which each is compared with all
 BATCH = 64  # arms that are passed over together where none of them is good enough
 
 
@@ -121,12 +123,6 @@ def _top_few(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
     b = LAST_ARM - (b & LAST_ARM) if count > 1 else LAST_ARM
     c = LAST_ARM - (c & LAST_ARM) if count > 2 else LAST_ARM
     d = LAST_ARM - (d & LAST_ARM) if count > 3 else LAST_ARM
-    _write_ascending(a, b, c, d, chosen, count)
-
-
-@inlined
-def _write_ascending(a: int, b: int, c: int, d: int, chosen: IntArray, count: int) -> None:
-    """Write the first `count` of four arms in ascending order; the others are LAST_ARM."""
     a, b = min(a, b), max(a, b)  # a sorting network
     c, d = min(c, d), max(c, d)
     a, c = min(a, c), max(a, c)
@@ -143,38 +139,28 @@ def _write_ascending(a: int, b: int, c: int, d: int, chosen: IntArray, count: in
 
 
 @inlined
-def top_values(values: FloatArray, chosen: IntArray, count: int) -> None:
-    """Write the `count` arms with the largest values, ascending; the lowest arm wins ties."""
-    if count <= FEW_PULLS and len(values) <= BATCH:
-        _top_few_values(values, chosen, count)
+def top_values(values: FloatArray, num_arms: int, chosen: IntArray, count: int) -> None:
+    """Write the `count` arms with the largest values, ascending; the lowest arm wins ties.
+
+    The values of the arms stand in whole rows of LANES, filled up with what is above nothing.
+    """
+    if num_arms <= FEW_ARMS:
+        _top_of_few(values, num_arms, chosen, count)
     else:
-        top_many(values, chosen, count)
+        top_many(values[:num_arms], chosen, count)
 
 
 @inlined
-def _top_few_values(values: FloatArray, chosen: IntArray, count: int) -> None:
-    """Keep the best four values and their arms in order, in registers and without branches."""
-    a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
-    arm_a, arm_b, arm_c, arm_d = LAST_ARM, LAST_ARM, LAST_ARM, LAST_ARM
-    for k in range(len(values)):
-        value = values[place(k)]
-        over_a, over_b, over_c, over_d = value > a, value > b, value > c, value > d
-        arm_d = (arm_c if over_c else k) if over_d else arm_d
-        d = (c if over_c else value) if over_d else d
-        arm_c = (arm_b if over_b else k) if over_c else arm_c
-        c = (b if over_b else value) if over_c else c
-        arm_b = (arm_a if over_a else k) if over_b else arm_b
-        b = (a if over_a else value) if over_b else b
-        arm_a = k if over_a else arm_a
-        a = value if over_a else a
-    _write_ascending(
-        arm_a,
-        arm_b if count > 1 else LAST_ARM,
-        arm_c if count > 2 else LAST_ARM,
-        arm_d if count > 3 else LAST_ARM,
-        chosen,
-        count,
-    )
+def _top_of_few(values: FloatArray, num_arms: int, chosen: IntArray, count: int) -> None:
+    """Count for each arm how many are ahead of it: no branch for the processor to guess wrong."""
+    held = 0
+    for k in range(num_arms):
+        ahead = 0
+        for row in range(0, num_arms, LANES):
+            before = min(max(k - row, 0), LANES)
+            ahead += num_ahead(load(values, place(row)), values[place(k)], before)
+        chosen[place(held)] = k  # another arm takes its place if it is not one of the best
+        held += ahead < count
 
 
 @part
