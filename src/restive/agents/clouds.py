@@ -158,7 +158,8 @@ class CloudKeeper:
         for name, size in needed.items():
             numbers = getattr(self.clouds, name)
             if size > len(numbers):
-                self.clouds = self.clouds._replace(**{name: _longer(numbers, size)})
+                longer: dict[str, Any] = {name: _longer(numbers, size)}
+                self.clouds = self.clouds._replace(**longer)
         if held[0] is not self.slots or held[1] is not self.clouds:
             self._open()
 
@@ -296,8 +297,10 @@ class CloudKeeper:
     def to_data(self) -> dict[str, Any]:
         """What a snapshot holds of the clouds that were counted; all sightings must be."""
         begun = self.clouds.begun == self.clouds.now[RUNS]
-        groups = [g for g in np.flatnonzero(self.clouds.groups >= 0) if begun[self._cloud(g)]]
-        return {str(group): _to_data(self._arm(group)) for group in groups}
+        groups = np.flatnonzero(self.clouds.groups >= 0).tolist()
+        return {
+            str(group): _to_data(self._arm(group)) for group in groups if begun[self._cloud(group)]
+        }
 
     def load(self, group: int, data: dict[str, Any]) -> None:
         """Take in what `to_data` wrote of a group, whose weights are there already."""

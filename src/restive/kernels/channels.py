@@ -56,9 +56,7 @@ TINY = 1e-200  # powers below it are 0: the smallest numbers are slow
 
 
 @part
-def follow_channels(
-    slots: Slots, weights: Weights, clouds: Clouds, following: Following, meta: Meta
-) -> None:
+def follow_channels(slots: Slots, weights: Weights, clouds: Clouds, following: Following) -> None:
     """Let every arm, all of them channels, follow the particle that was drawn for it."""
     channels, count = following.channels, len(following.values)
     for k in range(len(following.rank)):
@@ -75,8 +73,7 @@ def follow_channels(
         channels[STAY * count + k] = stay
         channels[RHO * count + k] = stay - rise
         channels[SETTLED * count + k] = rise / (rise + (1.0 - stay))
-        see_channel(following, k, meta.last_state[k])
-    following.mode[STANDS] = -1
+    following.mode[STANDS] = -1  # so the next choice makes all that depends on what was seen
 
 
 @inlined

@@ -122,7 +122,7 @@ def student_points(
             points[1, m] = radius * sine
     else:
         degrees = degrees_of(free)
-        _write_coordinates(generators[free], uniform_at(key, free), scales)
+        _write_coordinates(int(generators[free]), uniform_at(key, free), scales)
         for m in range(count):
             scales[m] = sqrt(degrees / chi_square_quantile(degrees, scales[m]))
         for j in range(free):

@@ -24,11 +24,11 @@ from restive.kernels.compiler import Place, place
 __all__ = [
     "LANES",
     "Vector",
+    "largest",
     "last",
     "lesser",
     "load",
     "not_above",
-    "num_ahead",
     "over",
     "plus",
     "store",
@@ -43,6 +43,7 @@ Vector = NDArray[np.float64]  # [LANES]; compiled, a register
 FloatArray = NDArray[np.float64]
 
 REGISTER = ir.VectorType(ir.DoubleType(), LANES)
+NUMBERS = ir.VectorType(ir.IntType(64), LANES)
 PLACE = ir.IntType(32)
 BITS = ir.IntType(LANES)
 ALIGNMENT = 8  # of a load or store: any number may be the first
@@ -197,9 +198,9 @@ def _not_above(builder: Any, values: Any) -> Any:
     return _count(builder, _bits(builder, "<=", vector, _everywhere(builder, x)))
 
 
-def _everywhere(builder: Any, x: Any) -> Any:
+def _everywhere(builder: Any, x: Any, kind: Any = REGISTER) -> Any:
     """A vector of one number."""
-    nothing = ir.Constant(REGISTER, ir.Undefined)
+    nothing = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(nothing, x, PLACE(0))
     everywhere = ir.Constant(ir.VectorType(PLACE, LANES), [0] * LANES)
     return builder.shuffle_vector(first, nothing, everywhere)
@@ -220,17 +221,22 @@ def not_above(vector: Vector, x: float) -> int:
     return int(np.count_nonzero(vector <= x))
 
 
-def _num_ahead(builder: Any, values: Any) -> Any:
-    vector, x, before = values
-    same = _everywhere(builder, x)
-    word = before.type
-    earlier = builder.trunc(builder.sub(builder.shl(word(1), before), word(1)), BITS)
-    equal = builder.and_(_bits(builder, "==", vector, same), earlier)
-    return _count(builder, builder.or_(_bits(builder, ">", vector, same), equal))
+def _largest(builder: Any, values: Any) -> Any:
+    vector, count = values
+    ahead = ir.Constant(NUMBERS, [0] * LANES)
+    for lane in range(LANES):
+        # a number is ahead of those it exceeds, and of equal ones in later lanes
+        other = _everywhere(builder, builder.extract_element(vector, PLACE(lane)))
+        later = ir.Constant(ir.VectorType(ir.IntType(1), LANES), [i > lane for i in range(LANES)])
+        equal = builder.and_(builder.fcmp_ordered("==", other, vector), later)
+        before = builder.or_(builder.fcmp_ordered(">", other, vector), equal)
+        ahead = builder.add(ahead, builder.zext(before, NUMBERS))
+    few = builder.icmp_unsigned("<", ahead, _everywhere(builder, count, NUMBERS))
+    return builder.zext(builder.bitcast(few, BITS), ir.IntType(64))
 
 
-@_instructions(types.int64, _num_ahead)
-def num_ahead(vector: Vector, x: float, before: int) -> int:
-    """How many of the numbers are above x, or equal to x and among the first `before`."""
-    equal = (vector == x) & (np.arange(LANES) < before)
-    return int(np.count_nonzero((vector > x) | equal))
+@_instructions(types.int64, _largest)
+def largest(vector: Vector, count: int) -> int:
+    """Return a bit for each of the `count` largest numbers, the first of equals first."""
+    places = np.argsort(-vector, kind="stable")[:count]
+    return int(np.bitwise_or.reduce(np.int64(1) << places, initial=0))

@@ -19,7 +19,7 @@ from restive.kernels.cells import cell_of
 from restive.kernels.compiler import hot_kernel, inlined, part, place
 from restive.kernels.random import uniform_at
 from restive.kernels.tables import BeliefTables
-from restive.kernels.vectors import LANES, load, num_ahead
+from restive.kernels.vectors import LANES, largest, load
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -29,7 +29,6 @@ __all__ = ["World", "become", "pull", "pull_arms", "top_arms", "top_many", "top_
 FEW_PULLS = 4
 ARM_BITS = 31
 LAST_ARM = (1 << ARM_BITS) - 1
-FEW_ARMS = 16  # of which each is compared with all
 BATCH = 64  # arms that are passed over together where none of them is good enough
 
 
@@ -144,23 +143,14 @@ def top_values(values: FloatArray, num_arms: int, chosen: IntArray, count: int) 
 
     The values of the arms stand in whole rows of LANES, filled up with what is above nothing.
     """
-    if num_arms <= FEW_ARMS:
-        _top_of_few(values, num_arms, chosen, count)
-    else:
+    if num_arms > LANES:
         top_many(values[:num_arms], chosen, count)
-
-
-@inlined
-def _top_of_few(values: FloatArray, num_arms: int, chosen: IntArray, count: int) -> None:
-    """Count for each arm how many are ahead of it: no branch for the processor to guess wrong."""
+        return
+    best = largest(load(values, place(0)), count)
     held = 0
     for k in range(num_arms):
-        ahead = 0
-        for row in range(0, num_arms, LANES):
-            before = min(max(k - row, 0), LANES)
-            ahead += num_ahead(load(values, place(row)), values[place(k)], before)
-        chosen[place(held)] = k  # another arm takes its place if it is not one of the best
-        held += ahead < count
+        chosen[place(held)] = k  # the next arm takes its place if it is not one of the best
+        held += (best >> k) & 1
 
 
 @part

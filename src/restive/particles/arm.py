@@ -14,7 +14,7 @@ from restive.particles.rows import RowsPrior
 
 __all__ = ["AGES", "begin_anew", "count_evidence", "counts_of", "fresh_arm", "grown", "renew_arm"]
 
-AGES = DENSE + 32  # for which there is room at first
+AGES = 2 * DENSE  # for which there is room at first
 
 
 def fresh_arm(prior: RowsPrior, particles: Particles | None = None) -> ArmParticles:
