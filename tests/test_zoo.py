@@ -1,6 +1,8 @@
 """The zoo: every instance can be used, is what it says, and is the same every time."""
 
 import hashlib
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -174,8 +176,7 @@ def test_satellites_have_the_published_numbers_and_a_prior_beside_them(name):
         assert np.array_equal(arm.rewards, rewards)
         assert np.allclose(arm.active, rows, rtol=0, atol=1e-15)
         assert arm.is_uncontrolled
-        candidates = instance.prior.candidates(k)
-        assert len(set(candidates)) == len(candidates) == 361
+        assert instance.prior.arms[k] == rs.DirichletArmPrior([[1, 1], [1, 1]], rewards=rewards)
 
 
 @pytest.mark.parametrize("name", SATELLITE_TABLE)
@@ -214,11 +215,21 @@ def test_another_program_agrees_on_policy_and_bound():
         assert sum(close) == 1
 
 
+def grids_of_the_comparison():
+    """Names and levels of the instances to which the studies of the comparison give a grid."""
+    for path in (Path(__file__).parent.parent / "examples/studies/comparison").glob("*.toml"):
+        for instance in tomllib.loads(path.read_text(encoding="utf-8"))["sweep"]["instance"]:
+            if isinstance(instance, dict):
+                assert instance["problem"] == {"zoo": instance["name"]}
+                yield instance["name"], tuple(instance["prior"]["levels"])
+
+
 @pytest.mark.parametrize("name", SATELLITE_TABLE)
-def test_the_satellites_prior_is_fine_enough(name):
+def test_the_grid_of_the_comparison_is_fine_enough(name):
     """Whittle's policy for the candidates with the nearest odds loses a thousandth at most."""
     bandit = zoo.load(name).bandit
-    levels = np.array(zoo.SATELLITE_LEVELS)
+    (levels,) = {levels for instance, levels in grids_of_the_comparison() if instance == name}
+    levels = np.array(levels)
     odds = levels / (1 - levels)
 
     def nearest(p):
