@@ -75,10 +75,17 @@ FINGERPRINTS = {
 }
 
 
+def is_continuous(prior):
+    return isinstance(prior, rs.DirichletArmPrior)
+
+
 def fingerprint(instance):
     """Return a digest of all numbers of an instance."""
     digest = hashlib.sha256()
-    arms = [arm for k in range(instance.prior.num_arms) for arm in instance.prior.candidates(k)]
+    priors = getattr(instance.prior, "arms", ())
+    for prior in filter(is_continuous, priors):
+        digest.update(prior.active.tobytes())
+    arms = [arm for prior in priors if not is_continuous(prior) for arm in prior.candidates]
     for arm in [*arms, *(instance.bandit.arms if instance.bandit else ())]:
         for part in (arm.active, arm.passive, arm.rewards):
             digest.update(part.tobytes())
@@ -108,7 +115,8 @@ def test_every_instance_is_what_it_says_and_the_same_each_time(name):
         return
     assert instance.bandit.num_pulls == instance.num_pulls
     held_possible = [
-        arm in instance.prior.candidates(k) for k, arm in enumerate(instance.bandit.arms)
+        (prior.active > 0).all() if is_continuous(prior) else arm in prior.candidates
+        for prior, arm in zip(instance.prior.arms, instance.bandit.arms, strict=True)
     ]
     assert all(held_possible) if instance.truth_in_prior else not any(held_possible)
 
@@ -116,7 +124,7 @@ def test_every_instance_is_what_it_says_and_the_same_each_time(name):
 @pytest.mark.parametrize("name", zoo.names())
 def test_a_learner_can_be_set_up_and_run_on_every_instance(name):
     instance = zoo.load(name)
-    pays_always = instance.prior.candidates(0)[0].pays_unpulled
+    pays_always = instance.prior.typical(0).pays_unpulled
     mapping = "myopic" if pays_always else "whittle"  # very many kinds, so indices take a while
     setup = posed(
         instance.prior, instance.num_pulls, mapping, instance.horizon, true_bandit=instance.bandit
