@@ -17,6 +17,7 @@ from restive.actors import no_clouds, room
 from restive.agents.laws import laws_of
 from restive.arguments import checked_count, require_memory
 from restive.kernels.ages import DENSE
+from restive.kernels.calls import address_of
 from restive.kernels.handles import Handle
 from restive.kernels.lattice import FEW
 from restive.kernels.particles import ArmParticles
@@ -28,6 +29,7 @@ from restive.kernels.renewals import (
     renew_around_fit,
     renew_spent,
     renewal_key,
+    spent_groups,
     take_weights,
 )
 from restive.kernels.tables import (
@@ -84,7 +86,6 @@ class CloudKeeper:
         self.logits_used = sum(len(numbers) for numbers in logits)
         self.rows_used = first_row + sum(row_sizes)
         self.ages_used, self.cells_used, self.homes_used = 0, 0, len(distinct)
-        self.left = np.zeros(len(numbers), dtype=bool)
         self.clouds = Clouds(
             groups=numbers,
             homes=homes.copy(),
@@ -115,6 +116,8 @@ class CloudKeeper:
             lasts=np.full(len(groups), -1, dtype=np.int64),
             now=room(CLOUDS_NOW),
             keys=np.zeros(1, dtype=np.uint64),
+            renewer=np.array([address_of(renew_spent)], dtype=np.int64),
+            where=room(0),
             laws=laws_of(distinct),
         )
         self.slots = self.slots._replace(offsets=self.slots.offsets.copy())
@@ -128,8 +131,12 @@ class CloudKeeper:
         )
 
     def _open(self) -> None:
-        self._handle = Handle(Cloudy(self.slots, self.weights, self.clouds))
+        """Write down where the arrays lie, for Python and for the loop."""
+        clouds = self.clouds._replace(where=room(0))  # which renewals do not need
+        self._handle = Handle(Cloudy(self.slots, self.weights, clouds))
         self._where = self._handle.where
+        if self.clouds.renewer[0]:
+            self.clouds = self.clouds._replace(where=self._where)
 
     def _has_prior(self, group: int) -> bool:
         return self.choices.continuous[int(self.choices.pool_of_group[group])] is not None
@@ -279,9 +286,10 @@ class CloudKeeper:
 
     def renew(self) -> None:
         """Draw the particles anew that have lost too much of their worth."""
-        if renew_spent(self._where, self.left):
-            for group in np.flatnonzero(self.left).tolist():
-                self._renew(group)
+        spent = np.zeros(len(self.clouds.groups), dtype=bool)
+        spent_groups(self._where, spent)
+        for group in np.flatnonzero(spent).tolist():
+            self._renew(group)
 
     def _renew(self, group: int) -> None:
         """Draw particles anew where there was no room, or where one t is not enough."""

@@ -2,8 +2,8 @@
 
 Weights of particles are multiplied and drawn from as those of candidates are (`kernels.weights`).
 What is different: likelihoods are filled in age by age; what was seen is written down, to be
-counted; and where particles have lost too much of their worth at the beginning of an episode, the
-loop returns, for them to be renewed (`kernels.renewals`, `restive.particles`).
+counted; and where particles have lost too much of their worth at the beginning of an episode, they
+are renewed (`kernels.renewals`), or the loop returns, for Python to do it (`restive.particles`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.ages import DENSE
+from restive.kernels.calls import call_at
 from restive.kernels.cells import cell_of
 from restive.kernels.compiler import inlined, part, place
 from restive.kernels.particles import LOST
@@ -240,10 +241,12 @@ def _write_beliefs(
 
 @part
 def must_renew(slots: Slots, weights: Weights, clouds: Clouds) -> bool:
-    """Whether any cloud's particles are worth less than a quarter of what they were."""
+    """Renew particles that are worth less than a quarter of what they were; whether Python must."""
     spent = False
     for group in range(len(clouds.groups)):
         spent |= is_spent(slots, weights, clouds, group)
+    if spent and clouds.renewer[0] != 0:
+        return bool(call_at(clouds.renewer[0], clouds.where))
     return spent
 
 

@@ -47,6 +47,7 @@ __all__ = [
     "renew_around_fit",
     "renew_spent",
     "renewal_key",
+    "spent_groups",
     "take_weights",
 ]
 
@@ -69,18 +70,22 @@ _opened = opener(Cloudy)
 
 
 @kernel
-def renew_spent(where: IntArray, left: BoolArray) -> bool:
-    """Renew the particles of all groups that must be; tell which [groups], and if any, are left.
-
-    Those are left that `renew_around_fit` cannot renew.
-    """
+def renew_spent(where: IntArray) -> bool:
+    """Renew the particles of all groups that must be; whether some are left that need Python."""
     whole = _opened(where)
     some_left = False
-    for group in range(len(left)):
-        spent = is_spent(whole.slots, whole.weights, whole.clouds, group)
-        left[group] = spent and not renew_around_fit(where, group)
-        some_left |= left[group]
+    for group in range(len(whole.clouds.groups)):
+        if is_spent(whole.slots, whole.weights, whole.clouds, group):
+            some_left |= not renew_around_fit(where, group)
     return some_left
+
+
+@hot_kernel
+def spent_groups(where: IntArray, spent: BoolArray) -> None:
+    """Tell which groups' particles [groups] must be renewed."""
+    whole = _opened(where)
+    for group in range(len(spent)):
+        spent[group] = is_spent(whole.slots, whole.weights, whole.clouds, group)
 
 
 @kernel

@@ -205,6 +205,8 @@ class Clouds(NamedTuple):
     lasts: IntArray  # [clouds] number of the last
     now: IntArray  # [CLOUDS_NOW]
     keys: KeyArray  # [1] names the random numbers of renewals
+    renewer: IntArray  # [1] address of the code that renews particles, 0 if there is none
+    where: IntArray  # what it takes: the addresses of these arrays and of the posterior's
     laws: Laws
 
 
