@@ -48,6 +48,7 @@ def _timed(
     """Seconds per step of a trial, and what happened in it."""
 
     def run(count: int) -> tuple[float, Replications]:
+        task.cached_tables.clear()  # which no two replications share
         began = perf_counter()
         done = replicate(
             task, learner, np.array([steps]), count, seed, with_oracle=with_oracle, threads=1,
