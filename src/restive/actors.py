@@ -80,7 +80,7 @@ def no_clouds() -> Clouds:
     none, floats = room(0), np.zeros(0)
     return Clouds(
         groups=none, homes=none, first_homes=none, own_homes=none, sizes=none, num_rows=none,
-        counts=none,
+        num_particles=none,
         worths=floats, first_worths=floats, chains=floats, chain_starts=none, logits=floats,
         logit_starts=none, row_starts=none, filled=none, room=floats, ages=none, cells=floats,
         age_starts=none, age_rooms=none, cell_starts=none, num_ages=none, renewals=none,

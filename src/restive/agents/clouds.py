@@ -93,7 +93,7 @@ class CloudKeeper:
             own_homes=np.full(len(groups), -1, dtype=np.int64),
             sizes=np.array([prior.num_states for prior in priors], dtype=np.int64),
             num_rows=np.array([_num_rows(prior) for prior in priors], dtype=np.int64),
-            counts=np.array([prior.num_particles for prior in priors], dtype=np.int64),
+            num_particles=np.array([prior.num_particles for prior in priors], dtype=np.int64),
             worths=worths.copy(),
             first_worths=worths,
             chains=np.concatenate(chains),

@@ -162,7 +162,7 @@ def _arm_of(clouds: Clouds, cloud: int) -> ArmParticles:
     law, num_rows = clouds.first_homes[cloud], clouds.num_rows[cloud]
     starts = clouds.laws.starts
     free = starts[(law + 1) * LAW_STARTS + FREE_NUMBERS] - starts[law * LAW_STARTS + FREE_NUMBERS]
-    count = clouds.counts[cloud]
+    count = clouds.num_particles[cloud]
     logits = np.empty((free, count))
     first = clouds.logit_starts[home]
     for i in range(free):

@@ -182,7 +182,7 @@ class Clouds(NamedTuple):
     own_homes: IntArray  # [clouds] home for particles that are renewed, -1 until it is made
     sizes: IntArray  # [clouds] S
     num_rows: IntArray  # [clouds] R
-    counts: IntArray  # [clouds] M
+    num_particles: IntArray  # [clouds] M
     worths: FloatArray  # [clouds] effective number of particles after the last renewal
     first_worths: FloatArray  # [clouds] the same before the first
     chains: FloatArray  # the matrices
