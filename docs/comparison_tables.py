@@ -29,7 +29,9 @@ class Comparison:
         for folder in folders:
             for ranking in rankings(load_results(folder)):
                 settings = ranking.cases[0].case.settings
-                name = (settings.instance or "").removeprefix("satellite-")
+                instance = settings.instance  # one with a prior of the study's own is a table
+                name = instance["name"] if isinstance(instance, dict) else instance or ""
+                name = name.removeprefix("satellite-")
                 self.rankings[settings.horizon, name, settings.seed] = ranking
         self.horizons = sorted({horizon for horizon, _, _ in self.rankings})
         self.instances = list(dict.fromkeys(name for _, name, _ in self.rankings))

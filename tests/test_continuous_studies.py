@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import restive as rs
+from restive.cli import app
+from restive.experiment import timing
 from restive.experiment.spec import study_from_toml
 from restive.experiment.work import run_chunk
+from restive.task import Task
 from study_cases import CONTINUOUS, FREQUENTIST, changed, changed_text
 
 BETA = changed_text(FREQUENTIST, posterior="false").replace(
@@ -87,3 +91,42 @@ def test_best_fixed_is_measured_against_the_policy_that_knows(tmp_path):
     found = rs.load_results(tmp_path)[0]
     assert found.baseline.startswith("coupled")
     assert np.isfinite(found.regret.mean).all()
+
+
+@pytest.mark.parametrize(
+    ("mapping", "active", "rewards"),
+    [
+        ("whittle", [[1, 1, 1], [1, 1, 1], [0, 1, 1]], [0, 0.5, 1]),
+        ("best_index", [[1, 1], [1, 1]], [0, 1]),
+        ("optimal", [[9, 9], [9, 9]], [0, 1]),
+    ],
+    ids=["whittle", "best_index", "optimal"],
+)
+def test_a_check_of_a_study_that_makes_tables_for_each_draw(mapping, active, rewards, tmp_path):
+    table = f"[prior.dirichlet]\nactive = {active}\nrewards = {rewards}\n"
+    text = DRAWN.replace("whittle", mapping).replace("num_arms = 3", "num_arms = 2")
+    path = tmp_path / "study.toml"
+    path.write_text(text + table, encoding="utf-8")
+    found = CliRunner().invoke(app, ["run", str(path), "--check"])
+    assert found.exit_code == 0, found.exception
+    assert mapping in found.output
+
+
+def test_the_estimate_of_a_step_holds_the_tables_that_are_made_for_each_draw(monkeypatch):
+    """Every index table that takes longer is seen in it, as often as one is made."""
+    text = DRAWN + "[prior.dirichlet]\nactive = [[1, 1, 1], [1, 1, 1], [0, 1, 1]]\n"
+    settings = study_from_toml(text + "rewards = [0, 0.5, 1]\n").cases[0].settings
+    clock, made = [0.0], []
+    monkeypatch.setattr(timing, "perf_counter", lambda: clock[0])
+    plain = Task._particle_table
+
+    def slow(task, arm, label):
+        made.append(arm.numbers not in task.cached_tables)
+        clock[0] += 1.0 * made[-1]
+        return plain(task, arm, label)
+
+    monkeypatch.setattr(Task, "_particle_table", slow)
+    seconds = timing.seconds_per_step(settings, with_oracle=False)
+    in_trial = seconds * settings.horizon
+    assert in_trial > 20  # most of three tables an episode
+    assert in_trial < sum(made)  # and the trial that compiles does not count

@@ -109,7 +109,7 @@ def run_page(page: Path) -> list[tuple[Block, str]]:
 
 def copy_examples(folder: Path) -> None:
     """Copy the examples' files into a folder, so that pages find them as in the source folder."""
-    for example in (*(ROOT / "examples").glob("*.toml"), *(ROOT / "examples").glob("logs/*.csv")):
+    for example in (*(ROOT / "examples").rglob("*.toml"), *(ROOT / "examples").glob("logs/*.csv")):
         target = folder / example.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(example, target)

@@ -13,7 +13,7 @@ from restive.kernels.proposals import draw_around, draw_at_particles, draw_mixtu
 
 @numba.njit
 def points_of(generators, key, points):
-    student_points(generators, key, points)
+    student_points(generators, key, points, np.empty(points.shape[1]))
 
 
 def lattice(count, dimensions):

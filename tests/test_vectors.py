@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from restive.kernels import vectors
 from restive.kernels.vectors import LANES
 
+ROWS = 8  # of what is written
+FEW = st.sampled_from([-np.inf, -1.0, 0.0, 1.0])  # so that some are equal
 NUMBERS = st.lists(
-    st.floats(allow_nan=False, width=64), min_size=3 * LANES, max_size=3 * LANES
+    st.one_of(st.floats(allow_nan=False, width=64), FEW), min_size=3 * LANES, max_size=3 * LANES
 ).map(np.array)
 
 
@@ -23,38 +25,57 @@ def compiled(values, at, x, out):
     vectors.store(out[1], 1, vectors.times(a, b))
     vectors.store(out[2], 1, vectors.sums_before(a))
     out[3, 0] = vectors.last(b)
+    vectors.store(out[4], 1, vectors.over(a, b))
+    vectors.store(out[5], 1, vectors.lesser(a, b))
+    vectors.store(out[6], 1, vectors.where_equal(a, x, b, a))
+    for count in range(LANES + 1):
+        out[7, count] = vectors.largest(a, count)
     return vectors.not_above(a, x)
 
 
 def in_python(values, at, x, out):
-    return compiled.py_func(values, at, x, out)
+    with np.errstate(all="ignore"):
+        return compiled.py_func(values, at, x, out)
 
 
 @settings(max_examples=200, deadline=None)
-@given(values=NUMBERS, at=st.integers(0, LANES), x=st.floats(allow_nan=False))
+@given(values=NUMBERS, at=st.integers(0, LANES), x=st.one_of(st.floats(allow_nan=False), FEW))
 def test_compiled_is_what_the_python_says_to_the_bit(values, at, x):
-    ours, expected = np.full((4, LANES + 2), 7.0), np.full((4, LANES + 2), 7.0)
-    with np.errstate(all="ignore"):
-        count = compiled(values, at, x, ours)
-        assert count == in_python(values, at, x, expected)
+    ours, expected = np.full((ROWS, LANES + 2), 7.0), np.full((ROWS, LANES + 2), 7.0)
+    assert compiled(values, at, x, ours) == in_python(values, at, x, expected)
     np.testing.assert_array_equal(ours.view(np.int64), expected.view(np.int64))
 
 
 def test_the_python_is_right():
     """Otherwise both could be wrong alike; nothing beside the eight numbers is written."""
-    values, out = np.arange(1.0, 18.0), np.full((4, LANES + 2), 7.0)
+    values, out = np.arange(1.0, 18.0), np.full((ROWS, LANES + 2), 7.0)
     assert in_python(values, 1, 4.0, out) == 3  # 2, 3 and 4 of 2, ..., 9
     a, b = values[1:9], values[9:17]
     np.testing.assert_array_equal(out[0, 1:-1], a + b)
     np.testing.assert_array_equal(out[1, 1:-1], a * b)
     np.testing.assert_array_equal(out[2, 1:-1], [sum(a[:i]) for i in range(LANES)])
     assert out[3, 0] == 17
-    assert (out[:3, [0, -1]] == 7).all()
+    np.testing.assert_array_equal(out[4, 1:-1], a / b)
+    np.testing.assert_array_equal(out[5, 1:-1], a)
+    np.testing.assert_array_equal(out[6, 1:-1], [2, 3, 12, 5, 6, 7, 8, 9])
+    assert out[7, : LANES + 1].tolist() == [256 - 2 ** (8 - count) for count in range(9)]
+    assert (out[[0, 1, 2, 4, 5, 6]][:, [0, -1]] == 7).all()
+
+
+def test_the_first_of_equal_numbers_are_the_largest():
+    values = np.array([1.0, 3.0, 1.0, -np.inf, 3.0, 3.0, 1.0, -np.inf] * 2)
+    found, out = [], np.zeros((ROWS, LANES + 2))
+    for run in (compiled, in_python):
+        run(values, 0, 0.0, out)
+        found.append([f"{int(bits):08b}"[::-1] for bits in out[7, : LANES + 1]])
+    assert found[0] == found[1]
+    assert found[0][:5] == ["00000000", "01000000", "01001000", "01001100", "11001100"]
+    assert found[0][6:] == ["11101110", "11111110", "11111111"]
 
 
 @pytest.mark.parametrize("x", [np.inf, -np.inf, np.nan])
 def test_counts_with_what_is_not_finite(x):
     values = np.array([-np.inf, -1, 0, np.nan, 1, 2, np.inf, np.nan] * 2)
-    out = np.zeros((4, LANES + 2))
+    out = np.zeros((ROWS, LANES + 2))
     expected = int(np.count_nonzero(values[:LANES] <= x))
     assert compiled(values, 0, x, out) == in_python(values, 0, x, out) == expected

@@ -1,6 +1,8 @@
 """The zoo: every instance can be used, is what it says, and is the same every time."""
 
 import hashlib
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,10 +75,17 @@ FINGERPRINTS = {
 }
 
 
+def is_continuous(prior):
+    return isinstance(prior, rs.DirichletArmPrior)
+
+
 def fingerprint(instance):
     """Return a digest of all numbers of an instance."""
     digest = hashlib.sha256()
-    arms = [arm for k in range(instance.prior.num_arms) for arm in instance.prior.candidates(k)]
+    priors = getattr(instance.prior, "arms", ())
+    for prior in filter(is_continuous, priors):
+        digest.update(prior.active.tobytes())
+    arms = [arm for prior in priors if not is_continuous(prior) for arm in prior.candidates]
     for arm in [*arms, *(instance.bandit.arms if instance.bandit else ())]:
         for part in (arm.active, arm.passive, arm.rewards):
             digest.update(part.tobytes())
@@ -106,7 +115,8 @@ def test_every_instance_is_what_it_says_and_the_same_each_time(name):
         return
     assert instance.bandit.num_pulls == instance.num_pulls
     held_possible = [
-        arm in instance.prior.candidates(k) for k, arm in enumerate(instance.bandit.arms)
+        (prior.active > 0).all() if is_continuous(prior) else arm in prior.candidates
+        for prior, arm in zip(instance.prior.arms, instance.bandit.arms, strict=True)
     ]
     assert all(held_possible) if instance.truth_in_prior else not any(held_possible)
 
@@ -114,7 +124,7 @@ def test_every_instance_is_what_it_says_and_the_same_each_time(name):
 @pytest.mark.parametrize("name", zoo.names())
 def test_a_learner_can_be_set_up_and_run_on_every_instance(name):
     instance = zoo.load(name)
-    pays_always = instance.prior.candidates(0)[0].pays_unpulled
+    pays_always = instance.prior.typical(0).pays_unpulled
     mapping = "myopic" if pays_always else "whittle"  # very many kinds, so indices take a while
     setup = posed(
         instance.prior, instance.num_pulls, mapping, instance.horizon, true_bandit=instance.bandit
@@ -174,8 +184,7 @@ def test_satellites_have_the_published_numbers_and_a_prior_beside_them(name):
         assert np.array_equal(arm.rewards, rewards)
         assert np.allclose(arm.active, rows, rtol=0, atol=1e-15)
         assert arm.is_uncontrolled
-        candidates = instance.prior.candidates(k)
-        assert len(set(candidates)) == len(candidates) == 361
+        assert instance.prior.arms[k] == rs.DirichletArmPrior([[1, 1], [1, 1]], rewards=rewards)
 
 
 @pytest.mark.parametrize("name", SATELLITE_TABLE)
@@ -214,11 +223,21 @@ def test_another_program_agrees_on_policy_and_bound():
         assert sum(close) == 1
 
 
+def grids_of_the_comparison():
+    """Names and levels of the instances to which the studies of the comparison give a grid."""
+    for path in (Path(__file__).parent.parent / "examples/studies/comparison").glob("*.toml"):
+        for instance in tomllib.loads(path.read_text(encoding="utf-8"))["sweep"]["instance"]:
+            if isinstance(instance, dict):
+                assert instance["problem"] == {"zoo": instance["name"]}
+                yield instance["name"], tuple(instance["prior"]["levels"])
+
+
 @pytest.mark.parametrize("name", SATELLITE_TABLE)
-def test_the_satellites_prior_is_fine_enough(name):
+def test_the_grid_of_the_comparison_is_fine_enough(name):
     """Whittle's policy for the candidates with the nearest odds loses a thousandth at most."""
     bandit = zoo.load(name).bandit
-    levels = np.array(zoo.SATELLITE_LEVELS)
+    (levels,) = {levels for instance, levels in grids_of_the_comparison() if instance == name}
+    levels = np.array(levels)
     odds = levels / (1 - levels)
 
     def nearest(p):

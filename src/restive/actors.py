@@ -23,6 +23,7 @@ from restive.kernels.tables import (
     Clouds,
     Episodes,
     Following,
+    Laws,
     Meta,
     RankTables,
     Slots,
@@ -78,10 +79,14 @@ def no_clouds() -> Clouds:
     """Return the clouds of a learner without any."""
     none, floats = room(0), np.zeros(0)
     return Clouds(
-        groups=none, homes=none, first_homes=none, sizes=none, num_rows=none, worths=floats,
-        first_worths=floats, chains=floats, chain_starts=none, row_starts=none, filled=none,
-        room=floats, sightings=none, firsts=none, lasts=none, now=room(CLOUDS_NOW),
-        keys=np.zeros(1, dtype=np.uint64),
+        groups=none, homes=none, first_homes=none, own_homes=none, sizes=none, num_rows=none,
+        num_particles=none,
+        worths=floats, first_worths=floats, chains=floats, chain_starts=none, logits=floats,
+        logit_starts=none, row_starts=none, filled=none, room=floats, ages=none, cells=floats,
+        age_starts=none, age_rooms=none, cell_starts=none, num_ages=none, renewals=none,
+        begun=none, sightings=none, firsts=none, lasts=none, now=room(CLOUDS_NOW),
+        keys=np.zeros(1, dtype=np.uint64), renewer=room(1), where=none,
+        laws=Laws(floats, floats, none, none, none, floats, none, none, floats, none),
     )  # fmt: skip
 
 

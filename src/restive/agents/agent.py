@@ -539,6 +539,9 @@ class Agent:
 
     def _respond(self, event: int) -> None:
         self._mind.respond(event)
+        self._hold_new()
+
+    def _hold_new(self) -> None:
         if self._mind.actor is not self._actor:
             self._hold()
 
@@ -593,6 +596,7 @@ class Agent:
     def _count_notes(self) -> None:
         """Move what was noted into the arms' evidence."""
         self._mind.count_sightings()
+        self._hold_new()
         count = int(self._num_notes[0])
         if count == 0:
             return

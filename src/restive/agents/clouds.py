@@ -1,8 +1,9 @@
 """The clouds of a learner: particles of groups with continuous priors, kept for the compiled loop.
 
-The loop multiplies weights and writes down what was seen (`kernels.clouds`). Here sightings are
-counted and particles drawn anew, when the loop asks for it. A group's counts, logits and home are
-made when it is first counted or renewed: a million arms of which few are seen cost little.
+The loop multiplies weights, counts what is seen and draws particles anew (`kernels.clouds`,
+`kernels.renewals`). Here it gets the room for that, where it has none, and the ways to draw
+particles that are rarely needed. Room for a group's counts and particles is made when it is first
+counted or renewed: a million arms of which few are seen cost little.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.actors import no_clouds, room
+from restive.agents.laws import laws_of
 from restive.arguments import checked_count, require_memory
+from restive.kernels.ages import DENSE
+from restive.kernels.calls import address_of
 from restive.kernels.handles import Handle
 from restive.kernels.lattice import FEW
 from restive.kernels.particles import ArmParticles
 from restive.kernels.renewals import (
-    FITS_BADLY,
-    NO_ROOM,
     Cloudy,
     count_sightings,
     put,
-    put_chains,
+    put_particles,
     renew_around_fit,
+    renew_spent,
     renewal_key,
     spent_groups,
     take_weights,
@@ -39,8 +42,7 @@ from restive.kernels.tables import (
     Weights,
 )
 from restive.kernels.vectors import LANES
-from restive.particles.arm import begin_anew, count_evidence, fresh_arm, grown, renew_arm
-from restive.particles.renewal import enough
+from restive.particles.arm import AGES, begin_anew, count_evidence, counts_of, fresh_arm, renew_arm
 from restive.prior import DirichletArmPrior
 from restive.problem import Arm, starts_of
 from restive.slots import Choices, aligned_room, kept_ages, lane_places, num_rows
@@ -63,13 +65,8 @@ class CloudKeeper:
     def __init__(self, choices: Choices, slots: Slots, weights: Weights) -> None:
         self.choices, self.slots, self.weights = choices, slots, weights
         self.clouds = no_clouds()
-        self.arms: dict[int, ArmParticles] = {}  # by group, once it was counted or renewed
-        self.spare: dict[int, ArmParticles] = {}  # arrays of the replication before
-        self.own_homes: dict[int, int] = {}  # by group, once it was renewed
-        self.runs = 0
         if choices.has_clouds:
             self._settle()
-            self._open()
 
     def _settle(self) -> None:
         """Give every prior a home for its points, and all its groups this home."""
@@ -82,35 +79,64 @@ class CloudKeeper:
         homes = np.array([home_of[id(prior)] for prior in priors], dtype=np.int64)
         worths = np.array([prior.drawn.worth for prior in priors])
         chains = [in_cloud(prior.drawn.matrices).ravel() for prior in distinct]
+        logits = [prior.drawn.logits.ravel() for prior in distinct]
         row_sizes = [_rows_size(prior) for prior in distinct]
         first_row = len(self.slots.likelihoods)
         self.chains_used = sum(len(numbers) for numbers in chains)
+        self.logits_used = sum(len(numbers) for numbers in logits)
         self.rows_used = first_row + sum(row_sizes)
+        self.ages_used, self.cells_used, self.homes_used = 0, 0, len(distinct)
         self.clouds = Clouds(
             groups=numbers,
             homes=homes.copy(),
             first_homes=homes,
+            own_homes=np.full(len(groups), -1, dtype=np.int64),
             sizes=np.array([prior.num_states for prior in priors], dtype=np.int64),
             num_rows=np.array([_num_rows(prior) for prior in priors], dtype=np.int64),
+            num_particles=np.array([prior.num_particles for prior in priors], dtype=np.int64),
             worths=worths.copy(),
             first_worths=worths,
             chains=np.concatenate(chains),
             chain_starts=_with_more(starts_of([len(c) for c in chains]), len(groups)),
+            logits=np.concatenate(logits),
+            logit_starts=_with_more(starts_of([len(x) for x in logits]), len(groups)),
             row_starts=_with_more(first_row + starts_of(row_sizes), len(groups)),
             filled=room(len(distinct) + len(groups)),
             room=np.zeros(max(_room_size(prior) for prior in distinct)),
+            ages=room(0),
+            cells=np.zeros(0),
+            age_starts=room(len(groups)),
+            age_rooms=room(len(groups)),
+            cell_starts=room(len(groups)),
+            num_ages=room(len(groups)),
+            renewals=room(len(groups)),
+            begun=np.full(len(groups), -1, dtype=np.int64),
             sightings=room(max(SIGHTINGS, 2 * len(self.slots.groups)) * SIGHTING),
             firsts=np.full(len(groups), -1, dtype=np.int64),
             lasts=np.full(len(groups), -1, dtype=np.int64),
             now=room(CLOUDS_NOW),
             keys=np.zeros(1, dtype=np.uint64),
+            renewer=np.array([address_of(renew_spent)], dtype=np.int64),
+            where=room(0),
+            laws=laws_of(distinct),
         )
         self.slots = self.slots._replace(offsets=self.slots.offsets.copy())
-        self._make_room(min(len(groups), HOMES_AT_ONCE) * max(row_sizes), 0)
+        at_once, sizes = min(len(groups), HOMES_AT_ONCE), self.clouds.sizes
+        self._make_room(
+            rows=at_once * max(row_sizes),
+            chains=at_once * max(len(c) for c in chains),
+            logits=at_once * max(len(x) for x in logits),
+            ages=at_once * AGES,
+            cells=at_once * AGES * int(sizes.max()) ** 2,
+        )
 
     def _open(self) -> None:
-        self._handle = Handle(Cloudy(self.slots, self.weights, self.clouds))
+        """Write down where the arrays lie, for Python and for the loop."""
+        clouds = self.clouds._replace(where=room(0))  # which renewals do not need
+        self._handle = Handle(Cloudy(self.slots, self.weights, clouds))
         self._where = self._handle.where
+        if self.clouds.renewer[0]:
+            self.clouds = self.clouds._replace(where=self._where)
 
     def _has_prior(self, group: int) -> bool:
         return self.choices.continuous[int(self.choices.pool_of_group[group])] is not None
@@ -120,28 +146,82 @@ class CloudKeeper:
         assert prior is not None
         return prior
 
-    def _make_room(self, more_rows: int, more_chains: int) -> None:
-        """Make room for so many more likelihoods and matrices than are used."""
-        rows, chains = self.rows_used + more_rows, self.chains_used + more_chains
-        require_memory(8 * (rows + chains), "the particles", "use fewer arms or particles")
+    def _make_room(
+        self, rows: int = 0, chains: int = 0, logits: int = 0, ages: int = 0, cells: int = 0
+    ) -> None:
+        """Make room for so many more numbers than are used."""
+        rows += self.rows_used
+        needed = {
+            "chains": chains + self.chains_used,
+            "logits": logits + self.logits_used,
+            "ages": ages + self.ages_used,
+            "cells": cells + self.cells_used,
+        }
+        most = 8 * (rows + sum(needed.values()))
+        require_memory(most, "the particles", "use fewer arms or particles")
+        held = self.slots, self.clouds
         if rows > len(self.slots.likelihoods):
             self.slots = self.slots._replace(likelihoods=_longer(self.slots.likelihoods, rows))
-        if chains > len(self.clouds.chains):
-            self.clouds = self.clouds._replace(chains=_longer(self.clouds.chains, chains))
-
-    def _own_home(self, group: int) -> int:
-        """Return the number of a group's own home, which is made when it is first needed."""
-        if group not in self.own_homes:
-            prior, clouds = self._prior(group), self.clouds
-            home = len(clouds.filled) - len(clouds.homes) + len(self.own_homes)
-            more_rows, more_chains = _rows_size(prior), _chains_size(prior)
-            self._make_room(more_rows, more_chains)
-            clouds.row_starts[home], clouds.chain_starts[home] = self.rows_used, self.chains_used
-            self.rows_used += more_rows
-            self.chains_used += more_chains
-            self.own_homes[group] = home
+        for name, size in needed.items():
+            numbers = getattr(self.clouds, name)
+            if size > len(numbers):
+                longer: dict[str, Any] = {name: _longer(numbers, size)}
+                self.clouds = self.clouds._replace(**longer)
+        if held[0] is not self.slots or held[1] is not self.clouds:
             self._open()
-        return self.own_homes[group]
+
+    def _make_home(self, group: int) -> None:
+        """See to it that a group has a home of its own."""
+        cloud = self._cloud(group)
+        if self.clouds.own_homes[cloud] >= 0:
+            return
+        prior, home = self._prior(group), self.homes_used
+        more_rows, more_chains = _rows_size(prior), _chains_size(prior)
+        more_logits = prior.drawn.logits.size
+        self._make_room(rows=more_rows, chains=more_chains, logits=more_logits)
+        clouds = self.clouds
+        clouds.row_starts[home], clouds.chain_starts[home] = self.rows_used, self.chains_used
+        clouds.logit_starts[home] = self.logits_used
+        clouds.own_homes[cloud] = home
+        self.rows_used += more_rows
+        self.chains_used += more_chains
+        self.logits_used += more_logits
+        self.homes_used += 1
+
+    def _make_tally(self, group: int, ages: int) -> None:
+        """Give a group room to count at so many ages; what it has counted goes there."""
+        cloud, size = self._cloud(group), self._prior(group).num_states
+        old = self._arm(group)
+        self._make_room(ages=ages, cells=ages * size * size)
+        clouds = self.clouds
+        clouds.age_starts[cloud], clouds.cell_starts[cloud] = self.ages_used, self.cells_used
+        clouds.age_rooms[cloud] = ages
+        self.ages_used += ages
+        self.cells_used += ages * size * size
+        new = self._arm(group)
+        new.ages[: len(old.ages)] = old.ages
+        new.cells[: len(old.cells)] = old.cells
+
+    def _cloud(self, group: int) -> int:
+        return int(self.clouds.groups[group])
+
+    def _arm(self, group: int) -> ArmParticles:
+        """Return a group as an arm by itself: its counts, a copy of its logits, room for others."""
+        cloud, prior, clouds = self._cloud(group), self._prior(group), self.clouds
+        size, ages = prior.num_states, int(clouds.age_rooms[cloud])
+        first, cells = int(clouds.age_starts[cloud]), int(clouds.cell_starts[cloud])
+        logits = int(clouds.logit_starts[clouds.homes[cloud]])
+        shape = prior.drawn.logits.shape
+        return ArmParticles(
+            ages=clouds.ages[first : first + ages],
+            cells=clouds.cells[cells : cells + ages * size * size].reshape(ages, size, size),
+            logits=clouds.logits[logits : logits + shape[0] * shape[1]].reshape(shape).copy(),
+            matrices=np.empty_like(prior.drawn.matrices),
+            weights=np.empty(prior.num_particles),
+            worth=clouds.worths[cloud : cloud + 1],
+            num_ages=clouds.num_ages[cloud : cloud + 1],
+            renewals=clouds.renewals[cloud : cloud + 1],
+        )
 
     def has(self, group: int) -> bool:
         """Whether a group has a cloud."""
@@ -172,94 +252,94 @@ class CloudKeeper:
 
     def count(self) -> None:
         """Count all that was written down."""
-        self._begin_run()
         for group in np.flatnonzero(self.clouds.groups >= 0).tolist():
-            if self.clouds.firsts[self.clouds.groups[group]] >= 0:
-                self._counted(group)
+            if self.clouds.firsts[self._cloud(group)] >= 0:
+                self._count(group)
         self.clouds.now[NUM_SIGHTINGS] = 0
 
-    def _begin_run(self) -> None:
-        if self.clouds.now[RUNS] != self.runs:  # another replication has begun
-            self.runs = int(self.clouds.now[RUNS])
-            self.spare, self.arms = self.arms, {}
+    def _count(self, group: int) -> None:
+        """Count what was written down of a group."""
+        self._begin(group)
+        while not count_sightings(self._where, self._cloud(group), self._arm(group)):
+            self._grow(group)
 
-    def _counted(self, group: int) -> ArmParticles:
-        """Return all that was counted of a group: the prior's evidence and what was seen since."""
-        arm = self._held(group)
-        while not count_sightings(self._where, self.clouds.groups[group], arm):
-            arm = self.arms[group] = grown(arm)
-        return arm
+    def _begin(self, group: int) -> None:
+        """See to it that a group's counts are of this run: they begin with the prior's evidence."""
+        cloud, prior = self._cloud(group), self._prior(group)
+        if self.clouds.begun[cloud] == self.clouds.now[RUNS]:
+            return
+        if not self.clouds.age_rooms[cloud]:
+            self._make_tally(group, AGES)
+        begin_anew(self._arm(group))
+        if prior.evidence.total:
+            counted = count_evidence(fresh_arm(prior.rows), prior.evidence)
+            used = int(counted.num_ages[0])
+            if self.clouds.age_rooms[cloud] < used:
+                self._make_tally(group, len(counted.ages))
+            arm = self._arm(group)
+            arm.ages[:used], arm.cells[:used] = counted.ages[:used], counted.cells[:used]
+            arm.num_ages[0] = used
+        self.clouds.begun[cloud] = self.clouds.now[RUNS]
 
-    def _held(self, group: int) -> ArmParticles:
-        """Return what was counted of a group so far."""
-        arm = self.arms.get(group)
-        if arm is None:
-            prior = self._prior(group)
-            arm = self.spare.pop(group, None) or fresh_arm(prior.rows, prior.drawn)
-            if arm.renewals[0] or arm.num_ages[0]:  # of the replication before
-                begin_anew(arm, prior.drawn)
-            arm = self.arms[group] = count_evidence(arm, prior.evidence)
-        return arm
+    def _grow(self, group: int) -> None:
+        self._make_tally(group, 2 * int(self.clouds.age_rooms[self._cloud(group)]))
 
     def renew(self) -> None:
         """Draw the particles anew that have lost too much of their worth."""
-        self._begin_run()
         spent = np.zeros(len(self.clouds.groups), dtype=bool)
         spent_groups(self._where, spent)
         for group in np.flatnonzero(spent).tolist():
             self._renew(group)
 
     def _renew(self, group: int) -> None:
-        arm, home, rows = self._held(group), self._own_home(group), self._prior(group).rows
-        outcome = NO_ROOM if rows.free <= FEW else FITS_BADLY
-        while outcome == NO_ROOM:
-            outcome = renew_around_fit(self._where, group, home, rows.tables, arm, enough(rows))
-            if outcome == NO_ROOM:
-                arm = self.arms[group] = grown(arm)
-        if outcome == FITS_BADLY:
-            arm = self._counted(group)
+        """Draw particles anew where there was no room, or where one t is not enough."""
+        self._make_home(group)
+        self._count(group)
+        rows = self._prior(group).rows
+        if rows.free > FEW or not renew_around_fit(self._where, group):
+            arm = self._arm(group)
             take_weights(self._where, group, arm)
             renew_arm(rows, arm, np.uint64(renewal_key(self._where, group)))
-            put(self._where, group, home, arm)
+            put(self._where, group, arm)
 
     def to_data(self) -> dict[str, Any]:
         """What a snapshot holds of the clouds that were counted; all sightings must be."""
+        begun = self.clouds.begun == self.clouds.now[RUNS]
+        groups = np.flatnonzero(self.clouds.groups >= 0).tolist()
         return {
-            str(group): {
-                "counts": _counts_to_data(arm),
-                "logits": arm.logits.tolist() if arm.renewals[0] else None,
-                "worth": float(arm.worth[0]),
-                "renewals": int(arm.renewals[0]),
-            }
-            for group, arm in sorted(self.arms.items())
+            str(group): _to_data(self._arm(group)) for group in groups if begun[self._cloud(group)]
         }
 
     def load(self, group: int, data: dict[str, Any]) -> None:
         """Take in what `to_data` wrote of a group, whose weights are there already."""
-        prior = self._prior(group)
-        arm = fresh_arm(prior.rows, prior.drawn)
+        cloud, size = self._cloud(group), self._prior(group).num_states
         ages = np.array(data["counts"][0], dtype=np.int64)
-        while len(ages) > len(arm.ages):
-            arm = grown(arm)
-        cells = np.array(data["counts"][1], dtype=np.float64)
-        cells = cells.reshape(len(ages), *arm.cells.shape[1:])
+        cells = np.array(data["counts"][1], dtype=np.float64).reshape(len(ages), size, size)
         if not ((np.diff(ages) > 0).all() and (ages > 0).all() and (cells >= 0).all()):
             raise ValueError(f"the counts of group {group}")
-        arm.ages[: len(ages)], arm.cells[: len(ages)], arm.num_ages[0] = ages, cells, len(ages)
+        dense = ages <= DENSE
+        late = int((~dense).sum())
+        self._make_tally(group, AGES + late)
+        arm = self._arm(group)
+        begin_anew(arm)
+        arm.cells[ages[dense] - 1] = cells[dense]
+        used = DENSE + late
+        arm.ages[DENSE:used], arm.cells[DENSE:used] = ages[~dense], cells[~dense]
+        arm.num_ages[0] = used
         arm.renewals[0] = checked_count(data["renewals"], "renewals", 0)
         arm.worth[0] = float(data["worth"])
-        self.runs = int(self.clouds.now[RUNS])
-        self.arms[group] = arm
+        self.clouds.begun[cloud] = self.clouds.now[RUNS]
         if arm.renewals[0]:
-            self._load_particles(group, arm, np.array(data["logits"], dtype=np.float64))
+            self._load_particles(group, np.array(data["logits"], dtype=np.float64))
 
-    def _load_particles(self, group: int, arm: ArmParticles, logits: FloatArray) -> None:
+    def _load_particles(self, group: int, logits: FloatArray) -> None:
+        self._make_home(group)
+        arm = self._arm(group)
         if logits.shape != arm.logits.shape or not np.isfinite(logits).all():
             raise ValueError(f"the particles of group {group}")
         arm.logits[:] = logits
         arm.matrices[:] = self._prior(group).rows.matrices(logits)
-        home = self._own_home(group)
-        put_chains(self._where, group, home, arm)
+        put_particles(self._where, group, arm)
 
 
 def in_cloud(matrices: FloatArray) -> FloatArray:
@@ -296,13 +376,18 @@ def _with_more(starts: IntArray, count: int) -> IntArray:
     return np.concatenate([starts, np.zeros(count, dtype=np.int64)])
 
 
-def _longer(numbers: FloatArray, size: int) -> FloatArray:
+def _longer(numbers: NDArray[Any], size: int) -> NDArray[Any]:
     """Return the numbers with room for at least so many, and for half as many again as now."""
-    longer = aligned_room(max(size, len(numbers) * 3 // 2))
+    longer = aligned_room(max(size, len(numbers) * 3 // 2)).view(numbers.dtype)
     longer[: len(numbers)] = numbers
     return longer
 
 
-def _counts_to_data(arm: ArmParticles) -> list[list[Any]]:
-    used = int(arm.num_ages[0])
-    return [arm.ages[:used].tolist(), arm.cells[:used].ravel().tolist()]
+def _to_data(arm: ArmParticles) -> dict[str, Any]:
+    counts = counts_of(arm)
+    return {
+        "counts": [counts.ages.tolist(), counts.cells.ravel().tolist()],
+        "logits": arm.logits.tolist() if arm.renewals[0] else None,
+        "worth": float(arm.worth[0]),
+        "renewals": int(arm.renewals[0]),
+    }

@@ -25,6 +25,7 @@ from restive.kernels.tables import (
     CHANNEL,
     CLOCK_SIZE,
     EPOCH,
+    FORM,
     GOOD,
     IMPOSSIBLE,
     LOW,
@@ -42,6 +43,7 @@ from restive.kernels.tables import (
     Slots,
     Weights,
 )
+from restive.kernels.vectors import LANES
 from restive.kernels.weights import add_up_groups
 from restive.policies.base import IndexPolicy, Policy
 from restive.problem import RestlessBandit
@@ -170,6 +172,7 @@ class Mind:
         """Count what was seen of arms with particles."""
         if self.clouds is not None and self.task.choices.has_clouds:
             self.clouds.count()
+            self.use_clouds()
 
     def _renew(self) -> None:
         """Draw the particles anew that have lost their worth."""
@@ -248,10 +251,13 @@ def followed_channels(task: Task) -> Following | None:
     rewards = np.array(task.facts.rewards)
     good = (rewards[:, 1] >= rewards[:, 0]).astype(np.float64)
     low, high = np.sort(rewards, axis=1).T
-    columns = np.zeros((CHANNEL, task.num_arms))
-    columns[LOW], columns[SPAN], columns[GOOD] = low, high - low, good
+    width = -(-task.num_arms // LANES) * LANES
+    columns = np.zeros((CHANNEL, width))
+    columns[LOW], columns[FORM + 3] = -np.inf, 1.0  # of fillers, whose index is then -inf + 0 / 1
+    arms = np.s_[: task.num_arms]
+    columns[LOW, arms], columns[SPAN, arms], columns[GOOD, arms] = low, high - low, good
     following.mode[VALUED] = forms[str(task.mapping)]
-    return following._replace(channels=columns.ravel(), values=np.zeros(task.num_arms))
+    return following._replace(channels=columns.ravel(), values=np.zeros(width))
 
 
 def prior_weights(task: Task, slots: Slots) -> Weights:

@@ -22,7 +22,7 @@ from restive.experiment.work import (
     prepared,
     result_bytes,
 )
-from restive.replication import drawn_truths
+from restive.replication import with_truths
 
 __all__ = ["Estimate", "Progress", "estimate", "run_study"]
 
@@ -121,7 +121,8 @@ def require_sound(study: Study) -> None:
             settings, task, learner = prepared(case.settings.to_json())
             task.make_tables(with_posterior=isinstance(learner, Relative))
             if task.make_policy is not None:  # asked step by step: too large a system fails now
-                task.policy_of(drawn_truths(task, 1, settings.seed)[0])
+                task, truths = with_truths(task, 1, settings.seed)
+                task.policy_of(truths[0])
             if case.settings.baseline == "exact":
                 require_exact_baseline(case, study.replications)
         except RestiveError as error:

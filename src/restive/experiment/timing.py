@@ -10,7 +10,7 @@ from restive.agents.learners import Learner, Relative
 from restive.experiment.settings import Settings
 from restive.experiment.work import prepared
 from restive.policies.base import IndexPolicy
-from restive.replication import Replications, drawn_truths, replicate
+from restive.replication import Replications, replicate, with_truths
 from restive.task import MOST_CACHED_POLICIES, Task
 
 __all__ = ["seconds_per_step"]
@@ -27,7 +27,8 @@ def seconds_per_step(case: Settings, *, with_oracle: bool) -> float:
 
     A mapping that plans for whole systems, such as "best_index", is not tried out: it may take
     seconds for each system that a learner draws. What is timed is one plan, and a trial with
-    another mapping counts the draws.
+    another mapping counts the draws. The index tables that continuous priors need for each draw are
+    made in the trial, as often as in a run.
     """
     steps = min(case.horizon, TRIAL_STEPS)
     trial = case.model_copy(update={"horizon": steps, "times": [steps], "posterior": False})
@@ -47,6 +48,7 @@ def _timed(
     """Seconds per step of a trial, and what happened in it."""
 
     def run(count: int) -> tuple[float, Replications]:
+        task.cached_tables.clear()  # which no two replications share
         began = perf_counter()
         done = replicate(
             task, learner, np.array([steps]), count, seed, with_oracle=with_oracle, threads=1,
@@ -65,9 +67,11 @@ def _timed(
 
 def _plans_for_each_draw(task: Task, learner: Learner) -> bool:
     """Whether a learner plans anew with most of its draws: there are too many to remember."""
-    if task.ranks is not None or not isinstance(learner, Relative):
+    if task.make_policy is None or not isinstance(learner, Relative):
         return False
     choices = task.choices
+    if choices.has_clouds:  # of which no two draws are alike
+        return True
     counts = np.array([np.count_nonzero(weights) for weights in choices.weights])
     log_systems = np.log2(counts)[choices.pool_of_group].sum()
     return bool(log_systems > np.log2(MOST_CACHED_POLICIES))
@@ -80,9 +84,10 @@ def _seconds_per_plan(task: Task, seed: int) -> float | None:
     """
     assert task.make_policy is not None
     spent: list[float] = []
-    for kinds in drawn_truths(task, MOST_PLANS, seed):
+    knowing, truths = with_truths(task, MOST_PLANS, seed)
+    for kinds in truths:
         began = process_time()
-        policy = task.make_policy(task.bandit_of(kinds))
+        policy = task.make_policy(knowing.bandit_of(kinds))
         spent.append(process_time() - began)
         if not isinstance(policy, IndexPolicy):
             return None

@@ -42,8 +42,8 @@ from restive.kernels.tables import (
     Slots,
     Weights,
 )
-from restive.kernels.vectors import LANES
-from restive.kernels.world import top_many
+from restive.kernels.vectors import LANES, lesser, load, over, plus, store, times, where_equal
+from restive.kernels.world import top_values
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -51,16 +51,15 @@ BoolArray = NDArray[np.bool_]
 
 __all__ = ["choose_by_value", "follow_channels", "see_channel"]
 
+TWO, THREE, FOUR, FIVE, SIX = place(2), place(3), place(4), place(5), place(6)
 TINY = 1e-200  # powers below it are 0: the smallest numbers are slow
 
 
 @part
-def follow_channels(
-    slots: Slots, weights: Weights, clouds: Clouds, following: Following, meta: Meta
-) -> None:
+def follow_channels(slots: Slots, weights: Weights, clouds: Clouds, following: Following) -> None:
     """Let every arm, all of them channels, follow the particle that was drawn for it."""
     channels, count = following.channels, len(following.values)
-    for k in range(count):
+    for k in range(len(following.rank)):
         group = slots.groups[k]
         rows = slots.row_counts[group]
         width = rows * LANES
@@ -74,8 +73,7 @@ def follow_channels(
         channels[STAY * count + k] = stay
         channels[RHO * count + k] = stay - rise
         channels[SETTLED * count + k] = rise / (rise + (1.0 - stay))
-        see_channel(following, k, meta.last_state[k])
-    following.mode[STANDS] = -1
+    following.mode[STANDS] = -1  # so the next choice makes all that depends on what was seen
 
 
 @inlined
@@ -135,24 +133,25 @@ def choose_by_value(
     channels, values = following.channels, following.values
     _age(following, meta, began, t)
     count = len(values)
-    power, age, first, form = POWER * count, AGE * count, FIRST * count, FORM * count
-    low, span = LOW * count, SPAN * count
-    for k in range(count):
-        p, n = channels[place(power + k)], channels[place(age + k)]
-        at = form + k
-        x = min(
-            (channels[place(at + count)] + channels[place(at + 2 * count)] * n) * p,
-            channels[place(at + 6 * count)],
+    step = place(count)
+    for k in range(place(0), step, place(LANES)):
+        power, age = load(channels, place(POWER) * step + k), load(channels, place(AGE) * step + k)
+        form = place(FORM) * step + k
+        rise = plus(load(channels, form + step), times(load(channels, form + TWO * step), age))
+        x = lesser(times(rise, power), load(channels, form + SIX * step))
+        below = plus(
+            load(channels, form + THREE * step), times(load(channels, form + FOUR * step), power)
         )
-        below = channels[place(at + 3 * count)] + channels[place(at + 4 * count)] * p
-        unit = (channels[place(at)] + x) / (below + channels[place(at + 5 * count)] * x)
-        unit = channels[place(first + k)] if n == 1.0 else unit
-        values[place(k)] = channels[place(low + k)] + channels[place(span + k)] * unit
+        below = plus(below, times(load(channels, form + FIVE * step), x))
+        later = over(plus(load(channels, form), x), below)
+        unit = where_equal(age, 1.0, load(channels, place(FIRST) * step + k), later)
+        low, span = load(channels, place(LOW) * step + k), load(channels, place(SPAN) * step + k)
+        store(values, k, plus(low, times(span, unit)))
     if masked:
-        for k in range(count):
+        for k in range(len(available)):
             if not available[k]:
                 values[k] = -np.inf
-    top_many(values, chosen, num_chosen)
+    top_values(values, len(following.rank), chosen, num_chosen)
 
 
 @inlined
@@ -173,7 +172,7 @@ def _age(following: Following, meta: Meta, began: int, t: int) -> None:
 @part
 def _age_anew(following: Following, meta: Meta, began: int, t: int) -> None:
     channels, count = following.channels, len(following.values)
-    for k in range(count):
+    for k in range(len(following.rank)):
         see_channel(following, k, meta.last_state[k])
         power = _power(channels[RHO * count + k], meta.seen[k], began, t)
         channels[POWER * count + k] = power

@@ -2,8 +2,8 @@
 
 Weights of particles are multiplied and drawn from as those of candidates are (`kernels.weights`).
 What is different: likelihoods are filled in age by age; what was seen is written down, to be
-counted; and where particles have lost too much of their worth at the beginning of an episode, the
-loop returns, for them to be renewed (`kernels.renewals`, `restive.particles`).
+counted; and where particles have lost too much of their worth at the beginning of an episode, they
+are renewed (`kernels.renewals`), or the loop returns, for Python to do it (`restive.particles`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.ages import DENSE
+from restive.kernels.calls import call_at
 from restive.kernels.cells import cell_of
 from restive.kernels.compiler import inlined, part, place
 from restive.kernels.particles import LOST
@@ -72,9 +74,18 @@ def must_count(slots: Slots, clouds: Clouds) -> bool:
 def prepare_sighting(
     slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int, seen: int
 ) -> None:
-    """Write down that arm k was seen `age` steps after it was; make the likelihoods of that age."""
+    """Count that arm k was seen `age` steps after it was, or write it down to be counted.
+
+    The likelihoods of that age are made, too.
+    """
     cloud = clouds.groups[place(slots.groups[place(k)])]
-    _write_down(clouds, cloud, last_state, age, seen)
+    own = place(cloud)
+    if age <= DENSE and clouds.begun[own] == clouds.now[RUNS]:
+        size = clouds.sizes[own]
+        cell = ((age - 1) * size + last_state) * size + seen
+        clouds.cells[place(clouds.cell_starts[own] + cell)] += 1.0
+    else:
+        _write_down(clouds, cloud, last_state, age, seen)
     if age > clouds.filled[place(clouds.homes[place(cloud)])]:
         _require_likelihoods(slots, weights, clouds, k, last_state, age)
 
@@ -230,10 +241,12 @@ def _write_beliefs(
 
 @part
 def must_renew(slots: Slots, weights: Weights, clouds: Clouds) -> bool:
-    """Whether any cloud's particles are worth less than a quarter of what they were."""
+    """Renew particles that are worth less than a quarter of what they were; whether Python must."""
     spent = False
     for group in range(len(clouds.groups)):
         spent |= is_spent(slots, weights, clouds, group)
+    if spent and clouds.renewer[0] != 0:
+        return bool(call_at(clouds.renewer[0], clouds.where))
     return spent
 
 

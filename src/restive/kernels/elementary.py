@@ -13,17 +13,30 @@ import numpy as np
 
 from restive.kernels.compiler import inlined
 
-__all__ = ["exponential", "logarithm", "unit_circle"]
+__all__ = ["LOG2", "exponential", "logarithm", "split", "unit_circle"]
 
 LEAST_NORMAL = 2.2250738585072014e-308
 ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
 EXPONENT = np.int64(52)  # bits below the exponent
 LOG2_HIGH = 6.93147180369123816490e-01  # log 2 in two parts, the first with zeros at its end
 LOG2_LOW = 1.90821492927058770002e-10
+LOG2 = 0.6931471805599453
 LOG2_E = 1.4426950408889634
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest whole number in the last bits
 BIAS = np.int64(1023)
 TURN = 6.283185307179586
+
+
+@inlined
+def split(x: float) -> tuple[float, float]:
+    """Return m in [sqrt(1/2), sqrt(2)) and a whole e with x = 2^e m, for normal x > 0.
+
+    For zero and what is smaller than any normal number, e is -inf.
+    """
+    bits = np.float64(x).view(np.int64)
+    e = (bits - ROOT_HALF) >> EXPONENT
+    m = np.int64(bits - (e << EXPONENT)).view(np.float64)
+    return m, float(np.int32(e)) if x >= LEAST_NORMAL else -inf
 
 
 @inlined
@@ -32,9 +45,7 @@ def logarithm(x: float) -> float:
 
     x = 2^e m with m in [sqrt(1/2), sqrt(2)), f = (m - 1) / (m + 1), log m = 2 (f + f^3/3 + ...).
     """
-    bits = np.float64(x).view(np.int64)
-    e = (bits - ROOT_HALF) >> EXPONENT
-    m = np.int64(bits - (e << EXPONENT)).view(np.float64)
+    m, whole = split(x)
     f = (m - 1.0) / (m + 1.0)
     s = f * f
     p = s * (1 / 19) + 1 / 17
@@ -46,9 +57,7 @@ def logarithm(x: float) -> float:
     p = s * p + 1 / 5
     p = s * p + 1 / 3
     twice = f + f
-    whole = float(np.int32(e))
-    result = whole * LOG2_HIGH + (whole * LOG2_LOW + (twice + twice * (s * p)))
-    return result if x >= LEAST_NORMAL else -inf
+    return whole * LOG2_HIGH + (whole * LOG2_LOW + (twice + twice * (s * p)))
 
 
 @inlined
@@ -100,10 +109,9 @@ def unit_circle(u: float) -> tuple[float, float]:
     p = s * p - 1 / 6
     sine = angle + angle * (s * p)
     place = np.int32(quarter)
-    if place == 1:
-        return -sine, cosine
-    if place == 2:
-        return -cosine, -sine
-    if place == 3:
-        return sine, -cosine
-    return cosine, sine
+    turned = (place & 1) != 0
+    first, second = sine if turned else cosine, cosine if turned else sine
+    return (
+        -first if (place + 1) & 2 else first,  # in the second and third quarter
+        -second if place & 2 else second,  # in the third and fourth
+    )

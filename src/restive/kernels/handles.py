@@ -47,7 +47,11 @@ class Handle:
         if not JIT_DISABLED:
             leaves = list(_leaves(held, type(held)))
             self.where = np.array(
-                [number for array in leaves for number in (array.ctypes.data, len(array))],
+                [
+                    number
+                    for array in leaves
+                    for number in (array.__array_interface__["data"][0], len(array))
+                ],
                 dtype=np.int64,
             )
 

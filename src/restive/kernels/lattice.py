@@ -83,51 +83,66 @@ def _unevenness(count: int, dimensions: int, a: int) -> float:
 
 
 @part
-def _coordinate(place: int, count: int, shift: float) -> float:
-    u = place / count + shift
-    return min(max(u - 1.0 if u >= 1.0 else u, LEAST), 1.0 - 2 * LEAST)
+def _write_coordinates(generator: int, shift: float, us: FloatArray) -> None:
+    """Write a coordinate [M] of all points of the shifted lattice."""
+    count, place = len(us), 0
+    for m in range(count):
+        u = place / count + shift
+        us[m] = min(max(u - 1.0 if u >= 1.0 else u, LEAST), 1.0 - 2 * LEAST)
+        place += generator
+        place -= count if place >= count else 0
 
 
 @part
-def student_points(generators: IntArray, key: np.uint64, points: FloatArray) -> None:
+def student_points(
+    generators: IntArray, key: np.uint64, points: FloatArray, scales: FloatArray
+) -> None:
     """Write points [d, M] of a standard t: a lattice, shifted by the numbers of `key`.
 
     Up to three dimensions |z|^2 = 4 x / (1 - x), where x has the distribution function
     x^(d/2) (1 + (1 - x) d/2), and a direction from the other coordinates. Beyond, normal numbers
-    over the root of a chi-square's share.
+    over the root of a chi-square's share. `scales` [M] is room.
     """
     free, count = points.shape
-    for m in range(count):
-        if free <= FEW:
-            u = _coordinate(m * generators[0] % count, count, uniform_at(key, 0))
-            if free == 1:
-                points[0, m] = _radius(1, abs(2.0 * u - 1.0)) * (1.0 if u > 0.5 else -1.0)
-                continue
-            radius = _radius(free, u)
-            turn = _coordinate(m * generators[1] % count, count, uniform_at(key, 1))
-            cosine, sine = unit_circle(turn)
-            if free == FEW:
-                height = 2.0 * _coordinate(
-                    m * generators[2] % count, count, uniform_at(key, 2)
-                ) - 1.0  # fmt: skip
-                points[2, m] = radius * height
-                radius *= sqrt(1.0 - height * height)
+    for j in range(free):
+        _write_coordinates(generators[j], uniform_at(key, j), points[j])
+    if free == 1:
+        for m in range(count):
+            u = points[0, m]
+            points[0, m] = _radius(1, abs(2.0 * u - 1.0)) * (1.0 if u > 0.5 else -1.0)
+    elif free == 2:
+        _place_in_plane(points[0], points[1])
+    elif free == FEW:
+        for m in range(count):
+            radius, height = _radius(free, points[0, m]), 2.0 * points[2, m] - 1.0
+            cosine, sine = unit_circle(points[1, m])
+            points[2, m] = radius * height
+            radius *= sqrt(1.0 - height * height)
             points[0, m] = radius * cosine
             points[1, m] = radius * sine
-        else:
-            degrees = degrees_of(free)
-            u = _coordinate(m * generators[free] % count, count, uniform_at(key, free))
-            scale = sqrt(degrees / chi_square_quantile(degrees, u))
-            for j in range(free):
-                u = _coordinate(m * generators[j] % count, count, uniform_at(key, j))
-                points[j, m] = scale * normal_quantile(u)
+    else:
+        degrees = degrees_of(free)
+        _write_coordinates(int(generators[free]), uniform_at(key, free), scales)
+        for m in range(count):
+            scales[m] = sqrt(degrees / chi_square_quantile(degrees, scales[m]))
+        for j in range(free):
+            for m in range(count):
+                points[j, m] = scales[m] * normal_quantile(points[j, m])
+
+
+@part
+def _place_in_plane(first: FloatArray, second: FloatArray) -> None:
+    """Turn uniform numbers [M], [M] into the coordinates of a t of four degrees in the plane."""
+    for m in range(len(first)):
+        radius = 2.0 * sqrt(1.0 / sqrt(1.0 - first[m]) - 1.0)
+        cosine, sine = unit_circle(second[m])
+        first[m] = radius * cosine
+        second[m] = radius * sine
 
 
 @part
 def _radius(free: int, u: float) -> float:
-    """Length of a t of four degrees in one to three dimensions, at its quantile u."""
-    if free == 2:
-        return 2.0 * sqrt(1.0 / sqrt(1.0 - u) - 1.0)
+    """Length of a t of four degrees in one or three dimensions, at its quantile u."""
     low, high = 0.0, 1.0
     while True:
         y = 0.5 * (low + high)  # the root of x

@@ -3,6 +3,9 @@
 log L = sum of C(s, n, s') log b(s, n)[s'], with b(s, n) = e_s P_active P_passive^(n-1). Beliefs are
 carried from one age in use to the next by products of non-negative matrices, so that even the
 smallest chances have all their digits. A gap between ages is crossed by powers P^(2^k), made once.
+
+Logarithms cost the most. Where C is whole, b = 2^e m is split: C e is added up, m^C is multiplied
+to a product that is never too large or small, and one logarithm serves many cells.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import kernel, part
-from restive.kernels.elementary import logarithm
+from restive.kernels.elementary import LOG2, logarithm, split
 
 __all__ = [
     "Counts",
@@ -28,6 +31,9 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+
+MOST_FACTORS = 1800  # each within [2^-1/2, 2^1/2): their product is within [2^-900, 2^900]
 
 
 class Counts(NamedTuple):
@@ -52,6 +58,8 @@ def add_log_likelihood(counts: Counts, matrices: FloatArray, logs: FloatArray) -
     size = matrices.shape[1]
     room = make_room(matrices, counts.ages)
     begin(room)
+    product, power, exponents = np.ones(len(logs)), np.empty(len(logs)), np.zeros(len(logs))
+    factors = 0.0
     age = 1
     for i in range(len(counts.ages)):
         advance(room, counts.ages[i] - age)
@@ -59,9 +67,47 @@ def add_log_likelihood(counts: Counts, matrices: FloatArray, logs: FloatArray) -
         for s in range(size):
             for j in range(size):
                 number, chances = counts.cells[i, s, j], room.beliefs[s, j]
-                if number > 0.0:
+                if number <= 0.0:
+                    continue
+                if number > MOST_FACTORS or number != int(number):
                     for m in range(len(logs)):
                         logs[m] += number * logarithm(chances[m])
+                    continue
+                if factors + number > MOST_FACTORS:
+                    _add_logarithms(product, logs)
+                    factors = 0.0
+                factors += number
+                _multiply_power(chances, int(number), power, product, exponents)
+    _add_logarithms(product, logs)
+    for m in range(len(logs)):
+        logs[m] += LOG2 * exponents[m]
+
+
+@part
+def _multiply_power(
+    chances: FloatArray, number: int, power: FloatArray, product: FloatArray, exponents: FloatArray
+) -> None:
+    """Multiply chances [M], each to the power `number`, to 2^exponents times a product."""
+    for m in range(len(product)):
+        power[m], exponent = split(chances[m])
+        exponents[m] += number * exponent
+    while True:
+        if number & 1:
+            for m in range(len(product)):
+                product[m] *= power[m]
+        number >>= 1
+        if number == 0:
+            break
+        for m in range(len(product)):
+            power[m] *= power[m]
+
+
+@part
+def _add_logarithms(product: FloatArray, logs: FloatArray) -> None:
+    """Add the logarithms of products [M], which become 1."""
+    for m in range(len(product)):
+        logs[m] += logarithm(product[m])
+        product[m] = 1.0
 
 
 @kernel

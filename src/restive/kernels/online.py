@@ -366,7 +366,7 @@ def follow_again(where: IntArray, cloudy: bool | None = None) -> None:
     """Place all arms anew, for draws and sightings that were set from outside."""
     actor = _opened(where).actor
     if cloudy is not None and actor.following.mode[VALUED] != 0:
-        follow_channels(actor.slots, actor.weights, actor.clouds, actor.following, actor.meta)
+        follow_channels(actor.slots, actor.weights, actor.clouds, actor.following)
         return
     if actor.following.mode[TABLED] != 0:
         follow_drawn(actor.slots, actor.weights, actor.following)

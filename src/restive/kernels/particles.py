@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.ages import neighbours
+from restive.kernels.ages import DENSE, neighbours
 from restive.kernels.compiler import hot_kernel, inlined
 
 __all__ = ["LOST", "ArmParticles", "add_sighting", "count_one"]
@@ -26,7 +26,7 @@ LOST = 0.25  # share of the worth after the last renewal at which another is due
 class ArmParticles(NamedTuple):
     """The posterior of one arm; kernels change the arrays in place."""
 
-    ages: IntArray  # [room] ages counted, ascending (see kernels.ages)
+    ages: IntArray  # [room] 1 to DENSE and later ones counted, ascending (see kernels.ages)
     cells: FloatArray  # [room, S, S] counts by age
     logits: FloatArray  # [d, M]
     matrices: FloatArray  # [R, S, M]
@@ -57,7 +57,9 @@ def count_one(arm: ArmParticles, state: int, age: int, seen: int, number: float)
 @inlined
 def _place_of(arm: ArmParticles, age: int) -> int:
     """Place of an age among those in use, where it is put if it is not among them."""
-    low, high = 0, arm.num_ages[0]
+    if age <= DENSE:
+        return age - 1
+    low, high = DENSE, arm.num_ages[0]
     while low < high:
         middle = (low + high) >> 1
         if arm.ages[middle] < age:

@@ -55,17 +55,20 @@ def draw_around(
     d, count = logits.shape
     degrees = degrees_of(d)
     points = np.empty((d, count))
-    student_points(generators, key, points)
+    student_points(generators, key, points, log_q)
     scale = log_diagonal(root)
+    log_q[:] = 0.0
+    for i in range(d):
+        x, own = logits[i], points[i]
+        x[:] = centre[i]
+        for j in range(d):
+            slope, point = root[i, j], points[j]
+            for m in range(count):
+                x[m] += slope * point[m]
+        for m in range(count):
+            log_q[m] += own[m] * own[m]
     for m in range(count):
-        square = 0.0
-        for i in range(d):
-            x = centre[i]
-            for j in range(d):
-                x += root[i, j] * points[j, m]
-            logits[i, m] = x
-            square += points[i, m] * points[i, m]
-        log_q[m] = -0.5 * (degrees + d) * logarithm(1.0 + square / degrees) - scale
+        log_q[m] = -0.5 * (degrees + d) * logarithm(1.0 + log_q[m] / degrees) - scale
 
 
 @kernel
@@ -81,7 +84,7 @@ def draw_mixture(
     degrees = degrees_of(d)
     points, chosen = np.empty((d, count)), np.empty(count, dtype=np.int64)
     vector, logs = np.empty(d), np.empty(len(shares))
-    student_points(generators, bits_at(key, 0), points)
+    student_points(generators, bits_at(key, 0), points, log_q)
     choose_ancestors(shares, bits_at(key, 1), chosen)
     for m in range(count):
         for i in range(d):
@@ -131,7 +134,7 @@ def draw_at_particles(
         forward_solve(root, vector)
         for i in range(d):
             places[i, m] = vector[i]
-    student_points(generators, bits_at(key, 0), points)
+    student_points(generators, bits_at(key, 0), points, log_q)
     choose_ancestors(weights, bits_at(key, 1), chosen)
     total = 0.0
     for m in range(count):

@@ -217,7 +217,7 @@ def _begin_tsde(
             clock[DRAWS] += len(weights.drawn)
         meta.now[STAGE] = FOLLOW
         if clouds is not None and following.mode[VALUED] != 0:
-            follow_channels(slots, weights, clouds, following, meta)
+            follow_channels(slots, weights, clouds, following)
             meta.now[STAGE] = BEGIN
             return GO
         if following.mode[TABLED] == 0:

@@ -17,6 +17,7 @@ __all__ = [
     "Clouds",
     "Episodes",
     "Following",
+    "Laws",
     "Meta",
     "RankTables",
     "Slots",
@@ -139,33 +140,74 @@ FAINT = 2.0**-450
 MOST_SHIFT = 4096  # bits: more than this makes any float 0
 
 
+class Laws(NamedTuple):
+    """What is fixed of continuous priors, all numbers one after the other (`kernels.dirichlet`)."""
+
+    alphas: FloatArray
+    totals: FloatArray
+    references: IntArray
+    firsts: IntArray
+    columns: IntArray
+    precisions: FloatArray
+    generators: IntArray
+    starts: IntArray  # [(laws + 1) * LAW_STARTS] where the numbers of each begin
+    enough: FloatArray  # [laws] what new particles should be worth
+    evident: IntArray  # [laws] whether something was seen beforehand
+
+
+# What `Laws.starts` holds for each law: where the following begin.
+ENTRIES = 0  # alphas
+ROWS = 1  # totals, references and, one more for each law before, firsts
+FREE_NUMBERS = 2  # columns, precisions
+GENERATORS = 3
+LAW_STARTS = 4
+
+
 class Clouds(NamedTuple):
     """Groups with continuous priors: their slots hold particles, which are renewed now and then.
 
     A cloud's particles live in a home: their matrices [R, S] in lanes, of the only matrix (R = S)
     or of the active and the passive one, and their likelihoods, which stand among those of `Slots`
     and are filled in as they are needed, age by age. Clouds of one prior share the home of its
-    points until their first renewal. Fillers of the lanes hold some chain too, so that no number is
-    impossible.
+    points until their first renewal; its number is that of their law. Fillers of the lanes hold
+    some chain too, so that no number is impossible.
+
+    Sightings are counted by age, as `kernels.particles` has it, from the moment a cloud is first
+    counted in a run; before that, and at great ages, they are written down.
     """
 
     groups: IntArray  # [groups] number of each group's cloud, -1 if it has none; empty if none has
     homes: IntArray  # [clouds] number of each cloud's home
-    first_homes: IntArray  # [clouds] the same before the first renewal
+    first_homes: IntArray  # [clouds] the same before the first renewal, and the law
+    own_homes: IntArray  # [clouds] home for particles that are renewed, -1 until it is made
     sizes: IntArray  # [clouds] S
     num_rows: IntArray  # [clouds] R
+    num_particles: IntArray  # [clouds] M
     worths: FloatArray  # [clouds] effective number of particles after the last renewal
     first_worths: FloatArray  # [clouds] the same before the first
     chains: FloatArray  # the matrices
     chain_starts: IntArray  # [homes] where a home's matrices begin
+    logits: FloatArray  # the logits [d, M] of homes
+    logit_starts: IntArray  # [homes] where a home's logits begin
     row_starts: IntArray  # [homes] where its likelihoods begin
     filled: IntArray  # [homes] ages whose likelihoods are there
     room: FloatArray  # for beliefs at an age whose likelihoods are not kept
+    ages: IntArray  # counted
+    cells: FloatArray  # [.., S, S] counts by age
+    age_starts: IntArray  # [clouds] where the ages of each begin
+    age_rooms: IntArray  # [clouds] ages for which there is room
+    cell_starts: IntArray  # [clouds] where the counts of each begin
+    num_ages: IntArray  # [clouds] ages in use
+    renewals: IntArray  # [clouds] how often the particles were drawn anew
+    begun: IntArray  # [clouds] the run in which these began to count
     sightings: IntArray  # [.. * SIGHTING] what was seen and is not counted yet
     firsts: IntArray  # [clouds] number of the first of each cloud's sightings, -1 if there is none
     lasts: IntArray  # [clouds] number of the last
     now: IntArray  # [CLOUDS_NOW]
     keys: KeyArray  # [1] names the random numbers of renewals
+    renewer: IntArray  # [1] address of the code that renews particles, 0 if there is none
+    where: IntArray  # what it takes: the addresses of these arrays and of the posterior's
+    laws: Laws
 
 
 SIGHTING = 4  # numbers of a sighting: the cloud's next one or -1, last state, age, state
@@ -234,8 +276,8 @@ class Following(NamedTuple):
     begin: Int32Array  # [K] where the arm's ranks begin
     length: Int32Array  # [K] numbers of ages
     rank: Int32Array  # [K] room for the ranks now
-    channels: FloatArray  # [CHANNEL * K] where indices have a closed form: what it needs
-    values: FloatArray  # [K] room for them
+    channels: FloatArray  # [CHANNEL * W] where indices have a closed form: what it needs
+    values: FloatArray  # [W] room for them
     mode: IntArray  # [MODE_SIZE]
 
 
@@ -249,7 +291,8 @@ MODE_SIZE = 5
 
 WHITTLE, MYOPIC = 1, 2
 
-# What `channels` hold, for each arm: number i of arm k is at i * K + k.
+# What `channels` hold, for each arm: number i of arm k is at i * W + k, where W is K filled up to
+# whole rows of LANES. Fillers pay -inf.
 LOW = 0  # reward in the worse state
 SPAN = 1  # how much more the better pays
 GOOD = 2  # which state is the better

@@ -21,7 +21,21 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import Place, place
 
-__all__ = ["LANES", "Vector", "last", "load", "not_above", "plus", "store", "sums_before", "times"]
+__all__ = [
+    "LANES",
+    "Vector",
+    "largest",
+    "last",
+    "lesser",
+    "load",
+    "not_above",
+    "over",
+    "plus",
+    "store",
+    "sums_before",
+    "times",
+    "where_equal",
+]
 
 LANES = 8
 
@@ -29,7 +43,9 @@ Vector = NDArray[np.float64]  # [LANES]; compiled, a register
 FloatArray = NDArray[np.float64]
 
 REGISTER = ir.VectorType(ir.DoubleType(), LANES)
+NUMBERS = ir.VectorType(ir.IntType(64), LANES)
 PLACE = ir.IntType(32)
+BITS = ir.IntType(LANES)
 ALIGNMENT = 8  # of a load or store: any number may be the first
 
 extending: Any = numba.extending  # which has no types of its own
@@ -123,6 +139,33 @@ def times(a: Vector, b: Vector) -> Vector:
     return a * b
 
 
+@_instructions(register, lambda builder, values: builder.fdiv(*values))
+def over(a: Vector, b: Vector) -> Vector:
+    """Divide number by number."""
+    return a / b
+
+
+def _lesser(builder: Any, values: Any) -> Any:
+    return builder.select(builder.fcmp_ordered("<", *values), *values)
+
+
+@_instructions(register, _lesser)
+def lesser(a: Vector, b: Vector) -> Vector:
+    """Return the smaller of each two numbers."""
+    return np.where(a < b, a, b)
+
+
+def _where_equal(builder: Any, values: Any) -> Any:
+    vector, x, a, b = values
+    return builder.select(builder.fcmp_ordered("==", vector, _everywhere(builder, x)), a, b)
+
+
+@_instructions(register, _where_equal)
+def where_equal(vector: Vector, x: float, a: Vector, b: Vector) -> Vector:
+    """Return the numbers of `a` where those of `vector` are x, else those of `b`."""
+    return np.where(vector == x, a, b)
+
+
 def _sums_before(builder: Any, values: Any) -> Any:
     (vector,) = values
     sums = ir.Constant(REGISTER, [0.0] * LANES)
@@ -152,14 +195,48 @@ def last(vector: Vector) -> float:
 
 def _not_above(builder: Any, values: Any) -> Any:
     vector, x = values
-    nothing = ir.Constant(REGISTER, ir.Undefined)
+    return _count(builder, _bits(builder, "<=", vector, _everywhere(builder, x)))
+
+
+def _everywhere(builder: Any, x: Any, kind: Any = REGISTER) -> Any:
+    """A vector of one number."""
+    nothing = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(nothing, x, PLACE(0))
     everywhere = ir.Constant(ir.VectorType(PLACE, LANES), [0] * LANES)
-    bits = builder.fcmp_ordered("<=", vector, builder.shuffle_vector(first, nothing, everywhere))
-    return builder.zext(builder.ctpop(builder.bitcast(bits, ir.IntType(LANES))), ir.IntType(64))
+    return builder.shuffle_vector(first, nothing, everywhere)
+
+
+def _bits(builder: Any, comparison: str, a: Any, b: Any) -> Any:
+    """A bit for each two numbers that compare so, the first the lowest."""
+    return builder.bitcast(builder.fcmp_ordered(comparison, a, b), BITS)
+
+
+def _count(builder: Any, bits: Any) -> Any:
+    return builder.zext(builder.ctpop(bits), ir.IntType(64))
 
 
 @_instructions(types.int64, _not_above)
 def not_above(vector: Vector, x: float) -> int:
     """How many of the numbers are at most x."""
     return int(np.count_nonzero(vector <= x))
+
+
+def _largest(builder: Any, values: Any) -> Any:
+    vector, count = values
+    ahead = ir.Constant(NUMBERS, [0] * LANES)
+    for lane in range(LANES):
+        # a number is ahead of those it exceeds, and of equal ones in later lanes
+        other = _everywhere(builder, builder.extract_element(vector, PLACE(lane)))
+        later = ir.Constant(ir.VectorType(ir.IntType(1), LANES), [i > lane for i in range(LANES)])
+        equal = builder.and_(builder.fcmp_ordered("==", other, vector), later)
+        before = builder.or_(builder.fcmp_ordered(">", other, vector), equal)
+        ahead = builder.add(ahead, builder.zext(before, NUMBERS))
+    few = builder.icmp_unsigned("<", ahead, _everywhere(builder, count, NUMBERS))
+    return builder.zext(builder.bitcast(few, BITS), ir.IntType(64))
+
+
+@_instructions(types.int64, _largest)
+def largest(vector: Vector, count: int) -> int:
+    """Return a bit for each of the `count` largest numbers, the first of equals first."""
+    places = np.argsort(-vector, kind="stable")[:count]
+    return int(np.bitwise_or.reduce(np.int64(1) << places, initial=0))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from restive.evidence import Evidence
+from restive.kernels.ages import DENSE
 from restive.kernels.likelihood import Counts
 from restive.kernels.particles import ArmParticles, add_sighting
 from restive.particles.drawing import Particles, subkey
 from restive.particles.renewal import renew
 from restive.particles.rows import RowsPrior
 
-__all__ = ["begin_anew", "count_evidence", "counts_of", "fresh_arm", "grown", "renew_arm"]
+__all__ = ["AGES", "begin_anew", "count_evidence", "counts_of", "fresh_arm", "grown", "renew_arm"]
 
-AGES = 64  # for which there is room at first
+AGES = 2 * DENSE  # for which there is room at first
 
 
 def fresh_arm(prior: RowsPrior, particles: Particles | None = None) -> ArmParticles:
@@ -21,7 +22,7 @@ def fresh_arm(prior: RowsPrior, particles: Particles | None = None) -> ArmPartic
     size, count = prior.num_states, prior.count
     logits = prior.first_logits if particles is None else particles.logits
     matrices = prior.first_matrices if particles is None else particles.matrices
-    return ArmParticles(
+    arm = ArmParticles(
         ages=np.zeros(AGES, dtype=np.int64),
         cells=np.zeros((AGES, size, size)),
         logits=logits.copy(),
@@ -31,19 +32,21 @@ def fresh_arm(prior: RowsPrior, particles: Particles | None = None) -> ArmPartic
         num_ages=np.zeros(1, dtype=np.int64),
         renewals=np.zeros(1, dtype=np.int64),
     )
+    begin_anew(arm)
+    return arm
 
 
-def begin_anew(arm: ArmParticles, particles: Particles) -> None:
-    """Forget all that was seen of an arm."""
-    arm.logits[:], arm.matrices[:] = particles.logits, particles.matrices
-    arm.weights[:], arm.worth[0] = particles.weights, particles.worth
-    arm.num_ages[0], arm.renewals[0] = 0, 0
+def begin_anew(arm: ArmParticles) -> None:
+    """Forget all that was counted of an arm."""
+    arm.ages[:DENSE] = np.arange(1, DENSE + 1)
+    arm.cells[:DENSE] = 0.0
+    arm.num_ages[0], arm.renewals[0] = DENSE, 0
 
 
 def counts_of(arm: ArmParticles) -> Counts:
-    """Return the ages in use and their counts."""
-    used = int(arm.num_ages[0])
-    return Counts(arm.ages[:used], arm.cells[:used])
+    """Return the ages at which something was counted, and the counts."""
+    used = np.flatnonzero(arm.cells[: arm.num_ages[0]].any(axis=(1, 2)))
+    return Counts(arm.ages[used], arm.cells[used])
 
 
 def grown(arm: ArmParticles) -> ArmParticles:

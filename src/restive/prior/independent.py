@@ -6,7 +6,7 @@ finite or continuous; `JointPrior` one over whole bandits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -191,32 +191,40 @@ def grid_prior(
     if (num_arms is None) == (like is None):
         raise ProblemError("grid_prior needs num_arms, or like = a bandit, and not both")
     if like is not None:
-        return _grid_like(grid, like)
+        return _like(like, "a grid", lambda arm: _grid(grid, *_pays_of(arm)))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     return IndependentPrior([_grid(grid, rewards, passive_rewards, states)] * num_arms)
 
 
-def _grid_like(grid: FloatArray, bandit: RestlessBandit) -> IndependentPrior:
+def _like(
+    bandit: RestlessBandit, kind: str, make: Callable[[Arm], ArmPrior | DirichletArmPrior]
+) -> IndependentPrior:
+    """Priors of channels that pay as a bandit's arms do; arms that pay alike share one."""
     if not isinstance(bandit, RestlessBandit):
         raise ProblemError(f"like must be a RestlessBandit, got {bandit!r:.60}")
-    made: dict[tuple[bytes, bytes, Any], ArmPrior] = {}
+    made: dict[tuple[bytes, bytes, Any], ArmPrior | DirichletArmPrior] = {}
     arms = []
     for k, arm in enumerate(bandit.arms):
         if arm.num_states != 2:
             raise ProblemError(
-                f"{bandit.label(k)} has {arm.num_states} states, and a grid is a prior for two; "
-                "list candidates in an ArmPrior"
+                f"{bandit.label(k)} has {arm.num_states} states, and {kind} is a prior for two; "
+                "list candidates in an ArmPrior, or use a DirichletArmPrior"
             )
         if not arm.is_uncontrolled:
             raise ProblemError(
-                f"{bandit.label(k)} moves differently when pulled, and a grid has no such arms; "
-                "list candidates in an ArmPrior"
+                f"{bandit.label(k)} moves differently when pulled, and {kind} has no such arms; "
+                "list candidates in an ArmPrior, or use a DirichletArmPrior"
             )
         key = arm.rewards.tobytes(), arm.passive_rewards.tobytes(), arm.states
         if key not in made:
-            made[key] = _grid(grid, arm.rewards, arm.passive_rewards, arm.states)
+            made[key] = make(arm)
         arms.append(made[key])
     return IndependentPrior(arms)
+
+
+def _pays_of(arm: Arm) -> tuple[FloatArray, FloatArray | None, Sequence[str] | None]:
+    """Return an arm's rewards, those while it is not pulled, and the names of its states."""
+    return arm.rewards, arm.passive_rewards if arm.pays_unpulled else None, arm.states
 
 
 def _grid(
@@ -232,13 +240,15 @@ def _grid(
 
 
 def beta_prior(
-    num_arms: int,
+    num_arms: int | None = None,
     p01: ArrayLike = (1.0, 1.0),
     p11: ArrayLike = (1.0, 1.0),
     rewards: ArrayLike = (0.0, 1.0),
     passive_rewards: ArrayLike | None = None,
     states: Sequence[str] | None = None,
     particles: int | None = None,
+    *,
+    like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
 
@@ -259,13 +269,23 @@ def beta_prior(
         Names of the two states.
     particles
         As in `DirichletArmPrior`.
+    like
+        Instead of `num_arms`, rewards and names of states: a bandit of two-state arms, which has
+        them. Its arms must move alike pulled or not, as all channels do.
     """
+    if (num_arms is None) == (like is None):
+        raise ProblemError("beta_prior needs num_arms, or like = a bandit, and not both")
+    alphas = [[b, a] for a, b in (_beta(p01, "p01"), _beta(p11, "p11"))]
+
+    def channel(
+        rewards: ArrayLike, passive_rewards: ArrayLike | None, states: Sequence[str] | None
+    ) -> DirichletArmPrior:
+        return DirichletArmPrior(alphas, None, rewards, passive_rewards, particles, states)
+
+    if like is not None:
+        return _like(like, "a Beta prior", lambda arm: channel(*_pays_of(arm)))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
-    good = [_beta(p01, "p01"), _beta(p11, "p11")]
-    shared = DirichletArmPrior(
-        [[b, a] for a, b in good], None, rewards, passive_rewards, particles, states
-    )
-    return IndependentPrior([shared] * num_arms)
+    return IndependentPrior([channel(rewards, passive_rewards, states)] * num_arms)
 
 
 def _beta(values: ArrayLike, field: str) -> tuple[float, float]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_count, checked_seed
 from restive.errors import ProblemError
-from restive.prior import ArmPrior, IndependentPrior, grid_prior
+from restive.prior import ArmPrior, IndependentPrior, beta_prior, grid_prior
 from restive.problem import Arm, RestlessBandit, checked_num_pulls, gilbert_elliott
 from restive.zoo.instance import Instance, drawn_instance, spread
 from restive.zoo.outreach import cohort, collapsing, qian_pair, two_types
@@ -72,14 +72,6 @@ SATELLITES: dict[str, tuple[tuple[tuple[float, float], tuple[float, float]], ...
         ((0.2667, 0.9268), (0.64, 0.978)),
     ),
 }
-# What a learner holds possible of them: 19 x 19 candidates an arm, none of which is the truth. Each
-# level has about 1.5 times the odds of the one before, since to a sticky chain 0.02 and 0.03 are as
-# different as 0.4 and 0.5. The slowest candidate forgets by 0.96 a step, so tables have 677 ages.
-SATELLITE_LEVELS = (
-    *(0.02, 0.03, 0.045, 0.07, 0.1, 0.15, 0.21, 0.3, 0.39),
-    0.5,
-    *(0.61, 0.7, 0.79, 0.85, 0.9, 0.93, 0.955, 0.97, 0.98),
-)
 
 # Just seen in state 0, this arm should be pulled at low subsidies and again at much higher ones.
 NON_INDEXABLE = Arm(
@@ -249,19 +241,16 @@ def _paper_bayesian() -> Instance:
 
 def _satellite(file: str) -> Instance:
     arms = [gilbert_elliott(*moves, rewards=rewards) for moves, rewards in SATELLITES[file]]
-    levels = [(p01, p11) for p01 in SATELLITE_LEVELS for p11 in SATELLITE_LEVELS]
-    priors = [
-        ArmPrior([gilbert_elliott(*pair, rewards=arm.rewards) for pair in levels]) for arm in arms
-    ]
+    bandit = RestlessBandit(arms, 1)
     return Instance(
         name="",
         title=f"{len(arms)} land mobile satellite channels, 1 pull: {file.replace('_', ' ')}",
         source="Wang, Huang and Lui 2020 (Restless-UCB, arXiv:2011.02664), their file " + file,
         num_pulls=1,
-        prior=IndependentPrior(priors),
-        bandit=RestlessBandit(arms, 1),
+        prior=beta_prior(like=bandit),
+        bandit=bandit,
         horizon=50_000,
-        truth_in_prior=False,
+        truth_in_prior=True,
     )
 
 

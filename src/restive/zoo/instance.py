@@ -25,7 +25,7 @@ class Instance:
 
     `source` says where the numbers come from. `bandit` is the truth, None where it is drawn from
     the prior in every replication (the paper's Bayesian setting). `horizon` is a sensible one for
-    experiments. `truth_in_prior` says whether every arm of the truth is among its candidates.
+    experiments. `truth_in_prior` says whether the prior holds every arm of the truth possible.
     """
 
     name: str
