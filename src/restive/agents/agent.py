@@ -30,16 +30,14 @@ from restive.belief import BeliefState
 from restive.errors import ProblemError, RestiveError
 from restive.evidence import Evidence
 from restive.kernels import online, steps, tables
-from restive.kernels.cells import cells_of
 from restive.kernels.handles import Handle
 from restive.kernels.learners.memory import PHASES
 from restive.kernels.online import NOTE, Seat
 from restive.kernels.random import LEARNER, RENEWAL
-from restive.kernels.vectors import LANES
 from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.prior import Prior
 from restive.problem import RestlessBandit
-from restive.slots import home_size, lane_places, posterior_weights
+from restive.slots import home_size, posterior_weights
 from restive.task import Task
 from restive.world import stream
 
@@ -276,40 +274,17 @@ class Agent:
 
     def belief(self, k: int) -> FloatArray:
         """Law of arm k's state now, over the posterior."""
-        self._require_posterior("beliefs")
-        k = checked_arm(k, self.task.num_arms)
-        slots, meta = self._actor.slots, self._actor.meta
-        if self._clouds.has(self._group(k)):
-            return self._belief_of_particles(k)
-        count = len(self.prior.candidates(k))
-        size = int(slots.sizes[k])
-        cell = int(cells_of(meta.last_state[k], self.time - meta.seen[k], slots.lengths[k]))
-        width = int(slots.row_counts[slots.groups[k]]) * LANES
-        begin = int(slots.offsets[k]) + cell * size * width
-        likelihoods = slots.likelihoods[begin : begin + size * width].reshape(size, width)
-        law: FloatArray = likelihoods[:, lane_places(count)] @ self._weights(k, count)
-        law /= law.sum()
-        return law
+        return self.beliefs([checked_arm(k, self.task.num_arms)])[0]
 
     def beliefs(self, arms: ArrayLike) -> list[FloatArray]:
-        """Laws of some arms' states now, as `belief` gives them up to rounding, and quickly."""
+        """Laws of some arms' states now, over the posterior."""
         self._require_posterior("beliefs")
         some = checked_arms(arms, self.task.num_arms, "arms")
-        if self.task.choices.has_clouds:
-            return [self.belief(k) for k in some.tolist()]
         sizes = self.task.choices.sizes[some].tolist()
         laws = np.empty(sum(sizes))
         with self._alone:
-            online.foresee(self._where, some, laws)
+            online.foresee(self._where, some, laws, *self._cloudy)
         return [laws[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
-
-    def _belief_of_particles(self, k: int) -> FloatArray:
-        posterior, meta = self.posterior(k), self._actor.meta
-        state, age = int(meta.last_state[k]), self.time - int(meta.seen[k])
-        powers = np.linalg.matrix_power(posterior.passive, age - 1)
-        law: FloatArray = posterior.weights @ (posterior.active[:, None, state] @ powers)[:, 0]
-        law /= law.sum()
-        return law
 
     def index(self) -> FloatArray:
         """Index of each arm now, under the sampled system; nan where the mapping has none."""

@@ -27,6 +27,7 @@ __all__ = ["DURABILITIES", "Event", "Journal", "as_text", "require_absent"]
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer
 LEAST_ROOM = 1 << 20  # bytes without which a disk counts as full
+REFUSED = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)  # for want of room, mostly
 FIRST = b""  # digest before the first event
 INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
@@ -267,13 +268,19 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _named(path: Path, error: sqlite3.Error) -> StoreError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    exact = getattr(error, "sqlite_errorcode", 0)
+    code = exact & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return BusyError(
             f"{path}: somebody else has been writing to it for more than {WAIT:.0f} s; try again"
         )
     if code == sqlite3.SQLITE_FULL:
         return DiskFullError(f"{path}: the disk is full; nothing was changed. Make room, try again")
+    if exact in REFUSED:
+        return DiskFullError(
+            f"{path}: the disk refused a write ({error}): it is over a quota or a limit on the "
+            "size of files, or it fails; nothing was changed. Make room, try again"
+        )
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return StoreError(_damaged(path, str(error)))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
