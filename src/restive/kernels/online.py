@@ -315,9 +315,7 @@ def bring_up_to_date(where: IntArray, group: int) -> None:
 
 
 @hot_kernel
-def foresee(
-    where: IntArray, arms: IntArray, laws: FloatArray, cloudy: bool | None = None
-) -> None:
+def foresee(where: IntArray, arms: IntArray, laws: FloatArray, cloudy: bool | None = None) -> None:
     """Write the law of each arm's state now, over the posterior: S numbers each, end to end."""
     actor = _opened(where).actor
     slots, weights, meta = actor.slots, actor.weights, actor.meta

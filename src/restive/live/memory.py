@@ -232,12 +232,14 @@ class Memory:
         return sorted(pool[:count].tolist())
 
     def _foreseen(self, arms: list[int], audit: list[int]) -> Choice:
-        expected, variance, facts = [], [], self.agent.task.facts.rewards
+        expected, variance = [], []
         for arm, law in zip(arms, self.agent.beliefs(arms), strict=True):
-            rewards = facts[arm]
-            mean = float(law @ rewards)
+            mean = square = 0.0
+            for chance, reward in zip(law.tolist(), self.roster.pays(arm).rewards, strict=True):
+                mean += chance * reward
+                square += chance * reward * reward
             expected.append(mean)
-            variance.append(max(0.0, float(law @ (rewards * rewards)) - mean * mean))
+            variance.append(max(0.0, square - mean * mean))
         found = self.agent.index_of(arms).tolist() if arms else []
         index = [None if isnan(value) else value for value in found]
         return Choice(arms, audit, expected, variance, index)
@@ -275,16 +277,16 @@ class Memory:
             result = now.results.get(arm)
             if result == NOT_PULLED:
                 continue
-            rewards = self.agent.task.facts.rewards[arm]
+            rewards, low, high = self.roster.pays(arm)
             pulls.append(
                 ClosedPull(
                     kind=self.roster.kind_of[arm],
                     last_state=self.agent.last_seen(arm)[0] if arm in self.ever_seen else None,
                     expected=mean,
                     variance=variance,
-                    reward=float(rewards[result]) if isinstance(result, int) else None,
-                    low=float(rewards.min()),
-                    high=float(rewards.max()),
+                    reward=rewards[result] if isinstance(result, int) else None,
+                    low=low,
+                    high=high,
                 )
             )
         return pulls

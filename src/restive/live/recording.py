@@ -195,7 +195,7 @@ def correct(
     session: Session, memory: Memory, results: dict[str, int], tick: int, note: str, writer: Writer
 ) -> Receipt:
     """Journal that states were recorded wrongly; a rebuild takes it in."""
-    there = pulls_of(session.journal, tick)
+    there = pulls_of(session.journal, memory, tick)
     body: dict[str, Any] = {"arms": [], "results": [], "note": note}
     for name, state in results.items():
         slot = memory.roster.slot(name)
