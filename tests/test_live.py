@@ -91,7 +91,7 @@ def test_i2_memory_is_a_function_of_the_journal(path, kind, with_snapshots):
         run(live, 7)
         live.decide()
         if part == 2 and kind != "joint":
-            live.join(["x", "y"], {"y": (0, 2)})
+            live.join(dict.fromkeys("xy", live.kinds[0]), {"y": (0, 2)})
             live.leave(["1"])
         if with_snapshots:
             live.snapshot()

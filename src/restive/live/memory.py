@@ -33,7 +33,7 @@ IntArray = NDArray[np.int64]
 AUDIT = 9  # stream of the draws of audit pulls, apart from those in `kernels.random`
 
 
-@dataclass(frozen=True)
+@dataclass
 class Choice:
     """Arms to pull, and what is expected of them."""
 

@@ -48,7 +48,7 @@ class Writer:
             self.append("again", tick, {}, answer)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Prepared:
     """Results that were looked at, before anything is journaled."""
 
@@ -80,15 +80,11 @@ def record(
 
 def _total(found: Sequence[Sorted], memory: Memory) -> Receipt:
     now = memory.open
-    missing = set(now.missing) if now is not None else set()
+    missing = set() if now is None else set(now.missing)
     for one in found:
-        missing -= set(one.record)
-    closed = now is not None and not missing
-    parts = [vars(one.receipt(closed)) for one in found]
-    counts = {
-        key: sum(part[key] for part in parts) for key in ("new", "known", "late", "superseded")
-    }
-    return Receipt(**counts, closed=closed)
+        missing -= one.record.keys()
+    counts = [sum(numbers) for numbers in zip(*(one.counts for one in found), strict=True)]
+    return Receipt(*(counts or (0, 0, 0, 0)), closed=now is not None and not missing)
 
 
 def _journal_results(

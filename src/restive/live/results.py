@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from restive.errors import ProblemError
-from restive.live.answers import Mistake, Receipt
+from restive.live.answers import Mistake
 from restive.live.contents import Row, pulls_of
 from restive.live.journal import Journal
 from restive.live.memory import Memory
@@ -16,7 +16,7 @@ from restive.live.settings import LEAVE, NOT_PULLED, REFUSE, UNSEEN, checked_res
 __all__ = ["Batch", "Sorted", "sort_results"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Batch:
     """Results of one tick: of pulls that were decided, and of arms pulled instead."""
 
@@ -39,11 +39,11 @@ class Sorted:
     known: int = 0
     mistakes: list[Mistake] = field(default_factory=list)
 
-    def receipt(self, closed: bool) -> Receipt:
-        """Count what became of the results."""
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """How many are new, known, late and superseded, as a receipt has them."""
         late = len(self.late) + len(self.late_instead) - len(self.superseded)
-        new = len(self.record) + len(self.instead)
-        return Receipt(new, self.known, late, len(self.superseded), closed)
+        return len(self.record) + len(self.instead), self.known, late, len(self.superseded)
 
 
 def sort_results(journal: Journal, memory: Memory, batch: Batch) -> Sorted:

@@ -13,11 +13,11 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from importlib.metadata import version
 from threading import RLock
-from time import perf_counter
+from time import perf_counter, time_ns
 from typing import Any
 
 from restive.arguments import shown
@@ -79,7 +79,7 @@ class Session:
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.journal = journal
-        self._now = now or (lambda: datetime.now(UTC))
+        self._now = now
         self._progress = progress or (lambda done, total: None)
         self._lock = RLock()
         self._pid = os.getpid()
@@ -106,7 +106,7 @@ class Session:
     @property
     def at(self) -> int:
         """The time, in microseconds since 1970."""
-        return round(self._now().timestamp() * 1e6)
+        return time_ns() // 1000 if self._now is None else round(self._now().timestamp() * 1e6)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
