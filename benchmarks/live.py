@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,10 +29,53 @@ print(time.perf_counter() - began)
 """
 
 
+SYNCS = """
+import sys
+from pathlib import Path
+import restive as rs
+from benchmarks.live import LEVELS, _bare, _stepped
+place, what, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+if what == "bare":
+    _bare(place, "power", count)
+else:
+    with rs.LiveAgent.create(place / f"{count}.db", rs.grid_prior(LEVELS, 8), 3, seed=1) as live:
+        _stepped(live, count)
+"""
+
+
 def run() -> list[Result]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        return [*_steps(place), _opening(place), *_many_arms(place)]
+        return [*_steps(place), *_syncs(place), _opening(place), *_many_arms(place)]
+
+
+def _syncs(place: Path) -> list[Result]:
+    """Syncs of the disk, counted by strace where it is installed."""
+    if shutil.which("strace") is None:
+        return []
+    step, bare = (
+        (_synced(place, what, 300) - _synced(place, what, 100)) / 200 for what in ("step", "bare")
+    )
+    return [
+        Result(
+            "syncs of the disk a step, durability 'power', over those of a bare transaction",
+            step / bare,
+            1.05,
+            at_least=False,
+            detail=f"{step:.3f} and {bare:.3f}; snapshots and checkpoints have theirs",
+        )
+    ]
+
+
+def _synced(place: Path, what: str, count: int) -> int:
+    report = place / "syncs"
+    program = ["strace", "-f", "-o", str(report), "-e", "trace=fsync,fdatasync"]
+    program += [sys.executable, "-c", SYNCS, str(place), what, str(count)]
+    subprocess.run(program, check=True)
+    calls = sum("sync(" in line for line in report.read_text().splitlines())
+    report.unlink()
+    (place / f"{count}.db").unlink(missing_ok=True)
+    return calls
 
 
 def _steps(place: Path) -> list[Result]:
