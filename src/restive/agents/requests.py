@@ -27,7 +27,7 @@ def checked_arm(k: Any, num_arms: int) -> int:
 def checked_arms(arms: ArrayLike, num_arms: int, what: str) -> IntArray:
     """Return different arms, in the order given, or raise."""
     if (
-        type(arms) is list
+        isinstance(arms, list)
         and set(map(type, arms)) == {int}
         and 0 <= min(arms) <= max(arms) < num_arms
         and len(set(arms)) == len(arms)

@@ -110,6 +110,11 @@ class Memory:
         """Arms that have not left."""
         return len(self.roster) - len(self.gone)
 
+    @property
+    def seen(self) -> set[int]:
+        """Arms that were ever seen, in the open tick too."""
+        return self.ever_seen if self.open is None else self.ever_seen.union(self.open.sightings)
+
     def apply(self, event: Event, body: dict[str, Any] | None = None) -> None:
         """Take in the next event; its body may be given, to spare reading it."""
         apply = getattr(self, f"_on_{event.kind}", None)

@@ -83,8 +83,9 @@ def _total(found: Sequence[Sorted], memory: Memory) -> Receipt:
     missing = set() if now is None else set(now.missing)
     for one in found:
         missing -= one.record.keys()
-    counts = [sum(numbers) for numbers in zip(*(one.counts for one in found), strict=True)]
-    return Receipt(*(counts or (0, 0, 0, 0)), closed=now is not None and not missing)
+    counts = zip((0, 0, 0, 0), *(one.counts for one in found), strict=True)
+    new, known, late, superseded = (sum(numbers) for numbers in counts)
+    return Receipt(new, known, late, superseded, closed=now is not None and not missing)
 
 
 def _journal_results(
