@@ -107,9 +107,10 @@ def learning(memory: Memory) -> Learning:
 def room_left(session: Session) -> Room | None:
     """Compare what was earned with what could be; None where arms pay without being pulled."""
     memory = session.memory
-    arms = _believed_arms(memory)
-    if not arms or any(arm.pays_unpulled for arm in arms):
+    believed = _believed_arms(memory)
+    if not believed or any(arm.pays_unpulled for arm, _ in believed):
         return None
+    arms = [arm for arm, count in believed for _ in range(count)]
     pulls = min(memory.settings.num_pulls, len(arms))
     over = [row for row in rewards(session) if row["tick"] < memory.tick and row["seen"]]
     recent = over[-RECENT:]
@@ -122,8 +123,8 @@ def room_left(session: Session) -> Room | None:
     )
 
 
-def _believed_arms(memory: Memory) -> list[Arm]:
-    """Return all arms that have not left as they are believed to be on average.
+def _believed_arms(memory: Memory) -> list[tuple[Arm, int]]:
+    """Return arms as they are believed to be on average, each with the number it stands for.
 
     Of many arms of a kind that were seen, evenly chosen ones stand for their neighbours.
     """
@@ -141,5 +142,5 @@ def _believed_arms(memory: Memory) -> list[Arm]:
             mean = posterior(memory, there[first]).mean()
             like = memory.agent.prior.typical(there[first])
             arm = Arm(mean.active, mean.passive, like.rewards, like.passive_rewards)
-            found += [arm] * len(there[first : first + step])
+            found.append((arm, len(there[first : first + step])))
     return found

@@ -100,6 +100,13 @@ class Roster:
             found = self._pays[key] = Pays(rewards, min(rewards), max(rewards))
         return found
 
+    def rewards_by_group(self) -> dict[int, tuple[float, ...]]:
+        """Rewards [S] by a kind's number, or by slot under a joint prior."""
+        if self.joint is not None:
+            return {slot: self.pays(slot).rewards for slot in range(len(self))}
+        laws = enumerate(self.kinds.values())
+        return {number: tuple(_typical(law, 0).rewards.tolist()) for number, law in laws}
+
     @cached_property
     def all_possible(self) -> bool:
         """Whether every state can be seen of every arm at any time, whatever was seen before."""
