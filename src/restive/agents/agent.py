@@ -301,18 +301,24 @@ class Agent:
         if self.task.choices.has_clouds or not self.task.index_tables or not self.num_phases:
             return self.index()[some]
         meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
-        found = np.empty(len(some))
-        for i, k in enumerate(some.tolist()):
-            kind = slots.kinds[slots.kind_offsets[k] + drawn[slots.groups[k]]]
-            table = self.task.index_tables[kind]
-            age = min(self.time - int(meta.seen[k]), table.shape[1])
-            found[i] = table[meta.last_state[k], age - 1]
-        return found
+        kinds = slots.kinds[slots.kind_offsets[some] + drawn[slots.groups[some]]].tolist()
+        states, ages = meta.last_state[some].tolist(), (self.time - meta.seen[some]).tolist()
+        tables = self.task.index_tables
+        return np.array(
+            [
+                tables[kind][state, min(age, tables[kind].shape[1]) - 1]
+                for kind, state, age in zip(kinds, states, ages, strict=True)
+            ]
+        )
 
     def last_seen(self, k: int) -> tuple[int, int]:
         """State in which arm k was last seen, and the time of that step."""
         k = checked_arm(k, self.task.num_arms)
         return int(self._actor.meta.last_state[k]), int(self._actor.meta.seen[k])
+
+    def last_states(self, arms: ArrayLike) -> IntArray:
+        """State in which each of some arms was last seen."""
+        return self._actor.meta.last_state[checked_arms(arms, self.task.num_arms, "arms")]
 
     def impossible(self, arms: ArrayLike, states: ArrayLike) -> int | None:
         """Return an arm that cannot be in its state now, for all that is known; None if all can.

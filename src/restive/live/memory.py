@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from restive.agents import Agent, make_learner
 from restive.agents.growth import with_more_arms
-from restive.agents.snapshots import load_snapshot
+from restive.agents.snapshots import learned_data, load_snapshot
 from restive.belief import BeliefState
 from restive.kernels.random import key_at
 from restive.live.alarms import ClosedPull, Watches
@@ -278,33 +278,26 @@ class Memory:
         assert self.open is not None
         now, pulls = self.open, []
         choice = now.choice
-        for arm, mean, variance in zip(choice.arms, choice.expected, choice.variance, strict=True):
+        last = self.agent.last_states(choice.arms).tolist()
+        rows = zip(choice.arms, choice.expected, choice.variance, last, strict=True)
+        for arm, mean, variance, state in rows:
             result = now.results.get(arm)
             if result == NOT_PULLED:
                 continue
             rewards, low, high = self.roster.pays(arm)
-            pulls.append(
-                ClosedPull(
-                    kind=self.roster.kind_of[arm],
-                    last_state=self.agent.last_seen(arm)[0] if arm in self.ever_seen else None,
-                    expected=mean,
-                    variance=variance,
-                    reward=rewards[result] if isinstance(result, int) else None,
-                    low=low,
-                    high=high,
-                )
-            )
+            known = state if arm in self.ever_seen else None
+            reward = rewards[result] if isinstance(result, int) else None
+            kind = self.roster.kind_of[arm]
+            pulls.append(ClosedPull(kind, known, mean, variance, reward, low, high))
         return pulls
 
     def to_data(self) -> dict[str, Any]:
         """Return the memory as plain data; what the prior says is not in it."""
-        agent = self.agent.snapshot()
-        del agent["prior"], agent["checksum"]
         now = self.open
         return {
             "seq": self.seq,
             "digest": self.digest.hex(),
-            "agent": agent,
+            "agent": learned_data(self.agent),
             "tick": self.tick,
             "open": now and {
                 "tick": now.tick,
