@@ -97,11 +97,10 @@ class Watches:
         gains = self._gains(pulls)
         rings = []
         for name in self.names:
-            if name in self.ringing:
-                continue  # until somebody has looked
-            value = self.capital[name].bet(gains.get(name))
-            if value >= self.threshold:
-                rings.append(name)
+            if name in gains and name not in self.ringing:  # until somebody has looked
+                value = self.capital[name].bet(gains[name])
+                if value >= self.threshold:
+                    rings.append(name)
         return rings
 
     def restart(self, name: str) -> None:
@@ -128,16 +127,16 @@ class Watches:
             gains[SPREAD] = spread_gains(pulls)
         return gains
 
-    def _add_reward_gains(self, gains: dict[str, list[float]], seen: Sequence[ClosedPull]) -> None:
-        total = [0.0] * len(BETS)
-        for kind in self.kinds or (None,):
-            own = [pull for pull in seen if kind in (None, pull.kind)]
-            if own:
-                found = reward_gains(own)
+    def _add_reward_gains(self, gains: dict[str, list[float]], seen: list[ClosedPull]) -> None:
+        if not self.kinds:
+            total = reward_gains(seen)
+        else:
+            total = [0.0] * len(BETS)
+            for kind in {pull.kind: None for pull in seen}:
+                found = reward_gains([pull for pull in seen if pull.kind == kind])
                 total = [one + other for one, other in zip(total, found, strict=True)]
-                if kind is not None:
-                    gains[f"{LOW}: {kind}"] = found[: len(SHIFTS)]
-                    gains[f"{HIGH}: {kind}"] = found[len(SHIFTS) :]
+                gains[f"{LOW}: {kind}"] = found[: len(SHIFTS)]
+                gains[f"{HIGH}: {kind}"] = found[len(SHIFTS) :]
         gains[LOW], gains[HIGH] = total[: len(SHIFTS)], total[len(SHIFTS) :]
 
     def to_data(self) -> dict[str, Any]:
@@ -174,14 +173,13 @@ class Capital:
         at_stake = sum(self.bets) / len(self.bets) if self.bets else 0.0
         return at_stake + self.waiting
 
-    def bet(self, gains: Sequence[float] | None) -> float:
+    def bet(self, gains: Sequence[float]) -> float:
         """Stake the next share and take the gains, given as logarithms; return the value."""
-        if gains is None:
-            return self.value
-        factors = [exp(min(gain, MOST_LOG)) for gain in gains]
-        bets = self.bets or [0.0] * len(factors)
         share = self.waiting - 1 / (self.ticks + 2)
-        self.bets = [(bet + share) * factor for bet, factor in zip(bets, factors, strict=True)]
+        bets = self.bets or [0.0] * len(gains)
+        self.bets = [
+            (bet + share) * exp(min(gain, MOST_LOG)) for bet, gain in zip(bets, gains, strict=True)
+        ]
         self.ticks += 1
         return self.value
 
