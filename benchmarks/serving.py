@@ -13,7 +13,7 @@ from restive.serve import make_app
 
 ARMS, PULLS, TICKS = 100_000, 1000, 4
 LISTS = ("/arms?by=index", "/arms?by=index&after=50000", "/arms?by=name", "/arms?by=pulls",
-         "/arms?by=age", "/v1/arms?by=index")  # fmt: skip
+         "/arms?by=age", "/arms?by=belief", "/known", "/v1/arms?by=index")  # fmt: skip
 
 
 def run() -> list[Result]:

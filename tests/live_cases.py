@@ -32,11 +32,35 @@ def joint_prior(num_arms: int) -> rs.JointPrior:
     return rs.JointPrior(bandits)
 
 
+def continuous_prior(num_arms: int) -> rs.IndependentPrior:
+    """Channels whose probabilities may be any number."""
+    return rs.beta_prior(num_arms, (2, 1), (3, 2), particles=32)
+
+
+def controlled_continuous_prior(num_arms: int) -> rs.IndependentPrior:
+    """Arms of any matrices, which move differently when pulled."""
+    arm = rs.DirichletArmPrior([[1, 2], [1, 1]], [[2, 1], [1, 3]], [0, 1], particles=32)
+    return rs.IndependentPrior([arm] * num_arms)
+
+
+def mixed_prior(num_arms: int) -> rs.IndependentPrior:
+    """Arms of all the kinds above, in turn."""
+    made = (
+        rs.grid_prior(LEVELS, 1), continuous_prior(1), controlled_prior(1),
+        controlled_continuous_prior(1),
+    )  # fmt: skip
+    return rs.IndependentPrior([made[k % len(made)].arms[0] for k in range(num_arms)])
+
+
 PRIORS: dict[str, Callable[[int], object]] = {
     "equal": lambda num_arms: rs.grid_prior(LEVELS, num_arms),
     "controlled": controlled_prior,
     "joint": joint_prior,
+    "continuous": continuous_prior,
+    "controlled continuous": controlled_continuous_prior,
+    "mixed": mixed_prior,
 }
+PULLING_MOVES = ("controlled", "controlled continuous", "mixed")  # which must say what unseen means
 
 
 class Ticking:
@@ -53,7 +77,7 @@ class Ticking:
 
 
 def created(path, kind="equal", num_arms=6, num_pulls=2, **options) -> rs.LiveAgent:
-    missing = "as-not-pulled" if kind == "controlled" else None
+    missing = "as-not-pulled" if kind in PULLING_MOVES else None
     given = {"missing": missing, "seed": 3, "durability": "process", **options}
     return rs.LiveAgent.create(path, PRIORS[kind](num_arms), num_pulls, **given)
 

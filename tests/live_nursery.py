@@ -7,6 +7,8 @@ says, as every client should; this process kills it, looks at the file, and star
 """
 
 import os
+import resource
+import shutil
 import signal
 import sqlite3
 import sys
@@ -17,12 +19,13 @@ from pathlib import Path
 import numpy as np
 
 import restive as rs
-from live_cases import created, fingerprint, reply
+from live_cases import PRIORS, created, fingerprint, reply
 from restive.errors import ConflictError
 from restive.live import session as session_module
 from restive.live.journal import Journal
 
 TICKS_A_KILL = 3
+PAGE = 4096  # bytes, of the database
 ON_TIME, LATE, NEVER = 0, 1, 2
 
 
@@ -51,7 +54,8 @@ def finish_tick(live: rs.LiveAgent, tick: int, joins: bool) -> None:
         due = [a for a, (how, after) in fates.items() if how == LATE and before + after <= tick]
         live.record({a: reply(before, a) for a in due}, before)
     if joins and tick % 7 == 3:
-        live.join([f"new {tick}"], {f"new {tick}": (0, 2)}, request=f"join {tick}")
+        kind = live.kinds[tick % len(live.kinds)]
+        live.join({f"new {tick}": kind}, {f"new {tick}": (0, 2)}, request=f"join {tick}")
     if joins and tick % 11 == 5:
         live.leave([live.decision(tick).arms[0]], request=f"leave {tick}")
 
@@ -70,7 +74,9 @@ def history(live: rs.LiveAgent) -> list[tuple[str, int, str]]:
     return [(event.kind, event.tick, event.text) for event in live.events()]
 
 
-def child(path: Path, until: int, joins: bool, prepare=lambda: None) -> tuple[int, int]:
+def child(
+    path: Path, until: int, joins: bool, prepare=lambda: None, rest=lambda: None
+) -> tuple[int, int]:
     """Fork a child that works on the file; return its number and where it acknowledges."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -83,7 +89,9 @@ def child(path: Path, until: int, joins: bool, prepare=lambda: None) -> tuple[in
         prepare()
         live = rs.LiveAgent.open(path, durability="process")
         live._session.journal.connection.execute("PRAGMA wal_autocheckpoint = 3")
+        os.write(writer, b"\n")  # it is ready
         work(live, until, joins, lambda tick: os.write(writer, f"{tick}\n".encode()))
+        rest()
         status = 0
     finally:
         os._exit(status)
@@ -92,47 +100,54 @@ def child(path: Path, until: int, joins: bool, prepare=lambda: None) -> tuple[in
 def reap(pid: int, reader: int) -> tuple[int, list[int]]:
     """Wait for a child; return how it ended and what it acknowledged."""
     with os.fdopen(reader) as pipe:
-        ticks = [int(line) for line in pipe.read().split("\n")[:-1]]
+        whole = pipe.read().rpartition("\n")[0]
+    ticks = [int(line) for line in whole.split()]
     _, status = os.waitpid(pid, 0)
     return os.waitstatus_to_exitcode(status), ticks
 
 
 def kills(folder: Path, kind: str, count: int) -> None:
     """Kill at random moments; in the end all is as if nobody had."""
-    joins, until = kind != "joint", max(24, TICKS_A_KILL * count)
-    whole = created(folder / "whole.db", kind, clock=rs.Clock.given())
-    began = time.perf_counter()
-    work(whole, until, joins)
-    pace = (time.perf_counter() - began) / until
+    joins, clock = kind != "joint", rs.Clock.given()
+    whole = created(folder / "whole.db", kind, clock=clock)
+    moments: list[float] = []
+    work(whole, 12, joins, lambda tick: moments.append(time.perf_counter()))
+    pace = float(np.median(np.diff(moments)))
     path = folder / "killed.db"
-    created(path, kind, clock=rs.Clock.given()).close()
+    created(path, kind, clock=clock).close()
     session_module.WORTH = 1.0  # many snapshots
     rng = np.random.default_rng(count)
-    acknowledged, killed = -1, 0
-    while True:
-        pid, reader = child(path, until, joins)
-        time.sleep(float(rng.uniform(0, 0.03 + 2 * TICKS_A_KILL * pace)))
-        if killed < count:
-            os.kill(pid, signal.SIGKILL)
-        code, ticks = reap(pid, reader)
-        assert code in (0, -signal.SIGKILL), code
-        killed += code != 0
-        acknowledged = max([acknowledged, *ticks])
-        with sqlite3.connect(path) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-            (tick,) = connection.execute(
-                "SELECT coalesce(max(tick), -1) FROM event WHERE kind = 'decide'"
-            ).fetchone()
-        connection.close()
-        assert tick >= acknowledged, (tick, acknowledged)
-        if code == 0:
-            break
+    tick = -1
+    for _ in range(count):
+        pid, reader = child(path, tick + 3 * TICKS_A_KILL, joins, rest=signal.pause)
+        if rng.random() < 0.8:  # else perhaps while it opens the file
+            os.read(reader, 1)
+        time.sleep(float(rng.uniform(0, 4 * TICKS_A_KILL * pace)))
+        os.kill(pid, signal.SIGKILL)
+        code, acknowledged = reap(pid, reader)
+        assert code == -signal.SIGKILL, code
+        before, tick = tick, tick_in(path)
+        assert tick >= max([before, *acknowledged]), (tick, acknowledged)
     again = rs.LiveAgent.open(path)
+    until = max(tick, 12) + 1
+    for live in (again, whole):
+        work(live, until, joins)
     assert again.check() == len(again.events())
     assert history(again) == history(whole)
     assert fingerprint(again) == fingerprint(whole)
     assert again.alarms() == ()
-    print(f"{kind}: {killed} kills in {until} ticks")
+    print(f"{kind}: {count} kills in {until} ticks", flush=True)
+
+
+def tick_in(path: Path) -> int:
+    """The last decision in a file that is whole, without restive."""
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        (tick,) = connection.execute(
+            "SELECT coalesce(max(tick), -1) FROM event WHERE kind = 'decide'"
+        ).fetchone()
+    connection.close()
+    return tick
 
 
 def stop_at(place: str, number: int):
@@ -198,6 +213,66 @@ def points(folder: Path) -> None:
     print("12 points")
 
 
+def checkpoints(folder: Path) -> None:
+    """Kill in the middle of a checkpoint: before every page that it writes, and within it.
+
+    The system itself does it, when the file is written beyond a limit.
+    """
+    kind, clock = "mixed", rs.Clock.given()
+    whole = created(folder / "whole.db", kind, clock=clock)
+    work(whole, 8, True)
+    path, log = folder / "a.db", folder / "a.db-wal"
+    created(path, kind, clock=clock).close()
+    live = rs.LiveAgent.open(path, durability="process")
+    live._session.journal.connection.execute("PRAGMA wal_autocheckpoint = 0")
+    session_module.WORTH = 0.0  # a snapshot with each call
+    work(live, 6, True)
+    before, logged, found = path.read_bytes(), log.read_bytes(), history(live)
+    states = set()
+    for number, limit in enumerate(range(PAGE // 2, len(logged), PAGE // 2)):
+        shutil.rmtree(folder / "copy", ignore_errors=True)
+        (folder / "copy").mkdir()
+        copy = folder / "copy" / "a.db"
+        copy.write_bytes(before)
+        copy.with_name("a.db-wal").write_bytes(logged)
+        if checkpoint_up_to(copy, limit) == 0:
+            break  # the limit is beyond the last page
+        states.add(copy.read_bytes())
+        assert copy.with_name("a.db-wal").read_bytes() == logged
+        again = rs.LiveAgent.open(copy, durability="process")
+        assert history(again) == found
+        assert again.check() == len(found)
+        assert fingerprint(again) == fingerprint(live)
+        if number % 8 == 0:
+            work(again, 8, True)
+            assert history(again) == history(whole)
+            assert fingerprint(again) == fingerprint(whole)
+        again.close()
+    assert len(states - {before}) > 20, len(states)
+    print("many checkpoints")
+
+
+def checkpoint_up_to(path: Path, limit: int) -> int:
+    """Fork a child that moves the log into the file and is killed there; return how it ended."""
+    pid = os.fork()
+    if pid:
+        _, status = os.waitpid(pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        assert code in (0, -signal.SIGXFSZ), code
+        return code
+    status = 1
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        journal = Journal(path, "process")
+        journal.last()
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        journal.close()
+        status = 0
+    finally:
+        os._exit(status)
+
+
 def crowd(folder: Path) -> None:
     """Four processes at once: one line of history."""
     whole = created(folder / "whole.db", clock=rs.Clock.given())
@@ -237,9 +312,9 @@ def crowd_child(path: Path) -> int:
 
 if __name__ == "__main__":
     folder, count = Path(sys.argv[2]), int(sys.argv[3])
-    for kind in ("equal", "controlled", "joint"):
+    for kind in PRIORS:
         (folder / kind).mkdir()
         kills(folder / kind, kind, count)
-    for name, scene in (("points", points), ("crowd", crowd)):
+    for name, scene in (("points", points), ("checkpoints", checkpoints), ("crowd", crowd)):
         (folder / name).mkdir()
         scene(folder / name)

@@ -299,3 +299,35 @@ def test_mixing_time_and_bounds():
     assert rs.bounds_for(rs.grid_prior([0.2, 0.5], 3), 1, 1000, 2.0).covered == 1
     with pytest.raises(rs.ProblemError, match="no list of systems"):
         rs.decompose_regret(prior, 1, horizon=10, replications=2)
+
+
+@pytest.mark.parametrize("passive", [None, [[50, 1], [1, 60]]])
+def test_arms_that_share_a_prior_were_seen_at_different_times_long_ago(passive):
+    """Likelihoods of old ages take turns on a place that both arms share."""
+    arm = dirichlet([[60, 1], [1, 60]], passive)
+    prior, ages = rs.IndependentPrior([arm] * 3), [40, 90, 200]
+    agent = rs.TSDE(prior, 3, seed=1, start=rs.BeliefState([1] * 3, ages))
+    before = [agent.posterior(k) for k in range(3)]
+    beliefs = [agent.belief(k) for k in range(3)]
+    agent.select()
+    agent.observe([0, 0, 0])
+    for k, (was, age) in enumerate(zip(before, ages, strict=True)):
+        laws = (was.active @ np.linalg.matrix_power(was.passive, age - 1))[:, 1]
+        np.testing.assert_allclose(beliefs[k], was.weights @ laws, rtol=1e-10)
+        weights = was.weights * laws[:, 0]
+        np.testing.assert_allclose(agent.posterior(k).weights, weights / weights.sum(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_beliefs_are_means_over_particles(case):
+    prior, num_pulls = CASES[case]()
+    agent = rs.TSDE(prior, num_pulls, seed=2)
+    for step in range(30):
+        agent.skip(step % 4 * 11)
+        agent.observe([int(np.argmax(agent.belief(k))) for k in agent.select()])
+        for k in range(prior.num_arms):
+            found = agent.posterior(k)
+            state, seen = agent.last_seen(k)
+            powers = np.linalg.matrix_power(found.passive, agent.time - seen - 1)
+            law = found.weights @ (found.active @ powers)[:, state]
+            np.testing.assert_allclose(agent.belief(k), law / law.sum(), rtol=1e-9)

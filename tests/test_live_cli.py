@@ -91,6 +91,16 @@ def test_four_weeks(folder):
     assert restive("live", "check", "calls.db").endswith("events, all good\n")
 
 
+def test_programs_get_json(folder):
+    told = json.loads(restive("live", "next", "calls.db", "--tick", 1, "--out", "w.csv", "--json"))
+    assert told["arms"] == [row["arm"] for row in rows_of("w.csv")]
+    assert told["begins"] == "2026-11-23T00:00:00+00:00"
+    assert json.loads(restive("live", "next", "calls.db", "--tick", 1, "--json")) == told
+    assert json.loads(restive("live", "check", "calls.db", "--json")) == {"events": 2}
+    told = json.loads(restive("live", "check", "calls.db", "--last-good", "good.db", "--json"))
+    assert told == {"good": 2}
+
+
 def test_every_bad_row_is_named_by_line(folder):
     restive("live", "next", "calls.db", "--tick", 0, "--out", "week.csv")
     a, b, c, d = [row["arm"] for row in rows_of("week.csv")]

@@ -3,15 +3,17 @@
 import csv
 import io
 import os
+import re
 import shutil
 from time import sleep
 
 import numpy as np
 import pytest
+from scipy.stats import entropy
 
 import restive as rs
 from chromium import CHROMIUM, browser
-from live_cases import created, reply, run
+from live_cases import PRIORS, created, reply, run
 from restive.live.table_file import parse_table
 from restive.serve.page.charts import belief_curve, reward_lines
 from restive.style.looks import DARK, LIGHT
@@ -22,7 +24,7 @@ from test_serve import refused, ring
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-PAGES = ["/", "/arms", "/arms?by=name&after=A40", "/arms/A04", "/known"]
+PAGES = ["/", "/arms", "/arms?by=name&after=A40", "/arms?by=belief", "/arms/A04", "/known"]
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +98,93 @@ def test_what_is_known_by_kind_is_what_posteriors_say(site):
     assert 0 < learning.distance < 1
 
 
+@pytest.mark.parametrize("kind", PRIORS)
+def test_entropy_begins_with_the_priors_and_ends_with_the_posteriors(tmp_path, kind):
+    live = created(tmp_path / "a.db", kind, clock=rs.Clock.given())
+    for tick in (0, 1, 4, 5, 9, 12):
+        arms = live.decide(tick=tick).arms
+        live.record({name: reply(tick, name) for name in arms[tick % 2 :]})
+    live.record({name: reply(5, name) for name in live.decision(5).arms}, 5)  # some late
+    if kind != "joint":
+        live.join({"new": live.kinds[0]}, {"new": (0, 3)})
+    live.record({name: reply(20, name) for name in live.decide(tick=20, num_pulls=6).arms[:5]})
+    seen = [row for row in live.arms(limit=1000) if row.last_state is not None]
+    finite = {"mixed": ["0", "2"], "continuous": [], "controlled continuous": []}
+    found = {each.kind: each for each in live.entropy()}
+    assert list(found) == finite.get(kind, ["all"])
+    for name, each in found.items():
+        own = [row.name for row in seen if row.kind == name][: 1 if kind == "joint" else None]
+        for at, believed in ((0, live.prior), (-1, live.posterior)):
+            bits = [entropy(believed(one).weights, base=2) for one in own]
+            assert each.bits[at] == pytest.approx(np.mean(bits), abs=1e-9)
+        assert each.ticks[0] == -1
+        assert each.ticks[-1] == 20
+
+
+def test_entropy_in_the_middle_is_that_of_the_agent_then(tmp_path):
+    live, then = created(tmp_path / "a.db"), []
+    for _ in range(25):
+        run(live, 1)
+        seen = [row.name for row in live.arms(limit=9) if row.last_state is not None]
+        then.append([entropy(live.posterior(one).weights, base=2) for one in seen])
+    assert len(then[-1]) == 6
+    (found,) = live.entropy()
+    assert found.ticks.tolist() == list(range(-1, 25))
+    for tick in (12, 18, 24):  # by when all had been seen
+        assert found.bits[1 + tick] == pytest.approx(np.mean(then[tick]), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", PRIORS)
+def test_room_left_is_the_bound_of_the_mean_arms(tmp_path, kind):
+    live = created(tmp_path / "a.db", kind)
+    run(live, 9)
+    live.leave(["3"])
+    live.decide()
+    means = [live.posterior(name).mean() for name in "01245"]
+    arms = [rs.Arm(mean.active, mean.passive, [0, 1]) for mean in means]
+    room = live.room()
+    assert room.bound == pytest.approx(rs.relaxation_bound(rs.RestlessBandit(arms, 2)), rel=1e-9)
+    decisions = [live.decision(tick) for tick in range(9)]
+    rewards = [reply(d.tick, name) for d in decisions for name in d.arms]
+    assert room.earned == pytest.approx(2 * np.mean(rewards))
+    assert room.foreseen == pytest.approx(np.mean([sum(d.expected) for d in decisions]))
+    assert room.ticks == 9
+
+
+def test_room_of_many_arms_is_that_of_arms_that_stand_for_others(tmp_path):
+    live = created(tmp_path / "a.db", num_arms=400, num_pulls=150)
+    run(live, 5)
+    live.decide()
+    means = [live.posterior(str(k)).mean() for k in range(400)]
+    arms = [rs.Arm(mean.active, mean.passive, [0, 1]) for mean in means]
+    whole = rs.relaxation_bound(rs.RestlessBandit(arms, 150))
+    assert live.room().bound == pytest.approx(whole, rel=0.03)
+
+
+def test_arms_that_pay_without_being_pulled_have_no_room_that_could_be_seen(tmp_path):
+    prior = rs.beta_prior(3, passive_rewards=(0, 0.5))
+    with rs.LiveAgent.create(tmp_path / "a.db", prior, 1) as live:
+        assert live.room() is None
+        with served(None, agent=live) as (app, _):
+            shown = Client(app, live.make_token("a", "read")).get("/known").text
+            assert "These arms pay without being pulled" in shown
+
+
+@pytest.mark.parametrize("kind", PRIORS)
+def test_arms_are_sorted_by_belief(tmp_path, kind):
+    live = created(tmp_path / "a.db", kind)
+    run(live, 7)
+    arms = live.decide().arms
+    live.record({arms[0]: 1})
+    live.leave(["4"])
+    found = live.arms(by="belief")
+    assert [row.name for row in found][-1] == "4"
+    chances = [live.belief(row.name)[1] for row in found[:-1]]
+    assert chances == sorted(chances, reverse=True)
+    assert [row.good for row in found[:-1]] == chances
+    assert [row.name for row in live.arms(2, by="belief")] == [row.name for row in found[2:]]
+
+
 # ---------------------------------------------------------------- without a browser
 
 
@@ -137,7 +226,7 @@ def test_arms_are_found_by_name_and_listed_in_pages(site):
     near = site.reader.get("/arms", params={"find": "A5"}).text
     assert ">A50</a>" in near
     assert ">A49</a>" not in near
-    for by in ("index", "pulls", "age", "name"):
+    for by in ("index", "pulls", "age", "belief", "name"):
         first = site.reader.get(f"/arms?by={by}").text
         assert first.count('<tr><td><a href="/arms/') == 50
         after = "A48" if by == "name" else "50"
@@ -223,6 +312,30 @@ def test_pages_fit_can_be_read_are_quiet_and_stay_at_home(tab, site, device, dar
         assert tab.said() == []
         assert all(address.startswith(f"{site.base}/") for address in tab.requests())
         assert len(tab.requests()) >= 3
+
+
+def test_what_is_left_to_learn_and_to_earn_is_seen(tab, site):
+    tab.screen(SCREENS["desk"])
+    tab.open(f"{site.base}/known")
+    room = site.live.room()
+    rows = "Object.fromEntries([...document.querySelectorAll('tr')].map(r => "
+    rows += "[...r.children].map(c => c.textContent)).filter(r => r.length == 2))"
+    shown = tab.run(rows)
+    assert float(shown["earned a tick"]) == pytest.approx(room.earned, abs=6e-4)
+    assert float(shown["bound, if the model is right"]) == pytest.approx(room.bound, abs=6e-4)
+    assert shown["share of the bound"] == f"{room.earned / room.bound:.0%}"
+    assert "What was still unknown" in tab.run("document.querySelector('main').textContent")
+    assert tab.run("document.querySelectorAll('.drawing').length") == 1
+    assert tab.said() == []
+
+
+def test_the_prior_stands_behind_the_posterior(site):
+    """A ring for each chain."""
+    seen, chains = site.reader.get("/arms/A04").text, len(site.live.posterior("A04"))
+    picture = seen[seen.index("What the arm may be") :]
+    assert "Rings: the same before anything was seen" in picture
+    rings = re.findall(r'<path d="M[^"]*C[^"]*"[^>]*stroke="var\(--mute', picture)
+    assert len(rings) == chains
 
 
 def test_with_scripts_off_all_can_be_read_and_nothing_is_offered(tab, site):

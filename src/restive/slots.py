@@ -105,7 +105,7 @@ class Choices:
             max_elapsed=max_elapsed,
         )
 
-    @property
+    @cached_property
     def has_clouds(self) -> bool:
         """Whether any arm has a continuous prior."""
         return any(prior is not None for prior in self.continuous)

@@ -126,7 +126,11 @@ def _particle_learners() -> None:
         for t in range(40):
             agent.observe([t % 2] * len(agent.select()))
         agent.skip(40)
-        agent.observe([1] * len(agent.select()))
+        rested = 1 - min(1, int(agent.select()[0]))
+        agent.observe([1])
+        agent.observe_late(rested, 0, agent.time - 1)
+        agent.beliefs([0])
+        agent.impossible([0], [0])
         restore(agent.snapshot()).posterior(0)
         bayesian_regret(prior, 1, horizon=60, replications=2, seed=0)
 

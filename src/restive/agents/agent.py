@@ -30,16 +30,14 @@ from restive.belief import BeliefState
 from restive.errors import ProblemError, RestiveError
 from restive.evidence import Evidence
 from restive.kernels import online, steps, tables
-from restive.kernels.cells import cells_of
 from restive.kernels.handles import Handle
 from restive.kernels.learners.memory import PHASES
 from restive.kernels.online import NOTE, Seat
 from restive.kernels.random import LEARNER, RENEWAL
-from restive.kernels.vectors import LANES
 from restive.policies.base import IndexPolicy, Policy, checked_choice
 from restive.prior import Prior
 from restive.problem import RestlessBandit
-from restive.slots import home_size, lane_places, posterior_weights
+from restive.slots import home_size, posterior_weights
 from restive.task import Task
 from restive.world import stream
 
@@ -276,40 +274,17 @@ class Agent:
 
     def belief(self, k: int) -> FloatArray:
         """Law of arm k's state now, over the posterior."""
-        self._require_posterior("beliefs")
-        k = checked_arm(k, self.task.num_arms)
-        slots, meta = self._actor.slots, self._actor.meta
-        if self._clouds.has(self._group(k)):
-            return self._belief_of_particles(k)
-        count = len(self.prior.candidates(k))
-        size = int(slots.sizes[k])
-        cell = int(cells_of(meta.last_state[k], self.time - meta.seen[k], slots.lengths[k]))
-        width = int(slots.row_counts[slots.groups[k]]) * LANES
-        begin = int(slots.offsets[k]) + cell * size * width
-        likelihoods = slots.likelihoods[begin : begin + size * width].reshape(size, width)
-        law: FloatArray = likelihoods[:, lane_places(count)] @ self._weights(k, count)
-        law /= law.sum()
-        return law
+        return self.beliefs([checked_arm(k, self.task.num_arms)])[0]
 
     def beliefs(self, arms: ArrayLike) -> list[FloatArray]:
-        """Laws of some arms' states now, as `belief` gives them up to rounding, and quickly."""
+        """Laws of some arms' states now, over the posterior."""
         self._require_posterior("beliefs")
         some = checked_arms(arms, self.task.num_arms, "arms")
-        if self.task.choices.has_clouds:
-            return [self.belief(k) for k in some.tolist()]
         sizes = self.task.choices.sizes[some].tolist()
         laws = np.empty(sum(sizes))
         with self._alone:
-            online.foresee(self._where, some, laws)
+            online.foresee(self._where, some, laws, *self._cloudy)
         return [laws[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
-
-    def _belief_of_particles(self, k: int) -> FloatArray:
-        posterior, meta = self.posterior(k), self._actor.meta
-        state, age = int(meta.last_state[k]), self.time - int(meta.seen[k])
-        powers = np.linalg.matrix_power(posterior.passive, age - 1)
-        law: FloatArray = posterior.weights @ (posterior.active[:, None, state] @ powers)[:, 0]
-        law /= law.sum()
-        return law
 
     def index(self) -> FloatArray:
         """Index of each arm now, under the sampled system; nan where the mapping has none."""
@@ -326,18 +301,24 @@ class Agent:
         if self.task.choices.has_clouds or not self.task.index_tables or not self.num_phases:
             return self.index()[some]
         meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
-        found = np.empty(len(some))
-        for i, k in enumerate(some.tolist()):
-            kind = slots.kinds[slots.kind_offsets[k] + drawn[slots.groups[k]]]
-            table = self.task.index_tables[kind]
-            age = min(self.time - int(meta.seen[k]), table.shape[1])
-            found[i] = table[meta.last_state[k], age - 1]
-        return found
+        kinds = slots.kinds[slots.kind_offsets[some] + drawn[slots.groups[some]]].tolist()
+        states, ages = meta.last_state[some].tolist(), (self.time - meta.seen[some]).tolist()
+        tables = self.task.index_tables
+        return np.array(
+            [
+                tables[kind][state, min(age, tables[kind].shape[1]) - 1]
+                for kind, state, age in zip(kinds, states, ages, strict=True)
+            ]
+        )
 
     def last_seen(self, k: int) -> tuple[int, int]:
         """State in which arm k was last seen, and the time of that step."""
         k = checked_arm(k, self.task.num_arms)
         return int(self._actor.meta.last_state[k]), int(self._actor.meta.seen[k])
+
+    def last_states(self, arms: ArrayLike) -> IntArray:
+        """State in which each of some arms was last seen."""
+        return self._actor.meta.last_state[checked_arms(arms, self.task.num_arms, "arms")]
 
     def impossible(self, arms: ArrayLike, states: ArrayLike) -> int | None:
         """Return an arm that cannot be in its state now, for all that is known; None if all can.

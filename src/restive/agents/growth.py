@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from restive.agents.agent import Agent
-from restive.agents.snapshots import load_snapshot, start_to_data
+from restive.agents.snapshots import learned_data, load_snapshot, start_to_data
 from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.prior import IndependentPrior
@@ -34,7 +34,7 @@ def with_more_arms(
     """
     if not isinstance(agent.prior, IndependentPrior):
         raise ProblemError("arms cannot join under a joint prior, which names all arms")
-    data = agent.snapshot()
+    data = learned_data(agent)
     if data["selected"] is not None:
         raise ProblemError("arms are selected: observe them before others join")
     old, new, time = agent.task.num_arms, len(last_state), agent.time

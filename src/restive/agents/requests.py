@@ -26,6 +26,13 @@ def checked_arm(k: Any, num_arms: int) -> int:
 
 def checked_arms(arms: ArrayLike, num_arms: int, what: str) -> IntArray:
     """Return different arms, in the order given, or raise."""
+    if (
+        isinstance(arms, list)
+        and set(map(type, arms)) == {int}
+        and 0 <= min(arms) <= max(arms) < num_arms
+        and len(set(arms)) == len(arms)
+    ):
+        return np.array(arms, dtype=np.int64)  # the usual case, quickly
     given = _array(arms, what)
     if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
         raise ProblemError(f"{what} must be a list of whole numbers, got {shown(arms)}")

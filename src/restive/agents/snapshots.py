@@ -34,6 +34,7 @@ from restive.slots import home_size, lane_places
 from restive.task import Mapping, make_task
 
 __all__ = [
+    "learned_data",
     "load_snapshot",
     "prior_from_data",
     "prior_to_data",
@@ -54,6 +55,18 @@ PRIOR_BITS = 64  # by which the largest of the prior's weights may be less than 
 
 def snapshot_of(agent: Agent) -> dict[str, Any]:
     """Return everything an agent knows as plain data."""
+    data = _data_of(agent, {"prior": prior_to_data(agent.prior)})
+    return data | {"checksum": checksum(data)}
+
+
+def learned_data(agent: Agent) -> dict[str, Any]:
+    """Return what an agent knows beyond its prior, for `load_snapshot` with that prior."""
+    with agent._alone:
+        agent._count_notes()
+        return _data_of(agent, {})
+
+
+def _data_of(agent: Agent, prior: dict[str, Any]) -> dict[str, Any]:
     task, actor = agent.task, agent._actor
     seen = np.flatnonzero(actor.meta.seen != 1 - task.start.elapsed)
     spec: Any = agent.learner
@@ -62,7 +75,7 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
         "version": _version(),
         "numbers": NUMBERS,
         "time": agent.time,
-        "prior": prior_to_data(task.prior),
+        **prior,
         "num_pulls": task.num_pulls,
         "learner": [spec.name, asdict(spec)],
         "policy_mapping": task.mapping_name,
@@ -85,7 +98,7 @@ def snapshot_of(agent: Agent) -> dict[str, Any]:
         data["episodes"] = _episodes_to_data(agent, seen)
     else:
         data["memory"] = _memory_to_data(agent)
-    return data | {"checksum": checksum(data)}
+    return data
 
 
 @cache

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,6 +99,7 @@ def next_(
         str | None, typer.Option(help="Refuse unless this share of the last results is in: 90%.")
     ] = None,
     skip: Annotated[bool, typer.Option("--skip", help="Pass over a million missed ticks.")] = False,
+    as_json: AsJson = False,
     by: By = COMMAND_LINE,
 ) -> None:
     """Write which arms to pull now; asked again, the same."""
@@ -120,13 +122,16 @@ def next_(
         if decision.tick != before.tick and before.open:
             note = f"{before.open} results of tick {before.tick} are missing; they count as unseen"
             print(f"note: {note} until they come", file=sys.stderr)
-        text = decision_text(agent, decision)
-        if out is None:
+        text, label = decision_text(agent, decision), agent.settings.clock.label(decision.tick)
+        if out is not None:
+            write_text(out, text)
+        if as_json:
+            print(json.dumps(asdict(decision), default=datetime.isoformat))
+        elif out is None:
             print(text, end="")
-            return
-        write_text(out, text)
-        print(f"{out}: {len(decision.arms):,} arms for tick {decision.tick} "
-              f"{agent.settings.clock.label(decision.tick)}".rstrip())  # fmt: skip
+        else:
+            count = f"{len(decision.arms):,} arms"
+            print(f"{out}: {count} for tick {decision.tick} {label}".rstrip())
 
 
 @live.command()
@@ -232,6 +237,7 @@ def check(
     last_good: Annotated[
         Path | None, typer.Option(help="Write a copy that ends with the last good event.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Walk the whole journal: digests, tables, and a replay of every decision."""
     from restive.live.checking import check as check_journal
@@ -242,13 +248,13 @@ def check(
     try:
         if last_good is not None:
             seq = write_good_part(journal, last_good)
-            print(f"{last_good}: events 1 to {seq:,}")
+            print(json.dumps({"good": seq}) if as_json else f"{last_good}: events 1 to {seq:,}")
             return
         with spinner(f"checking {file.name}"):
             count = check_journal(journal)
     finally:
         journal.close()
-    print(f"{file}: {count:,} events, all good")
+    print(json.dumps({"events": count}) if as_json else f"{file}: {count:,} events, all good")
 
 
 @live.command()

@@ -31,6 +31,7 @@ FloatArray = NDArray[np.float64]
 
 __all__ = [
     "central_slot",
+    "finish_sighting",
     "forget_clouds",
     "has_cloud",
     "impossible_in_cloud",
@@ -38,6 +39,7 @@ __all__ = [
     "must_count",
     "must_renew",
     "prepare_sighting",
+    "require_likelihoods",
     "take_central_slots",
 ]
 
@@ -72,7 +74,7 @@ def must_count(slots: Slots, clouds: Clouds) -> bool:
 
 @inlined
 def prepare_sighting(
-    slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int, seen: int
+    slots: Slots, clouds: Clouds, k: int, last_state: int, age: int, seen: int
 ) -> None:
     """Count that arm k was seen `age` steps after it was, or write it down to be counted.
 
@@ -87,7 +89,17 @@ def prepare_sighting(
     else:
         _write_down(clouds, cloud, last_state, age, seen)
     if age > clouds.filled[place(clouds.homes[place(cloud)])]:
-        _require_likelihoods(slots, weights, clouds, k, last_state, age)
+        require_likelihoods(slots, clouds, k, last_state, age)
+
+
+@inlined
+def finish_sighting(slots: Slots, weights: Weights, k: int, age: int) -> None:
+    """Multiply what was just taken in of arm k, if the likelihoods of its age are not kept.
+
+    All arms whose particles are the same share the place where they are.
+    """
+    if age >= slots.lengths[place(k)]:
+        multiply_pending(slots, weights, slots.groups[place(k)])
 
 
 @inlined
@@ -107,16 +119,14 @@ def _write_down(clouds: Clouds, cloud: int, last_state: int, age: int, seen: int
 
 
 @part
-def _require_likelihoods(
-    slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int
-) -> None:
+def require_likelihoods(slots: Slots, clouds: Clouds, k: int, last_state: int, age: int) -> None:
     """See to it that the likelihoods of arm k at an age are there.
 
-    Those of ages that are not kept take turns on the last place.
+    Those of ages that are not kept take turns on the last place, on which nothing waits
+    (`finish_sighting`).
     """
     home = clouds.homes[clouds.groups[slots.groups[k]]]
     if age >= slots.lengths[k]:
-        multiply_pending(slots, weights, slots.groups[k])  # what waits may be on that place
         _write_old(slots, clouds, k, home, last_state, age)
     else:
         while clouds.filled[home] < age:
@@ -267,7 +277,7 @@ def impossible_in_cloud(
     """Whether no particle that is left allows a sighting."""
     group = slots.groups[k]
     width = slots.row_counts[group] * LANES
-    _require_likelihoods(slots, weights, clouds, k, last_state, age)
+    require_likelihoods(slots, clouds, k, last_state, age)
     cell = cell_of(last_state, age, slots.lengths[k])
     first = slots.offsets[k] + (cell * slots.sizes[k] + seen) * width
     home = weights.homes[group]

@@ -61,7 +61,7 @@ KeyArray = NDArray[np.uint64]
 
 __all__ = ["NUMBERS", "Record", "Run", "Trace", "run"]
 
-NUMBERS = 2  # to be raised with any change that gives a replication other numbers than before
+NUMBERS = 3  # to be raised with any change that gives a replication other numbers than before
 
 # What `Record.cursor` holds.
 ROW = 0  # the replication that is running, from 0

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from restive.kernels.cells import cell_of
 from restive.kernels.channels import follow_channels
-from restive.kernels.clouds import central_slot, has_cloud, must_count, prepare_sighting
+from restive.kernels.clouds import (
+    central_slot,
+    finish_sighting,
+    has_cloud,
+    must_count,
+    prepare_sighting,
+    require_likelihoods,
+)
 from restive.kernels.compiler import hot_kernel, inlined, part
 from restive.kernels.episodes import note_visits, visit
 from restive.kernels.following import follow_all, follow_pulled
@@ -280,10 +287,13 @@ def late_sighting(
         meta.now[TIME] = now
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
-        if cloudy is not None and has_cloud(actor.clouds, actor.slots.groups[k]):
-            prepare_sighting(actor.slots, actor.weights, actor.clouds, k, last_state, age, state)
+        clouded = cloudy is not None and has_cloud(actor.clouds, actor.slots.groups[k])
+        if clouded:
+            prepare_sighting(actor.slots, actor.clouds, k, last_state, age, state)
         at_once = actor.episodes.rules[FIXED_LIMIT] == 0
         take_in(actor.slots, actor.weights, k, last_state, age, state, at_once)
+        if clouded:
+            finish_sighting(actor.slots, actor.weights, k, age)
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
     _note(seat.notes, seat.num_notes, meta, k, time, state)
     meta.last_state[k] = state
@@ -305,7 +315,7 @@ def bring_up_to_date(where: IntArray, group: int) -> None:
 
 
 @hot_kernel
-def foresee(where: IntArray, arms: IntArray, laws: FloatArray) -> None:
+def foresee(where: IntArray, arms: IntArray, laws: FloatArray, cloudy: bool | None = None) -> None:
     """Write the law of each arm's state now, over the posterior: S numbers each, end to end."""
     actor = _opened(where).actor
     slots, weights, meta = actor.slots, actor.weights, actor.meta
@@ -313,11 +323,14 @@ def foresee(where: IntArray, arms: IntArray, laws: FloatArray) -> None:
     for i in range(len(arms)):
         k = arms[i]
         group, size = slots.groups[k], slots.sizes[k]
+        last_state, age = meta.last_state[k], meta.now[TIME] - meta.seen[k]
+        if cloudy is not None and has_cloud(actor.clouds, group):
+            require_likelihoods(slots, actor.clouds, k, last_state, age)
         multiply_pending(slots, weights, group)
         lanes = slots.row_counts[group] * LANES
         home = weights.homes[group]
         lifts = home + lanes + (slots.row_counts[group] // BLOCK + 2) * LANES
-        cell = cell_of(meta.last_state[k], meta.now[TIME] - meta.seen[k], slots.lengths[k])
+        cell = cell_of(last_state, age, slots.lengths[k])
         total = 0.0
         for s in range(size):
             row = slots.offsets[k] + (cell * size + s) * lanes

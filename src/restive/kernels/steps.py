@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.channels import choose_by_value, follow_channels, see_channel
 from restive.kernels.clouds import (
+    finish_sighting,
     forget_clouds,
     has_cloud,
     impossible_in_cloud,
@@ -334,10 +335,13 @@ def take_in_with_clouds(
     for i in range(count):
         k, state = pulled[i], states[i]
         at = place(k)
-        if who == TSDE and has_cloud(clouds, slots.groups[at]):
-            age = t - meta.seen[at]
-            prepare_sighting(slots, weights, clouds, k, meta.last_state[at], age, state)
+        age = t - meta.seen[at]
+        cloudy = who == TSDE and has_cloud(clouds, slots.groups[at])
+        if cloudy:
+            prepare_sighting(slots, clouds, k, meta.last_state[at], age, state)
         doubled |= take_in_arm(who, meta, slots, weights, episodes, following, k, state, t)
+        if cloudy:
+            finish_sighting(slots, weights, k, age)
         if following.mode[VALUED] != 0:
             see_channel(following, k, state)
     return doubled

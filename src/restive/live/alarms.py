@@ -21,7 +21,7 @@ waits until tick j: these shares sum to one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb, exp, log
+from math import comb, exp, fsum, log, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,9 @@ FloatArray = NDArray[np.float64]
 
 LEVEL = 0.01  # chance of any false alarm
 SHIFTS = (0.25, 0.5, 1.0, 2.0)  # of log-odds, up or down
+BETS = tuple(exp(sign * shift) - 1 for sign in (-1, 1) for shift in SHIFTS)
+LEAST_MEAN = 1e-9
+AT_ONCE = 256  # factors of at most e^2 and at least e^-2, whose product is a number
 SPREADS = (0.1, 0.3, 0.9)
 ODDS = (0.25, 0.5, 2.0, 4.0)  # of being missing, against those of the others
 MOST_KINDS = 50  # that are watched one by one
@@ -94,11 +97,10 @@ class Watches:
         gains = self._gains(pulls)
         rings = []
         for name in self.names:
-            if name in self.ringing:
-                continue  # until somebody has looked
-            value = self.capital[name].bet(gains.get(name))
-            if value >= self.threshold:
-                rings.append(name)
+            if name in gains and name not in self.ringing:  # until somebody has looked
+                value = self.capital[name].bet(gains[name])
+                if value >= self.threshold:
+                    rings.append(name)
         return rings
 
     def restart(self, name: str) -> None:
@@ -111,24 +113,31 @@ class Watches:
         """Return the capital of a watch."""
         return self.capital[name].value
 
-    def _gains(self, pulls: Sequence[ClosedPull]) -> dict[str, FloatArray]:
+    def _gains(self, pulls: Sequence[ClosedPull]) -> dict[str, list[float]]:
         """Logarithms of what each bet of a watch earns."""
-        gains: dict[str, FloatArray] = {}
-        if any(pull.reward is None for pull in pulls):  # otherwise there is nothing to bet on
+        gains: dict[str, list[float]] = {}
+        whole = all(pull.reward is not None for pull in pulls)
+        if not whole:  # otherwise there is nothing to bet on
             gains[MISSING] = missing_gains(pulls, self.num_states)
         seen = [pull for pull in pulls if pull.reward is not None and pull.high > pull.low]
         if not self.independent or not seen:
             return gains
-        low, high = reward_gains(seen)
-        gains |= {LOW: low.sum(axis=1), HIGH: high.sum(axis=1)}
-        for kind in self.kinds:
-            own = np.array([pull.kind == kind for pull in seen])
-            if own.any():
-                gains[f"{LOW}: {kind}"] = low[:, own].sum(axis=1)
-                gains[f"{HIGH}: {kind}"] = high[:, own].sum(axis=1)
-        if len(pulls) > 1 and all(pull.reward is not None for pull in pulls):
+        self._add_reward_gains(gains, seen)
+        if len(pulls) > 1 and whole:
             gains[SPREAD] = spread_gains(pulls)
         return gains
+
+    def _add_reward_gains(self, gains: dict[str, list[float]], seen: list[ClosedPull]) -> None:
+        if not self.kinds:
+            total = reward_gains(seen)
+        else:
+            total = [0.0] * len(BETS)
+            for kind in {pull.kind: None for pull in seen}:
+                found = reward_gains([pull for pull in seen if pull.kind == kind])
+                total = [one + other for one, other in zip(total, found, strict=True)]
+                gains[f"{LOW}: {kind}"] = found[: len(SHIFTS)]
+                gains[f"{HIGH}: {kind}"] = found[len(SHIFTS) :]
+        gains[LOW], gains[HIGH] = total[: len(SHIFTS)], total[len(SHIFTS) :]
 
     def to_data(self) -> dict[str, Any]:
         """Return the state of all watches as plain data."""
@@ -164,40 +173,49 @@ class Capital:
         at_stake = sum(self.bets) / len(self.bets) if self.bets else 0.0
         return at_stake + self.waiting
 
-    def bet(self, gains: FloatArray | None) -> float:
+    def bet(self, gains: Sequence[float]) -> float:
         """Stake the next share and take the gains, given as logarithms; return the value."""
-        if gains is None:
-            return self.value
-        factors = [exp(min(gain, MOST_LOG)) for gain in gains.tolist()]
-        bets = self.bets or [0.0] * len(factors)
         share = self.waiting - 1 / (self.ticks + 2)
-        self.bets = [(bet + share) * factor for bet, factor in zip(bets, factors, strict=True)]
+        bets = self.bets or [0.0] * len(gains)
+        self.bets = [
+            (bet + share) * exp(min(gain, MOST_LOG)) for bet, gain in zip(bets, gains, strict=True)
+        ]
         self.ticks += 1
         return self.value
 
 
-def reward_gains(pulls: Sequence[ClosedPull]) -> tuple[FloatArray, FloatArray]:
-    """Logarithms [bets, pulls] of what bets on lower and on higher rewards earn."""
-    columns = np.array([(p.low, p.high, p.expected, p.reward) for p in pulls])
-    low, span = columns[:, 0], columns[:, 1] - columns[:, 0]
-    mean = np.clip((columns[:, 2] - low) / span, 1e-9, 1 - 1e-9)
-    x = (columns[:, 3] - low) / span
-    shifts = np.array([*(-shift for shift in SHIFTS), *SHIFTS])
-    shifted = 1 / (1 + np.exp(-(np.log(mean / (1 - mean)) + shifts[:, None])))
-    gains = np.log(1 + (shifted - mean) / (mean * (1 - mean)) * (x - mean))
-    return gains[: len(SHIFTS)], gains[len(SHIFTS) :]
+def reward_gains(pulls: Sequence[ClosedPull]) -> list[float]:
+    """Logarithms of what bets on lower rewards earn, and of what bets on higher ones do.
+
+    With odds of the mean m shifted by a factor 1 + v, 1 + l (x - m) is (1 + v x) / (1 + v m).
+    """
+    scaled = []
+    for pull in pulls:
+        span = pull.high - pull.low
+        mean = min(max((pull.expected - pull.low) / span, LEAST_MEAN), 1 - LEAST_MEAN)
+        assert pull.reward is not None
+        scaled.append((mean, (pull.reward - pull.low) / span))
+    parts = [scaled[first : first + AT_ONCE] for first in range(0, len(scaled), AT_ONCE)]
+    gains = [0.0] * len(BETS)
+    for part in parts:
+        for bet, v in enumerate(BETS):
+            earned = 1.0
+            for mean, x in part:
+                earned *= (1 + v * x) / (1 + v * mean)
+            gains[bet] += log(earned)
+    return gains
 
 
-def spread_gains(pulls: Sequence[ClosedPull]) -> FloatArray:
+def spread_gains(pulls: Sequence[ClosedPull]) -> list[float]:
     """Logarithms of what bets on a large spread of the tick's reward earn."""
-    variance = sum(pull.variance for pull in pulls)
+    variance = fsum(pull.variance for pull in pulls)
     if variance <= 0:
-        return np.zeros(len(SPREADS))
-    off = sum((pull.reward or 0.0) - pull.expected for pull in pulls)
-    return np.log1p(np.array(SPREADS) * (off * off / variance - 1))
+        return [0.0] * len(SPREADS)
+    off = fsum((pull.reward or 0.0) - pull.expected for pull in pulls)
+    return [log1p(share * (off * off / variance - 1)) for share in SPREADS]
 
 
-def missing_gains(pulls: Sequence[ClosedPull], num_states: int) -> FloatArray:
+def missing_gains(pulls: Sequence[ClosedPull], num_states: int) -> list[float]:
     """Logarithms of what bets on missing results earn, by last state and odds."""
     gains = np.zeros((num_states, len(ODDS)))
     strata: dict[str, list[ClosedPull]] = {}
@@ -213,7 +231,8 @@ def missing_gains(pulls: Sequence[ClosedPull], num_states: int) -> FloatArray:
             if 0 < len(own) < len(stratum):
                 there = sum(pull.reward is None for pull in own)
                 gains[state] += hypergeometric_gains(len(own), len(stratum), missing, there)
-    return gains.ravel()
+    found: list[float] = gains.ravel().tolist()
+    return found
 
 
 def hypergeometric_gains(own: int, total: int, missing: int, there: int) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from restive.live.roster import LONG_AGO, NewArm
+from restive.live.roster import NewArm
 
 __all__ = ["joining", "new_arms"]
 
@@ -27,9 +27,11 @@ def joining(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]:
 
 def new_arms(body: dict[str, Any], kinds: Sequence[str]) -> list[NewArm]:
     """Return the arms that `joining` wrote."""
-    found = []
-    for i, (name, kind) in enumerate(zip(body["names"], body["kinds"], strict=True)):
-        state, age = body["seen"].get(str(i), (None, LONG_AGO))
-        cells = body["evidence"].get(str(i), ())
-        found.append(NewArm(name, kinds[kind], state, age, tuple(tuple(cell) for cell in cells)))
+    found = [
+        NewArm(name, kinds[kind]) for name, kind in zip(body["names"], body["kinds"], strict=True)
+    ]
+    for at, (state, age) in body["seen"].items():
+        found[int(at)] = found[int(at)]._replace(last_state=state, elapsed=age)
+    for at, cells in body["evidence"].items():
+        found[int(at)] = found[int(at)]._replace(evidence=tuple(tuple(cell) for cell in cells))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from restive.live.journal import Event, Journal
-from restive.live.memory import Choice
+from restive.live.memory import Choice, Memory
 from restive.live.settings import NOT_PULLED, UNSEEN
 
 __all__ = [
@@ -14,8 +14,11 @@ __all__ = [
     "enter_instead",
     "enter_leave",
     "enter_results",
+    "enter_unseen",
     "pulls_of",
 ]
+
+Row = tuple[str, int | None, bool]  # status, state, and whether it was our decision
 
 OPEN, SEEN, LATE, SUPERSEDED = "open", "seen", "late", "superseded"
 
@@ -36,11 +39,15 @@ def enter_leave(journal: Journal, event: Event, slots: list[int]) -> None:
     )
 
 
-def enter_choice(journal: Journal, event: Event, choice: Choice, before: int) -> None:
-    """Enter a decision; pulls of the tick before that have no result become unseen."""
+def enter_unseen(journal: Journal, tick: int) -> None:
+    """Enter that pulls of a tick that have no result become unseen."""
     journal.connection.execute(
-        "UPDATE pull SET status = ? WHERE tick = ? AND status = ?", (UNSEEN, before, OPEN)
+        "UPDATE pull SET status = ? WHERE tick = ? AND status = ?", (UNSEEN, tick, OPEN)
     )
+
+
+def enter_choice(journal: Journal, event: Event, choice: Choice) -> None:
+    """Enter a decision."""
     audit = set(choice.audit)
     journal.connection.executemany(
         "INSERT INTO pull VALUES (?, ?, ?, NULL, ?, ?, NULL)",
@@ -84,9 +91,16 @@ def _status(late: bool, unused: bool, result: int | str) -> str:
     return LATE if late else SEEN
 
 
-def pulls_of(journal: Journal, tick: int) -> dict[int, tuple[str, int | None, bool]]:
-    """Return status, state and whether it was our decision, by slot, of a tick's pulls."""
-    rows = journal.connection.execute(
+def pulls_of(journal: Journal, memory: Memory, tick: int) -> dict[int, Row]:
+    """Return what became of a tick's pulls, by slot."""
+    now = memory.open
+    if now is not None and now.tick == tick:
+        rows: dict[int, Row] = dict.fromkeys(now.choice.arms, (OPEN, None, True))
+        rows |= {slot: (SEEN, state, False) for slot, state in now.instead.items()}
+        for slot, result in now.results.items():
+            rows[slot] = (SEEN, result, True) if isinstance(result, int) else (result, None, True)
+        return rows
+    found = journal.connection.execute(
         "SELECT slot, status, state, expected IS NOT NULL FROM pull WHERE tick = ?", (tick,)
     )
-    return {slot: (status, state, bool(ours)) for slot, status, state, ours in rows}
+    return {slot: (status, state, bool(ours)) for slot, status, state, ours in found}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import fsum
 from typing import Any
 
 from restive.arguments import checked_count
 from restive.errors import ConflictError, ProblemError
 from restive.live.alarms import ADVICE
 from restive.live.arguments import checked_tick
-from restive.live.contents import enter_choice
+from restive.live.contents import enter_choice, enter_unseen
 from restive.live.memory import Memory
 from restive.live.session import Session
 from restive.live.settings import NOT_PULLED, REFUSE, UNSEEN
@@ -62,7 +63,7 @@ def decide(
             f"{tick - before - 1:,} ticks have passed since the last decision; pass skip=True (or "
             "--skip) if that is right"
         )
-    out = sorted({memory.roster.slot(name) for name in unavailable} - set(memory.gone))
+    out = sorted({memory.roster.slot(name) for name in unavailable} - memory.gone.keys())
     free = memory.num_available - len(out)
     if num_pulls is None:
         wanted = min(memory.settings.num_pulls, free)
@@ -71,20 +72,22 @@ def decide(
         if wanted > free:
             raise ProblemError(f"num_pulls is {wanted}, but only {free} arms are available")
     memory = session.touch()
+    if memory.open is not None and memory.open.missing:
+        enter_unseen(session.journal, before)
     memory.begin(tick)
     choice = memory.choose(tick, wanted, out)
     memory.take(tick, choice)
     body: dict[str, Any] = {
         "arms": choice.arms,
         "pulls": wanted,
-        "mean": sum(choice.expected),
-        "variance": sum(choice.variance),
+        "mean": fsum(choice.expected),
+        "variance": fsum(choice.variance),
         **({"out": out} if out else {}),
         **({"audit": choice.audit} if choice.audit else {}),
         **({"answer": {"decision": tick}} if request is not None else {}),
     }
     event = session.append("decide", tick, body, actor, request, fingerprint, applied=True)
-    enter_choice(session.journal, event, choice, before)
+    enter_choice(session.journal, event, choice)
     ring(session, memory)
     return tick
 

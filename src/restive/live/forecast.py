@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.snapshots import load_snapshot
+from restive.agents.snapshots import learned_data, load_snapshot
 from restive.arguments import checked_count, checked_seed
 from restive.live.memory import Memory
 
@@ -35,7 +35,7 @@ def forecast(memory: Memory, ticks: int, paths: int, seed: int) -> Forecast:
     drawn, and learning on the way is part of it.
     """
     ticks, paths = checked_count(ticks, "ticks"), checked_count(paths, "paths", 2)
-    snapshot = memory.agent.snapshot()
+    snapshot = learned_data(memory.agent)
     rng = np.random.default_rng(checked_seed(seed))
     rewards = np.array([_path(memory, snapshot, ticks, rng) for _ in range(paths)])
     low, high = np.quantile(rewards, [0.025, 0.975], axis=0)

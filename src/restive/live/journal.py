@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from json.encoder import encode_basestring as quoted
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any, NamedTuple
@@ -27,6 +28,8 @@ __all__ = ["DURABILITIES", "Event", "Journal", "as_text", "require_absent"]
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer
 LEAST_ROOM = 1 << 20  # bytes without which a disk counts as full
+ERRORS = (sqlite3.Error, UnicodeDecodeError)  # of a file that is busy, full or damaged
+REFUSED = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)  # for want of room, mostly
 FIRST = b""  # digest before the first event
 INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
@@ -68,9 +71,11 @@ def digest_of(
     fingerprint: bytes | None, actor: str, text: str,
 ) -> bytes:  # fmt: skip
     """Digest of an event and of the one before it."""
-    mark = None if fingerprint is None else fingerprint.hex()
-    fields = as_text([seq, kind, tick, at, request, mark, actor])
-    return sha256(b"%b%b%b" % (before, fields.encode(), text.encode())).digest()
+    mark = "null" if fingerprint is None else f'"{fingerprint.hex()}"'
+    asked = "null" if request is None else quoted(request)
+    # what `as_text` makes of the list of these, in a tenth of the time
+    fields = f"[{seq},{quoted(kind)},{tick},{at},{asked},{mark},{quoted(actor)}]"
+    return sha256(before + (fields + text).encode()).digest()
 
 
 class _UndoneError(Exception):
@@ -127,7 +132,7 @@ class Journal:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction: what is done in it is kept as a whole when it ends, or not at all."""
-        with self.errors_named():
+        try:
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -136,6 +141,8 @@ class Journal:
                 with suppress(sqlite3.Error):  # some errors have ended it already
                     self.connection.execute("ROLLBACK")
                 raise
+        except ERRORS as error:
+            raise _named(self.path, error) from error
 
     def require_room(self) -> None:
         """Raise unless a transaction can be begun and written; it is rolled back."""
@@ -154,13 +161,15 @@ class Journal:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A transaction in which the file does not change."""
-        with self.errors_named():
+        try:
             self.connection.execute("BEGIN")
             try:
                 yield
             finally:
                 with suppress(sqlite3.Error):
                     self.connection.execute("COMMIT")
+        except ERRORS as error:
+            raise _named(self.path, error) from error
 
     def last(self) -> tuple[int, bytes]:
         """Return the number and digest of the last event."""
@@ -168,6 +177,11 @@ class Journal:
             "SELECT seq, digest FROM event ORDER BY seq DESC LIMIT 1"
         ).fetchone()
         return (0, FIRST) if row is None else row
+
+    def version(self) -> int:
+        """Return a number that changes when somebody else has written to the file."""
+        number: int = self.connection.execute("PRAGMA data_version").fetchone()[0]
+        return number
 
     def append(
         self, last: tuple[int, bytes], kind: str, tick: int, at: int, body: dict[str, Any],
@@ -245,10 +259,8 @@ class Journal:
         """Turn SQLite's errors into ours."""
         try:
             yield
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise _named(self.path, error) from error
-        except UnicodeDecodeError:
-            raise StoreError(_damaged(self.path, "a text in it is none")) from None
 
 
 def require_absent(path: str | os.PathLike[str]) -> Path:
@@ -266,14 +278,22 @@ def _connected(path: Path) -> sqlite3.Connection:
     )
 
 
-def _named(path: Path, error: sqlite3.Error) -> StoreError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+def _named(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
+    if isinstance(error, UnicodeDecodeError):
+        return StoreError(_damaged(path, "a text in it is none"))
+    exact = getattr(error, "sqlite_errorcode", 0)
+    code = exact & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return BusyError(
             f"{path}: somebody else has been writing to it for more than {WAIT:.0f} s; try again"
         )
     if code == sqlite3.SQLITE_FULL:
         return DiskFullError(f"{path}: the disk is full; nothing was changed. Make room, try again")
+    if exact in REFUSED:
+        return DiskFullError(
+            f"{path}: the disk refused a write ({error}): it is over a quota or a limit on the "
+            "size of files, or it fails; nothing was changed. Make room, try again"
+        )
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return StoreError(_damaged(path, str(error)))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):

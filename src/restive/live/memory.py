@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from restive.agents import Agent, make_learner
 from restive.agents.growth import with_more_arms
-from restive.agents.snapshots import load_snapshot
+from restive.agents.snapshots import learned_data, load_snapshot
 from restive.belief import BeliefState
 from restive.kernels.random import key_at
 from restive.live.alarms import ClosedPull, Watches
@@ -33,7 +33,7 @@ IntArray = NDArray[np.int64]
 AUDIT = 9  # stream of the draws of audit pulls, apart from those in `kernels.random`
 
 
-@dataclass(frozen=True)
+@dataclass
 class Choice:
     """Arms to pull, and what is expected of them."""
 
@@ -109,6 +109,11 @@ class Memory:
     def num_available(self) -> int:
         """Arms that have not left."""
         return len(self.roster) - len(self.gone)
+
+    @property
+    def seen(self) -> set[int]:
+        """Arms that were ever seen, in the open tick too."""
+        return self.ever_seen if self.open is None else self.ever_seen.union(self.open.sightings)
 
     def apply(self, event: Event, body: dict[str, Any] | None = None) -> None:
         """Take in the next event; its body may be given, to spare reading it."""
@@ -232,12 +237,14 @@ class Memory:
         return sorted(pool[:count].tolist())
 
     def _foreseen(self, arms: list[int], audit: list[int]) -> Choice:
-        expected, variance, facts = [], [], self.agent.task.facts.rewards
+        expected, variance = [], []
         for arm, law in zip(arms, self.agent.beliefs(arms), strict=True):
-            rewards = facts[arm]
-            mean = float(law @ rewards)
+            mean = square = 0.0
+            for chance, reward in zip(law.tolist(), self.roster.pays(arm).rewards, strict=True):
+                mean += chance * reward
+                square += chance * reward * reward
             expected.append(mean)
-            variance.append(max(0.0, float(law @ (rewards * rewards)) - mean * mean))
+            variance.append(max(0.0, square - mean * mean))
         found = self.agent.index_of(arms).tolist() if arms else []
         index = [None if isnan(value) else value for value in found]
         return Choice(arms, audit, expected, variance, index)
@@ -271,33 +278,26 @@ class Memory:
         assert self.open is not None
         now, pulls = self.open, []
         choice = now.choice
-        for arm, mean, variance in zip(choice.arms, choice.expected, choice.variance, strict=True):
+        last = self.agent.last_states(choice.arms).tolist()
+        rows = zip(choice.arms, choice.expected, choice.variance, last, strict=True)
+        for arm, mean, variance, state in rows:
             result = now.results.get(arm)
             if result == NOT_PULLED:
                 continue
-            rewards = self.agent.task.facts.rewards[arm]
-            pulls.append(
-                ClosedPull(
-                    kind=self.roster.kind_of[arm],
-                    last_state=self.agent.last_seen(arm)[0] if arm in self.ever_seen else None,
-                    expected=mean,
-                    variance=variance,
-                    reward=float(rewards[result]) if isinstance(result, int) else None,
-                    low=float(rewards.min()),
-                    high=float(rewards.max()),
-                )
-            )
+            rewards, low, high = self.roster.pays(arm)
+            known = state if arm in self.ever_seen else None
+            reward = rewards[result] if isinstance(result, int) else None
+            kind = self.roster.kind_of[arm]
+            pulls.append(ClosedPull(kind, known, mean, variance, reward, low, high))
         return pulls
 
     def to_data(self) -> dict[str, Any]:
         """Return the memory as plain data; what the prior says is not in it."""
-        agent = self.agent.snapshot()
-        del agent["prior"], agent["checksum"]
         now = self.open
         return {
             "seq": self.seq,
             "digest": self.digest.hex(),
-            "agent": agent,
+            "agent": learned_data(self.agent),
             "tick": self.tick,
             "open": now and {
                 "tick": now.tick,

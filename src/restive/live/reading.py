@@ -16,6 +16,7 @@ from restive.live.answers import Decision
 from restive.live.clock import moment
 from restive.live.memory import Memory
 from restive.live.session import Session
+from restive.prior import DirichletArmPrior, JointPrior
 
 __all__ = [
     "MOST_PAGE",
@@ -26,9 +27,11 @@ __all__ = [
     "belief",
     "decision",
     "decision_or_none",
+    "evenly_chosen",
     "history",
     "known_slot",
     "posterior",
+    "prior_of",
     "results",
     "table",
 ]
@@ -36,7 +39,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 MOST_PAGE = 1000
-ORDERS = ("name", "index", "pulls", "age")  # of a list of arms
+ORDERS = ("name", "index", "pulls", "age", "belief")  # of a list of arms
 OURS = "expected IS NOT NULL"  # pulls that were decided, as opposed to pulled instead
 
 
@@ -140,6 +143,39 @@ def posterior(memory: Memory, slot: int) -> ArmPosterior:
     return ArmPosterior(found.active, found.passive, weights / weights.sum())
 
 
+def prior_of(memory: Memory, slot: int) -> ArmPosterior:
+    """Return what was believed of an arm's kind before anything was seen."""
+    prior = memory.roster.kinds[memory.roster.kind_of[slot]]
+    if isinstance(prior, DirichletArmPrior):
+        return prior.particles()
+    chains = (
+        [bandit.arms[slot] for bandit in prior.bandits]
+        if isinstance(prior, JointPrior)
+        else prior.candidates
+    )
+    active, passive = (np.array([getattr(arm, name) for arm in chains])
+                       for name in ("active", "passive"))  # fmt: skip
+    return ArmPosterior(active, passive, np.array(prior.weights), states=chains[0].states)
+
+
+def evenly_chosen(slots: list[int], most: int) -> list[int]:
+    """Return evenly chosen ones of many."""
+    step = -(-len(slots) // most)
+    return slots[:: max(1, step)]
+
+
+def _chances_of_the_top(memory: Memory) -> FloatArray:
+    """Probability of the last state of each arm now, as `belief` has it."""
+    slots = range(memory.agent.task.num_arms)
+    seen = {} if memory.open is None else memory.open.sightings
+    if memory.roster.joint is not None and seen:
+        return np.array([belief(memory, slot)[-1] for slot in slots])
+    chances = np.array([law[-1] for law in memory.agent.beliefs(list(slots))])
+    for slot in seen:
+        chances[slot] = belief(memory, slot)[-1]
+    return chances
+
+
 def _laws(memory: Memory, chains: ArmPosterior, slot: int) -> FloatArray:
     """Law [M, S] of an arm's state at the open tick, under each chain."""
     state, time = memory.agent.last_seen(slot)
@@ -209,6 +245,8 @@ def arms(session: Session, after: str | int | None, limit: int, by: str) -> list
         urgency[list(memory.pulls)] = list(memory.pulls.values())
     elif by == "age":
         urgency[:known] = memory.agent.belief_state.elapsed
+    elif by == "belief":
+        urgency[:known] = _chances_of_the_top(memory)
     elif memory.tick >= 0:
         urgency[:known] = np.nan_to_num(memory.agent.index(), nan=-np.inf)
     urgency[list(memory.gone)] = -np.inf

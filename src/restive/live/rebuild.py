@@ -18,6 +18,7 @@ from restive.live.contents import (
     enter_instead,
     enter_leave,
     enter_results,
+    enter_unseen,
 )
 from restive.live.creating import fill_file
 from restive.live.journal import Event, Journal, require_absent
@@ -108,7 +109,8 @@ def _enter(session: Session, event: tuple[str, int, dict[str, Any]]) -> None:
         enter_leave(journal, entered, body["arms"])
     elif kind == "decide":
         assert memory.open is not None
-        enter_choice(journal, entered, memory.open.choice, before)
+        enter_unseen(journal, before)
+        enter_choice(journal, entered, memory.open.choice)
     elif kind == "record":
         enter_results(journal, entered, body)
     else:

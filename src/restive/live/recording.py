@@ -48,7 +48,7 @@ class Writer:
             self.append("again", tick, {}, answer)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Prepared:
     """Results that were looked at, before anything is journaled."""
 
@@ -80,15 +80,12 @@ def record(
 
 def _total(found: Sequence[Sorted], memory: Memory) -> Receipt:
     now = memory.open
-    missing = set(now.missing) if now is not None else set()
+    missing = set() if now is None else set(now.missing)
     for one in found:
-        missing -= set(one.record)
-    closed = now is not None and not missing
-    parts = [vars(one.receipt(closed)) for one in found]
-    counts = {
-        key: sum(part[key] for part in parts) for key in ("new", "known", "late", "superseded")
-    }
-    return Receipt(**counts, closed=closed)
+        missing -= one.record.keys()
+    counts = zip((0, 0, 0, 0), *(one.counts for one in found), strict=True)
+    new, known, late, superseded = (sum(numbers) for numbers in counts)
+    return Receipt(new, known, late, superseded, closed=now is not None and not missing)
 
 
 def _journal_results(
@@ -195,7 +192,7 @@ def correct(
     session: Session, memory: Memory, results: dict[str, int], tick: int, note: str, writer: Writer
 ) -> Receipt:
     """Journal that states were recorded wrongly; a rebuild takes it in."""
-    there = pulls_of(session.journal, tick)
+    there = pulls_of(session.journal, memory, tick)
     body: dict[str, Any] = {"arms": [], "results": [], "note": note}
     for name, state in results.items():
         slot = memory.roster.slot(name)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from restive.errors import ProblemError
-from restive.live.answers import Mistake, Receipt
-from restive.live.contents import pulls_of
+from restive.live.answers import Mistake
+from restive.live.contents import Row, pulls_of
 from restive.live.journal import Journal
 from restive.live.memory import Memory
 from restive.live.settings import LEAVE, NOT_PULLED, REFUSE, UNSEEN, checked_result
@@ -16,7 +16,7 @@ from restive.live.settings import LEAVE, NOT_PULLED, REFUSE, UNSEEN, checked_res
 __all__ = ["Batch", "Sorted", "sort_results"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Batch:
     """Results of one tick: of pulls that were decided, and of arms pulled instead."""
 
@@ -39,11 +39,11 @@ class Sorted:
     known: int = 0
     mistakes: list[Mistake] = field(default_factory=list)
 
-    def receipt(self, closed: bool) -> Receipt:
-        """Count what became of the results."""
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """How many are new, known, late and superseded, as a receipt has them."""
         late = len(self.late) + len(self.late_instead) - len(self.superseded)
-        new = len(self.record) + len(self.instead)
-        return Receipt(new, self.known, late, len(self.superseded), closed)
+        return len(self.record) + len(self.instead), self.known, late, len(self.superseded)
 
 
 def sort_results(journal: Journal, memory: Memory, batch: Batch) -> Sorted:
@@ -59,7 +59,7 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> Sorted:
         names = [*batch.results, *batch.instead]
         found.mistakes += [Mistake(batch.tick, str(name), reason) for name in names]
         return found
-    there = pulls_of(journal, tick)
+    there = pulls_of(journal, memory, tick)
     for ours, given in ((True, batch.results), (False, batch.instead)):
         for name, value in given.items():
             try:
@@ -69,7 +69,8 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> Sorted:
                 found.mistakes.append(Mistake(tick, str(name), str(error), conflict=True))
             except ProblemError as error:
                 found.mistakes.append(Mistake(tick, str(name), str(error)))
-    if memory.open is not None and tick == memory.open.tick:
+    open_now = memory.open is not None and tick == memory.open.tick
+    if open_now and not memory.roster.all_possible:
         _drop_impossible(found, memory)
     return found
 
@@ -79,9 +80,8 @@ class _ConflictError(ProblemError):
 
 
 def _sort_one(
-    found: Sorted, memory: Memory, row: tuple[str, int | None, bool] | None, slot: int,
-    value: Any, ours: bool,
-) -> None:  # fmt: skip
+    found: Sorted, memory: Memory, row: Row | None, slot: int, value: Any, ours: bool
+) -> None:
     result = checked_result(value, "result")
     tick, size = found.tick, memory.roster.num_states(slot)
     if isinstance(result, int) and result >= size:
@@ -111,7 +111,7 @@ def _sort_one(
     _place(found, memory, slot, result, ours)
 
 
-def _known(row: tuple[str, int | None, bool], result: int | str, tick: int) -> bool:
+def _known(row: Row, result: int | str, tick: int) -> bool:
     """Whether this was recorded already; raise if something else was."""
     status, state, _ = row
     if state is not None or status == NOT_PULLED:

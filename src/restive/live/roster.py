@@ -38,6 +38,14 @@ class NewArm(NamedTuple):
     evidence: tuple[tuple[int, int, int, int], ...] = ()  # cells, as `Evidence.to_data` has them
 
 
+class Pays(NamedTuple):
+    """What an arm pays when it is pulled."""
+
+    rewards: tuple[float, ...]  # [S]
+    low: float
+    high: float
+
+
 class Roster:
     """All arms that have ever joined, by slot.
 
@@ -55,6 +63,7 @@ class Roster:
         self.slots: dict[str, int] = {}
         self.kind_of: list[str] = []
         self.first: list[NewArm] = []
+        self._pays: dict[str | int, Pays] = {}  # by kind, or by slot under a joint prior
         self._laws: list[ArmLaw] = []  # [slots], but for those that wait in `_unlawful`
         self._unlawful: list[int] = []  # slots with evidence that is not taken in yet
 
@@ -81,6 +90,27 @@ class Roster:
         if self.joint is not None:
             return max(arm.num_states for arm in self.joint.bandits[0].arms)
         return max(num_states(law) for law in self.kinds.values())
+
+    def pays(self, slot: int) -> Pays:
+        """What an arm pays when it is pulled."""
+        key = self.kind_of[slot] if self.joint is None else slot
+        found = self._pays.get(key)
+        if found is None:
+            rewards = tuple(_typical(self.kinds[self.kind_of[slot]], slot).rewards.tolist())
+            found = self._pays[key] = Pays(rewards, min(rewards), max(rewards))
+        return found
+
+    def rewards_by_group(self) -> dict[int, tuple[float, ...]]:
+        """Rewards [S] by a kind's number, or by slot under a joint prior."""
+        if self.joint is not None:
+            return {slot: self.pays(slot).rewards for slot in range(len(self))}
+        laws = enumerate(self.kinds.values())
+        return {number: tuple(_typical(law, 0).rewards.tolist()) for number, law in laws}
+
+    @cached_property
+    def all_possible(self) -> bool:
+        """Whether every state can be seen of every arm at any time, whatever was seen before."""
+        return all(_rules_nothing_out(prior) for prior in self.kinds.values())
 
     @cached_property
     def moves_alike(self) -> bool:
@@ -169,6 +199,31 @@ def num_states(prior: ArmLaw | JointPrior) -> int:
     return prior.num_states if isinstance(prior, DirichletArmPrior) else (
         prior.candidates[0].num_states
     )  # fmt: skip
+
+
+def _typical(prior: ArmLaw | JointPrior, slot: int) -> Any:
+    """Something that has the rewards of an arm."""
+    if isinstance(prior, DirichletArmPrior):
+        return prior
+    return prior.bandits[0].arms[slot] if isinstance(prior, JointPrior) else prior.candidates[0]
+
+
+def _rules_nothing_out(prior: ArmLaw | JointPrior) -> bool:
+    """Whether a candidate that can do everything is among the possible ones; it stays possible.
+
+    Of particles one cannot say so: their numbers are rounded.
+    """
+    if isinstance(prior, DirichletArmPrior):
+        return False
+    systems = (
+        [bandit.arms for bandit in prior.bandits]
+        if isinstance(prior, JointPrior)
+        else [(candidate,) for candidate in prior.candidates]
+    )
+    return any(
+        weight > 0 and all((arm.active > 0).all() and (arm.passive > 0).all() for arm in arms)
+        for arms, weight in zip(systems, prior.weights.tolist(), strict=True)
+    )
 
 
 def moves_alike(prior: ArmLaw | JointPrior) -> bool:

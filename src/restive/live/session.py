@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from importlib.metadata import version
 from threading import RLock
-from time import perf_counter
+from time import perf_counter, time_ns
 from typing import Any
 
 from restive.arguments import shown
@@ -35,6 +36,7 @@ Now = Callable[[], datetime]
 
 WORTH = 20.0  # times what a snapshot costs must have been computed since the last
 MOST_TEXT = 200
+UNWRITABLE = re.compile("[\ud800-\udfff\0]")
 
 
 def fingerprint_of(request: str | None, what: str, content: Any) -> bytes | None:
@@ -52,7 +54,7 @@ def checked_text(value: Any, what: str, most: int = MOST_TEXT) -> str:
     """Return a text that can be journaled, or raise."""
     if not isinstance(value, str) or not 0 < len(value) <= most:
         raise ProblemError(f"{what} must be a text of 1 to {most:,} letters, got {shown(value)}")
-    if any("\ud800" <= letter <= "\udfff" or letter == "\0" for letter in value):
+    if UNWRITABLE.search(value):
         raise ProblemError(f"{what} has letters that cannot be written: {shown(value)}")
     return value
 
@@ -77,11 +79,12 @@ class Session:
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.journal = journal
-        self._now = now or (lambda: datetime.now(UTC))
+        self._now = now
         self._progress = progress or (lambda done, total: None)
         self._lock = RLock()
         self._pid = os.getpid()
         self._memory: Memory | None = None
+        self._version: int | None = None  # of the file, when the memory last caught up
         self._spent = 0.0  # seconds of computing since the last snapshot
         self._snapshot_cost = 0.0  # seconds that one took; 0 before the first
         self._touched = False  # whether the memory is ahead of what is committed
@@ -103,17 +106,20 @@ class Session:
     @property
     def at(self) -> int:
         """The time, in microseconds since 1970."""
-        return round(self._now().timestamp() * 1e6)
+        return time_ns() // 1000 if self._now is None else round(self._now().timestamp() * 1e6)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Let one thread in at a time."""
+        self._require_own_process()
+        with self._lock:
+            yield
+
+    def _require_own_process(self) -> None:
         if os.getpid() != self._pid:
             raise StoreError(
                 f"{self.journal.path}: was opened by another process; open it again in this one"
             )
-        with self._lock:
-            yield
 
     @contextmanager
     def reading(self) -> Iterator[Memory]:
@@ -125,7 +131,8 @@ class Session:
     @contextmanager
     def writing(self) -> Iterator[Memory]:
         """Yield a memory that knows all that is committed, and commit in the end."""
-        with self.turn():
+        self._require_own_process()
+        with self._lock:
             try:
                 with self.journal.writing():
                     self._catch_up()
@@ -188,7 +195,9 @@ class Session:
         return answer
 
     def _catch_up(self) -> None:
-        memory = self.memory
+        memory, version = self.memory, self.journal.version()
+        if version == self._version:
+            return
         began = perf_counter()
         try:
             for event in self.journal.checked_events(memory.seq, memory.digest):
@@ -196,6 +205,7 @@ class Session:
         except BaseException:
             self._memory = None
             raise
+        self._version = version
         self._spent += perf_counter() - began
 
     def _loaded(self) -> Memory:

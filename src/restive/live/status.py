@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from restive.live.answers import Alarm, Status
 from restive.live.reading import OURS
 from restive.live.session import Session
 from restive.live.settings import AS_NOT_PULLED
 
 __all__ = ["alarms", "rewards", "snapshot_age", "status"]
-
-FloatArray = NDArray[np.float64]
 
 
 def alarms(session: Session) -> list[Alarm]:
@@ -76,17 +71,6 @@ def snapshot_age(session: Session) -> float | None:
     return None if made is None else (session.at - made) / 1e6
 
 
-def _reward_of(session: Session) -> dict[int, FloatArray]:
-    """Rewards [S] by kind's number in the table of priors."""
-    memory = session.memory
-    facts = memory.agent.task.facts.rewards
-    found: dict[int, FloatArray] = {}
-    for slot, kind in enumerate(memory.roster.kind_of[: len(facts)]):
-        found.setdefault(slot if memory.roster.joint else list(memory.roster.kinds).index(kind),
-                         facts[slot])  # fmt: skip
-    return found
-
-
 def _by_state(session: Session, what: str, where: str) -> list[tuple[Any, ...]]:
     """Sums over pulls by kind (or arm, under a joint prior) and state."""
     group = "pull.slot" if session.memory.roster.joint else "arm.prior - 1"
@@ -97,14 +81,14 @@ def _by_state(session: Session, what: str, where: str) -> list[tuple[Any, ...]]:
 
 
 def _sums(session: Session) -> tuple[float, float]:
-    rewards = _reward_of(session)
+    rewards = session.memory.roster.rewards_by_group()
     rows = _by_state(session, "count(*), sum(expected)", OURS)
-    earned = sum(float(rewards[group][state]) * count for group, state, count, _ in rows)
+    earned = sum(rewards[group][state] * count for group, state, count, _ in rows)
     return earned, sum(mean for *_, mean in rows)
 
 
 def _audit_mean(session: Session) -> float | None:
-    rewards = _reward_of(session)
+    rewards = session.memory.roster.rewards_by_group()
     rows = _by_state(session, "count(*)", "audit = 1")
     total = sum(count for *_, count in rows)
     return sum(rewards[g][state] * n for g, state, n in rows) / total if total else None
@@ -115,7 +99,8 @@ def rewards(session: Session) -> list[dict[str, Any]]:
 
     The forecast is of the pulls that were seen; mean and variance are those of all pulls.
     """
-    by_group, memory = _reward_of(session), session.memory
+    memory = session.memory
+    by_group = memory.roster.rewards_by_group()
     group = "pull.slot" if memory.roster.joint else "arm.prior - 1"
     earned: dict[int, list[float]] = {}
     for tick, key, state, count, mean in session.journal.connection.execute(
@@ -123,7 +108,7 @@ def rewards(session: Session) -> list[dict[str, Any]]:
         f"WHERE state IS NOT NULL AND {OURS} GROUP BY 1, 2, 3"
     ):
         row = earned.setdefault(tick, [0.0, 0.0, 0])
-        row[0] += float(by_group[key][state]) * count
+        row[0] += by_group[key][state] * count
         row[1] += mean
         row[2] += count
     found = []

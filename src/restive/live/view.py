@@ -11,9 +11,10 @@ from restive.arguments import checked_count
 from restive.arm_posterior import ArmPosterior
 from restive.live import checking, forecast, knowledge, reading, status
 from restive.live.answers import Alarm, Decision, Mistake, Status
+from restive.live.entropy import Entropy, entropy_over_time
 from restive.live.forecast import Forecast
 from restive.live.journal import Event
-from restive.live.knowledge import KnownKind, Learning
+from restive.live.knowledge import KnownKind, Learning, Room
 from restive.live.memory import Memory
 from restive.live.reading import ArmRow, FloatArray
 from restive.live.results import Batch, sort_results
@@ -162,8 +163,8 @@ class LiveView:
         limit
             Arms on a page, at most 1,000.
         by
-            "name", "index" (the most urgent first), "pulls" (the most), or "age" (not seen for
-            longest).
+            "name", "index" (the most urgent first), "pulls" (the most), "age" (not seen for
+            longest), or "belief" (the most likely in the top state).
         """
         with self._session.reading():
             return reading.arms(self._session, after, limit, by)
@@ -215,6 +216,21 @@ class LiveView:
         """Return what is known of each kind of arms."""
         with self._session.reading() as memory:
             return knowledge.known_by_kind(memory)
+
+    def prior(self, name: str) -> ArmPosterior:
+        """Return what was believed of an arm's kind before anything was seen."""
+        with self._session.reading() as memory:
+            return reading.prior_of(memory, memory.roster.slot(name))
+
+    def entropy(self) -> list[Entropy]:
+        """Return how uncertain the arms of each kind with a finite prior were, over time."""
+        with self._session.reading():
+            return entropy_over_time(self._session)
+
+    def room(self) -> Room | None:
+        """Compare what was earned with what could be; None where arms pay without being pulled."""
+        with self._session.reading():
+            return knowledge.room_left(self._session)
 
     def learning(self) -> Learning:
         """Tell how learning stands: the episode, and the system that it draws on."""

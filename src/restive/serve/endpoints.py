@@ -196,7 +196,7 @@ async def arms(
     request: Request, caller: Reader,
     after: Annotated[str | None, Query(max_length=200, description="`next` of a page")] = None,
     limit: Limit = 50,
-    by: Literal["name", "index", "pulls", "age"] = "name",
+    by: Literal["name", "index", "pulls", "age", "belief"] = "name",
 ) -> ArmPage:  # fmt: skip
     """Return a page of arms."""
     start: str | int | None = after

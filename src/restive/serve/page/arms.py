@@ -18,7 +18,7 @@ __all__ = ["ArmShown", "Listed", "arm_page", "arms_page"]
 ON_A_PAGE = 50
 HEADINGS = (
     ("arm", "name"), ("kind", ""), ("last seen in", ""), ("ticks ago", "age"), ("index", "index"),
-    ("chance of the top state", ""), ("pulls", "pulls"), ("gains", ""), ("stays", ""),
+    ("chance of the top state", "belief"), ("pulls", "pulls"), ("gains", ""), ("stays", ""),
 )  # fmt: skip
 NOTE = (
     "The top state is the one with the highest number. Gains and stays: chance to go from state 0 "
@@ -107,6 +107,7 @@ class ArmShown:
 
     row: ArmRow
     posterior: ArmPosterior | None
+    prior: ArmPosterior  # of its kind
     history: list[dict[str, Any]]
     tick: int
 
@@ -115,7 +116,7 @@ class ArmShown:
         """Read it."""
         row = agent.arm(name)
         posterior = None if row.waiting else agent.posterior(name)
-        return cls(row, posterior, agent.history(name), agent.tick)
+        return cls(row, posterior, agent.prior(name), agent.history(name), agent.tick)
 
     @property
     def sightings(self) -> list[tuple[int, int]]:

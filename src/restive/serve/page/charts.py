@@ -1,4 +1,4 @@
-"""Charts of the page, as SVG: rewards against forecasts, and one arm."""
+"""Charts of the page, as SVG: rewards against forecasts, what was unknown, and one arm."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from numpy.typing import NDArray
 from restive.arm_posterior import ArmPosterior
 from restive.figures import plot_posterior
 from restive.intervals import student_quantile
+from restive.live.entropy import Entropy
 from restive.style.axes import set_scale
 from restive.style.chart import Chart, Panel, chart, line_data
 from restive.style.lines import Line, draw_line
 from restive.style.looks import LIGHT, look
 
-__all__ = ["arm_charts", "belief_curve", "reward_chart", "reward_lines"]
+__all__ = ["arm_charts", "belief_curve", "entropy_chart", "reward_chart", "reward_lines"]
 
 FloatArray = NDArray[np.float64]
 
 MOST_TICKS = 120  # of single ticks
 MOST_POINTS = 200  # of sums
+MOST_KINDS = 8  # lines of one chart
+AREA = 160.0  # of the largest circle, in square points
 NORMAL = student_quantile(10**6)  # standard deviations that hold 95%
 
 
@@ -81,6 +84,38 @@ def reward_chart(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
+def entropy_chart(found: Sequence[Entropy]) -> str:
+    """Return the chart of entropy over time; "" where there is none."""
+    lines = [
+        Line(number, each.kind, each.ticks, each.bits, each.bits, each.bits)
+        for number, each in enumerate(found[:MOST_KINDS])
+    ]
+    if not lines or len(lines[0].times) < 2:
+        return ""
+
+    def draw(axes: Any, scale: Any) -> None:
+        set_scale(axes, scale)
+        axes.set_xlabel("tick")
+        axes.set_ylabel("bits")
+        axes.set_ylim(0, 1.05 * max(float(line.mean.max()) for line in lines) or 1)
+        for line in lines:
+            draw_line(axes, line)
+
+    return chart(
+        Chart(
+            name="entropy",
+            title="What was still unknown",
+            note="Entropy of what was believed of an arm after each tick: the mean over arms that "
+            "were seen, by kind (of more than 30, evenly chosen ones). 0 bits: its chain is known. "
+            "Kinds with continuous priors have none in bits.",
+            panels=[Panel("bits", draw, line_data(lines))],
+            columns=("kind", "bits"),
+            legend=lines,
+            along="tick",
+        )
+    )
+
+
 def belief_curve(
     posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int
 ) -> tuple[NDArray[np.int64], FloatArray]:
@@ -98,8 +133,16 @@ def belief_curve(
     return np.array(ticks, dtype=np.int64), np.array(chances)
 
 
-def arm_charts(posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int) -> str:
-    """Return the charts of an arm: its sightings with the belief between them, its posterior."""
+def arm_charts(
+    posterior: ArmPosterior,
+    prior: ArmPosterior,
+    sightings: Sequence[tuple[int, int]],
+    until: int,
+) -> str:
+    """Return the charts of an arm: its sightings with the belief between them, its posterior.
+
+    The prior of its kind is drawn behind the posterior.
+    """
     parts = []
     recent = [(tick, state) for tick, state in sightings if tick > until - MOST_TICKS]
     if recent:
@@ -108,13 +151,14 @@ def arm_charts(posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], un
     cloud = posterior.active.shape[1] == 2 and alike
 
     def draw(axes: Any, scale: Any) -> None:
-        (_draw_cloud if cloud else _draw_intervals)(axes, posterior)
+        (_draw_cloud if cloud else _draw_intervals)(axes, posterior, prior)
 
     note = (
         "Each circle is a chain that the arm may have, as large as it is likely; the cross is the "
-        "mean with 90% intervals."
+        "mean with 90% intervals. Rings: the same before anything was seen."
         if cloud
-        else "Mean and 90% interval of each transition probability."
+        else "Mean and 90% interval of each transition probability; pale bars: 90% before anything "
+        "was seen." + ("" if alike else " Of each two, the left one is for an arm that is pulled.")
     )
     parts.append(
         chart(Chart("posterior", "What the arm may be", note, [Panel("posterior", draw, [])]))
@@ -150,11 +194,16 @@ def _sightings_chart(
     )  # fmt: skip
 
 
-def _draw_cloud(axes: Any, posterior: ArmPosterior) -> None:
+def _draw_cloud(axes: Any, posterior: ArmPosterior, prior: ArmPosterior) -> None:
     weights = posterior.weights
+    area = AREA / max(weights.max(), prior.weights.max())
+    axes.scatter(
+        prior.active[:, 0, 1], prior.active[:, 1, 1], s=area * prior.weights, facecolors="none",
+        edgecolors=LIGHT["mute"], linewidths=0.9,
+    )  # fmt: skip
     p01, p11 = posterior.active[:, 0, 1], posterior.active[:, 1, 1]
     style = look(0)
-    axes.scatter(p01, p11, s=160 * weights / weights.max(), color=style.colour, alpha=0.35, lw=0)
+    axes.scatter(p01, p11, s=area * weights, color=style.colour, alpha=0.35, lw=0)
     mean, low, high = (
         (chains.active[0, 1], chains.active[1, 1])
         for chains in (posterior.mean(), posterior.quantile(0.05), posterior.quantile(0.95))
@@ -167,5 +216,14 @@ def _draw_cloud(axes: Any, posterior: ArmPosterior) -> None:
     axes.set_ylabel("stays good, p11")
 
 
-def _draw_intervals(axes: Any, posterior: ArmPosterior) -> None:
+def _draw_intervals(axes: Any, posterior: ArmPosterior, prior: ArmPosterior) -> None:
     plot_posterior(posterior, ax=axes)
+    axes.get_legend().remove()  # it would hide bars
+    alike = np.array_equal(posterior.active, posterior.passive)
+    low, high = prior.quantile(0.05), prior.quantile(0.95)
+    for at, field in enumerate(["active"] if alike else ["active", "passive"]):
+        bottom, top = getattr(low, field).ravel(), getattr(high, field).ravel()
+        axes.bar(
+            np.arange(len(top)) + 0.3 * at, top - bottom, 0.2, bottom, color=LIGHT["mute"],
+            alpha=0.3, zorder=0,
+        )  # fmt: skip

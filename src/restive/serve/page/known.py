@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from restive.live import LiveAgent
-from restive.live.knowledge import FloatArray, KnownKind, Learning
+from restive.live.entropy import Entropy
+from restive.live.knowledge import FloatArray, KnownKind, Learning, Room
 from restive.serve.auth import Caller
 from restive.serve.page.frame import document, number
 from restive.style.page import paragraph, section, table
@@ -21,14 +22,19 @@ class Known:
 
     kinds: list[KnownKind]
     learning: Learning
+    entropy: list[Entropy]
+    room: Room | None
+    events: int
 
     @classmethod
     def of(cls, agent: LiveAgent) -> Known:
         """Read it."""
-        return cls(agent.known(), agent.learning())
+        return cls(
+            agent.known(), agent.learning(), agent.entropy(), agent.room(), agent.status().events
+        )
 
 
-def known_page(found: Known, caller: Caller) -> str:
+def known_page(found: Known, chart: str, caller: Caller) -> str:
     """Return the page."""
     seen, arms = (sum(getattr(kind, key) for kind in found.kinds) for key in ("seen", "arms"))
     header = ("kind", "arms", "seen", "gains", "stays", "chains left")
@@ -52,6 +58,8 @@ def known_page(found: Known, caller: Caller) -> str:
             ),
         ),
         section("Learning", *_learning(found.learning)),
+        chart,
+        section("Room left", *_room(found.room)),
     ]
     heading = f"{seen:,} of {arms:,} arms have been seen"
     return document("What is known", heading, parts, caller, "/known")
@@ -82,5 +90,24 @@ def _learning(found: Learning) -> list[str]:
         "In an episode, decisions are the best for one system, drawn from what is believed. "
         "The last number is the mean difference of their transition probabilities: it shrinks as "
         "arms become known."
+    )
+    return [table(("", ""), rows), paragraph(note, "note")]
+
+
+def _room(found: Room | None) -> list[str]:
+    if found is None:
+        return [paragraph("These arms pay without being pulled, which nobody sees here.")]
+    rows = [
+        ("earned a tick", number(found.earned)),
+        ("foreseen for the same pulls", number(found.foreseen)),
+        ("bound, if the model is right", number(found.bound)),
+    ]
+    if found.earned is not None and found.bound > 0:
+        rows.append(("share of the bound", f"{found.earned / found.bound:.0%}"))
+    note = (
+        f"Earned: in the last {found.ticks} ticks that are over, by pulls that were seen, as if "
+        "all had been. Bound: if every arm were what is believed of it on average, no choice of "
+        "arms would earn more a tick in the long run; perhaps none earns as much. Of more than 100 "
+        "arms of a kind, evenly chosen ones stand for the others."
     )
     return [table(("", ""), rows), paragraph(note, "note")]

@@ -19,7 +19,7 @@ from restive.live.reading import ORDERS
 from restive.serve.auth import Bearer, Caller, PageCookie, Reader, Requires
 from restive.serve.messages import MOST_TICK
 from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
-from restive.serve.page.charts import arm_charts, reward_chart
+from restive.serve.page.charts import arm_charts, entropy_chart, reward_chart
 from restive.serve.page.known import Known, known_page
 from restive.serve.page.today import Today, today_page
 from restive.serve.problems import Problem
@@ -107,14 +107,19 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
         raise Problem(404, str(error)) from None
     charts = ""
     if found.posterior is not None:
-        charts = await service.draw(arm_charts, found.posterior, found.sightings, found.tick)
+        charts = await service.draw(
+            arm_charts, found.posterior, found.prior, found.sightings, found.tick
+        )
     return HTMLResponse(arm_page(found, charts, caller))
 
 
 @router.get("/known")
 async def known(request: Request, caller: Visitor) -> HTMLResponse:
     """What is known."""
-    return HTMLResponse(known_page(await service_of(request).read(Known.of), caller))
+    service = service_of(request)
+    found = await service.read(Known.of)
+    chart = await service.drawn("entropy", found.events, entropy_chart, found.entropy)
+    return HTMLResponse(known_page(found, chart, caller))
 
 
 @router.get("/static/{name}")
