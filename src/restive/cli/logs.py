@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from restive.arguments import counted
 from restive.cli.progress import bar
 from restive.cli.tables import print_lines, print_table
 from restive.errors import ProblemError
@@ -307,6 +306,8 @@ def _replay_data(played: Replay) -> dict[str, Any]:
 
 
 def _print_replay(played: Replay) -> None:
+    from restive.arguments import counted
+
     if played.calibration is not None:
         print_lines([f"calibration: {played.calibration.sentence}"])
     rows = []
