@@ -331,3 +331,15 @@ def test_beliefs_are_means_over_particles(case):
             powers = np.linalg.matrix_power(found.passive, agent.time - seen - 1)
             law = found.weights @ (found.active @ powers)[:, state]
             np.testing.assert_allclose(agent.belief(k), law / law.sum(), rtol=1e-9)
+
+
+def test_a_prior_of_the_slowest_chains_can_be_learned_under():
+    """Its 95% quantile of the mixing time would take terabytes of counters."""
+    prior = rs.beta_prior(3, p01=(0.05, 0.05), p11=(0.05, 0.05))
+    assert prior.arms[0].mixing_time() > 10**9
+    agent = rs.TSDE(prior, num_pulls=1, seed=1)
+    assert agent.task.mixing_time == 10_000
+    for time in range(50):
+        agent.select()
+        agent.observe([time // 10 % 2])
+    assert agent.time == 51

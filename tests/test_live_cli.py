@@ -275,3 +275,28 @@ def test_tables_as_people_save_them(tmp_path):
         record_table(live, parse_table(b"arm\n", "r.csv"))
     with pytest.raises(ProblemError, match="can be written as"):
         export_table(live, "pulls", tmp_path / "x.xlsx")
+
+
+def test_the_agents_file_is_never_written_over(folder):
+    Path("link.csv").symlink_to("calls.db")
+    before = Path("calls.db").read_bytes()
+    for out in ("calls.db", "link.csv"):
+        with pytest.raises(ProblemError, match=f"{out}: this is a SQLite database, such as"):
+            restive("live", "next", "calls.db", "--date", "2026-11-18", "--out", out)
+    with pytest.raises(ProblemError, match="is a SQLite database"):
+        restive("live", "export", "calls.db", "--out", "link.csv")
+    with rs.LiveAgent.open("calls.db") as agent:
+        assert agent.status().decisions == 0
+        agent.decide(tick=0)
+        with pytest.raises(ProblemError, match=r"calls\.db-wal: this is a SQLite database"):
+            restive("live", "next", "calls.db", "--date", "2026-11-18", "--out", "calls.db-wal")
+    assert Path("calls.db").read_bytes()[:16] == before[:16]
+    restive("live", "check", "calls.db")
+
+
+def test_what_is_no_agents_file(folder):
+    Path("folder").mkdir()
+    with pytest.raises(RestiveError, match="folder: this is a folder, not the file of a live"):
+        restive("live", "status", "folder")
+    with pytest.raises(RestiveError, match="or it never was the file of a live agent"):
+        restive("live", "status", "people.csv")

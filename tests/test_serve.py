@@ -565,3 +565,16 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
         importlib.reload(restive.serve)
     monkeypatch.undo()
     importlib.reload(restive.serve)
+
+
+@pytest.mark.parametrize(
+    "body", ['{"seen": {"%s": 1, "%s": 0}}', '{"seen": {"%s": 1}, "seen": {"%s": 0}}']
+)
+def test_a_result_given_twice_in_one_body_is_refused(service, body):
+    arm = service.decide()["arms"][0]
+    text = body % (arm, arm)
+    done = service.act.post(
+        "/v1/observations", content=text, headers={"content-type": "application/json"}
+    )
+    refused(done, 422, "is there twice")
+    assert set(service.read.get("/v1/decisions/0").json()["results"].values()) == {"open"}

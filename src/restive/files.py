@@ -25,11 +25,14 @@ __all__ = [
     "read_regular",
     "remove_leftovers",
     "replacing",
+    "require_no_database",
     "require_target",
     "spreadsheet_text",
     "try_lock",
 ]
 
+DATABASE = b"SQLite format 3\0"
+WRITE_AHEAD = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")  # how its log begins
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{16}(\.[^.]*)?", re.DOTALL)
 NOT_REGULAR = "not a regular file (a pipe or a device?)"
@@ -43,6 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     final = checked_path(path, "path").resolve()  # a link stays one
     try:
         _require_regular(final)
+        require_no_database(final)
         with _beside(final) as temporary:
             yield temporary
             _flush(temporary)
@@ -50,6 +54,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         _flush_folder(final.parent)
     except OSError as error:
         raise RestiveError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def require_no_database(path: str | os.PathLike[str]) -> None:
+    """Raise if a file is a SQLite database, say that of a live agent, which nothing may replace."""
+    final = checked_path(path, "path")
+    try:
+        first = read_regular(final, len(DATABASE))[: len(DATABASE)] if final.is_file() else b""
+    except OSError:  # it is reported when it is to be written
+        return
+    if first == DATABASE or first[:4] in WRITE_AHEAD:
+        raise ProblemError(
+            f"{final}: this is a SQLite database, such as the file of a live agent; give another "
+            "name to write to"
+        )
 
 
 def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> str:
@@ -66,6 +84,7 @@ def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> s
     try:
         resolved = final.resolve()
         _require_regular(resolved)
+        require_no_database(resolved)
         with _beside(resolved):
             pass
     except OSError as error:

@@ -118,10 +118,15 @@ class Task:
 
     @cached_property
     def mixing_time(self) -> int:
-        """T^mix(1/4): as given, or the largest over the prior's support."""
+        """T^mix(1/4): as given, or the largest over the prior's support.
+
+        Under a continuous prior, whose chains may be as slow as they like, it is at most what a
+        table has ages for: all that depends on it is which ages share a counter.
+        """
         if self.given_mixing_time is not None:
             return self.given_mixing_time
-        return self.choices.mixing_time()
+        slowest = self.choices.mixing_time()
+        return min(slowest, MOST_ELAPSED) if self.choices.has_clouds else slowest
 
     def truncation(self, epoch: int) -> int:
         """T^mix of an epoch: ages from which on they share a counter."""

@@ -103,9 +103,12 @@ def next_(
     by: By = COMMAND_LINE,
 ) -> None:
     """Write which arms to pull now; asked again, the same."""
+    from restive.files import require_no_database
     from restive.live.csv_files import decision_text
     from restive.live.table_file import read_table, write_text
 
+    if out is not None:
+        require_no_database(out)
     with _opened(file) as agent:
         tick = _tick(agent, tick, date)
         out_of_order = []

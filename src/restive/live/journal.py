@@ -97,6 +97,8 @@ class Journal:
         self.path = checked_path(path, "path")
         if durability not in DURABILITIES:
             raise ProblemError(f"durability must be 'power' or 'process', got {shown(durability)}")
+        if self.path.is_dir():
+            raise StoreError(f"{self.path}: this is a folder, not the file of a live agent")
         if not self.path.is_file():
             raise StoreError(f"{self.path}: there is no such file; make one with LiveAgent.create")
         require_local(self.path)
@@ -295,7 +297,8 @@ def _named(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
             "size of files, or it fails; nothing was changed. Make room, try again"
         )
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return StoreError(_damaged(path, str(error)))
+        nothing = "or it never was the file of a live agent"
+        return StoreError(_damaged(path, nothing if code == sqlite3.SQLITE_NOTADB else str(error)))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return StoreError(f"{path}: cannot be written: {error}; look at its permissions")
     if code == sqlite3.SQLITE_IOERR:

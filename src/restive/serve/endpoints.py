@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
@@ -141,6 +144,10 @@ async def record(
 
 
 def _parsed(contents: bytes) -> RecordBody:
+    for name in _keys_twice(contents):  # of which a reader of JSON would take the last
+        raise RequestValidationError(
+            [{"loc": ("body", name), "msg": "is there twice", "type": "twice"}]
+        )
     try:
         return RecordBody.model_validate_json(contents)
     except ValidationError as error:
@@ -148,6 +155,19 @@ def _parsed(contents: bytes) -> RecordBody:
         raise RequestValidationError(
             [one | {"loc": ("body", *one["loc"])} for one in found]
         ) from None
+
+
+def _keys_twice(contents: bytes) -> list[str]:
+    """Return the keys that some object of a JSON text has twice; none if it is no JSON."""
+    found: list[str] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        counts = Counter(name for name, _ in pairs)
+        found.extend(name for name, count in counts.items() if count > 1)
+
+    with suppress(ValueError, RecursionError):
+        json.loads(contents, object_pairs_hook=look)
+    return found
 
 
 def _recording(
