@@ -186,3 +186,9 @@ def test_the_same_candidate_twice_is_refused():
     rs.ArmPrior(channels[:2], [0.5, 0.5])  # as the message says
     with pytest.raises(rs.ProblemError, match=r"levels hold 0.5 more than once"):
         rs.grid_prior([0.5] * 200, 8)
+
+
+def test_a_pool_of_very_many_arms_is_made_at_once():
+    (arm,) = rs.beta_prior(1).arms
+    prior = rs.IndependentPrior([arm] * 200_000, pooled=[range(200_000)])
+    assert not prior.groups.any()

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import shown
 from restive.errors import ProblemError
 
 __all__ = ["StepRule", "Steps", "ZoneOffsets", "checked_zone", "step_rule"]
@@ -88,7 +89,7 @@ def step_rule(step: Any, zone: Any = None) -> StepRule | None:
 def checked_zone(zone: Any) -> ZoneInfo:
     """Return a zone by its name, or raise."""
     if not isinstance(zone, str):
-        raise ProblemError(f"zone must be a name like 'Europe/Berlin', got {zone!r:.60}")
+        raise ProblemError(f"zone must be a name like 'Europe/Berlin', got {shown(zone)}")
     try:
         return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):

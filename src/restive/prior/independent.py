@@ -121,6 +121,7 @@ def _pooled(
             checked_count(k, "pooled arm", 0, len(arms) - 1)
             for k in listed(pool, "pooled", "lists of arms")
         ]
+        lowest = min(members, default=0)
         for k in members:
             if k in named:
                 raise ProblemError(f"pooled: arm {k} is named twice")
@@ -130,16 +131,16 @@ def _pooled(
                     "one prior"
                 )
             named.add(k)
-            first[k], shared[k] = min(members), arms[members[0]]
+            first[k], shared[k] = lowest, arms[members[0]]
     groups = np.unique(first, return_inverse=True)[1] if named else first
     return tuple(shared), groups.astype(np.int64)
 
 
 def _equal(one: ArmPrior | DirichletArmPrior, other: ArmPrior | DirichletArmPrior) -> bool:
+    if one is other:
+        return True
     if isinstance(one, ArmPrior) and isinstance(other, ArmPrior):
-        return one is other or (
-            one.candidates == other.candidates and np.array_equal(one.weights, other.weights)
-        )
+        return one.candidates == other.candidates and np.array_equal(one.weights, other.weights)
     return one == other
 
 
