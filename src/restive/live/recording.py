@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError
 from restive.live.answers import Mistake, Receipt, RefusedError
 from restive.live.bodies import joining
@@ -200,7 +201,9 @@ def correct(
         if slot not in there or there[slot][1] is None:
             raise ProblemError(f"arm {name!r}: no state was recorded for tick {tick}")
         if isinstance(state, bool) or not isinstance(state, int) or not 0 <= state < size:
-            raise ProblemError(f"arm {name!r}: {state!r} is none of its states 0 to {size - 1}")
+            raise ProblemError(
+                f"arm {name!r}: {shown(state)} is none of its states 0 to {size - 1}"
+            )
         body["arms"].append(slot)
         body["results"].append(state)
     receipt = Receipt(new=len(results))

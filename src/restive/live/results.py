@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.live.answers import Mistake
 from restive.live.contents import Row, pulls_of
@@ -87,7 +88,7 @@ def _sort_one(
     if isinstance(result, int) and result >= size:
         raise ProblemError(f"state {result} is none of its states 0 to {size - 1}")
     if not ours and not isinstance(result, int):
-        raise ProblemError(f"an arm pulled instead needs a state, got {result!r}")
+        raise ProblemError(f"an arm pulled instead needs a state, got {shown(result)}")
     if result == LEAVE and slot not in memory.gone:
         found.leaving.append(slot)
     result = UNSEEN if result == LEAVE else result
