@@ -41,9 +41,12 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/restive warm-up plans regret
 	touch $@
 
+# Pages are tested in a browser, which is installed where that is allowed; elsewhere those tests are left out.
 $(DEVELOPING): $(READY)
 	$(PIP) -e '.[dev]'
 	$(BIN)/restive warm-up
+	command -v chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 \
+		|| echo "Chromium cannot be installed here: the tests of pages in a browser are left out"
 	touch $@
 
 clean:

@@ -14,11 +14,26 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
+from chromium import CHROMIUM
+
 settings.register_profile("restive", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("restive")
 # Hypothesis also draws constants that it finds in the source of loaded modules. What a test draws
 # would then depend on which tests ran before it in its process, and on any number in the source.
 providers._get_local_constants = lambda: providers._local_constants
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what needs a browser where there is none; pytest counts it as deselected."""
+    if CHROMIUM is None:
+        left_out = [item for item in items if "tab" in item.fixturenames]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if "tab" not in item.fixturenames]
+
+
+def pytest_report_header(config):
+    """Say so."""
+    return [] if CHROMIUM else ["no Chromium here: the tests of pages in a browser are left out"]
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,7 @@
 
 import csv
 import io
-import os
 import re
-import shutil
 from time import sleep
 
 import numpy as np
@@ -12,7 +10,7 @@ import pytest
 from scipy.stats import entropy
 
 import restive as rs
-from chromium import CHROMIUM, browser
+from chromium import browser
 from live_cases import PRIORS, created, reply, run
 from restive.live.table_file import parse_table
 from restive.serve.page.charts import belief_curve, reward_lines
@@ -265,10 +263,6 @@ def test_style_and_scripts_are_open_to_all_and_nothing_else_is(site):
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory, site):
     """Return a browser that has signed in as one who may act."""
-    if CHROMIUM is None:
-        if os.environ.get("RESTIVE_BROWSER") != "none" and shutil.which("apt-get"):
-            pytest.fail("no Chromium: apt-get install chromium (or RESTIVE_BROWSER=none)", False)
-        pytest.skip("no Chromium, and none is wanted or can be installed")
     with browser(tmp_path_factory.mktemp("browser")) as one:
         one.screen(SCREENS["desk"])
         one.open(f"{site.base}/")

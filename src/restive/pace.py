@@ -8,9 +8,10 @@ to hand one over, and an interrupt that strikes there crashes the process.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from threading import Event, Lock, Thread, current_thread, local, main_thread
+
+from restive.threads import available_threads
 
 __all__ = ["WORK_AT_ONCE", "look", "on_all_cores"]
 
@@ -42,7 +43,7 @@ def on_all_cores(
     Raises what the first task that fails has raised. `progress` is called with the number of tasks
     done since its last call, in this thread.
     """
-    workers = min(os.cpu_count() or 1, -(-count // AT_ONCE))
+    workers = min(available_threads(), -(-count // AT_ONCE))
     if workers < 2 or current_thread() is not main_thread():
         for number in range(count):
             task(number)
