@@ -217,3 +217,12 @@ def test_arms_slow_to_forget_are_simulated_for_longer():
         assert candidate.average_reward == pytest.approx(
             exact[candidate.name], abs=5 * candidate.stderr + 1e-9
         )
+
+
+def test_of_very_many_kinds_only_the_named_mappings_are_compared(monkeypatch):
+    monkeypatch.setattr(module, "MOST_KINDS", 3)
+    few = random_paying_bandit(np.random.default_rng(3), (2, 2, 2), 1, 0.4)
+    assert len(rs.best_index(few).candidates) > 4
+    many = rs.RestlessBandit([*few.arms, rs.gilbert_elliott(0.2, 0.7)], 1)
+    names = {candidate.name for candidate in rs.best_index(many).candidates}
+    assert names <= {"whittle", "lp_priority", "myopic", "best_fixed"}

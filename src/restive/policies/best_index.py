@@ -42,6 +42,7 @@ _Maker: TypeAlias = tuple[str, Callable[[], IndexPolicy]]
 
 # Discounts at which Whittle's index is tried, and how many prices at each.
 PRICES = {1.0: 38, 0.3: 0, 0.5: 19, 0.7: 0, 0.8: 19, 0.9: 0, 0.95: 0}
+MOST_KINDS = 5_000  # beyond, prices are not tried: all tables together would fill the memory
 MAX_STATES = 20_000  # of each joint chain; beyond, a simulation tells as much in less time
 EQUAL = 1e-9  # rewards closer than this, in their unit, are one: the candidate named first wins
 
@@ -95,6 +96,9 @@ def best_index(
 ) -> BestIndexPolicy:
     """Return the index policy with the largest J among about ninety.
 
+    Of bandits with more than 5,000 kinds of arms only whittle, lp_priority, myopic and best_fixed
+    are compared.
+
     Parameters
     ----------
     bandit
@@ -134,6 +138,8 @@ def _candidates(
     yield "myopic", lambda: myopic(bandit, max_elapsed)
     yield "best_fixed", lambda: best_fixed(bandit)
     kinds = kinds_of(bandit)
+    if len(kinds.arms) > MOST_KINDS:
+        return
     for discount, num_prices in PRICES.items():
         try:
             paths = _paths(kinds, discount, max_elapsed, relaxation)
