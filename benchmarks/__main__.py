@@ -7,7 +7,7 @@ from importlib import import_module
 
 from benchmarks.harness import report
 
-PARTS = ("planning", "learning", "learners", "logs", "live", "serving", "scaling")
+PARTS = ("first_use", "planning", "learning", "learners", "logs", "live", "serving", "scaling")
 
 
 def main() -> None:

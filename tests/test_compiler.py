@@ -1,12 +1,30 @@
-"""Kernels that only kernels call say so instead of crashing."""
+"""Parts of kernels: Python cannot call them, and no machine code is made of them alone."""
 
 from __future__ import annotations
 
+import numba
 import pytest
 
+from restive.kernels.parts import PART, only_for_kernels
 from restive.kernels.world import top_arms
 
 
 def test_a_part_of_kernels_cannot_be_called_from_python() -> None:
     with pytest.raises(TypeError, match="top_arms is a part of kernels"):
         top_arms(None, None)
+
+
+def test_no_machine_code_is_made_of_a_part() -> None:
+    @numba.njit(**PART)
+    def twice(number: int) -> int:
+        return 2 * number
+
+    only_for_kernels(twice)
+
+    @numba.njit
+    def twice_and_one(number: int) -> int:
+        return int(twice(number)) + 1
+
+    assert twice_and_one(3) == 7
+    (of_integers,) = twice.overloads.values()
+    assert list(of_integers.library.get_defined_functions()) == []

@@ -1,8 +1,7 @@
 """The one way in which kernels are compiled.
 
 Python calls a `kernel` or a `hot_kernel`. Kernels call these too, and besides them `part`s and
-`inlined` functions, which have no wrapper for Python: making one costs more than compiling a small
-function, and most functions never need it.
+`inlined` functions, which Python cannot call (`kernels.parts`) and which most functions are.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba.core.registry import CPUDispatcher
 
 from restive.kernels.checked_cache import checked
 from restive.kernels.notice import announce_compiling
+from restive.kernels.parts import PART, only_for_kernels
 
 __all__ = ["Place", "hot_kernel", "inlined", "kernel", "part", "place"]
 
@@ -48,7 +47,7 @@ def hot_kernel(function: Function) -> Function:
 
 def part(function: Function) -> Function:
     """Compile a function that makes no arrays and that only kernels call."""
-    return _part(_compiled(function, _nrt=False, no_cpython_wrapper=True))
+    return _compiled_part(function)
 
 
 def inlined(function: Function) -> Function:
@@ -57,20 +56,12 @@ def inlined(function: Function) -> Function:
     For steps of a hot loop that take tuples of arrays: a call would hand over every array anew.
     The compiler's back end inlines it, so it is typed once and not once for each caller.
     """
-    return _part(_compiled(function, _nrt=False, no_cpython_wrapper=True, forceinline=True))
+    return _compiled_part(function, forceinline=True)
 
 
-class _Part(CPUDispatcher):
-    """A compiled function without a wrapper for Python, which would crash if Python called it."""
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        raise TypeError(f"{self.py_func.__name__} is a part of kernels; Python cannot call it")
-
-
-def _part(function: Function) -> Function:
-    if not JIT_DISABLED:
-        cast(Any, function).__class__ = _Part
-    return function
+def _compiled_part(function: Function, **options: Any) -> Function:
+    compiled = _compiled(function, **PART, **options)
+    return compiled if JIT_DISABLED else only_for_kernels(compiled)
 
 
 def _compiled(function: Function, **options: Any) -> Function:
