@@ -84,7 +84,7 @@ def no_clouds() -> Clouds:
         worths=floats, first_worths=floats, chains=floats, chain_starts=none, logits=floats,
         logit_starts=none, row_starts=none, filled=none, room=floats, ages=none, cells=floats,
         age_starts=none, age_rooms=none, cell_starts=none, num_ages=none, renewals=none,
-        begun=none, sightings=none, firsts=none, lasts=none, now=room(CLOUDS_NOW),
+        begun=none, ready=none, sightings=none, firsts=none, lasts=none, now=room(CLOUDS_NOW),
         keys=np.zeros(1, dtype=np.uint64), renewer=room(1), where=none,
         laws=Laws(floats, floats, none, none, none, floats, none, none, floats, none),
     )  # fmt: skip

@@ -111,6 +111,7 @@ class CloudKeeper:
             num_ages=room(len(groups)),
             renewals=room(len(groups)),
             begun=np.full(len(groups), -1, dtype=np.int64),
+            ready=room(len(groups)),
             sightings=room(max(SIGHTINGS, 2 * len(self.slots.groups)) * SIGHTING),
             firsts=np.full(len(groups), -1, dtype=np.int64),
             lasts=np.full(len(groups), -1, dtype=np.int64),

@@ -25,7 +25,6 @@ from restive.kernels.tables import (
     CHANNEL,
     CLOCK_SIZE,
     EPOCH,
-    FORM,
     GOOD,
     IMPOSSIBLE,
     LOW,
@@ -37,6 +36,7 @@ from restive.kernels.tables import (
     VALUED,
     VISITS,
     WHITTLE,
+    D,
     Episodes,
     Following,
     Meta,
@@ -253,7 +253,7 @@ def followed_channels(task: Task) -> Following | None:
     low, high = np.sort(rewards, axis=1).T
     width = -(-task.num_arms // LANES) * LANES
     columns = np.zeros((CHANNEL, width))
-    columns[LOW], columns[FORM + 3] = -np.inf, 1.0  # of fillers, whose index is then -inf + 0 / 1
+    columns[LOW], columns[D] = -np.inf, 1.0  # of fillers, whose index is then -inf + 0 / 1
     arms = np.s_[: task.num_arms]
     columns[LOW, arms], columns[SPAN, arms], columns[GOOD, arms] = low, high - low, good
     following.mode[VALUED] = forms[str(task.mapping)]

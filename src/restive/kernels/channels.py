@@ -1,15 +1,16 @@
 r"""Following channels by the closed forms of their indices: no tables, and exact at any age.
 
 A two-state arm that moves alike pulled or not has, n steps after it was last seen, an index
-(A + x) / (D + E p + F x), where p = rho^n and x = min((B + C n) p, cap); the numbers depend on the
+(A + x) / (D + E p + F x), where p = rho^n and x = min((B - E n) p, cap). B and E depend on the
 state in which it was seen. `kernels.gilbert_elliott` has the formulas they come from: with omega
-the settled belief, rho >= 0 has
+the settled belief, rho >= 0 has A = omega, D = 1 - p11 + omega, F = 1, and
 
-* seen good: A = omega, B = 1 - omega, D = 1 - p11 + omega, F = 1;
-* seen bad:  A = omega, B = -omega, C = -p01, D = 1 - p11 + omega, E = p01, F = 1;
+* seen good: B = 1 - omega, E = 0;
+* seen bad:  B = -omega, E = p01;
 
-and rho < 0 has A = p01, D = 1 - rho p11, F = -1, cap = 0 and B = 1 - p11 (good) or -p01 (bad). At
-age 1 the index is the belief. The myopic index is the belief at every age: A = omega, D = 1.
+and rho < 0 has A = p01, D = 1 - rho p11, E = 0, F = -1, cap = 0 and B = 1 - p11 (good) or -p01
+(bad). At age 1 the index is the belief. The myopic index is the belief at every age: A = omega,
+D = 1, E = F = 0, and B as with rho >= 0.
 
 Powers go from one step to the next by a product. What they are depends on nothing but when the
 episode began, when the arm was seen and what time it is: so they can be made anew at any time.
@@ -23,26 +24,42 @@ from numpy.typing import NDArray
 from restive.kernels.compiler import Place, inlined, part, place
 from restive.kernels.tables import (
     AGE,
-    FIRST,
-    FORM,
+    B_BAD,
+    B_GOOD,
+    CAP,
+    E_BAD,
     GOOD,
     LOW,
     MYOPIC,
     POWER,
     RHO,
     RISE,
-    SETTLED,
+    SEEN_BAD,
     SPAN,
     STANDS,
     STAY,
     VALUED,
+    A,
     Clouds,
+    D,
+    F,
     Following,
     Meta,
     Slots,
     Weights,
 )
-from restive.kernels.vectors import LANES, lesser, load, over, plus, store, times, where_equal
+from restive.kernels.vectors import (
+    LANES,
+    Vector,
+    lesser,
+    load,
+    minus,
+    over,
+    plus,
+    store,
+    times,
+    where_equal,
+)
 from restive.kernels.world import top_values
 
 FloatArray = NDArray[np.float64]
@@ -51,7 +68,6 @@ BoolArray = NDArray[np.bool_]
 
 __all__ = ["choose_by_value", "follow_channels", "see_channel"]
 
-TWO, THREE, FOUR, FIVE, SIX = place(2), place(3), place(4), place(5), place(6)
 TINY = 1e-200  # powers below it are 0: the smallest numbers are slow
 
 
@@ -59,66 +75,42 @@ TINY = 1e-200  # powers below it are 0: the smallest numbers are slow
 def follow_channels(slots: Slots, weights: Weights, clouds: Clouds, following: Following) -> None:
     """Let every arm, all of them channels, follow the particle that was drawn for it."""
     channels, count = following.channels, len(following.values)
+    myopic = following.mode[VALUED] == MYOPIC
     for k in range(len(following.rank)):
-        group = slots.groups[k]
-        rows = slots.row_counts[group]
+        group = slots.groups[place(k)]
+        rows = slots.row_counts[place(group)]
         width = rows * LANES
-        drawn = weights.drawn[group]
-        home = clouds.chain_starts[clouds.homes[clouds.groups[group]]]
+        drawn = weights.drawn[place(group)]
+        home = clouds.chain_starts[place(clouds.homes[place(clouds.groups[place(group)])])]
         first = home + (drawn % rows) * LANES + drawn // rows
-        good = int(channels[GOOD * count + k])
-        rise = clouds.chains[first + ((1 - good) * 2 + good) * width]
-        stay = clouds.chains[first + (good * 2 + good) * width]
-        channels[RISE * count + k] = rise
-        channels[STAY * count + k] = stay
-        channels[RHO * count + k] = stay - rise
-        channels[SETTLED * count + k] = rise / (rise + (1.0 - stay))
+        good = int(channels[place(GOOD * count + k)])
+        rise = clouds.chains[place(first + ((1 - good) * 2 + good) * width)]
+        stay = clouds.chains[place(first + (good * 2 + good) * width)]
+        rho = stay - rise
+        settled = rise / (rise + (1.0 - stay))
+        swings = rho < 0.0 and not myopic
+        channels[place(RISE * count + k)] = rise
+        channels[place(STAY * count + k)] = stay
+        channels[place(RHO * count + k)] = rho
+        channels[place(A * count + k)] = rise if swings else settled
+        channels[place(B_GOOD * count + k)] = 1.0 - (stay if swings else settled)
+        channels[place(B_BAD * count + k)] = -(rise if swings else settled)
+        later = 1.0 - rho * stay if swings else 1.0 - stay + settled
+        channels[place(D * count + k)] = 1.0 if myopic else later
+        channels[place(E_BAD * count + k)] = 0.0 if swings or myopic else rise
+        channels[place(F * count + k)] = 0.0 if myopic else (-1.0 if swings else 1.0)
+        channels[place(CAP * count + k)] = 0.0 if swings else np.inf
     following.mode[STANDS] = -1  # so the next choice makes all that depends on what was seen
 
 
 @inlined
 def see_channel(following: Following, k: int, state: int) -> None:
-    """Note that arm k was seen now: its age is 0, and its index has another form."""
-    channels, count = following.channels, len(following.values)
-    at = place(k)
-    step = place(count)
-    rise, stay = channels[at + place(RISE) * step], channels[at + place(STAY) * step]
-    rho, settled = channels[at + place(RHO) * step], channels[at + place(SETTLED) * step]
-    good = state == channels[at + place(GOOD) * step]
+    """Note that arm k was seen now: its age is 0."""
+    channels = following.channels
+    at, step = place(k), place(len(following.values))
     channels[at + place(POWER) * step] = 1.0
     channels[at + place(AGE) * step] = 0.0
-    channels[at + place(FIRST) * step] = stay if good else rise
-    first = at + place(FORM) * step
-    if following.mode[VALUED] == MYOPIC:
-        part_of_power = 1.0 - settled if good else -settled
-        _write_form(channels, first, step, settled, part_of_power, 0.0, 1.0, 0.0, 0.0, np.inf)
-    elif rho >= 0.0:
-        long_run = 1.0 - stay + settled
-        if good:
-            _write_form(
-                channels, first, step, settled, 1.0 - settled, 0.0, long_run, 0.0, 1.0, np.inf
-            )
-        else:
-            _write_form(
-                channels, first, step, settled, -settled, -rise, long_run, rise, 1.0, np.inf
-            )
-    else:
-        below = 1.0 - stay if good else -rise
-        _write_form(channels, first, step, rise, below, 0.0, 1.0 - rho * stay, 0.0, -1.0, 0.0)
-
-
-@inlined
-def _write_form(
-    channels: FloatArray, first: Place, step: Place, a: float, b: float, c: float, d: float,
-    e: float, f: float, cap: float,
-) -> None:  # fmt: skip
-    channels[first] = a
-    channels[first + step] = b
-    channels[first + place(2) * step] = c
-    channels[first + place(3) * step] = d
-    channels[first + place(4) * step] = e
-    channels[first + place(5) * step] = f
-    channels[first + place(6) * step] = cap
+    channels[at + place(SEEN_BAD) * step] = state != channels[at + place(GOOD) * step]
 
 
 @inlined
@@ -130,28 +122,36 @@ def choose_by_value(
 
     `began` is the time at which the episode did.
     """
-    channels, values = following.channels, following.values
+    values, step = following.values, place(len(following.values))
     _age(following, meta, began, t)
-    count = len(values)
-    step = place(count)
     for k in range(place(0), step, place(LANES)):
-        power, age = load(channels, place(POWER) * step + k), load(channels, place(AGE) * step + k)
-        form = place(FORM) * step + k
-        rise = plus(load(channels, form + step), times(load(channels, form + TWO * step), age))
-        x = lesser(times(rise, power), load(channels, form + SIX * step))
-        below = plus(
-            load(channels, form + THREE * step), times(load(channels, form + FOUR * step), power)
-        )
-        below = plus(below, times(load(channels, form + FIVE * step), x))
-        later = over(plus(load(channels, form), x), below)
-        unit = where_equal(age, 1.0, load(channels, place(FIRST) * step + k), later)
-        low, span = load(channels, place(LOW) * step + k), load(channels, place(SPAN) * step + k)
-        store(values, k, plus(low, times(span, unit)))
+        store(values, k, _indices(following.channels, k, step))
     if masked:
         for k in range(len(available)):
             if not available[k]:
                 values[k] = -np.inf
     top_values(values, len(following.rank), chosen, num_chosen)
+
+
+@inlined
+def _indices(channels: FloatArray, k: Place, step: Place) -> Vector:
+    """Indices of LANES channels, from number k on."""
+    power, age = load(channels, place(POWER) * step + k), load(channels, place(AGE) * step + k)
+    bad = load(channels, place(SEEN_BAD) * step + k)
+    if_good, if_bad = (
+        load(channels, place(B_GOOD) * step + k),
+        load(channels, place(B_BAD) * step + k),
+    )
+    e = times(bad, load(channels, place(E_BAD) * step + k))
+    rise = minus(where_equal(bad, 1.0, if_bad, if_good), times(e, age))
+    x = lesser(times(rise, power), load(channels, place(CAP) * step + k))
+    below = plus(load(channels, place(D) * step + k), times(e, power))
+    below = plus(below, times(load(channels, place(F) * step + k), x))
+    later = over(plus(load(channels, place(A) * step + k), x), below)
+    if_bad, if_good = load(channels, place(RISE) * step + k), load(channels, place(STAY) * step + k)
+    unit = where_equal(age, 1.0, where_equal(bad, 1.0, if_bad, if_good), later)
+    low, span = load(channels, place(LOW) * step + k), load(channels, place(SPAN) * step + k)
+    return plus(low, times(span, unit))
 
 
 @inlined
@@ -171,26 +171,30 @@ def _age(following: Following, meta: Meta, began: int, t: int) -> None:
 
 @part
 def _age_anew(following: Following, meta: Meta, began: int, t: int) -> None:
-    channels, count = following.channels, len(following.values)
-    for k in range(len(following.rank)):
-        see_channel(following, k, meta.last_state[k])
-        power = _power(channels[RHO * count + k], meta.seen[k], began, t)
-        channels[POWER * count + k] = power
-        channels[AGE * count + k] = t - meta.seen[k]
+    """Make the powers of all arms: by squaring up to the episode's beginning, then step by step.
 
-
-@part
-def _power(rho: float, seen: int, began: int, t: int) -> float:
-    """Return rho^(t - seen): by squaring up to the episode's beginning, then step by step."""
-    power, factor = 1.0, rho
-    steps = began - seen
-    while steps > 0:
-        if steps & 1:
-            power *= factor
-        factor *= factor
-        steps >>= 1
-    power = 0.0 if abs(power) < TINY else power
-    for _ in range(max(began, seen), t):
-        power *= rho
-        power = 0.0 if abs(power) < TINY else power
-    return power
+    Bit by bit of the ages and arm by arm, so that there is nothing for the processor to guess.
+    """
+    channels, count, num_arms = following.channels, len(following.values), len(following.rank)
+    power, age, rho, factors = POWER * count, AGE * count, RHO * count, following.values
+    longest = 0
+    for k in range(num_arms):
+        see_channel(following, k, meta.last_state[place(k)])
+        channels[place(age + k)] = t - meta.seen[place(k)]
+        factors[place(k)] = channels[place(rho + k)]
+        longest = max(longest, began - meta.seen[place(k)])
+    bit = 0
+    while longest >> bit > 0:
+        for k in range(num_arms):
+            steps = max(began - meta.seen[place(k)], 0)
+            factor, p = factors[place(k)], channels[place(power + k)]
+            channels[place(power + k)] = p * factor if (steps >> bit) & 1 else p
+            factors[place(k)] = factor * factor
+        bit += 1
+    for k in range(num_arms):
+        p = channels[place(power + k)]
+        p = 0.0 if abs(p) < TINY else p
+        for _ in range(max(began, meta.seen[place(k)]), t):
+            p *= channels[place(rho + k)]
+            p = 0.0 if abs(p) < TINY else p
+        channels[place(power + k)] = p

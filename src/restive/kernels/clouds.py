@@ -25,13 +25,12 @@ from restive.kernels.tables import (
     Weights,
 )
 from restive.kernels.vectors import LANES, load, plus, store, times
-from restive.kernels.weights import multiply_pending, sum_of_squares, total_of
+from restive.kernels.weights import sum_of_squares, total_of
 
 FloatArray = NDArray[np.float64]
 
 __all__ = [
     "central_slot",
-    "finish_sighting",
     "forget_clouds",
     "has_cloud",
     "impossible_in_cloud",
@@ -51,6 +50,7 @@ def forget_clouds(slots: Slots, clouds: Clouds) -> None:
         clouds.homes[cloud] = clouds.first_homes[cloud]
         clouds.worths[cloud] = clouds.first_worths[cloud]
         clouds.firsts[cloud] = -1
+        clouds.ready[cloud] = 0
     for k in range(len(slots.groups)):
         if has_cloud(clouds, slots.groups[k]):
             cloud = clouds.groups[slots.groups[k]]
@@ -75,31 +75,41 @@ def must_count(slots: Slots, clouds: Clouds) -> bool:
 @inlined
 def prepare_sighting(
     slots: Slots, clouds: Clouds, k: int, last_state: int, age: int, seen: int
-) -> None:
-    """Count that arm k was seen `age` steps after it was, or write it down to be counted.
+) -> bool:
+    """Count that arm k was seen `age` steps after it was, and see to the likelihoods of that age.
 
-    The likelihoods of that age are made, too.
+    Tells whether they are not kept: the sighting must then be multiplied as soon as it is taken in.
     """
     cloud = clouds.groups[place(slots.groups[place(k)])]
-    own = place(cloud)
-    if age <= DENSE and clouds.begun[own] == clouds.now[RUNS]:
-        size = clouds.sizes[own]
-        cell = ((age - 1) * size + last_state) * size + seen
-        clouds.cells[place(clouds.cell_starts[own] + cell)] += 1.0
-    else:
-        _write_down(clouds, cloud, last_state, age, seen)
-    if age > clouds.filled[place(clouds.homes[place(cloud)])]:
-        require_likelihoods(slots, clouds, k, last_state, age)
+    if age <= clouds.ready[place(cloud)]:
+        _count(clouds, cloud, last_state, age, seen)
+        return False
+    return _prepare_unready(slots, clouds, k, cloud, last_state, age, seen)
 
 
 @inlined
-def finish_sighting(slots: Slots, weights: Weights, k: int, age: int) -> None:
-    """Multiply what was just taken in of arm k, if the likelihoods of its age are not kept.
+def _count(clouds: Clouds, cloud: int, last_state: int, age: int, seen: int) -> None:
+    own = place(cloud)
+    size = clouds.sizes[own]
+    cell = ((age - 1) * size + last_state) * size + seen
+    clouds.cells[place(clouds.cell_starts[own] + cell)] += 1.0
 
-    All arms whose particles are the same share the place where they are.
-    """
-    if age >= slots.lengths[place(k)]:
-        multiply_pending(slots, weights, slots.groups[place(k)])
+
+@part
+def _prepare_unready(
+    slots: Slots, clouds: Clouds, k: int, cloud: int, last_state: int, age: int, seen: int
+) -> bool:
+    """Do so where something may be missing; what cannot be counted yet is written down."""
+    begun = clouds.begun[cloud] == clouds.now[RUNS]
+    if begun and age <= DENSE:
+        _count(clouds, cloud, last_state, age, seen)
+    else:
+        _write_down(clouds, cloud, last_state, age, seen)
+    filled, home = clouds.filled, clouds.homes[cloud]
+    if age > filled[home]:
+        require_likelihoods(slots, clouds, k, last_state, age)
+    clouds.ready[cloud] = min(filled[home], DENSE) if begun else 0
+    return bool(age >= slots.lengths[k])
 
 
 @inlined
@@ -123,7 +133,7 @@ def require_likelihoods(slots: Slots, clouds: Clouds, k: int, last_state: int, a
     """See to it that the likelihoods of arm k at an age are there.
 
     Those of ages that are not kept take turns on the last place, on which nothing waits
-    (`finish_sighting`).
+    (`prepare_sighting`).
     """
     home = clouds.homes[clouds.groups[slots.groups[k]]]
     if age >= slots.lengths[k]:

@@ -11,7 +11,6 @@ from restive.kernels.cells import cell_of
 from restive.kernels.channels import follow_channels
 from restive.kernels.clouds import (
     central_slot,
-    finish_sighting,
     has_cloud,
     must_count,
     prepare_sighting,
@@ -287,13 +286,13 @@ def late_sighting(
         meta.now[TIME] = now
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
-        clouded = cloudy is not None and has_cloud(actor.clouds, actor.slots.groups[k])
-        if clouded:
-            prepare_sighting(actor.slots, actor.clouds, k, last_state, age, state)
-        at_once = actor.episodes.rules[FIXED_LIMIT] == 0
-        take_in(actor.slots, actor.weights, k, last_state, age, state, at_once)
-        if clouded:
-            finish_sighting(actor.slots, actor.weights, k, age)
+        at_once = False
+        if cloudy is not None and has_cloud(actor.clouds, actor.slots.groups[k]):
+            at_once = prepare_sighting(actor.slots, actor.clouds, k, last_state, age, state)
+        each_step = actor.episodes.rules[FIXED_LIMIT] == 0
+        take_in(actor.slots, actor.weights, k, last_state, age, state, each_step)
+        if at_once:
+            multiply_pending(actor.slots, actor.weights, actor.slots.groups[k])
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
     _note(seat.notes, seat.num_notes, meta, k, time, state)
     meta.last_state[k] = state

@@ -254,6 +254,7 @@ def put_particles(where: IntArray, group: int, arm: ArmParticles) -> None:
     home = clouds.own_homes[cloud]
     clouds.homes[cloud] = home
     clouds.filled[home] = 0
+    clouds.ready[cloud] = 0
     for k in range(len(slots.groups)):
         if slots.groups[k] == group:
             slots.offsets[k] = clouds.row_starts[home]

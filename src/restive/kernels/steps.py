@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from restive.kernels.channels import choose_by_value, follow_channels, see_channel
 from restive.kernels.clouds import (
-    finish_sighting,
     forget_clouds,
     has_cloud,
     impossible_in_cloud,
@@ -79,6 +78,7 @@ from restive.kernels.weights import (
     forget_all,
     impossible_arm,
     multiply_all,
+    multiply_pending,
     take_in,
     take_modes,
 )
@@ -312,6 +312,16 @@ def take_in_arm(
 
     For TSDE and policies; the others take in all arms of a step together.
     """
+    doubled = _learn(who, meta, slots, weights, episodes, k, state, t)
+    follow_pulled(following, k, state, t)
+    return doubled
+
+
+@inlined
+def _learn(
+    who: int, meta: Meta, slots: Slots, weights: Weights, episodes: Episodes, k: int, state: int,
+    t: int,
+) -> bool:  # fmt: skip
     at = place(k)
     doubled = False
     if weights is not None and who == TSDE:
@@ -321,7 +331,6 @@ def take_in_arm(
         doubled = visit(episodes, k, last_state, age)
     meta.last_state[at] = state
     meta.seen[at] = t
-    follow_pulled(following, k, state, t)
     return doubled
 
 
@@ -331,19 +340,22 @@ def take_in_with_clouds(
     following: Following, pulled: IntArray, states: IntArray, count: int, t: int,
 ) -> bool:  # fmt: skip
     """Learn the states of the first `count` pulled arms, some of which may have clouds."""
-    doubled = False
+    doubled, valued = False, following.mode[VALUED] != 0
     for i in range(count):
         k, state = pulled[i], states[i]
         at = place(k)
-        age = t - meta.seen[at]
-        cloudy = who == TSDE and has_cloud(clouds, slots.groups[at])
-        if cloudy:
-            prepare_sighting(slots, clouds, k, meta.last_state[at], age, state)
-        doubled |= take_in_arm(who, meta, slots, weights, episodes, following, k, state, t)
-        if cloudy:
-            finish_sighting(slots, weights, k, age)
-        if following.mode[VALUED] != 0:
+        group = slots.groups[at]
+        at_once = False
+        if who == TSDE and has_cloud(clouds, group):
+            age = t - meta.seen[at]
+            at_once = prepare_sighting(slots, clouds, k, meta.last_state[at], age, state)
+        doubled |= _learn(who, meta, slots, weights, episodes, k, state, t)
+        if at_once:
+            multiply_pending(slots, weights, group)
+        if valued:
             see_channel(following, k, state)
+        else:
+            follow_pulled(following, k, state, t)
     return doubled
 
 

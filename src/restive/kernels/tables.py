@@ -200,6 +200,7 @@ class Clouds(NamedTuple):
     num_ages: IntArray  # [clouds] ages in use
     renewals: IntArray  # [clouds] how often the particles were drawn anew
     begun: IntArray  # [clouds] the run in which these began to count
+    ready: IntArray  # [clouds] ages that are known to be counted and to have likelihoods
     sightings: IntArray  # [.. * SIGHTING] what was seen and is not counted yet
     firsts: IntArray  # [clouds] number of the first of each cloud's sightings, -1 if there is none
     lasts: IntArray  # [clouds] number of the last
@@ -299,9 +300,8 @@ GOOD = 2  # which state is the better
 RISE = 3  # probability to go from the worse to the better
 STAY = 4  # probability to stay in the better
 RHO = 5  # STAY - RISE
-SETTLED = 6  # the belief to be in the better after a long time
-POWER = 7  # RHO^age
-AGE = 8
-FIRST = 9  # the index at age 1
-FORM = 10  # from here on seven numbers of the index at later ages (`kernels.channels`)
-CHANNEL = 17
+POWER = 6  # RHO^age
+AGE = 7
+SEEN_BAD = 8  # 1 if it was last seen in the worse state, else 0
+A, B_GOOD, B_BAD, D, E_BAD, F, CAP = range(9, 16)  # of the index (`kernels.channels`)
+CHANNEL = 16

@@ -28,6 +28,7 @@ __all__ = [
     "last",
     "lesser",
     "load",
+    "minus",
     "not_above",
     "over",
     "plus",
@@ -131,6 +132,12 @@ def store(values: FloatArray, at: Place, vector: Vector) -> None:
 def plus(a: Vector, b: Vector) -> Vector:
     """Add number by number."""
     return a + b
+
+
+@_instructions(register, lambda builder, values: builder.fsub(*values))
+def minus(a: Vector, b: Vector) -> Vector:
+    """Subtract number by number."""
+    return a - b
 
 
 @_instructions(register, lambda builder, values: builder.fmul(*values))
