@@ -37,7 +37,6 @@ from restive.kernels.steps import (
     start_over,
     take_in_arm,
     take_in_others,
-    take_in_with_clouds,
 )
 from restive.kernels.tables import (
     IMPOSSIBLE,
@@ -181,15 +180,10 @@ def run(
                 expected += mean
                 earned += reward
                 states[i] = state
-                if cloudy is None and who <= TSDE:
+                if who <= TSDE:
                     doubled |= take_in_arm(
-                        who, meta, slots, weights, episodes, following, k, state, t
+                        who, meta, slots, weights, clouds, episodes, following, k, state, t
                     )
-            if cloudy is not None and who <= TSDE:
-                doubled = take_in_with_clouds(
-                    who, meta, slots, weights, clouds, episodes, following, chosen, states,
-                    num_pulls, t,
-                )  # fmt: skip
             if others is not None and who > TSDE:
                 take_in_others(
                     who, meta, knowledge, memory, t, key, chosen[:num_pulls],

@@ -33,7 +33,6 @@ from restive.kernels.steps import (
     start_over,
     take_in_arm,
     take_in_others,
-    take_in_with_clouds,
     wrong_arm,
 )
 from restive.kernels.tables import (
@@ -228,15 +227,11 @@ def _take_in(
     actor: Actor, t: int, key: np.uint64, count: int, others: bool | None, cloudy: bool | None
 ) -> None:
     doubled = False
-    if cloudy is not None:
-        doubled = take_in_with_clouds(
-            actor.who[0], actor.meta, actor.slots, actor.weights, actor.clouds, actor.episodes,
-            actor.following, actor.chosen, actor.states, count, t,
-        )  # fmt: skip
-    elif others is None:
+    if others is None:
+        clouds = where_wanted(cloudy, actor.clouds)
         for i in range(count):
             doubled |= take_in_arm(
-                actor.who[0], actor.meta, actor.slots, actor.weights, actor.episodes,
+                actor.who[0], actor.meta, actor.slots, actor.weights, clouds, actor.episodes,
                 actor.following, actor.chosen[i], actor.states[i], t,
             )  # fmt: skip
     else:

@@ -97,7 +97,6 @@ __all__ = [
     "start_over",
     "take_in_arm",
     "take_in_others",
-    "take_in_with_clouds",
     "wrong_arm",
 ]
 
@@ -305,57 +304,31 @@ def _choose_others(
 
 @inlined
 def take_in_arm(
-    who: int, meta: Meta, slots: Slots, weights: Weights, episodes: Episodes,
-    following: Following, k: int, state: int, t: int,
+    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
+    episodes: Episodes, following: Following, k: int, state: int, t: int,
 ) -> bool:  # fmt: skip
     """Learn that arm k was seen at time t; tell whether TSDE's counter has more than doubled.
 
     For TSDE and policies; the others take in all arms of a step together.
     """
-    doubled = _learn(who, meta, slots, weights, episodes, k, state, t)
-    follow_pulled(following, k, state, t)
-    return doubled
-
-
-@inlined
-def _learn(
-    who: int, meta: Meta, slots: Slots, weights: Weights, episodes: Episodes, k: int, state: int,
-    t: int,
-) -> bool:  # fmt: skip
     at = place(k)
     doubled = False
     if weights is not None and who == TSDE:
         last_state = meta.last_state[at]
         age = t - meta.seen[at]
+        at_once = False
+        if clouds is not None and has_cloud(clouds, slots.groups[at]):
+            at_once = prepare_sighting(slots, clouds, k, last_state, age, state)
         take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
+        if clouds is not None and at_once:
+            multiply_pending(slots, weights, slots.groups[at])
         doubled = visit(episodes, k, last_state, age)
     meta.last_state[at] = state
     meta.seen[at] = t
-    return doubled
-
-
-@inlined
-def take_in_with_clouds(
-    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds, episodes: Episodes,
-    following: Following, pulled: IntArray, states: IntArray, count: int, t: int,
-) -> bool:  # fmt: skip
-    """Learn the states of the first `count` pulled arms, some of which may have clouds."""
-    doubled, valued = False, following.mode[VALUED] != 0
-    for i in range(count):
-        k, state = pulled[i], states[i]
-        at = place(k)
-        group = slots.groups[at]
-        at_once = False
-        if who == TSDE and has_cloud(clouds, group):
-            age = t - meta.seen[at]
-            at_once = prepare_sighting(slots, clouds, k, meta.last_state[at], age, state)
-        doubled |= _learn(who, meta, slots, weights, episodes, k, state, t)
-        if at_once:
-            multiply_pending(slots, weights, group)
-        if valued:
-            see_channel(following, k, state)
-        else:
-            follow_pulled(following, k, state, t)
+    if clouds is not None and following.mode[VALUED] != 0:
+        see_channel(following, k, state)
+    else:
+        follow_pulled(following, k, state, t)
     return doubled
 
 
