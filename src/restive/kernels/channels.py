@@ -60,7 +60,7 @@ from restive.kernels.vectors import (
     times,
     where_equal,
 )
-from restive.kernels.world import top_values
+from restive.kernels.world import top_lanes, top_many
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -122,15 +122,19 @@ def choose_by_value(
 
     `began` is the time at which the episode did.
     """
-    values, step = following.values, place(len(following.values))
+    channels, values = following.channels, following.values
+    step, num_arms = place(len(values)), len(following.rank)
     _age(following, meta, began, t)
+    if num_arms <= LANES and not masked:
+        top_lanes(_indices(channels, place(0), step), num_arms, chosen, num_chosen)
+        return
     for k in range(place(0), step, place(LANES)):
-        store(values, k, _indices(following.channels, k, step))
+        store(values, k, _indices(channels, k, step))
     if masked:
-        for k in range(len(available)):
+        for k in range(num_arms):
             if not available[k]:
                 values[k] = -np.inf
-    top_values(values, len(following.rank), chosen, num_chosen)
+    top_many(values[:num_arms], chosen, num_chosen)
 
 
 @inlined

@@ -19,12 +19,12 @@ from restive.kernels.cells import cell_of
 from restive.kernels.compiler import hot_kernel, inlined, part, place
 from restive.kernels.random import uniform_at
 from restive.kernels.tables import BeliefTables
-from restive.kernels.vectors import LANES, largest, load
+from restive.kernels.vectors import Vector, largest
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-__all__ = ["World", "become", "pull", "pull_arms", "top_arms", "top_many", "top_values"]
+__all__ = ["World", "become", "pull", "pull_arms", "top_arms", "top_lanes", "top_many"]
 
 FEW_PULLS = 4
 ARM_BITS = 31
@@ -138,15 +138,12 @@ def _top_few(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
 
 
 @inlined
-def top_values(values: FloatArray, num_arms: int, chosen: IntArray, count: int) -> None:
+def top_lanes(values: Vector, num_arms: int, chosen: IntArray, count: int) -> None:
     """Write the `count` arms with the largest values, ascending; the lowest arm wins ties.
 
-    The values of the arms stand in whole rows of LANES, filled up with what is above nothing.
+    Lanes without an arm hold what is above nothing.
     """
-    if num_arms > LANES:
-        top_many(values[:num_arms], chosen, count)
-        return
-    best = largest(load(values, place(0)), count)
+    best = largest(values, count)
     held = 0
     for k in range(num_arms):
         chosen[place(held)] = k  # the next arm takes its place if it is not one of the best
