@@ -9,6 +9,7 @@ from restive.live.memory import Choice, Memory
 from restive.live.settings import NOT_PULLED, UNSEEN
 
 __all__ = [
+    "WAITING",
     "enter_arms",
     "enter_choice",
     "enter_instead",
@@ -21,6 +22,7 @@ __all__ = [
 Row = tuple[str, int | None, bool]  # status, state, and whether it was our decision
 
 OPEN, SEEN, LATE, SUPERSEDED = "open", "seen", "late", "superseded"
+WAITING: Row = (OPEN, None, True)  # a pull of the open tick without a result
 
 
 def enter_arms(journal: Journal, event: Event, first: int, body: dict[str, Any]) -> None:
@@ -95,7 +97,7 @@ def pulls_of(journal: Journal, memory: Memory, tick: int) -> dict[int, Row]:
     """Return what became of a tick's pulls, by slot."""
     now = memory.open
     if now is not None and now.tick == tick:
-        rows: dict[int, Row] = dict.fromkeys(now.choice.arms, (OPEN, None, True))
+        rows: dict[int, Row] = dict.fromkeys(now.choice.arms, WAITING)
         rows |= {slot: (SEEN, state, False) for slot, state in now.instead.items()}
         for slot, result in now.results.items():
             rows[slot] = (SEEN, result, True) if isinstance(result, int) else (result, None, True)

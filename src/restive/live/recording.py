@@ -81,12 +81,10 @@ def record(
 
 def _total(found: Sequence[Sorted], memory: Memory) -> Receipt:
     now = memory.open
-    missing = set() if now is None else set(now.missing)
-    for one in found:
-        missing -= one.record.keys()
-    counts = zip((0, 0, 0, 0), *(one.counts for one in found), strict=True)
-    new, known, late, superseded = (sum(numbers) for numbers in counts)
-    return Receipt(new, known, late, superseded, closed=now is not None and not missing)
+    recorded: set[int] = set().union(*(one.record for one in found))
+    closed = now is not None and recorded.issuperset(now.missing)
+    counts = map(sum, zip((0, 0, 0, 0), *(one.counts for one in found), strict=True))
+    return Receipt(*counts, closed=closed)
 
 
 def _journal_results(
