@@ -35,8 +35,10 @@ INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
 
 
-# Plain data as JSON, the same data always the same.
-as_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode
+# Plain data as JSON, the same data always the same; none of ours holds itself.
+as_text = json.JSONEncoder(
+    check_circular=False, separators=(",", ":"), ensure_ascii=False, sort_keys=True
+).encode
 
 
 class Event(NamedTuple):
