@@ -80,11 +80,16 @@ def record(
 
 
 def _total(found: Sequence[Sorted], memory: Memory) -> Receipt:
-    now = memory.open
-    recorded: set[int] = set().union(*(one.record for one in found))
-    closed = now is not None and recorded.issuperset(now.missing)
-    counts = map(sum, zip((0, 0, 0, 0), *(one.counts for one in found), strict=True))
-    return Receipt(*counts, closed=closed)
+    missing = set() if memory.open is None else set(memory.open.missing)
+    new = known = late = superseded = 0
+    for one in found:
+        missing.difference_update(one.record)
+        new += len(one.record) + len(one.instead)
+        known += one.known
+        late += len(one.late) + len(one.late_instead) - len(one.superseded)
+        superseded += len(one.superseded)
+    closed = memory.open is not None and not missing
+    return Receipt(new, known, late, superseded, closed)
 
 
 def _journal_results(

@@ -40,12 +40,6 @@ class Sorted:
     known: int = 0
     mistakes: list[Mistake] = field(default_factory=list)
 
-    @property
-    def counts(self) -> tuple[int, int, int, int]:
-        """How many are new, known, late and superseded, as a receipt has them."""
-        late = len(self.late) + len(self.late_instead) - len(self.superseded)
-        return len(self.record) + len(self.instead), self.known, late, len(self.superseded)
-
 
 def sort_results(journal: Journal, memory: Memory, batch: Batch) -> Sorted:
     """Sort the results of a tick; nothing is changed."""
