@@ -301,12 +301,12 @@ class Agent:
         if self.task.choices.has_clouds or not tables or not self.num_phases:
             return self.index()[some]
         meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
-        kinds = slots.kinds[slots.kind_offsets[some] + drawn[slots.groups[some]]].tolist()
-        states, times, now = meta.last_state[some].tolist(), meta.seen[some].tolist(), self.time
-        found = []
-        for kind, state, time in zip(kinds, states, times, strict=True):
+        found, now = [], self.time
+        for k in some.tolist():
+            kind = slots.kinds.item(slots.kind_offsets.item(k) + drawn.item(slots.groups.item(k)))
             table = tables[kind]
-            found.append(table[state, min(now - time, table.shape[1]) - 1])
+            age = min(now - meta.seen.item(k), table.shape[1])
+            found.append(table.item(meta.last_state.item(k), age - 1))
         return np.array(found)
 
     def last_seen(self, k: int) -> tuple[int, int]:

@@ -56,10 +56,14 @@ def plain(results: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def _name(name: Any) -> str:
+    if type(name) is str:  # the usual case, quickly
+        return name
     if isinstance(name, bool) or not isinstance(name, str | int):
         raise ProblemError(f"an arm's name must be a text, got {shown(name)}")
     return str(name)
 
 
 def _number(value: Any) -> Any:
+    if type(value) is int:  # the usual case, quickly
+        return value
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value

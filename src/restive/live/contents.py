@@ -62,12 +62,11 @@ def enter_choice(journal: Journal, event: Event, choice: Choice) -> None:
 
 def enter_results(journal: Journal, event: Event, body: dict[str, Any]) -> None:
     """Enter results of pulls, in time or late."""
-    unused = set(body.get("superseded", ()))
-    rows = []
+    unused, late = set(body.get("superseded", ())), event.kind == "late"
+    seq, tick, rows = event.seq, event.tick, []
     for arm, result in zip(body["arms"], body["results"], strict=True):
         state = result if isinstance(result, int) else None
-        status = _status(event.kind == "late", arm in unused, result)
-        rows.append((status, state, event.seq, event.tick, arm))
+        rows.append((_status(late, arm in unused, result), state, seq, tick, arm))
     journal.connection.executemany(
         "UPDATE pull SET status = ?, state = ?, recorded = ? WHERE tick = ? AND slot = ?", rows
     )

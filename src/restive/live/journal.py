@@ -84,6 +84,37 @@ class _UndoneError(Exception):
     """Ends a transaction that shall leave nothing behind."""
 
 
+class Writing:
+    """A transaction that writes, as `Journal.writing` begins it."""
+
+    __slots__ = ("journal",)
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+
+    def __enter__(self) -> None:
+        try:
+            self.journal.connection.execute("BEGIN IMMEDIATE")
+        except ERRORS as error:
+            raise _named(self.journal.path, error) from error
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self._undo(error)
+            return
+        try:
+            self.journal.commit()
+        except BaseException as failure:
+            self._undo(failure)
+            raise
+
+    def _undo(self, error: BaseException) -> None:
+        with suppress(sqlite3.Error):  # some errors have ended it already
+            self.journal.connection.execute("ROLLBACK")
+        if isinstance(error, ERRORS):
+            raise _named(self.journal.path, error) from error
+
+
 class Journal:
     """The file of a live agent. One thread at a time may use it; any number of processes may.
 
@@ -133,20 +164,9 @@ class Journal:
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.connection.close()
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> Writing:
         """A transaction: what is done in it is kept as a whole when it ends, or not at all."""
-        try:
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.commit()
-            except BaseException:
-                with suppress(sqlite3.Error):  # some errors have ended it already
-                    self.connection.execute("ROLLBACK")
-                raise
-        except ERRORS as error:
-            raise _named(self.path, error) from error
+        return Writing(self)
 
     def require_room(self) -> None:
         """Raise unless a transaction can be begun and written; it is rolled back."""

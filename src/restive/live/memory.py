@@ -62,7 +62,7 @@ class OpenTick:
     def sightings(self) -> dict[int, int]:
         """All states that were seen, by arm, ascending."""
         found = self.instead | {k: s for k, s in self.results.items() if isinstance(s, int)}
-        return dict(sorted(found.items()))
+        return {arm: found[arm] for arm in sorted(found)}
 
 
 class Memory:
