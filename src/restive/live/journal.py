@@ -84,37 +84,6 @@ class _UndoneError(Exception):
     """Ends a transaction that shall leave nothing behind."""
 
 
-class Writing:
-    """A transaction that writes, as `Journal.writing` begins it."""
-
-    __slots__ = ("journal",)
-
-    def __init__(self, journal: Journal) -> None:
-        self.journal = journal
-
-    def __enter__(self) -> None:
-        try:
-            self.journal.connection.execute("BEGIN IMMEDIATE")
-        except ERRORS as error:
-            raise _named(self.journal.path, error) from error
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            self._undo(error)
-            return
-        try:
-            self.journal.commit()
-        except BaseException as failure:
-            self._undo(failure)
-            raise
-
-    def _undo(self, error: BaseException) -> None:
-        with suppress(sqlite3.Error):  # some errors have ended it already
-            self.journal.connection.execute("ROLLBACK")
-        if isinstance(error, ERRORS):
-            raise _named(self.journal.path, error) from error
-
-
 class Journal:
     """The file of a live agent. One thread at a time may use it; any number of processes may.
 
@@ -164,9 +133,16 @@ class Journal:
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.connection.close()
 
-    def writing(self) -> Writing:
+    @contextmanager
+    def writing(self) -> Iterator[None]:
         """A transaction: what is done in it is kept as a whole when it ends, or not at all."""
-        return Writing(self)
+        self.begin()
+        try:
+            yield
+            self.commit()
+        except BaseException as error:
+            self.undo(error)
+            raise
 
     def require_room(self) -> None:
         """Raise unless a transaction can be begun and written; it is rolled back."""
@@ -178,9 +154,23 @@ class Journal:
             self.connection.execute("INSERT INTO meta VALUES (?, ?)", row)
             raise _UndoneError
 
+    def begin(self) -> None:
+        """Begin a transaction that writes; end it by `commit` or `undo`."""
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+        except ERRORS as error:
+            raise _named(self.path, error) from error
+
     def commit(self) -> None:
         """End the transaction: what was done in it is kept from now on."""
         self.connection.execute("COMMIT")
+
+    def undo(self, error: BaseException) -> None:
+        """End the transaction after an error: nothing of it is kept. Name an error of SQLite."""
+        with suppress(sqlite3.Error):  # some errors have ended it already
+            self.connection.execute("ROLLBACK")
+        if isinstance(error, ERRORS):
+            raise _named(self.path, error) from error
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -266,7 +266,7 @@ class Memory:
         if now.instead:
             self.agent.pull(sorted({*now.choice.arms, *now.instead}))
         seen = now.sightings
-        states = np.array(list(seen.values()), dtype=np.int64)
+        states = np.fromiter(seen.values(), np.int64, len(seen))
         if list(seen) == now.choice.arms:
             self.agent.observe(states)
         else:

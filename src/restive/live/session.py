@@ -133,18 +133,20 @@ class Session:
         """Yield a memory that knows all that is committed, and commit in the end."""
         self._require_own_process()
         with self._lock:
+            self.journal.begin()
             try:
-                with self.journal.writing():
-                    self._catch_up()
-                    if self.memory.divergences:
-                        body = {"decisions": self.memory.divergences, "version": _version()}
-                        self.append("divergence", self.memory.tick, body, "restive")
-                    began = perf_counter()
-                    yield self.memory
-                    self._spent += perf_counter() - began
-            except BaseException:
+                self._catch_up()
+                if self.memory.divergences:
+                    body = {"decisions": self.memory.divergences, "version": _version()}
+                    self.append("divergence", self.memory.tick, body, "restive")
+                began = perf_counter()
+                yield self.memory
+                self._spent += perf_counter() - began
+                self.journal.commit()
+            except BaseException as error:
                 if self._touched:
                     self._memory = None
+                self.journal.undo(error)
                 raise
             finally:
                 self._touched = False
