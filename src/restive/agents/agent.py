@@ -295,19 +295,20 @@ class Agent:
             return policy.index(self.belief_state)
         return np.full(self.task.num_arms, np.nan)
 
-    def index_of(self, arms: ArrayLike | None = None) -> FloatArray:
+    def index_of(self, arms: ArrayLike | None = None) -> list[float]:
         """Index of some arms now, as `index` gives it; of those selected by default."""
         some, tables = self._some(arms), self.task.index_tables
         if self.task.choices.has_clouds or not tables or not self.num_phases:
-            return self.index()[some]
+            return list(map(float, self.index()[some]))
         meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
-        found, now = [], self.time
+        found: list[float] = []
+        now = self.time
         for k in some.tolist():
             kind = slots.kinds.item(slots.kind_offsets.item(k) + drawn.item(slots.groups.item(k)))
             table = tables[kind]
             age = min(now - meta.seen.item(k), table.shape[1])
             found.append(table.item(meta.last_state.item(k), age - 1))
-        return np.array(found)
+        return found
 
     def last_seen(self, k: int) -> tuple[int, int]:
         """State in which arm k was last seen, and the time of that step."""

@@ -98,7 +98,8 @@ class Watches:
         rings = []
         for name in self.names:
             if name in gains and name not in self.ringing:  # until somebody has looked
-                if self.capital[name].bet(gains[name]) >= threshold:
+                value = self.capital[name].bet(gains[name])
+                if value >= threshold:
                     rings.append(name)
         return rings
 
@@ -185,11 +186,11 @@ def reward_gains(pulls: Sequence[ClosedPull]) -> list[float]:
     With odds of the mean m shifted by a factor 1 + v, 1 + l (x - m) is (1 + v x) / (1 + v m).
     """
     scaled = []
-    for pull in pulls:
-        span = pull.high - pull.low
-        mean = min(max((pull.expected - pull.low) / span, LEAST_MEAN), 1 - LEAST_MEAN)
-        assert pull.reward is not None
-        scaled.append((mean, (pull.reward - pull.low) / span))
+    for _, _, expected, _, reward, low, high in pulls:
+        span = high - low
+        mean = min(max((expected - low) / span, LEAST_MEAN), 1 - LEAST_MEAN)
+        assert reward is not None
+        scaled.append((mean, (reward - low) / span))
     parts = [scaled[first : first + AT_ONCE] for first in range(0, len(scaled), AT_ONCE)]
     gains = [0.0] * len(BETS)
     for part in parts:

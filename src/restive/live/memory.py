@@ -245,7 +245,7 @@ class Memory:
                 square += chance * reward * reward
             expected.append(mean)
             variance.append(max(0.0, square - mean * mean))
-        found = self.agent.index_of().tolist() if arms else []
+        found = self.agent.index_of() if arms else []
         index = [None if isnan(value) else value for value in found]
         return Choice(arms, audit, expected, variance, index)
 

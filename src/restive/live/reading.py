@@ -210,7 +210,7 @@ def arm_row(session: Session, slot: int) -> ArmRow:
             tick = time - 1
         good = float(belief(memory, slot)[-1])
         if memory.tick >= 0:
-            value = float(memory.agent.index_of([slot])[0])
+            (value,) = memory.agent.index_of([slot])
             index = None if isnan(value) else value
     return ArmRow(
         name=memory.roster.names[slot],

@@ -23,6 +23,7 @@ from typing import Any
 from restive.arguments import shown
 from restive.errors import ConflictError, MovedOnError, ProblemError, StoreError
 from restive.kernels.engine import NUMBERS
+from restive.live.arguments import plain
 from restive.live.bodies import new_arms
 from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
@@ -44,7 +45,7 @@ def fingerprint_of(request: str | None, what: str, content: Any) -> bytes | None
     if request is None:
         return None
     try:
-        text = json.dumps([what, content], sort_keys=True, default=repr)
+        text = json.dumps([what, plain(content)], sort_keys=True, default=repr)
     except (RecursionError, ValueError, TypeError):
         raise ProblemError(f"what was asked for cannot be read: {shown(content)}") from None
     return sha256(text.encode()).digest()
