@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from threading import RLock
@@ -35,7 +36,7 @@ __all__ = ["Now", "Session", "checked_text", "fingerprint_of"]
 
 Now = Callable[[], datetime]
 
-WORTH = 20.0  # times what a snapshot costs must have been computed since the last
+WORTH = 30.0  # times what a snapshot costs must have been computed since the last
 MOST_TEXT = 200
 UNWRITABLE = re.compile("[\ud800-\udfff\0]")
 
@@ -279,8 +280,9 @@ class Session:
             self._spent, self._snapshot_cost = 0.0, perf_counter() - began
 
 
+@cache
 def _version() -> str:
-    return version("restive")
+    return version("restive")  # which looks it up in the file system every time
 
 
 def _snapshot_version() -> str:
