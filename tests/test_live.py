@@ -53,6 +53,23 @@ def test_it_decides_as_the_agent_in_memory_does(path, kind):
         np.testing.assert_array_equal(live.belief(str(k)), agent.belief(k))
 
 
+@pytest.mark.parametrize("kind", PRIORS)
+def test_what_is_known_of_the_selected_arms_is_had_without_naming_them(kind):
+    agent = rs.TSDE(PRIORS[kind](6), 2, seed=3)
+    for ask in (agent.beliefs, agent.index_of, agent.last_states):
+        with pytest.raises(rs.RestiveError, match=r"nothing is selected: call select\(\) first"):
+            ask()
+    for t in range(20):
+        arms = agent.select() if t % 2 else [1, 4, 5]
+        if not t % 2:
+            agent.pull(arms)
+        for own, named in zip(agent.beliefs(), agent.beliefs(arms), strict=True):
+            np.testing.assert_array_equal(own, named)
+        assert agent.index_of() == agent.index()[arms].tolist()
+        np.testing.assert_array_equal(agent.last_states(), agent.belief_state.last_state[arms])
+        agent.observe([reply(t, str(k)) for k in arms])
+
+
 def test_what_is_recorded_shows_before_the_tick_is_over(path):
     for kind in PRIORS:
         live = created(path.with_name(f"{kind}.db"), kind)

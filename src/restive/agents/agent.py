@@ -276,10 +276,10 @@ class Agent:
         """Law of arm k's state now, over the posterior."""
         return self.beliefs([checked_arm(k, self.task.num_arms)])[0]
 
-    def beliefs(self, arms: ArrayLike) -> list[FloatArray]:
-        """Laws of some arms' states now, over the posterior."""
+    def beliefs(self, arms: ArrayLike | None = None) -> list[FloatArray]:
+        """Laws of some arms' states now, over the posterior; of those selected by default."""
         self._require_posterior("beliefs")
-        some = checked_arms(arms, self.task.num_arms, "arms")
+        some = self._some(arms)
         sizes = self.task.choices.sizes[some].tolist()
         laws = np.empty(sum(sizes))
         with self._alone:
@@ -295,30 +295,37 @@ class Agent:
             return policy.index(self.belief_state)
         return np.full(self.task.num_arms, np.nan)
 
-    def index_of(self, arms: ArrayLike) -> FloatArray:
-        """Index of some arms now, as `index` gives it, without looking at the others."""
-        some = checked_arms(arms, self.task.num_arms, "arms")
-        if self.task.choices.has_clouds or not self.task.index_tables or not self.num_phases:
-            return self.index()[some]
+    def index_of(self, arms: ArrayLike | None = None) -> list[float]:
+        """Index of some arms now, as `index` gives it; of those selected by default."""
+        some, tables = self._some(arms), self.task.index_tables
+        if self.task.choices.has_clouds or not tables or not self.num_phases:
+            return list(map(float, self.index()[some]))
         meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
-        kinds = slots.kinds[slots.kind_offsets[some] + drawn[slots.groups[some]]].tolist()
-        states, ages = meta.last_state[some].tolist(), (self.time - meta.seen[some]).tolist()
-        tables = self.task.index_tables
-        return np.array(
-            [
-                tables[kind][state, min(age, tables[kind].shape[1]) - 1]
-                for kind, state, age in zip(kinds, states, ages, strict=True)
-            ]
-        )
+        found: list[float] = []
+        now = self.time
+        for k in some.tolist():
+            kind = slots.kinds.item(slots.kind_offsets.item(k) + drawn.item(slots.groups.item(k)))
+            table = tables[kind]
+            age = min(now - meta.seen.item(k), table.shape[1])
+            found.append(table.item(meta.last_state.item(k), age - 1))
+        return found
 
     def last_seen(self, k: int) -> tuple[int, int]:
         """State in which arm k was last seen, and the time of that step."""
         k = checked_arm(k, self.task.num_arms)
         return int(self._actor.meta.last_state[k]), int(self._actor.meta.seen[k])
 
-    def last_states(self, arms: ArrayLike) -> IntArray:
-        """State in which each of some arms was last seen."""
-        return self._actor.meta.last_state[checked_arms(arms, self.task.num_arms, "arms")]
+    def last_states(self, arms: ArrayLike | None = None) -> IntArray:
+        """State in which each of some arms was last seen; of those selected by default."""
+        return self._actor.meta.last_state[self._some(arms)]
+
+    def _some(self, arms: ArrayLike | None) -> IntArray:
+        """Return arms that the caller asks for, or those selected, which need no check."""
+        if arms is not None:
+            return checked_arms(arms, self.task.num_arms, "arms")
+        if self._pulled is None:
+            raise ProblemError("nothing is selected: call select() first, or name the arms")
+        return self._chosen[: self._pulled]
 
     def impossible(self, arms: ArrayLike, states: ArrayLike) -> int | None:
         """Return an arm that cannot be in its state now, for all that is known; None if all can.

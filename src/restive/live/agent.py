@@ -27,7 +27,6 @@ from restive.live.arguments import (
     checked_names,
     checked_results,
     checked_tick,
-    plain,
 )
 from restive.live.clock import Clock
 from restive.live.creating import create_file
@@ -232,7 +231,7 @@ class LiveAgent(LiveView):
         All or nothing, unless `accept_good` takes what can be taken and returns the mistakes.
         """
         session = self._session
-        content = [[b.tick, plain(b.results), plain(b.instead)] for b in batches]
+        content = [[batch.tick, batch.results, batch.instead] for batch in batches]
         mark = fingerprint_of(request, "record", content)
         with session.writing() as memory:
             answer = session.answered(request, mark)
@@ -263,7 +262,7 @@ class LiveAgent(LiveView):
         """
         session, tick, results = self._session, checked_tick(tick), checked_results(results)
         batch = Batch(tick, results)
-        mark = fingerprint_of(request, "step", [tick, plain(results)])
+        mark = fingerprint_of(request, "step", [tick, results])
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:
@@ -301,8 +300,7 @@ class LiveAgent(LiveView):
         if isinstance(arms, Mapping):
             named = checked_results(arms, "arms")
         known = checked_last_seen(last_seen, named)
-        content = [plain(named), plain(known)]
-        session, mark = self._session, fingerprint_of(request, "join", content)
+        session, mark = self._session, fingerprint_of(request, "join", [named, known])
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:
@@ -341,10 +339,7 @@ class LiveAgent(LiveView):
     ) -> Receipt:
         """Journal that states were recorded wrongly; `rebuild` makes a file that knows better."""
         given = checked_results(results)
-        session, mark = (
-            self._session,
-            fingerprint_of(request, "correct", [plain(given), tick, note]),
-        )
+        session, mark = self._session, fingerprint_of(request, "correct", [given, tick, note])
         with session.writing() as memory:
             answer = session.answered(request, mark)
             if answer is not None:

@@ -94,12 +94,12 @@ class Watches:
 
     def close(self, pulls: Sequence[ClosedPull]) -> list[str]:
         """Bet on a tick that is over; return the watches that ring and did not yet."""
-        gains = self._gains(pulls)
+        gains, threshold = self._gains(pulls), self.threshold
         rings = []
         for name in self.names:
             if name in gains and name not in self.ringing:  # until somebody has looked
                 value = self.capital[name].bet(gains[name])
-                if value >= self.threshold:
+                if value >= threshold:
                     rings.append(name)
         return rings
 
@@ -163,22 +163,18 @@ class Capital:
         self.bets = bets or []
 
     @property
-    def waiting(self) -> float:
-        """The share that is not at stake yet."""
-        return 1 / (self.ticks + 1)
-
-    @property
     def value(self) -> float:
-        """What it is worth now."""
+        """What it is worth now, with the share that is not at stake yet."""
         at_stake = sum(self.bets) / len(self.bets) if self.bets else 0.0
-        return at_stake + self.waiting
+        return at_stake + 1 / (self.ticks + 1)
 
     def bet(self, gains: Sequence[float]) -> float:
         """Stake the next share and take the gains, given as logarithms; return the value."""
-        share = self.waiting - 1 / (self.ticks + 2)
+        share = 1 / (self.ticks + 1) - 1 / (self.ticks + 2)
         bets = self.bets or [0.0] * len(gains)
         self.bets = [
-            (bet + share) * exp(min(gain, MOST_LOG)) for bet, gain in zip(bets, gains, strict=True)
+            (bet + share) * exp(MOST_LOG if gain > MOST_LOG else gain)
+            for bet, gain in zip(bets, gains, strict=True)
         ]
         self.ticks += 1
         return self.value
@@ -190,11 +186,11 @@ def reward_gains(pulls: Sequence[ClosedPull]) -> list[float]:
     With odds of the mean m shifted by a factor 1 + v, 1 + l (x - m) is (1 + v x) / (1 + v m).
     """
     scaled = []
-    for pull in pulls:
-        span = pull.high - pull.low
-        mean = min(max((pull.expected - pull.low) / span, LEAST_MEAN), 1 - LEAST_MEAN)
-        assert pull.reward is not None
-        scaled.append((mean, (pull.reward - pull.low) / span))
+    for _, _, expected, _, reward, low, high in pulls:
+        span = high - low
+        mean = min(max((expected - low) / span, LEAST_MEAN), 1 - LEAST_MEAN)
+        assert reward is not None
+        scaled.append((mean, (reward - low) / span))
     parts = [scaled[first : first + AT_ONCE] for first in range(0, len(scaled), AT_ONCE)]
     gains = [0.0] * len(BETS)
     for part in parts:
@@ -208,11 +204,12 @@ def reward_gains(pulls: Sequence[ClosedPull]) -> list[float]:
 
 def spread_gains(pulls: Sequence[ClosedPull]) -> list[float]:
     """Logarithms of what bets on a large spread of the tick's reward earn."""
-    variance = fsum(pull.variance for pull in pulls)
+    variance = fsum([pull.variance for pull in pulls])
     if variance <= 0:
         return [0.0] * len(SPREADS)
-    off = fsum((pull.reward or 0.0) - pull.expected for pull in pulls)
-    return [log1p(share * (off * off / variance - 1)) for share in SPREADS]
+    off = fsum([(pull.reward or 0.0) - pull.expected for pull in pulls])
+    excess = off * off / variance - 1
+    return [log1p(share * excess) for share in SPREADS]
 
 
 def missing_gains(pulls: Sequence[ClosedPull], num_states: int) -> list[float]:

@@ -50,16 +50,22 @@ def checked_last_seen(last_seen: Any, names: Iterable[str]) -> dict[str, tuple[i
     return found
 
 
-def plain(results: Mapping[str, Any]) -> list[list[Any]]:
-    """Return results in an order of their own, for fingerprints."""
-    return [[name, results[name]] for name in sorted(results)]
+def plain(content: Any) -> Any:
+    """Return content with its mappings as pairs in an order of their own, for fingerprints."""
+    if isinstance(content, Mapping):
+        return [[name, content[name]] for name in sorted(content)]
+    return [plain(part) for part in content] if isinstance(content, list) else content
 
 
 def _name(name: Any) -> str:
+    if type(name) is str:  # the usual case, quickly
+        return name
     if isinstance(name, bool) or not isinstance(name, str | int):
         raise ProblemError(f"an arm's name must be a text, got {shown(name)}")
     return str(name)
 
 
 def _number(value: Any) -> Any:
+    if type(value) is int:  # the usual case, quickly
+        return value
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value

@@ -9,6 +9,7 @@ from restive.live.memory import Choice, Memory
 from restive.live.settings import NOT_PULLED, UNSEEN
 
 __all__ = [
+    "WAITING",
     "enter_arms",
     "enter_choice",
     "enter_instead",
@@ -21,6 +22,7 @@ __all__ = [
 Row = tuple[str, int | None, bool]  # status, state, and whether it was our decision
 
 OPEN, SEEN, LATE, SUPERSEDED = "open", "seen", "late", "superseded"
+WAITING: Row = (OPEN, None, True)  # a pull of the open tick without a result
 
 
 def enter_arms(journal: Journal, event: Event, first: int, body: dict[str, Any]) -> None:
@@ -60,12 +62,11 @@ def enter_choice(journal: Journal, event: Event, choice: Choice) -> None:
 
 def enter_results(journal: Journal, event: Event, body: dict[str, Any]) -> None:
     """Enter results of pulls, in time or late."""
-    unused = set(body.get("superseded", ()))
-    rows = []
+    unused, late = set(body.get("superseded", ())), event.kind == "late"
+    seq, tick, rows = event.seq, event.tick, []
     for arm, result in zip(body["arms"], body["results"], strict=True):
         state = result if isinstance(result, int) else None
-        status = _status(event.kind == "late", arm in unused, result)
-        rows.append((status, state, event.seq, event.tick, arm))
+        rows.append((_status(late, arm in unused, result), state, seq, tick, arm))
     journal.connection.executemany(
         "UPDATE pull SET status = ?, state = ?, recorded = ? WHERE tick = ? AND slot = ?", rows
     )
@@ -95,7 +96,7 @@ def pulls_of(journal: Journal, memory: Memory, tick: int) -> dict[int, Row]:
     """Return what became of a tick's pulls, by slot."""
     now = memory.open
     if now is not None and now.tick == tick:
-        rows: dict[int, Row] = dict.fromkeys(now.choice.arms, (OPEN, None, True))
+        rows: dict[int, Row] = dict.fromkeys(now.choice.arms, WAITING)
         rows |= {slot: (SEEN, state, False) for slot, state in now.instead.items()}
         for slot, result in now.results.items():
             rows[slot] = (SEEN, result, True) if isinstance(result, int) else (result, None, True)

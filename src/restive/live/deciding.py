@@ -82,10 +82,13 @@ def decide(
         "pulls": wanted,
         "mean": fsum(choice.expected),
         "variance": fsum(choice.variance),
-        **({"out": out} if out else {}),
-        **({"audit": choice.audit} if choice.audit else {}),
-        **({"answer": {"decision": tick}} if request is not None else {}),
     }
+    if out:
+        body["out"] = out
+    if choice.audit:
+        body["audit"] = choice.audit
+    if request is not None:
+        body["answer"] = {"decision": tick}
     event = session.append("decide", tick, body, actor, request, fingerprint, applied=True)
     enter_choice(session.journal, event, choice)
     ring(session, memory)

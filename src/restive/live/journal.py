@@ -35,8 +35,10 @@ INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
 
 
-# Plain data as JSON, the same data always the same.
-as_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode
+# Plain data as JSON, the same data always the same; none of ours holds itself.
+as_text = json.JSONEncoder(
+    check_circular=False, separators=(",", ":"), ensure_ascii=False, sort_keys=True
+).encode
 
 
 class Event(NamedTuple):
@@ -134,17 +136,13 @@ class Journal:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction: what is done in it is kept as a whole when it ends, or not at all."""
+        self.begin()
         try:
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.commit()
-            except BaseException:
-                with suppress(sqlite3.Error):  # some errors have ended it already
-                    self.connection.execute("ROLLBACK")
-                raise
-        except ERRORS as error:
-            raise _named(self.path, error) from error
+            yield
+            self.commit()
+        except BaseException as error:
+            self.undo(error)
+            raise
 
     def require_room(self) -> None:
         """Raise unless a transaction can be begun and written; it is rolled back."""
@@ -156,9 +154,23 @@ class Journal:
             self.connection.execute("INSERT INTO meta VALUES (?, ?)", row)
             raise _UndoneError
 
+    def begin(self) -> None:
+        """Begin a transaction that writes; end it by `commit` or `undo`."""
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+        except ERRORS as error:
+            raise _named(self.path, error) from error
+
     def commit(self) -> None:
         """End the transaction: what was done in it is kept from now on."""
         self.connection.execute("COMMIT")
+
+    def undo(self, error: BaseException) -> None:
+        """End the transaction after an error: nothing of it is kept. Name an error of SQLite."""
+        with suppress(sqlite3.Error):  # some errors have ended it already
+            self.connection.execute("ROLLBACK")
+        if isinstance(error, ERRORS):
+            raise _named(self.path, error) from error
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -62,7 +62,7 @@ class OpenTick:
     def sightings(self) -> dict[int, int]:
         """All states that were seen, by arm, ascending."""
         found = self.instead | {k: s for k, s in self.results.items() if isinstance(s, int)}
-        return dict(sorted(found.items()))
+        return {arm: found[arm] for arm in sorted(found)}
 
 
 class Memory:
@@ -238,14 +238,14 @@ class Memory:
 
     def _foreseen(self, arms: list[int], audit: list[int]) -> Choice:
         expected, variance = [], []
-        for arm, law in zip(arms, self.agent.beliefs(arms), strict=True):
+        for arm, law in zip(arms, self.agent.beliefs(), strict=True):
             mean = square = 0.0
             for chance, reward in zip(law.tolist(), self.roster.pays(arm).rewards, strict=True):
                 mean += chance * reward
                 square += chance * reward * reward
             expected.append(mean)
             variance.append(max(0.0, square - mean * mean))
-        found = self.agent.index_of(arms).tolist() if arms else []
+        found = self.agent.index_of() if arms else []
         index = [None if isnan(value) else value for value in found]
         return Choice(arms, audit, expected, variance, index)
 
@@ -266,7 +266,7 @@ class Memory:
         if now.instead:
             self.agent.pull(sorted({*now.choice.arms, *now.instead}))
         seen = now.sightings
-        states = np.array(list(seen.values()), dtype=np.int64)
+        states = np.fromiter(seen.values(), np.int64, len(seen))
         if list(seen) == now.choice.arms:
             self.agent.observe(states)
         else:
@@ -278,7 +278,7 @@ class Memory:
         assert self.open is not None
         now, pulls = self.open, []
         choice = now.choice
-        last = self.agent.last_states(choice.arms).tolist()
+        last = self.agent.last_states().tolist()
         rows = zip(choice.arms, choice.expected, choice.variance, last, strict=True)
         for arm, mean, variance, state in rows:
             result = now.results.get(arm)

@@ -73,8 +73,8 @@ def decision_or_none(session: Session, tick: int) -> Decision | None:
     now = memory.open
     if now is not None and now.tick == tick:
         choice = now.choice
-        rows = list(zip(choice.arms, choice.expected, choice.index, strict=True))
-        audit = tuple(names[slot] for slot in choice.audit)
+        slots, audit, index = choice.arms, choice.audit, choice.index
+        expected = choice.expected
     else:
         if not execute(
             "SELECT 1 FROM event WHERE kind = 'decide' AND tick = ?", (tick,)
@@ -84,14 +84,14 @@ def decision_or_none(session: Session, tick: int) -> Decision | None:
             f"SELECT slot, expected, audit FROM pull WHERE tick = ? AND {OURS} ORDER BY slot",
             (tick,),
         ).fetchall()
-        rows = [(slot, mean, None) for slot, mean, _ in found]
-        audit = tuple(names[slot] for slot, _, drawn in found if drawn)
+        slots, expected = [row[0] for row in found], [row[1] for row in found]
+        audit, index = [slot for slot, _, drawn in found if drawn], [None] * len(found)
     return Decision(
         tick=tick,
-        arms=tuple(names[slot] for slot, _, _ in rows),
-        expected=tuple(mean for _, mean, _ in rows),
-        index=tuple(index for _, _, index in rows),
-        audit=audit,
+        arms=tuple([names[slot] for slot in slots]),
+        expected=tuple(expected),
+        index=tuple(index),
+        audit=tuple([names[slot] for slot in audit]),
         begins=clock.begins(tick),
         expires=clock.begins(tick + 1) if clock.kind == "wall" else None,
     )
@@ -210,7 +210,7 @@ def arm_row(session: Session, slot: int) -> ArmRow:
             tick = time - 1
         good = float(belief(memory, slot)[-1])
         if memory.tick >= 0:
-            value = float(memory.agent.index_of([slot])[0])
+            (value,) = memory.agent.index_of([slot])
             index = None if isnan(value) else value
     return ArmRow(
         name=memory.roster.names[slot],

@@ -80,13 +80,16 @@ def record(
 
 
 def _total(found: Sequence[Sorted], memory: Memory) -> Receipt:
-    now = memory.open
-    missing = set() if now is None else set(now.missing)
+    missing = set() if memory.open is None else set(memory.open.missing)
+    new = known = late = superseded = 0
     for one in found:
-        missing -= one.record.keys()
-    counts = zip((0, 0, 0, 0), *(one.counts for one in found), strict=True)
-    new, known, late, superseded = (sum(numbers) for numbers in counts)
-    return Receipt(new, known, late, superseded, closed=now is not None and not missing)
+        missing.difference_update(one.record)
+        new += len(one.record) + len(one.instead)
+        known += one.known
+        late += len(one.late) + len(one.late_instead) - len(one.superseded)
+        superseded += len(one.superseded)
+    closed = memory.open is not None and not missing
+    return Receipt(new, known, late, superseded, closed)
 
 
 def _journal_results(

@@ -9,7 +9,7 @@ from typing import Any
 from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.live.answers import Mistake
-from restive.live.contents import Row, pulls_of
+from restive.live.contents import WAITING, Row, pulls_of
 from restive.live.journal import Journal
 from restive.live.memory import Memory
 from restive.live.settings import LEAVE, NOT_PULLED, REFUSE, UNSEEN, checked_result
@@ -40,12 +40,6 @@ class Sorted:
     known: int = 0
     mistakes: list[Mistake] = field(default_factory=list)
 
-    @property
-    def counts(self) -> tuple[int, int, int, int]:
-        """How many are new, known, late and superseded, as a receipt has them."""
-        late = len(self.late) + len(self.late_instead) - len(self.superseded)
-        return len(self.record) + len(self.instead), self.known, late, len(self.superseded)
-
 
 def sort_results(journal: Journal, memory: Memory, batch: Batch) -> Sorted:
     """Sort the results of a tick; nothing is changed."""
@@ -60,11 +54,19 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> Sorted:
         names = [*batch.results, *batch.instead]
         found.mistakes += [Mistake(batch.tick, str(name), reason) for name in names]
         return found
-    there = pulls_of(journal, memory, tick)
+    there, roster = pulls_of(journal, memory, tick), memory.roster
     for ours, given in ((True, batch.results), (False, batch.instead)):
         for name, value in given.items():
             try:
-                slot = memory.roster.slot(name)
+                slot = roster.slot(name)
+                if (
+                    there.get(slot) is WAITING
+                    and ours
+                    and type(value) is int
+                    and 0 <= value < roster.num_states(slot)
+                ):
+                    found.record[slot] = value  # the usual case, quickly
+                    continue
                 _sort_one(found, memory, there.get(slot), slot, value, ours)
             except _ConflictError as error:
                 found.mistakes.append(Mistake(tick, str(name), str(error), conflict=True))

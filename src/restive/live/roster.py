@@ -80,9 +80,7 @@ class Roster:
 
     def num_states(self, slot: int) -> int:
         """The number of states of an arm."""
-        if self.joint is not None:
-            return self.joint.bandits[0].arms[slot].num_states
-        return num_states(self.kinds[self.kind_of[slot]])
+        return len(self.pays(slot).rewards)
 
     @cached_property
     def most_states(self) -> int:

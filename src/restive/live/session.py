@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from threading import RLock
@@ -23,6 +24,7 @@ from typing import Any
 from restive.arguments import shown
 from restive.errors import ConflictError, MovedOnError, ProblemError, StoreError
 from restive.kernels.engine import NUMBERS
+from restive.live.arguments import plain
 from restive.live.bodies import new_arms
 from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
@@ -34,7 +36,7 @@ __all__ = ["Now", "Session", "checked_text", "fingerprint_of"]
 
 Now = Callable[[], datetime]
 
-WORTH = 20.0  # times what a snapshot costs must have been computed since the last
+WORTH = 30.0  # times what a snapshot costs must have been computed since the last
 MOST_TEXT = 200
 UNWRITABLE = re.compile("[\ud800-\udfff\0]")
 
@@ -44,7 +46,7 @@ def fingerprint_of(request: str | None, what: str, content: Any) -> bytes | None
     if request is None:
         return None
     try:
-        text = json.dumps([what, content], sort_keys=True, default=repr)
+        text = json.dumps([what, plain(content)], sort_keys=True, default=repr)
     except (RecursionError, ValueError, TypeError):
         raise ProblemError(f"what was asked for cannot be read: {shown(content)}") from None
     return sha256(text.encode()).digest()
@@ -133,18 +135,20 @@ class Session:
         """Yield a memory that knows all that is committed, and commit in the end."""
         self._require_own_process()
         with self._lock:
+            self.journal.begin()
             try:
-                with self.journal.writing():
-                    self._catch_up()
-                    if self.memory.divergences:
-                        body = {"decisions": self.memory.divergences, "version": _version()}
-                        self.append("divergence", self.memory.tick, body, "restive")
-                    began = perf_counter()
-                    yield self.memory
-                    self._spent += perf_counter() - began
-            except BaseException:
+                self._catch_up()
+                if self.memory.divergences:
+                    body = {"decisions": self.memory.divergences, "version": _version()}
+                    self.append("divergence", self.memory.tick, body, "restive")
+                began = perf_counter()
+                yield self.memory
+                self._spent += perf_counter() - began
+                self.journal.commit()
+            except BaseException as error:
                 if self._touched:
                     self._memory = None
+                self.journal.undo(error)
                 raise
             finally:
                 self._touched = False
@@ -276,8 +280,9 @@ class Session:
             self._spent, self._snapshot_cost = 0.0, perf_counter() - began
 
 
+@cache
 def _version() -> str:
-    return version("restive")
+    return version("restive")  # which looks it up in the file system every time
 
 
 def _snapshot_version() -> str:
