@@ -36,7 +36,7 @@ __all__ = ["Now", "Session", "checked_text", "fingerprint_of"]
 
 Now = Callable[[], datetime]
 
-WORTH = 30.0  # times what a snapshot costs must have been computed since the last
+WORTH = 20.0  # times what a snapshot costs must have been computed since the last
 MOST_TEXT = 200
 UNWRITABLE = re.compile("[\ud800-\udfff\0]")
 
