@@ -17,7 +17,7 @@ reproduce: $(READY)
 	$(BIN)/restive reproduce
 
 test: $(DEVELOPING)
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2
 
 lint: $(TOOLS)
 	$(BIN)/ruff check .
