@@ -16,6 +16,7 @@ TOGETHER = {  # by what they share
     "a server that is asked nonsense": ["test_serve_fuzz"],
     "a Dask cluster": ["test_executors"],
     "a copy of the package whose cache is attacked": ["test_cache"],
+    "loops compiled in memory": ["test_particles", "test_calibration", "test_continuous_prior"],
     "comparisons": ["test_comparison"],
     "theory's decompositions": ["test_theory"],
 }
