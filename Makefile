@@ -3,7 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # What the main job needs, and what the tests need beyond that.
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+TOOLS := $(VENV)/.tools
+BROWSER := $(VENV)/.browser
+WARM := $(VENV)/.warm
 DEVELOPING := $(VENV)/.developing
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -13,9 +17,9 @@ reproduce: $(READY)
 	$(BIN)/restive reproduce
 
 test: $(DEVELOPING)
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2
 
-lint: $(DEVELOPING)
+lint: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -35,16 +39,30 @@ soak: $(DEVELOPING)
 bench: $(DEVELOPING)
 	$(BIN)/python -m benchmarks
 
-$(READY): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -e '.[plot]'
+	touch $@
+
+$(READY): $(INSTALLED)
 	$(BIN)/restive warm-up plans regret
 	touch $@
 
-# Pages are tested in a browser, which is installed where that is allowed; elsewhere those tests are left out.
-$(DEVELOPING): $(READY)
+# With make's -j, tools are installed and code is checked while the kernels compile.
+$(DEVELOPING): $(TOOLS) $(WARM) $(BROWSER)
+	touch $@
+
+$(TOOLS): $(INSTALLED)
 	$(PIP) -e '.[dev]'
-	$(BIN)/restive warm-up
+	touch $@
+
+# From the source folder, since restive is installed anew with its tools meanwhile.
+$(WARM): $(INSTALLED)
+	PYTHONPATH=src $(BIN)/python -m restive warm-up
+	touch $@
+
+# Pages are tested in a browser, which is installed where that is allowed; elsewhere those tests are left out.
+$(BROWSER): $(INSTALLED)
 	command -v chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 \
 		|| echo "Chromium cannot be installed here: the tests of pages in a browser are left out"
 	touch $@

@@ -31,6 +31,14 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if "tab" not in item.fixturenames]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Deal tests to several processes by what they share."""
+    from dealing import Dealer
+
+    return Dealer(config, log)
+
+
 def pytest_report_header(config):
     """Say so."""
     return [] if CHROMIUM else ["no Chromium here: the tests of pages in a browser are left out"]

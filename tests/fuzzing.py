@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -35,7 +36,7 @@ class EntryPoint:
     """Something that reads what others wrote."""
 
     call: Callable[[Any], object]
-    sound: Callable[[], Sequence[Any]]  # bytes, or plain data; asked for when it is needed
+    sound: Callable[[], Sequence[Any]]  # bytes, or plain data; made when it is first needed
     written: Callable[[Any], Any] = lambda data: data  # plain data that was broken, as it is read
 
 
@@ -50,7 +51,7 @@ def entry_point(
     """Register the function that follows under a name."""
 
     def register(call: Callable[[Any], object]) -> Callable[[Any], object]:
-        ENTRY_POINTS[name] = EntryPoint(call, sound, written)
+        ENTRY_POINTS[name] = EntryPoint(call, cache(sound), written)
         return call
 
     return register

@@ -37,8 +37,8 @@ rewards = [0.5, 0.0, 1.0]
 """
 SLOW = """
 [[arm]]
-p01 = 1e-4
-p11 = 0.9999
+p01 = 5e-4
+p11 = 0.9995
 """
 
 
@@ -81,8 +81,8 @@ def test_a_discount_gives_an_index_where_the_average_reward_has_none(plan, arms,
 
 def test_a_discount_is_that_of_the_index_and_leaves_the_rest_alone(plan):
     plain, discounted = (
-        plan(QUICK + SLOW.replace("e-4", "e-1").replace("0.9999", "0.9")),
-        plan(QUICK + SLOW.replace("e-4", "e-1").replace("0.9999", "0.9"), "--discount", "0.5"),
+        plan(QUICK + SLOW.replace("5e-4", "0.1").replace("0.9995", "0.9")),
+        plan(QUICK + SLOW.replace("5e-4", "0.1").replace("0.9995", "0.9"), "--discount", "0.5"),
     )
     assert plain["discount"] == 1
     assert plain["relaxation_bound"] == discounted["relaxation_bound"]

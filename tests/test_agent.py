@@ -549,12 +549,15 @@ def test_lists_that_are_none(wrong):
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
 @pytest.mark.parametrize("name", NAMES)
 def test_copies_are_independent_twins(name, copied):
+    """A copy is a snapshot that is restored, which tests of snapshots do at every step."""
     agent = made(name, *channels(), seed=7)
     rng = np.random.default_rng(0)
     for t in range(30):
         agent.observe(rng.integers(0, 2, len(agent.select())))
         if t % 7 == 0:
             agent.select()
+        elif t % 7 not in (2, 5):
+            continue
         twin, third = copied(agent), copied(agent)
         assert known(twin) == known(agent)
         for _ in range(5):  # nothing of the third shows in the others

@@ -110,7 +110,7 @@ def test_a_folder_that_is_attacked(tmp_path, undisturbed, number):
     driver = start("run", text, "--out", folder, "--workers", 1 + number % 2)
     wanted = rng.randrange(1, 100)
     while len(chunk_paths(folder)) < wanted and driver.poll() is None:
-        sleep(0.001)
+        sleep(0.005)
     action(folder, rng)
     if action is kill:
         driver.send_signal(signal.SIGKILL)

@@ -21,9 +21,6 @@ from test_report import LONG, Page, swept_run
 from test_reproduction import whole_run
 from test_style import where
 
-# one after the other: they share pages whose state some of them change
-pytestmark = pytest.mark.xdist_group("browser")
-
 SCREENS = {"phone": 390, "desk": 1280}
 STUDIES = ("reproduction", "study", "comparison")
 NAMES = (*STUDIES, "fit")

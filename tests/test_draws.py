@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numba
 import numpy as np
@@ -33,14 +34,19 @@ def see_good(slots, weights, arm):
     take_in(slots, weights, arm, 1, 1, 1, True)
 
 
+@cache
+def two_groups(count):
+    """Return a learner on one arm with 50 candidates and one with as many as are asked for."""
+    arms = rs.ArmPrior([rs.gilbert_elliott(p, 0.5) for p in np.linspace(0.2, 0.8, count)])
+    other = rs.ArmPrior([rs.gilbert_elliott(0.3, p) for p in np.linspace(0.1, 0.9, 50)])
+    return posed(rs.IndependentPrior([other, arms]), 1, "myopic", 10)
+
+
 class Group:
     """The second of two groups of candidates, with weights set from outside."""
 
     def __init__(self, weights):
-        levels = np.linspace(0.2, 0.8, len(weights))
-        arms = rs.ArmPrior([rs.gilbert_elliott(p, 0.5) for p in levels])
-        other = rs.ArmPrior([rs.gilbert_elliott(0.3, p) for p in np.linspace(0.1, 0.9, 50)])
-        actor = Mind(*posed(rs.IndependentPrior([other, arms]), 1, "myopic", 10)).actor
+        actor = Mind(*two_groups(len(weights))).actor
         self.slots, self.weights = actor.slots, actor.weights
         begin = int(self.weights.homes[1])
         self.rows = int(self.slots.row_counts[1])
@@ -110,6 +116,7 @@ def test_where_all_are_ruled_out_the_weights_say_so():
     group.slots.likelihoods[:] = 0.0
     see_good(group.slots, group.weights, 1)
     assert group.weights.room[IMPOSSIBLE] == 2
+    two_groups.cache_clear()  # its table of likelihoods is spoilt
     assert Group(np.zeros(20)).draw(np.array([0.0, LARGEST])).tolist() == [0, 0]
 
 

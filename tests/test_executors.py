@@ -273,7 +273,7 @@ def test_a_driver_that_is_killed_again_and_again(tmp_path):
             sleep(float(rng.uniform(0, 1.5)))
         else:
             while len(chunk_paths(folder)) < wanted and driver.poll() is None:
-                sleep(0.001)
+                sleep(0.005)
             sleep(float(rng.uniform(0, 0.01)))
         driver.send_signal(signal.SIGKILL)
         _, errors = driver.communicate()

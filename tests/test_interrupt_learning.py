@@ -18,7 +18,6 @@ from restive.agents.learners import learner
 from restive.replication import replicate
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-kind, threads = sys.argv[1], int(sys.argv[2])
 
 
 class Lazy:
@@ -57,53 +56,53 @@ def before_and_after():
     return arms.tobytes(), states.tobytes(), getattr(small, "expected", np.zeros(1)).tobytes()
 
 
-expected = before_and_after()  # and everything is compiled
-for attempt in range(2):
-    try:
-        print("ready", flush=True)
-        long_run(10**7 if kind == "simulate" else 10**10, 3)
-    except KeyboardInterrupt:
-        pass
-    else:
-        sys.exit("it came to its end")
-    assert before_and_after() == expected
-    assert threading.active_count() == 1, threading.enumerate()
-print("works on", flush=True)
+for word in sys.argv[1:]:
+    kind, threads = word.split()[0], int(word.split()[1])
+    expected = before_and_after()  # and everything is compiled
+    for attempt in range(2):
+        try:
+            print("ready", flush=True)
+            long_run(10**7 if kind == "simulate" else 10**10, 3)
+        except KeyboardInterrupt:
+            pass
+        else:
+            sys.exit("it came to its end")
+        assert before_and_after() == expected
+        assert threading.active_count() == 1, threading.enumerate()
+    print("works on", flush=True)
 """
 
 
+# kinds of runs and threads
+FAMILY = ["tsde 1", "tsde 2", "lp_priority 2"]
+OTHERS = ["ucb1 2", "regenerative_cycle 1", "own 1", "own 2"]
+ONLINE = ["agent 1", "simulate 1"]
+
+
 @pytest.mark.parametrize(
-    ("kind", "threads"),
-    [
-        ("tsde", 1),
-        ("tsde", 2),
-        ("ucb1", 2),
-        ("regenerative_cycle", 1),
-        ("own", 1),
-        ("own", 2),
-        ("lp_priority", 2),
-        ("agent", 1),
-        ("simulate", 1),
-    ],
+    "runs", [FAMILY, OTHERS, ONLINE], ids=["family of TSDE", "others", "online"]
 )
-def test_ctrl_c_is_heard_and_the_process_works_on(kind, threads):
+def test_ctrl_c_is_heard_and_the_process_works_on(runs):
+    """Each run is interrupted twice, all in one process."""
     process = subprocess.Popen(
-        [sys.executable, "-c", LONG_RUN, kind, str(threads)],
+        [sys.executable, "-c", LONG_RUN, *runs],
         env=os.environ | {"PYTHONPATH": os.path.dirname(__file__)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
-        for _ in range(2):
-            assert process.stdout.readline() == "ready\n", process.stderr.read()
-            with pytest.raises(subprocess.TimeoutExpired):  # it is in the middle of it
-                process.wait(0.7)
-            process.send_signal(signal.SIGINT)
+        for run in runs:
+            for _ in range(2):
+                assert process.stdout.readline() == "ready\n", (run, process.stderr.read())
+                with pytest.raises(subprocess.TimeoutExpired):  # it is in the middle of it
+                    process.wait(0.7)
+                process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "works on\n", (run, process.stderr.read())
         said, errors = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.wait()
-    assert said == "works on\n", errors[-2000:]
+    assert said == "", errors[-2000:]
     assert process.returncode == 0, errors[-2000:]
     assert "Fatal" not in errors

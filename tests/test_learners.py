@@ -362,9 +362,9 @@ def test_recording_the_posterior_changes_nothing(name):
 def through_json(agent):
     """Stop a learner and let another one go on, by way of text."""
     data = agent.snapshot()
-    text = json.dumps(data, allow_nan=False)
-    assert json.loads(text) == data
-    return rs.restore(json.loads(text))
+    read = json.loads(json.dumps(data, allow_nan=False))
+    assert read == data
+    return rs.restore(read)
 
 
 @every_instance

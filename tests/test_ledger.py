@@ -953,7 +953,7 @@ def test_the_command_line_says_so_in_one_sentence(tmp_path):
     begin(changed(text.read_text()), folder, size=1)
     process = start("run", text, "--out", folder)
     while not chunk_paths(folder) and process.poll() is None:
-        sleep(0.001)
+        sleep(0.005)
     folder.rename(tmp_path / "elsewhere")
     _, errors = process.communicate()
     assert process.returncode == 2

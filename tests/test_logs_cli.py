@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import restive as rs
+from restive.cli import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "logs"
 OUTREACH = [
@@ -28,23 +29,33 @@ CHANNEL_LOG = EXAMPLES / "channels.csv"
 CHANNELS = ["--time", "slot", "--arm", "channel", "--state-from", "signal_db > 12"]
 
 
-def restive(*arguments, cwd, status=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "restive", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-    )
-    assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+class Said(NamedTuple):
+    """What a command printed."""
+
+    stdout: str
+    stderr: str
 
 
-def test_from_a_log_to_a_decision(tmp_path):
+@pytest.fixture
+def restive(tmp_path, monkeypatch, capsys):
+    """Run commands in this process, in a folder of their own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, status=0):
+        monkeypatch.setattr(sys, "argv", ["restive", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = Said(*capsys.readouterr())
+        assert (ended.value.code or 0) == status, said.stderr
+        return said
+
+    return run
+
+
+def test_from_a_log_to_a_decision(restive, tmp_path):
     """Fit, plan with the problem, start an agent from the prior."""
     log = EXAMPLES / "outreach.csv"
-    done = restive("fit", log, *OUTREACH, "--by", "region", "--pulls", 15, cwd=tmp_path)
+    done = restive("fit", log, *OUTREACH, "--by", "region", "--pulls", 15)
     assert "1,560 sightings of 60 arms in 104 steps" in done.stdout
     assert "order 2" in done.stdout
     assert "fails" not in done.stdout
@@ -59,25 +70,25 @@ def test_from_a_log_to_a_decision(tmp_path):
     assert set(found.kind_of) == {"rural", "town"}
 
 
-def test_arms_that_always_pay(tmp_path):
+def test_arms_that_always_pay(restive, tmp_path):
     """Calls help and everyone counts: what is written says so to plan and to an agent."""
     log = EXAMPLES / "outreach.csv"
-    done = restive("fit", log, *OUTREACH, "--controlled", "--pay", "always", cwd=tmp_path)
+    done = restive("fit", log, *OUTREACH, "--controlled", "--pay", "always")
     assert "pay" not in done.stdout
     bandit = rs.load_problem(tmp_path / "fit" / "problem.toml")
     assert all(arm.passive_rewards.tolist() == [0, 1] for arm in bandit.arms)
     assert rs.load_prior(tmp_path / "fit" / "prior.json").prior.arms[0].passive_rewards is not None
 
 
-def test_fit_as_json(tmp_path):
+def test_fit_as_json(restive):
     log = CHANNEL_LOG
-    data = json.loads(restive("fit", log, *CHANNELS, "--json", cwd=tmp_path).stdout)
+    data = json.loads(restive("fit", log, *CHANNELS, "--json").stdout)
     assert data["arms"] == 8
     assert {check["name"] for check in data["checks"]} >= {"memory", "order 2", "drift", "gaps"}
     assert data["held_out"]["chain_against_coin"]["gain"] > 0
 
 
-def test_replay_says_how_each_figure_is_known(tmp_path):
+def test_replay_says_how_each_figure_is_known(restive):
     log = CHANNEL_LOG
     done = restive(
         "replay",
@@ -88,34 +99,22 @@ def test_replay_says_how_each_figure_is_known(tmp_path):
         "--policies",
         "whittle,round-robin,random",
         "--random-pulls",
-        cwd=tmp_path,
     )
     assert done.stdout.startswith("calibration: the logged pulls earned")
     for word in ("model-based", "matched", "refused"):
         assert word in done.stdout
     data = json.loads(
-        restive(
-            "replay", log, *CHANNELS, "--pulls", 3, "--policies", "whittle", "--json", cwd=tmp_path
-        ).stdout
+        restive("replay", log, *CHANNELS, "--pulls", 3, "--policies", "whittle", "--json").stdout
     )
     assert data["calibration"]["holds"] is True
     assert data["policies"][0]["kind"] == "model-based"
 
 
-def test_replay_with_a_prior_of_the_same_log_says_so(tmp_path):
+def test_replay_with_a_prior_of_the_same_log_says_so(restive):
     log = CHANNEL_LOG
-    restive("fit", log, *CHANNELS, "--out", "here", cwd=tmp_path)
+    restive("fit", log, *CHANNELS, "--out", "here")
     done = restive(
-        "replay",
-        log,
-        *CHANNELS,
-        "--pulls",
-        2,
-        "--prior",
-        "here/prior.json",
-        "--policies",
-        "myopic",
-        cwd=tmp_path,
+        "replay", log, *CHANNELS, "--pulls", 2, "--prior", "here/prior.json", "--policies", "myopic"
     )
     assert "the prior was fitted on this log" in done.stderr
 
@@ -138,8 +137,8 @@ def test_replay_with_a_prior_of_the_same_log_says_so(tmp_path):
         (["replay", CHANNEL_LOG, *CHANNELS, "--pulls", "2", "--prior", CHANNEL_LOG], "is not JSON"),
     ],
 )
-def test_mistakes_are_one_sentence(tmp_path, arguments, sentence):
-    done = restive(*arguments, cwd=tmp_path, status=2)
+def test_mistakes_are_one_sentence(restive, arguments, sentence):
+    done = restive(*arguments, status=2)
     assert sentence in done.stderr
     assert done.stderr.startswith("restive: ")
 

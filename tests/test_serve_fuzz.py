@@ -22,9 +22,6 @@ import restive as rs
 from restive.serve import make_app
 from serve_cases import listening, served
 
-# one after the other: they share a service
-pytestmark = pytest.mark.xdist_group("serve_fuzz")
-
 EXAMPLES = int(os.environ.get("RESTIVE_SERVE_FUZZ", "5"))
 CHECKS = [
     not_a_server_error,

@@ -20,8 +20,6 @@ from serve_story import HOSTILE, story
 from test_browser import LEAST_LETTERS, MEASURE, SCREENS, UNFOLD, rgb
 from test_serve import refused, ring
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 PAGES = ["/", "/arms", "/arms?by=name&after=A40", "/arms?by=belief", "/arms/A04", "/known"]
 
 
