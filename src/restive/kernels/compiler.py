@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from restive.kernels.checked_cache import checked
-from restive.kernels.notice import announce_compiling
+from restive.kernels.compiling import watch_compiling
 from restive.kernels.parts import PART, only_for_kernels
 
 __all__ = ["Place", "hot_kernel", "inlined", "kernel", "part", "place"]
@@ -26,7 +26,7 @@ Place = int | np.uint64
 
 JIT_DISABLED = bool(getattr(numba.config, "DISABLE_JIT", False))
 
-announce_compiling()
+watch_compiling()
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

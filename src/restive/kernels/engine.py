@@ -22,6 +22,7 @@ from restive.kernels.steps import (
     DONE,
     GO,
     MAKE_RANKS,
+    MASKED,
     PAUSE,
     POLICY,
     PYTHON,
@@ -136,7 +137,8 @@ def run(
     slots, weights = where_wanted(tsde, actor.slots), where_wanted(tsde, actor.weights)
     clouds, episodes = where_wanted(cloudy, actor.clouds), where_wanted(tsde, actor.episodes)
     knowledge, memory = where_wanted(others, actor.knowledge), where_wanted(others, actor.memory)
-    who, meta, following = actor.who[0], actor.meta, actor.following
+    who, masked = actor.who[0], actor.who[MASKED] != 0
+    meta, following = actor.meta, actor.following
     available, chosen, states = actor.available, actor.chosen, actor.states
     now, cursor, times, sums = meta.now, record.cursor, record.times, record.sums
     num_pulls = cursor[NUM_PULLS]
@@ -159,7 +161,7 @@ def run(
                 if event == GO:
                     event = choose(
                         who, meta, clouds, episodes, following, knowledge, memory, available,
-                        False, chosen, t, key, num_pulls,
+                        masked, chosen, t, key, num_pulls,
                     )  # fmt: skip
                     now[STAGE] = SEE
                 if event != GO:
@@ -230,12 +232,13 @@ def _start(
     cursor, keys = record.cursor, record.keys
     num_arms = len(record.start_state)
     number = cursor[FIRST] + cursor[ROW]
-    keys[WORLD_KEY] = stream_key(keys[SEED], number, WORLD)
-    keys[LEARNER_KEY] = stream_key(keys[SEED], number, LEARNER)
+    # int: constants have types of their own, and a function is compiled for each
+    keys[WORLD_KEY] = stream_key(keys[SEED], number, int(WORLD))
+    keys[LEARNER_KEY] = stream_key(keys[SEED], number, int(LEARNER))
     first = cursor[ROW] * num_arms
     become(world, record.truths, first)
     if clouds is not None:
-        clouds.keys[0] = stream_key(keys[SEED], number, RENEWAL)
+        clouds.keys[0] = stream_key(keys[SEED], number, int(RENEWAL))
     start_over(
         who, meta, slots, weights, clouds, episodes, following, record.start_state,
         record.start_elapsed,
@@ -248,7 +251,7 @@ def _start(
     if who == POLICY and following.mode[TABLED] != 0:
         for k in range(num_arms):
             follow_kind(following, k, record.truths[first + k])
-        follow_all(following, meta, 1)
+        follow_all(following, meta, meta.now[TIME])
     for i in range(SUMS_SIZE):
         record.sums[i] = 0.0
     cursor[MARK] = 0
