@@ -276,3 +276,19 @@ def test_ctrl_c_is_answered(monkeypatch, capsys):
         main()
     assert end.value.code == 130
     assert capsys.readouterr().err == "restive: stopped\n"
+
+
+def test_ctrl_c_is_answered_while_the_command_line_is_imported() -> None:
+    code = (
+        "import sys\n"
+        "class Impatient:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Impatient())\n"
+        "from restive.__main__ import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "restive: stopped\n")
