@@ -78,11 +78,10 @@ def follow_channels(slots: Slots, weights: Weights, clouds: Clouds, following: F
     myopic = following.mode[VALUED] == MYOPIC
     for k in range(len(following.rank)):
         group = slots.groups[place(k)]
-        rows = slots.row_counts[place(group)]
-        width = rows * LANES
-        drawn = weights.drawn[place(group)]
+        rows, drawn = place(slots.row_counts[place(group)]), place(weights.drawn[place(group)])
+        width = int(rows) * LANES
         home = clouds.chain_starts[place(clouds.homes[place(clouds.groups[place(group)])])]
-        first = home + (drawn % rows) * LANES + drawn // rows
+        first = home + int(drawn % rows) * LANES + int(drawn // rows)
         good = int(channels[place(GOOD * count + k)])
         rise = clouds.chains[place(first + ((1 - good) * 2 + good) * width)]
         stay = clouds.chains[place(first + (good * 2 + good) * width)]

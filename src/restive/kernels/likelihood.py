@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import kernel, part
+from restive.kernels.compiler import kernel, part, place
 from restive.kernels.elementary import LOG2, logarithm, split
+from restive.kernels.vectors import LANES, load, plus, store, times
 
 __all__ = [
     "Counts",
@@ -88,6 +89,12 @@ def _multiply_power(
     chances: FloatArray, number: int, power: FloatArray, product: FloatArray, exponents: FloatArray
 ) -> None:
     """Multiply chances [M], each to the power `number`, to 2^exponents times a product."""
+    if number == 1:  # often, and one pass is enough
+        for m in range(len(product)):
+            chance, exponent = split(chances[m])
+            exponents[m] += exponent
+            product[m] *= chance
+        return
     for m in range(len(product)):
         power[m], exponent = split(chances[m])
         exponents[m] += number * exponent
@@ -149,9 +156,28 @@ def advance(room: Room, steps: int) -> None:
     while steps >> level:
         if (steps >> level) & 1:
             for s in range(room.beliefs.shape[0]):
-                copy_rows(room.beliefs[s], room.spare)
-                multiply_row(room.spare, room.powers[level], room.beliefs[s])
+                if room.beliefs.shape[0] == 2:
+                    _multiply_pair(room.beliefs[s], room.powers[level])
+                else:
+                    copy_rows(room.beliefs[s], room.spare)
+                    multiply_row(room.spare, room.powers[level], room.beliefs[s])
         level += 1
+
+
+@part
+def _multiply_pair(row: FloatArray, matrix: FloatArray) -> None:
+    """Multiply rows [2, M] by matrices [2, 2, M], in one pass."""
+    one, two = row[0], row[1]
+    a, b, c, d = matrix[0, 0], matrix[0, 1], matrix[1, 0], matrix[1, 1]
+    whole = len(one) // LANES * LANES
+    for m in range(place(0), place(whole), place(LANES)):
+        p, q = load(one, m), load(two, m)
+        store(one, m, plus(times(p, load(a, m)), times(q, load(c, m))))
+        store(two, m, plus(times(p, load(b, m)), times(q, load(d, m))))
+    for m in range(whole, len(one)):
+        x, y = one[m], two[m]
+        one[m] = x * a[m] + y * c[m]
+        two[m] = x * b[m] + y * d[m]
 
 
 @part
