@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import restive as rs
-from restive import zoo
+from restive import overview, zoo
 from restive.subsidy import subsidy_path
 from strategies import random_paying_bandit
 
@@ -226,3 +226,17 @@ def test_of_very_many_kinds_only_the_named_mappings_are_compared(monkeypatch):
     many = rs.RestlessBandit([*few.arms, rs.gilbert_elliott(0.2, 0.7)], 1)
     names = {candidate.name for candidate in rs.best_index(many).candidates}
     assert names <= {"whittle", "lp_priority", "myopic", "best_fixed"}
+
+
+def test_the_plan_says_that_of_very_many_kinds_few_mappings_compete(monkeypatch):
+    arms = [rs.gilbert_elliott(0.2, 0.6 + 0.05 * i) for i in range(3)]
+    said = "of more than 2 kinds of arms only the named mappings compete"
+
+    def note():
+        plan = overview.plan_bandit(rs.RestlessBandit(arms, 1))
+        return next(p.note for p in plan.policies if p.policy == "best_index")
+
+    assert said not in note()
+    monkeypatch.setattr(module, "MOST_KINDS", 2)
+    monkeypatch.setattr(overview, "MOST_KINDS", 2)
+    assert said in note()

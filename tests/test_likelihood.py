@@ -41,6 +41,17 @@ def test_any_counts(numbers):
     np.testing.assert_allclose(logs - 0.5, plain(counts, ROWS.first_matrices), rtol=1e-12)
 
 
+@pytest.mark.parametrize("count", [1, 7, 8, 13])
+def test_any_number_of_particles(count):
+    """Two states go eight at a time, what is left one by one."""
+    rng = np.random.default_rng(count)
+    matrices = np.ascontiguousarray(ROWS.first_matrices[:, :, :count])
+    cells = rng.integers(0, 4, (4, 2, 2)).astype(float)
+    counts, logs = Counts(np.array([1, 2, 5, 40]), cells), np.zeros(count)
+    add_log_likelihood(counts, matrices, logs)
+    np.testing.assert_allclose(logs, plain(counts, matrices), rtol=1e-12)
+
+
 @pytest.mark.parametrize("number", [1.0, 0.5, 3_000.0])
 def test_what_is_impossible_has_no_likelihood(number):
     matrices = np.array([[[1.0, 0.5], [0.0, 0.5]], [[0.5, 0.5], [0.5, 0.5]]])

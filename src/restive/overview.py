@@ -20,6 +20,7 @@ from restive.joint_run import MAX_STATES
 from restive.pace import on_all_cores
 from restive.policies import BestIndexPolicy, Policy, policy_mappings
 from restive.policies.best_fixed import fixed_reward
+from restive.policies.best_index import MOST_KINDS
 from restive.policies.whittle import WhittleIndex, whittle_index
 from restive.problem import Kinds, RestlessBandit, arm_label, kinds_of
 from restive.question import looks_wrong
@@ -251,7 +252,10 @@ def _choice(policy: Policy) -> list[str]:
     if not isfinite(policy.candidates[0].average_reward):
         return [f"{policy.chosen} was chosen {policy.method}"]
     others = [f"{other.name} ({other.average_reward:.6f})" for other in policy.runners_up[:2]]
-    return [f"{policy.chosen} was chosen" + ", before " * bool(others) + " and ".join(others)]
+    said = [f"{policy.chosen} was chosen" + ", before " * bool(others) + " and ".join(others)]
+    if len(policy.tables) > MOST_KINDS:
+        said.append(f"of more than {MOST_KINDS:,} kinds of arms only the named mappings compete")
+    return said
 
 
 def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:

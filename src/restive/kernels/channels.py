@@ -141,18 +141,16 @@ def _indices(channels: FloatArray, k: Place, step: Place) -> Vector:
     """Indices of LANES channels, from number k on."""
     power, age = load(channels, place(POWER) * step + k), load(channels, place(AGE) * step + k)
     bad = load(channels, place(SEEN_BAD) * step + k)
-    if_good, if_bad = (
-        load(channels, place(B_GOOD) * step + k),
-        load(channels, place(B_BAD) * step + k),
-    )
+    if_good = load(channels, place(B_GOOD) * step + k)
+    b = where_equal(bad, 1.0, load(channels, place(B_BAD) * step + k), if_good)
     e = times(bad, load(channels, place(E_BAD) * step + k))
-    rise = minus(where_equal(bad, 1.0, if_bad, if_good), times(e, age))
-    x = lesser(times(rise, power), load(channels, place(CAP) * step + k))
+    x = times(minus(b, times(e, age)), power)
+    x = lesser(x, load(channels, place(CAP) * step + k))
     below = plus(load(channels, place(D) * step + k), times(e, power))
     below = plus(below, times(load(channels, place(F) * step + k), x))
     later = over(plus(load(channels, place(A) * step + k), x), below)
-    if_bad, if_good = load(channels, place(RISE) * step + k), load(channels, place(STAY) * step + k)
-    unit = where_equal(age, 1.0, where_equal(bad, 1.0, if_bad, if_good), later)
+    rise, stay = load(channels, place(RISE) * step + k), load(channels, place(STAY) * step + k)
+    unit = where_equal(age, 1.0, where_equal(bad, 1.0, rise, stay), later)
     low, span = load(channels, place(LOW) * step + k), load(channels, place(SPAN) * step + k)
     return plus(low, times(span, unit))
 

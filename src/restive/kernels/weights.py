@@ -234,27 +234,15 @@ def total_of(slots: Slots, weights: Weights, group: int) -> float:
 
 @inlined
 def sum_of_squares(slots: Slots, weights: Weights, group: int) -> float:
-    """Sum of the squares of a group's weights.
-
-    Blocks are added up by themselves, as in `_multiply_and_add_up`.
-    """
+    """Sum of the squares of a group's weights."""
     at = place(group)
     home = place(weights.homes[at])
-    squares = _squares(weights, home)
-    for row in range(place(BLOCK), place(slots.row_counts[at]), place(BLOCK)):
-        squares = plus(squares, _squares(weights, home + row * place(LANES)))
-    return last(plus(sums_before(squares), squares))
-
-
-@inlined
-def _squares(weights: Weights, first: Place) -> Vector:
-    """Sums of the squares of a block's weights."""
-    weight = load(weights.numbers, first)
+    weight = load(weights.numbers, home)
     squares = times(weight, weight)
-    for i in range(place(1), place(BLOCK)):
-        weight = load(weights.numbers, first + i * place(LANES))
+    for row in range(place(1), place(slots.row_counts[at])):
+        weight = load(weights.numbers, home + row * place(LANES))
         squares = plus(squares, times(weight, weight))
-    return squares
+    return last(plus(sums_before(squares), squares))
 
 
 @inlined

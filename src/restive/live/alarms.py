@@ -163,18 +163,22 @@ class Capital:
         self.bets = bets or []
 
     @property
+    def waiting(self) -> float:
+        """The share that is not at stake yet."""
+        return 1 / (self.ticks + 1)
+
+    @property
     def value(self) -> float:
-        """What it is worth now, with the share that is not at stake yet."""
+        """What it is worth now."""
         at_stake = sum(self.bets) / len(self.bets) if self.bets else 0.0
-        return at_stake + 1 / (self.ticks + 1)
+        return at_stake + self.waiting
 
     def bet(self, gains: Sequence[float]) -> float:
         """Stake the next share and take the gains, given as logarithms; return the value."""
-        share = 1 / (self.ticks + 1) - 1 / (self.ticks + 2)
+        share = self.waiting - 1 / (self.ticks + 2)
         bets = self.bets or [0.0] * len(gains)
         self.bets = [
-            (bet + share) * exp(MOST_LOG if gain > MOST_LOG else gain)
-            for bet, gain in zip(bets, gains, strict=True)
+            (bet + share) * exp(min(gain, MOST_LOG)) for bet, gain in zip(bets, gains, strict=True)
         ]
         self.ticks += 1
         return self.value
@@ -186,11 +190,11 @@ def reward_gains(pulls: Sequence[ClosedPull]) -> list[float]:
     With odds of the mean m shifted by a factor 1 + v, 1 + l (x - m) is (1 + v x) / (1 + v m).
     """
     scaled = []
-    for _, _, expected, _, reward, low, high in pulls:
-        span = high - low
-        mean = min(max((expected - low) / span, LEAST_MEAN), 1 - LEAST_MEAN)
-        assert reward is not None
-        scaled.append((mean, (reward - low) / span))
+    for pull in pulls:
+        span = pull.high - pull.low
+        mean = min(max((pull.expected - pull.low) / span, LEAST_MEAN), 1 - LEAST_MEAN)
+        assert pull.reward is not None
+        scaled.append((mean, (pull.reward - pull.low) / span))
     parts = [scaled[first : first + AT_ONCE] for first in range(0, len(scaled), AT_ONCE)]
     gains = [0.0] * len(BETS)
     for part in parts:

@@ -36,7 +36,7 @@ from restive.reduction import reduce_kinds, unit_of
 from restive.relaxation import Relaxation
 from restive.subsidy import SubsidyPath, subsidy_path
 
-__all__ = ["BestIndexPolicy", "Candidate", "best_index"]
+__all__ = ["MOST_KINDS", "BestIndexPolicy", "Candidate", "best_index"]
 
 _Maker: TypeAlias = tuple[str, Callable[[], IndexPolicy]]
 
