@@ -102,7 +102,10 @@ class Journal:
         if self.path.is_dir():
             raise StoreError(f"{self.path}: this is a folder, not the file of a live agent")
         if not self.path.is_file():
-            raise StoreError(f"{self.path}: there is no such file; make one with LiveAgent.create")
+            raise StoreError(
+                f"{self.path}: there is no such file; make one with `restive live init` or "
+                "LiveAgent.create"
+            )
         require_local(self.path)
         with self.errors_named():
             self.connection = _connected(self.path)
