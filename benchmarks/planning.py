@@ -11,14 +11,13 @@ import numpy as np
 
 import restive as rs
 from benchmarks.harness import Result, best_time
-from restive.kernels.subsidy import follow_subsidy
 from restive.policies import policy_mappings
+from restive.subsidy import walk_down
 
 __all__ = ["run"]
 
 AGES = 94
 GRID = [i / 10 for i in range(1, 10)]
-LIMIT = 1_000_000  # switches: never reached
 
 
 def run() -> list[Result]:
@@ -65,9 +64,7 @@ def _arms() -> list[rs.Arm]:
 
 
 def _index_time(arm: rs.Arm, ages: int) -> float:
-    return best_time(
-        lambda: follow_subsidy(rs.belief_table(arm, ages), arm.rewards, 1.0, LIMIT), 10
-    )
+    return best_time(lambda: walk_down(rs.belief_table(arm, ages), arm.rewards, 1.0, "arm"), 10)
 
 
 def _chain(arm: rs.Arm) -> dict[str, Any]:

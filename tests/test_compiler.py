@@ -1,14 +1,18 @@
-"""Parts of kernels: Python cannot call them, and no machine code is made of them alone."""
+"""How kernels are compiled: parts, what Numba remembers, and garbage meanwhile."""
 
 from __future__ import annotations
 
 import gc
+import operator
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
-from numba.core import event
+from numba.core import event, types
+from numba.core.registry import cpu_target
 
+from restive.kernels.compiler import hot_kernel, kernel
 from restive.kernels.parts import PART, only_for_kernels
 from restive.kernels.world import top_arms
 
@@ -32,6 +36,33 @@ def test_no_machine_code_is_made_of_a_part() -> None:
     assert twice_and_one(3) == 7
     (of_integers,) = twice.overloads.values()
     assert list(of_integers.library.get_defined_functions()) == []
+
+
+def test_what_numba_remembers_of_one_kernel_holds_for_another() -> None:
+    """The same operators, on arrays and numbers of other types, with and without references."""
+
+    def tangled(numbers: Any, at: int) -> Any:
+        first = numbers[0]
+        numbers[at] = max(numbers[at] + 1, 3)
+        return first + numbers[at] ** 2 + len(numbers[:at]) + min(first, numbers[-1]) // 2
+
+    def fresh(count: int) -> Any:
+        return np.zeros(count)[count - 1] + np.full(2, count).sum()  # made inside
+
+    for make in (kernel, hot_kernel, kernel):
+        compiled = make(tangled)
+        for dtype in (np.int64, np.float64, np.int32):
+            for at in (1, 2):
+                expected, found = np.arange(4, dtype=dtype), np.arange(4, dtype=dtype)
+                assert compiled(found, at) == tangled(expected, at)
+                assert found.tolist() == expected.tolist()
+        assert kernel(fresh)(3) == 6
+
+
+def test_numba_itself_remembers_as_before() -> None:
+    """Kernels of others share nothing with ours but what Numba knows about types."""
+    assert type(cpu_target.typing_context.resolve_value_type(operator.getitem)) is types.Function
+    assert numba.njit(lambda pair: sum([one * 2 for one in pair]))((1, 2)) == 6
 
 
 def test_python_looks_for_garbage_again_after_compiling() -> None:

@@ -5,10 +5,11 @@ import os
 import pickle
 import subprocess
 import sys
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel
@@ -107,6 +108,62 @@ def test_an_array_of_another_kind_is_refused(changed, name):
     """A kernel would take its bytes for something else."""
     with pytest.raises(TypeError, match=name):
         Handle(some_arrays()._replace(**changed))
+
+
+class Tables(NamedTuple):
+    """Arrays of several dimensions, beside and behind others."""
+
+    line: NDArray[np.float64]
+    table: Annotated[NDArray[np.int32], 2]
+    inner: Inner
+    block: Annotated[NDArray[np.float64], 3]
+
+
+_tables = opener(Tables)
+
+
+@hot_kernel
+def shake(where):
+    tables = _tables(where)
+    table, block = tables.table, tables.block
+    total = 0.0
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            total += (10 * i + j) * table[i, j]
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            for k in range(block.shape[2]):
+                block[i, j, k] += 100 * i + 10 * j + k
+    row = table[1]  # numba knows how far apart its elements are
+    row[2] = len(tables.line) + len(tables.inner.keys) + block.size
+    return total
+
+
+def test_arrays_of_several_dimensions_arrive_with_their_shapes():
+    tables = Tables(
+        np.zeros(5), np.arange(6, dtype=np.int32).reshape(2, 3), some_arrays().inner,
+        np.zeros((2, 3, 4)),
+    )  # fmt: skip
+    expected = sum((10 * i + j) * tables.table[i, j] for i in range(2) for j in range(3))
+    assert shake(Handle(tables).where) == expected
+    assert tables.block[1, 2, 3] == 123
+    assert tables.block.sum() == sum(
+        100 * i + 10 * j + k for i in range(2) for j in range(3) for k in range(4)
+    )
+    assert tables.table.tolist() == [[0, 1, 2], [3, 4, 5 + 1 + 24]]
+    with pytest.raises(TypeError, match=r"Tables\.table: expected 2 dimensions of int32"):
+        Handle(tables._replace(table=np.zeros(6, dtype=np.int32)))
+    with pytest.raises(TypeError, match=r"Tables\.block"):
+        Handle(tables._replace(block=tables.block.transpose(2, 1, 0)))
+
+
+def test_a_field_that_is_not_there_is_refused():
+    @hot_kernel
+    def misspelt(where):
+        return len(_tables(where).tabel)
+
+    with pytest.raises(TypingError, match="tabel"):
+        misspelt(np.zeros(10, np.int64))
 
 
 TRANSCRIPT = """

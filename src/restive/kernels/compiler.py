@@ -15,6 +15,7 @@ import numpy as np
 from restive.kernels.checked_cache import checked
 from restive.kernels.compiling import watch_compiling
 from restive.kernels.parts import PART, only_for_kernels
+from restive.kernels.pipeline import KernelCompiler
 
 __all__ = ["Place", "hot_kernel", "inlined", "kernel", "part", "place"]
 
@@ -73,6 +74,7 @@ def _compiled(function: Function, **options: Any) -> Function:
     if JIT_DISABLED:
         return _plain(function)
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    options.setdefault("pipeline_class", KernelCompiler)
     try:
         return cast(Function, checked(numba.njit(cache=True, **options)(function)))
     except RuntimeError as error:

@@ -12,8 +12,9 @@ from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
+
+from restive.kernels.pipeline import KernelCompiler
 
 __all__ = ["PART", "only_for_kernels"]
 
@@ -22,7 +23,7 @@ Function = TypeVar("Function")
 ENVIRONMENT = "_ZN08NumbaEnv"  # a variable that Numba sets for each function it has compiled
 
 
-class _PartCompiler(Compiler):
+class _PartCompiler(KernelCompiler):
     def compile_extra(self, func: Any) -> Any:
         self.state.library = _PartLibrary(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
