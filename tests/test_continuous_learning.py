@@ -161,6 +161,21 @@ def test_a_finite_prior_decides_as_particles_that_are_never_renewed():
         assert (finite == particles).all()
 
 
+@pytest.mark.parametrize("mapping", ["whittle", "myopic"])
+@pytest.mark.parametrize(("num_arms", "num_pulls"), [(1, 1), (3, 1), (5, 4), (11, 4)])
+def test_rewards_may_be_negative(mapping, num_arms, num_pulls):
+    """They pay the same less 8: whatever fills up a row of eight channels is never chosen."""
+    chances = [(0.1 + 0.05 * i, 0.9 - 0.05 * i) for i in range(num_arms)]
+
+    def arms_pulled(rewards):
+        bandit = rs.RestlessBandit([rs.gilbert_elliott(*c, rewards) for c in chances], num_pulls)
+        prior = rs.beta_prior(num_arms, rewards=rewards)
+        agent = rs.TSDE(prior, num_pulls, mapping, 100, seed=5)
+        return played(agent, bandit, 100, seed=2)
+
+    assert arms_pulled((-8, -7)) == arms_pulled((0, 1))
+
+
 def test_what_was_seen_of_pooled_arms_is_learned_of_all():
     """The posterior is that of one arm that was given all their evidence."""
     prior, num_pulls = pooled()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from restive.kernels import vectors
 from restive.kernels.vectors import LANES
 
-ROWS = 9  # of what is written
+ROWS = 11  # of what is written
 FEW = st.sampled_from([-np.inf, -1.0, 0.0, 1.0])  # so that some are equal
 NUMBERS = st.lists(
     st.one_of(st.floats(allow_nan=False, width=64), FEW), min_size=3 * LANES, max_size=3 * LANES
@@ -31,6 +31,8 @@ def compiled(values, at, x, out):
     for count in range(LANES + 1):
         out[7, count] = vectors.largest(a, count)
     vectors.store(out[8], 1, vectors.minus(a, b))
+    vectors.store(out[9], 1, vectors.where_below(a, x, b, a))
+    vectors.store(out[10], 1, vectors.everywhere(x))
     return vectors.not_above(a, x)
 
 
@@ -61,7 +63,9 @@ def test_the_python_is_right():
     np.testing.assert_array_equal(out[6, 1:-1], [2, 3, 12, 5, 6, 7, 8, 9])
     assert out[7, : LANES + 1].tolist() == [256 - 2 ** (8 - count) for count in range(9)]
     np.testing.assert_array_equal(out[8, 1:-1], a - b)
-    assert (out[[0, 1, 2, 4, 5, 6, 8]][:, [0, -1]] == 7).all()
+    np.testing.assert_array_equal(out[9, 1:-1], [10, 11, 4, 5, 6, 7, 8, 9])
+    np.testing.assert_array_equal(out[10, 1:-1], [4] * LANES)
+    assert (out[[0, 1, 2, 4, 5, 6, 8, 9, 10]][:, [0, -1]] == 7).all()
 
 
 def test_the_first_of_equal_numbers_are_the_largest():

@@ -2,8 +2,8 @@
 
 The loop multiplies weights, counts what is seen and draws particles anew (`kernels.clouds`,
 `kernels.renewals`). Here it gets the room for that, where it has none, and the ways to draw
-particles that are rarely needed. Room for a group's counts and particles is made when it is first
-counted or renewed: a million arms of which few are seen cost little.
+particles that are rarely needed. Room for the counts and particles of more than a few groups is
+made when they are first counted or renewed: a million arms of which few are seen cost little.
 """
 
 from __future__ import annotations
@@ -130,6 +130,10 @@ class CloudKeeper:
             ages=at_once * AGES,
             cells=at_once * AGES * int(sizes.max()) ** 2,
         )
+        for group in groups[:at_once]:  # which the loop then renews without Python's help
+            self._place_home(group)
+            self._place_tally(group, AGES)
+            begin_anew(self._arm(group))
 
     def _open(self) -> None:
         """Write down where the arrays lie, for Python and for the loop."""
@@ -176,32 +180,39 @@ class CloudKeeper:
         cloud = self._cloud(group)
         if self.clouds.own_homes[cloud] >= 0:
             return
-        prior, home = self._prior(group), self.homes_used
-        more_rows, more_chains = _rows_size(prior), _chains_size(prior)
-        more_logits = prior.drawn.logits.size
-        self._make_room(rows=more_rows, chains=more_chains, logits=more_logits)
-        clouds = self.clouds
+        prior = self._prior(group)
+        self._make_room(
+            rows=_rows_size(prior), chains=_chains_size(prior), logits=prior.drawn.logits.size
+        )
+        self._place_home(group)
+
+    def _place_home(self, group: int) -> None:
+        """Give a group the next home, for which there is room."""
+        prior, home, clouds = self._prior(group), self.homes_used, self.clouds
         clouds.row_starts[home], clouds.chain_starts[home] = self.rows_used, self.chains_used
         clouds.logit_starts[home] = self.logits_used
-        clouds.own_homes[cloud] = home
-        self.rows_used += more_rows
-        self.chains_used += more_chains
-        self.logits_used += more_logits
+        clouds.own_homes[self._cloud(group)] = home
+        self.rows_used += _rows_size(prior)
+        self.chains_used += _chains_size(prior)
+        self.logits_used += prior.drawn.logits.size
         self.homes_used += 1
 
     def _make_tally(self, group: int, ages: int) -> None:
         """Give a group room to count at so many ages; what it has counted goes there."""
-        cloud, size = self._cloud(group), self._prior(group).num_states
         old = self._arm(group)
-        self._make_room(ages=ages, cells=ages * size * size)
-        clouds = self.clouds
-        clouds.age_starts[cloud], clouds.cell_starts[cloud] = self.ages_used, self.cells_used
-        clouds.age_rooms[cloud] = ages
-        self.ages_used += ages
-        self.cells_used += ages * size * size
+        self._make_room(ages=ages, cells=ages * self._prior(group).num_states ** 2)
+        self._place_tally(group, ages)
         new = self._arm(group)
         new.ages[: len(old.ages)] = old.ages
         new.cells[: len(old.cells)] = old.cells
+
+    def _place_tally(self, group: int, ages: int) -> None:
+        """Give a group the next places to count at so many ages, for which there is room."""
+        cloud, clouds = self._cloud(group), self.clouds
+        clouds.age_starts[cloud], clouds.cell_starts[cloud] = self.ages_used, self.cells_used
+        clouds.age_rooms[cloud] = ages
+        self.ages_used += ages
+        self.cells_used += ages * self._prior(group).num_states ** 2
 
     def _cloud(self, group: int) -> int:
         return int(self.clouds.groups[group])

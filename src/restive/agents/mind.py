@@ -25,6 +25,8 @@ from restive.kernels.tables import (
     CHANNEL,
     CLOCK_SIZE,
     EPOCH,
+    FIRST_BAD,
+    FIRST_GOOD,
     GOOD,
     IMPOSSIBLE,
     LOW,
@@ -253,7 +255,7 @@ def followed_channels(task: Task) -> Following | None:
     low, high = np.sort(rewards, axis=1).T
     width = -(-task.num_arms // LANES) * LANES
     columns = np.zeros((CHANNEL, width))
-    columns[LOW], columns[D] = -np.inf, 1.0  # of fillers, whose index is then -inf + 0 / 1
+    columns[[LOW, FIRST_BAD, FIRST_GOOD]], columns[D] = -np.inf, 1.0  # fillers are never chosen
     arms = np.s_[: task.num_arms]
     columns[LOW, arms], columns[SPAN, arms], columns[GOOD, arms] = low, high - low, good
     following.mode[VALUED] = forms[str(task.mapping)]

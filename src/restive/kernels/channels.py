@@ -14,6 +14,10 @@ D = 1, E = F = 0, and B as with rho >= 0.
 
 Powers go from one step to the next by a product. What they are depends on nothing but when the
 episode began, when the arm was seen and what time it is: so they can be made anew at any time.
+
+As soon as arms are chosen, the indices of the next step are made as if none of them were seen; an
+arm that is seen gets the index of age 1, which is one of two numbers. So the processor divides
+while it waits for what is seen, and not after.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ from restive.kernels.tables import (
     B_GOOD,
     CAP,
     E_BAD,
+    FIRST_BAD,
+    FIRST_GOOD,
     GOOD,
     LOW,
     MYOPIC,
@@ -51,6 +57,7 @@ from restive.kernels.tables import (
 from restive.kernels.vectors import (
     LANES,
     Vector,
+    everywhere,
     lesser,
     load,
     minus,
@@ -58,6 +65,7 @@ from restive.kernels.vectors import (
     plus,
     store,
     times,
+    where_below,
     where_equal,
 )
 from restive.kernels.world import top_lanes, top_many
@@ -74,42 +82,62 @@ TINY = 1e-200  # powers below it are 0: the smallest numbers are slow
 @part
 def follow_channels(slots: Slots, weights: Weights, clouds: Clouds, following: Following) -> None:
     """Let every arm, all of them channels, follow the particle that was drawn for it."""
-    channels, count = following.channels, len(following.values)
-    myopic = following.mode[VALUED] == MYOPIC
-    for k in range(len(following.rank)):
-        group = slots.groups[place(k)]
-        rows, drawn = place(slots.row_counts[place(group)]), place(weights.drawn[place(group)])
-        width = int(rows) * LANES
-        home = clouds.chain_starts[place(clouds.homes[place(clouds.groups[place(group)])])]
-        first = home + int(drawn % rows) * LANES + int(drawn // rows)
-        good = int(channels[place(GOOD * count + k)])
-        rise = clouds.chains[place(first + ((1 - good) * 2 + good) * width)]
-        stay = clouds.chains[place(first + (good * 2 + good) * width)]
-        rho = stay - rise
-        settled = rise / (rise + (1.0 - stay))
-        swings = rho < 0.0 and not myopic
-        channels[place(RISE * count + k)] = rise
-        channels[place(STAY * count + k)] = stay
-        channels[place(RHO * count + k)] = rho
-        channels[place(A * count + k)] = rise if swings else settled
-        channels[place(B_GOOD * count + k)] = 1.0 - (stay if swings else settled)
-        channels[place(B_BAD * count + k)] = -(rise if swings else settled)
-        later = 1.0 - rho * stay if swings else 1.0 - stay + settled
-        channels[place(D * count + k)] = 1.0 if myopic else later
-        channels[place(E_BAD * count + k)] = 0.0 if swings or myopic else rise
-        channels[place(F * count + k)] = 0.0 if myopic else (-1.0 if swings else 1.0)
-        channels[place(CAP * count + k)] = 0.0 if swings else np.inf
+    channels, step = following.channels, place(len(following.values))
+    for k in range(place(len(following.rank))):
+        group = place(slots.groups[k])
+        rows, drawn = place(slots.row_counts[group]), place(weights.drawn[group])
+        width = rows * place(LANES)
+        home = place(clouds.chain_starts[place(clouds.homes[place(clouds.groups[group])])])
+        first = home + drawn % rows * place(LANES) + drawn // rows
+        good = place(channels[place(GOOD) * step + k])
+        entry = good * width  # of the matrix's rows, [2, 2, width]
+        channels[place(RISE) * step + k] = clouds.chains[first + (place(2) - good) * width]
+        channels[place(STAY) * step + k] = clouds.chains[first + place(3) * entry]
+    whittle = 0.0 if following.mode[VALUED] == MYOPIC else 1.0
+    for k in range(place(0), step, place(LANES)):
+        _write_form(channels, k, step, whittle)
     following.mode[STANDS] = -1  # so the next choice makes all that depends on what was seen
 
 
 @inlined
+def _write_form(channels: FloatArray, k: Place, step: Place, whittle: float) -> None:
+    """Write the indices' forms of LANES channels, from number k on; `whittle` is 0 if myopic."""
+    none, one = everywhere(0.0), everywhere(1.0)
+    below = 0.0 if whittle == 1.0 else -np.inf  # a rho for which channels swing
+    rise, stay = load(channels, place(RISE) * step + k), load(channels, place(STAY) * step + k)
+    low, span = load(channels, place(LOW) * step + k), load(channels, place(SPAN) * step + k)
+    rho = minus(stay, rise)
+    leave = minus(one, stay)
+    settled = over(rise, plus(rise, leave))
+    later = plus(leave, settled) if whittle == 1.0 else one
+    store(channels, place(RHO) * step + k, rho)
+    store(channels, place(FIRST_BAD) * step + k, plus(low, times(span, rise)))
+    store(channels, place(FIRST_GOOD) * step + k, plus(low, times(span, stay)))
+    limit = where_below(rho, below, rise, settled)
+    store(channels, place(A) * step + k, limit)
+    store(channels, place(B_BAD) * step + k, minus(none, limit))
+    store(channels, place(B_GOOD) * step + k, minus(one, where_below(rho, below, stay, settled)))
+    swinging = minus(one, times(rho, stay))
+    store(channels, place(D) * step + k, where_below(rho, below, swinging, later))
+    steady = times(rise, everywhere(whittle))
+    store(channels, place(E_BAD) * step + k, where_below(rho, below, none, steady))
+    signs = where_below(rho, below, everywhere(-1.0), everywhere(whittle))
+    store(channels, place(F) * step + k, signs)
+    store(channels, place(CAP) * step + k, where_below(rho, below, none, everywhere(np.inf)))
+
+
+@inlined
 def see_channel(following: Following, k: int, state: int) -> None:
-    """Note that arm k was seen now: its age is 0."""
+    """Note that arm k was seen now: in the next step its age is 1."""
     channels = following.channels
     at, step = place(k), place(len(following.values))
-    channels[at + place(POWER) * step] = 1.0
-    channels[at + place(AGE) * step] = 0.0
-    channels[at + place(SEEN_BAD) * step] = state != channels[at + place(GOOD) * step]
+    good = state == channels[at + place(GOOD) * step]
+    rho = channels[at + place(RHO) * step]
+    channels[at + place(POWER) * step] = 0.0 if abs(rho) < TINY else rho
+    channels[at + place(AGE) * step] = 1.0
+    channels[at + place(SEEN_BAD) * step] = not good
+    first = place(FIRST_GOOD if good else FIRST_BAD)
+    following.values[at] = channels[at + first * step]
 
 
 @inlined
@@ -121,19 +149,28 @@ def choose_by_value(
 
     `began` is the time at which the episode did.
     """
-    channels, values = following.channels, following.values
-    step, num_arms = place(len(values)), len(following.rank)
-    _age(following, meta, began, t)
+    values, num_arms = following.values, len(following.rank)
+    if following.mode[STANDS] != t:
+        _age_anew(following, meta, began, t)
+        _write_indices(following)
     if num_arms <= LANES and not masked:
-        top_lanes(_indices(channels, place(0), step), num_arms, chosen, num_chosen)
-        return
+        top_lanes(load(values, place(0)), num_arms, chosen, num_chosen)
+    else:
+        if masked:
+            for k in range(num_arms):
+                if not available[k]:
+                    values[k] = -np.inf
+        top_many(values[:num_arms], chosen, num_chosen)
+    _age(following)
+    _write_indices(following)
+    following.mode[STANDS] = t + 1
+
+
+@inlined
+def _write_indices(following: Following) -> None:
+    step = place(len(following.values))
     for k in range(place(0), step, place(LANES)):
-        store(values, k, _indices(channels, k, step))
-    if masked:
-        for k in range(num_arms):
-            if not available[k]:
-                values[k] = -np.inf
-    top_many(values[:num_arms], chosen, num_chosen)
+        store(following.values, k, _indices(following.channels, k, step))
 
 
 @inlined
@@ -149,25 +186,21 @@ def _indices(channels: FloatArray, k: Place, step: Place) -> Vector:
     below = plus(load(channels, place(D) * step + k), times(e, power))
     below = plus(below, times(load(channels, place(F) * step + k), x))
     later = over(plus(load(channels, place(A) * step + k), x), below)
-    rise, stay = load(channels, place(RISE) * step + k), load(channels, place(STAY) * step + k)
-    unit = where_equal(age, 1.0, where_equal(bad, 1.0, rise, stay), later)
     low, span = load(channels, place(LOW) * step + k), load(channels, place(SPAN) * step + k)
-    return plus(low, times(span, unit))
+    first_good = load(channels, place(FIRST_GOOD) * step + k)
+    first = where_equal(bad, 1.0, load(channels, place(FIRST_BAD) * step + k), first_good)
+    return where_equal(age, 1.0, first, plus(low, times(span, later)))
 
 
 @inlined
-def _age(following: Following, meta: Meta, began: int, t: int) -> None:
-    """Let the powers stand for time t."""
+def _age(following: Following) -> None:
+    """Let a step pass in which no arm is seen."""
     channels, count = following.channels, len(following.values)
     power, age, rho = POWER * count, AGE * count, RHO * count
-    if following.mode[STANDS] == t - 1:
-        for k in range(count):
-            p = channels[place(power + k)] * channels[place(rho + k)]
-            channels[place(power + k)] = 0.0 if abs(p) < TINY else p
-            channels[place(age + k)] += 1.0
-    elif following.mode[STANDS] != t:
-        _age_anew(following, meta, began, t)
-    following.mode[STANDS] = t
+    for k in range(count):
+        p = channels[place(power + k)] * channels[place(rho + k)]
+        channels[place(power + k)] = 0.0 if abs(p) < TINY else p
+        channels[place(age + k)] += 1.0
 
 
 @part
@@ -180,7 +213,9 @@ def _age_anew(following: Following, meta: Meta, began: int, t: int) -> None:
     power, age, rho, factors = POWER * count, AGE * count, RHO * count, following.values
     longest = 0
     for k in range(num_arms):
-        see_channel(following, k, meta.last_state[place(k)])
+        bad = meta.last_state[place(k)] != channels[place(GOOD * count + k)]
+        channels[place(SEEN_BAD * count + k)] = bad
+        channels[place(power + k)] = 1.0
         channels[place(age + k)] = t - meta.seen[place(k)]
         factors[place(k)] = channels[place(rho + k)]
         longest = max(longest, began - meta.seen[place(k)])

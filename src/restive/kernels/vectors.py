@@ -24,6 +24,7 @@ from restive.kernels.compiler import Place, place
 __all__ = [
     "LANES",
     "Vector",
+    "everywhere",
     "largest",
     "last",
     "lesser",
@@ -35,6 +36,7 @@ __all__ = [
     "store",
     "sums_before",
     "times",
+    "where_below",
     "where_equal",
 ]
 
@@ -162,6 +164,17 @@ def lesser(a: Vector, b: Vector) -> Vector:
     return np.where(a < b, a, b)
 
 
+def _where_below(builder: Any, values: Any) -> Any:
+    vector, x, a, b = values
+    return builder.select(builder.fcmp_ordered("<", vector, _everywhere(builder, x)), a, b)
+
+
+@_instructions(register, _where_below)
+def where_below(vector: Vector, x: float, a: Vector, b: Vector) -> Vector:
+    """Return the numbers of `a` where those of `vector` are less than x, else those of `b`."""
+    return np.where(vector < x, a, b)
+
+
 def _where_equal(builder: Any, values: Any) -> Any:
     vector, x, a, b = values
     return builder.select(builder.fcmp_ordered("==", vector, _everywhere(builder, x)), a, b)
@@ -171,6 +184,12 @@ def _where_equal(builder: Any, values: Any) -> Any:
 def where_equal(vector: Vector, x: float, a: Vector, b: Vector) -> Vector:
     """Return the numbers of `a` where those of `vector` are x, else those of `b`."""
     return np.where(vector == x, a, b)
+
+
+@_instructions(register, lambda builder, values: _everywhere(builder, values[0]))
+def everywhere(x: float) -> Vector:
+    """LANES times the same number."""
+    return np.full(LANES, x)
 
 
 def _sums_before(builder: Any, values: Any) -> Any:
