@@ -5,15 +5,15 @@ import os
 import pickle
 import subprocess
 import sys
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numba.core.errors import TypingError
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel
-from restive.kernels.handles import Handle, opener
+from restive.kernels.compiler import hot_kernel, part
+from restive.kernels.handles import Handle, by_address, opener
 
 
 class Inner(NamedTuple):
@@ -111,59 +111,49 @@ def test_an_array_of_another_kind_is_refused(changed, name):
 
 
 class Tables(NamedTuple):
-    """Arrays of several dimensions, beside and behind others."""
+    """Arrays of several dimensions."""
 
     line: NDArray[np.float64]
-    table: Annotated[NDArray[np.int32], 2]
-    inner: Inner
-    block: Annotated[NDArray[np.float64], 3]
+    table: NDArray[np.int32]
+    block: NDArray[np.float64]
 
 
-_tables = opener(Tables)
+@part
+def shake(tables, at):
+    """Write into two arrays, one of which may be the other."""
+    tables.block[at, 1, 2] += tables.table[1, at] * tables.line[at]
+    tables.line[at] += len(tables.line)
+    return tables.table.shape[0] + tables.block.size
 
 
 @hot_kernel
-def shake(where):
-    tables = _tables(where)
-    table, block = tables.table, tables.block
-    total = 0.0
-    for i in range(table.shape[0]):
-        for j in range(table.shape[1]):
-            total += (10 * i + j) * table[i, j]
-    for i in range(block.shape[0]):
-        for j in range(block.shape[1]):
-            for k in range(block.shape[2]):
-                block[i, j, k] += 100 * i + 10 * j + k
-    row = table[1]  # numba knows how far apart its elements are
-    row[2] = len(tables.line) + len(tables.inner.keys) + block.size
+def shake_all(tables, times):
+    tables = by_address(tables)
+    total = 0
+    for i in range(times):
+        total += shake(tables, i)
     return total
 
 
-def test_arrays_of_several_dimensions_arrive_with_their_shapes():
-    tables = Tables(
-        np.zeros(5), np.arange(6, dtype=np.int32).reshape(2, 3), some_arrays().inner,
-        np.zeros((2, 3, 4)),
-    )  # fmt: skip
-    expected = sum((10 * i + j) * tables.table[i, j] for i in range(2) for j in range(3))
-    assert shake(Handle(tables).where) == expected
-    assert tables.block[1, 2, 3] == 123
-    assert tables.block.sum() == sum(
-        100 * i + 10 * j + k for i in range(2) for j in range(3) for k in range(4)
-    )
-    assert tables.table.tolist() == [[0, 1, 2], [3, 4, 5 + 1 + 24]]
-    with pytest.raises(TypeError, match=r"Tables\.table: expected 2 dimensions of int32"):
-        Handle(tables._replace(table=np.zeros(6, dtype=np.int32)))
-    with pytest.raises(TypeError, match=r"Tables\.block"):
-        Handle(tables._replace(block=tables.block.transpose(2, 1, 0)))
+def test_a_tuple_is_handed_on_by_its_address():
+    tables = Tables(np.arange(5.0), np.arange(6, dtype=np.int32).reshape(2, 3), np.ones((3, 2, 4)))
+    assert shake_all(tables, 3) == 3 * (2 + 24)
+    assert tables.line.tolist() == [5, 6, 7, 3, 4]
+    assert tables.block[:, 1, 2].tolist() == [1, 1 + 4 * 1, 1 + 5 * 2]
+    assert tables.block.sum() == 24 + 4 + 10
+    backwards = Tables(np.arange(5.0)[::-1], tables.table[:, ::-1], np.ones((4, 3, 2)).T)
+    assert shake_all(backwards, 2) == 2 * (2 + 24)
+    assert backwards.line.tolist() == [9, 8, 2, 1, 0]
+    assert backwards.block[:, 1, 2].tolist() == [1 + 5 * 4, 1 + 4 * 3]
 
 
 def test_a_field_that_is_not_there_is_refused():
     @hot_kernel
     def misspelt(where):
-        return len(_tables(where).tabel)
+        return len(_opened(where).small_ones)
 
-    with pytest.raises(TypingError, match="tabel"):
-        misspelt(np.zeros(10, np.int64))
+    with pytest.raises(TypingError, match="small_ones"):
+        misspelt(Handle(some_arrays()).where)
 
 
 TRANSCRIPT = """

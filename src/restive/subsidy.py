@@ -21,7 +21,6 @@ from restive.arguments import checked_elapsed
 from restive.belief import MOST_ELAPSED, belief_table, settled_elapsed
 from restive.chains import require_ergodic
 from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
-from restive.kernels.handles import Handle
 from restive.kernels.shortcuts import NUM_ROWS, Shortcuts
 from restive.kernels.subsidy import (
     AMBIGUOUS,
@@ -32,7 +31,6 @@ from restive.kernels.subsidy import (
     GAIN1,
     STUCK,
     WORKING,
-    SubsidyWork,
     advantage_on_path,
     follow_subsidy,
 )
@@ -90,8 +88,8 @@ class SubsidyPath:
         """Worth [S, L] of pulling now over the best way of not pulling now, at one subsidy."""
         advantage = np.empty(self.index.shape)
         length = self.beliefs.shape[1]
-        work = Handle(_room_for(self.beliefs, self.rewards, self.discount, length))
-        advantage_on_path(work.where, self.pieces, subsidy / self.unit, advantage)
+        problem, walk = _room_for(self.beliefs, self.rewards, self.discount, length)
+        advantage_on_path(problem, walk, self.pieces, subsidy / self.unit, advantage)
         return self.unit * advantage
 
 
@@ -122,13 +120,13 @@ def walk_down(beliefs: FloatArray, rewards: FloatArray, discount: float, label: 
     """Follow the subsidy from the largest reward down, for beliefs [S, L, S]."""
     length = beliefs.shape[1]
     width = length if length <= FEW_AGES else BLOCK
-    many_ages = None if length <= FEW_AGES else True
-    work = Handle(_room_for(beliefs, rewards, discount, width))
+    problem, walk = _room_for(beliefs, rewards, discount, width)
+    shortcuts = None if length <= FEW_AGES else _room_for_shortcuts(*beliefs.shape[:2])
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
-    while (end := follow_subsidy(work.where, many_ages, limit, WORK_AT_ONCE)) in (WORKING, FULL):
+    while (end := follow_subsidy(problem, shortcuts, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
         look()
         if end == FULL:
-            work = _with_longer_path(work.held)
+            walk = walk._replace(path=np.concatenate([walk.path, np.empty_like(walk.path)]))
     if end == AMBIGUOUS:
         raise AssumptionError(
             f"{label}: if always pulled, several classes of its states earn just as much, so that "
@@ -140,7 +138,6 @@ def walk_down(beliefs: FloatArray, rewards: FloatArray, discount: float, label: 
             f"{label}: the path of its subsidy problem did not end within {limit:,} switches; the "
             "arm is too close to a degenerate one for floating point; pass another discount"
         )
-    walk: SubsidyWalk = work.held.walk
     return walk
 
 
@@ -184,7 +181,9 @@ def _planning_length(arm: Arm, discount: float, max_elapsed: int | None, label: 
         return wanted
 
 
-def _room_for(beliefs: FloatArray, rewards: FloatArray, discount: float, width: int) -> SubsidyWork:
+def _room_for(
+    beliefs: FloatArray, rewards: FloatArray, discount: float, width: int
+) -> tuple[SubsidyProblem, SubsidyWalk]:
     """Make the arrays in which kernels work, with ages in blocks of `width`."""
     size, length = beliefs.shape[:2]
     blocks = -(-length // width)
@@ -217,13 +216,7 @@ def _room_for(beliefs: FloatArray, rewards: FloatArray, discount: float, width: 
         later=np.empty((2, 2)),
         later_aim=np.empty(2, dtype=np.int64),
     )
-    shortcuts = _room_for_shortcuts(size, length if blocks > 1 else 0)
-    return SubsidyWork(problem, walk, shortcuts)
-
-
-def _with_longer_path(work: SubsidyWork) -> Handle:
-    path = np.concatenate([work.walk.path, np.empty_like(work.walk.path)])
-    return Handle(work._replace(walk=work.walk._replace(path=path)))
+    return problem, walk
 
 
 def _room_for_shortcuts(size: int, length: int) -> Shortcuts:

@@ -3,20 +3,20 @@
 Numba looks up the type of every array in every call, which for the arrays of a learner takes
 longer than a step. So whoever holds the arrays writes down once where they lie (`Handle`), a kernel
 takes that one array of addresses, and `opener` makes of it what looks like the named tuple again.
-Kernels hand this on to their parts as one address; an array is read out of it where it is
-mentioned. Handed over as tuples, every array would be taken apart and put together again in every
-call of a part, and that would be most of what there is to compile.
+The arrays are one-dimensional and contiguous; their types are read off the tuples' annotations.
+Whoever holds a handle holds the arrays, and makes a new handle when one of them is replaced.
 
-The arrays are contiguous; their types are read off the tuples' annotations, one-dimensional unless
-these say `Annotated[..., dimensions]`. Whoever holds a handle holds the arrays, and makes a new
-handle when one of them is replaced.
+Kernels hand such a tuple on to their parts as one address, too, and read an array out of it where
+they mention it; `by_address` does the same to a tuple that a kernel was given as it is. Handed on
+as tuples, all arrays would be taken apart and put together again in every call of a part, and that
+would be most of what there is to compile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, cast, get_args, get_type_hints
 
 import numba
 import numpy as np
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.compiler import JIT_DISABLED
 
-__all__ = ["Handle", "opener", "where_wanted"]
+__all__ = ["Handle", "by_address", "opener", "where_wanted"]
 
 NUMBER = ir.IntType(64)  # what an address or a length is
 
@@ -52,7 +52,7 @@ class Handle:
                 [
                     number
                     for array in _leaves(held, type(held))
-                    for number in (array.__array_interface__["data"][0], *array.shape)
+                    for number in (array.__array_interface__["data"][0], len(array))
                 ],
                 dtype=np.int64,
             )
@@ -65,22 +65,17 @@ def _leaves(held: Any, kind: Any) -> Iterator[NDArray[Any]]:
     """All arrays of a tuple in order, each as its annotation says."""
     for name, field in _fields(kind).items():
         part = getattr(held, name)
-        if isinstance(part, tuple):
+        if field.is_tuple:
             yield from _leaves(part, field.kind)
         else:
-            if (
-                part.ndim != field.dimensions
-                or part.dtype != field.kind
-                or not part.flags.c_contiguous
-            ):
-                shape = "a line" if field.dimensions == 1 else f"{field.dimensions} dimensions"
-                raise TypeError(f"{kind.__name__}.{name}: expected {shape} of {field.kind}")
+            if part.ndim != 1 or part.dtype != field.kind or not part.flags.c_contiguous:
+                raise TypeError(f"{kind.__name__}.{name}: expected a line of {field.kind}")
             yield part
 
 
 class _Field(NamedTuple):
-    kind: Any  # a named tuple, or the type of an array's elements
-    dimensions: int  # of the array, 0 for a tuple
+    is_tuple: bool
+    kind: Any  # the named tuple, or the type of the array's elements
     before: int  # numbers in `where` that stand before its own
 
 
@@ -89,25 +84,23 @@ def _fields(kind: Any) -> dict[str, _Field]:
     """What a tuple's annotations say; looking them up is slow."""
     fields: dict[str, _Field] = {}
     before = 0
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        if isinstance(hint, type) and issubclass(hint, tuple):
-            fields[name] = _Field(hint, 0, before)
-        else:
-            array, dimensions = get_args(hint) if get_origin(hint) is Annotated else (hint, 1)
-            fields[name] = _Field(np.dtype(get_args(get_args(array)[1])[0]), dimensions, before)
+    for name, hint in get_type_hints(kind).items():
+        is_tuple = isinstance(hint, type) and issubclass(hint, tuple)
+        element = hint if is_tuple else np.dtype(get_args(get_args(hint)[1])[0])
+        fields[name] = _Field(is_tuple, element, before)
         before += _num_numbers(fields[name])
     return fields
 
 
 def _num_numbers(field: _Field) -> int:
-    """How many numbers in `where` are a field's: addresses, each with the shape of its array."""
-    if field.dimensions == 0:
+    """How many numbers in `where` are a field's: for each array its address and its length."""
+    if field.is_tuple:
         return sum(_num_numbers(inner) for inner in _fields(field.kind).values())
-    return 1 + field.dimensions
+    return 2
 
 
 class Opened(types.Type):
-    """What kernels have for a named tuple: the address of its numbers in a handle."""
+    """A named tuple in a handle, to a kernel: the address of its numbers there."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
@@ -145,47 +138,88 @@ class _OpenedFields(AttributeTemplate):
 
 
 def _numba_type(field: _Field) -> Any:
-    if field.dimensions == 0:
+    if field.is_tuple:
         return Opened(field.kind)
-    return types.Array(numba.from_dtype(field.kind), field.dimensions, "C")
+    return types.Array(numba.from_dtype(field.kind), 1, "C")
 
 
-def _read_field(context: Any, builder: Any, opened: Opened, numbers: Any, name: str) -> Any:
+def _read_opened(context: Any, builder: Any, opened: Opened, numbers: Any, name: str) -> Any:
     field = _fields(opened.kind)[name]
-    if field.dimensions == 0:
-        return builder.gep(numbers, [NUMBER(field.before)])
-    loaded = []
-    for place in range(field.before, field.before + 1 + field.dimensions):
-        number = builder.load(builder.gep(numbers, [NUMBER(place)]))
-        # nobody writes there while a kernel runs, so the compiler may read it once and for all
-        number.set_metadata("invariant.load", builder.module.add_metadata([]))
-        loaded.append(number)
-    return _array(context, builder, _numba_type(field), loaded[0], loaded[1:])
+    first = builder.gep(numbers, [NUMBER(field.before)])
+    if field.is_tuple:
+        return first
+    address = _constant(builder, first)
+    count = _constant(builder, builder.gep(first, [NUMBER(1)]))
+    return _array(context, builder, _numba_type(field), address, count)
 
 
-lower_getattr_generic(Opened)(_read_field)
+lower_getattr_generic(Opened)(_read_opened)
 
 
-def _array(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any]) -> Any:
+def _constant(builder: Any, address: Any) -> Any:
+    """Read what nobody writes while a kernel runs, so that the compiler may read it only once."""
+    value = builder.load(address)
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value
+
+
+def _array(context: Any, builder: Any, kind: Any, address: Any, count: Any) -> Any:
     """An array that owns nothing."""
     item = context.get_data_type(kind.dtype)
-    item_size = NUMBER(context.get_abi_sizeof(item))
-    count, size = NUMBER(1), item_size
-    strides: list[Any] = []
-    for length in reversed(shape):
-        strides.insert(0, size)
-        count, size = builder.mul(count, length), builder.mul(size, length)
+    size = NUMBER(context.get_abi_sizeof(item))
     model = context.data_model_manager[kind]
     array = ir.Constant(model.get_value_type(), None)
     for name, value in (
         ("nitems", count),
-        ("itemsize", item_size),
+        ("itemsize", size),
         ("data", builder.inttoptr(address, item.as_pointer())),
-        ("shape", cgutils.pack_array(builder, shape)),
-        ("strides", cgutils.pack_array(builder, strides)),
+        ("shape", cgutils.pack_array(builder, [count])),
+        ("strides", cgutils.pack_array(builder, [size])),
     ):
         array = builder.insert_value(array, value, model.get_field_position(name))
     return array
+
+
+class Held(types.Type):
+    """A named tuple that a kernel was given, to its parts: the address at which it keeps it."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+        super().__init__(f"Held({kind})")
+
+
+@register_model(Held)
+class _HeldModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, held: Held) -> None:
+        super().__init__(manager, held, manager[held.kind].get_value_type().as_pointer())
+
+
+@infer_getattr
+class _HeldFields(AttributeTemplate):
+    key = Held
+
+    def generic_resolve(self, held: Held, name: str) -> Any:  # type: ignore[override]
+        fields = held.kind.fields
+        return held.kind[fields.index(name)] if name in fields else None
+
+
+def _read_held(context: Any, builder: Any, held: Held, address: Any, name: str) -> Any:
+    place = held.kind.fields.index(name)
+    return _constant(builder, cgutils.gep_inbounds(builder, address, 0, place))
+
+
+lower_getattr_generic(Held)(_read_held)
+
+
+def _held(context: Any, part: Any) -> Any:
+    def keep(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return cgutils.alloca_once_value(builder, arguments[0])
+
+    return Held(part)(part), keep
+
+
+# For kernels: a named tuple of theirs, to be handed on by its address.
+by_address: Any = (lambda part: part) if JIT_DISABLED else intrinsic(_held)
 
 
 def _wanted(wanted: Any, part: Any) -> Any:

@@ -15,7 +15,7 @@ Arms of few ages have no shortcuts: kernels are then given None, and compiled wi
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,12 +57,10 @@ BETWEEN = 2
 class Shortcuts(NamedTuple):
     """Nodes of ages, and the values with which they are bounded."""
 
-    nodes: Annotated[FloatArray, 4]  # [NUM_ROWS, S, nodes, S] by last state, node and state now
+    nodes: FloatArray  # [NUM_ROWS, S, nodes, S] by last state, node and state now
     levels: IntArray  # [levels + 1] where the nodes of each level begin
-    num_active: Annotated[IntArray, 2]  # [S, nodes] at how many ages pulling is best
-    y: Annotated[
-        FloatArray, 2
-    ]  # [3, S] f(s, n) is b(s, n).y less the gain (average form) or the subsidy
+    num_active: IntArray  # [S, nodes] at how many ages pulling is best
+    y: FloatArray  # [3, S] f(s, n) is b(s, n).y less the gain (average form) or the subsidy
     subsidy: FloatArray  # [3]
     margin: FloatArray  # [3] how far bounds must be from zero to say what rounded numbers would
 

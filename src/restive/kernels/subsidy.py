@@ -28,13 +28,11 @@ Lines are kept as (value at zero, slope): suffix 0 and 1.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.compiler import hot_kernel, inlined, part
-from restive.kernels.handles import opener, where_wanted
+from restive.kernels.handles import by_address
 from restive.kernels.shortcuts import (
     BETWEEN,
     Shortcuts,
@@ -71,9 +69,8 @@ from restive.kernels.waiting_times import (
 )
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
-__all__ = ["SubsidyWork", "advantage_on_path", "follow_subsidy"]
+__all__ = ["advantage_on_path", "follow_subsidy"]
 
 # How a call of `follow_subsidy` ends: the path is whole; it needs more calls; it needs more room;
 # it takes more switches than any path should; or the average reward does not settle it.
@@ -83,35 +80,24 @@ DONE, WORKING, FULL, STUCK, AMBIGUOUS = 0, 1, 2, 3, 4
 BEGIN, AVERAGE, GAIN0, GAIN1, VALUES = 0, 1, 2, 3, 4
 
 
-class SubsidyWork(NamedTuple):
-    """All that the kernels need of an arm."""
-
-    problem: SubsidyProblem
-    walk: SubsidyWalk
-    shortcuts: Shortcuts
-
-
-_opened = opener(SubsidyWork)
-
-
 @hot_kernel
 def follow_subsidy(
-    where: IntArray, many_ages: bool | None, most_switches: int, most_work: int
-) -> int:
+    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, most_switches: int,
+    most_work: int,
+) -> int:  # fmt: skip
     """Lead the subsidy down from the largest reward and note where each (s, n) turns active.
 
     The index of (s, n) is the least subsidy below which pulling is best at every subsidy, -inf if
     there is none, `upper` the largest at which it is best. Rows of the path are pieces:
     (top subsidy, average form?, g0, g1, x0 [S], x1 [S]). Returns after about `most_work` products;
-    called again, it continues where it left off. Shortcuts are taken unless `many_ages` is None.
+    called again, it continues where it left off.
     """
-    work = _opened(where)
-    problem, walk, shortcuts = work.problem, work.walk, where_wanted(many_ages, work.shortcuts)
+    problem, walk = by_address(problem), by_address(walk)
     marks, piece = walk.marks, walk.piece
     marks[WORK] = 0
     if marks[BEGUN] == 0:
         _begin(problem, walk)
-        if many_ages is not None:
+        if shortcuts is not None:
             summarise_ages(problem.beliefs, shortcuts, walk.aims.shape[1])
     while marks[WORK] <= most_work:
         if marks[TURN_STATE] < 0:
@@ -263,14 +249,14 @@ def _compare_block(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int) -
 
 @hot_kernel
 def advantage_on_path(
-    where: IntArray, pieces: FloatArray, subsidy: float, advantage: FloatArray
-) -> None:
+    problem: SubsidyProblem, walk: SubsidyWalk, pieces: FloatArray, subsidy: float,
+    advantage: FloatArray,
+) -> None:  # fmt: skip
     """Write A(s, n) [S, L] at one subsidy, read off a path; at a breakpoint, from the piece above.
 
-    What the walk holds is overwritten.
+    What `walk` holds is overwritten.
     """
-    work = _opened(where)
-    problem, walk = work.problem, work.walk
+    problem, walk = by_address(problem), by_address(walk)
     _begin(problem, walk)
     size = problem.pull_rewards.shape[0]
     piece = 0

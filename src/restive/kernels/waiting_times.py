@@ -6,7 +6,7 @@ Lines are kept as (value at zero, slope): suffix 0 and 1.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,6 @@ from restive.kernels.compiler import inlined, part
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-FloatTable = Annotated[FloatArray, 2]
-FloatCube = Annotated[FloatArray, 3]
-IntTable = Annotated[IntArray, 2]
-BoolTable = Annotated[BoolArray, 2]
 
 __all__ = [
     "LOWEST_SUBSIDY",
@@ -63,9 +59,9 @@ TOP, LOW, STEEPEST = 0, 1, 2
 class SubsidyProblem(NamedTuple):
     """One arm, and what is tabled of it once."""
 
-    beliefs: FloatCube  # [S, L, S]
+    beliefs: FloatArray  # [S, L, S]
     rewards: FloatArray  # [S]
-    pull_rewards: FloatTable  # [S, L]: b(s, n).r
+    pull_rewards: FloatArray  # [S, L]: b(s, n).r
     powers: FloatArray  # [L + 1] of the discount
 
 
@@ -74,22 +70,22 @@ class SubsidyWalk(NamedTuple):
 
     marks: IntArray  # [NUM_MARKS]
     piece: FloatArray  # [3]
-    path: FloatTable  # [room, 4 + 2 S], see kernels.subsidy
-    lower: FloatTable  # [S, L] the index; -inf where pulling is not best at this subsidy
-    upper: FloatTable  # [S, L] the largest subsidy at which pulling is best
+    path: FloatArray  # [room, 4 + 2 S], see kernels.subsidy
+    lower: FloatArray  # [S, L] the index; -inf where pulling is not best at this subsidy
+    upper: FloatArray  # [S, L] the largest subsidy at which pulling is best
     wait: IntArray  # [S] waiting times, 0 for never
-    x: FloatTable  # [2, S]
+    x: FloatArray  # [2, S]
     gain: FloatArray  # [2]
-    f: FloatCube  # [2, S, L] of the blocks whose `made` is the current version
-    made: IntTable  # [S, blocks]
-    system: FloatTable  # [S, S + 2] room for linear equations
-    reached: BoolTable  # [S, S] which states are visited from which
+    f: FloatArray  # [2, S, L] of the blocks whose `made` is the current version
+    made: IntArray  # [S, blocks]
+    system: FloatArray  # [S, S + 2] room for linear equations
+    reached: BoolArray  # [S, S] which states are visited from which
     rival: BoolArray  # [S]
     stack: IntArray  # [S]
-    ends: FloatTable  # [4, block]: lines of A at both ends of a piece
-    aims: IntTable  # [2, block]
+    ends: FloatArray  # [4, block]: lines of A at both ends of a piece
+    aims: IntArray  # [2, block]
     scale: FloatArray  # [2] size of the numbers that are added up at both ends of a piece
-    later: FloatTable  # [2, 2]
+    later: FloatArray  # [2, 2]
     later_aim: IntArray  # [2], see kernels.turns
 
 
