@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numba.core import event, types
 from numba.core.registry import cpu_target
+from numba.extending import overload
 
 from restive.kernels.compiler import hot_kernel, kernel
 from restive.kernels.parts import PART, only_for_kernels
@@ -57,6 +58,30 @@ def test_what_numba_remembers_of_one_kernel_holds_for_another() -> None:
                 assert compiled(found, at) == tangled(expected, at)
                 assert found.tolist() == expected.tolist()
         assert kernel(fresh)(3) == 6
+
+
+def test_a_constant_is_forgotten_only_as_an_index() -> None:
+    """Beside an array, too, functions may do different things with different constants."""
+
+    def hundreds(array: Any, number: int) -> int:
+        raise NotImplementedError
+
+    @overload(hundreds, prefer_literal=True)
+    def _hundreds(array, number):
+        if isinstance(number, types.Literal):
+            times = 100 * number.literal_value
+            return lambda array, number: times
+        return lambda array, number: -number
+
+    numbers = np.zeros(3)
+    assert kernel(lambda array: hundreds(array, 1))(numbers) == 100
+    assert kernel(lambda array: hundreds(array, 2))(numbers) == 200
+    assert kernel(lambda array: hundreds(array, len(array)))(numbers) == -3
+    sides = [
+        kernel(lambda array: np.searchsorted(array, 0.0, "left"))(numbers),
+        kernel(lambda array: np.searchsorted(array, 0.0, "right"))(numbers),
+    ]
+    assert sides == [0, 3]
 
 
 def test_numba_itself_remembers_as_before() -> None:

@@ -147,6 +147,27 @@ def test_a_tuple_is_handed_on_by_its_address():
     assert backwards.block[:, 1, 2].tolist() == [1 + 5 * 4, 1 + 4 * 3]
 
 
+def test_tuples_of_one_name_are_told_apart():
+    """As when a notebook's cell is run again with other fields."""
+
+    def lows(*fields):
+        kind = NamedTuple("Pair", [(name, NDArray[np.float64]) for name in fields])
+        pair, opened = kind(low=np.array([1.0]), high=np.array([2.0])), opener(kind)
+        return hot_kernel(lambda where: opened(where).low[0])(Handle(pair).where), low_of(pair)
+
+    assert lows("low", "high") == lows("high", "low") == (1, 1)
+
+
+@hot_kernel
+def low_of(pair):
+    return read_low(by_address(pair))
+
+
+@part
+def read_low(pair):
+    return pair.low[0]
+
+
 def test_a_field_that_is_not_there_is_refused():
     @hot_kernel
     def misspelt(where):

@@ -117,7 +117,10 @@ def subsidy_path(
 
 
 def walk_down(beliefs: FloatArray, rewards: FloatArray, discount: float, label: str) -> SubsidyWalk:
-    """Follow the subsidy from the largest reward down, for beliefs [S, L, S]."""
+    """Follow the subsidy from the largest reward down, for beliefs [S, L, S].
+
+    Rewards are best about 1; `label` is how errors call the arm.
+    """
     length = beliefs.shape[1]
     width = length if length <= FEW_AGES else BLOCK
     problem, walk = _room_for(beliefs, rewards, discount, width)

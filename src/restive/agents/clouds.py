@@ -2,8 +2,8 @@
 
 The loop multiplies weights, counts what is seen and draws particles anew (`kernels.clouds`,
 `kernels.renewals`). Here it gets the room for that, where it has none, and the ways to draw
-particles that are rarely needed. Room for the counts and particles of more than a few groups is
-made when they are first counted or renewed: a million arms of which few are seen cost little.
+particles that are rarely needed. The first groups get room for counts and particles at once, the
+others when they are first counted or renewed: a million arms of which few are seen cost little.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 SIGHTINGS = 1 << 15  # that are written down before they are counted
-HOMES_AT_ONCE = 64  # for which there is room at first
+HOMES_AT_ONCE = 64  # groups that get room at once
 
 
 class CloudKeeper:
@@ -331,7 +331,8 @@ class CloudKeeper:
             raise ValueError(f"the counts of group {group}")
         dense = ages <= DENSE
         late = int((~dense).sum())
-        self._make_tally(group, AGES + late)
+        if self.clouds.age_rooms[cloud] < AGES + late:
+            self._make_tally(group, AGES + late)
         arm = self._arm(group)
         begin_anew(arm)
         arm.cells[ages[dense] - 1] = cells[dense]

@@ -25,8 +25,6 @@ from restive.kernels.tables import (
     CHANNEL,
     CLOCK_SIZE,
     EPOCH,
-    FIRST_BAD,
-    FIRST_GOOD,
     GOOD,
     IMPOSSIBLE,
     LOW,
@@ -38,7 +36,6 @@ from restive.kernels.tables import (
     VALUED,
     VISITS,
     WHITTLE,
-    D,
     Episodes,
     Following,
     Meta,
@@ -255,7 +252,7 @@ def followed_channels(task: Task) -> Following | None:
     low, high = np.sort(rewards, axis=1).T
     width = -(-task.num_arms // LANES) * LANES
     columns = np.zeros((CHANNEL, width))
-    columns[[LOW, FIRST_BAD, FIRST_GOOD]], columns[D] = -np.inf, 1.0  # fillers are never chosen
+    columns[LOW] = -np.inf  # fillers are never chosen
     arms = np.s_[: task.num_arms]
     columns[LOW, arms], columns[SPAN, arms], columns[GOOD, arms] = low, high - low, good
     following.mode[VALUED] = forms[str(task.mapping)]

@@ -90,26 +90,27 @@ def follow_channels(slots: Slots, weights: Weights, clouds: Clouds, following: F
         home = place(clouds.chain_starts[place(clouds.homes[place(clouds.groups[group])])])
         first = home + drawn % rows * place(LANES) + drawn // rows
         good = place(channels[place(GOOD) * step + k])
-        entry = good * width  # of the matrix's rows, [2, 2, width]
+        # of a matrix [2, 2], rise is at [1 - good, good] and stay at [good, good]
         channels[place(RISE) * step + k] = clouds.chains[first + (place(2) - good) * width]
-        channels[place(STAY) * step + k] = clouds.chains[first + place(3) * entry]
-    whittle = 0.0 if following.mode[VALUED] == MYOPIC else 1.0
+        channels[place(STAY) * step + k] = clouds.chains[first + place(3) * good * width]
+    myopic = following.mode[VALUED] == MYOPIC
     for k in range(place(0), step, place(LANES)):
-        _write_form(channels, k, step, whittle)
+        _write_form(channels, k, step, myopic)
     following.mode[STANDS] = -1  # so the next choice makes all that depends on what was seen
 
 
 @inlined
-def _write_form(channels: FloatArray, k: Place, step: Place, whittle: float) -> None:
-    """Write the indices' forms of LANES channels, from number k on; `whittle` is 0 if myopic."""
+def _write_form(channels: FloatArray, k: Place, step: Place, myopic: bool) -> None:
+    """Write the forms of LANES channels' indices, from number k on."""
     none, one = everywhere(0.0), everywhere(1.0)
-    below = 0.0 if whittle == 1.0 else -np.inf  # a rho for which channels swing
+    below = -np.inf if myopic else 0.0  # channels swing where rho is below this
+    whittle = everywhere(0.0 if myopic else 1.0)
     rise, stay = load(channels, place(RISE) * step + k), load(channels, place(STAY) * step + k)
     low, span = load(channels, place(LOW) * step + k), load(channels, place(SPAN) * step + k)
     rho = minus(stay, rise)
     leave = minus(one, stay)
     settled = over(rise, plus(rise, leave))
-    later = plus(leave, settled) if whittle == 1.0 else one
+    later = one if myopic else plus(leave, settled)
     store(channels, place(RHO) * step + k, rho)
     store(channels, place(FIRST_BAD) * step + k, plus(low, times(span, rise)))
     store(channels, place(FIRST_GOOD) * step + k, plus(low, times(span, stay)))
@@ -119,16 +120,16 @@ def _write_form(channels: FloatArray, k: Place, step: Place, whittle: float) -> 
     store(channels, place(B_GOOD) * step + k, minus(one, where_below(rho, below, stay, settled)))
     swinging = minus(one, times(rho, stay))
     store(channels, place(D) * step + k, where_below(rho, below, swinging, later))
-    steady = times(rise, everywhere(whittle))
+    steady = times(rise, whittle)
     store(channels, place(E_BAD) * step + k, where_below(rho, below, none, steady))
-    signs = where_below(rho, below, everywhere(-1.0), everywhere(whittle))
+    signs = where_below(rho, below, everywhere(-1.0), whittle)
     store(channels, place(F) * step + k, signs)
     store(channels, place(CAP) * step + k, where_below(rho, below, none, everywhere(np.inf)))
 
 
 @inlined
 def see_channel(following: Following, k: int, state: int) -> None:
-    """Note that arm k was seen now: in the next step its age is 1."""
+    """Note that arm k was seen now: in the next step, for which the values stand, its age is 1."""
     channels = following.channels
     at, step = place(k), place(len(following.values))
     good = state == channels[at + place(GOOD) * step]
@@ -147,7 +148,8 @@ def choose_by_value(
 ) -> None:  # fmt: skip
     """Write the `num_chosen` channels of the largest indices; the lowest arm wins ties.
 
-    `began` is the time at which the episode did.
+    `began` is the time at which the episode did. Afterwards the values and powers stand for the
+    next time, t + 1, as if nothing were seen now: `see_channel` does the rest.
     """
     values, num_arms = following.values, len(following.rank)
     if following.mode[STANDS] != t:

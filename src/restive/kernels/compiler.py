@@ -54,8 +54,8 @@ def part(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Compile a `part` into each kernel that calls it.
 
-    For steps of a hot loop that take tuples of arrays: a call would hand over every array anew.
-    The compiler's back end inlines it, so it is typed once and not once for each caller.
+    For steps of a hot loop, of which a call would be a large part. The compiler's back end inlines
+    it, so it is typed once and not once for each caller.
     """
     return _compiled_part(function, forceinline=True)
 

@@ -69,7 +69,9 @@ def _leaves(held: Any, kind: Any) -> Iterator[NDArray[Any]]:
             yield from _leaves(part, field.kind)
         else:
             if part.ndim != 1 or part.dtype != field.kind or not part.flags.c_contiguous:
-                raise TypeError(f"{kind.__name__}.{name}: expected a line of {field.kind}")
+                raise TypeError(
+                    f"{kind.__name__}.{name}: expected a contiguous line of {field.kind}"
+                )
             yield part
 
 
@@ -88,14 +90,14 @@ def _fields(kind: Any) -> dict[str, _Field]:
         is_tuple = isinstance(hint, type) and issubclass(hint, tuple)
         element = hint if is_tuple else np.dtype(get_args(get_args(hint)[1])[0])
         fields[name] = _Field(is_tuple, element, before)
-        before += _num_numbers(fields[name])
+        before += _width(fields[name])
     return fields
 
 
-def _num_numbers(field: _Field) -> int:
+def _width(field: _Field) -> int:
     """How many numbers in `where` are a field's: for each array its address and its length."""
     if field.is_tuple:
-        return sum(_num_numbers(inner) for inner in _fields(field.kind).values())
+        return sum(_width(inner) for inner in _fields(field.kind).values())
     return 2
 
 
@@ -105,6 +107,11 @@ class Opened(types.Type):
     def __init__(self, kind: Any) -> None:
         self.kind = kind
         super().__init__(f"Opened({kind.__module__}.{kind.__qualname__})")
+
+    @property
+    def key(self) -> Any:
+        """Not the name, which two tuples may share."""
+        return self.kind
 
 
 @register_model(Opened)
@@ -148,9 +155,10 @@ def _read_opened(context: Any, builder: Any, opened: Opened, numbers: Any, name:
     first = builder.gep(numbers, [NUMBER(field.before)])
     if field.is_tuple:
         return first
-    address = _constant(builder, first)
-    count = _constant(builder, builder.gep(first, [NUMBER(1)]))
-    return _array(context, builder, _numba_type(field), address, count)
+    kind = _numba_type(field)
+    data = context.get_data_type(kind.dtype).as_pointer()
+    address, count = (_constant(builder, builder.gep(first, [NUMBER(i)])) for i in range(2))
+    return _array(context, builder, kind, builder.inttoptr(address, data), count)
 
 
 lower_getattr_generic(Opened)(_read_opened)
@@ -163,16 +171,15 @@ def _constant(builder: Any, address: Any) -> Any:
     return value
 
 
-def _array(context: Any, builder: Any, kind: Any, address: Any, count: Any) -> Any:
+def _array(context: Any, builder: Any, kind: Any, data: Any, count: Any) -> Any:
     """An array that owns nothing."""
-    item = context.get_data_type(kind.dtype)
-    size = NUMBER(context.get_abi_sizeof(item))
+    size = NUMBER(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     model = context.data_model_manager[kind]
     array = ir.Constant(model.get_value_type(), None)
     for name, value in (
         ("nitems", count),
         ("itemsize", size),
-        ("data", builder.inttoptr(address, item.as_pointer())),
+        ("data", data),
         ("shape", cgutils.pack_array(builder, [count])),
         ("strides", cgutils.pack_array(builder, [size])),
     ):
@@ -186,6 +193,11 @@ class Held(types.Type):
     def __init__(self, kind: Any) -> None:
         self.kind = kind
         super().__init__(f"Held({kind})")
+
+    @property
+    def key(self) -> Any:
+        """Not the name, which two tuples may share."""
+        return self.kind
 
 
 @register_model(Held)
@@ -205,7 +217,7 @@ class _HeldFields(AttributeTemplate):
 
 def _read_held(context: Any, builder: Any, held: Held, address: Any, name: str) -> Any:
     place = held.kind.fields.index(name)
-    return _constant(builder, cgutils.gep_inbounds(builder, address, 0, place))
+    return builder.load(cgutils.gep_inbounds(builder, address, 0, place))
 
 
 lower_getattr_generic(Held)(_read_held)
@@ -218,7 +230,7 @@ def _held(context: Any, part: Any) -> Any:
     return Held(part)(part), keep
 
 
-# For kernels: a named tuple of theirs, to be handed on by its address.
+# For kernels: a named tuple that they were given, to be handed on by its address.
 by_address: Any = (lambda part: part) if JIT_DISABLED else intrinsic(_held)
 
 
