@@ -111,8 +111,8 @@ def _continuous() -> list[Result]:
             name: (make_task(prior, 3, "whittle", horizon, true_bandit=truth), DynamicEpisodes())
             for name, prior in priors.items()
         }
-        for name in list(priors) * 4:  # turn by turn, so that both meet the same neighbours
-            cost = _per_step(setups[name], horizon, 160_000 // horizon, clock=thread_time)
+        for name in list(priors) * 25:  # turn by turn, so that both meet the same neighbours
+            cost = _per_step(setups[name], horizon, 160_000 // horizon, 1, 2, thread_time)
             costs[name] = min(costs[name], cost)
         results.append(
             Result(
