@@ -17,10 +17,10 @@ import restive as rs
 from benchmarks import numpy_learners
 from benchmarks.harness import Result
 from benchmarks.numpy_tsde import grid_tables, run_tsde
-from restive.agents import LEARNERS
-from restive.agents.learners import Learner, learner
-from restive.replication import replicate
-from restive.task import Task, make_task
+from restive.learn.learners import LEARNERS, learner
+from restive.learn.learners.base import Learner
+from restive.learn.task import Task, make_task
+from restive.measure.replication import replicate
 
 __all__ = ["run"]
 
@@ -82,7 +82,7 @@ def numpy_version(name: str, setup: tuple[Task, Learner]) -> Version:
     task = setup[0]
     bandit = (task.num_arms, task.num_pulls, task.horizon)
     if name == "tsde" or name in RELATIVES:
-        index = rs.channel_whittle_index(pairs[:, 0], pairs[:, 1], AGES)
+        index = rs.theory.channel_whittle_index(pairs[:, 0], pairs[:, 1], AGES)
         runner = run_tsde if name == "tsde" else numpy_learners.run_relative
         options = RELATIVES.get(name, {})
         return lambda rng: runner(index, beliefs, *bandit, task.mixing_time, rng, **options)

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 import restive as rs
 from benchmarks.harness import Result, best_time, seconds_to_stream
 from benchmarks.numpy_tsde import grid_tables, run_tsde
-from restive.agents.learners import DynamicEpisodes, Learner
-from restive.experiment.spec import study_from_data
-from restive.experiment.timing import seconds_per_step
-from restive.replication import replicate
-from restive.task import Task, make_task
+from restive.learn.learners.base import Learner
+from restive.learn.learners.relatives import DynamicEpisodes
+from restive.learn.task import Task, make_task
+from restive.measure.replication import replicate
+from restive.studies.runner import seconds_per_step
+from restive.studies.spec import study_from_data
 
 __all__ = ["run"]
 
@@ -58,7 +59,7 @@ def _engine() -> Result:
     setup = _setup(HORIZON)
     _per_step(setup, HORIZON, 1)
     beliefs, pairs = grid_tables(np.array(LEVELS), 94)
-    index = rs.channel_whittle_index(pairs[:, 0], pairs[:, 1], 94)
+    index = rs.theory.channel_whittle_index(pairs[:, 0], pairs[:, 1], 94)
     rng = np.random.default_rng(0)
     ours, plain = float("inf"), float("inf")
     for _ in range(6):  # turn by turn, so that both meet the same neighbours on the machine
@@ -175,7 +176,7 @@ def _online() -> Result:
 
     steps()
     beliefs, pairs = grid_tables(np.array(LEVELS), 94)
-    index = rs.channel_whittle_index(pairs[:, 0], pairs[:, 1], 94)
+    index = rs.theory.channel_whittle_index(pairs[:, 0], pairs[:, 1], 94)
     rng = np.random.default_rng(0)
     ours, plain = float("inf"), float("inf")
     for _ in range(10):
@@ -220,7 +221,7 @@ def _many_arms() -> list[Result]:
     ]  # fmt: skip
 
 
-def _steps(agent: rs.Agent, count: int) -> list[tuple[bool, float]]:
+def _steps(agent: rs.types.Agent, count: int) -> list[tuple[bool, float]]:
     """Whether each step begins an episode, and the seconds of its `select`."""
     rng = np.random.default_rng(1)
     found = []

@@ -23,7 +23,7 @@ LEVELS = np.linspace(0.1, 0.9, 9)
 WEEK = """
 import sys, time
 began = time.perf_counter()
-from restive.live import LiveAgent
+from restive.live.agent import LiveAgent
 with LiveAgent.open(sys.argv[1]) as live:
     decision = live.decide(tick=live.tick + 1)
     live.record(dict.fromkeys(decision.arms, 1))

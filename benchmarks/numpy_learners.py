@@ -213,7 +213,7 @@ def run_restless_ucb(
             if not lacking.any():
                 # an absorbing arm has no index
                 raised = np.minimum(counts[:, :, 1] / totals + radius, 1 - 1e-6)
-                index = rs.channel_whittle_index(raised[:, 0], raised[:, 1], max_age)
+                index = rs.theory.channel_whittle_index(raised[:, 0], raised[:, 1], max_age)
         if index is None:
             pulled = top(lacking.astype(int), num_pulls)
             moving = pulled[(world.elapsed[pulled] == 1) & (t > 1)]

@@ -11,8 +11,8 @@ import numpy as np
 
 import restive as rs
 from benchmarks.harness import Result, best_time
-from restive.policies import policy_mappings
-from restive.subsidy import walk_down
+from restive.plan.policies.registry import policy_mappings
+from restive.plan.subsidy import walk_down
 
 __all__ = ["run"]
 
@@ -106,7 +106,7 @@ def _channels() -> list[Result]:
     rng = np.random.default_rng(1)
     p01, p11 = rng.uniform(0.05, 0.95, (2, 5000))
     few = 100
-    compiled = best_time(lambda: rs.channel_whittle_index(p01, p11, 100), 20)
+    compiled = best_time(lambda: rs.theory.channel_whittle_index(p01, p11, 100), 20)
     results = []
     for loop, what in ((_plain_channels, "plain"), (_hoisted_channels, "hand-hoisted")):
         seconds = best_time(lambda loop=loop: loop(p01[:few], p11[:few], 100), 3)

@@ -13,16 +13,20 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.harness import Result
-from restive.experiment import Ledger, Study, run_study
-from restive.experiment.work import run_chunk
-from restive.reproduction.paper_runs import paper_study
+from restive.paper.runs import paper_study
+from restive.studies.ledger import Ledger
+from restive.studies.runner import run_study
+from restive.studies.spec import Study
+from restive.studies.work import run_chunk
 
 __all__ = ["run"]
 
 MINUTE = 60_000  # replications of the paper's Bayesian study that take one worker about a minute
 MEMORY = """
 import sys
-from restive.experiment import load_results, run_study, study_from_toml
+from restive.studies.runner import run_study
+from restive.studies.spec import study_from_toml
+from restive.studies.summary import load_results
 study = study_from_toml('''
 kind = "bayesian"
 num_pulls = 1
@@ -44,7 +48,7 @@ print(len(found.times), peak.split()[1])
 LOADING = """
 import sys
 from time import perf_counter
-from restive.experiment.spec import study_from_data
+from restive.studies.spec import study_from_data
 instances = ["paper-frequentist", "paper-bayesian", "satellite-urban-l", "random-five-state"]
 cases = int(sys.argv[1])
 data = {
@@ -109,7 +113,7 @@ def _ledger() -> Result:
     with_ledger = without = float("inf")
     for _ in range(5):
         inside = 0.0
-        with patch("restive.experiment.executors.run_chunk", timed):
+        with patch("restive.studies.executors.run_chunk", timed):
             seconds = _seconds(study, "serial")
         shares.append(seconds / inside - 1)
         with_ledger = min(with_ledger, seconds)

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 import restive as rs
 from benchmarks.harness import Result, best_time
-from restive.serve import make_app
+from restive.serve.app import make_app
 
 ARMS, PULLS, TICKS = 100_000, 1000, 4
 LISTS = ("/arms?by=index", "/arms?by=index&after=50000", "/arms?by=name", "/arms?by=pulls",

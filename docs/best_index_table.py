@@ -113,7 +113,7 @@ def optima() -> dict[str, dict[str, float]]:
             try:
                 best = rs.optimal(system(family, number), max_states=MAX_STATES)
                 found[family][str(number)] = best.average_reward
-            except rs.TooLargeError:
+            except rs.errors.TooLargeError:
                 pass
             number += 1
         print(family, "solved", flush=True)

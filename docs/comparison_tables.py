@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from restive.experiment import CaseSummary, load_results
-from restive.experiment.paired_differences import Ranking, rankings
-from restive.report.charts import learner_title
-from restive.report.numbers import at_end, with_half_width
+from restive.studies.paired_differences import Ranking, rankings
+from restive.studies.report.charts import learner_title
+from restive.studies.report.numbers import at_end, with_half_width
+from restive.studies.summary import CaseSummary, load_results
 
 PAGE = Path(__file__).with_name("comparison.md")
 PART = re.compile(r"(<!-- measured: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from log_cases import simulated_log
 from restive.logs.checks import check_log
-from restive.logs.fit import fit_arms
+from restive.logs.fitted import fit_arms
 
 ARMS, STEPS, SHARE = 20, 250, 0.5
 CLEAN = 4  # times as many clean logs: rare events need more

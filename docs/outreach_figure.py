@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive import zoo
-from restive.agents.learners import Learner, Own, learner_of
-from restive.figures import matplotlib_figures
-from restive.intervals import student_quantile
-from restive.replication import Replications, replicate
-from restive.style.drawing import write_figure
-from restive.style.lines import Dotted, Line, draw_lines
-from restive.style.looks import settings
-from restive.task import Task, make_task
+from restive.learn.learners import learner_of
+from restive.learn.learners.base import Learner, Own
+from restive.learn.task import Task, make_task
+from restive.measure import zoo
+from restive.measure.intervals import student_quantile
+from restive.measure.replication import Replications, replicate
+from restive.pages.axes import Dotted, Line, draw_lines
+from restive.pages.drawing import write_figure
+from restive.pages.looks import matplotlib_figures, settings
 
 FloatArray = NDArray[np.float64]
 

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from restive.experiment import Case, Ledger, load_results
-from restive.figures import matplotlib_figures, plot_band
-from restive.intervals import student_quantile
+from restive.measure.intervals import student_quantile
+from restive.pages.figures import plot_band
+from restive.pages.looks import matplotlib_figures
+from restive.studies.ledger import Ledger
+from restive.studies.spec import Case
+from restive.studies.summary import load_results
 
 FIGURE = Path(__file__).parent / "assets" / "which-prior.svg"
 NAMES = {"levels": "9 x 9 grid", "beta": "continuous"}

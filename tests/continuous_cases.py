@@ -7,9 +7,9 @@ import numpy as np
 import restive as rs
 from learning_cases import as_lists, random_prior
 from oracles import tsde_naive as naive
-from restive.kernels.particles import LOST
+from restive.kernels.learn.particles import LOST
 from restive.kernels.random import RENEWAL
-from restive.particles.arm import count_evidence, fresh_arm, renew_arm
+from restive.learn.particles.arm import count_evidence, fresh_arm, renew_arm
 
 PARTICLES = 32
 
@@ -72,7 +72,7 @@ class NaiveParticles(naive.NaiveTSDE):
 
     def __init__(self, prior, num_pulls, mapping, horizon, seed, replication=0, **options):
         self.prior, self.arm_tables = prior, {}
-        self.rule = rs.policy_mapping(mapping).rule
+        self.rule = rs.registry.policy_mapping(mapping).rule
         self.particles, self.renewed = {}, []
         groups = []
         for group in range(prior.groups.max() + 1):

@@ -33,7 +33,7 @@ import restive as rs
 
 # Everything internal that the cases need.
 from restive.cli import main as command_line
-from restive.policies import policy_mappings
+from restive.plan.policies.registry import policy_mappings
 
 ROOT = Path(__file__).parent.parent
 STORED = Path(__file__).parent / "stored" / "golden.json"
@@ -309,7 +309,7 @@ PRIORS = {
     "dirichlet_paying": lambda: dirichlet([0.0, 0.2, 0.7]),
     "mixed": mixed,
 }
-LEARNERS = tuple(rs.LEARNERS)
+LEARNERS = tuple(rs.registry.LEARNERS)
 MAPPINGS = tuple(row.name for row in policy_mappings())
 
 
@@ -518,7 +518,7 @@ def mapping_on_bandits(name):
     found = {}
     for kind, make in BANDITS.items():
         bandit = make()
-        policy = tried(rs.policy_mapping(name), bandit, max_states=20_000)
+        policy = tried(rs.registry.policy_mapping(name), bandit, max_states=20_000)
         if isinstance(policy, str):
             found[kind] = policy
             continue
@@ -526,13 +526,13 @@ def mapping_on_bandits(name):
         one = {"arms": ran.arms, "states": ran.states, "rewards": ran.rewards}
         one["expected"] = ran.expected_rewards
         states = [rs.BeliefState(s, n) for s, n in zip(ran.last_state, ran.elapsed, strict=True)]
-        if isinstance(policy, rs.IndexPolicy):
+        if isinstance(policy, rs.types.IndexPolicy):
             one["tables"] = [policy.table(k) for k in range(bandit.num_arms)]
             one["index"] = np.array([policy.index(state) for state in states])
             one["rank"] = np.array([policy.rank(state) for state in states])
-        if isinstance(policy, rs.BestIndexPolicy):
+        if isinstance(policy, rs.types.BestIndexPolicy):
             one["candidates"] = policy.candidates
-        if isinstance(policy, rs.OptimalPolicy):
+        if isinstance(policy, rs.types.OptimalPolicy):
             one |= {"average_reward": policy.average_reward, "bias": policy.bias}
         one["value"] = tried(values_of, bandit, policy)
         found[kind] = one
@@ -571,7 +571,7 @@ def whittle_indices():
             index = rs.whittle_index(arm, discount)
             found[f"{k} {discount}"] = [index.index, index.upper, index.indexable, index.limit]
         found[f"{k} long"] = rs.whittle_index(arm, max_elapsed=200).index
-    found["channels"] = rs.channel_whittle_index([0.1, 0.5, 0.9], [0.8, 0.5, 0.05], 40)
+    found["channels"] = rs.theory.channel_whittle_index([0.1, 0.5, 0.9], [0.8, 0.5, 0.05], 40)
     return found
 
 
@@ -581,7 +581,7 @@ def chains_and_beliefs():
     arms = [arm for make in BANDITS.values() for arm in make().arms]
     arms += [arm for name in rs.zoo.names() for arm in zoo_arms(name)[:2]]
     for k, arm in enumerate(arms):
-        reduced = [rs.reduce_arm(arm), rs.reduce_arm(arm, 0.9)]
+        reduced = [rs.theory.reduce_arm(arm), rs.theory.reduce_arm(arm, 0.9)]
         found[f"{k}"] = {
             "beliefs": [rs.belief_table(arm, 30), tried(rs.belief_table, arm)],
             "mixing": [tried(rs.mixing_time, arm), tried(rs.mixing_time, arm, 0.01)],
@@ -974,19 +974,19 @@ def alarms_of_a_live_agent():
 
 @case("theory")
 def theory():
-    found = {"episodes": rs.episode_bound(8, 2, 1000, 3)}
-    found["printed"] = rs.episode_bound(8, 2, 1000, 3, as_printed=True)
-    found["regret"] = rs.regret_bound(8, 2, 1000, 3, 1.5)
+    found = {"episodes": rs.theory.episode_bound(8, 2, 1000, 3)}
+    found["printed"] = rs.theory.episode_bound(8, 2, 1000, 3, as_printed=True)
+    found["regret"] = rs.theory.regret_bound(8, 2, 1000, 3, 1.5)
     for name, make in PRIORS.items():
         prior, num_pulls = make()
-        found[f"bounds {name}"] = tried(rs.bounds_for, prior, num_pulls, 500, 1.25)
+        found[f"bounds {name}"] = tried(rs.theory.bounds_for, prior, num_pulls, 500, 1.25)
     for name, make in {"small": small_prior, "joint": partial(joint_prior, 3)}.items():
         prior, num_pulls = make()
-        apart = rs.decompose_regret(prior, num_pulls, horizon=50, replications=4, seed=1)
+        apart = rs.theory.decompose_regret(prior, num_pulls, horizon=50, replications=4, seed=1)
         rows = [[row.measured, row.stderr, row.bound, row.ratio] for row in apart.comparisons]
         found[f"apart {name}"] = [apart, rows]
     bandit = controlled_bandit()
-    found["spans"] = rs.discounted_spans(bandit, rs.whittle(bandit), [0.5, 0.9, 0.99])
+    found["spans"] = rs.theory.discounted_spans(bandit, rs.whittle(bandit), [0.5, 0.9, 0.99])
     return found
 
 

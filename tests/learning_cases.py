@@ -7,12 +7,13 @@ import numpy as np
 
 import restive as rs
 from oracles import tsde_naive as naive
-from restive.actors import make_record, make_trace, world_of
-from restive.agents.learners import DynamicEpisodes, Learner
-from restive.agents.mind import Mind
-from restive.loop import drive
-from restive.replication import with_truths
-from restive.task import Task, make_task
+from restive.learn.learner_state import Mind
+from restive.learn.learners.base import Learner
+from restive.learn.learners.relatives import DynamicEpisodes
+from restive.learn.task import Task, make_task
+from restive.measure.loop import drive
+from restive.measure.replication import with_truths
+from restive.plan.actors import make_record, make_trace, world_of
 
 
 class Posed(NamedTuple):
@@ -48,7 +49,7 @@ def trace(setup, horizon, seed, replication=0):
 
 def agent_with(mind, seed, replication=0):
     """Return an agent that continues with what the engine left in a mind."""
-    agent = rs.Agent(mind.task, mind.learner, seed, replication)
+    agent = rs.types.Agent(mind.task, mind.learner, seed, replication)
     agent._mind = mind
     agent._hold()
     return agent
@@ -213,7 +214,7 @@ def chooser_of(prior, num_pulls, mapping):
     Index rules go through the oracle's own ranks; other mappings are asked for their policy.
     """
     candidates = [prior.candidates(k) for k in range(prior.num_arms)]
-    rule = rs.policy_mapping(mapping).rule if isinstance(mapping, str) else mapping
+    rule = rs.registry.policy_mapping(mapping).rule if isinstance(mapping, str) else mapping
     if rule is not None:
         return naive.index_chooser(candidates, lambda arm: np.asarray(rule(arm)).tolist())
     policies = {}
@@ -222,7 +223,7 @@ def chooser_of(prior, num_pulls, mapping):
         key = tuple(sampled)
         if key not in policies:
             arms = [candidates[k][c] for k, c in enumerate(sampled)]
-            policies[key] = rs.policy_mapping(mapping)(rs.RestlessBandit(arms, num_pulls))
+            policies[key] = rs.registry.policy_mapping(mapping)(rs.RestlessBandit(arms, num_pulls))
         chosen = policies[key].select(rs.BeliefState(last_state, elapsed))
         return [int(k in chosen) for k in range(len(sampled))]
 

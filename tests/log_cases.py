@@ -29,7 +29,7 @@ def simulated_states(
 def simulated_log(
     seed: int | list[int], num_arms: int = 20, steps: int = 200, share: float = 0.5,
     fault: str = "", size: float = 1.0,
-) -> rs.Log:  # fmt: skip
+) -> rs.types.Log:  # fmt: skip
     """A log of arms of which each is seen with probability `share` in each step."""
     rng = np.random.default_rng(seed)
     p01, p11 = rng.beta(2, 3, num_arms), rng.beta(4, 2, num_arms)

@@ -6,9 +6,9 @@ import numba
 import numpy as np
 
 import restive as rs
-from restive.kernels.particles import LOST, count_one
-from restive.kernels.weighing import effective_number
-from restive.particles.arm import fresh_arm, grown, renew_arm
+from restive.kernels.learn.particles import LOST, count_one
+from restive.kernels.learn.weighing import effective_number
+from restive.learn.particles.arm import fresh_arm, grown, renew_arm
 
 
 @numba.njit

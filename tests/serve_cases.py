@@ -11,7 +11,7 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from live_cases import created
-from restive.serve import make_app
+from restive.serve.app import make_app
 
 __all__ = ["Client", "listening", "program", "served"]
 

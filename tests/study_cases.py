@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from restive.experiment import Ledger, run_study
-from restive.experiment.spec import study_from_toml
+from restive.studies.ledger import Ledger
+from restive.studies.runner import run_study
+from restive.studies.spec import study_from_toml
 
 FREQUENTIST = """
 kind = "frequentist"
@@ -153,7 +154,7 @@ def changed_text(text, **changes):
 @contextmanager
 def small_chunks(size=CHUNK):
     """Let ledgers that are begun here have small chunks: their size is in the manifest."""
-    from restive.experiment import manifest
+    from restive.studies import manifest
 
     before = manifest.chunk_size
     manifest.chunk_size = lambda case: size

@@ -31,13 +31,15 @@ def test_a_mapping_whose_policy_selects_nonsense(arms):
         return Choosing(arms)
 
     agent = rs.TSDE(PRIOR, 1, mapping)
-    with pytest.raises(rs.ProblemError, match=r"the policy selected .* expected 1 different arms"):
+    with pytest.raises(
+        rs.errors.ProblemError, match=r"the policy selected .* expected 1 different arms"
+    ):
         agent.select()
 
 
 @pytest.mark.parametrize("elapsed", [10**15 + 1, 2**62, 2**63 - 1])
 def test_an_age_beyond_all_times(elapsed):
-    with pytest.raises(rs.ProblemError, match="elapsed must be at most"):
+    with pytest.raises(rs.errors.ProblemError, match="elapsed must be at most"):
         rs.BeliefState([0], [elapsed])
 
 
@@ -80,13 +82,13 @@ def edited(path, value):
     ],
 )
 def test_a_snapshot_that_was_edited(path, value):
-    with pytest.raises(rs.ProblemError, match="checksum does not match"):
+    with pytest.raises(rs.errors.ProblemError, match="checksum does not match"):
         rs.restore(edited(path, value))
 
 
 @pytest.mark.parametrize("gap", [1e-8, 1e-9, 1e-12, 2**-53])
 def test_a_discount_that_floating_point_cannot_tell_from_one(gap):
-    with pytest.raises(rs.ProblemError, match="discount must be 1 or at most 1 - 1e-7"):
+    with pytest.raises(rs.errors.ProblemError, match="discount must be 1 or at most 1 - 1e-7"):
         rs.whittle_index(CHANNEL, discount=1 - gap)
 
 

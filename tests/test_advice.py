@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app
-from restive.joint import JointStates
-from restive.problem import kinds_of
+from restive.plan.joint_chain import JointStates
+from restive.problem.bandit import kinds_of
 
 PERIODIC = """
 [[arm]]
@@ -119,14 +119,14 @@ def test_a_number_of_ages_plans_arms_that_mix_too_slowly(plan):
 
 def test_ages_hold_the_belief_of_a_chain_that_never_settles():
     arm = rs.problem_from_toml("num_pulls = 1\n" + PERIODIC).arms[0]
-    with pytest.raises(rs.AssumptionError, match="give max_elapsed, the same wherever"):
+    with pytest.raises(rs.errors.AssumptionError, match="give max_elapsed, the same wherever"):
         rs.belief_table(arm)
     assert rs.belief_table(arm, 7).shape == (2, 7, 2)
 
 
 def test_fewer_ages_make_a_table_that_fits():
     arm = rs.Arm(np.full((100, 100), 0.01), rewards=np.linspace(0, 1, 100))
-    with pytest.raises(rs.TooLargeError, match="use a smaller max_elapsed"):
+    with pytest.raises(rs.errors.TooLargeError, match="use a smaller max_elapsed"):
         rs.belief_table(arm, 100_000)
     assert rs.belief_table(arm, 10).shape == (100, 10, 100)
 
@@ -143,7 +143,9 @@ class LastFirst:
 
 def test_more_states_solve_a_policy_that_cannot_be_simulated():
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.6)] * 3, 1)
-    with pytest.raises(rs.TooLargeError, match=r"more than 5 joint states; raise max_states; only"):
+    with pytest.raises(
+        rs.errors.TooLargeError, match=r"more than 5 joint states; raise max_states; only"
+    ):
         rs.evaluate(bandit, LastFirst(bandit), max_states=5)
     assert rs.evaluate(bandit, LastFirst(bandit), max_states=5000).stderr == 0
 
@@ -151,7 +153,7 @@ def test_more_states_solve_a_policy_that_cannot_be_simulated():
 def test_fewer_pulls_make_a_joint_chain():
     arms = [rs.gilbert_elliott(0.3, 0.6)] * 14
     many, few = rs.RestlessBandit(arms, 13), rs.RestlessBandit(arms, 12)
-    with pytest.raises(rs.TooLargeError, match=r"can end in 8,192 ways.*pull fewer arms"):
+    with pytest.raises(rs.errors.TooLargeError, match=r"can end in 8,192 ways.*pull fewer arms"):
         rs.evaluate(many, LastFirst(many))
     kinds = kinds_of(few)
     assert JointStates(few, kinds, np.array([2])).most_outcomes == 4096
@@ -164,7 +166,7 @@ def test_every_way_to_a_small_optimum_that_the_refusal_names():
         rs.gilbert_elliott(0.4, 0.6),
     ]
     bandit = rs.RestlessBandit(arms, 1)
-    with pytest.raises(rs.TooLargeError) as caught:
+    with pytest.raises(rs.errors.TooLargeError) as caught:
         rs.optimal(bandit, max_states=500)
     for way in ("raise max_states", "lower max_elapsed", "whittle or lp_priority", "_bound"):
         assert way in str(caught.value)

@@ -12,8 +12,9 @@ import pytest
 
 import restive as rs
 from learning_cases import CASES, channels, controlled, joint, own_rule, random_arm, three_states
-from restive.agents.learners import LEARNERS, Relative
-from restive.kernels.learners.memory import DRAWS
+from restive.kernels.learn.learners.memory import DRAWS
+from restive.learn.learners import LEARNERS
+from restive.learn.learners.base import Relative
 
 NAMES = list(LEARNERS)
 NARROWING = ["tsde", "thompson_every_step", "epsilon_greedy", "ucb1", "beta_bernoulli"]
@@ -184,16 +185,20 @@ def test_arms_that_move_differently_when_pulled_need_a_word():
     agent, twin = (rs.TSDE(prior, 2, "myopic", seed=1) for _ in range(2))
     arms = agent.select()
     message = f"arm {arms[1]} was selected and not seen, and it moves differently when pulled"
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         agent.observe([1], arms=arms[:1])
     assert agent.select().tolist() == arms.tolist()
     agent.observe([1], arms=arms[:1], missing="not pulled")
     twin.pull(arms[:1])
     twin.observe([1])
     assert known(agent) == known(twin)
-    with pytest.raises(rs.ProblemError, match="missing must be 'not pulled' or None, got 'lost'"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="missing must be 'not pulled' or None, got 'lost'"
+    ):
         agent.observe([1, 1], arms=agent.select(), missing="lost")
-    with pytest.raises(rs.ProblemError, match="missing must be 'not pulled' or None, got 'lost'"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="missing must be 'not pulled' or None, got 'lost'"
+    ):
         agent.observe([1, 1], missing="lost")
 
 
@@ -214,11 +219,13 @@ def test_parts_that_cannot_be():
         (4,): "the arms are 0 to 3",
         (0.5,): "must be a list of whole numbers",
     }.items():
-        with pytest.raises(rs.ProblemError, match=message):
+        with pytest.raises(rs.errors.ProblemError, match=message):
             agent.observe([0] * len(wrong), arms=list(wrong))
-    with pytest.raises(rs.ProblemError, match="1 states are needed"):
+    with pytest.raises(rs.errors.ProblemError, match="1 states are needed"):
         agent.observe([0, 1], arms=arms[:1])
-    with pytest.raises(rs.ProblemError, match=f"arm {arms[1]}: state 2 is not one of its states"):
+    with pytest.raises(
+        rs.errors.ProblemError, match=f"arm {arms[1]}: state 2 is not one of its states"
+    ):
         agent.observe([2], arms=arms[1:])
     assert agent.snapshot() == before
     agent.observe([1, 0], arms=arms[::-1])
@@ -231,9 +238,9 @@ def test_a_wrong_state_after_a_step_seen_in_part_leaves_the_selection():
     agent.observe([0], arms=first[:1])
     for _ in range(20):
         arms = agent.select().tolist()
-        with pytest.raises(rs.ProblemError, match="is not one of its states"):
+        with pytest.raises(rs.errors.ProblemError, match="is not one of its states"):
             agent.observe([2, 0])
-        with pytest.raises(rs.ProblemError, match="is not one of its states"):
+        with pytest.raises(rs.errors.ProblemError, match="is not one of its states"):
             agent.observe([2], arms=arms[1:])
         assert agent.select().tolist() == arms
         agent.observe([0, 1])
@@ -280,10 +287,10 @@ def test_to_skip_is_to_pull_nothing_whatever_is_played(mapping):
 def test_what_cannot_be_skipped():
     agent = rs.TSDE(*channels(), "myopic")
     for wrong in (-1, 1.5, True, "a", 10**15, None):
-        with pytest.raises(rs.ProblemError, match=r"num_steps|time cannot pass"):
+        with pytest.raises(rs.errors.ProblemError, match=r"num_steps|time cannot pass"):
             agent.skip(wrong)
     arms = agent.select()
-    with pytest.raises(rs.ProblemError, match="were selected already; observe them first"):
+    with pytest.raises(rs.errors.ProblemError, match="were selected already; observe them first"):
         agent.skip()
     agent.observe([0] * len(arms))
     agent.skip()
@@ -322,9 +329,9 @@ def test_pulled_arms_are_learned_from_like_selected_ones(name, after_select):
 def test_what_cannot_be_pulled():
     agent = rs.TSDE(*channels(), "myopic")
     for wrong in ([4], [-1], [0, 0], [0.5], [[0]], "a", None, [[0], [0, 1]]):
-        with pytest.raises(rs.ProblemError, match="arms to pull"):
+        with pytest.raises(rs.errors.ProblemError, match="arms to pull"):
             agent.pull(wrong)
-    with pytest.raises(rs.ProblemError, match="nothing was selected"):
+    with pytest.raises(rs.errors.ProblemError, match="nothing was selected"):
         agent.observe([0])
 
 
@@ -340,11 +347,11 @@ def test_learners_that_must_pull_what_they_choose_say_so(name):
         lambda: agent.pull([0]),
         agent.skip,
     ):
-        with pytest.raises(rs.ProblemError, match=f"learner {name} cannot"):
+        with pytest.raises(rs.errors.ProblemError, match=f"learner {name} cannot"):
             call()
     assert agent.snapshot() == before
     arms = agent.select(num_pulls=2, available=[True] * 4)
-    with pytest.raises(rs.ProblemError, match=f"learner {name} cannot be shown only some"):
+    with pytest.raises(rs.errors.ProblemError, match=f"learner {name} cannot be shown only some"):
         agent.observe([0], arms=arms[:1])
     agent.observe([0, 1], arms=arms[::-1])
     assert agent.belief_state.last_state[arms].tolist() == [1, 0]
@@ -442,7 +449,7 @@ def test_late_news_that_cannot_be_used():
         (2, 0, 1.5, "time must be a whole number"),
         (2, [0, 1], 5, "state"),
     ):
-        with pytest.raises(rs.ProblemError, match=message):
+        with pytest.raises(rs.errors.ProblemError, match=message):
             agent.observe_late(arm, state, time)
     assert agent.snapshot() == before
     sure = rs.IndependentPrior([rs.ArmPrior([rs.gilbert_elliott(1.0, 0.5)])] * 2)
@@ -450,7 +457,7 @@ def test_late_news_that_cannot_be_used():
     agent.pull([0])
     agent.observe([0])
     agent.skip(2)
-    with pytest.raises(rs.ProblemError, match="arm 0: state 0 has probability zero"):
+    with pytest.raises(rs.errors.ProblemError, match="arm 0: state 0 has probability zero"):
         agent.observe_late(0, 0, 2)
     agent.observe_late(0, 1, 2)
     assert agent.belief_state == rs.BeliefState([1, 1], [2, 4])
@@ -462,7 +469,7 @@ def test_learners_of_another_family_cannot_use_late_news(name):
     for _ in range(3):
         agent.observe([0, 1][: len(agent.select())])
     unseen = int(np.argmax(agent.belief_state.elapsed))
-    with pytest.raises(rs.ProblemError, match=f"learner {name} learns in the order of time"):
+    with pytest.raises(rs.errors.ProblemError, match=f"learner {name} learns in the order of time"):
         agent.observe_late(unseen, 0, 3)
 
 
@@ -530,16 +537,20 @@ def test_lists_that_are_none(wrong):
         lambda: agent.observe([0, 1], arms=wrong),
     ):
         agent.select()
-        with pytest.raises(rs.ProblemError, match=r"available|arms|states") as raised:
+        with pytest.raises(rs.errors.ProblemError, match=r"available|arms|states") as raised:
             call()
         sentence = str(raised.value)
         assert "\n" not in sentence
         assert len(sentence) < 200
     if wrong is MASKED:
-        with pytest.raises(rs.ProblemError, match="available must not be a masked array: pass"):
+        with pytest.raises(
+            rs.errors.ProblemError, match="available must not be a masked array: pass"
+        ):
             agent.select(available=wrong)
     if wrong is RAGGED:
-        with pytest.raises(rs.ProblemError, match="available must be a list of whole numbers, got"):
+        with pytest.raises(
+            rs.errors.ProblemError, match="available must be a list of whole numbers, got"
+        ):
             agent.select(available=wrong)
 
 
@@ -664,7 +675,9 @@ def test_a_learner_without_a_posterior_says_so():
         (lambda: agent.episode, "episodes"),
         (lambda: agent.sampled_bandit, "sampled system"),
     ):
-        with pytest.raises(rs.ProblemError, match=f"learner ucb1 has no {what}: it is not of TSDE"):
+        with pytest.raises(
+            rs.errors.ProblemError, match=f"learner ucb1 has no {what}: it is not of TSDE"
+        ):
             call()
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
-from restive.kernels.ages import DENSE, neighbours
-from restive.particles.arm import count_evidence, counts_of, fresh_arm
+from restive.kernels.learn.particles import DENSE, neighbours
+from restive.learn.particles.arm import count_evidence, counts_of, fresh_arm
 
 
 @numba.njit

@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 
 from restive.kernels.elementary import exponential, logarithm, unit_circle
-from restive.kernels.quantiles import (
+from restive.kernels.learn.quantiles import (
     beta_log_odds,
     chi_square_quantile,
     log_gamma,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
-from restive.belief import initial_state, settled_elapsed
+from restive.problem.beliefs import initial_state, settled_elapsed
 from strategies import arms, random_arm
 
 SLOW = rs.gilbert_elliott(1e-6, 1 - 1e-6, name="glacier")
@@ -67,7 +67,7 @@ def test_slow_chains_that_still_settle_get_a_long_table():
 
 
 def test_too_slow_a_chain_is_told_with_a_way_out_that_works():
-    with pytest.raises(rs.TooLargeError) as caught:
+    with pytest.raises(rs.errors.TooLargeError) as caught:
         rs.belief_table(SLOW)
     message = str(caught.value)
     assert message.startswith("arm 'glacier': mixes too slowly: after 10,000 steps")
@@ -77,14 +77,14 @@ def test_too_slow_a_chain_is_told_with_a_way_out_that_works():
 
 def test_a_chain_that_never_settles_is_told_with_a_way_out_that_works():
     flip = rs.Arm([[0.5, 0.5], [0.5, 0.5]], [[0, 1], [1, 0]], [0, 1])
-    with pytest.raises(rs.AssumptionError, match=r"period 2.*give max_elapsed"):
+    with pytest.raises(rs.errors.AssumptionError, match=r"period 2.*give max_elapsed"):
         rs.belief_table(flip)
     assert rs.belief_table(flip, 3).tolist() == [[[0.5, 0.5]] * 3] * 2
 
 
 def test_a_table_that_would_fill_the_memory_is_refused():
     arm = rs.Arm(np.full((500, 500), 1 / 500), rewards=np.zeros(500))
-    with pytest.raises(rs.TooLargeError, match=r"500 states and 10000 ages takes 18\.6 GiB"):
+    with pytest.raises(rs.errors.TooLargeError, match=r"500 states and 10000 ages takes 18\.6 GiB"):
         rs.belief_table(arm, 10_000)
 
 
@@ -93,7 +93,7 @@ def test_a_table_that_would_fill_the_memory_is_refused():
     [(0, "at least 1, got 0"), (-3, "at least 1, got -3"), (2.0, "whole"), (True, "whole")],
 )
 def test_max_elapsed_must_be_a_positive_whole_number(max_elapsed, words):
-    with pytest.raises(rs.ProblemError, match=f"max_elapsed must be .*{words}"):
+    with pytest.raises(rs.errors.ProblemError, match=f"max_elapsed must be .*{words}"):
         rs.belief_table(rs.gilbert_elliott(0.3, 0.7), max_elapsed)
 
 
@@ -119,7 +119,7 @@ def test_the_update_sets_pulled_arms_to_one_and_ages_the_others():
     ],
 )
 def test_a_wrong_update_is_refused(pulled, states, words):
-    with pytest.raises(rs.ProblemError, match=words):
+    with pytest.raises(rs.errors.ProblemError, match=words):
         rs.BeliefState([0, 0, 0], [1, 1, 1]).updated(pulled, states)
 
 
@@ -137,7 +137,7 @@ def test_a_wrong_update_is_refused(pulled, states, words):
     ],
 )
 def test_a_wrong_state_is_refused(last_state, elapsed, words):
-    with pytest.raises(rs.ProblemError, match=words):
+    with pytest.raises(rs.errors.ProblemError, match=words):
         rs.BeliefState(last_state, elapsed)
 
 
@@ -146,10 +146,10 @@ def test_a_state_must_fit_the_bandit():
         [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.3, 0.7, name="b")], 1
     )
     policy = rs.myopic(bandit)
-    with pytest.raises(rs.ProblemError, match="the state is for 3 arms, the bandit has 2"):
+    with pytest.raises(rs.errors.ProblemError, match="the state is for 3 arms, the bandit has 2"):
         policy.select(rs.BeliefState([0] * 3, [1] * 3))
     with pytest.raises(
-        rs.ProblemError, match=r"arm 1 \('b'\): last_state is 2, its states are 0 to 1"
+        rs.errors.ProblemError, match=r"arm 1 \('b'\): last_state is 2, its states are 0 to 1"
     ):
         policy.select(rs.BeliefState([0, 2], [1, 1]))
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import restive as rs
-from restive import overview, zoo
-from restive.subsidy import subsidy_path
+from restive.measure import zoo
+from restive.plan import summary
+from restive.plan.subsidy import subsidy_path
 from strategies import random_paying_bandit
 
 
@@ -24,7 +25,7 @@ def families(pytestconfig):
         sys.path.pop(0)
 
 
-module = importlib.import_module("restive.policies.best_index")  # its function has its name
+module = importlib.import_module("restive.plan.policies.best_index")  # its function has its name
 
 FAMILIES = [
     "channels of the paper's grid",
@@ -100,11 +101,11 @@ def test_the_chosen_table_is_that_of_the_mapping_it_names(paper_bandit):
     odd = zoo.load("multichain-myopic").bandit
     for bandit in (paper_bandit, odd):
         policy = rs.best_index(bandit)
-        assert isinstance(policy, rs.IndexPolicy)
+        assert isinstance(policy, rs.types.IndexPolicy)
         assert policy.name == "best_index"
         assert policy.method == "exact: joint chains"
         if policy.chosen in ("whittle", "lp_priority", "myopic"):
-            named = rs.policy_mapping(policy.chosen)(bandit)
+            named = rs.registry.policy_mapping(policy.chosen)(bandit)
             for k in range(bandit.num_arms):
                 assert np.array_equal(policy.table(k), named.table(k))
     # myopic earns 1.5503 from the start of the paper, and 1.4444 once it is stuck
@@ -131,7 +132,7 @@ def test_ladder_prices_are_advantages_at_that_price(monkeypatch):
 
 
 def refuse(*args, **kwargs):
-    raise rs.AssumptionError("arm 0: has no such index")
+    raise rs.errors.AssumptionError("arm 0: has no such index")
 
 
 def test_candidates_that_cannot_be_made_are_left_out_and_all_of_them_are_an_error(monkeypatch):
@@ -142,7 +143,7 @@ def test_candidates_that_cannot_be_made_are_left_out_and_all_of_them_are_an_erro
     assert "lp_priority" in names
     for name in ("lp_priority", "myopic", "best_fixed", "subsidy_path"):
         monkeypatch.setattr(module, name, refuse)
-    with pytest.raises(rs.AssumptionError, match="arm 0: has no such index"):
+    with pytest.raises(rs.errors.AssumptionError, match="arm 0: has no such index"):
         rs.best_index(bandit)
 
 
@@ -233,10 +234,10 @@ def test_the_plan_says_that_of_very_many_kinds_few_mappings_compete(monkeypatch)
     said = "of more than 2 kinds of arms only the named mappings compete"
 
     def note():
-        plan = overview.plan_bandit(rs.RestlessBandit(arms, 1))
+        plan = summary.plan_bandit(rs.RestlessBandit(arms, 1))
         return next(p.note for p in plan.policies if p.policy == "best_index")
 
     assert said not in note()
     monkeypatch.setattr(module, "MOST_KINDS", 2)
-    monkeypatch.setattr(overview, "MOST_KINDS", 2)
+    monkeypatch.setattr(summary, "MOST_KINDS", 2)
     assert said in note()

@@ -12,12 +12,12 @@ import restive as rs
 from learning_cases import CASES, posed, trace, true_bandit
 from oracles.beta_bernoulli_naive import NaiveBetaBernoulli, Stream
 from oracles.tsde_naive import LEARNER, stream_key
-from restive.agents import make_learner
-from restive.agents.learners import learner
-from restive.kernels.compiler import hot_kernel
-from restive.kernels.learners.beta_bernoulli import draw_beta
-from restive.kernels.learners.memory import DRAWS, OWN, PHASES
-from restive.kernels.normal import EDGES, HEIGHTS, TAIL, draw_normal
+from restive.kernels.elementary import EDGES, HEIGHTS, TAIL, draw_normal
+from restive.kernels.jit.compiler import hot_kernel
+from restive.kernels.learn.learners.beta_bernoulli import draw_beta
+from restive.kernels.learn.learners.memory import DRAWS, OWN, PHASES
+from restive.learn.learners import learner
+from restive.learn.make import make_learner
 
 FALSE_ALARM = 1e-6
 SHAPES = [

@@ -7,7 +7,7 @@ import pytest
 
 import restive as rs
 from oracles.whittle_naive import belief_table
-from restive.belief import initial_state, settled_elapsed
+from restive.problem.beliefs import initial_state, settled_elapsed
 from strategies import random_arm
 
 
@@ -63,7 +63,7 @@ def naive_gain_and_span(bandit, policy, start):
 def test_gain_span_and_number_of_states_are_those_of_a_dense_solution(name, seed):
     rng = np.random.default_rng([1, seed])
     bandit = rs.RestlessBandit([random_arm(rng, size, spread=0.85) for size in (2, 3)], num_pulls=1)
-    policy = rs.policy_mapping(name)(bandit)
+    policy = rs.registry.policy_mapping(name)(bandit)
     gain, span, size = naive_gain_and_span(bandit, policy, initial_state(bandit))
     value = rs.evaluate(bandit, policy)
     assert value.average_reward == pytest.approx(gain, abs=1e-9)
@@ -151,5 +151,5 @@ def test_arms_that_are_not_pulled_do_not_matter():
 def test_a_fixed_arm_whose_long_run_depends_on_the_start_is_told():
     stuck = rs.Arm(np.eye(2), [[0.5, 0.5], [0.5, 0.5]], [0, 1], name="stuck")
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), stuck], 1)
-    with pytest.raises(rs.AssumptionError, match=r"arm 1 \('stuck'\): has 2 closed classes"):
+    with pytest.raises(rs.errors.AssumptionError, match=r"arm 1 \('stuck'\): has 2 closed classes"):
         rs.evaluate(bandit, constant_policy(bandit, [1]))

@@ -15,8 +15,8 @@ import pytest
 import restive as rs
 from chromium import browser
 from log_cases import simulated_log
-from restive.comparison_study import comparison_study
-from restive.style.looks import DARK, LIGHT
+from restive.pages.looks import DARK, LIGHT
+from restive.paper.comparison_study import comparison_study
 from test_report import LONG, Page, swept_run
 from test_reproduction import whole_run
 from test_style import where

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import restive
-from restive.kernels.checked_cache import CheckedCacheFile
+from restive.kernels.jit.checked_cache import CheckedCacheFile
 
 PROGRAM = """
 import numpy as np

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from restive.kernels.calls import address_of, call_at
-from restive.kernels.compiler import hot_kernel, kernel
+from restive.kernels.jit.calls import address_of, call_at
+from restive.kernels.jit.compiler import hot_kernel, kernel
 
 
 @kernel

@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
-from restive.chains import closed_classes, communicating_classes, period, require_ergodic
+from restive.problem.chains import (
+    closed_classes,
+    communicating_classes,
+    period,
+    require_ergodic,
+)
 from strategies import stochastic_matrices
 
 GRID = [round(0.1 * i, 1) for i in range(1, 10)]
@@ -65,7 +70,7 @@ def test_a_periodic_chain_and_transient_states_have_a_stationary_law():
 
 def test_two_closed_classes_have_no_one_law_and_are_named():
     matrix = [[1, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 1, 0, 0], [0.2, 0.3, 0.4, 0.1]]
-    with pytest.raises(rs.AssumptionError) as caught:
+    with pytest.raises(rs.errors.AssumptionError) as caught:
         rs.stationary(matrix)
     assert str(caught.value) == (
         "matrix: has 2 closed classes, {0}, {1, 2}, so its long-run law depends on the start"
@@ -73,12 +78,12 @@ def test_two_closed_classes_have_no_one_law_and_are_named():
 
 
 def test_many_classes_are_listed_shortly():
-    with pytest.raises(rs.AssumptionError, match=r"\{5\}, and 94 more, so"):
+    with pytest.raises(rs.errors.AssumptionError, match=r"\{5\}, and 94 more, so"):
         rs.stationary(np.eye(100))
 
 
 def test_what_is_no_stochastic_matrix_has_no_law():
-    with pytest.raises(rs.ProblemError, match=r"row 0 of the matrix sums to 0\.9"):
+    with pytest.raises(rs.errors.ProblemError, match=r"row 0 of the matrix sums to 0\.9"):
         rs.stationary([[0.5, 0.4], [0, 1]])
 
 
@@ -105,7 +110,7 @@ def test_period_is_the_number_of_eigenvalues_on_the_unit_circle(matrix):
 @pytest.mark.parametrize("cycle", [2, 3, 6])
 def test_a_periodic_passive_chain_is_told_with_its_period(cycle):
     matrix = np.roll(np.eye(cycle), 1, axis=1)
-    with pytest.raises(rs.AssumptionError, match=f"chain is periodic with period {cycle} "):
+    with pytest.raises(rs.errors.AssumptionError, match=f"chain is periodic with period {cycle} "):
         rs.mixing_time(still(matrix))
 
 
@@ -123,7 +128,7 @@ def test_two_cycles_of_lengths_four_and_six_have_period_two():
 def test_a_reducible_passive_chain_is_told_with_its_classes():
     matrix = [[1, 0, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]]
     arm = rs.Arm(np.full((3, 3), 1 / 3), matrix, [0, 0, 1], name="tunnel")
-    with pytest.raises(rs.AssumptionError) as caught:
+    with pytest.raises(rs.errors.AssumptionError) as caught:
         rs.mixing_time(arm)
     message = str(caught.value)
     assert message.startswith("arm 'tunnel': the passive chain is reducible")
@@ -145,7 +150,7 @@ def test_ergodic_means_that_some_power_is_positive(matrix):
     if power.all():
         require_ergodic(matrix, "arm")
     else:
-        with pytest.raises(rs.AssumptionError):
+        with pytest.raises(rs.errors.AssumptionError):
             require_ergodic(matrix, "arm")
 
 
@@ -194,12 +199,12 @@ def test_mixing_time_of_a_chain_that_flips_almost_surely_counts_too():
 
 @pytest.mark.parametrize("epsilon", [0, -1, 2.5, float("nan")])
 def test_epsilon_must_be_an_l1_distance(epsilon):
-    with pytest.raises(rs.ProblemError, match=r"epsilon must be in \(0, 2\]"):
+    with pytest.raises(rs.errors.ProblemError, match=r"epsilon must be in \(0, 2\]"):
         rs.mixing_time(rs.gilbert_elliott(0.3, 0.7), epsilon)
 
 
 def test_a_chain_that_does_not_mix_within_two_to_the_sixty_steps_is_refused():
     flip = 2.0**-70
     matrix = [[1, flip], [flip, 1]]  # rounding makes the diagonal 1, the chain is irreducible still
-    with pytest.raises(rs.TooLargeError, match="does not mix"):
+    with pytest.raises(rs.errors.TooLargeError, match="does not mix"):
         rs.mixing_time(still(matrix))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from restive.experiment import load_results, run_study
-from restive.experiment.summary import Curve, Slope
-from restive.reproduction import claims
-from restive.reproduction.claims import check_claims
-from restive.reproduction.paper_runs import paper_study
+from restive.paper import claims
+from restive.paper.claims import check_claims
+from restive.paper.runs import paper_study
+from restive.studies.runner import run_study
+from restive.studies.summary import Curve, Slope, load_results
 
 MAPPINGS = ("best_fixed", "myopic", "whittle")
 NAMES = {"best_fixed": "best fixed arms", "myopic": "myopic", "whittle": "Whittle index"}

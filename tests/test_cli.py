@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app, completion, main, tables
-from restive.comparison_study import comparison_study
-from restive.experiment import study_from_toml
+from restive.paper.comparison_study import comparison_study
+from restive.studies.spec import study_from_toml
 
 RESTIVE = Path(sys.executable).with_name("restive")
 
@@ -112,7 +112,7 @@ def test_init_writes_a_problem_that_can_be_planned_and_never_replaces_a_file(tmp
     assert Path("problem.toml").read_bytes() == before
     run("init", "other.toml")
     assert "restive plan other.toml" in Path("other.toml").read_text()
-    with pytest.raises(rs.ProblemError, match=r"can be written as \.toml"):
+    with pytest.raises(rs.errors.ProblemError, match=r"can be written as \.toml"):
         run("init", "problem.txt")
 
 
@@ -248,7 +248,7 @@ def test_what_cannot_be_compared_is_said(tmp_path, monkeypatch, name, words):
     arm = rs.Arm([[0.2, 0.8], [0.1, 0.9]], [[0.5, 0.5], [0.3, 0.7]], [0, 1])
     Path("pulled.toml").write_text(rs.problem_to_toml(rs.RestlessBandit([arm], 1)))
     Path("wrong.toml").write_text("num_pulls = 1\n[[arm]]\np01 = 7\np11 = 0.5\n")
-    with pytest.raises(rs.ProblemError, match=words):
+    with pytest.raises(rs.errors.ProblemError, match=words):
         comparison_study([name], ["tsde"])
 
 
@@ -262,7 +262,7 @@ def test_what_cannot_be_compared_is_said(tmp_path, monkeypatch, name, words):
     ],
 )
 def test_an_instance_of_ones_own_that_is_none(text, words):
-    with pytest.raises(rs.ProblemError, match=words):
+    with pytest.raises(rs.errors.ProblemError, match=words):
         study_from_toml(f"[[sweep.instance]]\n{text}\n")
 
 
@@ -270,7 +270,7 @@ def test_ctrl_c_is_answered(monkeypatch, capsys):
     def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("restive.zoo.names", interrupted)
+    monkeypatch.setattr("restive.measure.zoo.names", interrupted)
     monkeypatch.setattr("sys.argv", ["restive", "zoo"])
     with pytest.raises(SystemExit) as end:
         main()

@@ -13,13 +13,13 @@ import restive as rs
 from learning_cases import as_lists, posed, random_arm, start_of, trace
 from oracles import colored_ucrl2_naive as naive
 from oracles.tsde_naive import NaiveWorld
-from restive.agents import make_learner
-from restive.agents.learners import learner
-from restive.belief import BeliefState
-from restive.kernels.learners import colored_ucrl2 as kernels
-from restive.kernels.learners.memory import PLANNING
-from restive.replication import replicate
-from restive.simulation import simulate
+from restive.kernels.learn.learners import colored_ucrl2 as kernels
+from restive.kernels.learn.learners.memory import PLANNING
+from restive.learn.learners import learner
+from restive.learn.make import make_learner
+from restive.measure.replication import replicate
+from restive.measure.simulation import simulate
+from restive.problem.beliefs import BeliefState
 
 
 def certain(arms):
@@ -355,7 +355,7 @@ def test_equal_rewards_and_sure_arms_are_played():
     ],
 )
 def test_large_bandits_are_refused(num_arms, num_pulls, options, named):
-    with pytest.raises(rs.TooLargeError) as refused:
+    with pytest.raises(rs.errors.TooLargeError) as refused:
         make_learner(
             "colored_ucrl2", rs.grid_prior([0.3, 0.7], num_arms), num_pulls, horizon=10, **options
         )
@@ -383,6 +383,6 @@ def test_the_limit_can_be_moved():
     ],
 )
 def test_wrong_options_are_refused(options):
-    with pytest.raises(rs.ProblemError) as refused:
+    with pytest.raises(rs.errors.ProblemError) as refused:
         learner("colored_ucrl2", **options)
     assert next(iter(options)) in str(refused.value)

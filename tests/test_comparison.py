@@ -15,19 +15,20 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app
-from restive.comparison_study import comparison_study
-from restive.experiment.ledger import Ledger
-from restive.experiment.paired_differences import LEAST_REPLICATIONS, rankings
-from restive.report import ranking as ranking_page
-from restive.report.charts import Naming
-from restive.report.ranking import (
+from restive.paper.comparison_study import comparison_study
+from restive.studies.ledger import Ledger
+from restive.studies.paired_differences import LEAST_REPLICATIONS, rankings
+from restive.studies.report import ranking as ranking_page
+from restive.studies.report.charts import Naming
+from restive.studies.report.ranking import (
     HEADER,
     ranking_caption,
     ranking_rows,
     ranking_verdict,
     victories,
 )
-from restive.report.study_page import charts_of
+from restive.studies.report.study_page import charts_of
+from restive.studies.spec import study_from_data
 
 LEARNERS = ["tsde", "thompson_every_step", "ucb1"]
 INSTANCES = ["paper-frequentist", "satellite-urban-s"]
@@ -197,8 +198,8 @@ def test_the_time_of_a_step_is_that_of_the_learner_alone(found, monkeypatch):
 @pytest.mark.parametrize("name", ["tsde", "ucb1"])
 def test_who_knows_the_truth_does_not_play_when_a_learner_is_timed(name, monkeypatch):
     """The optimal policy is asked in Python, which takes hundreds of times as long as UCB1."""
-    from restive import replication
-    from restive.experiment.timing import seconds_per_step
+    from restive.measure import replication
+    from restive.studies.runner import seconds_per_step
 
     (case,) = comparison_study(INSTANCES[1:], [name], "optimal", horizon=20).cases
     ran, mind = [], replication.Mind
@@ -217,8 +218,7 @@ def test_who_knows_the_truth_does_not_play_when_a_learner_is_timed(name, monkeyp
 @pytest.mark.parametrize(("levels", "most"), [([0.2, 0.5, 0.8], 5), ([0.3, 0.6], 64)])
 def test_a_mapping_that_plans_for_systems_is_timed_by_a_few_plans(levels, most):
     """With 729 systems a few plans stand for all; 64 are remembered, and tried out."""
-    from restive.experiment.spec import study_from_data
-    from restive.experiment.timing import seconds_per_step
+    from restive.studies.runner import seconds_per_step
 
     made = []
 
@@ -226,7 +226,7 @@ def test_a_mapping_that_plans_for_systems_is_timed_by_a_few_plans(levels, most):
         made.append(bandit)
         return rs.lp_priority(bandit)
 
-    rs.register_mapping("counted", counted)
+    rs.registry.register_mapping("counted", counted)
     try:
         made.clear()
         data = {
@@ -236,7 +236,7 @@ def test_a_mapping_that_plans_for_systems_is_timed_by_a_few_plans(levels, most):
         (case,) = study_from_data(data).cases
         assert seconds_per_step(case.settings, with_oracle=True) > 0
     finally:
-        rs.unregister_mapping("counted")
+        rs.registry.unregister_mapping("counted")
     assert 0 < len(made) <= most
 
 
@@ -310,18 +310,20 @@ def test_by_default_all_learners_that_can_play_are_compared():
     told = []
     study = comparison_study(["paper-frequentist"], horizon=50, tell=told.append)
     names = [case.learner for case in study.cases]
-    assert names == [name for name in rs.LEARNERS if name != "colored_ucrl2"]
+    assert names == [name for name in rs.registry.LEARNERS if name != "colored_ucrl2"]
     assert len(told) == 1
     assert "joint states" in told[0]
     small = comparison_study(["satellite-urban-s"], horizon=50)
-    assert [case.learner for case in small.cases] == list(rs.LEARNERS)
+    assert [case.learner for case in small.cases] == list(rs.registry.LEARNERS)
 
 
 def test_only_what_is_too_large_is_left_out():
     told = []
-    with pytest.raises(rs.ProblemError, match=r"^unknown policy mapping 'optimall'.*'optimal'"):
+    with pytest.raises(
+        rs.errors.ProblemError, match=r"^unknown policy mapping 'optimall'.*'optimal'"
+    ):
         comparison_study(["paper-frequentist"], policy_mapping="optimall", tell=told.append)
-    with pytest.raises(rs.ProblemError, match="horizon"):
+    with pytest.raises(rs.errors.ProblemError, match="horizon"):
         comparison_study(["paper-frequentist"], horizon=0, tell=told.append)
     assert told == []
 
@@ -338,7 +340,7 @@ def test_each_instance_has_its_own_horizon_by_default():
     study = comparison_study(["paper-frequentist", "satellite-urban-s"], ["tsde"])
     horizons = [case.settings.horizon for case in study.cases]
     assert horizons == [rs.zoo.load(name).horizon for name in INSTANCES]
-    again = rs.experiment.spec.study_from_data(json.loads(json.dumps(study.data)))
+    again = study_from_data(json.loads(json.dumps(study.data)))
     assert [case.settings.horizon for case in again.cases] == horizons
 
 

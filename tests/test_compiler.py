@@ -13,9 +13,9 @@ from numba.core import event, types
 from numba.core.registry import cpu_target
 from numba.extending import overload
 
-from restive.kernels.compiler import hot_kernel, kernel
-from restive.kernels.parts import PART, only_for_kernels
-from restive.kernels.world import top_arms
+from restive.kernels.jit.compiler import hot_kernel, kernel
+from restive.kernels.jit.parts import PART, only_for_kernels
+from restive.kernels.loop.world import top_arms
 
 
 def test_a_part_of_kernels_cannot_be_called_from_python() -> None:

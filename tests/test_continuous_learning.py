@@ -13,9 +13,9 @@ import restive as rs
 from continuous_cases import CASES, NaiveParticles, beta_channels, dirichlet, mixed, pooled
 from learning_cases import agent_with, as_lists, posed, run_engine
 from oracles.tsde_naive import NaiveWorld
-from restive.agents.learners import learner
-from restive.replication import replicate, with_truths
-from restive.task import make_task
+from restive.learn.learners import learner
+from restive.learn.task import make_task
+from restive.measure.replication import replicate, with_truths
 
 HORIZON = 90
 RELATIVES = {
@@ -207,7 +207,7 @@ def test_what_was_seen_of_pooled_arms_is_learned_of_all():
 )
 def test_what_cannot_be_pooled(pools, words):
     arms = [*[dirichlet([[1, 1], [1, 1]])] * 3, dirichlet([[1, 2], [1, 1]])]
-    with pytest.raises(rs.ProblemError, match=words):
+    with pytest.raises(rs.errors.ProblemError, match=words):
         rs.IndependentPrior(arms, pooled=pools)
 
 
@@ -245,9 +245,9 @@ import sys
 import numpy as np
 import restive as rs
 from continuous_cases import beta_channels, mixed
-from restive.agents.learners import learner
-from restive.replication import replicate
-from restive.task import make_task
+from restive.learn.learners import learner
+from restive.measure.replication import replicate
+from restive.learn.task import make_task
 for case in (beta_channels, mixed):
     prior, num_pulls = case()
     task = make_task(prior, num_pulls, "whittle", 25, mixing_time=3)
@@ -293,13 +293,13 @@ def test_regret_functions_and_comparisons_take_continuous_priors():
 def test_a_truth_that_no_fixed_zero_allows_is_an_error():
     zeros = rs.IndependentPrior([dirichlet([[0, 1], [1, 1]])] * 2)
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.5, 0.5)] * 2, 1)
-    with pytest.raises(rs.ProblemError, match="the prior rules out the true bandit"):
+    with pytest.raises(rs.errors.ProblemError, match="the prior rules out the true bandit"):
         rs.frequentist_regret(bandit, zeros, horizon=200, replications=2, mixing_time=3)
     agent = rs.TSDE(zeros, 1, mixing_time=3)
     arms = agent.select()
     agent.observe([0])
     agent.pull(arms)
-    with pytest.raises(rs.ProblemError, match="has probability zero"):
+    with pytest.raises(rs.errors.ProblemError, match="has probability zero"):
         agent.observe([0])
 
 
@@ -308,12 +308,12 @@ def test_mixing_time_and_bounds():
     task = make_task(prior, 1, "whittle", 1000)
     assert task.mixing_time == prior.arms[0].mixing_time(0.95) == 7
     assert make_task(prior, 1, "whittle", 1000, mixing_time=5).mixing_time == 5
-    bounds = rs.bounds_for(prior, 1, 1000, 2.0)
+    bounds = rs.theory.bounds_for(prior, 1, 1000, 2.0)
     assert bounds.mixing_time == 7
     assert bounds.covered == pytest.approx(0.95**3)
-    assert rs.bounds_for(rs.grid_prior([0.2, 0.5], 3), 1, 1000, 2.0).covered == 1
-    with pytest.raises(rs.ProblemError, match="no list of systems"):
-        rs.decompose_regret(prior, 1, horizon=10, replications=2)
+    assert rs.theory.bounds_for(rs.grid_prior([0.2, 0.5], 3), 1, 1000, 2.0).covered == 1
+    with pytest.raises(rs.errors.ProblemError, match="no list of systems"):
+        rs.theory.decompose_regret(prior, 1, horizon=10, replications=2)
 
 
 @pytest.mark.parametrize("passive", [None, [[50, 1], [1, 60]]])

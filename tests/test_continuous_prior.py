@@ -213,7 +213,7 @@ def test_nothing_free():
     posterior = prior.given(evidence).particles()
     assert posterior.active.tolist() == [[[0, 1], [1, 0]]]
     assert posterior.log_evidence == 0
-    with pytest.raises(rs.AssumptionError, match=r"periodic.*pass mixing_time"):
+    with pytest.raises(rs.errors.AssumptionError, match=r"periodic.*pass mixing_time"):
         prior.mixing_time()
 
 
@@ -221,12 +221,14 @@ def test_impossible_evidence_names_the_sighting():
     prior = rs.DirichletArmPrior([[1, 1, 0], [0, 1, 1], [1, 0, 1]], rewards=[0, 0.5, 1])
     evidence = rs.Evidence(3)
     evidence.add([0, 0], [2, 1], [2, 2])
-    with pytest.raises(rs.ProblemError, match="state 2, seen 1 steps after state 0, is impossible"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="state 2, seen 1 steps after state 0, is impossible"
+    ):
         prior.given(evidence)
     turning = rs.DirichletArmPrior([[0, 1], [1, 0]], rewards=[0, 1])
     odd = rs.Evidence(2)
     odd.add(0, 10**12 + 1, 0)
-    with pytest.raises(rs.ProblemError, match="impossible"):
+    with pytest.raises(rs.errors.ProblemError, match="impossible"):
         turning.given(odd)
 
 
@@ -249,24 +251,24 @@ def test_impossible_evidence_names_the_sighting():
 )
 def test_mistakes_are_named(arguments, message):
     right = {"active": [[1, 1], [1, 1]], "rewards": [0, 1]}
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         rs.DirichletArmPrior(**{**right, **arguments})
 
 
 def test_other_mistakes():
-    with pytest.raises(rs.TooLargeError, match="transition probabilities are free"):
+    with pytest.raises(rs.errors.TooLargeError, match="transition probabilities are free"):
         rs.DirichletArmPrior(np.ones((40, 40)), rewards=np.zeros(40))
-    with pytest.raises(rs.ProblemError, match="p01 must be two positive Beta parameters"):
+    with pytest.raises(rs.errors.ProblemError, match="p01 must be two positive Beta parameters"):
         rs.beta_prior(2, p01=(0, 1))
-    with pytest.raises(rs.ProblemError, match="evidence is about an arm of 3 states"):
+    with pytest.raises(rs.errors.ProblemError, match="evidence is about an arm of 3 states"):
         UNIFORM.given(rs.Evidence(3))
-    with pytest.raises(rs.ProblemError, match="expected Evidence, got int"):
+    with pytest.raises(rs.errors.ProblemError, match="expected Evidence, got int"):
         UNIFORM.given(3)
-    with pytest.raises(rs.ProblemError, match="share must be a number between 0 and 1"):
+    with pytest.raises(rs.errors.ProblemError, match="share must be a number between 0 and 1"):
         UNIFORM.mixing_time(2)
-    with pytest.raises(rs.ProblemError, match="arm 0 has a continuous prior"):
+    with pytest.raises(rs.errors.ProblemError, match="arm 0 has a continuous prior"):
         rs.beta_prior(2).candidates(0)
-    with pytest.raises(rs.ProblemError, match="truth must be an arm of 2 states"):
+    with pytest.raises(rs.errors.ProblemError, match="truth must be an arm of 2 states"):
         UNIFORM.particles().plot(truth=rs.Arm(np.eye(3), rewards=[0, 0, 1]))
 
 

@@ -6,10 +6,10 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app
-from restive.experiment import timing
-from restive.experiment.spec import study_from_toml
-from restive.experiment.work import run_chunk
-from restive.task import Task
+from restive.learn.task import Task
+from restive.studies import runner as timing
+from restive.studies.spec import study_from_toml
+from restive.studies.work import run_chunk
 from study_cases import CONTINUOUS, FREQUENTIST, changed, changed_text
 
 BETA = changed_text(FREQUENTIST, posterior="false").replace(
@@ -74,7 +74,7 @@ def test_arms_may_be_mixed_and_pooled():
     ],
 )
 def test_what_is_wrong_is_said(text, words):
-    with pytest.raises(rs.ProblemError, match=words.replace("(", r"\(")):
+    with pytest.raises(rs.errors.ProblemError, match=words.replace("(", r"\(")):
         study_from_toml(text)
 
 

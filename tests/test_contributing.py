@@ -41,11 +41,11 @@ class Coin:
 
 @pytest.fixture
 def from_outside():
-    rs.register_mapping("oldest_first", oldest_first)
-    rs.register_learner("coin", Coin)
+    rs.registry.register_mapping("oldest_first", oldest_first)
+    rs.registry.register_learner("coin", Coin)
     yield
-    rs.unregister_learner("coin")
-    rs.unregister_mapping("oldest_first")
+    rs.registry.unregister_learner("coin")
+    rs.registry.unregister_mapping("oldest_first")
 
 
 def test_a_policy_and_a_learner_from_outside_run_in_a_study(from_outside, tmp_path):
@@ -61,8 +61,8 @@ def test_a_policy_and_a_learner_from_outside_run_in_a_study(from_outside, tmp_pa
 
 
 def test_once_removed_their_names_are_unknown(from_outside, tmp_path):
-    rs.unregister_learner("coin")
-    rs.unregister_mapping("oldest_first")
+    rs.registry.unregister_learner("coin")
+    rs.registry.unregister_mapping("oldest_first")
     try:
         (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
         with pytest.raises(rs.RestiveError) as error:
@@ -70,5 +70,5 @@ def test_once_removed_their_names_are_unknown(from_outside, tmp_path):
         assert "coin" in str(error.value)
         assert "oldest_first" in str(error.value)
     finally:
-        rs.register_learner("coin", Coin)
-        rs.register_mapping("oldest_first", oldest_first)
+        rs.registry.register_learner("coin", Coin)
+        rs.registry.register_mapping("oldest_first", oldest_first)

@@ -12,11 +12,11 @@ from scipy import stats
 
 import restive as rs
 from learning_cases import posed
-from restive.agents.mind import Mind
-from restive.kernels.tables import IMPOSSIBLE
-from restive.kernels.vectors import LANES
-from restive.kernels.weights import add_up, draw_slot, take_in
-from restive.slots import home_size, lane_places
+from restive.kernels.jit.vectors import LANES
+from restive.kernels.learn.weights import add_up, draw_slot, take_in
+from restive.kernels.loop.tables import IMPOSSIBLE
+from restive.learn.learner_state import Mind
+from restive.learn.slots import home_size, lane_places
 
 COUNTS = [1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 81, 100, 300]
 LARGEST = 1 - 2.0**-53  # of the random numbers

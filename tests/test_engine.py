@@ -23,9 +23,9 @@ from learning_cases import (
     trace,
     true_bandit,
 )
-from restive.replication import replicate
-from restive.simulation import simulate
-from restive.world import World
+from restive.measure.replication import replicate
+from restive.measure.simulation import simulate
+from restive.measure.world import World
 
 STEPS = 520
 INDEX_RULES = ["best_fixed", "myopic", "whittle", own_rule]
@@ -33,7 +33,7 @@ INDEX_RULES = ["best_fixed", "myopic", "whittle", own_rule]
 
 def by_hand(setup, seed, replication, steps, truth):
     """Drive the agent of a replication step by step."""
-    agent = rs.Agent(*setup, seed, replication)
+    agent = rs.types.Agent(*setup, seed, replication)
     world = World(truth, setup.task.start, seed, replication)
     arms, states, episodes = [], [], []
     for _ in range(steps):
@@ -237,7 +237,7 @@ import numpy as np
 import restive as rs
 from learning_cases import own_rule
 from learning_cases import posed
-from restive.replication import replicate
+from restive.measure.replication import replicate
 from learning_cases import trace
 arms = [rs.gilbert_elliott(*pair) for pair in [(.2, .7), (.6, .4), (.5, .5)]]
 prior = rs.IndependentPrior([rs.ArmPrior(arms, [1, 2, 3])] * 3)
@@ -286,7 +286,7 @@ for count in (1, 9):
     for prior in (rs.IndependentPrior(arms), joint):
         try:
             rs.frequentist_regret(truth, prior, "whittle", horizon=300, replications=3)
-        except rs.ProblemError as error:
+        except rs.errors.ProblemError as error:
             print(error)
 """
 

@@ -96,7 +96,7 @@ def test_joint_evidence_weighs_whole_systems() -> None:
 )
 def test_what_cannot_have_been_seen_is_refused(sighting: tuple[object, ...], message: str) -> None:
     evidence = rs.Evidence(num_states=2)
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         evidence.add(*sighting)  # type: ignore[arg-type]
     assert evidence.total == 0
 
@@ -105,5 +105,5 @@ def test_impossible_evidence_is_refused() -> None:
     prior = rs.ArmPrior([rs.Arm([[0.5, 0.5], [1.0, 0.0]], rewards=[0, 1])])
     evidence = rs.Evidence(num_states=2)
     evidence.add(1, 1, 1)
-    with pytest.raises(rs.ProblemError, match="probability zero under every candidate"):
+    with pytest.raises(rs.errors.ProblemError, match="probability zero under every candidate"):
         prior.given(evidence)

@@ -18,8 +18,11 @@ import pytest
 
 import restive as rs
 from restive.cli import main
-from restive.experiment import TLS, Ledger, executors, on_dask, run_study
-from restive.experiment.work import Chunk, run_chunk
+from restive.studies import executors, on_dask
+from restive.studies.executors import TLS
+from restive.studies.ledger import Ledger
+from restive.studies.runner import run_study
+from restive.studies.work import Chunk, run_chunk
 from study_cases import (
     BAYESIAN,
     CONTINUOUS,
@@ -95,7 +98,7 @@ def shuffling(name, *words, seed=0):
 @pytest.mark.parametrize("seed", range(3))
 def test_any_order_gives_the_same_bytes(tmp_path, monkeypatch, undisturbed, seed):
     monkeypatch.setattr(
-        "restive.experiment.runner.open_executor",
+        "restive.studies.runner.open_executor",
         lambda *words, **options: shuffling(*words, seed=seed),
     )
     run(undisturbed[0], tmp_path)
@@ -138,7 +141,7 @@ def test_a_case_runs_alike_alone_and_among_others(tmp_path, undisturbed):
 
 def test_what_a_chunk_costs_is_bounded():
     """Chunks are short enough to lose, whatever the study."""
-    from restive.experiment.work import chunk_size, result_bytes
+    from restive.studies.work import chunk_size, result_bytes
 
     for text in (
         FREQUENTIST,
@@ -163,12 +166,12 @@ def test_an_error_in_a_chunk_comes_through_and_what_is_done_is_kept(tmp_path, mo
 
     def fail(text, first, count):
         if first >= 14:
-            raise rs.ProblemError("what was seen has probability zero")
+            raise rs.errors.ProblemError("what was seen has probability zero")
         return real(text, first, count)
 
     monkeypatch.setattr(executors, "run_chunk", fail)
     for name in ("serial", "threads"):
-        with pytest.raises(rs.ProblemError, match="what was seen has probability zero"):
+        with pytest.raises(rs.errors.ProblemError, match="what was seen has probability zero"):
             run(study, tmp_path / name, executor=name, workers=2)
         assert len(chunk_paths(tmp_path / name)) <= 4
     monkeypatch.undo()
@@ -231,7 +234,7 @@ def test_the_driver_keeps_only_a_few_results(tmp_path, monkeypatch, executor):
 
 def test_tables_of_many_cases_are_made_once_each(tmp_path, monkeypatch):
     """Chunks of many cases take turns: what one has made must not be thrown away for the next."""
-    from restive.experiment import work
+    from restive.studies import work
 
     made = []
     real = work.make_task
@@ -357,10 +360,10 @@ def test_a_cluster_that_is_spoken_to_in_tls(tmp_path, certificate):
 def test_tls_that_cannot_be(tmp_path, certificate, capsys, monkeypatch):
     study = frequentist()
     for scheduler in (None, "tcp://127.0.0.1:1"):
-        with pytest.raises(rs.ProblemError, match="TLS goes with a scheduler at tls://"):
+        with pytest.raises(rs.errors.ProblemError, match="TLS goes with a scheduler at tls://"):
             run(study, tmp_path / "out", executor="dask", scheduler=scheduler, tls=certificate)
     wrong = replace(certificate, key=tmp_path / "none.pem")
-    with pytest.raises(rs.ProblemError, match=r"none\.pem: cannot be read: No such file"):
+    with pytest.raises(rs.errors.ProblemError, match=r"none\.pem: cannot be read: No such file"):
         run(study, tmp_path / "out", executor="dask", scheduler="tls://127.0.0.1:1", tls=wrong)
     text = tmp_path / "study.toml"
     text.write_text(FREQUENTIST)
@@ -548,7 +551,7 @@ def test_a_scheduler_that_is_not_there(tmp_path):
     address = "tcp://127.0.0.1:1"
     text = tmp_path / "study.toml"
     text.write_text(FREQUENTIST)
-    code = "from restive.experiment import on_dask; on_dask.CONNECT_SECONDS = 0.2; "
+    code = "from restive.studies import on_dask; on_dask.CONNECT_SECONDS = 0.2; "
     code += "from restive.cli import main; main()"
     words = ["run", str(text), "--out", str(tmp_path / "out"), "--scheduler", address]
     done = subprocess.run(
@@ -563,7 +566,7 @@ def test_somebody_else_listens_at_the_address(tmp_path):
     """In a process of its own, since Dask goes on waiting there."""
     text = tmp_path / "study.toml"
     text.write_text(FREQUENTIST)
-    code = "from restive.experiment import on_dask; on_dask.CONNECT_SECONDS = 0.5; "
+    code = "from restive.studies import on_dask; on_dask.CONNECT_SECONDS = 0.5; "
     code += "on_dask.GRACE_SECONDS = 0.5; from restive.cli import main; main()"
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"tcp://127.0.0.1:{other.getsockname()[1]}"

@@ -46,7 +46,7 @@ def test_an_explanation_is_that_of_the_index_policy(prior, mapping, decided):
         assert why.rival_index == index[why.rival]
         if mapping != "lp_priority":
             mean = rs.Arm(agent.posterior(k).mean().active, rewards=[0, 1])
-            at_mean = rs.policy_mapping(mapping).table(mean)
+            at_mean = rs.registry.policy_mapping(mapping).table(mean)
             cell = state.last_state[k], min(state.elapsed[k], at_mean.shape[1]) - 1
             assert why.index_at_mean == at_mean[cell]
         else:
@@ -106,12 +106,12 @@ def test_arms_that_somebody_else_chose_or_that_were_not_there(prior):
 
 def test_what_cannot_be_explained(prior):
     agent = rs.TSDE(prior, 1)
-    with pytest.raises(rs.ProblemError, match=r"call select\(\) first"):
+    with pytest.raises(rs.errors.ProblemError, match=r"call select\(\) first"):
         agent.explain(0)
     agent.select()
-    with pytest.raises(rs.ProblemError, match="arm 5 is not one of the arms 0 to 4"):
+    with pytest.raises(rs.errors.ProblemError, match="arm 5 is not one of the arms 0 to 4"):
         agent.explain(5)
     other = rs.make_learner("ucb1", prior, 1, horizon=9)
     other.select()
-    with pytest.raises(rs.ProblemError, match="learner ucb1 has no explanation"):
+    with pytest.raises(rs.errors.ProblemError, match="learner ucb1 has no explanation"):
         other.explain(0)

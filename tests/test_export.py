@@ -11,8 +11,9 @@ import pyarrow.parquet
 import pytest
 
 import restive as rs
-from restive.experiment import export, run_study
-from restive.experiment.export import export_results
+from restive.studies import export
+from restive.studies.export import export_results
+from restive.studies.runner import run_study
 from study_cases import (
     BAYESIAN,
     CURVES,
@@ -178,7 +179,7 @@ def test_the_ending_of_the_path_says_the_format(ledger, tmp_path, format):  # no
     path = export_results(ledger.folder, path=tmp_path / f"MINE.{format.upper()}")
     lower = path.rename(tmp_path / f"mine.{format}")
     assert read(lower) == read(export_results(ledger.folder, format, path=tmp_path / f"o.{format}"))
-    with pytest.raises(rs.ProblemError, match="can be written as"):
+    with pytest.raises(rs.errors.ProblemError, match="can be written as"):
         export_results(ledger.folder, "npz", path=tmp_path / "mine.csv")
 
 

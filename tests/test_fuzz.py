@@ -21,17 +21,17 @@ import pytest
 import restive as rs
 from fuzzing import DEEP, ENTRY_POINTS, broken, entry_point, json_bytes, nested
 from learning_cases import channels, joint, three_states
-from restive.agents.learners import Relative
-from restive.agents.snapshots import checksum
-from restive.experiment import Ledger, load_results, study_from_toml
-from restive.experiment.chunk_file import DamagedChunkError, _checksum, decoded
-from restive.experiment.export import export_results
-from restive.experiment.spec import digest, study_from_data
-from restive.experiment.toml_text import toml_text
+from restive.learn.learners.base import Relative
+from restive.learn.snapshots import checksum
 from restive.live.csv_files import people, record_table
 from restive.live.settings import Settings
 from restive.live.table_file import parse_table
-from restive.problem_file import load_problem, parse_toml, problem_from_toml
+from restive.problem.toml_file import load_problem, parse_toml, problem_from_toml
+from restive.studies.chunk_file import DamagedChunkError, _checksum, decoded
+from restive.studies.export import export_results
+from restive.studies.ledger import Ledger
+from restive.studies.spec import digest, study_from_data, study_from_toml, toml_text
+from restive.studies.summary import load_results
 from study_cases import (
     BAYESIAN,
     CONTINUOUS,

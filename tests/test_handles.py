@@ -12,8 +12,8 @@ import pytest
 from numba.core.errors import TypingError
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, part
-from restive.kernels.handles import Handle, by_address, opener
+from restive.kernels.jit.compiler import hot_kernel, part
+from restive.kernels.jit.handles import Handle, by_address, opener
 
 
 class Inner(NamedTuple):
@@ -182,9 +182,9 @@ import json, sys
 import numpy as np
 import restive as rs
 from learning_cases import channels, joint, posed, run_engine, true_bandit
-from restive.agents import LEARNERS
-from restive.agents.learners import Relative, learner
-from restive.replication import replicate
+from restive.learn.learners import LEARNERS
+from restive.learn.learners import Relative, learner
+from restive.measure.replication import replicate
 from test_snapshot import FIXED, OPTIONS
 
 said = []

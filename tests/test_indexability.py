@@ -5,7 +5,7 @@ import pytest
 
 import restive as rs
 from oracles.whittle_naive import active_intervals
-from restive.belief import settled_elapsed
+from restive.problem.beliefs import settled_elapsed
 from strategies import as_oracle, random_arm
 
 

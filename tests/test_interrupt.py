@@ -16,14 +16,14 @@ import pytest
 from numba.core import types
 
 import restive as rs
-from restive.overview import plan_bandit
+from restive.plan.summary import plan_bandit
 
 PROGRAM = """
 import os, signal, sys, threading
 import numpy as np
 import restive as rs
-from restive.belief import settled_elapsed
-from restive.policies.whittle import channel_indices
+from restive.problem.beliefs import settled_elapsed
+from restive.plan.policies.whittle import channel_indices
 
 
 def law(size):
@@ -103,9 +103,12 @@ def test_an_interrupt_stops_the_work_and_leaves_the_process_usable() -> None:
     assert done.stdout.splitlines() == expected
 
 
+IN_PARTS = (
+    "problem.chains", "problem.beliefs", "plan.subsidy", "plan.joint_chain", "plan.actors",
+)  # fmt: skip
 KERNELS = (
-    "chain", "gilbert_elliott", "joint", "joint_values", "subsidy", "turns",
-    "waiting_times",
+    "chain", "plan.gilbert_elliott", "plan.joint_chain", "plan.subsidy", "plan.sign_changes",
+    "plan.waiting_times",
 )  # fmt: skip
 
 
@@ -143,6 +146,6 @@ def test_a_table_that_python_fills_in_parts_is_the_same(monkeypatch: pytest.Monk
         return [part.tobytes() for part in numbers], values, drawn, rs.mixing_time(arm)
 
     whole = everything()
-    for module in ("chains", "belief", "subsidy", "joint", "joint_values", "policy_runs"):
+    for module in IN_PARTS:
         monkeypatch.setattr(f"restive.{module}.WORK_AT_ONCE", 50)
     assert repr(everything()) == repr(whole)

@@ -14,8 +14,8 @@ import signal, sys, threading
 import numpy as np
 import restive as rs
 from learning_cases import channels, posed, small_independent, trace
-from restive.agents.learners import learner
-from restive.replication import replicate
+from restive.learn.learners import learner
+from restive.measure.replication import replicate
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

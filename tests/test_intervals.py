@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from restive.intervals import student_quantile
+from restive.measure.intervals import student_quantile
 
 
 @pytest.mark.parametrize("replications", [*range(2, 40), 100, 101, 200, 4000, 10_001])

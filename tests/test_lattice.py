@@ -7,8 +7,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from restive.kernels.lattice import degrees_of, dimensions_of, lattice_generators, student_points
-from restive.kernels.proposals import draw_around, draw_at_particles, draw_mixture, fit_particles
+from restive.kernels.learn.lattice import (
+    degrees_of,
+    dimensions_of,
+    lattice_generators,
+    student_points,
+)
+from restive.kernels.learn.proposals import (
+    draw_around,
+    draw_at_particles,
+    draw_mixture,
+    fit_particles,
+)
 
 
 @numba.njit

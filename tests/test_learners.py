@@ -16,12 +16,13 @@ import pytest
 
 import restive as rs
 from learning_cases import channels, joint, posed, random_prior, trace, true_bandit
-from restive.agents import LEARNERS, make_learner
-from restive.agents.learners import Compiled, Relative, describe, learner
-from restive.kernels.learners.memory import DRAWS
-from restive.kernels.tables import DRAWS as TSDE_DRAWS
-from restive.replication import replicate
-from restive.world import World
+from restive.kernels.learn.learners.memory import DRAWS
+from restive.kernels.loop.tables import DRAWS as TSDE_DRAWS
+from restive.learn.learners import LEARNERS, describe, learner
+from restive.learn.learners.base import Compiled, Relative
+from restive.learn.make import make_learner
+from restive.measure.replication import replicate
+from restive.measure.world import World
 
 NAMES = list(LEARNERS)
 
@@ -67,7 +68,7 @@ INSTANCES = {  # priors and numbers of pulls
 def test_each_learner_has_a_file_of_its_name_or_is_among_the_relatives():
     for name, made in LEARNERS.items():
         home = "relatives" if hasattr(made, "rules") else name
-        assert made.__module__ == f"restive.agents.learners.{home}"
+        assert made.__module__ == f"restive.learn.learners.{home}"
 
 
 every_learner = pytest.mark.parametrize("name", NAMES)
@@ -148,11 +149,11 @@ def test_options_are_checked(name):
     found = LEARNERS[name]
     for field in fields(found):
         for value in ("much", [1], float("nan"), -1e300, True, {}):
-            with pytest.raises(rs.ProblemError, match=f"{name}: {field.name} must be"):
+            with pytest.raises(rs.errors.ProblemError, match=f"{name}: {field.name} must be"):
                 learner(name, **{field.name: value})
-        with pytest.raises(rs.ProblemError, match=f"did you mean '{field.name}'"):
+        with pytest.raises(rs.errors.ProblemError, match=f"did you mean '{field.name}'"):
             learner(name, **{field.name[:-1]: 1})
-    with pytest.raises(rs.ProblemError, match=f"learner {name}: unknown option 'zzz'"):
+    with pytest.raises(rs.errors.ProblemError, match=f"learner {name}: unknown option 'zzz'"):
         learner(name, zzz=1)
 
 
@@ -175,21 +176,21 @@ def test_no_option_hides_behind_an_argument_of_make_learner(name):
 @every_learner
 def test_hyphens_are_as_good_and_typos_are_answered(name):
     assert learner(name.replace("_", "-")) == learner(name)
-    with pytest.raises(rs.ProblemError, match=r"unknown learner .*; did you mean '"):
+    with pytest.raises(rs.errors.ProblemError, match=r"unknown learner .*; did you mean '"):
         learner(name + "x")
 
 
 def test_what_is_no_name():
-    with pytest.raises(rs.ProblemError, match=r"unknown learner 'q'; known are tsde, "):
+    with pytest.raises(rs.errors.ProblemError, match=r"unknown learner 'q'; known are tsde, "):
         learner("q")
-    with pytest.raises(rs.ProblemError, match="a learner's name must be text, got 3"):
+    with pytest.raises(rs.errors.ProblemError, match="a learner's name must be text, got 3"):
         learner(3)
 
 
 @every_learner
 def test_without_a_horizon_it_learns_or_says_that_it_needs_one(name):
     if name in NEEDS_HORIZON:
-        with pytest.raises(rs.ProblemError, match=f"the learner {name} needs a horizon"):
+        with pytest.raises(rs.errors.ProblemError, match=f"the learner {name} needs a horizon"):
             made(name, "two_arms", horizon=None)
         return
     agent = made(name, "two_arms", horizon=None)
@@ -242,7 +243,7 @@ def test_observe_needs_a_select(name):
     for steps in (0, 20):
         decisions(agent, "four_arms", steps)
         before = known(agent)
-        with pytest.raises(rs.ProblemError, match=r"call select\(\) before observe\(\)"):
+        with pytest.raises(rs.errors.ProblemError, match=r"call select\(\) before observe\(\)"):
             agent.observe([0, 1])
         assert known(agent) == before
 
@@ -273,7 +274,7 @@ def test_an_observation_that_cannot_be_leaves_the_learner_as_it_was(name, wrong)
         assert decisions(agent, "four_arms", steps) == decisions(other, "four_arms", steps)
         arms = agent.select().tolist()
         before = known(agent)
-        with pytest.raises(rs.ProblemError, match=message):
+        with pytest.raises(rs.errors.ProblemError, match=message):
             agent.observe(states)
         assert known(agent) == before
         assert agent.select().tolist() == arms
@@ -284,7 +285,7 @@ def test_an_observation_that_cannot_be_leaves_the_learner_as_it_was(name, wrong)
 def test_a_ragged_observation_is_a_clear_error(name):
     agent = made(name)
     agent.select()
-    with pytest.raises(rs.ProblemError, match="whole numbers"):
+    with pytest.raises(rs.errors.ProblemError, match="whole numbers"):
         agent.observe([[1], [1, 0]])
 
 
@@ -307,7 +308,9 @@ def test_the_seed_decides(name, instance):
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "1"])
 @every_learner
 def test_what_is_no_seed(name, seed):
-    with pytest.raises(rs.ProblemError, match=r"seed must be a whole number from 0 to 2\^64 - 1"):
+    with pytest.raises(
+        rs.errors.ProblemError, match=r"seed must be a whole number from 0 to 2\^64 - 1"
+    ):
         made(name, "two_arms", seed)
 
 
@@ -408,7 +411,7 @@ def test_a_snapshot_is_a_copy_and_is_guarded(name):
     decisions(rs.restore(data), "four_arms", 9)
     assert json.dumps(data) == kept
     for broken in (None, [], {}, data | {"seed": 1}, data | {"num_pulls": 1}):
-        with pytest.raises(rs.ProblemError):
+        with pytest.raises(rs.errors.ProblemError):
             rs.restore(broken)
 
 
@@ -451,7 +454,7 @@ def test_another_start_and_replication(name):
     chosen = learner(name, **OPTIONS.get(name, {}))
     setup = posed(prior, num_pulls, "myopic", 90, start=start, true_bandit=truth, learner=chosen)
     arms, states = trace(setup, 90, seed=8, replication=5)
-    agent = rs.Agent(*setup, 8, 5)
+    agent = rs.types.Agent(*setup, 8, 5)
     assert agent.belief_state == start
     world = World(truth, start, 8, 5)
     for t in range(90):

@@ -21,11 +21,13 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app
-from restive.experiment import Ledger, provenance, run_study
-from restive.experiment.chunk_file import DamagedChunkError, decoded, encoded
-from restive.experiment.spec import study_from_toml
-from restive.experiment.work import Chunk, run_chunk
-from restive.replication import NUMBERS
+from restive.measure.replication import NUMBERS
+from restive.studies import manifest as provenance
+from restive.studies.chunk_file import DamagedChunkError, decoded, encoded
+from restive.studies.ledger import Ledger
+from restive.studies.runner import run_study
+from restive.studies.spec import study_from_toml
+from restive.studies.work import Chunk, run_chunk
 from study_cases import (
     BAYESIAN,
     CHUNK,
@@ -143,7 +145,7 @@ def test_arrays_come_back_to_the_bit(array):
 def test_the_same_call_again_does_nothing(tmp_path, monkeypatch):
     run(STUDY, tmp_path)
     before = everything(tmp_path)
-    monkeypatch.setattr("restive.experiment.executors.run_chunk", None)
+    monkeypatch.setattr("restive.studies.executors.run_chunk", None)
     told = []
     run(STUDY, tmp_path, progress=told.append)
     assert everything(tmp_path) == before
@@ -294,7 +296,7 @@ def test_results_of_another_version_are_not_added_to(tmp_path):
 
 def test_results_of_other_random_numbers_are_not_added_to(tmp_path, monkeypatch):
     run(STUDY, tmp_path)
-    monkeypatch.setattr("restive.experiment.ledger.NUMBERS", NUMBERS + 1)
+    monkeypatch.setattr("restive.studies.ledger.NUMBERS", NUMBERS + 1)
     before = everything(tmp_path)
     with pytest.raises(rs.RestiveError) as caught:
         run(STUDY, tmp_path, replications=40)
@@ -321,8 +323,8 @@ def test_the_version_of_the_numbers_is_that_of_the_numbers():
 
 def test_other_code_in_a_folder_is_told_and_recorded(tmp_path, monkeypatch):
     def code(commit, numpy):
-        monkeypatch.setattr("restive.experiment.provenance._commit", lambda: commit)
-        monkeypatch.setattr("restive.experiment.provenance._versions", lambda: {"numpy": numpy})
+        monkeypatch.setattr("restive.studies.manifest._commit", lambda: commit)
+        monkeypatch.setattr("restive.studies.manifest._versions", lambda: {"numpy": numpy})
         provenance.code.cache_clear()
 
     told = []
@@ -364,7 +366,7 @@ def test_the_code_of_a_run_that_is_killed_is_recorded(tmp_path):
 def test_changes_that_are_not_committed_are_told_apart(tmp_path, monkeypatch):
     place = tmp_path / "src" / "restive" / "experiment" / "provenance.py"
     place.parent.mkdir(parents=True)
-    monkeypatch.setattr("restive.experiment.provenance.__file__", str(place))
+    monkeypatch.setattr("restive.studies.manifest.__file__", str(place))
     assert provenance._commit() is None
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b"]
     place.write_text("one")
@@ -749,7 +751,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from study_cases import frequentist
-from restive.experiment import Ledger
+from restive.studies.ledger import Ledger
 with Ledger.writing(Path({folder!r}), frequentist()):
     print("held", flush=True)
     sys.stdin.read()
@@ -767,7 +769,7 @@ def holder(folder):
 
 
 def test_two_runs_in_one_folder(tmp_path, undisturbed, monkeypatch):
-    monkeypatch.setattr("restive.experiment.folder_lock.sleep", lambda seconds: None)
+    monkeypatch.setattr("restive.studies.ledger.sleep", lambda seconds: None)
     begin(STUDY, tmp_path)
     with holder(tmp_path) as process:
         before = everything(tmp_path)
@@ -1020,7 +1022,7 @@ def test_a_full_disk(tmp_path, monkeypatch, undisturbed, call, number):
             fails()
             yield from rest
 
-        monkeypatch.setattr("restive.experiment.ledger.encoded", pieces)
+        monkeypatch.setattr("restive.studies.ledger.encoded", pieces)
     elif call == "touch":
         monkeypatch.setattr(Path, "touch", full(number)(Path.touch))
     else:
@@ -1075,7 +1077,7 @@ def test_an_exact_baseline_that_cannot_be_had_is_told_before_the_folder_is_made(
         "[problem]\nnum_pulls = 2\n[[problem.arm]]\np01 = 0.1\np11 = 0.9\ncount = 5\n"
         "[[problem.arm]]\np01 = 0.2\np11 = 0.9\ncount = 3\n[prior]\nlevels = [0.1, 0.2, 0.9]\n"
     )
-    with pytest.raises(rs.TooLargeError, match="joint states"):
+    with pytest.raises(rs.errors.TooLargeError, match="joint states"):
         run_study(study, tmp_path / "new", replications=3)
     assert not (tmp_path / "new").exists()
 
@@ -1097,7 +1099,7 @@ def test_an_exact_baseline_that_cannot_be_had_is_told_before_the_folder_is_made(
     ids=str,
 )
 def test_wrong_options_are_told_before_the_folder_is_made(tmp_path, options):
-    with pytest.raises(rs.ProblemError):
+    with pytest.raises(rs.errors.ProblemError):
         run_study(STUDY, tmp_path / "new", **options)
     assert not (tmp_path / "new").exists()
 
@@ -1113,14 +1115,14 @@ def test_what_is_no_path_is_told(tmp_path, path):
         lambda: rs.write_report(path),
         lambda: rs.export_results(path),
     ):
-        with pytest.raises(rs.ProblemError, match="must be a path, got"):
+        with pytest.raises(rs.errors.ProblemError, match="must be a path, got"):
             call()
     run(STUDY, tmp_path / "there", replications=2)
     if path is not None:
-        with pytest.raises(rs.ProblemError, match="must be a path, got"):
+        with pytest.raises(rs.errors.ProblemError, match="must be a path, got"):
             rs.write_report(tmp_path / "there", path)
     for options in ({"format": 3}, {"table": None}):
-        with pytest.raises(rs.ProblemError, match="unknown"):
+        with pytest.raises(rs.errors.ProblemError, match="unknown"):
             rs.export_results(tmp_path / "there", **options)
 
 

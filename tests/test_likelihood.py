@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import restive as rs
-from restive.kernels.likelihood import MOST_FACTORS, Counts, add_log_likelihood
+from restive.kernels.learn.likelihood import MOST_FACTORS, Counts, add_log_likelihood
 
 ROWS = rs.DirichletArmPrior([[1, 1], [1, 1]], rewards=[0, 1]).rows
 

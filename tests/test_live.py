@@ -13,7 +13,7 @@ import pytest
 import restive as rs
 from live_cases import PRIORS, Ticking, created, fingerprint, memory_of, reply, run
 from restive.errors import BusyError, ConflictError, ProblemError, StoreError
-from restive.live import RefusedError
+from restive.live.answers import RefusedError
 from restive.live.mounts import file_system
 from restive.live.roster import LONG_AGO
 
@@ -134,14 +134,14 @@ def test_i4_requests_may_be_repeated(path):
     decision = live.decide(request="a")
     results = dict.fromkeys(decision.arms, 1)
     receipt = live.record(results, request="b")
-    assert receipt == rs.Receipt(new=2, closed=True)
+    assert receipt == rs.types.Receipt(new=2, closed=True)
     following = live.step({}, request="c")
     count = len(live.events())
     live = rs.LiveAgent.open(path)
     assert live.decide(request="a") == decision
     assert live.record(results, request="b") == receipt
     assert live.step({}, request="c") == following
-    assert live.record(results, tick=0) == rs.Receipt(known=2)
+    assert live.record(results, tick=0) == rs.types.Receipt(known=2)
     assert len(live.events()) == count
     with pytest.raises(ConflictError, match="request 'b' was used for something else"):
         live.record({decision.arms[0]: 1}, request="b")
@@ -166,7 +166,7 @@ def test_i5_all_who_write_see_one_line_of_history(path):
     first = one.decide()
     assert two.decide() == first
     two.record({first.arms[0]: 1})
-    assert one.record({first.arms[0]: 1, first.arms[1]: 0}) == rs.Receipt(1, 1, closed=True)
+    assert one.record({first.arms[0]: 1, first.arms[1]: 0}) == rs.types.Receipt(1, 1, closed=True)
     second = two.decide()
     assert second.tick == 1
     assert one.decide() == second

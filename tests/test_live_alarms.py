@@ -236,7 +236,7 @@ def test_an_alarm_stays_until_acknowledged_and_then_begins_anew(tmp_path):
     with rs.LiveAgent.open(path) as third:
         assert fingerprint(third) == fingerprint(live)
     for wrong in (alarm.seq, 999):
-        with pytest.raises(rs.ProblemError, match="there is no alarm"):
+        with pytest.raises(rs.errors.ProblemError, match="there is no alarm"):
             live.acknowledge(wrong, "again")
     assert LEVEL == 0.01
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import restive as rs
 from live_cases import PRIORS, created
 from restive.errors import ConflictError
-from restive.live import RefusedError
+from restive.live.answers import RefusedError
 from restive.live.roster import LONG_AGO
 
 STATES = st.integers(0, 1)

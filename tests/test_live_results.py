@@ -7,10 +7,11 @@ import pytest
 
 import restive as rs
 from live_cases import PRIORS, created, fingerprint, memory_of, reply, run
-from restive.agents.growth import with_more_arms
 from restive.errors import ConflictError, ProblemError
-from restive.live import Batch, RefusedError
+from restive.learn.make import with_more_arms
+from restive.live.answers import RefusedError
 from restive.live.rebuild import rebuild
+from restive.live.results import Batch
 from restive.live.roster import LONG_AGO
 
 
@@ -69,10 +70,10 @@ def test_a_late_result_of_an_arm_seen_since_is_journaled_and_not_used(path):
     live.record({"0": 1, "1": 1})
     live.decide(tick=2)
     before = weights(live, "0")
-    assert live.record({"0": 0}, tick=0) == rs.Receipt(superseded=1)
+    assert live.record({"0": 0}, tick=0) == rs.types.Receipt(superseded=1)
     assert weights(live, "0") == before
     assert live.results(0) == {"0": 0, "1": "unseen"}
-    assert live.record({"0": 0}, tick=0) == rs.Receipt(known=1)
+    assert live.record({"0": 0}, tick=0) == rs.types.Receipt(known=1)
     status = live.status()
     assert (status.superseded, status.late, status.unseen) == (1, 0, 1)
     assert live.record({"1": 1}, tick=0).superseded == 1
@@ -95,8 +96,8 @@ def test_unseen_may_become_a_state_but_not_the_other_way_round(path):
     decision = live.decide()
     live.record(dict.fromkeys(decision.arms, "unseen"))
     again = live.record(dict.fromkeys(decision.arms, "unseen"))
-    assert again == rs.Receipt(known=2, closed=True)
-    assert live.record({decision.arms[0]: 1}) == rs.Receipt(new=1, closed=True)
+    assert again == rs.types.Receipt(known=2, closed=True)
+    assert live.record({decision.arms[0]: 1}) == rs.types.Receipt(new=1, closed=True)
     with pytest.raises(RefusedError, match="1 was recorded"):
         live.record({decision.arms[0]: "unseen"})
     live.record({decision.arms[1]: "unseen"})
@@ -169,7 +170,7 @@ def test_every_mistake_is_named_and_nothing_is_recorded(path):
     receipt, mistakes = live.record_batches(
         [Batch(None, {decision.arms[0]: 7, decision.arms[1]: 0})], accept_good=True
     )
-    assert receipt == rs.Receipt(new=1)
+    assert receipt == rs.types.Receipt(new=1)
     assert [mistake.arm for mistake in mistakes] == [decision.arms[0]]
 
 
@@ -211,7 +212,7 @@ def test_a_late_state_that_contradicts_the_open_tick_is_refused(path):
     with pytest.raises(RefusedError, match="'1': it contradicts what was recorded for the open"):
         live.record({"1": 0}, tick=0)
     assert fingerprint(live) == before
-    assert live.record({"1": 1}, tick=0) == rs.Receipt(late=1, closed=True)
+    assert live.record({"1": 1}, tick=0) == rs.types.Receipt(late=1, closed=True)
     live.decide(tick=2)
     live.decide(tick=3)
     with pytest.raises(RefusedError, match="'0': state 0 has probability zero"):
@@ -229,8 +230,8 @@ def test_arms_pulled_instead_are_learned_from(path):
     receipt = live.record(
         dict.fromkeys(decision.arms, "not-pulled"), instead={others[0]: 1, others[1]: 0}
     )
-    assert receipt == rs.Receipt(new=4, closed=True)
-    assert live.record({}, instead={others[0]: 1}) == rs.Receipt(known=1, closed=True)
+    assert receipt == rs.types.Receipt(new=4, closed=True)
+    assert live.record({}, instead={others[0]: 1}) == rs.types.Receipt(known=1, closed=True)
     with pytest.raises(RefusedError, match="1 was recorded for tick 0"):
         live.record({}, instead={others[0]: 0})
     with pytest.raises(RefusedError, match="it was among the arms decided"):
@@ -244,7 +245,7 @@ def test_arms_pulled_instead_are_learned_from(path):
     agent.observe([1, 0])
     for k in range(6):
         assert weights(live, str(k)) == agent.posterior(k).weights.tobytes()
-    assert live.record({}, tick=0, instead={others[2]: 1}) == rs.Receipt(late=1)
+    assert live.record({}, tick=0, instead={others[2]: 1}) == rs.types.Receipt(late=1)
     assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(live)
     assert live.check() == len(live.events())
     assert live.status().pulls == 4  # of ours
@@ -293,8 +294,8 @@ def test_a_new_arm_has_numbers_of_its_own_in_the_draw():
 def test_arms_join_with_the_next_decision(path):
     live = created(path, num_arms=3)
     first = live.decide()
-    assert live.join(["new", "old"], {"old": (0, 2)}) == rs.Receipt(new=2)
-    assert live.join(["new", "old"], {"old": (0, 2)}) == rs.Receipt(known=2)
+    assert live.join(["new", "old"], {"old": (0, 2)}) == rs.types.Receipt(new=2)
+    assert live.join(["new", "old"], {"old": (0, 2)}) == rs.types.Receipt(known=2)
     assert live.status().waiting == 2
     with pytest.raises(ProblemError, match="arm 'new' joins with the next decision"):
         live.belief("new")
@@ -324,8 +325,8 @@ def test_arms_cannot_join_a_joint_prior(path):
 def test_arms_that_have_left_are_never_pulled_and_their_names_never_used(path):
     live = created(path, num_arms=4)
     decision = live.decide()
-    assert live.leave(decision.arms) == rs.Receipt(new=2)
-    assert live.leave(decision.arms) == rs.Receipt(known=2)
+    assert live.leave(decision.arms) == rs.types.Receipt(new=2)
+    assert live.leave(decision.arms) == rs.types.Receipt(known=2)
     assert live.record(dict.fromkeys(decision.arms, 1)).new == 2  # what was pulled may be seen
     for _ in range(10):
         decided = live.decide()

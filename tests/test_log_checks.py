@@ -7,15 +7,15 @@ import pytest
 
 import restive as rs
 from log_cases import simulated_log, simulated_states
-from restive.kernels.log_checks import covariances, shuffle_states, simulate_states
+from restive.kernels.logs.checks import covariances, shuffle_states, simulate_states
 from restive.logs.checks import LEVEL, check_log
-from restive.logs.fit import fit_arms
+from restive.logs.fitted import fit_arms
 from restive.logs.held_out import held_out
 
 CLEAN = 60
 
 
-def checks_of(log: rs.Log, seed: int = 0) -> dict[str, object]:
+def checks_of(log: rs.types.Log, seed: int = 0) -> dict[str, object]:
     return {check.name: check for check in check_log(fit_arms(log), seed)}
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import restive as rs
 from oracles.logs_naive import naive_counts
 from restive.logs.counts import count_log
-from restive.sightings import columns, sorter
-from restive.steps import Steps, ZoneOffsets, step_rule
+from restive.logs.sightings import columns, sorter
+from restive.logs.time_steps import Steps, ZoneOffsets, step_rule
 
 PLAIN = {"time": "at", "arm": "line", "state": "ok"}
 MICROS = 1_000_000
@@ -80,7 +80,7 @@ def test_parquet_is_read_like_csv(tmp_path):
     assert sightings(logs[0]) == sightings(logs[1])
     assert 'odd "name", here' in logs[0].arms
     frame.assign(ok=["a", "b", "c"]).to_parquet(tmp_path / "bad.parquet")
-    with pytest.raises(rs.LogError, match="row 3: state is 'c'"):
+    with pytest.raises(rs.errors.LogError, match="row 3: state is 'c'"):
         rs.load_log(tmp_path / "bad.parquet", **PLAIN, states=["a", "b"], step="1d")
 
 
@@ -111,7 +111,7 @@ def test_any_order_and_any_size_of_run_give_the_same_counts(rows, run):
             sorter.Rows.of(*(np.array([v]) for v in (arm, step * MICROS, at, 2 * state + 1)))
             for at, (arm, step, state) in enumerate(zip(arms, steps, states, strict=True))
         )
-        from restive.sightings import sorted_log
+        from restive.logs.sightings.log import sorted_log
 
         log = sorted_log(
             made, arms=list(place), states="012", kinds=["all"], kind_of=np.zeros(len(place), int),
@@ -149,7 +149,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
         patch.setattr(sorter, "RUN_ROWS", 20_000)
         patch.setattr(sorter, "BLOCK_ROWS", 5_000)
         patch.setattr(columns, "MOST_IN_MEMORY", 20_000)
-        from restive.log_file import rows as reading
+        from restive.logs.reading import rows as reading
 
         patch.setattr(reading, "CHUNK_BYTES", 1 << 13)
         for steps in (500, 10_000):
@@ -240,7 +240,7 @@ def test_hours_are_counted_in_absolute_time(tmp_path):
     assert sorted(t for _, t, _, _ in sightings(log)) == [0, 2]
     assert any("occur twice" in note for note in log.notes)
     text = "at,line,ok\n2026-03-29 02:30,a,1\n2026-03-29 03:30,a,0\n"
-    with pytest.raises(rs.LogError, match=r"line 2: time '2026-03-29 02:30' does not exist"):
+    with pytest.raises(rs.errors.LogError, match=r"line 2: time '2026-03-29 02:30' does not exist"):
         rs.load_log(written(tmp_path / "c.csv", text), **PLAIN, step="1h", zone="Europe/Berlin")
 
 
@@ -264,7 +264,7 @@ def test_times_in_milliseconds(tmp_path):
 
 @given(st.dates(), st.integers(0, 86_399), st.integers(-14 * 4, 14 * 4))
 def test_dates_are_read_as_python_reads_them(day, second, quarters):
-    from restive.kernels.log_values import AWARE, LOCAL, read_times
+    from restive.kernels.logs.values import AWARE, LOCAL, read_times
 
     moment = datetime(day.year, day.month, day.day) + timedelta(seconds=second)
     sign, minutes = "-" if quarters < 0 else "+", abs(quarters) * 15
@@ -286,9 +286,9 @@ def test_dates_are_read_as_python_reads_them(day, second, quarters):
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.decimals(-1000, 1000, places=4))
 def test_numbers_are_read_as_python_reads_them(number, decimal):
-    from restive.log_file.columns import NumberColumn
-    from restive.log_file.mistakes import Mistakes
-    from restive.log_file.rows import Chunk
+    from restive.logs.reading.columns import NumberColumn
+    from restive.logs.reading.mistakes import Mistakes
+    from restive.logs.reading.rows import Chunk
 
     texts = [repr(number), str(decimal)]
     ends = np.cumsum([len(text) for text in texts])
@@ -493,7 +493,7 @@ def test_missing_file_and_wrong_parquet(tmp_path):
 def test_all_mistakes_are_named_and_can_be_left_out(tmp_path):
     text = "at,line,ok\n" + "".join(f"{t},a,{t % 2 if t % 10 else 'x'}\n" for t in range(1, 400))
     path = written(tmp_path / "log.csv", text)
-    with pytest.raises(rs.LogError) as caught:
+    with pytest.raises(rs.errors.LogError) as caught:
         rs.load_log(path, **PLAIN)
     assert [line for line, _ in caught.value.mistakes] == list(range(11, 401, 10))
     assert "39 bad rows" in str(caught.value)
@@ -505,7 +505,7 @@ def test_all_mistakes_are_named_and_can_be_left_out(tmp_path):
 
 def test_lines_are_counted_through_quotes_and_blank_lines(tmp_path):
     text = 'at,line,ok\n\n1,"a\nb",1\n\n2,"a\nb",x\n3,a,0\n'
-    with pytest.raises(rs.LogError, match="line 6: state is 'x'"):
+    with pytest.raises(rs.errors.LogError, match="line 6: state is 'x'"):
         rs.load_log(written(tmp_path / "log.csv", text), **PLAIN)
 
 

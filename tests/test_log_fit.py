@@ -9,11 +9,10 @@ import pytest
 
 import restive as rs
 from log_cases import simulated_log, simulated_states
-from restive.logs.candidates import grid_candidates, grid_levels
 from restive.logs.counts import count_log
-from restive.logs.empirical import empirical_grid
 from restive.logs.finite import SharedCandidates
-from restive.logs.fit import fit_arms
+from restive.logs.fitted import fit_arms
+from restive.logs.kind_priors import empirical_grid, grid_candidates, grid_levels
 
 
 def grid(levels: int = 9) -> rs.ArmPrior:
@@ -229,7 +228,7 @@ def test_controlled_arms_are_fitted_from_pulled_sightings_only():
         state = (rng.random(num_arms) < chance).astype(int)
     arm, step, states, pulled = np.array(rows).T
     log = rs.log_of(arm, step, states, pulled=pulled.astype(bool))
-    with pytest.raises(rs.AssumptionError, match="do not move alike"):
+    with pytest.raises(rs.errors.AssumptionError, match="do not move alike"):
         rs.fit_log(log)
     found = rs.fit_log(log, controlled=True, checks=False).arms
     assert found.active.mean(axis=0)[:, 1] == pytest.approx([0.6, 0.9], abs=0.08)
@@ -277,9 +276,13 @@ def test_a_prior_of_arms_that_pay_while_not_pulled_says_so_itself():
     assert found.passive_rewards.tolist() == [0, 0.5]
     assert found.problem(1).arms[2].passive_rewards.tolist() == [0, 0.5]
     for other in ([0, 1], [0, 0]):
-        with pytest.raises(rs.ProblemError, match=r"pay \[0.0, 0.5\] while not pulled, expected"):
+        with pytest.raises(
+            rs.errors.ProblemError, match=r"pay \[0.0, 0.5\] while not pulled, expected"
+        ):
             rs.fit_log(log, prior=prior, passive_rewards=other, checks=False)
-    with pytest.raises(rs.ProblemError, match="passive_rewards must hold one number per state"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="passive_rewards must hold one number per state"
+    ):
         rs.fit_log(log, passive_rewards=[1], checks=False)
 
 
@@ -309,7 +312,7 @@ def test_states_that_nobody_was_in_are_named():
 
 
 @pytest.fixture(scope="module")
-def fitted() -> rs.FittedLog:
+def fitted() -> rs.types.FittedLog:
     return rs.fit_log(simulated_log(11, num_arms=8, steps=120))
 
 
@@ -388,29 +391,29 @@ def test_the_table_as_a_data_frame(fitted):
 def test_a_damaged_prior_file_is_refused(fitted, tmp_path, change, sentence):
     path = rs.write_fit(fitted, tmp_path)[1]
     path.write_text(change(json.loads(path.read_text())))
-    with pytest.raises(rs.ProblemError, match=sentence):
+    with pytest.raises(rs.errors.ProblemError, match=sentence):
         rs.load_prior(path)
 
 
 def test_what_cannot_be_fitted_gets_a_sentence():
     once = rs.log_of([0, 1], [1, 2], [0, 1])
-    with pytest.raises(rs.ProblemError, match="no arm was seen twice"):
+    with pytest.raises(rs.errors.ProblemError, match="no arm was seen twice"):
         rs.fit_log(once)
     log = simulated_log(1, num_arms=3, steps=30)
-    with pytest.raises(rs.ProblemError, match="fit_log needs a log"):
+    with pytest.raises(rs.errors.ProblemError, match="fit_log needs a log"):
         rs.fit_log("log.csv")
-    with pytest.raises(rs.ProblemError, match="rewards must hold one number per state"):
+    with pytest.raises(rs.errors.ProblemError, match="rewards must hold one number per state"):
         rs.fit_log(log, rewards=[0, 1, 2])
-    with pytest.raises(rs.ProblemError, match="prior has no kind 'all'"):
+    with pytest.raises(rs.errors.ProblemError, match="prior has no kind 'all'"):
         rs.fit_log(log, prior={"north": grid()})
-    with pytest.raises(rs.ProblemError, match="must be an ArmPrior or a DirichletArmPrior"):
+    with pytest.raises(rs.errors.ProblemError, match="must be an ArmPrior or a DirichletArmPrior"):
         rs.fit_log(log, prior=3)
-    with pytest.raises(rs.ProblemError, match="pass the same rewards"):
+    with pytest.raises(rs.errors.ProblemError, match="pass the same rewards"):
         rs.fit_log(log, prior=grid(), rewards=[0, 0.5])
     impossible = rs.ArmPrior([rs.gilbert_elliott(0.0, 1.0)])
-    with pytest.raises(rs.ProblemError, match="probability zero under every candidate"):
+    with pytest.raises(rs.errors.ProblemError, match="probability zero under every candidate"):
         rs.fit_log(log, prior=impossible)
-    with pytest.raises(rs.ProblemError, match="no check 'none'; there are"):
+    with pytest.raises(rs.errors.ProblemError, match="no check 'none'; there are"):
         rs.fit_log(log, checks=False).check("none")
 
 
@@ -423,5 +426,5 @@ def test_arrays_that_are_no_log_get_a_sentence():
         (([-1, 0], [1, 2], [0, 1]), "arms are numbered from 0"),
         (([0, 0], [1, 1], [0, 1]), "rows 0 and 1"),
     ):
-        with pytest.raises(rs.ProblemError, match=sentence):
+        with pytest.raises(rs.errors.ProblemError, match=sentence):
             rs.log_of(*arguments)

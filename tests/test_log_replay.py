@@ -9,16 +9,16 @@ import restive as rs
 from log_cases import simulated_log, simulated_states
 from oracles.logs_naive import naive_replay
 from restive.logs.calibration import calibrate
-from restive.logs.fit import fit_arms
+from restive.logs.fitted import fit_arms
 from restive.logs.play import Worlds, play_worlds
 from restive.logs.sample import sample_of
 
 
-def full_log(seed: int, num_arms: int = 8, steps: int = 120) -> rs.Log:
+def full_log(seed: int, num_arms: int = 8, steps: int = 120) -> rs.types.Log:
     return simulated_log(seed, num_arms=num_arms, steps=steps, share=1.1)
 
 
-def states_of(log: rs.Log) -> np.ndarray:
+def states_of(log: rs.types.Log) -> np.ndarray:
     record = np.full((log.num_steps, log.num_arms), -1)
     for block in log.blocks():
         record[block.steps, block.arms] = block.states
@@ -32,7 +32,7 @@ def test_a_full_record_is_played_as_by_a_plain_loop(policy):
     found = played.policies[0]
     known = fit_arms(log, until=60)
     bandit = known.problem(3)
-    made = rs.policy_mapping(policy)(bandit)
+    made = rs.registry.policy_mapping(policy)(bandit)
     tables = [made.table(k) for k in range(8)]
     start = list(zip(known.start.last_state, known.start.elapsed, strict=True))
     expected = naive_replay(states_of(log)[60:], tables, 3, start)
@@ -48,7 +48,7 @@ def test_arms_that_pay_while_not_pulled_are_counted_as_by_a_plain_loop():
     known = fit_arms(log, until=60, passive_rewards=unpulled)
     states = np.array([log.block(k, k + 1).states for k in range(5)])
     for played, name in zip(found.policies, ("whittle", "best_fixed"), strict=False):
-        policy = rs.policy_mapping(name)(known.problem(2))
+        policy = rs.registry.policy_mapping(name)(known.problem(2))
         belief, total = known.start, 0.0
         for t in range(60, 120):
             chosen = set(policy.select(belief).tolist())
@@ -117,7 +117,7 @@ def test_where_arms_were_not_always_seen_the_model_is_used():
 
 def test_a_model_that_misses_what_was_earned_is_refused():
     log = simulated_log(6, num_arms=12, steps=300, share=0.5, fault="drift", size=3.0)
-    with pytest.raises(rs.AssumptionError, match=r"outside.*--anyway"):
+    with pytest.raises(rs.errors.AssumptionError, match=r"outside.*--anyway"):
         rs.replay_log(log, 3, ["whittle"])
     played = rs.replay_log(log, 3, ["whittle"], anyway=True)
     assert played.policies[0].note == "the model failed its calibration"
@@ -252,11 +252,13 @@ def test_each_arm_gets_its_turn_in_round_robin():
 )
 def test_mistakes_get_a_sentence(options, sentence):
     log = simulated_log(10, num_arms=4, steps=60)
-    with pytest.raises(rs.ProblemError, match=sentence):
+    with pytest.raises(rs.errors.ProblemError, match=sentence):
         rs.replay_log(log, **{"num_pulls": 2, **options})
 
 
 def test_a_log_that_lasts_too_long_is_not_played():
     log = rs.log_of([0, 0, 0, 1], [0, 1, 4 * 10**9, 0], [0, 1, 1, 1])
-    with pytest.raises(rs.ProblemError, match="lasts 2,000,000,001 steps, more than 10,000,000"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="lasts 2,000,000,001 steps, more than 10,000,000"
+    ):
         rs.replay_log(log, 1, ["whittle"])

@@ -11,10 +11,10 @@ import pytest
 
 import restive as rs
 from restive import threads
-from restive.log_file import rows as reading
-from restive.log_file.columns import Words
 from restive.logs import finite
-from restive.sightings import sorter
+from restive.logs.reading import rows as reading
+from restive.logs.reading.columns import Words
+from restive.logs.sightings import sorter
 from restive.threads import in_order
 
 COLUMNS = {"time": "at", "arm": "line", "state": "ok"}
@@ -79,7 +79,7 @@ def test_any_threads_and_any_cut_give_what_a_loop_over_rows_gives(tmp_path, seed
         for chunk in (rng.randrange(40, 90), rng.randrange(90, 2000), 1 << 19):
             with settings(num_threads, chunk, rng.randrange(1, 200), rng.randrange(1, 60)):
                 if mistakes:
-                    with pytest.raises(rs.LogError) as caught:
+                    with pytest.raises(rs.errors.LogError) as caught:
                         rs.load_log(path, **COLUMNS)
                     assert [found for found, _ in caught.value.mistakes] == sorted(mistakes)
                     for line, reason in caught.value.mistakes:
@@ -106,7 +106,7 @@ def test_a_bad_row_anywhere_is_named_with_its_line(tmp_path, at):
     path.write_text("at,line,ok\n" + "\n".join(rows))
     for num_threads in THREADS:
         for chunk in (31, 64, 257, 1 << 19):
-            with settings(num_threads, chunk), pytest.raises(rs.LogError) as caught:
+            with settings(num_threads, chunk), pytest.raises(rs.errors.LogError) as caught:
                 rs.load_log(path, **COLUMNS)
             ((line, reason),) = caught.value.mistakes
             assert line == at + 2
@@ -121,7 +121,10 @@ def test_doubles_are_named_in_the_same_order(tmp_path):
     said = set()
     for num_threads in THREADS:
         for block in (1, 37, 1 << 18):
-            with settings(num_threads, 100, 50, block), pytest.raises(rs.ProblemError) as caught:
+            with (
+                settings(num_threads, 100, 50, block),
+                pytest.raises(rs.errors.ProblemError) as caught,
+            ):
                 rs.load_log(path, **COLUMNS)
             said.add(str(caught.value))
     (message,) = said
@@ -134,7 +137,7 @@ def test_a_row_without_end_is_named_with_its_line(tmp_path):
     for num_threads in THREADS:
         with settings(num_threads, 100), pytest.MonkeyPatch.context() as patch:
             patch.setattr(reading, "MOST_ROW_BYTES", 1000)
-            with pytest.raises(rs.ProblemError, match="line 5 is longer than 1,000 bytes"):
+            with pytest.raises(rs.errors.ProblemError, match="line 5 is longer than 1,000 bytes"):
                 rs.load_log(path, **COLUMNS)
 
 

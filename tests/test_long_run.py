@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import restive as rs
-from restive import long_run, overview
-from restive.belief import forgetting_time, settled_lengths
-from restive.overview import plan_bandit
-from restive.problem import kinds_of
+from restive.plan import simulated_run, summary
+from restive.plan.summary import plan_bandit
+from restive.problem.bandit import kinds_of
+from restive.problem.beliefs import forgetting_time, settled_lengths
 
 
 def plan_of_runs(bandit, max_elapsed=None, replications=None, steps=None):
     kinds = kinds_of(bandit)
     lengths = settled_lengths(kinds, max_elapsed)
-    return long_run.plan_of_runs(bandit, kinds, lengths, replications, steps)
+    return simulated_run.plan_of_runs(bandit, kinds, lengths, replications, steps)
 
 
 def test_forgetting_takes_as_long_as_the_slower_of_the_two_chains():
@@ -60,7 +60,7 @@ def test_very_many_arms_take_fewer_runs_of_fewer_steps():
     runs, steps, burn_in = plan_of_runs(bandit)
     assert runs == 8
     assert burn_in >= settled_lengths(kinds_of(bandit)).max()
-    assert runs * (steps + burn_in) * 1_000_000 <= long_run.MOST_ARM_STEPS
+    assert runs * (steps + burn_in) * 1_000_000 <= simulated_run.MOST_ARM_STEPS
 
 
 def test_a_slow_bandit_that_starts_well_is_not_taken_for_a_good_one():
@@ -81,7 +81,7 @@ def test_a_slow_bandit_that_starts_well_is_not_taken_for_a_good_one():
 def test_no_number_where_the_start_is_never_forgotten():
     arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(1e-12, 1 - 1e-12)]
     bandit = rs.RestlessBandit(arms, 1)
-    with pytest.raises(rs.TooLargeError) as caught:
+    with pytest.raises(rs.errors.TooLargeError) as caught:
         rs.evaluate(bandit, "myopic", max_elapsed=100, max_states=1)
     assert str(caught.value).startswith("arm 1 takes about 693,1")
     assert "steps to forget where it started" in str(caught.value)
@@ -103,13 +103,13 @@ def test_a_j_above_the_bound_is_called_a_mistake_of_ours(monkeypatch):
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.7)], 1)
     honest = plan_bandit(bandit)
     assert all("mistake in restive" not in policy.note for policy in honest.policies)
-    solve = overview.relaxed
+    solve = summary.relaxed
 
     def too_low(*arguments):
         found = solve(*arguments)
         return dataclasses.replace(found, bound=0.9 * honest.policies[2].average_reward)
 
-    monkeypatch.setattr(overview, "relaxed", too_low)
+    monkeypatch.setattr(summary, "relaxed", too_low)
     for policy in plan_bandit(bandit).policies[1:]:
         assert "above the bound" in policy.note
         assert "this is a mistake in restive, please report it" in policy.note
@@ -122,5 +122,5 @@ def test_chance_does_not_make_a_mistake():
     bound = rs.relaxation_bound(bandit)
     assert abs(value.average_reward - bound) < 5 * value.stderr + 1e-3 * bound
     low = value.average_reward - value.stderr
-    summary = overview._summary("whittle", rs.whittle(bandit), value, low, 0.0)
-    assert summary.note == ""
+    row = summary._summary("whittle", rs.whittle(bandit), value, low, 0.0)
+    assert row.note == ""

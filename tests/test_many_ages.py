@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import restive as rs
-from restive import subsidy
-from restive.kernels.waiting_times import WORK
-from restive.subsidy import subsidy_path
+from restive.kernels.plan.waiting_times import WORK
+from restive.plan import subsidy
+from restive.plan.subsidy import subsidy_path
 from strategies import random_arm
 
 

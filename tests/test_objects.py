@@ -83,7 +83,7 @@ def test_a_bandit_is_a_sequence_of_its_arms(bandit):
 
 @pytest.mark.parametrize("name", ["whittle", "best-fixed", "myopic"])
 def test_a_policy_can_be_evaluated_by_its_name(bandit, name):
-    named, made = rs.evaluate(bandit, name), rs.policy_mapping(name)(bandit)
+    named, made = rs.evaluate(bandit, name), rs.registry.policy_mapping(name)(bandit)
     assert named == rs.evaluate(bandit, made)
 
 
@@ -189,7 +189,7 @@ def test_posteriors_comparisons_and_results_as_data_frames(prior, bandit, tmp_pa
     assert frame.loc[("good", "good"), "high"] == posterior.quantile(0.95).active[1, 1]
     (compared,) = rs.compare(rs.RestlessBandit(bandit[:2], 1), ["tsde"], horizon=20, replications=3)
     assert compared.to_pandas()["regret"].tolist() == [compared.curves[0].mean[-1]]
-    from restive.experiment import study_from_toml
+    from restive.studies.spec import study_from_toml
 
     study = study_from_toml(
         "kind = 'bayesian'\nhorizon = 20\nreplications = 3\nnum_pulls = 1\n"
@@ -257,9 +257,9 @@ def test_a_trajectory_is_drawn_arm_by_arm_with_pulls_states_and_beliefs(bandit, 
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["bad", "good"]
     assert len(trajectory.plot(arms=[2]).axes) == 1
     for arms in ([], [3], [0, 0]):
-        with pytest.raises(rs.ProblemError, match="arms to draw"):
+        with pytest.raises(rs.errors.ProblemError, match="arms to draw"):
             trajectory.plot(arms=arms)
-    with pytest.raises(rs.ProblemError, match="steps must be at least 1"):
+    with pytest.raises(rs.errors.ProblemError, match="steps must be at least 1"):
         trajectory.plot(steps=0)
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import restive as rs
 from oracles.joint_naive import optimal_two_arms
-from restive.belief import settled_elapsed
-from restive.policies.optimal import AGE_TOLERANCE, log_num_states, num_joint_states
+from restive.plan.policies.optimal import AGE_TOLERANCE, log_num_states, num_joint_states
+from restive.problem.beliefs import settled_elapsed
 from strategies import as_oracle, bandits, random_arm, states_of
 
 SURE = rs.Arm([[1.0]], rewards=[1.0])
@@ -130,7 +130,7 @@ def test_the_number_of_states_is_that_of_those_with_n_arms_just_seen(levels, num
     assert 10**found == pytest.approx(count)
     assert rs.optimal(bandit).joint.count == count
     assert rs.optimal(bandit, max_states=count).average_reward > 0
-    with pytest.raises(rs.TooLargeError, match=f"the optimum needs {count:,} joint states"):
+    with pytest.raises(rs.errors.TooLargeError, match=f"the optimum needs {count:,} joint states"):
         rs.optimal(bandit, max_states=count - 1)
 
 
@@ -139,7 +139,7 @@ def test_large_instances_are_refused_naming_the_number_of_states():
     lengths = np.array([settled_elapsed(arm, tolerance=AGE_TOLERANCE) for arm in bandit.arms])
     count = num_joint_states([2] * 8, lengths.tolist(), 3)
     assert count > 10**9
-    with pytest.raises(rs.TooLargeError) as caught:
+    with pytest.raises(rs.errors.TooLargeError) as caught:
         rs.optimal(bandit)
     assert f"{count:,} joint states with 56 choices" in str(caught.value)
     assert "use whittle or lp_priority" in str(caught.value)
@@ -149,7 +149,7 @@ def test_large_instances_are_refused_naming_the_number_of_states():
 def test_very_large_instances_are_refused_with_a_round_figure(num_arms):
     """A number of thousands of digits is neither computed nor printed."""
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * num_arms, 50)
-    with pytest.raises(rs.TooLargeError) as caught:
+    with pytest.raises(rs.errors.TooLargeError) as caught:
         rs.optimal(bandit)
     (digits,) = re.findall(r"needs about 10\^(\d+) joint states", str(caught.value))
     assert "choices of about 10^15 outcomes each" in str(caught.value)

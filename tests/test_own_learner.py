@@ -5,7 +5,7 @@ import pytest
 
 import restive as rs
 from learning_cases import channels, joint, true_bandit
-from restive.agents.learners import LEARNERS
+from restive.learn.learners import LEARNERS
 
 
 class RoundRobin:
@@ -40,9 +40,9 @@ class Ours:
 
 @pytest.fixture
 def round_robin():
-    rs.register_learner("round_robin", RoundRobin, "round robin")
+    rs.registry.register_learner("round_robin", RoundRobin, "round robin")
     yield "round_robin"
-    rs.unregister_learner("round_robin")
+    rs.registry.unregister_learner("round_robin")
 
 
 GIVEN = {"replications": 20, "seed": 3, "times": [1, 10, 60]}
@@ -137,32 +137,34 @@ def test_simulate_takes_any_object_that_selects_and_observes():
 
 def test_registering(round_robin):
     assert round_robin in LEARNERS
-    with pytest.raises(rs.ProblemError, match="a learner 'round_robin' exists already"):
-        rs.register_learner("round_robin", RoundRobin)
-    with pytest.raises(rs.ProblemError, match="a learner 'tsde' exists already"):
-        rs.register_learner("tsde", RoundRobin)
+    with pytest.raises(rs.errors.ProblemError, match="a learner 'round_robin' exists already"):
+        rs.registry.register_learner("round_robin", RoundRobin)
+    with pytest.raises(rs.errors.ProblemError, match="a learner 'tsde' exists already"):
+        rs.registry.register_learner("tsde", RoundRobin)
     for wrong in ("two words", "", 3, None, "a-b"):
-        with pytest.raises(rs.ProblemError, match="name must be a word such as my_learner"):
-            rs.register_learner(wrong, RoundRobin)
-    with pytest.raises(rs.ProblemError, match=r"a function of \(task, seed\)"):
-        rs.register_learner("third", 3)
+        with pytest.raises(rs.errors.ProblemError, match="name must be a word such as my_learner"):
+            rs.registry.register_learner(wrong, RoundRobin)
+    with pytest.raises(rs.errors.ProblemError, match=r"a function of \(task, seed\)"):
+        rs.registry.register_learner("third", 3)
     assert "third" not in LEARNERS
-    with pytest.raises(rs.ProblemError, match=r"is your own: make it with its function"):
+    with pytest.raises(rs.errors.ProblemError, match=r"is your own: make it with its function"):
         rs.make_learner("round_robin", *channels())
-    with pytest.raises(rs.ProblemError, match="round_robin: unknown option 'a'; it has none"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="round_robin: unknown option 'a'; it has none"
+    ):
         rs.make_learner("round_robin", *channels(), a=1)
 
 
 def test_unregistering():
     for wrong in ("tsde", "nobody", 3, None):
-        with pytest.raises(rs.ProblemError, match="no learner of your own is registered as"):
-            rs.unregister_learner(wrong)
-    rs.register_learner("passing", RoundRobin)
-    rs.unregister_learner("passing")
-    with pytest.raises(rs.ProblemError, match="unknown learner 'passing'"):
+        with pytest.raises(rs.errors.ProblemError, match="no learner of your own is registered as"):
+            rs.registry.unregister_learner(wrong)
+    rs.registry.register_learner("passing", RoundRobin)
+    rs.registry.unregister_learner("passing")
+    with pytest.raises(rs.errors.ProblemError, match="unknown learner 'passing'"):
         rs.bayesian_regret(*channels(), "myopic", 10, learner="passing", replications=2)
-    rs.register_learner("passing", RoundRobin)  # the name is free again
-    rs.unregister_learner("passing")
+    rs.registry.register_learner("passing", RoundRobin)  # the name is free again
+    rs.registry.unregister_learner("passing")
 
 
 class Wrong(RoundRobin):
@@ -200,20 +202,22 @@ def test_what_cannot_be_pulled_is_an_error(answer, message, monkeypatch):
         lambda: rs.frequentist_regret(bandit, prior, "myopic", **given),
         lambda: rs.simulate(bandit, Wrong(None, 0), 5),
     ):
-        with pytest.raises(rs.ProblemError, match=message):
+        with pytest.raises(rs.errors.ProblemError, match=message):
             call()
 
 
 @pytest.mark.parametrize("made", [None, 3, object(), rs.ArmPrior])
 def test_what_is_no_learner_is_an_error(made):
     for method in ("select", "observe"):
-        with pytest.raises(rs.ProblemError, match=r"learner <?lambda>?: .* which has no method"):
+        with pytest.raises(
+            rs.errors.ProblemError, match=r"learner <?lambda>?: .* which has no method"
+        ):
             rs.bayesian_regret(
                 *channels(), "myopic", 5, learner=lambda task, seed: made, replications=2
             )
         assert not callable(getattr(made, method, None))
     with pytest.raises(
-        rs.ProblemError, match=r"a learner is a name, .* or a function of \(task, seed\)"
+        rs.errors.ProblemError, match=r"a learner is a name, .* or a function of \(task, seed\)"
     ):
         rs.bayesian_regret(*channels(), "myopic", 5, learner=3, replications=2)
 

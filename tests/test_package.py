@@ -14,6 +14,13 @@ import pytest
 import restive as rs
 
 ROOT = Path(rs.__file__).parent
+NAMESPACES = ("types", "theory", "registry")
+PUBLIC = {  # by the name that users write
+    (f"{space}.{name}" if space else name): getattr(getattr(rs, space) if space else rs, name)
+    for space in ("", *NAMESPACES)
+    for name in (getattr(rs, space) if space else rs).__all__
+    if name != "__version__"
+}
 
 
 def loaded_after(code):
@@ -89,11 +96,22 @@ def test_names_for_type_checkers_are_the_public_names():
     typed = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            for line in node.body:
+            imports = [line for line in node.body if isinstance(line, ast.ImportFrom)]
+            for line in imports:
                 typed.update({alias.name: line.module for alias in line.names})
-    assert set(typed) | {"__version__"} == set(rs.__all__)
+    assert set(typed) | {"__version__", *NAMESPACES} == set(rs.__all__)
     for name, module in typed.items():
-        assert getattr(importlib.import_module(module), name) is getattr(rs, name)
+        if not inspect.ismodule(getattr(rs, name)):
+            assert getattr(importlib.import_module(module), name) is getattr(rs, name)
+
+
+def test_namespaces_show_their_names_and_nothing_else():
+    for space in (rs, *(getattr(rs, name) for name in NAMESPACES)):
+        assert dir(space) == list(space.__all__)
+        for name in space.__all__:
+            assert getattr(space, name) is not None
+    with pytest.raises(AttributeError, match=r"module 'restive.types' has no attribute 'Agnet'"):
+        _ = rs.types.Agnet
 
 
 def test_an_unknown_name_is_an_attribute_error():
@@ -115,9 +133,9 @@ def test_every_module_says_what_it_is_for_and_exports_what_it_has(name):
         assert hasattr(module, exported)
 
 
-@pytest.mark.parametrize("name", [name for name in rs.__all__ if name != "__version__"])
+@pytest.mark.parametrize("name", PUBLIC)
 def test_everything_public_has_a_docstring(name):
-    thing = getattr(rs, name)
+    thing = PUBLIC[name]
     assert inspect.getdoc(thing)
     if inspect.isclass(thing):
         for field, member in vars(thing).items():
@@ -127,20 +145,18 @@ def test_everything_public_has_a_docstring(name):
                 assert inspect.getdoc(member), f"{name}.{field}"
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in rs.__all__ if inspect.isfunction(getattr(rs, name))]
-)
+@pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isfunction(PUBLIC[name])])
 def test_every_parameter_of_a_public_function_is_annotated(name):
-    signature = inspect.signature(getattr(rs, name))
+    signature = inspect.signature(PUBLIC[name])
     for parameter in signature.parameters.values():
         assert parameter.annotation is not inspect.Parameter.empty, parameter
     assert signature.return_annotation is not inspect.Signature.empty
 
 
 def test_every_error_is_a_restive_error_and_wrong_values_are_value_errors():
-    assert issubclass(rs.ProblemError, ValueError)
-    assert issubclass(rs.AssumptionError, ValueError)
-    for error in (rs.ProblemError, rs.AssumptionError, rs.TooLargeError):
+    assert issubclass(rs.errors.ProblemError, ValueError)
+    assert issubclass(rs.errors.AssumptionError, ValueError)
+    for error in (rs.errors.ProblemError, rs.errors.AssumptionError, rs.errors.TooLargeError):
         assert issubclass(error, rs.RestiveError)
 
 
@@ -156,8 +172,8 @@ def imported(path):
 
 
 def test_only_kernels_import_numba():
-    folders = {path.parent.name for path in ROOT.rglob("*.py") if "numba" in imported(path)}
-    assert folders == {"kernels"}
+    users = {path.relative_to(ROOT) for path in ROOT.rglob("*.py") if "numba" in imported(path)}
+    assert {path.parts[:2] for path in users} == {("kernels", "jit")}
 
 
 def test_the_version_is_that_of_the_installed_package():

@@ -13,9 +13,9 @@ import pytest
 import restive as rs
 from oracles.posterior_naive import Quadrature, metropolis
 from particle_cases import Follower, cells_of, evidence_of, sightings, some_ages
-from restive.kernels.likelihood import add_log_likelihood
-from restive.particles.arm import count_evidence, counts_of, fresh_arm
-from restive.particles.drawing import MODES, ONE_T
+from restive.kernels.learn.likelihood import add_log_likelihood
+from restive.learn.particles.arm import count_evidence, counts_of, fresh_arm
+from restive.learn.particles.drawing import MODES, ONE_T
 
 UNIFORM = rs.beta_prior(1).arms[0]
 THREE = rs.DirichletArmPrior(np.ones((3, 3)), np.ones((3, 3)), rewards=[0, 0.5, 1])

@@ -8,10 +8,10 @@ import pytest
 
 import restive as rs
 from oracles import joint_paid_naive as naive
-from restive import zoo
-from restive.belief import settled_elapsed
-from restive.policies import policy_mapping
-from restive.reduction import reduce_arm
+from restive.measure import zoo
+from restive.plan.policies.registry import policy_mapping
+from restive.problem.beliefs import settled_elapsed
+from restive.problem.reduction import reduce_arm
 from strategies import as_paying_oracle, random_paying_bandit
 from test_reduction import two_states
 

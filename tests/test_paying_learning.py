@@ -24,10 +24,10 @@ from learning_cases import (
     true_bandit,
 )
 from oracles import joint_paid_naive, tsde_naive
-from restive.agents.learners import learner
-from restive.policies import policy_mapping
-from restive.replication import replicate
-from restive.task import make_task
+from restive.learn.learners import learner
+from restive.learn.task import make_task
+from restive.measure.replication import replicate
+from restive.plan.policies.registry import policy_mapping
 from strategies import as_paying_oracle, random_paying_bandit
 
 STEPS = 60
@@ -168,16 +168,20 @@ def test_frequentist_regret_is_j_of_all_arms_minus_what_all_arms_paid(mapping):
 def test_a_truth_that_pays_otherwise_than_the_prior_says_is_refused():
     prior, num_pulls = small_independent()
     truth = true_bandit(paying(prior), num_pulls)
-    with pytest.raises(rs.ProblemError, match=r"arm 0: passive_rewards are .* they must agree"):
+    with pytest.raises(
+        rs.errors.ProblemError, match=r"arm 0: passive_rewards are .* they must agree"
+    ):
         rs.frequentist_regret(truth, prior, horizon=10, replications=1)
 
 
 def test_candidates_agree_in_both_rewards():
     pays, not_so = (rs.gilbert_elliott(0.3, 0.6, passive_rewards=r) for r in ([0, 1], [0, 0.5]))
-    with pytest.raises(rs.ProblemError, match=r"candidate 1 has passive_rewards \[0.0, 0.5\]"):
+    with pytest.raises(
+        rs.errors.ProblemError, match=r"candidate 1 has passive_rewards \[0.0, 0.5\]"
+    ):
         rs.ArmPrior([pays, not_so])
     bandits = [rs.RestlessBandit([arm], 1) for arm in (pays, not_so)]
-    with pytest.raises(rs.ProblemError, match="arm 0 of bandit 1 has passive_rewards"):
+    with pytest.raises(rs.errors.ProblemError, match="arm 0 of bandit 1 has passive_rewards"):
         rs.JointPrior(bandits)
 
 
@@ -187,7 +191,9 @@ def test_a_grid_prior_may_pay_always():
         assert arm.rewards.tolist() == [0, 2]
         assert arm.passive_rewards.tolist() == [1, 3]
     assert not rs.grid_prior([0.2, 0.7], 3).candidates(0)[0].pays_unpulled
-    with pytest.raises(rs.ProblemError, match="passive_rewards must hold one number per state"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="passive_rewards must hold one number per state"
+    ):
         rs.grid_prior([0.2, 0.7], 3, passive_rewards=[1])
 
 
@@ -341,7 +347,7 @@ def test_a_snapshot_keeps_what_arms_pay_while_they_are_not_pulled(name):
 
 def test_regret_is_taken_apart_where_all_arms_pay():
     prior, num_pulls = small_independent()
-    found = rs.decompose_regret(paying(prior), num_pulls, horizon=40, replications=5, seed=1)
+    found = rs.theory.decompose_regret(paying(prior), num_pulls, horizon=40, replications=5, seed=1)
     curve = rs.bayesian_regret(
         paying(prior), num_pulls, horizon=40, replications=5, seed=1, times=[40], baseline="exact"
     )
@@ -366,14 +372,18 @@ def test_discounted_spans_count_all_arms():
     arms = [as_paying_oracle(arm) for arm in bandit.arms]
     move, earn = joint_paid_naive._chain(arms, choose, 60)
     values = np.linalg.solve(np.eye(len(earn)) - 0.9 * move.toarray(), earn)
-    assert rs.discounted_spans(bandit, policy, [0.9]) == pytest.approx(np.ptp(values), abs=1e-8)
+    assert rs.theory.discounted_spans(bandit, policy, [0.9]) == pytest.approx(
+        np.ptp(values), abs=1e-8
+    )
 
 
 def test_bounds_say_that_the_theorem_does_not_cover_passive_rewards():
     here = rs.grid_prior([0.3, 0.6], 3)
-    plain = rs.bounds_for(here, 1, 1000, 2.0)
+    plain = rs.theory.bounds_for(here, 1, 1000, 2.0)
     assert (plain.scale, plain.remarks) == (1.0, ())
-    always = rs.bounds_for(rs.grid_prior([0.3, 0.6], 3, passive_rewards=[0, 1]), 1, 1000, 2.0)
+    always = rs.theory.bounds_for(
+        rs.grid_prior([0.3, 0.6], 3, passive_rewards=[0, 1]), 1, 1000, 2.0
+    )
     assert always.regret == plain.regret
     (remark,) = always.remarks
     assert "Theorem 1 does not cover" in remark
@@ -382,12 +392,15 @@ def test_bounds_say_that_the_theorem_does_not_cover_passive_rewards():
 def test_bounds_are_scaled_by_the_range_of_rewards_and_say_so():
     here = rs.grid_prior([0.3, 0.6], 3)
     money = rs.grid_prior([0.3, 0.6], 3, rewards=[-2, 6])
-    plain, scaled = rs.bounds_for(here, 1, 1000, 2.0), rs.bounds_for(money, 1, 1000, 16.0)
+    plain, scaled = (
+        rs.theory.bounds_for(here, 1, 1000, 2.0),
+        rs.theory.bounds_for(money, 1, 1000, 16.0),
+    )
     assert scaled.scale == 8
     assert scaled.regret == pytest.approx(8 * plain.regret, rel=1e-14)
     assert scaled.times_trivial == pytest.approx(plain.times_trivial, rel=1e-14)
     assert "from -2 to 6" in scaled.remarks[0]
-    within = rs.bounds_for(rs.grid_prior([0.3, 0.6], 3, rewards=[0.2, 0.7]), 1, 1000, 2.0)
+    within = rs.theory.bounds_for(rs.grid_prior([0.3, 0.6], 3, rewards=[0.2, 0.7]), 1, 1000, 2.0)
     assert (within.scale, within.remarks) == (1.0, ())
 
 
@@ -401,7 +414,9 @@ def test_a_comparison_says_who_solves_another_problem():
     assert str(found).endswith(remark)
     (alone,) = rs.compare((truth, prior), ["tsde"], horizon=30, replications=2)
     assert alone.remarks == ()
-    with pytest.raises(rs.ProblemError, match="it needs a prior that says what a pull may change"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="it needs a prior that says what a pull may change"
+    ):
         rs.compare(truth, ["tsde"])
 
 

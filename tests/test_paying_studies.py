@@ -6,10 +6,11 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app
-from restive.experiment import load_results, run_study, study_from_toml
-from restive.experiment.paired_differences import rankings
-from restive.experiment.runner import require_sound
-from restive.report.ranking import ranking_remarks
+from restive.studies.paired_differences import rankings
+from restive.studies.report.ranking import ranking_remarks
+from restive.studies.runner import require_sound, run_study
+from restive.studies.spec import study_from_toml
+from restive.studies.summary import load_results
 
 TRUTH = """
 kind = "frequentist"
@@ -120,22 +121,22 @@ def test_a_file_that_pays_always_is_taken_in(tmp_path):
     ],
 )
 def test_mistakes_are_placed(old, new, message):
-    with pytest.raises(rs.ProblemError, match=message) as caught:
+    with pytest.raises(rs.errors.ProblemError, match=message) as caught:
         study_from_toml(TRUTH.replace(old, new))
     assert "line" in str(caught.value)
 
 
 def test_a_prior_that_pays_otherwise_than_the_problem_is_refused():
     study = study_from_toml(TRUTH.replace('pay = "always"\n[[problem', "[[problem"))
-    with pytest.raises(rs.ProblemError, match="passive_rewards are"):
+    with pytest.raises(rs.errors.ProblemError, match="passive_rewards are"):
         require_sound(study)
 
 
 def test_a_grid_whose_rewards_are_wrong_is_refused():
     text = 'kind = "bayesian"\nhorizon = 9\nnum_pulls = 1\n[prior]\nnum_arms = 2\n'
-    with pytest.raises(rs.ProblemError, match="rewards must hold one number per state"):
+    with pytest.raises(rs.errors.ProblemError, match="rewards must hold one number per state"):
         study_from_toml(text + "levels = [0.2]\npassive_rewards = [0.0]\n")
-    with pytest.raises(rs.ProblemError, match="a zoo instance says what its arms pay"):
+    with pytest.raises(rs.errors.ProblemError, match="a zoo instance says what its arms pay"):
         study_from_toml(
             'kind = "bayesian"\nhorizon = 9\n[prior]\nzoo = "collapsing"\npay = "always"\n'
         )

@@ -101,7 +101,7 @@ def test_the_json_holds_what_the_library_says(small):
     assert (other["arms"], other["name"], other["num_states"]) == ("2", None, 3)
     assert [policy["policy"] for policy in found["policies"]] == POLICIES
     for policy in found["policies"]:
-        value = rs.evaluate(bandit, rs.policy_mapping(policy["policy"])(bandit))
+        value = rs.evaluate(bandit, rs.registry.policy_mapping(policy["policy"])(bandit))
         assert policy["average_reward"] == value.average_reward
         assert policy["stderr"] == 0
         assert policy["bias_span"] == value.bias_span
@@ -120,7 +120,7 @@ def test_arms_that_pay_always_are_shown_with_what_they_earn_by_themselves(small,
     path.write_text('pay = "always"' + FIXED_IS_BEST)
     bandit = rs.load_problem(path)
     found = run_json(path)
-    own = rs.reduce_arm(bandit.arms[0]).own_reward
+    own = rs.theory.reduce_arm(bandit.arms[0]).own_reward
     assert [arm["own_reward"] for arm in found["arms"]] == [own]
     assert found["own_reward"] == pytest.approx(3 * own)
     most = found["relaxation_bound"] - found["own_reward"]
@@ -219,7 +219,7 @@ def test_the_index_table_as_csv_holds_the_indices_of_the_library(small, tmp_path
         "myopic", "lp_priority", "best_index",
     ]  # fmt: skip
     names = ("myopic", "lp_priority", "best_index")
-    policies = {name: rs.policy_mapping(name)(bandit) for name in names}
+    policies = {name: rs.registry.policy_mapping(name)(bandit) for name in names}
     for arms, k in (("0-1", 0), ("2", 2)):
         index = rs.whittle_index(bandit.arms[k])
         mine = [row for row in rows if row["arms"] == arms]
@@ -295,7 +295,7 @@ def test_many_kinds_of_arms_are_drawn_in_a_picture_of_bounded_size(tmp_path):
     arms = "".join(f"[[arm]]\np01 = {0.1 + k / 100}\np11 = 0.6\n" for k in range(40))
     path.write_text("num_pulls = 3\n" + arms)
     plot = tmp_path / "many.png"
-    from restive.index_files import plot_indices
+    from restive.plan.summary import plot_indices
 
     plot_indices(rs.load_problem(path), plot)
     with Image.open(plot) as image:

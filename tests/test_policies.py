@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
-from restive.overview import plan_bandit
-from restive.policies import mapping_title, policy_mappings
+from restive.plan.policies.registry import mapping_title, policy_mappings
+from restive.plan.summary import plan_bandit
 from strategies import bandits, states_of
 
 MAPPINGS = [row.name for row in policy_mappings()]
@@ -29,7 +29,7 @@ def test_every_mapping_pulls_n_distinct_arms_in_ascending_order(data):
     bandit = data.draw(bandits(num_arms=(2, 3, 4)))
     state = data.draw(states_of(bandit))
     for name in INDEX_MAPPINGS:
-        chosen = rs.policy_mapping(name)(bandit).select(state)
+        chosen = rs.registry.policy_mapping(name)(bandit).select(state)
         assert chosen.dtype == np.int64
         assert chosen.shape == (bandit.num_pulls,)
         assert (np.diff(chosen) > 0).all()
@@ -57,7 +57,7 @@ def test_ties_go_to_the_lowest_arm():
     bandit = channels(*[(0.3, 0.7)] * 6, num_pulls=2)
     state = rs.BeliefState([0, 1, 0, 1, 1, 1], [1] * 6)
     for name in ("myopic", "whittle", "lp_priority"):
-        assert rs.policy_mapping(name)(bandit).select(state).tolist() == [1, 3]
+        assert rs.registry.policy_mapping(name)(bandit).select(state).tolist() == [1, 3]
     assert rs.best_fixed(bandit).select(state).tolist() == [0, 1]
 
 
@@ -99,11 +99,11 @@ def test_relabelling_arms_relabels_decisions(data):
     relabelled = rs.RestlessBandit([bandit.arms[k] for k in order], bandit.num_pulls)
     seen = rs.BeliefState(state.last_state[order], state.elapsed[order])
     for name in INDEX_MAPPINGS:
-        policy = rs.policy_mapping(name)(bandit)
+        policy = rs.registry.policy_mapping(name)(bandit)
         ranked = np.sort(policy.index(state))
         if np.diff(ranked).min() < 1e-9:
             continue
-        chosen = rs.policy_mapping(name)(relabelled).select(seen)
+        chosen = rs.registry.policy_mapping(name)(relabelled).select(seen)
         assert sorted(order[k] for k in chosen) == policy.select(state).tolist()
 
 
@@ -128,7 +128,7 @@ def test_best_fixed_takes_the_arms_with_the_largest_long_run_reward_of_the_activ
 
 def test_best_fixed_names_an_arm_whose_long_run_depends_on_the_start():
     stuck = rs.Arm(np.eye(2), [[0.5, 0.5], [0.5, 0.5]], [0, 1], name="stuck")
-    with pytest.raises(rs.AssumptionError, match=r"arm 'stuck': has 2 closed classes"):
+    with pytest.raises(rs.errors.AssumptionError, match=r"arm 'stuck': has 2 closed classes"):
         rs.best_fixed(rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), stuck], 1))
 
 
@@ -144,7 +144,7 @@ def test_whittle_policy_ranks_by_the_index_of_each_arm():
 def test_with_as_many_pulls_as_arms_all_are_pulled():
     bandit = channels((0.3, 0.7), (0.4, 0.6), (0.5, 0.5), num_pulls=3)
     for name in MAPPINGS:
-        policy = rs.policy_mapping(name)(bandit)
+        policy = rs.registry.policy_mapping(name)(bandit)
         assert policy.select(rs.BeliefState([0, 1, 1], [4, 1, 2])).tolist() == [0, 1, 2]
 
 
@@ -199,7 +199,7 @@ def test_a_wrong_table_of_an_own_rule_is_told_with_the_arm(table, words):
     named = rs.gilbert_elliott(0.4, 0.6, name="b")
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), named], 1)
     good = np.zeros((2, 1))
-    with pytest.raises(rs.ProblemError, match=rf"^arm 1 \('b'\): .*{words}"):
+    with pytest.raises(rs.errors.ProblemError, match=rf"^arm 1 \('b'\): .*{words}"):
         rs.index_policy(bandit, lambda arm: table if arm.name == "b" else good)
 
 
@@ -215,8 +215,10 @@ def test_a_rule_keeps_no_hold_on_its_table():
 def test_registered_names_are_those_of_the_design_and_hyphens_will_do():
     assert MAPPINGS == ["best_fixed", "myopic", "whittle", "lp_priority", "best_index", "optimal"]
     for name in MAPPINGS:
-        assert rs.policy_mapping(name).make is getattr(rs, name)
-        assert rs.policy_mapping(name.replace("_", "-")) is rs.policy_mapping(name)
+        assert rs.registry.policy_mapping(name).make is getattr(rs, name)
+        assert rs.registry.policy_mapping(name.replace("_", "-")) is rs.registry.policy_mapping(
+            name
+        )
 
 
 @pytest.mark.parametrize(
@@ -229,17 +231,17 @@ def test_registered_names_are_those_of_the_design_and_hyphens_will_do():
     ],
 )
 def test_unknown_names_are_told_with_a_suggestion(name, words):
-    with pytest.raises(rs.ProblemError) as caught:
-        rs.policy_mapping(name)
+    with pytest.raises(rs.errors.ProblemError) as caught:
+        rs.registry.policy_mapping(name)
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("name", [row.name for row in policy_mappings() if row.rule])
 def test_rules_by_arm_are_those_of_the_mappings(name):
     bandit = channels((0.3, 0.7), (0.8, 0.4))
-    policy = rs.policy_mapping(name)(bandit)
+    policy = rs.registry.policy_mapping(name)(bandit)
     for k, arm in enumerate(bandit.arms):
-        assert np.array_equal(policy.table(k), rs.policy_mapping(name).table(arm))
+        assert np.array_equal(policy.table(k), rs.registry.policy_mapping(name).table(arm))
 
 
 def test_policies_of_very_many_arms_are_made_once_per_kind():
@@ -248,7 +250,7 @@ def test_policies_of_very_many_arms_are_made_once_per_kind():
     rng = np.random.default_rng(0)
     state = rs.BeliefState(rng.integers(0, 2, 120_000), rng.integers(1, 50, 120_000))
     for name in INDEX_MAPPINGS:
-        policy = rs.policy_mapping(name)(bandit)
+        policy = rs.registry.policy_mapping(name)(bandit)
         assert len(policy.tables) == 3
         chosen = policy.select(state)
         assert chosen.shape == (1000,)
@@ -295,18 +297,18 @@ def registered():
     names = []
 
     def register(name, mapping, title=None):
-        rs.register_mapping(name, mapping, title)
+        rs.registry.register_mapping(name, mapping, title)
         names.append(name)
 
     yield register
     for name in names:
-        rs.unregister_mapping(name)
+        rs.registry.unregister_mapping(name)
 
 
 def test_an_own_rule_is_used_by_name_wherever_a_name_is_taken(registered):
     registered("oldest_first", oldest_first, "oldest first")
     bandit = channels((0.3, 0.7), (0.8, 0.4), (0.5, 0.6))
-    made = rs.policy_mapping("oldest-first")(bandit)
+    made = rs.registry.policy_mapping("oldest-first")(bandit)
     assert np.array_equal(made.table(1), oldest_first(bandit.arms[1]))
     direct = rs.evaluate(bandit, rs.index_policy(bandit, oldest_first))
     assert rs.evaluate(bandit, "oldest_first") == direct
@@ -324,20 +326,20 @@ def test_an_own_mapping_gets_the_options_that_it_has_parameters_for(registered):
     registered("always_first", always_first)
     registered("counted_ages", CountedAges)
     bandit = channels((0.3, 0.7), (0.8, 0.4))
-    row = rs.policy_mapping("always_first")
+    row = rs.registry.policy_mapping("always_first")
     assert row.rule is None
     assert row.title == "always_first"
     assert rs.evaluate(bandit, "always_first", max_elapsed=50).average_reward > 0
-    made = rs.policy_mapping("counted_ages")
+    made = rs.registry.policy_mapping("counted_ages")
     assert made(bandit).max_elapsed == 7
     assert made(bandit, max_elapsed=9, max_states=3).max_elapsed == 9
 
 
 def test_a_mapping_that_was_removed_is_unknown(registered):
-    rs.register_mapping("short_lived", oldest_first)
-    rs.unregister_mapping("short_lived")
-    with pytest.raises(rs.ProblemError, match="unknown policy mapping 'short_lived'"):
-        rs.policy_mapping("short_lived")
+    rs.registry.register_mapping("short_lived", oldest_first)
+    rs.registry.unregister_mapping("short_lived")
+    with pytest.raises(rs.errors.ProblemError, match="unknown policy mapping 'short_lived'"):
+        rs.registry.policy_mapping("short_lived")
     assert mapping_title("short_lived") == "short_lived"
 
 
@@ -354,20 +356,22 @@ def test_a_mapping_that_was_removed_is_unknown(registered):
     ],
 )
 def test_what_cannot_be_registered_says_why(name, mapping, words):
-    with pytest.raises(rs.ProblemError, match=words):
-        rs.register_mapping(name, mapping)
+    with pytest.raises(rs.errors.ProblemError, match=words):
+        rs.registry.register_mapping(name, mapping)
     assert [row.name for row in policy_mappings()] == MAPPINGS
 
 
 def test_the_mappings_of_the_package_stay():
-    with pytest.raises(rs.ProblemError, match="'lp_priority' is built in and cannot be removed"):
-        rs.unregister_mapping("lp-priority")
+    with pytest.raises(
+        rs.errors.ProblemError, match="'lp_priority' is built in and cannot be removed"
+    ):
+        rs.registry.unregister_mapping("lp-priority")
 
 
 def test_the_formula_for_fixed_arms_is_their_exact_value():
     arms = channels((0.3, 0.7), (0.8, 0.4), (0.5, 0.6), (0.2, 0.9)).arms
     systems = np.array([[0, 1, 2], [3, 3, 0], [2, 1, 1]])
-    formula = rs.policy_mapping("best_fixed").exact_rewards
+    formula = rs.registry.policy_mapping("best_fixed").exact_rewards
     values = [
         rs.evaluate(rs.RestlessBandit([arms[j] for j in system], 2), "best_fixed").average_reward
         for system in systems

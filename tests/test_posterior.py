@@ -19,8 +19,8 @@ from learning_cases import (
     run_engine,
 )
 from oracles import tsde_naive as naive
-from restive.replication import replicate
-from restive.world import World
+from restive.measure.replication import replicate
+from restive.measure.world import World
 
 
 def path_weights(arm, pulls, start_state, start_elapsed, num_steps):
@@ -287,7 +287,7 @@ def calibration_values(prior, num_pulls, replications, steps, seed):
     for replication in range(replications):
         truth = naive.drawn_truth(groups, prior.num_arms, seed, replication)
         bandit = rs.RestlessBandit([prior.candidates(k)[c] for k, c in enumerate(truth)], num_pulls)
-        agent = rs.Agent(*setup, seed, replication)
+        agent = rs.types.Agent(*setup, seed, replication)
         world = World(bandit, seed=seed, replication=replication)
         for _ in range(steps):
             agent.observe(world.pull(agent.select())[0])
@@ -338,7 +338,7 @@ def test_a_candidate_that_thinks_little_of_what_is_seen_is_not_lost():
 def test_the_engine_minds_an_impossible_end_too():
     prior = rs.IndependentPrior([rs.ArmPrior([rs.gilbert_elliott(1.0, 0.5)])])
     truth = rs.RestlessBandit([rs.gilbert_elliott(0.1, 0.5)], 1)
-    with pytest.raises(rs.ProblemError, match="the prior rules out the true bandit"):
+    with pytest.raises(rs.errors.ProblemError, match="the prior rules out the true bandit"):
         rs.frequentist_regret(truth, prior, horizon=2, replications=30)
 
 
@@ -501,7 +501,7 @@ def test_engine_and_agent_agree_when_the_favourite_is_ruled_out(joined):
     ruled_out = 0
     for seed in range(4):
         mind, arms, states = run_engine(setup, 4000, seed)
-        agent, engine = rs.Agent(*setup, seed), agent_with(mind, seed)
+        agent, engine = rs.types.Agent(*setup, seed), agent_with(mind, seed)
         for t in range(4000):
             assert agent.select().tolist() == arms[t].tolist()
             agent.observe(states[t])

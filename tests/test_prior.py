@@ -5,10 +5,10 @@ import pytest
 
 import restive as rs
 from learning_cases import CASES
-from restive.agents.mind import prior_weights
-from restive.agents.snapshots import prior_from_data, prior_to_data
-from restive.slots import Choices
-from restive.task import make_task
+from restive.learn.learner_state import prior_weights
+from restive.learn.slots import Choices
+from restive.learn.snapshots import prior_from_data, prior_to_data
+from restive.learn.task import make_task
 
 GOOD, POOR = rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.6, 0.4)
 THREE = rs.Arm(np.full((3, 3), 1 / 3), rewards=[0, 0.5, 1])
@@ -58,7 +58,7 @@ def test_priors_are_frozen():
     ],
 )
 def test_what_an_arm_prior_refuses(candidates, weights, message):
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         rs.ArmPrior(candidates, weights)
 
 
@@ -70,7 +70,7 @@ def test_what_an_arm_prior_refuses(candidates, weights, message):
     ],
 )
 def test_what_an_independent_prior_refuses(arms, message):
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         rs.IndependentPrior(arms)
 
 
@@ -88,7 +88,7 @@ def test_what_an_independent_prior_refuses(arms, message):
 )
 def test_what_a_joint_prior_refuses(bandits, weights, message):
     made = [each if isinstance(each, str) else rs.RestlessBandit(*each) for each in bandits]
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         rs.JointPrior(made, weights)
 
 
@@ -118,7 +118,7 @@ def test_the_grid_is_ordered_by_p01_then_p11():
     ],
 )
 def test_what_the_grid_refuses(levels, num_arms, message):
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         rs.grid_prior(levels, num_arms)
 
 
@@ -152,18 +152,22 @@ def test_equal_arms_in_different_priors_are_one_kind():
 
 def test_a_truth_that_does_not_fit_the_prior_is_refused():
     prior = rs.IndependentPrior([rs.ArmPrior([GOOD, POOR])] * 2)
-    with pytest.raises(rs.ProblemError, match="the true bandit has 1 arms, the prior is for 2"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="the true bandit has 1 arms, the prior is for 2"
+    ):
         Choices.of(prior, rs.RestlessBandit([GOOD], 1), None)
     for other in (RICH, THREE):
-        with pytest.raises(rs.ProblemError, match=r"arm 1: rewards are .* so they must agree"):
+        with pytest.raises(
+            rs.errors.ProblemError, match=r"arm 1: rewards are .* so they must agree"
+        ):
             Choices.of(prior, rs.RestlessBandit([GOOD, other], 1), None)
 
 
 def test_too_many_likelihoods_are_refused(monkeypatch):
     prior = rs.grid_prior([0.2, 0.5, 0.8], 2)
     needed = Choices.of(prior, None, 50).slots.likelihoods.nbytes
-    monkeypatch.setattr("restive.slots.MOST_LIKELIHOOD_BYTES", needed // 2)
-    with pytest.raises(rs.TooLargeError, match=r"9 candidates take .* max_elapsed"):
+    monkeypatch.setattr("restive.learn.slots.MOST_LIKELIHOOD_BYTES", needed // 2)
+    with pytest.raises(rs.errors.TooLargeError, match=r"9 candidates take .* max_elapsed"):
         _ = Choices.of(prior, None, 50).slots
 
 
@@ -177,14 +181,16 @@ def test_priors_as_plain_data_come_back_to_the_bit():
 def test_the_same_candidate_twice_is_refused():
     channels = [rs.gilbert_elliott(p, 0.7) for p in (0.2, 0.3, 0.2)]
     with pytest.raises(
-        rs.ProblemError, match="candidate 2 is the same as candidate 0: give it once"
+        rs.errors.ProblemError, match="candidate 2 is the same as candidate 0: give it once"
     ):
         rs.ArmPrior(channels, [0.2, 0.5, 0.3])
     systems = [rs.RestlessBandit([channel, channels[1]], 1) for channel in channels]
-    with pytest.raises(rs.ProblemError, match="bandit 2 is the same as bandit 0: give it once"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="bandit 2 is the same as bandit 0: give it once"
+    ):
         rs.JointPrior(systems)
     rs.ArmPrior(channels[:2], [0.5, 0.5])  # as the message says
-    with pytest.raises(rs.ProblemError, match=r"levels hold 0.5 more than once"):
+    with pytest.raises(rs.errors.ProblemError, match=r"levels hold 0.5 more than once"):
         rs.grid_prior([0.5] * 200, 8)
 
 

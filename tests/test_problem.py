@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 import restive as rs
-from restive.problem import kinds_of
+from restive.problem.bandit import kinds_of
 from strategies import arms, bandits
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
@@ -16,7 +16,7 @@ HALF = [[0.5, 0.5], [0.5, 0.5]]
 
 def refusal(call, *args, **kwargs):
     """Return the message with which a call is refused."""
-    with pytest.raises(rs.ProblemError) as caught:
+    with pytest.raises(rs.errors.ProblemError) as caught:
         call(*args, **kwargs)
     return str(caught.value)
 

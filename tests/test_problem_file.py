@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
-from restive.experiment import study_from_toml
+from restive.studies.spec import study_from_toml
 from strategies import arms
 
 CHANNEL = "num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.7\n"
@@ -18,7 +18,7 @@ CHANNEL = "num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.7\n"
 
 def refusal(text):
     """Return the message with which a text is refused."""
-    with pytest.raises(rs.ProblemError) as caught:
+    with pytest.raises(rs.errors.ProblemError) as caught:
         rs.problem_from_toml(text)
     return str(caught.value)
 
@@ -325,14 +325,14 @@ def test_no_damage_to_a_good_text_raises_anything_but_a_problem_error(data):
     start = data.draw(st.integers(0, len(good)))
     stop = data.draw(st.integers(start, len(good)))
     put = data.draw(st.sampled_from(["", "[", "]", "=", "nan", "-1", "1e999", "'", "true", "\x00"]))
-    with contextlib.suppress(rs.ProblemError):
+    with contextlib.suppress(rs.errors.ProblemError):
         rs.problem_from_toml(good[:start] + put + good[stop:])
 
 
 def test_load_names_the_file_and_the_place(tmp_path):
     path = tmp_path / "bad.toml"
     path.write_text(CHANNEL.replace("0.7", "1.7"))
-    with pytest.raises(rs.ProblemError) as caught:
+    with pytest.raises(rs.errors.ProblemError) as caught:
         rs.load_problem(path)
     assert str(caught.value).startswith(f"{path}: [[arm]] number 1, line 4: p11 is 1.7")
 
@@ -372,15 +372,15 @@ def test_the_example_in_the_repository_is_the_instance_of_the_paper(paper_bandit
 def test_a_binary_or_truncated_file_is_told_as_such(tmp_path, content, words):
     path = tmp_path / "p.toml"
     path.write_bytes(content)
-    with pytest.raises(rs.ProblemError) as caught:
+    with pytest.raises(rs.errors.ProblemError) as caught:
         rs.load_problem(path)
     assert str(caught.value).startswith(f"{path}: {words}")
 
 
 def test_a_missing_file_and_a_folder_are_told_as_such(tmp_path):
-    with pytest.raises(rs.ProblemError, match=r"nothing\.toml: cannot be read: No such"):
+    with pytest.raises(rs.errors.ProblemError, match=r"nothing\.toml: cannot be read: No such"):
         rs.load_problem(tmp_path / "nothing.toml")
-    with pytest.raises(rs.ProblemError, match="cannot be read: Is a directory"):
+    with pytest.raises(rs.errors.ProblemError, match="cannot be read: Is a directory"):
         rs.load_problem(tmp_path)
 
 
@@ -395,9 +395,9 @@ def test_what_never_ends_is_told_as_such(tmp_path):
     """A pipe that nobody writes to would be waited for, a device would fill the memory."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/zero", "/dev/null"):
-        with pytest.raises(rs.ProblemError, match="not a regular file"):
+        with pytest.raises(rs.errors.ProblemError, match="not a regular file"):
             rs.load_problem(path)
-        with pytest.raises(rs.ProblemError, match="not a regular file"):
+        with pytest.raises(rs.errors.ProblemError, match="not a regular file"):
             rs.load_study(path)
 
 
@@ -418,5 +418,5 @@ def test_tables_and_lists_that_are_nested_deeply(depth):
     )
     for text in texts:
         for read in (rs.problem_from_toml, study_from_toml):
-            with pytest.raises(rs.ProblemError, match="nested too deeply"):
+            with pytest.raises(rs.errors.ProblemError, match="nested too deeply"):
                 read(text)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import restive as rs
 from oracles.joint_paid_naive import pull_advantage
-from restive.belief import settled_elapsed
-from restive.reduction import reduce_arm, unit_of
+from restive.problem.beliefs import settled_elapsed
+from restive.problem.reduction import reduce_arm, unit_of
 from strategies import arms, as_paying_oracle, random_arm, random_paying_bandit
 
 MIXING = [[0.5, 0.5], [0.25, 0.75]]
@@ -101,9 +101,9 @@ def test_several_closed_classes_are_named_with_the_arm_and_what_to_do():
         "let its passive matrix lead from each class to the others, however rarely, or pass a"
     )
     for call in (rs.relaxation_bound, rs.lp_priority, rs.optimal):
-        with pytest.raises(rs.AssumptionError, match=words):
+        with pytest.raises(rs.errors.AssumptionError, match=words):
             call(bandit, max_elapsed=20)
-    with pytest.raises(rs.AssumptionError, match=words):
+    with pytest.raises(rs.errors.AssumptionError, match=words):
         rs.evaluate(bandit, rs.myopic(bandit, 20))
     # the advice: a discount, or a way out
     assert np.isfinite(rs.whittle_index(stuck, 0.9, max_elapsed=20).index).all()
@@ -123,7 +123,7 @@ def test_an_absorbing_state_is_one_closed_class():
 def test_a_chain_that_floating_point_cannot_tell_from_a_split_one_is_refused():
     nearly = [[1, 1e-200], [1e-300, 1]]
     arm = rs.Arm([[0.5, 0.5], [0.5, 0.5]], nearly, [0, 1], [0, 1])
-    with pytest.raises(rs.AssumptionError, match="hardly ever leaves some of its states"):
+    with pytest.raises(rs.errors.AssumptionError, match="hardly ever leaves some of its states"):
         reduce_arm(arm)
 
 

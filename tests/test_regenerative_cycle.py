@@ -6,10 +6,10 @@ import pytest
 import restive as rs
 from learning_cases import CASES, controlled, posed, trace, true_bandit
 from oracles.regenerative_cycle_naive import NaiveRCAM, single_play
-from restive.agents import make_learner
-from restive.agents.learners import learner
-from restive.kernels.learners import regenerative_cycle as kernels
-from restive.replication import replicate
+from restive.kernels.learn.learners import regenerative_cycle as kernels
+from restive.learn.learners import learner
+from restive.learn.make import make_learner
+from restive.measure.replication import replicate
 
 
 def rewards_of(prior):
@@ -152,5 +152,7 @@ def test_a_state_that_does_not_come_back_holds_the_arm():
 
 @pytest.mark.parametrize("exploration", [-1, 2e12, float("nan"), "2", True, None])
 def test_an_exploration_that_cannot_be(exploration):
-    with pytest.raises(rs.ProblemError, match="regenerative_cycle: exploration must be a number"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="regenerative_cycle: exploration must be a number"
+    ):
         learner("regenerative_cycle", exploration=exploration)

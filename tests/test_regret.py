@@ -122,7 +122,7 @@ def test_coupled_and_exact_baselines_differ_by_the_span_of_the_bias(mapping):
     if callable(mapping):
         policy = rs.index_policy(bandit, mapping)
     else:
-        policy = rs.policy_mapping(mapping)(bandit)
+        policy = rs.registry.policy_mapping(mapping)(bandit)
     value = rs.evaluate(bandit, policy)
     assert exact.average_reward_of_truth == pytest.approx(value.average_reward, rel=1e-12)
     difference = exact.samples - coupled.samples  # what the truth's policy misses of J t
@@ -140,7 +140,8 @@ def test_exact_regret_of_systems_drawn_from_the_prior():
         coupled = rs.bayesian_regret(prior, num_pulls, mapping, **given)
         assert coupled.baseline.startswith("coupled")
         values = [
-            rs.evaluate(bandit, rs.policy_mapping(mapping)(bandit)) for bandit in prior.bandits
+            rs.evaluate(bandit, rs.registry.policy_mapping(mapping)(bandit))
+            for bandit in prior.bandits
         ]
         earned = coupled.average_reward * exact.times
         expected = exact.average_reward_of_truth * exact.times - earned
@@ -281,7 +282,7 @@ def test_a_failed_csv_leaves_the_old_one(tmp_path):
     found = rs.bayesian_regret(*channels(), "whittle", 5, replications=2)
     path = tmp_path / "curve.csv"
     path.write_text("old")
-    broken = rs.RegretCurve(**(vars(found) | {"mean": found.mean[:-1]}))
+    broken = rs.types.RegretCurve(**(vars(found) | {"mean": found.mean[:-1]}))
     with pytest.raises(ValueError, match=r"shape|zip"):
         broken.to_csv(path)
     assert path.read_text() == "old"
@@ -328,25 +329,25 @@ def test_plot_draws_the_mean_and_the_band():
 def test_what_is_refused(given, message):
     prior, num_pulls = channels()
     given = {"horizon": 10, "replications": 3} | given
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         rs.bayesian_regret(prior, num_pulls, **given)
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         rs.frequentist_regret(true_bandit(prior, num_pulls), prior, **given)
 
 
 def test_exact_values_that_cannot_be_had_are_an_error_or_coupled():
     prior = rs.grid_prior([0.2, 0.4, 0.6, 0.8], 8)
-    with pytest.raises(rs.TooLargeError, match="more than 50,000 joint states"):
+    with pytest.raises(rs.errors.TooLargeError, match="more than 50,000 joint states"):
         rs.bayesian_regret(prior, 3, "whittle", 5, replications=3, baseline="exact")
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.2 + 0.05 * k, 0.6) for k in range(8)], 3)
-    with pytest.raises(rs.TooLargeError, match="more than 50,000 joint states"):
+    with pytest.raises(rs.errors.TooLargeError, match="more than 50,000 joint states"):
         rs.frequentist_regret(bandit, prior, "whittle", 5, replications=3, baseline="exact")
     found = rs.frequentist_regret(bandit, prior, "whittle", 5, replications=3)
     assert found.baseline.startswith("coupled")
 
 
 def test_too_many_systems_for_exact_values(monkeypatch):
-    monkeypatch.setattr("restive.regret.MOST_SYSTEMS_FOR_J", 3)
+    monkeypatch.setattr("restive.measure.regret.MOST_SYSTEMS_FOR_J", 3)
     prior, num_pulls = channels()
-    with pytest.raises(rs.TooLargeError, match="different systems were drawn"):
+    with pytest.raises(rs.errors.TooLargeError, match="different systems were drawn"):
         rs.bayesian_regret(prior, num_pulls, "myopic", 5, replications=40, baseline="exact")

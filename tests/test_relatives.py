@@ -17,9 +17,9 @@ from learning_cases import (
     true_bandit,
 )
 from oracles import tsde_naive as naive
-from restive.agents import make_learner
-from restive.agents.learners import learner
-from restive.replication import replicate
+from restive.learn.learners import learner
+from restive.learn.make import make_learner
+from restive.measure.replication import replicate
 
 STEPS = 200
 EVERY_STEP = {"length": 1, "doubling_rule": False}

@@ -7,9 +7,9 @@ from scipy.optimize import linprog, minimize_scalar
 
 import restive as rs
 from oracles.whittle_naive import belief_table
-from restive.belief import settled_elapsed
-from restive.relaxation import relaxed
-from restive.subsidy import subsidy_path
+from restive.plan.relaxation import relaxed
+from restive.plan.subsidy import subsidy_path
+from restive.problem.beliefs import settled_elapsed
 from strategies import arms, bandits, random_arm
 
 
@@ -164,7 +164,9 @@ def test_whittle_nears_the_bound_as_arms_and_pulls_grow_together():
 def test_the_relaxation_of_an_arm_without_a_limit_is_refused_naming_it():
     flip = rs.Arm([[0.5, 0.5], [0.5, 0.5]], [[0, 1], [1, 0]], [0, 1], name="flip")
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), flip], 1)
-    with pytest.raises(rs.AssumptionError, match=r"arm 1 \('flip'\): .*periodic with period 2"):
+    with pytest.raises(
+        rs.errors.AssumptionError, match=r"arm 1 \('flip'\): .*periodic with period 2"
+    ):
         rs.relaxation_bound(bandit)
 
 

@@ -20,14 +20,17 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app, main
-from restive.experiment import Ledger, load_results, run_study, study_from_toml
-from restive.experiment.summary import Curve
-from restive.policies import mapping_title
-from restive.report import charts, forests, study_page, write_report
-from restive.report.verdicts import study_verdict
-from restive.style import chart as chart_page
-from restive.style import page
-from restive.style.looks import LIGHT, look, settings
+from restive.pages import chart as chart_page
+from restive.pages import page
+from restive.pages.looks import LIGHT, look, settings
+from restive.plan.policies.registry import mapping_title
+from restive.studies.ledger import Ledger
+from restive.studies.report import charts, forests, study_page
+from restive.studies.report.study_page import write_report
+from restive.studies.report.verdicts import study_verdict
+from restive.studies.runner import run_study
+from restive.studies.spec import study_from_toml
+from restive.studies.summary import Curve, load_results
 from study_cases import chunk_bytes
 
 QUANTILE = stats.t.ppf(0.975, 60 - 1)  # of the 60 replications of CHANNELS

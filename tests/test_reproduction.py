@@ -22,12 +22,24 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import restive as rs
-from restive import reproduction
 from restive.cli import app
-from restive.experiment import Ledger, load_results, run_study, study_from_toml
-from restive.experiment.summary import Curve, Slope
-from restive.experiment.work import prepared
-from restive.reproduction import claims, paper_charts, paper_page, paper_runs, theory_section
+from restive.measure.regret import recorded_times
+from restive.paper import (
+    claims,
+    theory_section,
+)
+from restive.paper import (
+    page as paper_charts,
+)
+from restive.paper import (
+    page as paper_page,
+)
+from restive.paper import runs as paper_runs
+from restive.studies.ledger import Ledger
+from restive.studies.runner import run_study
+from restive.studies.spec import study_from_toml
+from restive.studies.summary import Curve, Slope, load_results
+from restive.studies.work import prepared
 from test_report import Page, refused
 
 REPLICATIONS = 60  # a slope needs 50
@@ -213,7 +225,7 @@ def runs(whole):
         for case in ledger.study.cases:
             parts = [arrays for _, arrays in ledger.chunks(case)]
             joined = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-            times = rs.regret.recorded_times(case.settings.times, case.settings.horizon)
+            times = recorded_times(case.settings.times, case.settings.horizon)
             found[name, case.mapping] = SimpleNamespace(case=case, times=times, **joined)
     return found
 
@@ -580,7 +592,7 @@ def test_the_differences_do_not_say_what_the_data_do_not(copied, fast, monkeypat
 
 STOPPED = """
 import os, signal, sys
-from restive.experiment import Ledger
+from restive.studies.ledger import Ledger
 from restive.cli import main
 
 def write(self, task, arrays, kept=Ledger.write, written=[]):
@@ -865,10 +877,10 @@ def test_defaults(monkeypatch, tmp_path, words, folder, replications, seed, thre
 
     def reproduce(out, **options):
         asked.append((out, options["replications"], options["seed"], options["workers"]))
-        return reproduction.Reproduction([], out / "report.html")
+        return paper_runs.Reproduction([], out / "report.html")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reproduction, "reproduce", reproduce)
+    monkeypatch.setattr(paper_runs, "reproduce", reproduce)
     result = CliRunner().invoke(app, ["reproduce", *words], catch_exceptions=False)
     assert result.exit_code == 0
     assert asked == [(Path(folder), replications, seed, threads)]

@@ -10,17 +10,17 @@ import restive as rs
 from learning_cases import as_lists, posed, random_arm, trace
 from oracles.restless_ucb_naive import NaiveRestlessUCB, observations_wanted, shifted_row
 from oracles.tsde_naive import NaiveWorld
-from restive.agents import make_learner
-from restive.agents.learners import describe, learner
-from restive.agents.learners.restless_ucb import (
+from restive.kernels.learn.learners.memory import PHASES, PLANNING
+from restive.learn.learners import describe, learner
+from restive.learn.learners.restless_ucb import (
     RestlessUCB,
     optimistic_matrix,
     planned_channels,
     planned_table,
 )
-from restive.kernels.learners.memory import PHASES, PLANNING
-from restive.replication import replicate
-from restive.world import World
+from restive.learn.make import make_learner
+from restive.measure.replication import replicate
+from restive.measure.world import World
 
 
 def certain(bandit):
@@ -305,7 +305,7 @@ def test_optimistic_matrix_follows_rewards_not_numbers():
 def test_chains_without_an_index_are_blended(matrix):
     rewards = np.linspace(0, 1, len(matrix))
     arm = rs.Arm(matrix, rewards=rewards)
-    with pytest.raises(rs.AssumptionError):
+    with pytest.raises(rs.errors.AssumptionError):
         rs.whittle_index(arm, max_elapsed=30)
     table = planned_table(arm, 30)
     assert table.shape == (len(matrix), 30)
@@ -381,12 +381,14 @@ def test_memory_begins_as_told():
 
 
 def test_it_needs_a_horizon():
-    with pytest.raises(rs.ProblemError, match="the learner restless_ucb needs a horizon"):
+    with pytest.raises(rs.errors.ProblemError, match="the learner restless_ucb needs a horizon"):
         make_learner("restless_ucb", certain(channels((0.5, 0.5))), 1)
 
 
 def test_absurd_tables_are_refused():
-    with pytest.raises(rs.TooLargeError, match=r"restless_ucb: its tables .* smaller max_age"):
+    with pytest.raises(
+        rs.errors.TooLargeError, match=r"restless_ucb: its tables .* smaller max_age"
+    ):
         make_learner("restless_ucb", rs.grid_prior([0.5], 1000), 1, horizon=9, max_age=10**7)
 
 
@@ -406,7 +408,7 @@ def test_absurd_tables_are_refused():
     ],
 )
 def test_options_are_checked(options, message):
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         learner("restless_ucb", **options)
 
 

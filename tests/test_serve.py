@@ -8,7 +8,7 @@ import pytest
 import restive as rs
 from live_cases import Ticking, created, fingerprint, reply
 from restive.errors import ProblemError, RestiveError
-from restive.live import LiveAgent
+from restive.live.agent import LiveAgent
 from restive.serve.auth import COOKIE, FORGERY
 from restive.serve.limits import Rate
 from restive.serve.problems import Problem

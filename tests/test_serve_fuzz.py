@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import restive as rs
-from restive.serve import make_app
+from restive.serve.app import make_app
 from serve_cases import listening, served
 
 EXAMPLES = int(os.environ.get("RESTIVE_SERVE_FUZZ", "5"))

@@ -13,8 +13,8 @@ import restive as rs
 from chromium import browser
 from live_cases import PRIORS, created, reply, run
 from restive.live.table_file import parse_table
+from restive.pages.looks import DARK, LIGHT
 from restive.serve.page.charts import belief_curve, reward_lines
-from restive.style.looks import DARK, LIGHT
 from serve_cases import Client, listening, served
 from serve_story import HOSTILE, story
 from test_browser import LEAST_LETTERS, MEASURE, SCREENS, UNFOLD, rgb

@@ -80,5 +80,5 @@ def test_the_first_arm_for_ever_earns_its_stationary_reward():
     ],
 )
 def test_what_cannot_be_compared_is_refused(problems, learners, message):
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         rs.compare(problems, learners, horizon=5, replications=2)

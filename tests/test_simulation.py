@@ -11,8 +11,8 @@ from scipy import stats
 import restive as rs
 from learning_cases import CASES, as_lists, channels, random_arm, true_bandit
 from oracles import tsde_naive as naive
-from restive.kernels.random import uniform_at
-from restive.world import World, stream
+from restive.kernels.random import stream, uniform_at
+from restive.measure.world import World
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -125,7 +125,7 @@ def test_a_trajectory_holds_together():
             )
             assert ran.expected_rewards[t] == pytest.approx(hoped, rel=1e-9)
             now = now.updated(arms, states)
-        is_agent = isinstance(agent, rs.Agent)
+        is_agent = isinstance(agent, rs.types.Agent)
         assert (ran.episode > 0).all() == is_agent
         assert (np.diff(ran.episode) >= 0).all()
 
@@ -194,13 +194,15 @@ def test_states_of_probability_zero_are_never_seen():
 def test_what_simulate_refuses():
     prior, num_pulls = channels()
     bandit = true_bandit(prior, num_pulls)
-    with pytest.raises(rs.ProblemError, match="horizon must be at least 1, got 0"):
+    with pytest.raises(rs.errors.ProblemError, match="horizon must be at least 1, got 0"):
         rs.simulate(bandit, rs.whittle(bandit), 0)
-    with pytest.raises(rs.ProblemError, match="seed must be a whole number"):
+    with pytest.raises(rs.errors.ProblemError, match="seed must be a whole number"):
         rs.simulate(bandit, rs.whittle(bandit), 5, seed=-3)
-    with pytest.raises(rs.ProblemError, match="2 arms are pulled each step, 1 were selected"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="2 arms are pulled each step, 1 were selected"
+    ):
         rs.simulate(bandit, rs.TSDE(prior, 1), 5)
-    with pytest.raises(rs.ProblemError, match="the state is for 1 arms, the bandit has 4"):
+    with pytest.raises(rs.errors.ProblemError, match="the state is for 1 arms, the bandit has 4"):
         rs.simulate(bandit, rs.whittle(bandit), 5, start=rs.BeliefState([0], [1]))
 
 
@@ -214,7 +216,7 @@ prior, num_pulls = channels()
 for agent in (Fixed(0, 2), Fixed(-1, 0), Fixed(1, 1), Fixed(0, 10**9), rs.TSDE(prior, num_pulls)):
     try:
         rs.simulate(bandit, agent, 50)
-    except rs.ProblemError:
+    except rs.errors.ProblemError:
         print("refused")
 """
 

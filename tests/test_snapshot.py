@@ -8,8 +8,8 @@ import pytest
 
 import restive as rs
 from learning_cases import CASES, channels, joint, own_rule, small_independent, small_joint
-from restive.agents import LEARNERS
-from restive.agents.snapshots import checksum
+from restive.learn.learners import LEARNERS
+from restive.learn.snapshots import checksum
 
 COMPILED = [name for name, made in LEARNERS.items() if not hasattr(made, "rules")]
 FIXED = ["regenerative_cycle", "colored_ucrl2"]  # which pull what they chose
@@ -199,7 +199,7 @@ def test_the_snapshot_of_a_replications_agent_has_its_luck():
     from learning_cases import posed
 
     setup = posed(*channels(), "whittle")
-    agent = rs.Agent(*setup, seed=5, replication=7)
+    agent = rs.types.Agent(*setup, seed=5, replication=7)
     for _ in range(10):
         step(agent)
     assert_same_future(agent, through_json(agent), 200)
@@ -207,31 +207,31 @@ def test_the_snapshot_of_a_replications_agent_has_its_luck():
 
 def test_a_rule_of_the_users_has_to_be_passed():
     agent = rs.TSDE(*channels(), own_rule)
-    with pytest.raises(rs.ProblemError, match="was the function 'own_rule': pass it as"):
+    with pytest.raises(rs.errors.ProblemError, match="was the function 'own_rule': pass it as"):
         through_json(agent)
 
 
 def test_what_is_no_snapshot_is_refused():
     whole = rs.TSDE(*channels()).snapshot()
     for data in (None, [], "text", {}, {"prior": 1}):
-        with pytest.raises(rs.ProblemError, match="not a snapshot"):
+        with pytest.raises(rs.errors.ProblemError, match="not a snapshot"):
             rs.restore(data)
-    with pytest.raises(rs.ProblemError, match="format 'restive-tsde-0', this version reads"):
+    with pytest.raises(rs.errors.ProblemError, match="format 'restive-tsde-0', this version reads"):
         rs.restore(whole | {"format": "restive-tsde-0"})
     for field in whole.keys() - {"format"}:
         cut = {name: value for name, value in whole.items() if name != field}
-        with pytest.raises(rs.ProblemError, match="checksum does not match"):
+        with pytest.raises(rs.errors.ProblemError, match="checksum does not match"):
             rs.restore(cut)
         if field not in ("checksum", "version"):
-            with pytest.raises(rs.ProblemError, match="snapshot"):
+            with pytest.raises(rs.errors.ProblemError, match="snapshot"):
                 rs.restore(signed(cut))
     deep = []
     for _ in range(3000):
         deep = [deep]
     for field in ("format", "seen", "prior", "learner"):
-        with pytest.raises(rs.ProblemError, match="snapshot"):
+        with pytest.raises(rs.errors.ProblemError, match="snapshot"):
             rs.restore(whole | {field: deep})
-    with pytest.raises(rs.ProblemError, match=r"made by version 9\.9\.9, which uses random"):
+    with pytest.raises(rs.errors.ProblemError, match=r"made by version 9\.9\.9, which uses random"):
         rs.restore(signed(whole | {"version": "9.9.9", "numbers": 99}))
 
 
@@ -256,9 +256,9 @@ def signed(data):
 )
 def test_a_broken_prior_is_a_clear_error(broken):
     whole = rs.TSDE(*channels()).snapshot()
-    with pytest.raises(rs.ProblemError, match="checksum does not match"):
+    with pytest.raises(rs.errors.ProblemError, match="checksum does not match"):
         rs.restore(whole | {"prior": broken})
-    with pytest.raises(rs.ProblemError, match=r"prior|candidate|bandit|matrix"):
+    with pytest.raises(rs.errors.ProblemError, match=r"prior|candidate|bandit|matrix"):
         rs.restore(signed(whole | {"prior": broken}))
 
 
@@ -287,7 +287,7 @@ def test_a_snapshot_that_was_cut_inside_is_a_clear_error(name):
         else:
             del holder[key]
         cut |= rest
-        with pytest.raises(rs.ProblemError, match=r"checksum does not match|not a snapshot"):
+        with pytest.raises(rs.errors.ProblemError, match=r"checksum does not match|not a snapshot"):
             rs.restore(cut)
         try:
             other = rs.restore(signed(cut))

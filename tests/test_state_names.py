@@ -32,9 +32,9 @@ def test_names_are_no_part_of_an_arms_numbers_but_of_its_equality():
     ],
 )
 def test_names_that_are_none(states, words):
-    with pytest.raises(rs.ProblemError, match=words):
+    with pytest.raises(rs.errors.ProblemError, match=words):
         rs.gilbert_elliott(0.3, 0.7, name="x", states=states)
-    with pytest.raises(rs.ProblemError, match="prior: "):
+    with pytest.raises(rs.errors.ProblemError, match="prior: "):
         rs.beta_prior(1, states=states)
 
 
@@ -54,17 +54,19 @@ def test_a_grid_is_like_a_bandit_in_all_that_is_known():
         assert prior.typical(k).rewards.tolist() == arm.rewards.tolist()
         assert prior.typical(k).states == arm.states
     rs.frequentist_regret(bandit, prior, horizon=10, replications=2)
-    with pytest.raises(rs.ProblemError, match="needs num_arms, or like = a bandit, and not both"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="needs num_arms, or like = a bandit, and not both"
+    ):
         rs.grid_prior([0.2], 2, like=bandit)
-    with pytest.raises(rs.ProblemError, match="needs num_arms, or like = a bandit"):
+    with pytest.raises(rs.errors.ProblemError, match="needs num_arms, or like = a bandit"):
         rs.grid_prior([0.2])
-    with pytest.raises(rs.ProblemError, match="like must be a RestlessBandit, got 3"):
+    with pytest.raises(rs.errors.ProblemError, match="like must be a RestlessBandit, got 3"):
         rs.grid_prior([0.2], like=3)
 
 
 def test_candidates_agree_in_the_names_of_their_states():
     arms = [rs.gilbert_elliott(0.3, 0.7, states=states) for states in (NAMES, ["off", "on"])]
-    with pytest.raises(rs.ProblemError, match="their names must agree"):
+    with pytest.raises(rs.errors.ProblemError, match="their names must agree"):
         rs.ArmPrior(arms)
 
 
@@ -92,7 +94,7 @@ def test_what_is_no_state_is_refused_by_name_and_leaves_the_agent_as_it_was():
         (["god"], f"arm {arm}: 'god' is not one of its states; did you mean 'good'?"),
         ([7], f"arm {arm}: state 7 is not one of its states 0 to 1 \\(bad, good\\)"),
     ):
-        with pytest.raises(rs.ProblemError, match=words):
+        with pytest.raises(rs.errors.ProblemError, match=words):
             agent.observe(states)
     agent.observe(np.array(["good"]))
     agent.select()
@@ -101,12 +103,16 @@ def test_what_is_no_state_is_refused_by_name_and_leaves_the_agent_as_it_was():
     assert agent.belief_state.last_state[1 - arm] == 0
     plain = rs.TSDE(rs.grid_prior([0.2, 0.8], num_arms=2), 1)
     plain.select()
-    with pytest.raises(rs.ProblemError, match="'good' is a name, but the prior's arms have no"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="'good' is a name, but the prior's arms have no"
+    ):
         plain.observe(["good"])
     certain = rs.IndependentPrior([rs.ArmPrior([rs.gilbert_elliott(1, 1, states=NAMES)])])
     sure = rs.TSDE(certain, 1, mixing_time=1, max_elapsed=3, policy_mapping="myopic")
     sure.select()
-    with pytest.raises(rs.ProblemError, match=r"arm 0: state 0 \(bad\) has probability zero"):
+    with pytest.raises(
+        rs.errors.ProblemError, match=r"arm 0: state 0 \(bad\) has probability zero"
+    ):
         sure.observe(["bad"])
 
 
@@ -130,7 +136,7 @@ def test_a_log_hands_its_names_to_problem_prior_and_agent(tmp_path):
     agent.select()
     agent.observe(["good"])
     with pytest.raises(
-        rs.ProblemError, match="row 1: state 'bda' is not one of the states; did you"
+        rs.errors.ProblemError, match="row 1: state 'bda' is not one of the states; did you"
     ):
         rs.log_of([0, 0], [0, 1], ["bad", "bda"], states=NAMES)
 

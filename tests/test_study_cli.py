@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app, main, progress
-from restive.experiment import Ledger
-from restive.experiment.runner import Progress
+from restive.studies.ledger import Ledger
+from restive.studies.runner import Progress
 from study_cases import (
     BAYESIAN,
     FREQUENTIST,
@@ -150,7 +150,7 @@ def test_a_check_tells_what_would_be_run_and_runs_nothing(study, tmp_path):
 
 
 def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
-    from restive.experiment.runner import estimate
+    from restive.studies.runner import estimate
 
     run(frequentist(), tmp_path / "out")
     case = frequentist().cases[0]
@@ -364,7 +364,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(study, tmp_path):
     assert chunk_bytes(folder) == whole
 
 
-@pytest.mark.parametrize("moment", ["load_study", "load_results"])
+@pytest.mark.parametrize("moment", ["spec.load_study", "summary.load_results"])
 def test_ctrl_c_before_and_after_the_run_is_status_130(
     capsys, monkeypatch, study, tmp_path, moment
 ):
@@ -373,7 +373,7 @@ def test_ctrl_c_before_and_after_the_run_is_status_130(
     def stop(*words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"restive.experiment.{moment}", stop)
+    monkeypatch.setattr(f"restive.studies.{moment}", stop)
     monkeypatch.setattr(sys, "argv", ["restive", "run", str(study), "--out", str(tmp_path / "out")])
     with pytest.raises(SystemExit) as caught:
         main()

@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
-from restive import zoo
-from restive.experiment import run_study
-from restive.experiment import tables as tables_module
-from restive.experiment.spec import load_study, study_from_data, study_from_toml
-from restive.experiment.toml_text import toml_text
+from restive.measure import zoo
+from restive.studies import tables as tables_module
+from restive.studies.runner import run_study
+from restive.studies.spec import load_study, study_from_data, study_from_toml, toml_text
 from study_cases import BAYESIAN, CONTINUOUS, FREQUENTIST, JOINT, changed_text
 
 CANDIDATES = """
@@ -401,7 +400,7 @@ def test_a_file_is_not_given_beside_arms():
 def test_the_path_of_the_study_is_told(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text("horizon = 0")
-    with pytest.raises(rs.ProblemError, match=re.escape(f"{path}: ")):
+    with pytest.raises(rs.errors.ProblemError, match=re.escape(f"{path}: ")):
         load_study(path)
 
 
@@ -426,14 +425,14 @@ def test_a_file_that_is_no_study(tmp_path, contents, words):
     path = tmp_path / "study.toml"
     if contents is not None:
         path.write_bytes(contents)
-    with pytest.raises(rs.ProblemError) as caught:
+    with pytest.raises(rs.errors.ProblemError) as caught:
         load_study(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert words in str(caught.value)
 
 
 def test_a_folder_is_no_study(tmp_path):
-    with pytest.raises(rs.ProblemError, match="cannot be read: Is a directory"):
+    with pytest.raises(rs.errors.ProblemError, match="cannot be read: Is a directory"):
         load_study(tmp_path)
 
 
@@ -817,7 +816,7 @@ def test_too_many_points(monkeypatch):
     many = ", ".join(map(str, range(1, 102)))
     message = refused(BAYESIAN + f"[sweep]\nseed = [{many}]\nmixing_time = [{many}]\n")
     assert "10,201 points, more than 10,000" in message
-    monkeypatch.setattr("restive.experiment.spec.MOST_CASES", 10)
+    monkeypatch.setattr("restive.studies.spec.MOST_CASES", 10)
     message = refused(BAYESIAN + "[sweep]\nseed = [1, 2, 3, 4, 5, 6]\n")  # of two mappings
     assert "12 cases, more than 10" in message
 
@@ -956,7 +955,7 @@ def test_a_sweep_of_garbage(sweep):
 @pytest.mark.parametrize("levels", ["[0.5, 0.2, 0.5]", "[0, -0.0]", f"{[0.25] * 200}"])
 def test_equal_levels_are_refused_at_once(levels):
     """200 of them would be 40,000 candidates that are one."""
-    with pytest.raises(rs.ProblemError) as caught:
+    with pytest.raises(rs.errors.ProblemError) as caught:
         study_from_toml(BAYESIAN.replace("[0.2, 0.5, 0.8]", levels))
     assert re.fullmatch(
         r"prior\.levels\[\d\] \(line 11\): \S+ is listed already, as levels\[0\]; give each once",
@@ -965,7 +964,7 @@ def test_equal_levels_are_refused_at_once(levels):
 
 
 def test_a_study_that_is_no_table():
-    with pytest.raises(rs.ProblemError, match="a study is a table, got 3"):
+    with pytest.raises(rs.errors.ProblemError, match="a study is a table, got 3"):
         study_from_data(3)
 
 
@@ -1022,7 +1021,7 @@ def test_an_instance_is_made_once(monkeypatch):
 def test_points_that_share_a_wrong_table_are_checked_once(monkeypatch):
     arms = counted(monkeypatch, tables_module, "read_arm")
     text = FREQUENTIST.replace("p01 = 0.2", "p01 = 2.0")
-    with pytest.raises(rs.ProblemError, match=r"problem\.arm") as caught:
+    with pytest.raises(rs.errors.ProblemError, match=r"problem\.arm") as caught:
         study_from_toml(f"{text}[sweep]\nseed = {list(range(20))}\n")
     assert str(caught.value).count("\n") == 0
     assert len(arms) <= 2

@@ -11,13 +11,20 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from restive.style import page
-from restive.style.axes import place_of_axes, set_axis, set_scale, tick_text
-from restive.style.chart import Chart, Panel, chart, line_data
-from restive.style.drawing import page_svg, write_figure
-from restive.style.forest import Row, draw_forest, forest_height, hides_a_row
-from restive.style.lines import Dotted, Line, draw_lines
-from restive.style.looks import DARK, LIGHT, NUM_HUES, css_variables, look, settings
+from restive.pages import page
+from restive.pages.axes import (
+    Dotted,
+    Line,
+    draw_lines,
+    place_of_axes,
+    set_axis,
+    set_scale,
+    tick_text,
+)
+from restive.pages.chart import Chart, Panel, chart, line_data
+from restive.pages.drawing import page_svg, write_figure
+from restive.pages.forest import Row, draw_forest, forest_height, hides_a_row
+from restive.pages.looks import DARK, LIGHT, NUM_HUES, css_variables, look, settings
 from test_report import Page, whole
 
 LEAST_CONTRAST = 4.5
@@ -68,7 +75,7 @@ def test_the_style_sheet_has_dark_and_print():
 
 
 def test_the_style_sheet_uses_its_variables_alone():
-    text = (files("restive.style") / "page.css").read_text(encoding="utf-8")
+    text = (files("restive.pages") / "page.css").read_text(encoding="utf-8")
     assert not re.search(r"#[0-9a-fA-F]{3,8}\b|rgb|hsl", text)
     assert set(re.findall(r"var\(--(\w+)", text)) <= set(LIGHT)
 
@@ -83,7 +90,7 @@ def test_lines_differ_in_colour_dash_and_marker():
 
 
 def test_the_script_is_small():
-    assert len((files("restive.style") / "page.js").read_text(encoding="utf-8").splitlines()) < 100
+    assert len((files("restive.pages") / "page.js").read_text(encoding="utf-8").splitlines()) < 100
 
 
 # Drawings

@@ -9,10 +9,12 @@ import pytest
 from scipy import stats
 
 import restive as rs
-from restive.experiment import Ledger, summary
-from restive.experiment.summary import GROUPS
-from restive.experiment.work import Chunk, prepared, run_chunk
 from restive.kernels.moments import add_rows
+from restive.measure import regret
+from restive.studies import summary
+from restive.studies.ledger import Ledger
+from restive.studies.summary import GROUPS
+from restive.studies.work import Chunk, prepared, run_chunk
 from study_cases import (
     BAYESIAN,
     CURVES,
@@ -128,7 +130,7 @@ def test_the_exact_baseline_is_the_value_of_the_mapping_on_the_truth(tmp_path):
     run(study, tmp_path, replications=3)
     for found in rs.load_results(tmp_path):
         bandit, _, _ = found.case.settings.systems()
-        value = rs.evaluate(bandit, rs.policy_mapping(found.case.mapping)(bandit))
+        value = rs.evaluate(bandit, rs.registry.policy_mapping(found.case.mapping)(bandit))
         assert found.baseline == "exact: J t"
         assert found.truth_method == "exact"
         assert found.truth_rewards == pytest.approx(value.average_reward, abs=1e-12)
@@ -143,7 +145,7 @@ def test_the_exact_baseline_of_drawn_systems(tmp_path):
             found.truth_rewards, concatenated(ledger, found.case)["true_kinds"], strict=True
         ):
             bandit = task.bandit_of(kinds)
-            value = rs.evaluate(bandit, rs.policy_mapping(found.case.mapping)(bandit))
+            value = rs.evaluate(bandit, rs.registry.policy_mapping(found.case.mapping)(bandit))
             assert truth == pytest.approx(value.average_reward, abs=1e-9)
         assert found.truth_method == "exact, system by system"
         mean, error = found.truth_reward
@@ -154,7 +156,9 @@ def test_the_two_regrets_differ_by_what_the_mapping_falls_short_of_the_bound(tmp
     run(frequentist(policy_mappings='["best_fixed", "myopic", "optimal"]'), tmp_path)
     for found in rs.load_results(tmp_path):
         bandit, _, _ = found.case.settings.systems()
-        value = rs.evaluate(bandit, rs.policy_mapping(found.case.mapping)(bandit)).average_reward
+        value = rs.evaluate(
+            bandit, rs.registry.policy_mapping(found.case.mapping)(bandit)
+        ).average_reward
         gap = (rs.relaxation_bound(bandit) - value) * found.times
         assert gap[-1] > 0
         np.testing.assert_allclose(found.bound_regret.mean - found.regret.mean, gap, atol=1e-9)
@@ -178,14 +182,14 @@ def test_the_bound_of_arms_that_hardly_move_has_the_studys_longest_age(tmp_path)
     run(of_two_arms(SLOW_ARM, max_elapsed=50, mixing_time=20), tmp_path)
     (found,) = rs.load_results(tmp_path)
     bandit, _, _ = found.case.settings.systems()
-    with pytest.raises(rs.TooLargeError):
+    with pytest.raises(rs.errors.TooLargeError):
         rs.relaxation_bound(bandit)
     assert found.relaxation_bound == rs.relaxation_bound(bandit, 50)
 
 
 def test_where_the_relaxation_cannot_be_solved_there_is_no_regret_against_it(tmp_path, monkeypatch):
     def unsolved(*_):
-        raise rs.AssumptionError("has no bound")
+        raise rs.errors.AssumptionError("has no bound")
 
     summary._bound.cache_clear()
     monkeypatch.setattr(summary, "relaxation_bound", unsolved)
@@ -202,11 +206,11 @@ def test_too_many_drawn_systems_for_an_exact_baseline_are_told_beforehand(tmp_pa
     drawn = concatenated(ledger, study.cases[0])["true_kinds"]
     few = len(np.unique(drawn[:20], axis=0))
     assert len(np.unique(drawn, axis=0)) > few
-    monkeypatch.setattr("restive.experiment.exact.MOST_SYSTEMS_FOR_J", few)
-    monkeypatch.setattr("restive.experiment.exact.AT_ONCE", 7)
+    monkeypatch.setattr("restive.studies.work.MOST_SYSTEMS_FOR_J", few)
+    monkeypatch.setattr("restive.studies.work.AT_ONCE", 7)
     run(study, tmp_path / "few", replications=20)
     message = f"whittle: its replications draw more than {few} different systems, .*'coupled'"
-    with pytest.raises(rs.TooLargeError, match=message):
+    with pytest.raises(rs.errors.TooLargeError, match=message):
         run(study, tmp_path / "new")
     assert not (tmp_path / "new").exists()
     run(changed(STUDIES["exact"], policy_mappings='["best_fixed"]'), tmp_path / "fixed")
@@ -214,17 +218,16 @@ def test_too_many_drawn_systems_for_an_exact_baseline_are_told_beforehand(tmp_pa
 
 
 def test_a_drawn_system_with_too_many_joint_states_is_told_beforehand(tmp_path, monkeypatch):
-    monkeypatch.setattr("restive.regret.MAX_STATES_FOR_J", 150)
+    monkeypatch.setattr("restive.measure.regret.MAX_STATES_FOR_J", 150)
     study = changed(STUDIES["exact"], policy_mappings='["whittle"]', seed=10)
     message = r"whittle: J cannot be solved exactly: .* 150 joint states; use baseline = 'coupled'$"
-    with pytest.raises(rs.TooLargeError, match=message):
+    with pytest.raises(rs.errors.TooLargeError, match=message):
         run(study, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
 def test_each_drawn_system_is_solved_once(tmp_path, monkeypatch):
     """However many chunks it was drawn in: before the run, and no more in the summary."""
-    from restive import regret
 
     study = changed(
         STUDIES["exact"].replace("[0.2, 0.5, 0.8]", "[0.3, 0.6]").replace("= 3\n", "= 1\n"),
@@ -400,7 +403,7 @@ def test_the_interval_of_the_slope_covers_as_often_as_it_says(tmp_path):
     """
     rng = np.random.default_rng(77)
     covered = 0
-    from restive.experiment.summary import _slope, _Sums
+    from restive.studies.summary import _slope, _Sums
 
     for _ in range(200):
         noise = np.cumsum(rng.normal(size=(100, len(TIMES))), axis=1)
@@ -437,9 +440,9 @@ def weights_of_the_online_agent(case, replication):
     _, task, learner = prepared(settings.to_json())
     kinds = run_chunk(settings.to_json(), replication, 1)["true_kinds"][0]
     truth = task.bandit_of(kinds)
-    agent = rs.Agent(task, learner, settings.seed, replication)
+    agent = rs.types.Agent(task, learner, settings.seed, replication)
     world = rs.World(truth, seed=settings.seed, replication=replication)
-    times = set(map(int, rs.regret.recorded_times(settings.times, settings.horizon)))
+    times = set(map(int, regret.recorded_times(settings.times, settings.horizon)))
     rows = []
     for t in range(1, settings.horizon + 1):
         states, _, _ = world.pull(agent.select())
@@ -520,7 +523,7 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 import numpy as np
 import restive as rs
-from restive.experiment.work import Chunk
+from restive.studies.work import Chunk
 from study_cases import BAYESIAN, begin, changed
 
 study = changed(BAYESIAN, policy_mappings='["whittle"]', times=[2 * i for i in range(1, 21)])

@@ -9,10 +9,10 @@ import pytest
 import restive as rs
 from learning_cases import CASES, own_rule, posed, small_joint
 from oracles.whittle_naive import belief_table
-from restive import theory
-from restive.belief import initial_state, settled_elapsed
-from restive.replication import replicate
-from restive.world import World
+from restive.measure import theory
+from restive.measure.replication import replicate
+from restive.measure.world import World
+from restive.problem.beliefs import initial_state, settled_elapsed
 from strategies import random_arm
 
 # ---- the bounds of Section 5
@@ -107,14 +107,14 @@ def test_sizes_must_be_whole_numbers_from_1_on(position):
     sizes = [4, 1, 16, 2]
     sizes[position] = 0
     for bound in (theory.episode_bound, lambda *size: theory.regret_bound(*size, 1.0)):
-        with pytest.raises(rs.ProblemError, match="must be at least"):
+        with pytest.raises(rs.errors.ProblemError, match="must be at least"):
             bound(*sizes)
 
 
 def test_the_printed_bounds_need_two_steps_and_a_span():
-    with pytest.raises(rs.ProblemError, match="horizon must be at least 2, got 1"):
+    with pytest.raises(rs.errors.ProblemError, match="horizon must be at least 2, got 1"):
         theory.episode_bound(4, 1, 1, 2, as_printed=True)
-    with pytest.raises(rs.ProblemError, match="bias_span must be at least 0, got nan"):
+    with pytest.raises(rs.errors.ProblemError, match="bias_span must be at least 0, got nan"):
         theory.regret_bound(4, 1, 16, 2, float("nan"))
 
 
@@ -181,7 +181,7 @@ def test_the_discounted_span_of_one_channel_is_its_closed_form():
 def test_discounted_spans_are_those_of_a_dense_solution(name):
     rng = np.random.default_rng(4)
     bandit = rs.RestlessBandit([random_arm(rng, size, spread=0.85) for size in (2, 3)], 1)
-    policy = rs.policy_mapping(name)(bandit)
+    policy = rs.registry.policy_mapping(name)(bandit)
     starts = [initial_state(bandit), rs.BeliefState([0, 1], [5, 40])]
     for chosen in (starts[:1], starts):
         _, matrix, rewards, _ = enumerated(bandit, policy, chosen)
@@ -193,7 +193,7 @@ def test_discounted_spans_are_those_of_a_dense_solution(name):
 
 @pytest.mark.parametrize("name", ["whittle", "myopic"])
 def test_discounted_spans_tend_to_the_span_of_the_bias(paper_bandit, name):
-    policy = rs.policy_mapping(name)(paper_bandit)
+    policy = rs.registry.policy_mapping(name)(paper_bandit)
     limit = rs.evaluate(paper_bandit, policy).bias_span
     away = np.array([1e-2, 1e-4, 1e-6])
     spans = theory.discounted_spans(paper_bandit, policy, 1 - away)
@@ -225,14 +225,14 @@ def test_discounted_spans_grow_without_bound_where_the_average_depends_on_the_st
 def test_discounted_spans_say_what_is_wrong(paper_bandit, two_classes):
     policy = rs.whittle(paper_bandit)
     for discounts in ([1.0], [0.5, 0], [-1], 2):
-        with pytest.raises(rs.ProblemError, match="numbers between 0 and 1"):
+        with pytest.raises(rs.errors.ProblemError, match="numbers between 0 and 1"):
             theory.discounted_spans(paper_bandit, policy, discounts)
-    with pytest.raises(rs.ProblemError, match="the state is for 2 arms"):
+    with pytest.raises(rs.errors.ProblemError, match="the state is for 2 arms"):
         theory.discounted_spans(paper_bandit, policy, [0.5], [rs.BeliefState([1, 1], [1, 1])])
-    with pytest.raises(rs.ProblemError, match="the policy is for 4 arms"):
+    with pytest.raises(rs.errors.ProblemError, match="the policy is for 4 arms"):
         theory.discounted_spans(rs.RestlessBandit(paper_bandit.arms[:3], 2), policy, [0.5])
     bandit, starts = two_classes
-    with pytest.raises(rs.TooLargeError, match="or J depends on the start"):
+    with pytest.raises(rs.errors.TooLargeError, match="or J depends on the start"):
         theory.discounted_spans(bandit, rs.myopic(bandit), [1 - 1e-6], starts)
 
 
@@ -374,7 +374,9 @@ def made(mapping, bandit):
     """Return the policy of a system."""
     if mapping is own_rule:
         return rs.index_policy(bandit, own_rule)
-    return rs.policy_mapping(mapping)(bandit) if isinstance(mapping, str) else mapping(bandit)
+    return (
+        rs.registry.policy_mapping(mapping)(bandit) if isinstance(mapping, str) else mapping(bandit)
+    )
 
 
 @pytest.mark.parametrize("replication", [0, 17])
@@ -388,7 +390,7 @@ def test_each_part_is_that_of_a_dense_solution_step_by_step(name, replication):
     runs = replicate(*setup, np.array([horizon]), replication + 1, SEED, with_oracle=False)
     truth = setup.task.bandit_of(runs.true_kinds[replication])
     world = World(truth, seed=SEED, replication=replication)
-    agent = rs.Agent(*setup, SEED, replication)
+    agent = rs.types.Agent(*setup, SEED, replication)
     metas, played, rewards = [world.belief_state], [], 0.0
     for _ in range(horizon):
         arms = agent.select()
@@ -491,7 +493,7 @@ def test_a_mapping_that_violates_assumption_2_is_refused_by_name(two_classes):
     bandit, _ = two_classes
     other = rs.RestlessBandit([rs.gilbert_elliott(0.5, 0.5)] * 4, 2)
     prior = rs.JointPrior([other, bandit])
-    with pytest.raises(rs.AssumptionError) as raised:
+    with pytest.raises(rs.errors.AssumptionError) as raised:
         theory.decompose_regret(prior, 2, "myopic", 20, 2)
     message = str(raised.value)
     assert "J of 'myopic' depends on the start, 1.44444 to 1.55033" in message
@@ -513,16 +515,18 @@ def test_a_mapping_that_tells_settled_ages_apart_is_refused():
 
     prior = rs.grid_prior([0.2, 0.8], 2)
     assert theory.decompose_regret(prior, 1, patient, 60, 2).bias_span > 1
-    with pytest.raises(rs.ProblemError, match="'patient' does not choose by system and meta-state"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="'patient' does not choose by system and meta-state"
+    ):
         theory.decompose_regret(prior, 1, patient, 80, 2)
 
 
 def test_what_is_too_large_or_too_short_is_said():
-    with pytest.raises(rs.TooLargeError, match="more than 1,000 systems"):
+    with pytest.raises(rs.errors.TooLargeError, match="more than 1,000 systems"):
         theory.decompose_regret(rs.grid_prior(np.arange(1, 10) / 10, 8), 3)
-    with pytest.raises(rs.TooLargeError, match="too many arms or joint states"):
+    with pytest.raises(rs.errors.TooLargeError, match="too many arms or joint states"):
         theory.decompose_regret(rs.grid_prior([0.4], 9), 1, "whittle", 5, 1)
-    with pytest.raises(rs.ProblemError, match="horizon must be at least 2"):
+    with pytest.raises(rs.errors.ProblemError, match="horizon must be at least 2"):
         theory.decompose_regret(rs.grid_prior([0.4], 2), 1, "whittle", 1, 1)
-    with pytest.raises(rs.ProblemError, match="replications must be at least 1"):
+    with pytest.raises(rs.errors.ProblemError, match="replications must be at least 1"):
         theory.decompose_regret(rs.grid_prior([0.4], 2), 1, "whittle", 5, 0)

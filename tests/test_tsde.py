@@ -16,7 +16,7 @@ from learning_cases import (
     three_states,
     true_bandit,
 )
-from restive.world import World
+from restive.measure.world import World
 
 REASONS = {
     "length": "it was longer than the one before",
@@ -70,12 +70,12 @@ def test_what_select_returns_is_the_callers_own():
 
 def test_observe_needs_a_select():
     agent = rs.TSDE(*channels())
-    with pytest.raises(rs.ProblemError, match=r"call select\(\) before observe\(\)"):
+    with pytest.raises(rs.errors.ProblemError, match=r"call select\(\) before observe\(\)"):
         agent.observe([0, 1])
     agent.select()
     agent.observe([0, 1])
     known = settled(agent)
-    with pytest.raises(rs.ProblemError, match=r"call select\(\) before observe\(\)"):
+    with pytest.raises(rs.errors.ProblemError, match=r"call select\(\) before observe\(\)"):
         agent.observe([0, 1])
     assert settled(agent) == known
 
@@ -101,7 +101,7 @@ def test_an_observation_that_cannot_be_leaves_the_agent_as_it_was(states, messag
     agent = advance(rs.TSDE(*channels(), horizon=100, seed=1), steps)
     arms = agent.select()
     known = settled(agent)
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         agent.observe(states)
     assert settled(agent) == known
     assert agent.select().tolist() == arms.tolist()
@@ -120,7 +120,7 @@ def test_an_observation_of_probability_zero_is_refused_and_forgotten():
         agent.select()
         known = settled(agent)
         if bad:
-            with pytest.raises(rs.ProblemError, match="arm 1: state 0 has probability zero"):
+            with pytest.raises(rs.errors.ProblemError, match="arm 1: state 0 has probability zero"):
                 agent.observe([step % 2, 0])
             assert settled(agent) == known
         state = 1 if bad else step % 2
@@ -139,7 +139,9 @@ def test_under_a_joint_prior_arms_must_be_possible_together():
     agent.select()
     known = settled(agent)
     # each of them is possible under one of the systems, both under none
-    with pytest.raises(rs.ProblemError, match="arm 1: state 0 has probability zero under every"):
+    with pytest.raises(
+        rs.errors.ProblemError, match="arm 1: state 0 has probability zero under every"
+    ):
         agent.observe([0, 0])
     assert settled(agent) == known
     agent.observe([0, 1])
@@ -147,7 +149,7 @@ def test_under_a_joint_prior_arms_must_be_possible_together():
     agent.select()
     agent.observe([1, 0])
     agent.select()
-    with pytest.raises(rs.ProblemError, match=r"arm 1: state 0 .* the prior rules it out"):
+    with pytest.raises(rs.errors.ProblemError, match=r"arm 1: state 0 .* the prior rules it out"):
         agent.observe([1, 0])  # possible under the first system only, which is out
 
 
@@ -217,7 +219,7 @@ def test_narrowing_errors():
         ({"num_pulls": 1.0}, "num_pulls must be"),
         ({"num_pulls": -1}, "num_pulls must be"),
     ]:
-        with pytest.raises(rs.ProblemError, match=message):
+        with pytest.raises(rs.errors.ProblemError, match=message):
             agent.select(**request)
         assert settled(agent) == known
     (arm,) = agent.select(num_pulls=1)
@@ -225,7 +227,9 @@ def test_narrowing_errors():
     assert agent.select() == agent.select(num_pulls=1) == [arm]
     assert agent.select(num_pulls=1, available=[True] * 4) == [arm]
     for request in ({"num_pulls": 2}, {"num_pulls": 1, "available": others}):
-        with pytest.raises(rs.ProblemError, match="were selected already; observe them first"):
+        with pytest.raises(
+            rs.errors.ProblemError, match="were selected already; observe them first"
+        ):
             agent.select(**request)
     agent.observe([1])
     assert len(agent.select()) == 2  # narrowed for one step only
@@ -234,7 +238,7 @@ def test_narrowing_errors():
 def test_a_mapping_without_indices_cannot_be_narrowed():
     prior, num_pulls = small_joint()
     agent = rs.TSDE(prior, num_pulls, "optimal")
-    with pytest.raises(rs.ProblemError, match="'optimal' gives no index"):
+    with pytest.raises(rs.errors.ProblemError, match="'optimal' gives no index"):
         agent.select(available=[True, True, False])
     assert len(agent.select()) == num_pulls
     assert np.isnan(agent.index()).all()
@@ -341,7 +345,7 @@ def test_sampled_bandit_and_index_are_what_the_agent_acts_on():
         prior, num_pulls = case()
         oracle = naive_agent(prior, num_pulls, "whittle", None, seed=3)
         agent = rs.TSDE(prior, num_pulls, "whittle", seed=3)
-        with pytest.raises(rs.ProblemError, match=r"no system has been sampled yet"):
+        with pytest.raises(rs.errors.ProblemError, match=r"no system has been sampled yet"):
             agent.index()
         world = World(true_bandit(prior, num_pulls), seed=3)
         for _ in range(100):
@@ -385,9 +389,9 @@ def test_an_own_rule_is_called_once_per_kind_of_arm():
 def test_arms_outside_the_range_are_refused():
     agent = rs.TSDE(*channels())
     for k in (-1, 4):
-        with pytest.raises(rs.ProblemError, match=f"arm {k} is not one of the arms 0 to 3"):
+        with pytest.raises(rs.errors.ProblemError, match=f"arm {k} is not one of the arms 0 to 3"):
             agent.posterior(k)
-        with pytest.raises(rs.ProblemError, match=f"arm {k} is not one of the arms 0 to 3"):
+        with pytest.raises(rs.errors.ProblemError, match=f"arm {k} is not one of the arms 0 to 3"):
             agent.belief(k)
 
 
@@ -415,7 +419,7 @@ def test_arms_outside_the_range_are_refused():
 )
 def test_what_an_agent_cannot_be_made_of(given, message):
     prior, num_pulls = channels()
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         rs.TSDE(**({"prior": prior, "num_pulls": num_pulls} | given))
 
 
@@ -423,16 +427,16 @@ def test_a_mapping_must_return_something_that_selects():
     def useless(bandit):
         return bandit.num_pulls
 
-    with pytest.raises(rs.ProblemError, match=r"expected a policy with select\(state\)"):
+    with pytest.raises(rs.errors.ProblemError, match=r"expected a policy with select\(state\)"):
         rs.TSDE(*channels(), policy_mapping=useless)
 
 
 def test_arms_that_do_not_mix_need_a_mixing_time_and_a_length():
     flip = rs.Arm([[0.5, 0.5], [0.5, 0.5]], [[0, 1], [1, 0]], [0, 1])
     prior = rs.IndependentPrior([rs.ArmPrior([flip])] * 2)
-    with pytest.raises(rs.AssumptionError, match="give max_elapsed"):
+    with pytest.raises(rs.errors.AssumptionError, match="give max_elapsed"):
         rs.TSDE(prior, 1, own_rule, mixing_time=3)
-    with pytest.raises(rs.AssumptionError, match=r"arm 0, candidate 0: .*pass mixing_time"):
+    with pytest.raises(rs.errors.AssumptionError, match=r"arm 0, candidate 0: .*pass mixing_time"):
         rs.TSDE(prior, 1, own_rule, max_elapsed=8)
     agent = rs.TSDE(prior, 1, own_rule, max_elapsed=8, mixing_time=3)
     assert advance(agent, 20).time == 21
@@ -442,7 +446,7 @@ def test_arms_that_do_not_mix_need_a_mixing_time_and_a_length():
 def test_arms_that_mix_too_slowly_for_the_automatic_length_can_be_learnt(mapping):
     slow = [rs.gilbert_elliott(0.0004, 0.9996), rs.gilbert_elliott(0.0005, 0.9993)]
     prior = rs.IndependentPrior([rs.ArmPrior(slow)] * 2)
-    with pytest.raises(rs.TooLargeError, match="give max_elapsed"):
+    with pytest.raises(rs.errors.TooLargeError, match="give max_elapsed"):
         rs.TSDE(prior, 1, mapping)
     agent = rs.TSDE(prior, 1, mapping, horizon=100, max_elapsed=300)
     assert advance(agent, 50).time == 51

@@ -6,8 +6,8 @@ import pytest
 import restive as rs
 from learning_cases import CASES, controlled, posed, trace, true_bandit
 from oracles.ucb1_naive import NaiveUCB1
-from restive.agents import make_learner
-from restive.agents.learners import learner
+from restive.learn.learners import learner
+from restive.learn.make import make_learner
 
 
 def rewards_of(prior):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restive.kernels import vectors
-from restive.kernels.vectors import LANES
+from restive.kernels.jit import vectors
+from restive.kernels.jit.vectors import LANES
 
 ROWS = 11  # of what is written
 FEW = st.sampled_from([-np.inf, -1.0, 0.0, 1.0])  # so that some are equal

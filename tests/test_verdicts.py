@@ -8,12 +8,12 @@ import pytest
 from scipy import stats
 
 import restive as rs
-from restive.comparison_study import comparison_study
-from restive.experiment.paired_differences import LEAST_REPLICATIONS, rankings
-from restive.experiment.summary import Curve, Slope
-from restive.report import charts
-from restive.report.forests import difference_forest, ranked_forest, regret_forest
-from restive.report.verdicts import comparison_verdict, listed, study_verdict
+from restive.paper.comparison_study import comparison_study
+from restive.studies.paired_differences import LEAST_REPLICATIONS, rankings
+from restive.studies.report import charts
+from restive.studies.report.forests import difference_forest, ranked_forest, regret_forest
+from restive.studies.report.verdicts import comparison_verdict, listed, study_verdict
+from restive.studies.summary import Curve, Slope
 from test_report import Page
 
 COUNT = 120
@@ -226,7 +226,7 @@ def test_the_forest_of_regrets_is_the_ranking(cases):
 def test_the_forest_of_differences_is_paired(cases, monkeypatch):
     drawn = {}
     monkeypatch.setattr(
-        "restive.report.forests.draw_forest",
+        "restive.studies.report.forests.draw_forest",
         lambda axes, rows, scale, label, **given: drawn.update({label: rows}),
     )
     found, filled = with_regrets(cases, levels((1, 1.01, 9), (1, 5, 9))), []

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
+from restive.cli.chores import CHORES, compile_kernels
 from restive.errors import RestiveError
-from restive.warm_up import CHORES, warm_up
 
 LATER = """
 from numba.core import event
 import restive as rs
 from restive.cli import app
-from restive.warm_up import CHORES
+from restive.cli.chores import CHORES
 
 for chore in CHORES.values():
     chore()
@@ -50,26 +50,26 @@ def test_nothing_is_left_to_compile(tmp_path):
 
 def test_all_chores_are_done_each_in_a_process(monkeypatch):
     begun = []
-    monkeypatch.setattr("restive.warm_up._begin", lambda chore: begun.append(chore) or _Done(0))
+    monkeypatch.setattr("restive.cli.chores._begin", lambda chore: begun.append(chore) or _Done(0))
     done = []
-    warm_up(progress=done.append)
+    compile_kernels(progress=done.append)
     assert begun == list(CHORES)
     assert sorted(done) == sorted(CHORES)
 
 
 def test_a_chore_that_fails_is_named(monkeypatch):
-    monkeypatch.setattr("restive.warm_up._begin", lambda chore: _Done(1))
+    monkeypatch.setattr("restive.cli.chores._begin", lambda chore: _Done(1))
     with pytest.raises(RestiveError, match=r"kernels of .* failed: no space left"):
-        warm_up()
+        compile_kernels()
 
 
 def test_only_some_chores(monkeypatch):
     begun = []
-    monkeypatch.setattr("restive.warm_up._begin", lambda chore: begun.append(chore) or _Done(0))
-    warm_up(["regret", "plans"])
+    monkeypatch.setattr("restive.cli.chores._begin", lambda chore: begun.append(chore) or _Done(0))
+    compile_kernels(["regret", "plans"])
     assert begun == ["regret", "plans"]
     with pytest.raises(RestiveError, match=r"'plan' is not one of .*plans"):
-        warm_up(["plan"])
+        compile_kernels(["plan"])
 
 
 class _Done:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
-from restive.subsidy import subsidy_path
+from restive.plan.subsidy import subsidy_path
 from strategies import arms, random_arm
 
 # (p01, p11): indices at elapsed 1, 2, 3, 4 of last state 0 and of last state 1, and the limit
@@ -211,35 +211,35 @@ def test_one_state_arms_have_their_reward_as_index():
 def test_many_channels_at_once_have_the_indices_of_each():
     levels = [0.1, 0.5, 0.9]
     p01, p11 = (np.ravel(grid) for grid in np.meshgrid(levels, levels))
-    tables = rs.channel_whittle_index(p01, p11, 40)
+    tables = rs.theory.channel_whittle_index(p01, p11, 40)
     assert tables.shape == (9, 2, 40)
     for table, rise, stay in zip(tables, p01, p11, strict=True):
         expected = rs.whittle_index(rs.gilbert_elliott(rise, stay), max_elapsed=40).index
         assert table == pytest.approx(expected, abs=1e-15)
-    assert np.array_equal(rs.channel_whittle_index(0.1, 0.5, 40)[0], tables[3])
-    assert np.array_equal(rs.channel_whittle_index([0.1, 0.5], 0.1, 40), tables[:2])
+    assert np.array_equal(rs.theory.channel_whittle_index(0.1, 0.5, 40)[0], tables[3])
+    assert np.array_equal(rs.theory.channel_whittle_index([0.1, 0.5], 0.1, 40), tables[:2])
 
 
 @pytest.mark.parametrize(
     ("p01", "p11"), [(0, 0.5), (0.5, 1), (1, 0), (-0.1, 0.5), (0.5, 1.1), (float("nan"), 0.5)]
 )
 def test_many_channels_at_once_name_the_one_that_is_not_ergodic(p01, p11):
-    with pytest.raises(rs.AssumptionError, match=r"^channel 1: p01 = "):
-        rs.channel_whittle_index([0.5, p01, 0.2], [0.5, p11, 0.3], 5)
+    with pytest.raises(rs.errors.AssumptionError, match=r"^channel 1: p01 = "):
+        rs.theory.channel_whittle_index([0.5, p01, 0.2], [0.5, p11, 0.3], 5)
 
 
 def test_many_channels_at_once_want_lists_of_equal_length():
-    with pytest.raises(rs.ProblemError):
-        rs.channel_whittle_index([0.5, 0.2], [0.5, 0.3, 0.1], 5)
-    with pytest.raises(rs.ProblemError, match=r"shape \(1, 2\)"):
-        rs.channel_whittle_index([[0.5, 0.2]], [[0.5, 0.3]], 5)
-    with pytest.raises(rs.ProblemError):
-        rs.channel_whittle_index(["much"], [0.5], 5)
-    with pytest.raises(rs.ProblemError, match="max_elapsed"):
-        rs.channel_whittle_index([0.5], [0.5], 0)
+    with pytest.raises(rs.errors.ProblemError):
+        rs.theory.channel_whittle_index([0.5, 0.2], [0.5, 0.3, 0.1], 5)
+    with pytest.raises(rs.errors.ProblemError, match=r"shape \(1, 2\)"):
+        rs.theory.channel_whittle_index([[0.5, 0.2]], [[0.5, 0.3]], 5)
+    with pytest.raises(rs.errors.ProblemError):
+        rs.theory.channel_whittle_index(["much"], [0.5], 5)
+    with pytest.raises(rs.errors.ProblemError, match="max_elapsed"):
+        rs.theory.channel_whittle_index([0.5], [0.5], 0)
 
 
 @pytest.mark.parametrize("discount", [0, -1, 1.01, float("nan"), "much", None])
 def test_a_wrong_discount_is_refused(discount):
-    with pytest.raises(rs.ProblemError, match="discount must be"):
+    with pytest.raises(rs.errors.ProblemError, match="discount must be"):
         rs.whittle_index(rs.gilbert_elliott(0.3, 0.7), discount)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import restive as rs
 from oracles.whittle_naive import whittle_bisection
-from restive.chains import closed_classes
+from restive.problem.chains import closed_classes
 from strategies import as_oracle, stochastic_matrices
 
 MIXING = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
@@ -15,7 +15,7 @@ SLOW = rs.gilbert_elliott(1e-5, 1 - 1e-5)
 
 
 def test_channels_that_mix_too_slowly_for_a_table_have_an_index_for_the_ages_asked_for():
-    with pytest.raises(rs.TooLargeError, match="give max_elapsed ="):
+    with pytest.raises(rs.errors.TooLargeError, match="give max_elapsed ="):
         rs.whittle_index(SLOW)
     index = rs.whittle_index(SLOW, max_elapsed=4).index
     assert index[0, 0] == pytest.approx(1e-5, rel=1e-9)
@@ -34,7 +34,7 @@ def test_channels_that_mix_too_slowly_for_a_table_have_an_index_for_the_ages_ask
 def test_a_channel_without_a_limit_has_no_average_index_but_a_discounted_one(p01, p11, words):
     arm = rs.gilbert_elliott(p01, p11)
     for options in ({}, {"max_elapsed": 10}):
-        with pytest.raises(rs.AssumptionError, match=f"{words}.*discount below 1"):
+        with pytest.raises(rs.errors.AssumptionError, match=f"{words}.*discount below 1"):
             rs.whittle_index(arm, **options)
     found = rs.whittle_index(arm, discount=0.8, max_elapsed=6)
     expected = whittle_bisection(*as_oracle(arm), 40, 0.8, 1e-9)[:, :6]
@@ -45,7 +45,7 @@ def test_a_controlled_arm_without_a_limit_is_led_to_what_works():
     """Every way out that a message names must be one."""
     flip = rs.Arm([[0.7, 0.3], [0.4, 0.6]], [[0, 1], [1, 0]], [0, 1], name="flip")
     for options in ({}, {"max_elapsed": 10}):
-        with pytest.raises(rs.AssumptionError) as caught:
+        with pytest.raises(rs.errors.AssumptionError) as caught:
             rs.whittle_index(flip, **options)
         message = str(caught.value)
         assert message.startswith("arm 'flip': the passive chain is periodic with period 2")
@@ -77,7 +77,7 @@ def test_an_active_chain_that_ends_in_one_state_has_an_index():
 @pytest.mark.parametrize("active", [np.eye(3), [[1, 0, 0], [0, 0, 1], [0, 1, 0]]])
 def test_pulling_that_holds_a_chain_in_a_worse_class_has_no_average_index(active):
     arm = rs.Arm(active, MIXING, [0, 0.5, 0.9], name="trap")
-    with pytest.raises(rs.AssumptionError) as caught:
+    with pytest.raises(rs.errors.AssumptionError) as caught:
         rs.whittle_index(arm)
     message = str(caught.value)
     assert message.startswith("arm 'trap': no subsidy, however low, makes pulling best")
@@ -99,10 +99,10 @@ def test_there_is_no_average_index_exactly_where_active_classes_earn_differently
         for members in closed_classes(arm.active)
     ]
     if np.ptp(earned) > 1e-9:
-        with pytest.raises(rs.AssumptionError, match="no subsidy, however low"):
+        with pytest.raises(rs.errors.AssumptionError, match="no subsidy, however low"):
             rs.whittle_index(arm)
     elif len(earned) > 1:
-        with pytest.raises(rs.AssumptionError, match="earn just as much"):
+        with pytest.raises(rs.errors.AssumptionError, match="earn just as much"):
             rs.whittle_index(arm)
     else:
         assert np.isfinite(rs.whittle_index(arm).index).all()
@@ -114,7 +114,7 @@ def test_classes_that_earn_alike_leave_the_average_index_open():
     The naive oracle gives 0.2999985 at discount 0.99999 and 0.2999999 at 0.999999 for (2, 1).
     """
     arm = rs.Arm([[1, 0, 0], [0, 0, 1], [0, 1, 0]], MIXING, [0.5, 0, 1])
-    with pytest.raises(rs.AssumptionError, match=r"earn just as much.*discount below 1"):
+    with pytest.raises(rs.errors.AssumptionError, match=r"earn just as much.*discount below 1"):
         rs.whittle_index(arm)
     discounted = rs.whittle_index(arm, discount=0.9999).index
     assert discounted[2, 0] == pytest.approx(0.299985, abs=1e-6)

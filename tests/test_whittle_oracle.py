@@ -6,8 +6,8 @@ import pytest
 import restive as rs
 from oracles.peer_markovianbandit import peer_whittle_many
 from oracles.whittle_naive import advantage, whittle_bisection
-from restive.belief import settled_elapsed
-from restive.subsidy import subsidy_path
+from restive.plan.subsidy import subsidy_path
+from restive.problem.beliefs import settled_elapsed
 from strategies import as_oracle, random_arm
 
 CASES = [

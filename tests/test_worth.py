@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import restive as rs
 from oracles.joint_naive import average_reward_enumerated, simulate_policy
-from restive.belief import settled_elapsed
+from restive.problem.beliefs import settled_elapsed
 from strategies import as_oracle, bandits, random_arm
 
 INDEX_MAPPINGS = ["best_fixed", "myopic", "whittle", "lp_priority"]
@@ -46,7 +46,7 @@ def enumerated(bandit, policy, start=None, truth=None):
     ],
 )
 def test_average_rewards_of_the_paper_notes(paper_bandit, name, expected, tolerance):
-    policy = rs.policy_mapping(name)(paper_bandit)
+    policy = rs.registry.policy_mapping(name)(paper_bandit)
     value = rs.evaluate(paper_bandit, policy)
     assert value.average_reward == pytest.approx(expected, abs=tolerance)
     assert value.stderr == 0
@@ -83,7 +83,7 @@ def test_values_are_those_of_the_enumerated_joint_chain(name, sizes, num_pulls):
     if name == "oldest first":
         policy = rs.index_policy(bandit, oldest_first)
     else:
-        policy = rs.policy_mapping(name)(bandit)
+        policy = rs.registry.policy_mapping(name)(bandit)
     value = rs.evaluate(bandit, policy)
     assert value.method == "exact: joint chain"
     assert value.average_reward == pytest.approx(enumerated(bandit, policy), abs=1e-9)
@@ -114,7 +114,7 @@ def test_values_agree_with_a_long_naive_simulation_of_every_hidden_state(paper_b
 
     (Two-sided, Student's t with 99 degrees of freedom.)
     """
-    policy = rs.policy_mapping(name)(paper_bandit)
+    policy = rs.registry.policy_mapping(name)(paper_bandit)
     tables = [policy.table(k) for k in range(4)]
     arms = [as_oracle(arm) for arm in paper_bandit.arms]
     earned = simulate_policy(arms, 2, tables, steps=60_600, seed=1)[600:]
@@ -141,7 +141,7 @@ def test_values_of_controlled_arms_agree_with_a_long_naive_simulation(sizes):
 @pytest.mark.parametrize("name", ["whittle", "myopic", "lp_priority"])
 def test_simulated_values_agree_with_exact_ones(paper_bandit, name):
     """64 runs; 4.5 standard errors: false alarms, 3e-5 a case (Student's t, 63 degrees)."""
-    policy = rs.policy_mapping(name)(paper_bandit)
+    policy = rs.registry.policy_mapping(name)(paper_bandit)
     exact = rs.evaluate(paper_bandit, policy)
     found = rs.evaluate(paper_bandit, policy, max_states=1, steps=5000)
     assert found.method == "simulation: 64 runs of 5,000 steps"
@@ -233,7 +233,7 @@ def test_no_policy_beats_the_optimum_and_the_optimum_not_the_bound(bandit):
     best = rs.evaluate(bandit, rs.optimal(bandit)).average_reward
     assert best <= bound + 1e-8
     for name in INDEX_MAPPINGS:
-        value = rs.evaluate(bandit, rs.policy_mapping(name)(bandit))
+        value = rs.evaluate(bandit, rs.registry.policy_mapping(name)(bandit))
         assert value.average_reward <= best + 1e-8, name
     whim = rs.index_policy(bandit, oldest_first)
     assert rs.evaluate(bandit, whim).average_reward <= best + 1e-8
@@ -304,7 +304,9 @@ def test_any_object_with_select_is_evaluated_exactly():
         arm = bandit.arms[k]
         expected += 0.5 * rs.stationary(arm.active @ arm.passive) @ arm.rewards
     assert value.average_reward == pytest.approx(expected, abs=1e-9)
-    with pytest.raises(rs.TooLargeError, match=r"more than 3 joint states.*only index policies"):
+    with pytest.raises(
+        rs.errors.TooLargeError, match=r"more than 3 joint states.*only index policies"
+    ):
         rs.evaluate(bandit, Own(bandit), max_states=3)
 
 
@@ -328,7 +330,7 @@ class Wrong:
         return {choice}
 try:
     rs.evaluate(bandit, Wrong())
-except rs.ProblemError as error:
+except rs.errors.ProblemError as error:
     print("refused:", error)
 """
     done = subprocess.run(
@@ -341,16 +343,16 @@ except rs.ProblemError as error:
 def test_what_does_not_fit_together_is_refused(paper_bandit):
     two = rs.RestlessBandit(paper_bandit.arms[:2], 1)
     with pytest.raises(
-        rs.ProblemError,
+        rs.errors.ProblemError,
         match="the policy is for 2 arms and 1 pulls, the bandit has 4 and 2",
     ):
         rs.evaluate(paper_bandit, rs.whittle(two))
-    with pytest.raises(rs.ProblemError, match="the state is for 2 arms, the bandit has 4"):
+    with pytest.raises(rs.errors.ProblemError, match="the state is for 2 arms, the bandit has 4"):
         rs.evaluate(paper_bandit, rs.whittle(paper_bandit), rs.BeliefState([0, 0], [1, 1]))
     three_states = random_bandit(np.random.default_rng(0), (2, 3), 1)
-    with pytest.raises(rs.ProblemError):
+    with pytest.raises(rs.errors.ProblemError):
         rs.evaluate(three_states, rs.whittle(two))
-    with pytest.raises(rs.ProblemError):
+    with pytest.raises(rs.errors.ProblemError):
         rs.evaluate(two, rs.whittle(three_states))
 
 
@@ -364,14 +366,14 @@ def test_what_does_not_fit_together_is_refused(paper_bandit):
 )
 def test_wrong_options_of_a_simulation_are_refused(paper_bandit, options, words):
     policy = rs.whittle(paper_bandit)
-    with pytest.raises(rs.ProblemError, match=words):
+    with pytest.raises(rs.errors.ProblemError, match=words):
         rs.evaluate(paper_bandit, policy, max_states=1, **{"steps": 10, **options})
 
 
 def test_slow_arms_can_be_evaluated_with_the_ages_held():
     slow = rs.gilbert_elliott(1e-5, 1 - 1e-5)
     bandit = rs.RestlessBandit([slow, rs.gilbert_elliott(0.3, 0.7)], 1)
-    with pytest.raises(rs.TooLargeError, match=r"arm 0: .*give max_elapsed"):
+    with pytest.raises(rs.errors.TooLargeError, match=r"arm 0: .*give max_elapsed"):
         rs.evaluate(bandit, rs.index_policy(bandit, oldest_first))
     policy = rs.myopic(bandit, max_elapsed=50)
     arms = [as_oracle(arm) for arm in bandit.arms]

@@ -10,10 +10,10 @@ import pytest
 import restive as rs
 from learning_cases import posed
 from oracles.whittle_naive import active_intervals
-from restive import zoo
-from restive.belief import settled_elapsed
-from restive.problem import kinds_of
-from restive.replication import replicate
+from restive.measure import zoo
+from restive.measure.replication import replicate
+from restive.problem.bandit import kinds_of
+from restive.problem.beliefs import settled_elapsed
 from strategies import as_oracle
 
 GENERATORS = [
@@ -164,12 +164,12 @@ def test_the_names_are_those_promised():
     ],
 )
 def test_an_unknown_name_is_answered_with_a_known_one(name, hint):
-    with pytest.raises(rs.ProblemError, match=hint):
+    with pytest.raises(rs.errors.ProblemError, match=hint):
         zoo.load(name)
 
 
 def test_a_name_that_is_no_text_is_refused():
-    with pytest.raises(rs.ProblemError, match="must be text, got 3"):
+    with pytest.raises(rs.errors.ProblemError, match="must be text, got 3"):
         zoo.load(3)
 
 
@@ -384,9 +384,9 @@ def test_outreach_instances_follow_their_seed_and_forget_quickly(generate, seed)
 
 @pytest.mark.parametrize("generate", [zoo.collapsing, zoo.cohort, zoo.two_types])
 def test_outreach_generators_refuse_what_makes_no_instance(generate):
-    with pytest.raises(rs.ProblemError, match="num_arms must be at least 1"):
+    with pytest.raises(rs.errors.ProblemError, match="num_arms must be at least 1"):
         generate(0)
-    with pytest.raises(rs.ProblemError, match="between 1 and the number of arms, 3, got 4"):
+    with pytest.raises(rs.errors.ProblemError, match="between 1 and the number of arms, 3, got 4"):
         generate(3, 4)
 
 
@@ -441,5 +441,5 @@ def test_the_truth_stands_anywhere_among_the_candidates():
     ],
 )
 def test_generators_refuse_what_makes_no_instance(generate, arguments, message):
-    with pytest.raises(rs.ProblemError, match=message):
+    with pytest.raises(rs.errors.ProblemError, match=message):
         generate(**arguments)

@@ -38,11 +38,11 @@ def test_arms_are_printed_as_a_problem(name):
 
 def test_drawn_truths_have_no_arms_to_print():
     done = run("paper-bayesian", "--toml")
-    assert isinstance(done.exception, rs.ProblemError)
+    assert isinstance(done.exception, rs.errors.ProblemError)
     assert "drawn from the prior" in str(done.exception)
 
 
 def test_unknown_names_are_suggested():
     done = run("paper-freqentist")
-    assert isinstance(done.exception, rs.ProblemError)
+    assert isinstance(done.exception, rs.errors.ProblemError)
     assert "did you mean 'paper-frequentist'?" in str(done.exception)

@@ -196,7 +196,7 @@ def play(panel: Panel) -> None:
         ("fitted to the same year, pooled by fit_log", bandit),
     ):
         for mapping in ("myopic", "whittle"):
-            policy = rs.policy_mapping(mapping)(chains)
+            policy = rs.registry.policy_mapping(mapping)(chains)
             earned = play_record(record, policy_player(policy, chains, start), rewards) * share
             promised = rs.evaluate(chains, policy).average_reward / PULLS
             print(f"{mapping}, {how}: {earned:.3f}, promised {promised:.3f}")

@@ -4,11 +4,14 @@ Each message says what was expected, what came and where, in words a person can 
 line prints the message alone, without a traceback.
 """
 
+from collections.abc import Iterable
+
 __all__ = [
     "AssumptionError",
     "BusyError",
     "ConflictError",
     "DiskFullError",
+    "LogError",
     "MovedOnError",
     "ProblemError",
     "RestiveError",
@@ -51,3 +54,11 @@ class BusyError(StoreError):
 
 class DiskFullError(StoreError):
     """There is no room on the disk; nothing was changed."""
+
+
+class LogError(ProblemError):
+    """Rows of a log that cannot be used; `mistakes` names each as (line, reason)."""
+
+    def __init__(self, message: str, mistakes: Iterable[tuple[int, str]] = ()) -> None:
+        super().__init__(message)
+        self.mistakes = tuple(mistakes)

@@ -24,7 +24,7 @@ from restive.cli.tables import print_lines, print_table
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
-    from restive.experiment import CaseSummary
+    from restive.studies.summary import CaseSummary
 
 __all__ = ["compare"]
 
@@ -73,10 +73,11 @@ def compare(
 
     Ranks them by regret and reports which differences the data support.
     """
-    from restive.comparison_study import comparison_study
-    from restive.experiment import load_results, run_study
-    from restive.figures import matplotlib_figures
-    from restive.report import write_report
+    from restive.pages.looks import matplotlib_figures
+    from restive.paper.comparison_study import comparison_study
+    from restive.studies.report.study_page import write_report
+    from restive.studies.runner import run_study
+    from restive.studies.summary import load_results
 
     tls = tls_of(tls_ca_file, tls_cert, tls_key)
     matplotlib_figures()  # the page needs it: better said now than after the run
@@ -111,8 +112,8 @@ def _names(learners: str) -> list[str]:
 
 
 def _print_rankings(found: list[CaseSummary]) -> None:
-    from restive.experiment.paired_differences import rankings
-    from restive.report.ranking import (
+    from restive.studies.paired_differences import rankings
+    from restive.studies.report.ranking import (
         HEADER,
         ranking_caption,
         ranking_remarks,

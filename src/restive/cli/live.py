@@ -17,7 +17,8 @@ from restive.cli.progress import spinner
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
-    from restive.live import LiveAgent, Receipt
+    from restive.live.agent import LiveAgent
+    from restive.live.answers import Receipt
 
 __all__ = ["live"]
 
@@ -343,7 +344,7 @@ def token(
 
 @contextmanager
 def _opened(file: Path) -> Iterator[LiveAgent]:
-    from restive.live import LiveAgent
+    from restive.live.agent import LiveAgent
 
     with spinner(f"opening {file.name}") as show:
         agent = LiveAgent.open(file, progress=lambda done, total: show("events", done, total))

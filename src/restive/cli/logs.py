@@ -16,8 +16,9 @@ from restive.cli.tables import print_lines, print_table
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
-    from restive.logs import FittedLog, Replay
-    from restive.sightings import Log
+    from restive.logs.fitted import FittedLog
+    from restive.logs.replay import Replay
+    from restive.logs.sightings.log import Log
 
 __all__ = ["fit", "replay"]
 
@@ -87,8 +88,8 @@ def fit(
 
     Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv and fit.html.
     """
-    from restive.figures import matplotlib_figures
-    from restive.logs import fit_log, write_fit
+    from restive.logs.fitting import fit_log, write_fit
+    from restive.pages.looks import matplotlib_figures
 
     _require_pay(pay)
     matplotlib_figures()  # the page needs it: told now, not after the work
@@ -153,7 +154,8 @@ def replay(
 
     Arms are fitted on the earlier part of the log; policies play on the later part.
     """
-    from restive.logs import load_prior, replay_log
+    from restive.logs.prior_file import load_prior
+    from restive.logs.replay import replay_log
 
     _require_pay(pay)
     kinds: Any = None if prior is None else load_prior(prior)
@@ -191,7 +193,7 @@ def _load(
     states: str | None, step: str | None, zone: str | None, by: str | None, pulled: str | None,
     same_step: str, skip_bad: bool, progress: Any,
 ) -> Log:  # fmt: skip
-    from restive.log_file import load_log
+    from restive.logs.reading import load_log
 
     named: int | list[str] | None = None
     if states is not None:
@@ -220,7 +222,7 @@ def _numbers(text: str | None) -> list[float] | None:
 
 
 def _require_pay(pay: str) -> None:
-    from restive.problem_file import PAY
+    from restive.problem.toml_file import PAY
 
     if pay not in PAY:
         raise ProblemError(f"--pay must be one of {', '.join(PAY)}, got {pay!r}")
@@ -228,7 +230,7 @@ def _require_pay(pay: str) -> None:
 
 def _unpulled(pay: str, log: Log, rewards: str | None) -> Any:
     """What arms pay while they are not pulled."""
-    from restive.logs.fit import log_rewards
+    from restive.logs.fitted import log_rewards
 
     return log_rewards(log, _numbers(rewards)) if pay == "always" else None
 

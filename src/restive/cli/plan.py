@@ -12,7 +12,7 @@ from restive.cli.progress import spinner
 from restive.cli.tables import print_lines, print_table
 
 if TYPE_CHECKING:
-    from restive.overview import Plan
+    from restive.plan.summary import Plan
 
 __all__ = ["plan"]
 
@@ -55,11 +55,11 @@ def plan(
 
     Describes the arms, gives the long-run reward of each policy, and a bound that none exceeds.
     """
-    from restive.figures import FIGURE_SUFFIXES, matplotlib_figures
     from restive.files import require_target
-    from restive.index_files import TABLE_SUFFIXES, plot_indices, write_index_table
-    from restive.overview import plan_bandit
-    from restive.problem_file import load_problem
+    from restive.pages.figures import FIGURE_SUFFIXES
+    from restive.pages.looks import matplotlib_figures
+    from restive.plan.summary import TABLE_SUFFIXES, plan_bandit, plot_indices, write_index_table
+    from restive.problem.toml_file import load_problem
 
     # mistakes in the options are reported before anything is computed
     if index_table is not None:

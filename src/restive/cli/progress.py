@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from restive.cli.tables import duration
 
 if TYPE_CHECKING:
-    from restive.experiment.runner import Progress
+    from restive.studies.runner import Progress
 
 __all__ = ["bar", "run_display", "spinner"]
 

@@ -12,7 +12,7 @@ from restive.cli.study import going_on, tell
 from restive.cli.tables import print_table
 
 if TYPE_CHECKING:
-    from restive.reproduction import Reproduction
+    from restive.paper.runs import Reproduction
 
 __all__ = ["reproduce"]
 
@@ -42,15 +42,15 @@ def reproduce(
 
     The exit status is 1 if the data contradict a claim.
     """
-    from restive import reproduction
-    from restive.reproduction.paper_runs import QUICK_REPLICATIONS, REPLICATIONS
+    from restive.paper.runs import QUICK_REPLICATIONS, REPLICATIONS
+    from restive.paper.runs import reproduce as run_all
 
     if replications is None:
         replications = QUICK_REPLICATIONS if quick else REPLICATIONS
     if out is None:
         out = Path("reproduction-quick" if quick else "reproduction")
     with going_on(out):
-        found = reproduction.reproduce(
+        found = run_all(
             out,
             replications=replications,
             seed=seed,

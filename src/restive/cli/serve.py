@@ -24,8 +24,8 @@ def serve(
     ] = "power",
 ) -> None:
     """Put a live agent behind HTTP, with a page for its operator."""
-    from restive.live import LiveAgent
-    from restive.serve import run_server
+    from restive.live.agent import LiveAgent
+    from restive.serve.server import run_server
 
     with spinner(f"opening {file.name}") as show:
         agent = LiveAgent.open(

@@ -18,8 +18,9 @@ from restive.cli.tables import duration, print_table, size
 from restive.errors import RestiveError
 
 if TYPE_CHECKING:
-    from restive.experiment import TLS, Ledger, Study
-    from restive.experiment.spec import Case
+    from restive.studies.executors import TLS
+    from restive.studies.ledger import Ledger
+    from restive.studies.spec import Case, Study
 
 __all__ = [
     "Executor",
@@ -86,8 +87,10 @@ def run(
     from dataclasses import replace
 
     from restive.arguments import checked_count
-    from restive.experiment import Ledger, load_study, run_study
-    from restive.experiment.manifest import MANIFEST
+    from restive.studies.ledger import Ledger
+    from restive.studies.manifest import MANIFEST
+    from restive.studies.runner import run_study
+    from restive.studies.spec import load_study
 
     if (study / MANIFEST).is_file():
         found, out = Ledger.open(study).study, out or study
@@ -120,7 +123,7 @@ def run(
 
 def tls_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> TLS | None:
     """Return the files to speak to a cluster with; all three or none."""
-    from restive.experiment import TLS
+    from restive.studies.executors import TLS
 
     if ca_file is None and cert is None and key is None:
         return None
@@ -146,7 +149,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Report how far a study has come."""
-    from restive.experiment import Ledger
+    from restive.studies.ledger import Ledger
 
     ledger = Ledger.open(folder)
     cases = [_progress_of(ledger, case) for case in ledger.study.cases]
@@ -187,7 +190,7 @@ def status(
 
 def _progress_of(ledger: Ledger, case: Case) -> dict[str, Any]:
     """Return how many replications of a case are there, and in how many files."""
-    from restive.experiment.chunk_file import DamagedChunkError
+    from restive.studies.chunk_file import DamagedChunkError
 
     done = damaged = 0
     tasks = ledger.finished(case)
@@ -214,8 +217,8 @@ def report(
     ] = None,
 ) -> None:
     """Make an HTML page of a study's results."""
-    from restive.report import write_report
-    from restive.reproduction import is_reproduction, render
+    from restive.paper.page import is_reproduction, render
+    from restive.studies.report.study_page import write_report
 
     with spinner("drawing"):
         page = render(folder, out) if is_reproduction(folder) else write_report(folder, out)
@@ -243,7 +246,7 @@ def export(
     ] = None,
 ) -> None:
     """Write the results as a table for other tools."""
-    from restive.experiment.export import export_results
+    from restive.studies.export import export_results
 
     if out == Path("-"):
         _export_to_output(folder, format or "csv", table)
@@ -257,7 +260,7 @@ def _export_to_output(folder: Path, format: str, table: str) -> None:  # noqa: A
     """Write a table to standard output, whole or not at all."""
     from tempfile import TemporaryDirectory
 
-    from restive.experiment.export import export_results
+    from restive.studies.export import export_results
 
     if format != "csv" and sys.stdout.isatty():
         raise RestiveError(f"{format} is not text: send it to a file, as in --out - > {table}")
@@ -275,7 +278,7 @@ def tell(line: str) -> None:
 
 def _print_check(study: Study) -> None:
     from restive.arguments import counted
-    from restive.experiment.runner import estimate, require_sound
+    from restive.studies.runner import estimate, require_sound
     from restive.threads import available_threads
 
     require_sound(study)
@@ -313,7 +316,7 @@ def _print_check(study: Study) -> None:
 
 
 def _print_results(ledger: Ledger) -> None:
-    from restive.experiment import load_results
+    from restive.studies.summary import load_results
 
     rows = [
         [

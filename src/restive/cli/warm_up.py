@@ -16,9 +16,8 @@ def warm_up(
     ] = None,
 ) -> None:
     """Compile everything now, so that later commands start fast."""
+    from restive.cli.chores import CHORES, compile_kernels
     from restive.cli.progress import bar
-    from restive.warm_up import CHORES
-    from restive.warm_up import warm_up as compile_all
 
     wanted = chores or list(CHORES)
     with bar("compiling (first run only)") as show:
@@ -28,4 +27,4 @@ def warm_up(
             done.append(chore)
             show(chore, len(done) / len(wanted))
 
-        compile_all(wanted, tell)
+        compile_kernels(wanted, tell)

@@ -24,9 +24,9 @@ def zoo(
     ] = False,
 ) -> None:
     """List the named instances, or describe one."""
-    from restive import zoo as instances
     from restive.errors import ProblemError
-    from restive.problem_file import problem_to_toml
+    from restive.measure import zoo as instances
+    from restive.problem.toml_file import problem_to_toml
 
     if name is None:
         known = [instances.load(name) for name in instances.names()]

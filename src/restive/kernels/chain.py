@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import hot_kernel, inlined, part
+from restive.kernels.jit.compiler import hot_kernel, inlined, part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

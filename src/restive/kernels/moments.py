@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.compiler import kernel
+from restive.kernels.jit.compiler import kernel
 
 __all__ = ["add_rows"]
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from restive.kernels.compiler import inlined, kernel
+from restive.arguments import checked_seed
+from restive.kernels.jit.compiler import inlined, kernel
 
 __all__ = [
     "HIDDEN",
@@ -20,6 +21,7 @@ __all__ = [
     "WORLD",
     "bits_at",
     "key_at",
+    "stream",
     "stream_key",
     "uniform_at",
 ]
@@ -61,3 +63,9 @@ def key_at(key: np.uint64, place: int) -> np.uint64:
 def uniform_at(key: np.uint64, place: int) -> float:
     """Return the number of the stream at `place`, uniform on [0, 1) with 53 bits."""
     return float(bits_at(key, place) >> np.uint64(11)) * 1.1102230246251565e-16
+
+
+def stream(seed: int, replication: int, name: int) -> np.uint64:
+    """Key of a stream of random numbers."""
+    # compiled code hands numbers back as Python's, which have no fixed type
+    return np.uint64(stream_key(np.uint64(checked_seed(seed)), replication, name))

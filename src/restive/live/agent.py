@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from restive.arguments import checked_count, shown
-from restive.belief import BeliefState
 from restive.errors import ProblemError
 from restive.live import deciding, reading, recording, status, tokens
 from restive.live.answers import Decision, Mistake, Receipt
@@ -38,6 +37,7 @@ from restive.live.roster import LONG_AGO, NewArm, arms_of_prior
 from restive.live.session import Now, Session, checked_text, fingerprint_of
 from restive.live.settings import Settings
 from restive.live.view import LiveView
+from restive.problem.beliefs import BeliefState
 
 __all__ = ["LiveAgent"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from restive.arguments import shown
 from restive.errors import ProblemError
+from restive.learn.priors.independent import grid_prior
 from restive.live.agent import LiveAgent
 from restive.live.clock import NAMED, Clock
 from restive.live.creating import create_file
@@ -15,9 +16,8 @@ from restive.live.csv_files import people
 from restive.live.roster import ALL, NewArm, arm_of_file
 from restive.live.settings import Settings
 from restive.live.table_file import read_table
-from restive.logs import load_prior
-from restive.prior import grid_prior
-from restive.problem_file import parse_toml, read_text
+from restive.logs.prior_file import load_prior
+from restive.problem.toml_file import parse_toml, read_text
 
 __all__ = ["begin"]
 

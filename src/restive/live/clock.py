@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from restive.arguments import shown
 from restive.errors import ProblemError
-from restive.steps import checked_zone
+from restive.logs.time_steps import checked_zone
 
 __all__ = ["Clock", "moment"]
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.learn.priors.finite import ArmPrior, JointPrior
 from restive.live.memory import Memory
 from restive.live.reading import evenly_chosen
 from restive.live.session import Session
-from restive.prior import ArmPrior, JointPrior
-from restive.problem import Arm
+from restive.problem.arm import Arm
 
 __all__ = ["Entropy", "entropy_over_time"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents.snapshots import learned_data, load_snapshot
 from restive.arguments import checked_count, checked_seed
+from restive.learn.snapshots import learned_data, load_snapshot
 from restive.live.memory import Memory
 
 __all__ = ["Forecast", "forecast"]

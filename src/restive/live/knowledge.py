@@ -11,8 +11,9 @@ from restive.live.memory import Memory
 from restive.live.reading import evenly_chosen, posterior
 from restive.live.session import Session
 from restive.live.status import rewards
-from restive.problem import Arm, RestlessBandit
-from restive.relaxation import relaxation_bound
+from restive.plan.relaxation import relaxation_bound
+from restive.problem.arm import Arm
+from restive.problem.bandit import RestlessBandit
 
 __all__ = ["KnownKind", "Learning", "Room", "known_by_kind", "learning", "room_left"]
 

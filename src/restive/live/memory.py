@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.agents import Agent, make_learner
-from restive.agents.growth import with_more_arms
-from restive.agents.snapshots import learned_data, load_snapshot
-from restive.belief import BeliefState
-from restive.kernels.random import key_at
+from restive.kernels.random import key_at, stream
+from restive.learn.agent import Agent
+from restive.learn.make import make_learner, with_more_arms
+from restive.learn.snapshots import learned_data, load_snapshot
 from restive.live.alarms import ClosedPull, Watches
 from restive.live.bodies import new_arms
 from restive.live.journal import Event
 from restive.live.roster import Roster
 from restive.live.settings import NOT_PULLED, Settings
-from restive.world import stream
+from restive.problem.beliefs import BeliefState
 
 __all__ = ["Choice", "Memory", "OpenTick"]
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from restive.agents.snapshots import prior_from_data, prior_to_data
 from restive.errors import StoreError
+from restive.learn.priors.data import prior_from_data, prior_to_data
+from restive.learn.priors.finite import JointPrior
+from restive.learn.priors.independent import IndependentPrior
 from restive.live.journal import Journal, as_text
-from restive.prior import IndependentPrior, JointPrior
 
 __all__ = ["store_priors", "stored_priors"]
 

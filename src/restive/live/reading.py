@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_count, shown, suggestion
-from restive.arm_posterior import ArmPosterior
 from restive.errors import ProblemError
+from restive.learn.posterior import ArmPosterior
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.priors.finite import JointPrior
 from restive.live.answers import Decision
 from restive.live.clock import moment
 from restive.live.memory import Memory
 from restive.live.session import Session
-from restive.prior import DirichletArmPrior, JointPrior
 
 __all__ = [
     "MOST_PAGE",

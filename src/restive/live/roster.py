@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restive.arguments import checked_count, shown, suggestion
-from restive.belief import BeliefState
 from restive.errors import ProblemError
-from restive.evidence import Evidence
+from restive.learn.evidence import Evidence
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.priors.finite import ArmPrior, JointPrior
+from restive.learn.priors.independent import IndependentPrior, Prior
 from restive.logs.prior_file import PriorFile, counts_of_arms
-from restive.prior import ArmPrior, DirichletArmPrior, IndependentPrior, JointPrior, Prior
+from restive.problem.beliefs import BeliefState
 
 __all__ = ["ALL", "LONG_AGO", "NewArm", "Roster", "arms_of_prior", "checked_name"]
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from restive.arguments import shown
 from restive.errors import ConflictError, MovedOnError, ProblemError, StoreError
-from restive.kernels.engine import NUMBERS
+from restive.kernels.loop.engine import NUMBERS
 from restive.live.arguments import plain
 from restive.live.bodies import new_arms
 from restive.live.journal import Event, Journal

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from restive.arguments import checked_count, checked_elapsed, checked_seed, shown, suggestion
+from restive.arguments import (
+    checked_count,
+    checked_elapsed,
+    checked_seed,
+    shown,
+    suggestion,
+)
 from restive.errors import ProblemError
 from restive.live.clock import Clock
-from restive.policies import policy_mapping
+from restive.plan.policies.registry import policy_mapping
 
 __all__ = ["AS_NOT_PULLED", "LEAVE", "NOT_PULLED", "REFUSE", "UNSEEN", "Settings"]
 

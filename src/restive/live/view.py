@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from restive.arguments import checked_count
-from restive.arm_posterior import ArmPosterior
+from restive.learn.posterior import ArmPosterior
 from restive.live import checking, forecast, knowledge, reading, status
 from restive.live.answers import Alarm, Decision, Mistake, Status
 from restive.live.entropy import Entropy, entropy_over_time

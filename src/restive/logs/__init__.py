@@ -1,19 +1,8 @@
-"""From a log to a decision: fit it, check it, replay other policies on it."""
+"""People's logs: read, fitted, checked, and replayed under other policies.
 
-from restive.logs.checks import Check
-from restive.logs.files import write_fit
-from restive.logs.fit import FittedLog
-from restive.logs.fitting import fit_log
-from restive.logs.prior_file import PriorFile, load_prior
-from restive.logs.replay import Replay, replay_log
+Start with `reading` (files to sightings), `fitting` (`fit_log`) and `replay`. `fitted` is what a
+fit finds; `kind_priors` estimates what arms of a kind may be; `checks` ask whether chains describe
+the log at all.
 
-__all__ = [
-    "Check",
-    "FittedLog",
-    "PriorFile",
-    "Replay",
-    "fit_log",
-    "load_prior",
-    "replay_log",
-    "write_fit",
-]
+May import measure and what that may import.
+"""

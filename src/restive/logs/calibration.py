@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.logs.finite import chances
-from restive.logs.fit import FittedLog
+from restive.logs.fitted import FittedLog
 from restive.logs.sample import Sample
 
 __all__ = ["Calibration", "calibrate"]

@@ -15,7 +15,7 @@ from math import isnan, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.log_checks import shuffle_states, simulate_states
+from restive.kernels.logs.checks import shuffle_states, simulate_states
 from restive.logs.comparisons import (
     Comparison,
     between_arms,
@@ -27,9 +27,9 @@ from restive.logs.comparisons import (
     next_by_last,
     next_by_second_last,
 )
-from restive.logs.fit import FittedLog
+from restive.logs.fitted import FittedLog
 from restive.logs.sample import Sample, drawn_arms, sample_of
-from restive.steps import WEEKDAYS
+from restive.logs.time_steps import WEEKDAYS
 from restive.threads import in_order
 
 __all__ = ["LEVEL", "REPLICATES", "Check", "check_log"]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.log_checks import covariances, step_covariances
+from restive.kernels.logs.checks import covariances, step_covariances
 from restive.logs.sample import Sample
 
 __all__ = [

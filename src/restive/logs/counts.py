@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.evidence import Evidence
-from restive.kernels.log_order import count_cells, last_seen
-from restive.sightings import Block, Log
+from restive.kernels.logs.order import count_cells, last_seen
+from restive.learn.evidence import Evidence
+from restive.logs.sightings.log import Block, Log
 from restive.threads import in_order
 
 __all__ = ["LogCounts", "count_log"]

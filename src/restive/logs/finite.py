@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.kernels.log_fit import (
+from restive.kernels.logs.fit import (
     add_log_likelihoods,
     normalise_posteriors,
     summarise_posteriors,
 )
+from restive.learn.priors.finite import ArmPrior
 from restive.logs.counts import LogCounts
-from restive.prior import ArmPrior
-from restive.problem import Arm
+from restive.problem.arm import Arm
 from restive.threads import in_order
 
 __all__ = ["SharedCandidates", "Summary", "chances", "stacked", "times"]

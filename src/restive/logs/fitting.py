@@ -1,21 +1,30 @@
-"""`fit_log`: fit, check and predict."""
+"""`fit_log`: fit, check and predict.
+
+What `restive fit` writes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from restive.arguments import checked_seed
-from restive.errors import AssumptionError, ProblemError
+from restive.arguments import checked_path, checked_seed
+from restive.errors import AssumptionError, ProblemError, RestiveError
+from restive.files import replacing
 from restive.logs.checks import Check, check_log
-from restive.logs.fit import FittedLog, fit_arms
+from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.held_out import held_out
 from restive.logs.kind_priors import AnyArmPrior
-from restive.sightings import Log
+from restive.logs.page import fit_page
+from restive.logs.prior_file import write_prior
+from restive.logs.sightings.log import Log
+from restive.problem.toml_file import problem_to_toml
 
-__all__ = ["fit_log", "refuse_unlike_pulls"]
+__all__ = ["fit_log", "refuse_unlike_pulls", "write_fit"]
 
 Progress = Callable[[str, float], None]
 
@@ -81,3 +90,42 @@ def refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:
                 f"{check.p:.3f}), so sightings of arms that were not pulled cannot be used: fit "
                 "with controlled = True (--controlled), which uses those of pulled arms only"
             )
+
+
+def write_fit(
+    fitted: FittedLog, folder: str | PathLike[str], num_pulls: int = 1, title: str = "Fitted log"
+) -> list[Path]:
+    """Write a fitted log into a folder; return the files.
+
+    Parameters
+    ----------
+    fitted
+        From `fit_log`.
+    folder
+        Made if it is not there; files in it are replaced.
+    num_pulls
+        Pulls a step of the problem.
+    title
+        The page's.
+
+    Returns
+    -------
+    problem.toml, the bandit of posterior means; prior.json, for an agent; arms.csv, the table with
+    where each arm was last seen; fit.html, the page.
+    """
+    into = checked_path(folder, "folder")
+    problem = problem_to_toml(fitted.problem(num_pulls))
+    whole_page = fit_page(fitted, title)
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RestiveError(f"{into}: cannot be made: {error.strerror or error}") from None
+    names = ("problem.toml", "prior.json", "arms.csv", "fit.html")
+    paths = [into / name for name in names]
+    with replacing(paths[0]) as temporary:
+        temporary.write_text(problem, encoding="utf-8")
+    write_prior(fitted, paths[1])
+    fitted.arms.to_csv(paths[2])
+    with replacing(paths[3]) as temporary:
+        temporary.write_text(whole_page, encoding="utf-8")
+    return paths

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import ProblemError
 from restive.logs.finite import chances
-from restive.logs.fit import FittedLog, fit_arms
+from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.sample import Sample, sample_of
-from restive.sightings import Log
+from restive.logs.sightings.log import Log
 
 __all__ = ["Gain", "HeldOut", "held_out", "predictions"]
 

@@ -1,22 +1,52 @@
-"""What arms of each kind may be, before anything was seen: as given, or estimated from the log."""
+"""What arms of each kind may be, before anything was seen: as given, or estimated from the log.
+
+What arms of two states may be, for the empirical prior: a grid, finer where more was seen.
+
+Levels of a probability are sin^2 of equally spaced angles, since the standard error of an estimated
+probability is the same everywhere on that scale. Each has the weight of its stretch of [0, 1], so
+that the grid stands for the uniform distribution.
+
+The prior of a kind of arms, estimated from the arms themselves (empirical Bayes).
+
+Each row of an arm's matrices has a Dirichlet law (for two states: p01 and p11 have Beta laws) whose
+parameters are those that the arms of the kind, taken together, speak for: the law's means and its
+variance are those of the arms' posteriors under it, on average. A freely chosen distribution on the
+grid (NPMLE) fits better still but puts weight just where each arm happened to be seen: its 90%
+intervals covered 70% of the truths where 40 arms were seen 160 times each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import ProblemError
-from restive.evidence import Evidence
-from restive.logs.candidates import MOST_LEVELS, grid_candidates, num_levels
+from restive.kernels.logs.fit import mean_posterior
+from restive.learn.evidence import Evidence
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.priors.finite import ArmPrior
+from restive.learn.priors.independent import IndependentPrior
 from restive.logs.counts import LogCounts
-from restive.logs.empirical import FEW_ARMS, empirical_dirichlet, empirical_grid
-from restive.prior import ArmPrior, IndependentPrior
-from restive.sightings import Log
+from restive.logs.finite import SharedCandidates
+from restive.logs.sightings.log import Log
+from restive.problem.arm import gilbert_elliott
 
-__all__ = ["AnyArmPrior", "kind_priors_of", "passive_rewards_of"]
+__all__ = [
+    "FEW_ARMS",
+    "AnyArmPrior",
+    "empirical_dirichlet",
+    "empirical_grid",
+    "grid_candidates",
+    "grid_levels",
+    "kind_priors_of",
+    "num_levels",
+    "passive_rewards_of",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -114,3 +144,172 @@ def _empirical(
                 f"{len(arms):,} arms, evenly spread"
             )
     return tuple(empirical_grid(base, counts, arms, log.arms)[0] for arms in own)
+
+
+LEAST_LEVELS, MOST_LEVELS = 16, 64
+MOST_CELLS = 20_000_000  # arms times candidates
+SLOWEST = 0.997  # the second eigenvalue up to which an agent's tables take in an arm
+
+
+def num_levels(seen_again: float, num_arms: int) -> int:
+    """Levels of each probability, for arms that were seen again so often (the median)."""
+    wanted = np.pi * np.sqrt(max(seen_again, 1) / 2)  # a spacing of one standard error
+    room = np.sqrt(MOST_CELLS / num_arms)
+    return int(np.clip(min(wanted, room), LEAST_LEVELS, MOST_LEVELS))
+
+
+def grid_levels(count: int) -> tuple[FloatArray, FloatArray]:
+    """Levels [L] in (0, 1) and the widths [L] of their stretches."""
+    edges = np.sin(np.arange(count + 1) * np.pi / (2 * count)) ** 2
+    return np.sin((np.arange(count) + 0.5) * np.pi / (2 * count)) ** 2, np.diff(edges)
+
+
+def grid_candidates(
+    rewards: ArrayLike,
+    levels: int,
+    states: Sequence[str] | None = None,
+    passive_rewards: ArrayLike | None = None,
+) -> ArmPrior:
+    """Return the uniform distribution over chains of two states, on a grid.
+
+    Parameters
+    ----------
+    rewards
+        Reward of the bad and of the good state.
+    levels
+        Levels of p01 and of p11.
+    states
+        Names of the two states.
+    passive_rewards
+        What each pays while the arm is not pulled; nothing by default.
+    """
+    passive = None if passive_rewards is None else _row(passive_rewards)
+    return _grid(_row(rewards), levels, None if states is None else tuple(states), passive)
+
+
+def _row(values: ArrayLike) -> tuple[float, ...]:
+    return tuple(np.asarray(values, dtype=np.float64).tolist())
+
+
+@lru_cache(maxsize=4)  # a log is fitted twice: the whole and its earlier part
+def _grid(
+    rewards: tuple[float, ...],
+    levels: int,
+    states: tuple[str, ...] | None,
+    passive_rewards: tuple[float, ...] | None,
+) -> ArmPrior:
+    good, widths = grid_levels(levels)
+    candidates, masses = [], []
+    for i, j in product(range(levels), repeat=2):
+        if abs(good[j] - good[i]) <= SLOWEST:
+            candidates.append(
+                gilbert_elliott(good[i], good[j], rewards, passive_rewards, states=states)
+            )
+            masses.append(widths[i] * widths[j])
+    return ArmPrior(candidates, masses)
+
+
+IntArray = NDArray[np.int64]
+
+FEW_ARMS = 2000  # are enough to estimate a prior
+FEW_PARTICLE_ARMS = 100  # the same where each costs milliseconds
+FEW_STEPS = 6
+LEAST_PARAMETER = 0.05
+UNKNOWN_ARMS = 2.0  # arms of which nothing is known, beside those seen: a few arms prove little
+MOST_ALIKE = 500.0  # the largest sum of a row's parameters
+CLOSE = 1e-3  # relative change of parameters that ends the search
+MOST_STEPS = 300
+
+
+def empirical_grid(
+    base: ArmPrior, counts: LogCounts, arms: IntArray, names: Sequence[str]
+) -> tuple[ArmPrior, FloatArray]:
+    """Return the prior that these arms speak for, on the grid of `base`, and its parameters [S, S].
+
+    Parameters
+    ----------
+    base
+        The uniform distribution on a grid.
+    counts, arms, names
+        What was seen, which arms of it are of the kind, and all arms' names.
+    """
+    shared = SharedCandidates(base, names)
+    logs = shared.log_likelihoods(counts, _some(arms, FEW_ARMS))
+    likelihoods = np.exp(logs - logs.max(axis=1)[:, None])
+    rows = shared.matrices[0]  # [M, S, S]
+    log_rows = np.log(rows)
+    parameters = np.ones(rows.shape[1:])
+    for _ in range(MOST_STEPS):
+        weights = mean_posterior(likelihoods, _weights(base.weights, log_rows, parameters))
+        moments = [(weights[:, None, None] * rows**power).sum(axis=0) for power in (1, 2)]
+        found = _matched_parameters(moments[0], moments[1], len(likelihoods))
+        change = np.abs(found / parameters - 1).max()
+        parameters = found
+        if change < CLOSE:
+            break
+    return base.with_weights(_weights(base.weights, log_rows, parameters)), parameters
+
+
+def empirical_dirichlet(
+    counts: LogCounts,
+    arms: IntArray,
+    rewards: FloatArray,
+    controlled: bool,
+    states: Sequence[str] | None = None,
+    passive_rewards: FloatArray | None = None,
+) -> DirichletArmPrior:
+    """Return the continuous prior that these arms speak for.
+
+    With more than two states, or where pulled and unpulled arms move by different chains (then it
+    has rows of both), a grid would be too large.
+    """
+    more = {"rewards": rewards, "passive_rewards": passive_rewards, "states": states}
+    size = counts.num_states
+    some = [counts.evidence(k) for k in _some(arms, FEW_PARTICLE_ARMS).tolist()]
+    parameters = np.ones((size * (2 if controlled else 1), size))
+    for _ in range(FEW_STEPS):
+        prior = _dirichlet(parameters, controlled, more)
+        moments = np.zeros((2, *parameters.shape))
+        for evidence in some:
+            found = prior.given(evidence).particles()
+            rows = np.concatenate([found.active, found.passive], axis=1)[:, : len(parameters)]
+            for power in (1, 2):
+                own = (found.weights[:, None, None] * rows**power).sum(axis=0)
+                moments[power - 1] += own / len(some)
+        parameters = _matched_parameters(moments[0], moments[1], len(some))
+    return _dirichlet(parameters, controlled, more)
+
+
+def _dirichlet(
+    parameters: FloatArray, controlled: bool, more: Mapping[str, Any]
+) -> DirichletArmPrior:
+    size = parameters.shape[1]
+    return DirichletArmPrior(parameters[:size], parameters[size:] if controlled else None, **more)
+
+
+def _some(arms: IntArray, most: int) -> IntArray:
+    """Return at most so many arms, evenly spread."""
+    return arms[:: -(-len(arms) // most)]
+
+
+def _weights(base: FloatArray, log_rows: FloatArray, parameters: FloatArray) -> FloatArray:
+    """Weights [M] of candidates under Dirichlet laws with parameters [S, S]."""
+    logs = ((parameters - 1) * log_rows).sum(axis=(1, 2))
+    weights = base * np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _matched_parameters(first: FloatArray, second: FloatArray, num_arms: int) -> FloatArray:
+    """Dirichlet parameters [rows, S] with the means and the total variance that arms have.
+
+    `first` and `second` are the arms' mean moments; arms of which nothing is known, whose rows are
+    uniform, are added.
+    """
+    size = first.shape[1]
+    share = UNKNOWN_ARMS / (num_arms + UNKNOWN_ARMS)
+    means = (1 - share) * first + share / size
+    squares = (1 - share) * second + share * 2 / (size * (size + 1))
+    spread = (squares - means**2).sum(axis=1)
+    alike = (means * (1 - means)).sum(axis=1) / np.maximum(spread, 1e-12) - 1
+    parameters = means * np.clip(alike, 0.5, MOST_ALIKE)[:, None]
+    return np.asarray(np.maximum(parameters, LEAST_PARAMETER))

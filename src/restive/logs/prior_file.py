@@ -25,17 +25,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.belief import BeliefState
 from restive.errors import ProblemError, RestiveError
-from restive.evidence import Evidence
 from restive.files import replacing
+from restive.learn.evidence import Evidence
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.priors.finite import ArmPrior
+from restive.learn.priors.independent import IndependentPrior
 from restive.logs.counts import LogCounts
 from restive.logs.finite import SharedCandidates
-from restive.logs.fit import FittedLog
-from restive.prior import ArmPrior, DirichletArmPrior, IndependentPrior
-from restive.problem import Arm
-from restive.problem_file import read_text
-from restive.sightings.log import names_or_none
+from restive.logs.fitted import FittedLog
+from restive.logs.sightings.log import names_or_none
+from restive.problem.arm import Arm
+from restive.problem.beliefs import BeliefState
+from restive.problem.toml_file import read_text
 
 __all__ = ["PriorFile", "counts_of_arms", "load_prior", "write_prior"]
 

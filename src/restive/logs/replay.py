@@ -17,33 +17,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.agents import LEARNERS, make_learner
 from restive.arguments import checked_count, checked_seed, counted, suggestion
-from restive.belief import BeliefState
 from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.intervals import student_quantile
+from restive.learn.learners import LEARNERS
+from restive.learn.make import make_learner
+from restive.learn.priors.finite import ArmPrior
+from restive.learn.priors.independent import IndependentPrior
 from restive.logs.calibration import Calibration, calibrate
 from restive.logs.checks import check_log
-from restive.logs.fit import FittedLog, fit_arms
+from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.fitting import refuse_unlike_pulls
 from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.play import (
+    MOST_STATES,
     Player,
     Worlds,
     agent_player,
+    full_record,
+    logged_pulls,
     play_record,
     play_worlds,
     play_worlds_one_by_one,
     policy_player,
+    sightings_by_step,
 )
-from restive.logs.record import MOST_STATES, full_record, logged_pulls, sightings_by_step
 from restive.logs.sample import sample_of
-from restive.policies import policy_mapping, policy_mappings
-from restive.policies.random import random_policy
-from restive.policies.round_robin import round_robin
-from restive.prior import ArmPrior, IndependentPrior
-from restive.problem import RestlessBandit
-from restive.sightings import Log
+from restive.logs.sightings.log import Log
+from restive.measure.intervals import student_quantile
+from restive.plan.policies.random import random_policy
+from restive.plan.policies.registry import policy_mapping, policy_mappings
+from restive.plan.policies.round_robin import round_robin
+from restive.problem.bandit import RestlessBandit
+from restive.problem.beliefs import BeliefState
 
 __all__ = ["PlayedPolicy", "Replay", "replay_log"]
 

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.logs.fit import FittedLog
-from restive.sightings import Log
+from restive.logs.fitted import FittedLog
+from restive.logs.sightings.log import Log
 
 __all__ = ["Sample", "drawn_arms", "sample_of"]
 

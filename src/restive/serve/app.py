@@ -9,7 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from restive.live import LiveAgent
+from restive.live.agent import LiveAgent
 from restive.serve import endpoints, probes
 from restive.serve.limits import BODY_BYTES, RATE, SECONDS, Limits
 from restive.serve.page import routes, signing_in

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from restive.arguments import shown
 from restive.errors import ProblemError
-from restive.live import LiveAgent
+from restive.live.agent import LiveAgent
 from restive.live.csv_files import record_table
 from restive.live.reading import MOST_PAGE
 from restive.live.roster import LONG_AGO

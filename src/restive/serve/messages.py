@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from restive.arm_posterior import ArmPosterior
-from restive.live import Alarm, Decision, LiveAgent, Receipt, Status
+from restive.learn.posterior import ArmPosterior
+from restive.live.agent import LiveAgent
+from restive.live.answers import Alarm, Decision, Receipt, Status
 from restive.live.clock import moment
 from restive.live.journal import Event
 from restive.live.reading import ArmRow

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from restive.live import LiveAgent
+from restive.live.agent import LiveAgent
 
 __all__ = ["snapshot_text"]
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 
-from restive.live import LiveAgent
+from restive.live.agent import LiveAgent
 from restive.serve.auth import Reader
 from restive.serve.metrics import snapshot_text
 from restive.serve.problems import refusals

@@ -20,7 +20,7 @@ from restive.errors import (
     RestiveError,
     StoreError,
 )
-from restive.live import RefusedError
+from restive.live.answers import RefusedError
 
 __all__ = ["Problem", "add_handlers", "problem_response", "refusals"]
 

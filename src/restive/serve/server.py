@@ -9,7 +9,7 @@ from collections.abc import Callable
 import uvicorn
 
 from restive.errors import ProblemError
-from restive.live import LiveAgent
+from restive.live.agent import LiveAgent
 from restive.serve.app import make_app
 
 __all__ = ["HOST", "PORT", "run_server"]

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from fastapi import Request
 from prometheus_client import CollectorRegistry, Histogram
 
-from restive.live import LiveAgent
+from restive.live.agent import LiveAgent
 from restive.serve.limits import Rate
 
 __all__ = ["Service", "service_of"]

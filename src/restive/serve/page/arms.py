@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from restive.arm_posterior import ArmPosterior
-from restive.live import LiveAgent
+from restive.learn.posterior import ArmPosterior
+from restive.live.agent import LiveAgent
 from restive.live.reading import ArmRow
+from restive.pages.page import paragraph, section, table
 from restive.serve.auth import Caller
 from restive.serve.page.frame import arm_link, document, link, linked_table, number, query
-from restive.style.page import paragraph, section, table
 
 __all__ = ["ArmShown", "Listed", "arm_page", "arms_page"]
 

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arm_posterior import ArmPosterior
-from restive.figures import plot_posterior
-from restive.intervals import student_quantile
+from restive.learn.posterior import ArmPosterior
 from restive.live.entropy import Entropy
-from restive.style.axes import set_scale
-from restive.style.chart import Chart, Panel, chart, line_data
-from restive.style.lines import Line, draw_line
-from restive.style.looks import LIGHT, look
+from restive.measure.intervals import student_quantile
+from restive.pages.axes import Line, draw_line, set_scale
+from restive.pages.chart import Chart, Panel, chart, line_data
+from restive.pages.figures import plot_posterior
+from restive.pages.looks import LIGHT, look
 
 __all__ = ["arm_charts", "belief_curve", "entropy_chart", "reward_chart", "reward_lines"]
 

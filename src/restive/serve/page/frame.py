@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from urllib.parse import quote, urlencode
 
+from restive.pages.page import HINT
 from restive.serve.auth import Caller
-from restive.style.page import HINT
 
 __all__ = ["arm_link", "document", "link", "linked_table", "number", "query"]
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restive.live import LiveAgent
+from restive.live.agent import LiveAgent
 from restive.live.entropy import Entropy
 from restive.live.knowledge import FloatArray, KnownKind, Learning, Room
+from restive.pages.page import paragraph, section, table
 from restive.serve.auth import Caller
 from restive.serve.page.frame import document, number
-from restive.style.page import paragraph, section, table
 
 __all__ = ["Known", "known_page"]
 

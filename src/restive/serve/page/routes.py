@@ -13,9 +13,10 @@ from fastapi.responses import HTMLResponse, Response
 
 from restive.arguments import shown
 from restive.errors import ProblemError
-from restive.live import LiveAgent
+from restive.live.agent import LiveAgent
 from restive.live.csv_files import decision_text
 from restive.live.reading import ORDERS
+from restive.pages.page import script, stylesheet
 from restive.serve.auth import Bearer, Caller, PageCookie, Reader, Requires
 from restive.serve.messages import MOST_TICK
 from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
@@ -24,7 +25,6 @@ from restive.serve.page.known import Known, known_page
 from restive.serve.page.today import Today, today_page
 from restive.serve.problems import Problem
 from restive.serve.service import service_of
-from restive.style.page import script, stylesheet
 
 __all__ = ["router"]
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from restive.live import Alarm, Decision, LiveAgent, Status
+from restive.live.agent import LiveAgent
+from restive.live.answers import Alarm, Decision, Status
 from restive.live.words import status_lines
+from restive.pages.page import folded, paragraph, section
 from restive.serve.auth import Caller
 from restive.serve.page.frame import arm_link, document, linked_table, number
-from restive.style.page import folded, paragraph, section
 
 __all__ = ["Today", "today_page"]
 

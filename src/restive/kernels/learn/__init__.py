@@ -1,0 +1,1 @@
+"""Kernels of learning: weights, episodes, particles and the learners' own steps."""

@@ -1,0 +1,1 @@
+"""Kernels of logs: reading, sorting, fitting and checking."""

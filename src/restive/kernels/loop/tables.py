@@ -1,0 +1,329 @@
+"""What kernels take: tables that never change, and what learners remember.
+
+A kind is an arm without its name; however many arms are of it, its tables are there once. Kernels
+get the tables and, apart, the kind of each arm. All arrays are flat, so that a handle can hold them
+(`kernels.handles`).
+
+The one formula for where something about (last state, age) stands in a table.
+
+A table has a row per last state and a column per age, 1 to `length`; older arms use the last.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels.jit.compiler import inlined
+
+__all__ = [
+    "BeliefTables",
+    "Clouds",
+    "Episodes",
+    "Following",
+    "Laws",
+    "Meta",
+    "RankTables",
+    "Slots",
+    "Weights",
+    "cell_of",
+    "cells_of",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Int32Array = NDArray[np.int32]
+BoolArray = NDArray[np.bool_]
+KeyArray = NDArray[np.uint64]
+
+
+class BeliefTables(NamedTuple):
+    """Beliefs and rewards by kind.
+
+    The belief of a cell begins at offset + cell * size, its expected rewards are at
+    mean_offset + cell (`kernels.cells`). What an arm pays while it is not pulled is there only if
+    some arm pays then.
+    """
+
+    beliefs: FloatArray
+    thresholds: FloatArray  # as beliefs: u is drawn as the number of thresholds <= u
+    offsets: IntArray  # [kinds]
+    means: FloatArray  # b(s, n).r
+    mean_offsets: IntArray  # [kinds]
+    passive_means: FloatArray  # b(s, n).r_p, or empty
+    passive_totals: FloatArray  # sums of these over ages 1 to n, or empty
+    rewards: FloatArray
+    reward_offsets: IntArray  # [kinds]
+    sizes: IntArray  # [kinds] numbers of states
+    lengths: IntArray  # [kinds] numbers of ages
+
+
+class RankTables(NamedTuple):
+    """Ranks of the index by kind; that of a cell is at offset + cell."""
+
+    ranks: IntArray
+    offsets: IntArray  # [kinds]
+    lengths: IntArray  # [kinds] numbers of ages
+
+
+class Meta(NamedTuple):
+    """The meta-state of all arms, and the time. Every learner has it."""
+
+    last_state: IntArray  # [K] in which each arm was last seen
+    seen: IntArray  # [K] time at which it was
+    now: IntArray  # [NOW_SIZE]
+
+
+# What `Meta.now` holds.
+TIME = 0  # t, from 1
+STAGE = 1  # what of this step is done, see kernels.steps
+NOW_SIZE = 2
+
+
+class Slots(NamedTuple):
+    """The arms that may be drawn now, and how likely each makes what is seen.
+
+    Arms that share one draw are a group: each arm by itself, or all arms under a joint prior. A
+    slot is a number within a group; under a joint prior it is a whole system. The likelihoods of
+    (s, n, s') are a number for each slot, b_slot(s, n)[s'], and begin at
+    offset + (cell * size + s') * width.
+
+    Numbers by slot are laid out in rows of LANES: slot c stands in row c % rows of lane c // rows,
+    zeros fill up whole blocks of rows. So processors add lanes side by side, and lanes follow the
+    slots' order.
+    """
+
+    groups: IntArray  # [K] group of each arm
+    row_counts: IntArray  # [groups] multiples of BLOCK
+    kinds: IntArray  # kind of arm in each slot
+    kind_offsets: IntArray  # [K]
+    likelihoods: FloatArray  # arms that share a prior share a table
+    offsets: IntArray  # [K]
+    lengths: IntArray  # [K] numbers of ages
+    sizes: IntArray  # [K] numbers of states
+    losses: IntArray  # [K] bits by which an observation can lower a weight
+
+
+class Weights(NamedTuple):
+    """The posterior: a weight for each slot of each group, up to a factor per group.
+
+    A group's numbers are its home: rows of weights, of sums over blocks, of sums over lanes, the
+    total, and the lifts (`kernels.weights`). Groups of one prior share its home, which never
+    changes, until something was seen of them.
+    """
+
+    numbers: FloatArray  # the homes
+    homes: IntArray  # [groups] where each group's home begins
+    first_homes: IntArray  # [groups] the same before anything was seen
+    pending: IntArray  # [groups * BUFFER] likelihoods to be multiplied, by where they begin
+    num_pending: IntArray  # [groups]
+    lost: IntArray  # [groups] bits that weights may have lost since they were last rescaled
+    drawn: IntArray  # [groups] slot that was drawn last
+    changed: BoolArray  # [groups] whether the weights have changed since
+    uniforms: FloatArray  # [AT_ONCE] room for random numbers
+    room: IntArray  # [ROOM_SIZE]
+
+
+BLOCK = 4  # rows of weights that make a block
+BUFFER = 16  # observations of a group that may wait; most episodes bring fewer
+AT_ONCE = 64  # groups whose random numbers are made together
+
+# What `Weights.room` holds.
+SHARED = 0  # where the homes that groups share end
+FREE = 1  # where the next home begins
+IMPOSSIBLE = 2  # 1 + a group all of whose slots have been ruled out, 0 if there is none
+ROOM_SIZE = 3
+
+# Weights are rescaled by a power of two before they can fall below 2^-1022. A weight that is then
+# below 2^-600 of the largest is lifted there, and its lift is remembered: so it stays exact, and
+# is too small to matter until the next rescaling, whatever is seen. Only where all larger weights
+# are ruled out does it matter at once: a total below 2^-450 shows that, and calls for a rescaling.
+# Likelihoods below 2^-300 count as that much.
+MOST_LOSS = 300
+LEAST_LIKELIHOOD = 2.0**-MOST_LOSS
+LIFTED = -600  # exponent of two
+FAINT = 2.0**-450
+MOST_SHIFT = 4096  # bits: more than this makes any float 0
+
+
+class Laws(NamedTuple):
+    """What is fixed of continuous priors, all numbers one after the other (`kernels.dirichlet`)."""
+
+    alphas: FloatArray
+    totals: FloatArray
+    references: IntArray
+    firsts: IntArray
+    columns: IntArray
+    precisions: FloatArray
+    generators: IntArray
+    starts: IntArray  # [(laws + 1) * LAW_STARTS] where the numbers of each begin
+    enough: FloatArray  # [laws] what new particles should be worth
+    evident: IntArray  # [laws] whether something was seen beforehand
+
+
+# What `Laws.starts` holds for each law: where the following begin.
+ENTRIES = 0  # alphas
+ROWS = 1  # totals, references and, one more for each law before, firsts
+FREE_NUMBERS = 2  # columns, precisions
+GENERATORS = 3
+LAW_STARTS = 4
+
+
+class Clouds(NamedTuple):
+    """Groups with continuous priors: their slots hold particles, which are renewed now and then.
+
+    A cloud's particles live in a home: their matrices [R, S] in lanes, of the only matrix (R = S)
+    or of the active and the passive one, and their likelihoods, which stand among those of `Slots`
+    and are filled in as they are needed, age by age. Clouds of one prior share the home of its
+    points until their first renewal; its number is that of their law. Fillers of the lanes hold
+    some chain too, so that no number is impossible.
+
+    Sightings are counted by age, as `kernels.particles` has it, from the moment a cloud is first
+    counted in a run; before that, and at great ages, they are written down.
+    """
+
+    groups: IntArray  # [groups] number of each group's cloud, -1 if it has none; empty if none has
+    homes: IntArray  # [clouds] number of each cloud's home
+    first_homes: IntArray  # [clouds] the same before the first renewal, and the law
+    own_homes: IntArray  # [clouds] home for particles that are renewed, -1 until it is made
+    sizes: IntArray  # [clouds] S
+    num_rows: IntArray  # [clouds] R
+    num_particles: IntArray  # [clouds] M
+    worths: FloatArray  # [clouds] effective number of particles after the last renewal
+    first_worths: FloatArray  # [clouds] the same before the first
+    chains: FloatArray  # the matrices
+    chain_starts: IntArray  # [homes] where a home's matrices begin
+    logits: FloatArray  # the logits [d, M] of homes
+    logit_starts: IntArray  # [homes] where a home's logits begin
+    row_starts: IntArray  # [homes] where its likelihoods begin
+    filled: IntArray  # [homes] ages whose likelihoods are there
+    room: FloatArray  # for beliefs at an age whose likelihoods are not kept
+    ages: IntArray  # counted
+    cells: FloatArray  # [.., S, S] counts by age
+    age_starts: IntArray  # [clouds] where the ages of each begin
+    age_rooms: IntArray  # [clouds] ages for which there is room
+    cell_starts: IntArray  # [clouds] where the counts of each begin
+    num_ages: IntArray  # [clouds] ages in use
+    renewals: IntArray  # [clouds] how often the particles were drawn anew
+    begun: IntArray  # [clouds] the run in which these began to count
+    ready: IntArray  # [clouds] ages that are known to be counted and to have likelihoods
+    sightings: IntArray  # [.. * SIGHTING] what was seen and is not counted yet
+    firsts: IntArray  # [clouds] number of the first of each cloud's sightings, -1 if there is none
+    lasts: IntArray  # [clouds] number of the last
+    now: IntArray  # [CLOUDS_NOW]
+    keys: KeyArray  # [1] names the random numbers of renewals
+    renewer: IntArray  # [1] address of the code that renews particles, 0 if there is none
+    where: IntArray  # what it takes: the addresses of these arrays and of the posterior's
+    laws: Laws
+
+
+SIGHTING = 4  # numbers of a sighting: the cloud's next one or -1, last state, age, state
+
+# What `Clouds.now` holds.
+NUM_SIGHTINGS = 0
+RUNS = 1  # how often it started over: what was counted before then does not count
+CLOUDS_NOW = 2
+
+
+class Episodes(NamedTuple):
+    """Where TSDE stands in its episodes."""
+
+    clock: IntArray  # [CLOCK_SIZE]
+    visits: IntArray  # [cells * VISITS] by (arm, state, truncated age)
+    size_starts: IntArray  # [K + 1] states of all arms before this one
+    truncations: IntArray  # [epochs] T^mix of each
+    rules: IntArray  # [RULES_SIZE] they never change
+
+
+# What `Episodes.clock` holds.
+EPISODE = 0  # number of the current episode, from 1; 0 before the first
+STARTED = 1  # t_i
+LAST_LENGTH = 2  # T_(i-1)
+LIMIT = 3  # steps after t_i at which rule 1 ends the episode
+DOUBLED = 4  # whether a counter has more than doubled in this episode
+REASON = 5  # why the episode before the current one ended
+EPOCH = 6  # number of the epoch, from 0
+EPOCH_END = 7  # time at which the next epoch begins
+TRUNCATION = 8  # T^mix
+DRAWS = 9  # random numbers used
+STAMPED = 10  # episodes that were stamped before this run
+FLOOR = 11  # what counters of this epoch begin with; those below have not been visited in it
+CLOCK_SIZE = 12
+
+# What `Episodes.rules` holds; TSDE itself is (-1, 1, 0, 0, ...).
+FIXED_LIMIT = 0  # LIMIT of every episode, -1 for the length of the one before (rule 1)
+DOUBLING = 1  # whether rule 2 is on
+PICK_MODE = 2  # whether the most likely system is taken instead of a draw
+EXPLORING = 3  # steps in 2^53, on average, in which arms are pulled at random
+HORIZON_KNOWN = 4  # whether there is but one epoch
+RULES_SIZE = 5
+
+# Why an episode ended.
+NONE, LENGTH_RULE, DOUBLING_RULE, EPOCH_RULE = 0, 1, 2, 3
+
+# A cell's numbers in `visits`: FLOOR + N_t, its value when the episode of the stamp began, and
+# the stamp, which names the episode in which the cell was last visited.
+COUNT, BASE, STAMP = 0, 1, 2
+VISITS = 3
+FLOOR_STEP = 1 << 40  # more than any counter
+
+
+class Following(NamedTuple):
+    """The index policy that is followed: the ranks of each arm, and where it stands in them.
+
+    Arm k is at first[k] + t - followed in `ranks`, or at last[k] once that is passed. Small whole
+    numbers, since with a million arms a step is one pass over them.
+    """
+
+    ranks: Int32Array
+    offsets: IntArray  # [kinds]
+    lengths: IntArray  # [kinds] numbers of ages
+    first: Int32Array  # [K]
+    last: Int32Array  # [K]
+    begin: Int32Array  # [K] where the arm's ranks begin
+    length: Int32Array  # [K] numbers of ages
+    rank: Int32Array  # [K] room for the ranks now
+    channels: FloatArray  # [CHANNEL * W] where indices have a closed form: what it needs
+    values: FloatArray  # [W] room for them
+    mode: IntArray  # [MODE_SIZE]
+
+
+# What `Following.mode` holds.
+FOLLOWED = 0  # the time from which `first` counts
+TABLED = 1  # whether the ranks of all kinds are there; else Python makes them for each system
+ASKED = 2  # whether the policy has no ranks, so that Python asks it in every step
+VALUED = 3  # whether indices are computed from `channels` in every step: WHITTLE, MYOPIC or 0
+STANDS = 4  # the time for which `values` and the powers in `channels` stand, -1 if for none
+MODE_SIZE = 5
+
+WHITTLE, MYOPIC = 1, 2
+
+# What `channels` hold, for each arm: number i of arm k is at i * W + k, where W is K filled up to
+# whole rows of LANES. Fillers pay -inf.
+LOW = 0  # reward in the worse state
+SPAN = 1  # how much more the better pays
+GOOD = 2  # which state is the better
+FIRST_BAD = 3  # index one step after it was seen in the worse state
+FIRST_GOOD = 4  # and in the better
+RHO = 5  # STAY - RISE
+POWER = 6  # RHO^age
+AGE = 7
+SEEN_BAD = 8  # 1 if it was last seen in the worse state, else 0
+A, B_GOOD, B_BAD, D, E_BAD, F, CAP = range(9, 16)  # of the index (`kernels.channels`)
+RISE = 16  # probability to go from the worse to the better
+STAY = 17  # probability to stay in the better
+CHANNEL = 18
+
+
+@inlined
+def cell_of(last_state: int, age: int, length: int) -> int:
+    """Cell of an arm that was seen in `last_state`, `age` steps ago."""
+    return last_state * length + min(age, length) - 1
+
+
+def cells_of(last_state: IntArray, age: IntArray, length: IntArray | int) -> IntArray:
+    """Cells of many arms at once, for Python."""
+    cells: IntArray = last_state * length + np.minimum(age, length) - 1
+    return cells

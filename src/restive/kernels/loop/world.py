@@ -1,0 +1,304 @@
+"""Acting in the world: the N largest ranks, and what is seen of the arms that are pulled.
+
+Only what is seen is drawn: the meta-state (sigma, n) is Markov by itself, so the state of a pulled
+arm is drawn from its belief b(sigma, n), and the others are left alone. The law of everything seen
+is that of K chains that move every step.
+
+Times: an arm last seen at time `seen` has age t - seen at time t; the first step is t = 1, so an
+arm of age n at the start was seen at 1 - n.
+
+What arms pay while they are not pulled: their expected reward, given what was last seen of them.
+
+An arm is left alone from one pull to the next, so what it pays meanwhile depends only on the state
+it was seen in and on the ages it goes through. A table has the sums over ages, so that a pull
+settles all steps since the last one at once, and a look at the totals settles the rest.
+
+The states of all arms, seen or not: for whoever wants to look behind the scenes.
+
+The law of what is seen is the same as that of `kernels.world`; the luck is another.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels.jit.compiler import hot_kernel, inlined, part, place
+from restive.kernels.jit.vectors import Vector, largest
+from restive.kernels.loop.tables import BeliefTables, cell_of
+from restive.kernels.random import uniform_at
+
+__all__ = [
+    "HiddenArms",
+    "World",
+    "become",
+    "draw_first",
+    "paid_by_all",
+    "paid_by_others",
+    "paid_until_pulled",
+    "pay_and_move",
+    "pull",
+    "pull_arms",
+    "top_arms",
+    "top_lanes",
+    "top_many",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+FEW_PULLS = 4
+ARM_BITS = 31
+LAST_ARM = (1 << ARM_BITS) - 1
+BATCH = 64  # arms that are passed over together where none of them is good enough
+
+
+class World(NamedTuple):
+    """The true arms: tables by kind, and for each arm where it stands in them."""
+
+    tables: BeliefTables
+    offsets: IntArray  # [K] of its beliefs
+    mean_offsets: IntArray  # [K]
+    reward_offsets: IntArray  # [K]
+    sizes: IntArray  # [K] numbers of states
+    lengths: IntArray  # [K] numbers of ages
+
+
+@part
+def become(world: World, kinds: IntArray, first: int) -> None:
+    """Let the arms be of the kinds that stand from place `first` on."""
+    tables = world.tables
+    for k in range(len(world.sizes)):
+        kind = kinds[first + k]
+        world.offsets[k] = tables.offsets[kind]
+        world.mean_offsets[k] = tables.mean_offsets[kind]
+        world.reward_offsets[k] = tables.reward_offsets[kind]
+        world.sizes[k] = tables.sizes[kind]
+        world.lengths[k] = tables.lengths[kind]
+
+
+@inlined
+def pull(
+    world: World, k: int, t: int, last_state: int, age: int, key: np.uint64
+) -> tuple[int, float]:
+    """State in which arm k is seen at time t, and the reward that was to be expected."""
+    at = place(k)
+    cell = cell_of(last_state, age, world.lengths[at])
+    size = world.sizes[at]
+    u = uniform_at(key, t * len(world.sizes) + k)
+    begin = world.offsets[at] + cell * size
+    state = 0
+    for s in range(size - 1):
+        state += world.tables.thresholds[place(begin + s)] <= u
+    return state, world.tables.means[place(world.mean_offsets[at] + cell)]
+
+
+@hot_kernel
+def pull_arms(
+    world: World, t: int, last_state: IntArray, seen: IntArray, key: np.uint64, pulled: IntArray,
+    hidden: IntArray, states: IntArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Pull arms at time t: write their states, return the rewards earned and expected.
+
+    The states are those in `hidden` [K] where all arms' states are simulated, else drawn.
+    """
+    earned, expected = 0.0, 0.0
+    for i in range(len(pulled)):
+        k = pulled[i]
+        state, mean = pull(world, k, t, last_state[k], t - seen[k], key)
+        if len(hidden) > 0:
+            state = hidden[k]
+        earned += world.tables.rewards[world.reward_offsets[k] + state]
+        expected += mean
+        states[i] = state
+    for i in range(len(pulled)):
+        last_state[pulled[i]] = states[i]
+        seen[pulled[i]] = t
+    return earned, expected
+
+
+@inlined
+def top_arms(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
+    """Write the `count` arms with the largest ranks, ascending; the lowest arm wins ties."""
+    if count <= FEW_PULLS:
+        _top_few(rank, chosen, count)
+    else:
+        top_many(rank, chosen, count)
+
+
+@inlined
+def _top_few(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
+    """Keep the best four in registers, without a branch that the processor could guess wrong.
+
+    A key is the rank and, below it, the arm counted backwards, so that no two are equal.
+    """
+    a, b, c, d = -1, -1, -1, -1
+    for k in range(len(rank)):
+        key = (int(rank[k]) << ARM_BITS) | (LAST_ARM - k)
+        a, key = max(a, key), min(a, key)
+        b, key = max(b, key), min(b, key)
+        c, key = max(c, key), min(c, key)
+        d = max(d, key)
+    a = LAST_ARM - (a & LAST_ARM)
+    b = LAST_ARM - (b & LAST_ARM) if count > 1 else LAST_ARM
+    c = LAST_ARM - (c & LAST_ARM) if count > 2 else LAST_ARM
+    d = LAST_ARM - (d & LAST_ARM) if count > 3 else LAST_ARM
+    a, b = min(a, b), max(a, b)  # a sorting network
+    c, d = min(c, d), max(c, d)
+    a, c = min(a, c), max(a, c)
+    b, d = min(b, d), max(b, d)
+    b, c = min(b, c), max(b, c)
+    if count > 0:
+        chosen[0] = a
+    if count > 1:
+        chosen[1] = b
+    if count > 2:
+        chosen[2] = c
+    if count > 3:
+        chosen[3] = d
+
+
+@inlined
+def top_lanes(values: Vector, num_arms: int, chosen: IntArray, count: int) -> None:
+    """Write the `count` arms with the largest values, ascending; the lowest arm wins ties.
+
+    Lanes without an arm hold what is above nothing.
+    """
+    best = largest(values, count)
+    held = 0
+    for k in range(num_arms):
+        chosen[place(held)] = k  # the next arm takes its place if it is not one of the best
+        held += (best >> k) & 1
+
+
+@part
+def top_many(rank: NDArray[Any], chosen: IntArray, count: int) -> None:
+    """Scan once: arms come in ascending order and only a larger rank displaces another.
+
+    That is the tie rule, and few arms displace another once the first have been seen: most batches
+    of arms hold none that does.
+    """
+    held = 0
+    for begin in range(0, len(rank), BATCH):
+        end = min(begin + BATCH, len(rank))
+        if held == count:
+            best = rank[place(begin)]
+            for k in range(begin, end):
+                best = max(best, rank[place(k)])
+            if count == 0 or best <= rank[chosen[held - 1]]:
+                continue
+        for k in range(begin, end):
+            if held == count:
+                if count == 0 or rank[k] <= rank[chosen[held - 1]]:
+                    continue
+            else:
+                held += 1
+            at = held - 1
+            while at > 0 and rank[chosen[at - 1]] < rank[k]:
+                chosen[at] = chosen[at - 1]
+                at -= 1
+            chosen[at] = k
+    for i in range(1, count):
+        k = chosen[i]
+        at = i
+        while at > 0 and chosen[at - 1] > k:
+            chosen[at] = chosen[at - 1]
+            at -= 1
+        chosen[at] = k
+
+
+@inlined
+def _paid(world: World, k: int, last_state: int, seen: int, until: int) -> float:
+    """What arm k pays in the steps after time `seen`, from time 1 on, up to and with `until`."""
+    first, last = max(1, 1 - seen), until - seen  # ages
+    if last < first:
+        return 0.0
+    length = world.lengths[k]
+    settled = world.mean_offsets[k] + cell_of(last_state, length, length)
+    beyond = last - max(first - 1, length)  # steps in which the belief has settled
+    total: float = max(0, beyond) * world.tables.passive_means[settled]
+    if first <= length:
+        begin = world.mean_offsets[k] + cell_of(last_state, 1, length)
+        total += world.tables.passive_totals[begin + min(last, length) - 1]
+        if first > 1:
+            total -= world.tables.passive_totals[begin + first - 2]
+    return total
+
+
+@part
+def paid_until_pulled(
+    world: World, last_state: IntArray, seen: IntArray, pulled: IntArray, t: int
+) -> float:
+    """What the arms that are pulled at time t have paid since each was last seen."""
+    total = 0.0
+    for i in range(len(pulled)):
+        k = pulled[i]
+        total += _paid(world, k, last_state[k], seen[k], t - 1)
+    return total
+
+
+@part
+def paid_by_all(world: World, last_state: IntArray, seen: IntArray, t: int) -> float:
+    """What all arms have paid since each was last seen, up to time t."""
+    total = 0.0
+    for k in range(len(seen)):
+        total += _paid(world, k, last_state[k], seen[k], t)
+    return total
+
+
+@hot_kernel
+def paid_by_others(world: World, last_state: IntArray, seen: IntArray, t: int) -> float:
+    """What the arms that were not seen at time t pay in this step."""
+    total = 0.0
+    for k in range(len(seen)):
+        if seen[k] < t:
+            cell = cell_of(last_state[k], t - seen[k], world.lengths[k])
+            total += world.tables.passive_means[world.mean_offsets[k] + cell]
+    return total
+
+
+class HiddenArms(NamedTuple):
+    """Where all arms are, and how they move: thresholds and rewards by kind."""
+
+    states: IntArray  # [K]
+    moves: FloatArray  # thresholds of the rows of the active, then of the passive matrix
+    move_offsets: IntArray  # [K]
+    passive_rewards: FloatArray
+
+
+@hot_kernel
+def draw_first(
+    hidden: HiddenArms, world: World, last_state: IntArray, seen: IntArray, key: np.uint64
+) -> None:
+    """Draw where all arms are at time 1."""
+    for k in range(len(hidden.states)):
+        cell = cell_of(last_state[k], 1 - seen[k], world.lengths[k])
+        begin = world.offsets[k] + cell * world.sizes[k]
+        hidden.states[k] = _drawn(world.tables.thresholds, begin, world.sizes[k], key, k)
+
+
+@hot_kernel
+def pay_and_move(hidden: HiddenArms, world: World, seen: IntArray, t: int, key: np.uint64) -> float:
+    """Move all arms on from time t; return what those paid that were not seen then."""
+    paid = 0.0
+    num_arms = len(hidden.states)
+    for k in range(num_arms):
+        row, size = hidden.states[k], world.sizes[k]
+        if seen[k] < t:
+            paid += hidden.passive_rewards[world.reward_offsets[k] + row]
+            row += size
+        begin = hidden.move_offsets[k] + row * size
+        hidden.states[k] = _drawn(hidden.moves, begin, size, key, t * num_arms + k)
+    return paid
+
+
+@part
+def _drawn(thresholds: FloatArray, begin: int, size: int, key: np.uint64, place: int) -> int:
+    u = uniform_at(key, place)
+    state = 0
+    for s in range(size - 1):
+        state += thresholds[begin + s] <= u
+    return state

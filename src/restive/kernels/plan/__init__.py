@@ -1,0 +1,1 @@
+"""Kernels of planning: one arm under a subsidy, and the joint chain of all arms."""

@@ -1,0 +1,357 @@
+"""The joint chain of all arms' meta-states: numbering states, and what follows from them.
+
+A joint state is a row of K cells; the cell of arm k is sigma_k * L_k + (n_k - 1), with ages pooled
+from L_k on. States are numbered as they are found, through an open-addressing hash table `slots`
+(a power of two long, -1 for free).
+
+Long-run values of the joint chain: its closed classes, gain, bias, and the best of them.
+
+Row v of `successor` and `probability` [M, B] has the outcomes of state v, -1 for unused places.
+All kernels return after about `most_work` outcomes, and continue where they left off when called
+again with the same arrays; `progress` begins as zeros. They return whether they are done.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels.jit.compiler import hot_kernel, inlined, part
+
+__all__ = [
+    "ArmTables",
+    "absorb",
+    "find_or_add",
+    "improve_bias",
+    "improve_optimal_bias",
+    "label_components",
+    "rehash",
+    "successors",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Int32Array = NDArray[np.int32]
+
+
+class ArmTables(NamedTuple):
+    """Beliefs and expected rewards of all arms, and room for one step of theirs."""
+
+    beliefs: FloatArray  # flat: that of a cell begins at begins[k] + cell * sizes[k]
+    means: FloatArray  # flat: that of a cell is at mean_begins[k] + cell
+    begins: IntArray  # [K]
+    mean_begins: IntArray  # [K]
+    sizes: IntArray  # [K] numbers of states
+    lengths: IntArray  # [K] numbers of ages
+    following: Int32Array  # [K] room
+    seen: IntArray  # [K] room
+
+
+@part
+def _slot_of(row: Int32Array, states: Int32Array, slots: Int32Array) -> int:
+    """Slot that holds the row, or the free slot where it belongs."""
+    mask = len(slots) - 1
+    mixed = 0
+    for k in range(len(row)):
+        # kept below 2^31, so that the product never leaves 64 bits
+        mixed = ((mixed ^ int(row[k])) * 1000003 + k) & 0x7FFFFFFF
+    slot = (mixed ^ (mixed >> 15)) & mask
+    while slots[slot] >= 0:
+        same = True
+        for k in range(len(row)):
+            if states[slots[slot], k] != row[k]:
+                same = False
+                break
+        if same:
+            break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@part
+def _number_of(
+    row: Int32Array, states: Int32Array, slots: Int32Array, count: int, add: bool
+) -> int:
+    """Return the number of a state; if it is new it is `count`, and entered where `add` says so."""
+    slot = _slot_of(row, states, slots)
+    if slots[slot] < 0 and add:
+        for k in range(len(row)):
+            states[count, k] = row[k]
+        slots[slot] = count
+    return int(slots[slot])
+
+
+@hot_kernel
+def find_or_add(rows: Int32Array, states: Int32Array, slots: Int32Array, count: int) -> int:
+    """Add the rows that are new; return the new number of states. Room must be there."""
+    for i in range(len(rows)):
+        if _number_of(rows[i], states, slots, count, bool(1)) == count:
+            count += 1
+    return count
+
+
+@hot_kernel
+def rehash(states: Int32Array, first: int, last: int, slots: Int32Array) -> None:
+    """Enter the states with numbers in [first, last) into a table that does not hold them."""
+    for i in range(first, last):
+        slots[_slot_of(states[i], states, slots)] = i
+
+
+@hot_kernel
+def successors(
+    rows: Int32Array, actions: IntArray, arms: ArmTables, states: Int32Array, slots: Int32Array,
+    count: int, add: bool, successor: Int32Array, probability: FloatArray, reward: FloatArray,
+) -> int:  # fmt: skip
+    """Outcomes of pulling actions[i] in rows[i]: numbers and probabilities of the next states.
+
+    With `add` unknown states are numbered anew; without, they must be there. Outcomes of
+    probability zero, and the unused places of a row, have probability 0 and successor -1. Returns
+    the number of states.
+    """
+    beliefs, sizes, lengths = arms.beliefs, arms.sizes, arms.lengths
+    following, seen = arms.following, arms.seen
+    num_pulls = actions.shape[1]
+    for i in range(len(rows)):
+        for k in range(rows.shape[1]):
+            age = rows[i, k] % lengths[k]
+            following[k] = rows[i, k] + (1 if age + 1 < lengths[k] else 0)
+        reward[i] = 0.0
+        for j in range(num_pulls):
+            k = actions[i, j]
+            reward[i] += arms.means[arms.mean_begins[k] + rows[i, k]]
+            seen[j] = 0
+        place = 0
+        j = 0
+        while j < num_pulls:
+            chance = 1.0
+            for pull in range(num_pulls):
+                k = actions[i, pull]
+                chance *= beliefs[arms.begins[k] + rows[i, k] * sizes[k] + seen[pull]]
+                following[k] = seen[pull] * lengths[k]
+            if chance > 0:
+                number = _number_of(following, states, slots, count, add)
+                if number == count:
+                    count += 1
+                successor[i, place] = number
+                probability[i, place] = chance
+                place += 1
+            j = 0
+            while j < num_pulls:  # count on, arm by arm
+                seen[j] += 1
+                if seen[j] < sizes[actions[i, j]]:
+                    break
+                seen[j] = 0
+                j += 1
+        for rest in range(place, successor.shape[1]):
+            successor[i, rest] = -1
+            probability[i, rest] = 0.0
+    return count
+
+
+# What `progress` holds while sweeps are made.
+ROW, SWEEP = 0, 1
+# What `bounds` holds: the least and the largest increase of the last sweep.
+LOWEST, HIGHEST = 0, 1
+
+# Rows of `found` [NUM_ROWS, M] and places of `progress` while components are labelled.
+ORDER, LOW, COMPONENT, STACKED, STACK, CALL, EDGE = 0, 1, 2, 3, 4, 5, 6
+NUM_ROWS = 7
+ROOT, DEPTH, HEIGHT, VISITED, COMPONENTS = 0, 1, 2, 3, 4
+NUM_PLACES = 5
+
+
+@hot_kernel
+def label_components(
+    successor: Int32Array, found: Int32Array, progress: IntArray, most_work: int
+) -> bool:
+    """Number the communicating classes, each after those that it leads to (Tarjan).
+
+    Rows ORDER and COMPONENT of `found` begin as -1, the others as 0.
+    """
+    count, width = successor.shape
+    done = 0
+    while progress[ROOT] < count:
+        if progress[DEPTH] == 0:
+            if found[ORDER, progress[ROOT]] >= 0:
+                progress[ROOT] += 1
+                continue
+            found[CALL, 0] = progress[ROOT]
+            progress[DEPTH] = 1
+        while progress[DEPTH] > 0:
+            if done > most_work:
+                return False
+            v = found[CALL, progress[DEPTH] - 1]
+            if found[ORDER, v] < 0:
+                found[ORDER, v] = progress[VISITED]
+                found[LOW, v] = progress[VISITED]
+                progress[VISITED] += 1
+                found[STACK, progress[HEIGHT]] = v
+                progress[HEIGHT] += 1
+                found[STACKED, v] = 1
+            descended = False
+            while found[EDGE, v] < width:
+                done += 1
+                w = successor[v, found[EDGE, v]]
+                if w < 0:
+                    found[EDGE, v] = width
+                    break
+                if found[ORDER, w] < 0:
+                    found[CALL, progress[DEPTH]] = w
+                    progress[DEPTH] += 1
+                    descended = True
+                    break
+                if found[STACKED, w]:
+                    found[LOW, v] = min(found[LOW, v], found[LOW, w])
+                found[EDGE, v] += 1
+            if descended:
+                continue
+            if found[LOW, v] == found[ORDER, v]:
+                while found[STACKED, v]:
+                    progress[HEIGHT] -= 1
+                    w = found[STACK, progress[HEIGHT]]
+                    found[STACKED, w] = 0
+                    found[COMPONENT, w] = progress[COMPONENTS]
+                progress[COMPONENTS] += 1
+            progress[DEPTH] -= 1
+    return True
+
+
+@inlined
+def _ahead(
+    successor: Int32Array, probability: FloatArray, row: int, value: float, bias: FloatArray
+) -> float:
+    """Add to a value what is expected after it."""
+    for j in range(successor.shape[1]):
+        w = successor[row, j]
+        if w < 0:
+            break
+        value += probability[row, j] * bias[w]
+    return value
+
+
+@hot_kernel
+def improve_bias(
+    members: IntArray, successor: Int32Array, probability: FloatArray, reward: FloatArray,
+    bias: FloatArray, following: FloatArray, bounds: FloatArray, progress: IntArray,
+    damping: float, tolerance: float, most_sweeps: int, most_work: int,
+) -> bool:  # fmt: skip
+    """Bias of a closed set of states with one recurrent class, in place.
+
+    Damped relative value iteration. Each sweep's least and largest increase bound the gain from
+    both sides; it ends when they agree to `tolerance`.
+    """
+    done = 0
+    while progress[SWEEP] < most_sweeps:
+        if progress[ROW] == 0:
+            bounds[LOWEST], bounds[HIGHEST] = np.inf, -np.inf
+        while progress[ROW] < len(members):
+            if done > most_work:
+                return False
+            done += successor.shape[1]
+            i = progress[ROW]
+            v = members[i]
+            increase = _ahead(successor, probability, v, reward[v], bias) - bias[v]
+            bounds[LOWEST] = min(bounds[LOWEST], increase)
+            bounds[HIGHEST] = max(bounds[HIGHEST], increase)
+            following[i] = bias[v] + damping * increase
+            progress[ROW] += 1
+        shift = following[0]
+        for i in range(len(members)):
+            bias[members[i]] = following[i] - shift
+        progress[ROW] = 0
+        progress[SWEEP] += 1
+        if bounds[HIGHEST] - bounds[LOWEST] <= tolerance:
+            break
+    bias[members[0]] = 0.0
+    return True
+
+
+@hot_kernel
+def absorb(
+    values: FloatArray, component: Int32Array, successor: Int32Array, probability: FloatArray,
+    earned: FloatArray, change: FloatArray, progress: IntArray, tolerance: float,
+    most_sweeps: int, most_work: int,
+) -> bool:  # fmt: skip
+    """What transient states earn until they reach a closed class, plus its value there, in place.
+
+    `values` holds the closed classes' values on their states (component >= 0) and is left alone
+    there. Sweeps of Gauss and Seidel; the chance to stay is solved for, since a state may hardly
+    ever be left. `change` [1] is the last sweep's largest.
+    """
+    done = 0
+    while progress[SWEEP] < most_sweeps:
+        if progress[ROW] == 0:
+            change[0] = 0.0
+        while progress[ROW] < len(values):
+            if done > most_work:
+                return False
+            v = len(values) - 1 - progress[ROW]
+            progress[ROW] += 1
+            done += 1
+            if component[v] >= 0:
+                continue
+            done += successor.shape[1]
+            value = earned[v]
+            leaving = 1.0
+            for j in range(successor.shape[1]):
+                w = successor[v, j]
+                if w < 0:
+                    break
+                if w == v:
+                    leaving -= probability[v, j]
+                else:
+                    value += probability[v, j] * values[w]
+            value /= leaving
+            change[0] = max(change[0], abs(value - values[v]))
+            values[v] = value
+        progress[ROW] = 0
+        progress[SWEEP] += 1
+        if change[0] <= tolerance:
+            break
+    return True
+
+
+@hot_kernel
+def improve_optimal_bias(
+    successor: Int32Array, probability: FloatArray, reward: FloatArray, num_actions: int,
+    bias: FloatArray, following: FloatArray, best_row: IntArray, bounds: FloatArray,
+    progress: IntArray, damping: float, tolerance: float, most_sweeps: int, most_work: int,
+) -> bool:  # fmt: skip
+    """Optimal bias of a decision problem whose row m * num_actions + a is action a in m, in place.
+
+    Damped relative value iteration; between two sweeps over all actions several over the best ones
+    so far (modified policy iteration).
+    """
+    done = 0
+    while progress[SWEEP] < most_sweeps:
+        full = progress[SWEEP] % 8 == 0
+        if progress[ROW] == 0:
+            bounds[LOWEST], bounds[HIGHEST] = np.inf, -np.inf
+        while progress[ROW] < len(bias):
+            if done > most_work:
+                return False
+            m = progress[ROW]
+            first = m * num_actions if full else best_row[m]
+            last = first + num_actions if full else first + 1
+            done += (last - first) * successor.shape[1]
+            best = -np.inf
+            for row in range(first, last):
+                value = _ahead(successor, probability, row, reward[row], bias)
+                if value > best:
+                    best = value
+                    best_row[m] = row
+            increase = best - bias[m]
+            bounds[LOWEST] = min(bounds[LOWEST], increase)
+            bounds[HIGHEST] = max(bounds[HIGHEST], increase)
+            following[m] = bias[m] + damping * increase
+            progress[ROW] += 1
+        shift = following[0]
+        for m in range(len(bias)):
+            bias[m] = following[m] - shift
+        progress[ROW] = 0
+        progress[SWEEP] += 1
+        if full and bounds[HIGHEST] - bounds[LOWEST] <= tolerance:
+            break
+    return True

@@ -1,0 +1,358 @@
+"""What an agent knows, as its callers may ask: nothing here changes what it will do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from threading import Lock
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.arguments import checked_seed, counted
+from restive.errors import ProblemError, RestiveError
+from restive.kernels.jit.handles import Handle
+from restive.kernels.learn.learners.memory import PHASES
+from restive.kernels.loop import online, tables
+from restive.kernels.loop.online import NOTE, Seat
+from restive.kernels.random import LEARNER, RENEWAL, stream
+from restive.learn.evidence import Evidence
+from restive.learn.learner_state import Mind
+from restive.learn.learners.base import Learner, Own, Relative
+from restive.learn.particle_groups import CloudKeeper
+from restive.learn.posterior import ArmPosterior
+from restive.learn.priors.independent import Prior
+from restive.learn.requests import checked_arm, checked_arms, checked_states
+from restive.learn.slots import home_size, posterior_weights
+from restive.learn.task import Task
+from restive.plan.policies.base import IndexPolicy, Policy
+from restive.problem.bandit import RestlessBandit
+from restive.problem.beliefs import BeliefState
+
+__all__ = ["AgentView", "Episode"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+REASONS = {
+    tables.NONE: "none has ended",
+    tables.LENGTH_RULE: "it was longer than the one before",
+    tables.DOUBLING_RULE: "a counter more than doubled",
+    tables.EPOCH_RULE: "an epoch began",
+}
+NOTES = 4096  # sightings that are noted before they are counted
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Where an agent of TSDE's family stands, and why the episode before this one ended."""
+
+    number: int  # from 1; 0 before the first step
+    start: int  # time of its first step
+    length: int  # steps taken in it so far
+    last_ended: str
+    epoch: int  # of the doubling trick, from 0; always 0 with a known horizon
+    truncation: int  # T^mix: ages from which on they share a counter
+
+
+class OneThread:
+    """Refuses a second thread, which would spoil the step of the first."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RestiveError(
+                "another thread is using this agent: give each thread an agent of its own, or a "
+                "lock"
+            )
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+
+class AgentView:
+    """What can be asked of an agent; `Agent` adds what acts."""
+
+    def __init__(self, task: Task, learner: Learner, seed: int, replication: int = 0) -> None:
+        if isinstance(learner, Own):
+            raise ProblemError(
+                f"learner {learner.name} is your own: make it with its function of (task, seed)"
+            )
+        self._mind = Mind(task, learner)
+        self._seed, self._replication = checked_seed(seed), replication
+        self._pulled: int | None = None  # arms that are selected and not observed yet
+        self._evidence: dict[int, Evidence] = {}
+        self._notes = np.zeros(max(NOTES, task.num_arms) * NOTE, dtype=np.int64)
+        self._num_notes = np.zeros(1, dtype=np.int64)
+        self._alone = OneThread()
+        self._num_pulls, self._masked = task.num_pulls, False
+        self._has_posterior = isinstance(learner, Relative)  # which takes a while to find out
+        # which parts of the kernels are needed (see `kernels.online`)
+        cloudy = self._has_posterior and task.choices.has_clouds
+        self._cloudy: tuple[bool, ...] = (True,) if cloudy else ()
+        self._parts: tuple[bool | None, ...] = () if self._has_posterior else (True,)
+        if cloudy:
+            self._parts = (None, True)
+        self._hold()
+        online.reset(self._where, *self._cloudy)
+
+    def _hold(self) -> None:
+        """Write down where the arrays lie; whenever the mind has new ones."""
+        key = np.array([stream(self._seed, self._replication, LEARNER)], dtype=np.uint64)
+        start, one = self.task.start, np.zeros(2, dtype=np.int64)
+        self._actor = actor = self._mind.actor
+        actor.clouds.keys[0] = stream(self._seed, self._replication, RENEWAL)
+        self._handle = Handle(
+            Seat(
+                actor,
+                key,
+                start.last_state,
+                start.elapsed,
+                self._notes,
+                self._num_notes,
+                one[:1],
+                one[1:],
+            )
+        )
+        self._where, self._chosen, self._states = self._handle.where, actor.chosen, actor.states
+
+    @property
+    def task(self) -> Task:
+        """What the agent is put on: prior, pulls, mapping, horizon, start."""
+        return self._mind.task
+
+    @property
+    def learner(self) -> Learner:
+        """How it learns."""
+        assert self._mind.learner is not None
+        return self._mind.learner
+
+    @property
+    def prior(self) -> Prior:
+        """What the arms might be, at the start."""
+        return self.task.prior
+
+    @property
+    def seed(self) -> int:
+        """The seed of its own draws."""
+        return self._seed
+
+    @property
+    def time(self) -> int:
+        """The time t of the next or current step, from 1."""
+        return self._mind.time
+
+    @property
+    def belief_state(self) -> BeliefState:
+        """When and in which state each arm was last seen."""
+        return self._mind.belief_state
+
+    @property
+    def num_phases(self) -> int:
+        """Episodes or phases begun, however the learner calls them."""
+        if self._has_posterior:
+            return int(self._actor.episodes.clock[tables.EPISODE])
+        return int(self._actor.memory.ints[PHASES])
+
+    @property
+    def episode(self) -> Episode:
+        """The current episode."""
+        self._require_posterior("episodes")
+        clock = self._actor.episodes.clock
+        started = int(clock[tables.STARTED])
+        return Episode(
+            number=int(clock[tables.EPISODE]),
+            start=started,
+            length=self.time - started if started else 0,
+            last_ended=REASONS[int(clock[tables.REASON])],
+            epoch=max(0, int(clock[tables.EPOCH])),
+            truncation=int(self._actor.episodes.truncations[max(0, clock[tables.EPOCH])]),
+        )
+
+    @property
+    def sampled_bandit(self) -> RestlessBandit | None:
+        """The system drawn for the current episode, None before the first step."""
+        self._require_posterior("sampled system")
+        if self._actor.episodes.clock[tables.EPISODE] == 0:
+            return None
+        return self._mind.sampled_bandit()
+
+    @property
+    def sampled_policy(self) -> Policy | None:
+        """The policy of that system, None before the first step."""
+        self._require_posterior("sampled system")
+        if self._actor.episodes.clock[tables.EPISODE] == 0:
+            return None
+        return self._mind.sampled_policy()
+
+    @property
+    def selected(self) -> IntArray | None:
+        """The arms selected in this step; None before `select` or `pull`."""
+        return None if self._pulled is None else self._chosen[: self._pulled].copy()
+
+    def posterior(self, k: int) -> ArmPosterior:
+        """Return what is believed of arm k: its candidates' chains and weights."""
+        self._require_posterior("posterior")
+        k = checked_arm(k, self.task.num_arms)
+        group = self._group(k)
+        if self._clouds.has(group):
+            matrices = np.moveaxis(self._clouds.matrices(group), 2, 0)
+            size = matrices.shape[2]
+            active, passive = matrices[:, :size].copy(), matrices[:, -size:].copy()
+        else:
+            candidates = self.prior.candidates(k)
+            active = np.array([arm.active for arm in candidates])
+            passive = np.array([arm.passive for arm in candidates])
+        names = self.prior.typical(k).states
+        return ArmPosterior(active, passive, self._weights(k, len(active)), states=names)
+
+    @property
+    def _clouds(self) -> CloudKeeper:
+        assert self._mind.clouds is not None
+        return self._mind.clouds
+
+    def _num_slots(self, k: int) -> int:
+        """How many arms may be drawn for arm k: candidates or particles."""
+        group = self._group(k)
+        if self._clouds.has(group):
+            return self._clouds.num_particles(group)
+        return len(self.prior.candidates(k))
+
+    def _group(self, k: int) -> int:
+        return int(self._actor.slots.groups[k])
+
+    def _weights(self, k: int, count: int) -> FloatArray:
+        slots, weights = self._actor.slots, self._actor.weights
+        group = int(slots.groups[k])
+        with self._alone:
+            online.bring_up_to_date(self._where, group)
+        home = int(weights.homes[group])
+        size = home_size(int(slots.row_counts[group]))
+        return posterior_weights(weights.numbers[home : home + size], count)
+
+    def belief(self, k: int) -> FloatArray:
+        """Law of arm k's state now, over the posterior."""
+        return self.beliefs([checked_arm(k, self.task.num_arms)])[0]
+
+    def beliefs(self, arms: ArrayLike | None = None) -> list[FloatArray]:
+        """Laws of some arms' states now, over the posterior; of those selected by default."""
+        self._require_posterior("beliefs")
+        some = self._some(arms)
+        sizes = self.task.choices.sizes[some].tolist()
+        laws = np.empty(sum(sizes))
+        with self._alone:
+            online.foresee(self._where, some, laws, *self._cloudy)
+        return [laws[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
+
+    def index(self) -> FloatArray:
+        """Index of each arm now, under the sampled system; nan where the mapping has none."""
+        policy = self.sampled_policy
+        if policy is None:
+            raise ProblemError("no system has been sampled yet: call select() first")
+        if isinstance(policy, IndexPolicy):
+            return policy.index(self.belief_state)
+        return np.full(self.task.num_arms, np.nan)
+
+    def index_of(self, arms: ArrayLike | None = None) -> list[float]:
+        """Index of some arms now, as `index` gives it; of those selected by default."""
+        some, tables = self._some(arms), self.task.index_tables
+        if self.task.choices.has_clouds or not tables or not self.num_phases:
+            return list(map(float, self.index()[some]))
+        meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
+        found: list[float] = []
+        now = self.time
+        for k in some.tolist():
+            kind = slots.kinds.item(slots.kind_offsets.item(k) + drawn.item(slots.groups.item(k)))
+            table = tables[kind]
+            age = min(now - meta.seen.item(k), table.shape[1])
+            found.append(table.item(meta.last_state.item(k), age - 1))
+        return found
+
+    def last_seen(self, k: int) -> tuple[int, int]:
+        """State in which arm k was last seen, and the time of that step."""
+        k = checked_arm(k, self.task.num_arms)
+        return int(self._actor.meta.last_state[k]), int(self._actor.meta.seen[k])
+
+    def last_states(self, arms: ArrayLike | None = None) -> IntArray:
+        """State in which each of some arms was last seen; of those selected by default."""
+        return self._actor.meta.last_state[self._some(arms)]
+
+    def _some(self, arms: ArrayLike | None) -> IntArray:
+        """Return arms that the caller asks for, or those selected, which need no check."""
+        if arms is not None:
+            return checked_arms(arms, self.task.num_arms, "arms")
+        if self._pulled is None:
+            raise ProblemError("nothing is selected: call select() first, or name the arms")
+        return self._chosen[: self._pulled]
+
+    def impossible(self, arms: ArrayLike, states: ArrayLike) -> int | None:
+        """Return an arm that cannot be in its state now, for all that is known; None if all can.
+
+        Nothing is learned from it. Arms of a joint prior must be possible together.
+        """
+        with self._alone:
+            some = checked_arms(arms, self.task.num_arms, "arms")
+            count = len(some)
+            kept = self._chosen[:count].copy()
+            self._states[:count] = checked_states(states, some, self.prior.typical)
+            self._chosen[:count] = some
+            answer = online.could_see(self._where, count, *self._parts)
+            self._chosen[:count] = kept
+        if answer == online.TAKEN_IN:
+            return None
+        if answer >= online.IMPOSSIBLE_BASE:
+            return int(answer - online.IMPOSSIBLE_BASE)
+        return int(some[answer - 1])
+
+    def evidence(self, k: int) -> Evidence:
+        """Return what was seen of arm k since the agent began, as counts."""
+        k = checked_arm(k, self.task.num_arms)
+        with self._alone:
+            self._count_notes()
+        found = self._evidence.get(k)
+        return (
+            Evidence(int(self.task.choices.sizes[k]))
+            if found is None
+            else found + Evidence(found.num_states)
+        )
+
+    def _count_notes(self) -> None:
+        """Move what was noted into the arms' evidence."""
+        self._mind.count_sightings()
+        self._hold_new()
+        count = int(self._num_notes[0])
+        if count == 0:
+            return
+        notes = self._notes[: count * NOTE].reshape(-1, NOTE)
+        order = np.argsort(notes[:, 0], kind="stable")
+        arms, starts = np.unique(notes[order, 0], return_index=True)
+        for k, of_arm in zip(arms.tolist(), np.split(notes[order], starts[1:]), strict=True):
+            if k not in self._evidence:
+                self._evidence[k] = Evidence(int(self.task.choices.sizes[k]))
+            self._evidence[k].add(of_arm[:, 1], of_arm[:, 2], of_arm[:, 3])
+        self._num_notes[0] = 0
+
+    def _hold_new(self) -> None:
+        if self._mind.actor is not self._actor:
+            self._hold()
+
+    def _moves_alike(self, k: int) -> bool:
+        return self.prior.moves_alike(k)
+
+    def _require_posterior(self, what: str) -> None:
+        if not self._has_posterior:
+            raise ProblemError(
+                f"learner {self.learner.name} has no {what}: it is not of TSDE's family"
+            )
+
+    def __repr__(self) -> str:
+        task = self.task
+        return (
+            f"Agent({self.learner.name}, {counted(task.num_arms, 'arm')}, "
+            f"{counted(task.num_pulls, 'pull')}, "
+            f"{task.mapping_name}, time {self.time:,}, seed {self.seed})"
+        )

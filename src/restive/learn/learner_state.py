@@ -1,0 +1,325 @@
+"""A learner on a task: its arrays, and what Python must do for it.
+
+The compiled steps (`kernels.steps`) work on an `Actor`, a tuple of arrays. A `Mind` makes these
+arrays and answers the events with which the steps return. Engine and online agent hold a mind each
+and drive it, so what a learner does is written once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import require_memory
+from restive.errors import ProblemError
+from restive.kernels.jit.vectors import LANES
+from restive.kernels.learn.learners.memory import OWN, Memory
+from restive.kernels.learn.weights import add_up_groups
+from restive.kernels.loop import steps
+from restive.kernels.loop.tables import (
+    ASKED,
+    AT_ONCE,
+    BUFFER,
+    CHANNEL,
+    CLOCK_SIZE,
+    EPOCH,
+    GOOD,
+    IMPOSSIBLE,
+    LOW,
+    MYOPIC,
+    ROOM_SIZE,
+    SHARED,
+    SPAN,
+    TIME,
+    VALUED,
+    VISITS,
+    WHITTLE,
+    Episodes,
+    Following,
+    Meta,
+    Slots,
+    Weights,
+)
+from restive.learn.learners.base import Compiled, Learner, Relative
+from restive.learn.particle_groups import CloudKeeper
+from restive.learn.slots import aligned_room, home_size
+from restive.learn.task import Facts, Task
+from restive.plan.actors import following_of, plain_actor, room
+from restive.plan.policies.base import IndexPolicy, Policy
+from restive.problem.bandit import RestlessBandit
+from restive.problem.beliefs import BeliefState
+
+__all__ = ["Mind", "prior_weights"]
+
+IntArray = NDArray[np.int64]
+
+MOST_EPOCHS = 51  # of 1, 2, 4, ... steps: more steps than can be counted
+
+
+class Mind:
+    """Everything that a learner, or the policy that knows the truth, remembers on a task.
+
+    Parameters
+    ----------
+    task
+        What is to be done.
+    learner
+        Who does it; None for somebody in Python, or for the policy that knows the truth.
+    steps
+        Steps for which there must be room at once; more is made when it is needed.
+    knows
+        Whether this is the policy that knows the truth.
+    """
+
+    def __init__(
+        self, task: Task, learner: Learner | None, steps: int = 1, *, knows: bool = False
+    ) -> None:
+        self.task = task
+        self.learner = learner
+        # of the sampled system, where it was made for it
+        self.policy: Policy | None = None
+        self.followed: RestlessBandit | None = None
+        # particles of arms with continuous priors
+        self.clouds: CloudKeeper | None = None
+        self.actor = self._actor(steps, knows)
+
+    def _actor(self, num_steps: int, knows: bool) -> steps.Actor:
+        task, learner = self.task, self.learner
+        if isinstance(learner, Relative):
+            ranks = None if task.choices.has_clouds else task.ranks
+            following = followed_channels(task) or following_of(ranks, task.num_arms)
+            actor = plain_actor(steps.TSDE, task.start, following)
+            weights = prior_weights(task, task.choices.slots)
+            self.clouds = CloudKeeper(task.choices, task.choices.slots, weights)
+            return actor._replace(
+                slots=self.clouds.slots,
+                weights=weights,
+                clouds=self.clouds.clouds,
+                episodes=_episodes(task, learner, num_steps),
+            )
+        if isinstance(learner, Compiled):
+            actor = plain_actor(learner.number, task.start)
+            memory = _memory(learner, task.facts, actor.meta)
+            return actor._replace(knowledge=task.facts.knowledge, memory=memory)
+        if knows:
+            return plain_actor(steps.POLICY, task.start, following_of(task.ranks, task.num_arms))
+        return plain_actor(steps.PYTHON, task.start)
+
+    @property
+    def time(self) -> int:
+        """The time t of the next or current step, from 1."""
+        return int(self.actor.meta.now[TIME])
+
+    @property
+    def belief_state(self) -> BeliefState:
+        """When and in which state each arm was last seen."""
+        return BeliefState(self.actor.meta.last_state, self.time - self.actor.meta.seen)
+
+    @property
+    def sampled_kinds(self) -> IntArray:
+        """Kinds [K] of the arms that were drawn last."""
+        slots, drawn = self.actor.slots, self.actor.weights.drawn
+        kinds: IntArray = slots.kinds[slots.kind_offsets + drawn[slots.groups]]
+        return kinds
+
+    def sampled_bandit(self) -> RestlessBandit:
+        """Return the system that was drawn last."""
+        assert self.clouds is not None
+        if not self.task.choices.has_clouds:
+            return self.task.bandit_of(self.sampled_kinds)
+        slots, drawn = self.actor.slots, self.actor.weights.drawn
+        arms = [
+            self.clouds.arm(group, int(drawn[group]))
+            if self.clouds.has(group)
+            else self.task.choices.kinds.arms[kind]
+            for group, kind in zip(slots.groups.tolist(), self.sampled_kinds.tolist(), strict=True)
+        ]
+        return RestlessBandit(arms, self.task.num_pulls)
+
+    def sampled_policy(self) -> Policy:
+        """Return the policy of the system that was drawn last."""
+        if not self.task.choices.has_clouds:
+            return self.task.policy_of(self.sampled_kinds)
+        return self.task.policy_for(self.sampled_bandit())
+
+    def respond(self, event: int) -> None:
+        """Do what the compiled steps ask for; the actor may have other arrays afterwards."""
+        if event == steps.PLAN:
+            assert isinstance(self.learner, Compiled)
+            self.learner.plan(self.task.facts, self.actor.memory)
+        elif event == steps.GROW:
+            self.make_room(int(self.actor.episodes.clock[EPOCH]) + 1)
+        elif event == steps.MAKE_RANKS:
+            self.follow_sampled()
+        elif event == steps.COUNT:
+            self.count_sightings()
+        elif event == steps.RENEW:
+            self._renew()
+        elif event == steps.RULED_OUT:
+            raise self._ruled_out()
+        else:
+            raise AssertionError(f"nobody answers event {event}")
+
+    def make_room(self, epoch: int) -> None:
+        """Make room for the counters of an epoch; what was counted is gone."""
+        visits = _visits(self.task, int(self.actor.episodes.truncations[epoch]))
+        if len(visits) > len(self.actor.episodes.visits):
+            episodes = self.actor.episodes._replace(visits=visits)
+            self.actor = self.actor._replace(episodes=episodes)
+
+    def count_sightings(self) -> None:
+        """Count what was seen of arms with particles."""
+        if self.clouds is not None and self.task.choices.has_clouds:
+            self.clouds.count()
+            self.use_clouds()
+
+    def _renew(self) -> None:
+        """Draw the particles anew that have lost their worth."""
+        assert self.clouds is not None
+        if self.actor.weights.room[IMPOSSIBLE] != 0:
+            raise self._ruled_out()
+        self.clouds.renew()
+        self.use_clouds()
+
+    def use_clouds(self) -> None:
+        """Take the arrays of the clouds, which may have been replaced."""
+        keeper = self.clouds
+        assert keeper is not None
+        if keeper.slots is not self.actor.slots or keeper.clouds is not self.actor.clouds:
+            self.actor = self.actor._replace(slots=keeper.slots, clouds=keeper.clouds)
+
+    def follow_sampled(self) -> None:
+        """Follow the policy of the system that was drawn last."""
+        if self.actor.following.mode[VALUED]:
+            return  # the compiled steps need no tables
+        if self.task.choices.has_clouds:
+            bandit = self.sampled_bandit()
+            self._follow(self.task.policy_for(bandit), bandit)
+        else:
+            self.follow(self.sampled_kinds)
+
+    def follow(self, kinds: IntArray) -> None:
+        """Follow the policy of a system whose arms are of these kinds."""
+        policy = self.task.policy_of(kinds)
+        self._follow(
+            policy, None if isinstance(policy, IndexPolicy) else self.task.bandit_of(kinds)
+        )
+
+    def _follow(self, policy: Policy, bandit: RestlessBandit | None) -> None:
+        self.policy = policy
+        following = self.actor.following
+        following.mode[ASKED] = not isinstance(policy, IndexPolicy)
+        if not isinstance(policy, IndexPolicy):
+            self.followed = bandit
+            return
+        ranks = policy.ranked.ranks
+        if len(ranks) > len(following.ranks):
+            following = following._replace(ranks=np.zeros(2 * len(ranks), dtype=np.int32))
+            self.actor = self.actor._replace(following=following)
+        following.ranks[: len(ranks)] = ranks
+        following.begin[:] = policy.ranked.offsets[policy.kinds.of]
+        following.length[:] = policy.ranked.lengths[policy.kinds.of]
+
+    def _ruled_out(self) -> ProblemError:
+        group = int(self.actor.weights.room[IMPOSSIBLE]) - 1
+        arms = np.flatnonzero(self.actor.slots.groups == group).tolist()
+        who = f"arm {arms[0]}" if len(arms) == 1 else "the arms"
+        return ProblemError(
+            f"what was seen of {who} has probability zero under every candidate: the prior rules "
+            "out the true bandit"
+        )
+
+
+def followed_channels(task: Task) -> Following | None:
+    """Return how to follow channels by the closed forms of their indices; None where there is none.
+
+    All arms must be channels with continuous priors: ranks of tables and values do not compare.
+    """
+    forms = {"whittle": WHITTLE, "myopic": MYOPIC}
+    channels = all(
+        p is not None
+        and p.num_states == 2
+        and p.passive is None
+        and (p.active > 0).all()
+        and not p.typical.pays_unpulled
+        for p in task.choices.continuous
+    )
+    if not channels or task.mapping not in forms or task.max_elapsed is not None:
+        return None
+    following = following_of(None, task.num_arms)
+    rewards = np.array(task.facts.rewards)
+    good = (rewards[:, 1] >= rewards[:, 0]).astype(np.float64)
+    low, high = np.sort(rewards, axis=1).T
+    width = -(-task.num_arms // LANES) * LANES
+    columns = np.zeros((CHANNEL, width))
+    columns[LOW] = -np.inf  # fillers are never chosen
+    arms = np.s_[: task.num_arms]
+    columns[LOW, arms], columns[SPAN, arms], columns[GOOD, arms] = low, high - low, good
+    following.mode[VALUED] = forms[str(task.mapping)]
+    return following._replace(channels=columns.ravel(), values=np.zeros(width))
+
+
+def prior_weights(task: Task, slots: Slots) -> Weights:
+    """Weights before anything was seen, with room for those of every group."""
+    choices = task.choices
+    num_groups, shared = len(choices.pool_of_group), len(choices.prior_homes)
+    own = sum(
+        home_size(int(rows)) * int(count)
+        for rows, count in zip(*np.unique(slots.row_counts, return_counts=True), strict=True)
+    )
+    require_memory(8 * (shared + own), "the posterior's weights", "use fewer arms or candidates")
+    numbers = aligned_room(shared + own)
+    numbers[:shared] = choices.prior_homes
+    places = room(ROOM_SIZE)
+    places[SHARED:IMPOSSIBLE] = shared
+    weights = Weights(
+        numbers=numbers,
+        homes=choices.first_homes.copy(),
+        first_homes=choices.first_homes,
+        pending=room(num_groups * BUFFER),
+        num_pending=room(num_groups),
+        lost=room(num_groups),
+        drawn=room(num_groups),
+        changed=np.ones(num_groups, dtype=bool),
+        uniforms=np.zeros(AT_ONCE),
+        room=places,
+    )
+    add_up_groups(slots, weights, np.unique(choices.pool_of_group, return_index=True)[1])
+    return weights
+
+
+def _episodes(task: Task, learner: Relative, num_steps: int) -> Episodes:
+    rules = learner.rules(task.facts)
+    known = task.horizon is not None
+    epochs = 1 if known else MOST_EPOCHS
+    truncations, longest = room(epochs), 0
+    if rules.doubling_rule:  # otherwise nothing is counted, and the mixing time does not matter
+        truncations = np.array([task.truncation(epoch) for epoch in range(epochs)], dtype=np.int64)
+        longest = int(truncations[0 if known else num_steps.bit_length() - 1])
+    return Episodes(
+        clock=room(CLOCK_SIZE),
+        visits=_visits(task, longest),
+        size_starts=np.concatenate([[0], np.cumsum(task.choices.sizes)]).astype(np.int64),
+        truncations=truncations,
+        rules=np.append(rules.as_numbers(), np.int64(known)),
+    )
+
+
+def _visits(task: Task, longest_truncation: int) -> IntArray:
+    """Room for counters that tell at most this many ages apart."""
+    cells = int(task.choices.sizes.sum()) * longest_truncation
+    require_memory(8 * cells * VISITS, "the counters", "pass a smaller mixing_time or horizon")
+    return room(cells * VISITS)
+
+
+def _memory(learner: Compiled, facts: Facts, meta: Meta) -> Memory:
+    num_ints, num_floats = learner.room(facts)
+    memory = Memory(
+        last_state=meta.last_state,
+        seen=meta.seen,
+        ints=room(OWN + num_ints),
+        floats=np.zeros(num_floats),
+        values=np.zeros(facts.num_arms),
+    )
+    learner.begin(facts, memory)
+    return memory

@@ -1,0 +1,129 @@
+"""What a learner is made of.
+
+A learner is a frozen dataclass whose fields are its options. It has `rules`, and is a relative of
+TSDE that runs in TSDE's own kernels; or it is `Compiled`: it has a number in `kernels.steps` and
+says how much it must remember; or it is the user's own (`own.py`).
+
+A learner of the user's own, in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.errors import ProblemError
+from restive.kernels.learn.learners.memory import PLANNING, Memory
+from restive.learn.task import Facts, Task
+
+__all__ = ["Compiled", "Learner", "Own", "Relative", "Rules", "checked_number", "counts_only"]
+
+NEVER = np.iinfo(np.int64).max >> 1  # steps
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a relative of TSDE differs from it; the defaults are TSDE itself."""
+
+    length: int | None = None  # of every episode; None for rule 1, one more than the last
+    length_rule: bool = True  # whether the length ends episodes at all
+    doubling_rule: bool = True  # whether a counter that more than doubled does (rule 2)
+    most_likely: bool = False  # take the posterior's mode instead of a draw from it
+    exploring: float = 0.0  # share of steps in which arms are pulled at random
+
+    def as_numbers(self) -> NDArray[np.int64]:
+        """Return them as `Episodes.rules` begins with them."""
+        limit = -1 if self.length is None else self.length - 1
+        if not self.length_rule:
+            limit = NEVER
+        exploring = round(self.exploring * 2**53)
+        return np.array([limit, self.doubling_rule, self.most_likely, exploring], dtype=np.int64)
+
+
+@runtime_checkable
+class Relative(Protocol):
+    """A relative of TSDE."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    def rules(self, facts: Facts) -> Rules:
+        """Return how it differs."""
+
+
+@runtime_checkable
+class Compiled(Protocol):
+    """A learner with kernels of its own."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    number: ClassVar[int]  # in kernels.steps
+    narrows: ClassVar[bool]  # whether it can pull fewer arms, or be shown only some of them
+
+    def room(self, facts: Facts) -> tuple[int, int]:
+        """Return how many whole numbers and floats it remembers, beyond what all do."""
+
+    def begin(self, facts: Facts, memory: Memory) -> None:
+        """Write what it begins with into a memory of zeros."""
+
+    def plan(self, facts: Facts, memory: Memory) -> None:
+        """Do what takes more than a step; called when the memory asks for it (PLANNING)."""
+
+    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+        """Whether a memory that was read from outside could be its own; `fresh` is its first."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """Any object with `select()` and `observe(states)`, made anew for each replication.
+
+    It runs in Python, step by step: slower than a compiled learner by a factor of 100 or so.
+
+    Parameters
+    ----------
+    name
+        How reports call it.
+    make
+        A function of a task (prior, pulls, horizon, `facts`) and of a whole number, its seed, that
+        returns the learner. `select` returns the arms to pull, `observe` learns their states.
+    title
+        How tables call it; by default its name.
+    """
+
+    name: str
+    make: Callable[[Task, int], Any]
+    title: str
+
+    def made(self, task: Task, seed: int) -> Any:
+        """Return a fresh learner."""
+        learner = self.make(task, seed)
+        for method in ("select", "observe"):
+            if not callable(getattr(learner, method, None)):
+                raise ProblemError(
+                    f"learner {self.name}: its function returned {learner!r:.60}, which has no "
+                    f"method {method}"
+                )
+        return learner
+
+
+Learner = Relative | Compiled | Own
+
+
+def checked_number(value: Any, what: str, low: float, high: float) -> None:
+    """Raise unless a value is a number between two others."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ProblemError(f"{what} must be a number from {low:g} to {high:g}, got {value!r:.60}")
+
+
+def counts_only(memory: Memory, plans: bool = False) -> bool:
+    """Whether a memory holds counts, finite floats and, unless it plans, no wish to plan."""
+    return (
+        bool((memory.ints >= 0).all())
+        and bool((memory.ints < NEVER).all())
+        and bool(np.isfinite(memory.floats).all())
+        and memory.ints[PLANNING] <= plans
+    )

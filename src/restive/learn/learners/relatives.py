@@ -1,0 +1,143 @@
+"""TSDE and its relatives: the same posterior, other episodes.
+
+Each is its rules, in which it differs from TSDE; the kernels are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import ClassVar
+
+from restive.arguments import checked_count
+from restive.learn.learners.base import Rules, checked_number
+from restive.learn.task import Facts
+
+__all__ = [
+    "CertaintyEquivalence",
+    "DoublingOnly",
+    "DynamicEpisodes",
+    "EpisodicThompson",
+    "EpsilonGreedy",
+    "EveryStep",
+    "LengthOnly",
+]
+
+
+@dataclass(frozen=True)
+class DynamicEpisodes:
+    """Thompson sampling with dynamic episodes (Jung, Abeille and Tewari 2019, Algorithm 1)."""
+
+    name: ClassVar[str] = "tsde"
+    title: ClassVar[str] = "TSDE"
+
+    def rules(self, facts: Facts) -> Rules:
+        """Both rules end episodes."""
+        return Rules()
+
+
+@dataclass(frozen=True)
+class DoublingOnly:
+    """TSDE whose episodes end only when a counter has more than doubled (its second rule)."""
+
+    name: ClassVar[str] = "tsde_doubling_only"
+    title: ClassVar[str] = "TSDE, doubling rule only"
+
+    def rules(self, facts: Facts) -> Rules:
+        """Episodes have no longest length."""
+        return Rules(length_rule=False)
+
+
+@dataclass(frozen=True)
+class LengthOnly:
+    """TSDE whose episodes are each a step longer than the last (its first rule)."""
+
+    name: ClassVar[str] = "tsde_length_only"
+    title: ClassVar[str] = "TSDE, length rule only"
+
+    def rules(self, facts: Facts) -> Rules:
+        """Counters do not end episodes."""
+        return Rules(doubling_rule=False)
+
+
+@dataclass(frozen=True)
+class EveryStep:
+    """Thompson sampling that draws a new system in every step (Thompson 1933)."""
+
+    name: ClassVar[str] = "thompson_every_step"
+    title: ClassVar[str] = "Thompson, every step"
+
+    def rules(self, facts: Facts) -> Rules:
+        """Episodes of one step."""
+        return Rules(length=1, doubling_rule=False)
+
+
+@dataclass(frozen=True)
+class EpisodicThompson:
+    """Thompson sampling with episodes of one length (Jung and Tewari 2019), without resets.
+
+    Their episodes are part of the problem: each begins in the same state anew. Here nothing is ever
+    reset; only the draw is renewed. Their analysis leaves the length to the problem; by default it
+    is sqrt(T), rounded up, so that there are as many episodes as they have steps (50 where the
+    horizon is not known; the epochs of the doubling trick then cut episodes short).
+
+    Parameters
+    ----------
+    length
+        Steps of an episode.
+    """
+
+    length: int | None = None
+
+    name: ClassVar[str] = "episodic_thompson"
+    title: ClassVar[str] = "episodic Thompson"
+
+    def __post_init__(self) -> None:
+        if self.length is not None:
+            checked_count(self.length, "episodic_thompson: length")
+
+    def rules(self, facts: Facts) -> Rules:
+        """Episodes of a fixed length."""
+        default = 50 if facts.horizon is None else ceil(sqrt(facts.horizon))
+        return Rules(length=self.length or default, doubling_rule=False)
+
+
+@dataclass(frozen=True)
+class CertaintyEquivalence:
+    """Plays the policy of the posterior's mode, in every step (Mandl 1974, Kumar 1985).
+
+    Of equally likely candidates it takes the first, so before anything is seen under a uniform
+    prior it takes each arm's first candidate. It never explores on purpose.
+    """
+
+    name: ClassVar[str] = "certainty_equivalence"
+    title: ClassVar[str] = "certainty equivalence"
+
+    def rules(self, facts: Facts) -> Rules:
+        """Take the mode anew in every step."""
+        return Rules(length=1, doubling_rule=False, most_likely=True)
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy:
+    """Certainty equivalence that pulls arms at random in a share of the steps (Watkins 1989).
+
+    In such a step all N arms are random, each set of N equally likely.
+
+    Parameters
+    ----------
+    epsilon
+        The share of random steps.
+    """
+
+    epsilon: float = 0.05
+
+    name: ClassVar[str] = "epsilon_greedy"
+    title: ClassVar[str] = "epsilon-greedy"
+
+    def __post_init__(self) -> None:
+        checked_number(self.epsilon, "epsilon_greedy: epsilon", 0, 1)
+
+    def rules(self, facts: Facts) -> Rules:
+        """Take the mode anew in every step, but for some."""
+        return Rules(length=1, doubling_rule=False, most_likely=True, exploring=self.epsilon)

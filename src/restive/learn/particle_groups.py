@@ -1,0 +1,438 @@
+"""The clouds of a learner: particles of groups with continuous priors, kept for the compiled loop.
+
+The loop multiplies weights, counts what is seen and draws particles anew (`kernels.clouds`,
+`kernels.renewals`). Here it gets the room for that, where it has none, and the ways to draw
+particles that are rarely needed. The first groups get room for counts and particles at once, the
+others when they are first counted or renewed: a million arms of which few are seen cost little.
+
+What is fixed of a learner's continuous priors, as the compiled loop takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import checked_count, require_memory
+from restive.kernels.jit.calls import address_of
+from restive.kernels.jit.handles import Handle
+from restive.kernels.jit.vectors import LANES
+from restive.kernels.learn.lattice import FEW
+from restive.kernels.learn.particles import DENSE, ArmParticles
+from restive.kernels.learn.renewals import (
+    Cloudy,
+    count_sightings,
+    put,
+    put_particles,
+    renew_around_fit,
+    renew_spent,
+    renewal_key,
+    spent_groups,
+    take_weights,
+)
+from restive.kernels.loop.tables import (
+    CLOUDS_NOW,
+    NUM_SIGHTINGS,
+    RUNS,
+    SIGHTING,
+    Clouds,
+    Laws,
+    Slots,
+    Weights,
+)
+from restive.learn.particles.arm import (
+    AGES,
+    begin_anew,
+    count_evidence,
+    counts_of,
+    fresh_arm,
+    renew_arm,
+)
+from restive.learn.particles.drawing import enough
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.slots import Choices, aligned_room, kept_ages, lane_places, num_rows
+from restive.plan.actors import no_clouds, room
+from restive.problem.arm import Arm
+from restive.problem.bandit import starts_of
+
+__all__ = ["CloudKeeper", "laws_of"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+SIGHTINGS = 1 << 15  # that are written down before they are counted
+HOMES_AT_ONCE = 64  # groups that get room at once
+
+
+class CloudKeeper:
+    """The groups of a learner that have continuous priors, and what was counted of them.
+
+    `slots` and `clouds` are the learner's; they are replaced when room runs out.
+    """
+
+    def __init__(self, choices: Choices, slots: Slots, weights: Weights) -> None:
+        self.choices, self.slots, self.weights = choices, slots, weights
+        self.clouds = no_clouds()
+        if choices.has_clouds:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Give every prior a home for its points, and all its groups this home."""
+        groups = [g for g in range(len(self.choices.pool_of_group)) if self._has_prior(g)]
+        priors = [self._prior(group) for group in groups]
+        distinct = list({id(prior): prior for prior in priors}.values())
+        home_of = {id(prior): home for home, prior in enumerate(distinct)}
+        numbers = np.full(len(self.choices.pool_of_group), -1, dtype=np.int64)
+        numbers[groups] = np.arange(len(groups))
+        homes = np.array([home_of[id(prior)] for prior in priors], dtype=np.int64)
+        worths = np.array([prior.drawn.worth for prior in priors])
+        chains = [in_cloud(prior.drawn.matrices).ravel() for prior in distinct]
+        logits = [prior.drawn.logits.ravel() for prior in distinct]
+        row_sizes = [_rows_size(prior) for prior in distinct]
+        first_row = len(self.slots.likelihoods)
+        self.chains_used = sum(len(numbers) for numbers in chains)
+        self.logits_used = sum(len(numbers) for numbers in logits)
+        self.rows_used = first_row + sum(row_sizes)
+        self.ages_used, self.cells_used, self.homes_used = 0, 0, len(distinct)
+        self.clouds = Clouds(
+            groups=numbers,
+            homes=homes.copy(),
+            first_homes=homes,
+            own_homes=np.full(len(groups), -1, dtype=np.int64),
+            sizes=np.array([prior.num_states for prior in priors], dtype=np.int64),
+            num_rows=np.array([_num_rows(prior) for prior in priors], dtype=np.int64),
+            num_particles=np.array([prior.num_particles for prior in priors], dtype=np.int64),
+            worths=worths.copy(),
+            first_worths=worths,
+            chains=np.concatenate(chains),
+            chain_starts=_with_more(starts_of([len(c) for c in chains]), len(groups)),
+            logits=np.concatenate(logits),
+            logit_starts=_with_more(starts_of([len(x) for x in logits]), len(groups)),
+            row_starts=_with_more(first_row + starts_of(row_sizes), len(groups)),
+            filled=room(len(distinct) + len(groups)),
+            room=np.zeros(max(_room_size(prior) for prior in distinct)),
+            ages=room(0),
+            cells=np.zeros(0),
+            age_starts=room(len(groups)),
+            age_rooms=room(len(groups)),
+            cell_starts=room(len(groups)),
+            num_ages=room(len(groups)),
+            renewals=room(len(groups)),
+            begun=np.full(len(groups), -1, dtype=np.int64),
+            ready=room(len(groups)),
+            sightings=room(max(SIGHTINGS, 2 * len(self.slots.groups)) * SIGHTING),
+            firsts=np.full(len(groups), -1, dtype=np.int64),
+            lasts=np.full(len(groups), -1, dtype=np.int64),
+            now=room(CLOUDS_NOW),
+            keys=np.zeros(1, dtype=np.uint64),
+            renewer=np.array([address_of(renew_spent)], dtype=np.int64),
+            where=room(0),
+            laws=laws_of(distinct),
+        )
+        self.slots = self.slots._replace(offsets=self.slots.offsets.copy())
+        at_once, sizes = min(len(groups), HOMES_AT_ONCE), self.clouds.sizes
+        self._make_room(
+            rows=at_once * max(row_sizes),
+            chains=at_once * max(len(c) for c in chains),
+            logits=at_once * max(len(x) for x in logits),
+            ages=at_once * AGES,
+            cells=at_once * AGES * int(sizes.max()) ** 2,
+        )
+        for group in groups[:at_once]:  # which the loop then renews without Python's help
+            self._place_home(group)
+            self._place_tally(group, AGES)
+            begin_anew(self._arm(group))
+
+    def _open(self) -> None:
+        """Write down where the arrays lie, for Python and for the loop."""
+        clouds = self.clouds._replace(where=room(0))  # which renewals do not need
+        self._handle = Handle(Cloudy(self.slots, self.weights, clouds))
+        self._where = self._handle.where
+        if self.clouds.renewer[0]:
+            self.clouds = self.clouds._replace(where=self._where)
+
+    def _has_prior(self, group: int) -> bool:
+        return self.choices.continuous[int(self.choices.pool_of_group[group])] is not None
+
+    def _prior(self, group: int) -> DirichletArmPrior:
+        prior = self.choices.continuous[int(self.choices.pool_of_group[group])]
+        assert prior is not None
+        return prior
+
+    def _make_room(
+        self, rows: int = 0, chains: int = 0, logits: int = 0, ages: int = 0, cells: int = 0
+    ) -> None:
+        """Make room for so many more numbers than are used."""
+        rows += self.rows_used
+        needed = {
+            "chains": chains + self.chains_used,
+            "logits": logits + self.logits_used,
+            "ages": ages + self.ages_used,
+            "cells": cells + self.cells_used,
+        }
+        most = 8 * (rows + sum(needed.values()))
+        require_memory(most, "the particles", "use fewer arms or particles")
+        held = self.slots, self.clouds
+        if rows > len(self.slots.likelihoods):
+            self.slots = self.slots._replace(likelihoods=_longer(self.slots.likelihoods, rows))
+        for name, size in needed.items():
+            numbers = getattr(self.clouds, name)
+            if size > len(numbers):
+                longer: dict[str, Any] = {name: _longer(numbers, size)}
+                self.clouds = self.clouds._replace(**longer)
+        if held[0] is not self.slots or held[1] is not self.clouds:
+            self._open()
+
+    def _make_home(self, group: int) -> None:
+        """See to it that a group has a home of its own."""
+        cloud = self._cloud(group)
+        if self.clouds.own_homes[cloud] >= 0:
+            return
+        prior = self._prior(group)
+        self._make_room(
+            rows=_rows_size(prior), chains=_chains_size(prior), logits=prior.drawn.logits.size
+        )
+        self._place_home(group)
+
+    def _place_home(self, group: int) -> None:
+        """Give a group the next home, for which there is room."""
+        prior, home, clouds = self._prior(group), self.homes_used, self.clouds
+        clouds.row_starts[home], clouds.chain_starts[home] = self.rows_used, self.chains_used
+        clouds.logit_starts[home] = self.logits_used
+        clouds.own_homes[self._cloud(group)] = home
+        self.rows_used += _rows_size(prior)
+        self.chains_used += _chains_size(prior)
+        self.logits_used += prior.drawn.logits.size
+        self.homes_used += 1
+
+    def _make_tally(self, group: int, ages: int) -> None:
+        """Give a group room to count at so many ages; what it has counted goes there."""
+        old = self._arm(group)
+        self._make_room(ages=ages, cells=ages * self._prior(group).num_states ** 2)
+        self._place_tally(group, ages)
+        new = self._arm(group)
+        new.ages[: len(old.ages)] = old.ages
+        new.cells[: len(old.cells)] = old.cells
+
+    def _place_tally(self, group: int, ages: int) -> None:
+        """Give a group the next places to count at so many ages, for which there is room."""
+        cloud, clouds = self._cloud(group), self.clouds
+        clouds.age_starts[cloud], clouds.cell_starts[cloud] = self.ages_used, self.cells_used
+        clouds.age_rooms[cloud] = ages
+        self.ages_used += ages
+        self.cells_used += ages * self._prior(group).num_states ** 2
+
+    def _cloud(self, group: int) -> int:
+        return int(self.clouds.groups[group])
+
+    def _arm(self, group: int) -> ArmParticles:
+        """Return a group as an arm by itself: its counts, a copy of its logits, room for others."""
+        cloud, prior, clouds = self._cloud(group), self._prior(group), self.clouds
+        size, ages = prior.num_states, int(clouds.age_rooms[cloud])
+        first, cells = int(clouds.age_starts[cloud]), int(clouds.cell_starts[cloud])
+        logits = int(clouds.logit_starts[clouds.homes[cloud]])
+        shape = prior.drawn.logits.shape
+        return ArmParticles(
+            ages=clouds.ages[first : first + ages],
+            cells=clouds.cells[cells : cells + ages * size * size].reshape(ages, size, size),
+            logits=clouds.logits[logits : logits + shape[0] * shape[1]].reshape(shape).copy(),
+            matrices=np.empty_like(prior.drawn.matrices),
+            weights=np.empty(prior.num_particles),
+            worth=clouds.worths[cloud : cloud + 1],
+            num_ages=clouds.num_ages[cloud : cloud + 1],
+            renewals=clouds.renewals[cloud : cloud + 1],
+        )
+
+    def has(self, group: int) -> bool:
+        """Whether a group has a cloud."""
+        return len(self.clouds.groups) > 0 and int(self.clouds.groups[group]) >= 0
+
+    def num_particles(self, group: int) -> int:
+        """Return the number of a group's particles."""
+        return self._prior(group).num_particles
+
+    def matrices(self, group: int) -> FloatArray:
+        """Matrices [R, S, M] of a group's particles."""
+        prior = self._prior(group)
+        lanes = self._chains(group).reshape(_num_rows(prior), prior.num_states, -1)
+        found: FloatArray = lanes[:, :, lane_places(prior.num_particles)]
+        return found
+
+    def arm(self, group: int, slot: int) -> Arm:
+        """Return the arm in a slot of a group."""
+        prior = self._prior(group)
+        at = int(lane_places(prior.num_particles)[slot])
+        matrices = self._chains(group)[at :: _width(prior)].reshape(-1, prior.num_states).copy()
+        return prior.arm(matrices[: prior.num_states], matrices[-prior.num_states :])
+
+    def _chains(self, group: int) -> FloatArray:
+        home = self.clouds.homes[self.clouds.groups[group]]
+        start = int(self.clouds.chain_starts[home])
+        return self.clouds.chains[start : start + _chains_size(self._prior(group))]
+
+    def count(self) -> None:
+        """Count all that was written down."""
+        for group in np.flatnonzero(self.clouds.groups >= 0).tolist():
+            if self.clouds.firsts[self._cloud(group)] >= 0:
+                self._count(group)
+        self.clouds.now[NUM_SIGHTINGS] = 0
+
+    def _count(self, group: int) -> None:
+        """Count what was written down of a group."""
+        self._begin(group)
+        while not count_sightings(self._where, self._cloud(group), self._arm(group)):
+            self._grow(group)
+
+    def _begin(self, group: int) -> None:
+        """See to it that a group's counts are of this run: they begin with the prior's evidence."""
+        cloud, prior = self._cloud(group), self._prior(group)
+        if self.clouds.begun[cloud] == self.clouds.now[RUNS]:
+            return
+        if not self.clouds.age_rooms[cloud]:
+            self._make_tally(group, AGES)
+        begin_anew(self._arm(group))
+        if prior.evidence.total:
+            counted = count_evidence(fresh_arm(prior.rows), prior.evidence)
+            used = int(counted.num_ages[0])
+            if self.clouds.age_rooms[cloud] < used:
+                self._make_tally(group, len(counted.ages))
+            arm = self._arm(group)
+            arm.ages[:used], arm.cells[:used] = counted.ages[:used], counted.cells[:used]
+            arm.num_ages[0] = used
+        self.clouds.begun[cloud] = self.clouds.now[RUNS]
+
+    def _grow(self, group: int) -> None:
+        self._make_tally(group, 2 * int(self.clouds.age_rooms[self._cloud(group)]))
+
+    def renew(self) -> None:
+        """Draw the particles anew that have lost too much of their worth."""
+        spent = np.zeros(len(self.clouds.groups), dtype=bool)
+        spent_groups(self._where, spent)
+        for group in np.flatnonzero(spent).tolist():
+            self._renew(group)
+
+    def _renew(self, group: int) -> None:
+        """Draw particles anew where there was no room, or where one t is not enough."""
+        self._make_home(group)
+        self._count(group)
+        rows = self._prior(group).rows
+        if rows.free > FEW or not renew_around_fit(self._where, group):
+            arm = self._arm(group)
+            take_weights(self._where, group, arm)
+            renew_arm(rows, arm, np.uint64(renewal_key(self._where, group)))
+            put(self._where, group, arm)
+
+    def to_data(self) -> dict[str, Any]:
+        """What a snapshot holds of the clouds that were counted; all sightings must be."""
+        begun = self.clouds.begun == self.clouds.now[RUNS]
+        groups = np.flatnonzero(self.clouds.groups >= 0).tolist()
+        return {
+            str(group): _to_data(self._arm(group)) for group in groups if begun[self._cloud(group)]
+        }
+
+    def load(self, group: int, data: dict[str, Any]) -> None:
+        """Take in what `to_data` wrote of a group, whose weights are there already."""
+        cloud, size = self._cloud(group), self._prior(group).num_states
+        ages = np.array(data["counts"][0], dtype=np.int64)
+        cells = np.array(data["counts"][1], dtype=np.float64).reshape(len(ages), size, size)
+        if not ((np.diff(ages) > 0).all() and (ages > 0).all() and (cells >= 0).all()):
+            raise ValueError(f"the counts of group {group}")
+        dense = ages <= DENSE
+        late = int((~dense).sum())
+        if self.clouds.age_rooms[cloud] < AGES + late:
+            self._make_tally(group, AGES + late)
+        arm = self._arm(group)
+        begin_anew(arm)
+        arm.cells[ages[dense] - 1] = cells[dense]
+        used = DENSE + late
+        arm.ages[DENSE:used], arm.cells[DENSE:used] = ages[~dense], cells[~dense]
+        arm.num_ages[0] = used
+        arm.renewals[0] = checked_count(data["renewals"], "renewals", 0)
+        arm.worth[0] = float(data["worth"])
+        self.clouds.begun[cloud] = self.clouds.now[RUNS]
+        if arm.renewals[0]:
+            self._load_particles(group, np.array(data["logits"], dtype=np.float64))
+
+    def _load_particles(self, group: int, logits: FloatArray) -> None:
+        self._make_home(group)
+        arm = self._arm(group)
+        if logits.shape != arm.logits.shape or not np.isfinite(logits).all():
+            raise ValueError(f"the particles of group {group}")
+        arm.logits[:] = logits
+        arm.matrices[:] = self._prior(group).rows.matrices(logits)
+        put_particles(self._where, group, arm)
+
+
+def in_cloud(matrices: FloatArray) -> FloatArray:
+    """Matrices [R, S, M] in lanes; fillers get the first particle's numbers."""
+    count = matrices.shape[2]
+    laid = np.repeat(matrices[:, :, :1], num_rows(count) * LANES, axis=2)
+    laid[:, :, lane_places(count)] = matrices
+    return laid
+
+
+def _width(prior: DirichletArmPrior) -> int:
+    return num_rows(prior.num_particles) * LANES
+
+
+def _num_rows(prior: DirichletArmPrior) -> int:
+    return len(prior.rows.tables.totals)
+
+
+def _chains_size(prior: DirichletArmPrior) -> int:
+    return _num_rows(prior) * prior.num_states * _width(prior)
+
+
+def _rows_size(prior: DirichletArmPrior) -> int:
+    """Likelihoods that are kept of a home."""
+    return prior.num_states**2 * kept_ages(prior) * _width(prior)
+
+
+def _room_size(prior: DirichletArmPrior) -> int:
+    """A row of beliefs, one to spare, a power of the matrices and its square."""
+    return 2 * prior.num_states * (1 + prior.num_states) * _width(prior)
+
+
+def _with_more(starts: IntArray, count: int) -> IntArray:
+    return np.concatenate([starts, np.zeros(count, dtype=np.int64)])
+
+
+def _longer(numbers: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return the numbers with room for at least so many, and for half as many again as now."""
+    longer = aligned_room(max(size, len(numbers) * 3 // 2)).view(numbers.dtype)
+    longer[: len(numbers)] = numbers
+    return longer
+
+
+def _to_data(arm: ArmParticles) -> dict[str, Any]:
+    counts = counts_of(arm)
+    return {
+        "counts": [counts.ages.tolist(), counts.cells.ravel().tolist()],
+        "logits": arm.logits.tolist() if arm.renewals[0] else None,
+        "worth": float(arm.worth[0]),
+        "renewals": int(arm.renewals[0]),
+    }
+
+
+def laws_of(priors: Sequence[DirichletArmPrior]) -> Laws:
+    """Return the numbers of priors, one prior after the other."""
+    tables = [prior.rows.tables for prior in priors]
+    lengths = [
+        (law.alphas.size, len(law.totals), len(law.columns), len(law.generators)) for law in tables
+    ]
+    starts = np.concatenate([[(0, 0, 0, 0)], np.cumsum(lengths, axis=0)])
+    return Laws(
+        alphas=np.concatenate([law.alphas.ravel() for law in tables]),
+        totals=np.concatenate([law.totals for law in tables]),
+        references=np.concatenate([law.references for law in tables]),
+        firsts=np.concatenate([law.firsts for law in tables]),
+        columns=np.concatenate([law.columns for law in tables]),
+        precisions=np.concatenate([law.precisions for law in tables]),
+        generators=np.concatenate([law.generators for law in tables]),
+        starts=starts.astype(np.int64).ravel(),
+        enough=np.array([enough(prior.rows) for prior in priors], dtype=np.float64),
+        evident=np.array([prior.evidence.total > 0 for prior in priors], dtype=np.int64),
+    )

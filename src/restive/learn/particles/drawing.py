@@ -1,0 +1,255 @@
+"""Ways to draw particles of a posterior, each with its exact weight.
+
+The weight of a particle is prior times likelihood of the count table over the density of the law
+that drew it. So whatever the law, and however badly it fits, averages are those of the posterior;
+how well it fits is told by how many equal particles the weighted ones are worth.
+
+Renewal: particles that have lost their weight are drawn anew.
+
+All are thrown away and M others drawn from a law that fits the old ones, each with its exact
+weight. So errors never add up. The law is, in this order, until the new particles are worth enough:
+
+1. One t that fits the old particles. Its tails cover a Dirichlet's, which a normal law's would not.
+   It nearly always suffices.
+2. Up to three free numbers: t's at all modes that are found. Sightings at even ages only leave
+   two.
+3. Up to three: small t's at the old particles, for curved ridges. Never at those of a failed round,
+   which may all sit on one mode.
+4. If none is worth much: the old particles, resampled and moved by Metropolis steps.
+
+All random numbers are those of a key, at fixed places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.kernels.learn.lattice import FEW
+from restive.kernels.learn.likelihood import Counts, add_log_likelihood
+from restive.kernels.learn.proposals import (
+    accept,
+    draw_around,
+    draw_at_particles,
+    draw_mixture,
+    fit_particles,
+    kernel_width,
+    propose,
+    resample,
+)
+from restive.kernels.learn.renewals import ONE_T
+from restive.kernels.learn.weighing import effective_number, weigh
+from restive.kernels.random import key_at
+from restive.learn.particles.modes import Mode, climb, extremes, find_modes, outlook, shares_of
+from restive.learn.particles.rows import RowsPrior
+
+__all__ = [
+    "KERNELS",
+    "MODES",
+    "MOVES",
+    "ONE_T",
+    "POINTS",
+    "Particles",
+    "around_fit",
+    "at_modes",
+    "at_particles",
+    "enough",
+    "least",
+    "moved",
+    "renew",
+    "subkey",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+POINTS, MODES, KERNELS, MOVES = 0, 2, 3, 4  # ways; ONE_T is 1
+NARROWINGS = 4
+WORTH_A_FIT = 3  # particles per number of a mean and a row of its covariance
+STEPS_TO_MODE = 3
+NUM_MOVES = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Particles:
+    """Weighted points of a posterior."""
+
+    logits: FloatArray  # [d, M]
+    matrices: FloatArray  # [R, S, M]
+    weights: FloatArray  # [M], in any scale
+    worth: float  # how many equal ones they are worth
+    log_evidence: float
+    way: int  # in which they were drawn
+
+    def or_better(self, other: Particles) -> Particles:
+        """Return those that are worth more."""
+        return other if other.worth > self.worth else self
+
+
+def around_fit(
+    prior: RowsPrior, counts: Counts, logits: FloatArray, weights: FloatArray, key: np.uint64
+) -> Particles:
+    """Draw from one t that fits weighted particles [d, M].
+
+    It has their mean and covariance; beyond three free numbers it is near the mode, with the
+    inverse information there, since few particles cannot tell the covariance of many numbers.
+    """
+    centre, root = fit_particles(logits, weights)
+    if prior.free > FEW:
+        mode = climb(prior, counts, centre, STEPS_TO_MODE)
+        centre, root = mode.point, mode.root
+    drawn, log_q = _room(prior)
+    draw_around(centre, root, prior.tables.generators, key, drawn, log_q)
+    return _weighed(prior, counts, drawn, log_q, ONE_T)
+
+
+def at_modes(
+    prior: RowsPrior, counts: Counts, starts: FloatArray, enough: float, key: np.uint64
+) -> Particles:
+    """Draw from t's at all modes that are found, from where it looks high and from some starts.
+
+    The particles that lie farthest out are further starts. Where the particles are not worth enough
+    and up to three numbers are free, each t is fitted to those about its mode, and all are drawn
+    again. No mode is given up.
+    """
+    modes = find_modes(prior, counts, np.concatenate([starts, outlook(prior, counts)], axis=1))
+    particles, sources = _from_mixture(prior, counts, modes, subkey(key, 0))
+    if prior.free > FEW:
+        return particles
+    more = find_modes(prior, counts, extremes(particles.logits, particles.weights), modes)
+    if len(more) > len(modes):
+        modes = more
+        particles, sources = _from_mixture(prior, counts, modes, subkey(key, 2))
+    if particles.worth >= enough:
+        return particles
+    fitted = [
+        _fitted(prior, mode, particles, sources == number) for number, mode in enumerate(modes)
+    ]
+    return particles.or_better(_from_mixture(prior, counts, fitted, subkey(key, 1))[0])
+
+
+def _from_mixture(
+    prior: RowsPrior, counts: Counts, modes: list[Mode], key: np.uint64
+) -> tuple[Particles, IntArray]:
+    """Draw from t's at modes; also tells the mode [M] of each particle."""
+    centres = np.array([mode.point for mode in modes])
+    roots = np.array([mode.root for mode in modes])
+    drawn, log_q = _room(prior)
+    generators = prior.tables.generators
+    sources = draw_mixture(centres, roots, shares_of(modes), generators, key, drawn, log_q)
+    return _weighed(prior, counts, drawn, log_q, MODES), sources
+
+
+def _fitted(prior: RowsPrior, mode: Mode, particles: Particles, own: NDArray[np.bool_]) -> Mode:
+    """Return the t that fits a mode's own particles, where these are worth a fit."""
+    logits = np.ascontiguousarray(particles.logits[:, own])
+    weights = particles.weights[own]
+    if effective_number(weights) < WORTH_A_FIT * (prior.free + 1):
+        return mode
+    centre, root = fit_particles(logits, weights)
+    return replace(mode, point=centre, root=root)
+
+
+def at_particles(
+    prior: RowsPrior, counts: Counts, logits: FloatArray, weights: FloatArray, enough: float,
+    key: np.uint64,
+) -> Particles:  # fmt: skip
+    """Draw from small t's at weighted particles [d, M], narrower each time until worth enough."""
+    centre, root = fit_particles(logits, weights)
+    width = kernel_width(weights, prior.free)
+    best = None
+    for trial in range(NARROWINGS):
+        drawn, log_q = _room(prior)
+        draw_at_particles(
+            logits, weights, centre, root, width, prior.tables.generators, subkey(key, trial),
+            drawn, log_q,
+        )  # fmt: skip
+        particles = _weighed(prior, counts, drawn, log_q, KERNELS)
+        best = particles if best is None else best.or_better(particles)
+        if best.worth >= enough:
+            break
+        width *= 0.5
+    assert best is not None
+    return best
+
+
+def moved(
+    prior: RowsPrior, counts: Counts, logits: FloatArray, weights: FloatArray, key: np.uint64
+) -> Particles:
+    """Resample weighted particles [d, M] and move each by Metropolis steps."""
+    _, root = fit_particles(logits, weights)
+    old = resample(logits, weights, subkey(key, 0))
+    place, trial = old.copy(), np.empty_like(old)
+    matrices, logs = prior.placed(place)
+    add_log_likelihood(counts, matrices, logs)
+    for step in range(NUM_MOVES):
+        step_key = subkey(key, 1 + step)
+        propose(old, root, step, step_key, place, trial)
+        matrices, trial_logs = prior.placed(trial)
+        add_log_likelihood(counts, matrices, trial_logs)
+        accept(step_key, trial, trial_logs, place, logs)
+    count = prior.count
+    return Particles(place, prior.matrices(place), np.ones(count), float(count), np.nan, MOVES)
+
+
+def subkey(key: np.uint64, place: int) -> np.uint64:
+    """Key of a stream within another."""
+    return np.uint64(key_at(key, place))
+
+
+def _room(prior: RowsPrior) -> tuple[FloatArray, FloatArray]:
+    return np.empty((prior.free, prior.count)), np.empty(prior.count)
+
+
+def _weighed(
+    prior: RowsPrior, counts: Counts, logits: FloatArray, log_q: FloatArray, way: int
+) -> Particles:
+    """Give particles [d, M] drawn from a density q, known up to the t's constant, their weights."""
+    matrices, logs = prior.placed(logits)
+    add_log_likelihood(counts, matrices, logs)
+    weights = np.empty(prior.count)
+    worth, log_mean = weigh(logs - log_q, weights)
+    return Particles(logits, matrices, weights, worth, log_mean + prior.log_constant, way)
+
+
+def enough(prior: RowsPrior) -> float:
+    """Return what new particles should be worth, or other ways are tried."""
+    return (0.5 if prior.free <= FEW else 0.3) * prior.count
+
+
+def least(prior: RowsPrior) -> float:
+    """Return what weighed particles must be worth, or they are moved."""
+    return (0.15 if prior.free <= FEW else 0.08) * prior.count
+
+
+def renew(
+    prior: RowsPrior, counts: Counts, logits: FloatArray, weights: FloatArray, key: np.uint64
+) -> Particles:
+    """Draw particles of the posterior given `counts`.
+
+    Parameters
+    ----------
+    prior
+        Prior of the rows.
+    counts
+        What was seen.
+    logits, weights
+        Old particles [d, M] and their weights [M] under the same posterior.
+    key
+        Names the random numbers.
+    """
+    drawn = around_fit(prior, counts, logits, weights, subkey(key, ONE_T))
+    if drawn.worth < enough(prior) and prior.free <= FEW:
+        starts = extremes(logits, weights)
+        drawn = drawn.or_better(at_modes(prior, counts, starts, enough(prior), subkey(key, MODES)))
+        if drawn.worth < enough(prior):
+            kernels = at_particles(
+                prior, counts, logits, weights, enough(prior), subkey(key, KERNELS)
+            )
+            drawn = drawn.or_better(kernels)
+    if drawn.worth < least(prior):
+        others = moved(prior, counts, logits, weights, subkey(key, MOVES))
+        drawn = replace(others, log_evidence=drawn.log_evidence)
+    return drawn

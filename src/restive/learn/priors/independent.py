@@ -1,0 +1,299 @@
+"""Priors of a whole system (Section 2.1 of the paper).
+
+The paper's Q is any distribution over systems. `IndependentPrior` has a distribution per arm,
+finite or continuous; `JointPrior` one over whole bandits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.arguments import checked_count, counted
+from restive.errors import ProblemError
+from restive.learn.evidence import Evidence
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.priors.finite import ArmPrior, JointPrior, listed, require_evidence
+from restive.problem.arm import Arm, gilbert_elliott, numbers_array
+from restive.problem.bandit import RestlessBandit
+
+__all__ = ["IndependentPrior", "Prior", "beta_prior", "grid_prior", "is_continuous"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOST_ARMS = 10**7
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class IndependentPrior:
+    """Independent distributions per arm; arms that share an arm's prior share its tables.
+
+    Parameters
+    ----------
+    arms
+        A prior for each arm: an `ArmPrior` or a `DirichletArmPrior`, in any mixture.
+    pooled
+        Lists of arms, such as [[0, 1, 2]], that are known to be identical: what is seen of one is
+        learned of all, and they are drawn as one. Their priors must be equal.
+    """
+
+    arms: tuple[ArmPrior | DirichletArmPrior, ...]
+    groups: IntArray  # [K] number of each arm's group; pooled arms share one, others have their own
+
+    def __init__(
+        self,
+        arms: Iterable[ArmPrior | DirichletArmPrior],
+        pooled: Iterable[Iterable[int]] = (),
+    ) -> None:
+        arms = listed(arms, "arms", "priors")
+        if not arms:
+            raise ProblemError("a prior needs at least one arm, got none")
+        for k, arm in enumerate(arms):
+            if not isinstance(arm, ArmPrior | DirichletArmPrior):
+                raise ProblemError(
+                    f"arm {k}: expected an ArmPrior or a DirichletArmPrior, got "
+                    f"{type(arm).__name__}"
+                )
+        arms, groups = _pooled(arms, pooled)
+        object.__setattr__(self, "arms", arms)
+        object.__setattr__(self, "groups", groups)
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        return len(self.arms)
+
+    @property
+    def pooled(self) -> list[list[int]]:
+        """Lists of the arms that are known to be identical."""
+        sizes, order = np.bincount(self.groups), np.argsort(self.groups, kind="stable")
+        starts = np.cumsum(sizes) - sizes
+        return [order[starts[g] : starts[g] + sizes[g]].tolist() for g in np.flatnonzero(sizes > 1)]
+
+    def candidates(self, k: int) -> tuple[Arm, ...]:
+        """Return what arm k may be, where that can be listed."""
+        arm = self.arms[k]
+        if isinstance(arm, DirichletArmPrior):
+            raise ProblemError(f"arm {k} has a continuous prior, which has no list of candidates")
+        return arm.candidates
+
+    def typical(self, k: int) -> Arm:
+        """An arm with the states and rewards of arm k."""
+        return self.arms[k].typical
+
+    def moves_alike(self, k: int) -> bool:
+        """Whether arm k, whichever it is, moves alike pulled or not."""
+        return self.arms[k].moves_alike
+
+    def given(self, evidence: Sequence[Evidence]) -> IndependentPrior:
+        """Return what the arms may be once this was seen of each."""
+        require_evidence(evidence, self.num_arms)
+        seen = list(evidence)
+        for pool in self.pooled:
+            everything = sum((evidence[k] for k in pool[1:]), start=evidence[pool[0]])
+            for k in pool:
+                seen[k] = everything
+        informed: dict[tuple[int, int], ArmPrior | DirichletArmPrior] = {}
+        for arm, of_arm in zip(self.arms, seen, strict=True):
+            key = (id(arm), id(of_arm))
+            if key not in informed:
+                informed[key] = arm.given(of_arm)
+        arms = [informed[id(arm), id(s)] for arm, s in zip(self.arms, seen, strict=True)]
+        return IndependentPrior(arms, self.pooled)
+
+    def __repr__(self) -> str:
+        kinds = {id(arm): arm for arm in self.arms}
+        each = repr(self.arms[0]) if len(kinds) == 1 else f"{len(kinds):,} different priors"
+        return f"IndependentPrior({counted(self.num_arms, 'arm')}, {each})"
+
+
+def _pooled(
+    arms: tuple[ArmPrior | DirichletArmPrior, ...], pooled: Iterable[Iterable[int]]
+) -> tuple[tuple[ArmPrior | DirichletArmPrior, ...], IntArray]:
+    """Return the priors, those of pooled arms as one object, and the group of each arm."""
+    first, shared, named = np.arange(len(arms)), list(arms), set[int]()
+    for pool in listed(pooled, "pooled", "lists of arms"):
+        members = [
+            checked_count(k, "pooled arm", 0, len(arms) - 1)
+            for k in listed(pool, "pooled", "lists of arms")
+        ]
+        lowest = min(members, default=0)
+        for k in members:
+            if k in named:
+                raise ProblemError(f"pooled: arm {k} is named twice")
+            if not _equal(arms[k], arms[members[0]]):
+                raise ProblemError(
+                    f"pooled: the priors of arms {members[0]} and {k} differ; identical arms have "
+                    "one prior"
+                )
+            named.add(k)
+            first[k], shared[k] = lowest, arms[members[0]]
+    groups = np.unique(first, return_inverse=True)[1] if named else first
+    return tuple(shared), groups.astype(np.int64)
+
+
+def _equal(one: ArmPrior | DirichletArmPrior, other: ArmPrior | DirichletArmPrior) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, ArmPrior) and isinstance(other, ArmPrior):
+        return one.candidates == other.candidates and np.array_equal(one.weights, other.weights)
+    return one == other
+
+
+Prior: TypeAlias = IndependentPrior | JointPrior
+
+
+def is_continuous(prior: Prior) -> bool:
+    """Whether any arm has a continuous prior."""
+    return isinstance(prior, IndependentPrior) and any(
+        isinstance(arm, DirichletArmPrior) for arm in prior.arms
+    )
+
+
+def grid_prior(
+    levels: Sequence[float] | FloatArray,
+    num_arms: int | None = None,
+    rewards: ArrayLike = (0.0, 1.0),
+    passive_rewards: ArrayLike | None = None,
+    states: Sequence[str] | None = None,
+    *,
+    like: RestlessBandit | None = None,
+) -> IndependentPrior:
+    """Uniform prior of Section 6: every (p01, p11) in levels x levels, for each arm.
+
+    Candidates are ordered by p01, then by p11.
+
+    Parameters
+    ----------
+    levels
+        Probabilities that p01 and p11 may have.
+    num_arms
+        Number of arms K.
+    rewards
+        Reward in the bad and in the good state.
+    passive_rewards
+        The same while an arm is not pulled; nothing when left out.
+    states
+        Names of the two states, the bad one first.
+    like
+        Instead of these four: a bandit of two-state arms, whose rewards and names of states are
+        taken over. Its arms must move alike pulled or not, as all candidates do.
+    """
+    grid = numbers_array(levels, "grid_prior", "levels")
+    if grid.ndim != 1 or not grid.size:
+        raise ProblemError(f"levels must be a list of probabilities, got shape {grid.shape}")
+    values, counts = np.unique(grid, return_counts=True)
+    if (counts > 1).any():
+        raise ProblemError(f"levels hold {values[counts > 1][0]:g} more than once: give each once")
+    if (num_arms is None) == (like is None):
+        raise ProblemError("grid_prior needs num_arms, or like = a bandit, and not both")
+    if like is not None:
+        return _like(like, "a grid", lambda arm: _grid(grid, *_pays_of(arm)))
+    num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
+    return IndependentPrior([_grid(grid, rewards, passive_rewards, states)] * num_arms)
+
+
+def _like(
+    bandit: RestlessBandit, kind: str, make: Callable[[Arm], ArmPrior | DirichletArmPrior]
+) -> IndependentPrior:
+    """Priors of channels that pay as a bandit's arms do; arms that pay alike share one."""
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(f"like must be a RestlessBandit, got {bandit!r:.60}")
+    made: dict[tuple[bytes, bytes, Any], ArmPrior | DirichletArmPrior] = {}
+    arms = []
+    for k, arm in enumerate(bandit.arms):
+        if arm.num_states != 2:
+            raise ProblemError(
+                f"{bandit.label(k)} has {arm.num_states} states, and {kind} is a prior for two; "
+                "list candidates in an ArmPrior, or use a DirichletArmPrior"
+            )
+        if not arm.is_uncontrolled:
+            raise ProblemError(
+                f"{bandit.label(k)} moves differently when pulled, and {kind} has no such arms; "
+                "list candidates in an ArmPrior, or use a DirichletArmPrior"
+            )
+        key = arm.rewards.tobytes(), arm.passive_rewards.tobytes(), arm.states
+        if key not in made:
+            made[key] = make(arm)
+        arms.append(made[key])
+    return IndependentPrior(arms)
+
+
+def _pays_of(arm: Arm) -> tuple[FloatArray, FloatArray | None, Sequence[str] | None]:
+    """Return an arm's rewards, those while it is not pulled, and the names of its states."""
+    return arm.rewards, arm.passive_rewards if arm.pays_unpulled else None, arm.states
+
+
+def _grid(
+    grid: FloatArray,
+    rewards: ArrayLike,
+    passive_rewards: ArrayLike | None,
+    states: Sequence[str] | None,
+) -> ArmPrior:
+    pairs = [(float(a), float(b)) for a in grid for b in grid]
+    return ArmPrior(
+        [gilbert_elliott(*pair, rewards, passive_rewards, None, states) for pair in pairs]
+    )
+
+
+def beta_prior(
+    num_arms: int | None = None,
+    p01: ArrayLike = (1.0, 1.0),
+    p11: ArrayLike = (1.0, 1.0),
+    rewards: ArrayLike = (0.0, 1.0),
+    passive_rewards: ArrayLike | None = None,
+    states: Sequence[str] | None = None,
+    particles: int | None = None,
+    *,
+    like: RestlessBandit | None = None,
+) -> IndependentPrior:
+    """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
+
+    Parameters
+    ----------
+    num_arms
+        Number of arms K.
+    p01
+        Beta parameters (a, b) of the probability to go from bad to good, of mean a / (a + b);
+        uniform by default.
+    p11
+        Those of the probability to stay good.
+    rewards
+        Reward in the bad and in the good state.
+    passive_rewards
+        The same while an arm is not pulled; nothing when left out.
+    states
+        Names of the two states.
+    particles
+        As in `DirichletArmPrior`.
+    like
+        Instead of `num_arms`, rewards and names of states: a bandit of two-state arms, which has
+        them. Its arms must move alike pulled or not, as all channels do.
+    """
+    if (num_arms is None) == (like is None):
+        raise ProblemError("beta_prior needs num_arms, or like = a bandit, and not both")
+    alphas = [[b, a] for a, b in (_beta(p01, "p01"), _beta(p11, "p11"))]
+
+    def channel(
+        rewards: ArrayLike, passive_rewards: ArrayLike | None, states: Sequence[str] | None
+    ) -> DirichletArmPrior:
+        return DirichletArmPrior(alphas, None, rewards, passive_rewards, particles, states)
+
+    if like is not None:
+        return _like(like, "a Beta prior", lambda arm: channel(*_pays_of(arm)))
+    num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
+    return IndependentPrior([channel(rewards, passive_rewards, states)] * num_arms)
+
+
+def _beta(values: ArrayLike, field: str) -> tuple[float, float]:
+    numbers = numbers_array(values, "beta_prior", field)
+    if numbers.shape != (2,) or not (np.isfinite(numbers).all() and (numbers > 0).all()):
+        raise ProblemError(
+            f"{field} must be two positive Beta parameters (a, b), got {values!r:.60}"
+        )
+    return float(numbers[0]), float(numbers[1])

@@ -1,0 +1,387 @@
+"""The arms that may be drawn, as tables for kernels.
+
+A finite prior fills its slots once: a slot for each candidate, with its likelihoods b(s, n)[s'] of
+everything that can be seen. The slots of a continuous prior hold particles (`agents.clouds`), whose
+likelihoods are computed when something is seen. Independent and joint priors are the same to the
+kernels: groups of arms that share one draw, a group per arm or one group of all arms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from math import ceil, frexp, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.errors import ProblemError, RestiveError, TooLargeError
+from restive.kernels.jit.vectors import LANES
+from restive.kernels.loop.tables import (
+    BLOCK,
+    LEAST_LIKELIHOOD,
+    LIFTED,
+    MOST_LOSS,
+    BeliefTables,
+    Slots,
+)
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.priors.finite import ArmPrior, JointPrior, rewards_of
+from restive.learn.priors.independent import Prior
+from restive.problem.arm import Arm
+from restive.problem.bandit import Kinds, RestlessBandit, kinds_among, starts_of
+from restive.problem.beliefs import belief_tables, mixing_time, settled_lengths
+
+__all__ = [
+    "Choices",
+    "aligned_room",
+    "home_size",
+    "in_lanes",
+    "kept_ages",
+    "lane_places",
+    "num_rows",
+    "posterior_weights",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOST_LIKELIHOOD_BYTES = 4 << 30
+MOST_KEPT_AGES = 32
+MOST_KEPT = 1 << 16  # likelihoods of one arm's particles
+NO_LIKELIHOODS = np.zeros((1, 1, 1, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What each arm may be, and what it is where that is known; tables are made when needed.
+
+    A pool is a distinct prior: arms that share an `ArmPrior` share its pool.
+    """
+
+    kinds: Kinds  # of all candidates, then of the true arms where there are some
+    true_kinds: IntArray  # [K] of the true bandit, empty without one
+    groups: IntArray  # [K] group of each arm
+    pool_of_group: IntArray  # [groups]
+    weights: tuple[FloatArray, ...]  # [pools] prior weights of its candidates
+    pool_of_arm: IntArray  # [K] pool of candidate lists: under a joint prior each arm has its own
+    candidate_kinds: tuple[IntArray, ...]  # by pool of candidate lists; none if continuous
+    pool_sizes: tuple[int, ...]  # numbers of states, by pool of candidate lists
+    continuous: tuple[DirichletArmPrior | None, ...]  # by pool: its prior, None for candidates
+    max_elapsed: int | None
+    drawn_kinds: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @classmethod
+    def of(
+        cls, prior: Prior, true_bandit: RestlessBandit | None, max_elapsed: int | None
+    ) -> Choices:
+        """Tell the kinds of arms in a prior and in the true bandit, where one is given."""
+        lists, pool_of_arm, groups, weights, pool_of_group = _layout(prior)
+        first_arms = _first_arms(pool_of_arm)
+        continuous = tuple(_continuous(prior, k) for k in first_arms)
+        labels = [
+            f"arm {k}, candidate {j}"
+            for k, candidates in zip(first_arms, lists, strict=True)
+            for j in range(len(candidates))
+        ]
+        arms: list[Arm] = [arm for candidates in lists for arm in candidates]
+        num_candidates = len(arms)
+        if true_bandit is not None:
+            _require_fits(true_bandit, prior)
+            arms += true_bandit.arms
+            labels += [f"true {true_bandit.label(k)}" for k in range(true_bandit.num_arms)]
+        kinds = kinds_among(arms, labels.__getitem__)
+        numbers = kinds.of.astype(np.int64)
+        ends = np.cumsum([len(candidates) for candidates in lists])
+        return cls(
+            kinds=kinds,
+            true_kinds=numbers[num_candidates:],
+            groups=groups,
+            pool_of_group=pool_of_group,
+            weights=weights,
+            pool_of_arm=pool_of_arm,
+            candidate_kinds=tuple(np.split(numbers[:num_candidates], ends[:-1])),
+            pool_sizes=tuple(prior.typical(k).num_states for k in first_arms),
+            continuous=continuous,
+            max_elapsed=max_elapsed,
+        )
+
+    @cached_property
+    def has_clouds(self) -> bool:
+        """Whether any arm has a continuous prior."""
+        return any(prior is not None for prior in self.continuous)
+
+    def with_truths(self, truths: Sequence[Arm]) -> tuple[Choices, IntArray]:
+        """Add arms that are true in some replication, and return the kind of each."""
+        labels = [*self.kinds.labels, *(f"drawn arm {i}" for i in range(len(truths)))]
+        kinds = kinds_among([*self.kinds.arms, *truths], labels.__getitem__)
+        old, drawn = np.split(kinds.of.astype(np.int64), [len(self.kinds.arms)])
+        candidates = tuple(old[numbers] for numbers in self.candidate_kinds)
+        choices = replace(self, kinds=kinds, candidate_kinds=candidates, drawn_kinds=drawn)
+        return choices, drawn
+
+    @cached_property
+    def in_support(self) -> NDArray[np.bool_]:
+        """Whether [kinds] the prior gives a kind any weight."""
+        found = np.zeros(len(self.kinds.arms), dtype=bool)
+        shared = len(self.weights) == 1  # under a joint prior all lists have the systems' weights
+        for pool, kinds in enumerate(self.candidate_kinds):
+            if self.continuous[pool] is None:
+                found[kinds[self.weights[0 if shared else pool] > 0]] = True
+        return found
+
+    @cached_property
+    def used(self) -> NDArray[np.bool_]:
+        """Whether [kinds] a kind is in the support or in the true bandit."""
+        found = self.in_support.copy()
+        found[self.true_kinds] = True
+        found[self.drawn_kinds] = True
+        return found
+
+    @cached_property
+    def tables(self) -> BeliefTables:
+        """Belief tables by kind; candidates of weight zero, which nobody looks at, have one age."""
+        kinds = self.kinds
+        lengths = np.ones(len(kinds.arms), dtype=np.int64)
+        places = np.flatnonzero(self.used).tolist()
+        arms = tuple(kinds.arms[j] for j in places)
+        labels = tuple(kinds.labels[j] for j in places)
+        slow_ones = len(self.drawn_kinds) > 0  # a continuous prior draws some, very rarely
+        lengths[places] = settled_lengths(
+            Kinds(arms, labels, np.arange(len(arms))), self.max_elapsed, hold_slow=slow_ones
+        )
+        return belief_tables(kinds.arms, lengths)
+
+    def mixing_time(self) -> int:
+        """T^mix(1/4) of Assumption 1: the largest over arms and systems that the prior allows.
+
+        Of an arm with a continuous prior, where there is none, its 95% quantile.
+        """
+        slowest = 1
+        for prior in self.continuous:
+            if prior is not None:
+                slowest = max(slowest, prior.mixing_time())
+        for kind in np.flatnonzero(self.in_support).tolist():
+            try:
+                slowest = max(slowest, mixing_time(self.kinds.arms[kind]))
+            except RestiveError as error:
+                reason = str(error).split(": ", 1)[-1]
+                raise type(error)(
+                    f"{self.kinds.labels[kind]}: {reason}; pass mixing_time"
+                ) from None
+        return slowest
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """The number of states [K] of each arm."""
+        return np.array(self.pool_sizes, dtype=np.int64)[self.pool_of_arm]
+
+    @cached_property
+    def drawable(self) -> Slots:
+        """Slots that can be drawn, without likelihoods: for drawing the truth from the prior."""
+        counts = [num_rows(len(weights)) for weights in self.weights]
+        slot_kinds = [
+            kinds if prior is None else np.zeros(prior.num_particles, dtype=np.int64)
+            for kinds, prior in zip(self.candidate_kinds, self.continuous, strict=True)
+        ]
+        nothing = np.zeros(0, dtype=np.int64)
+        return Slots(
+            groups=self.groups,
+            row_counts=np.array(counts, dtype=np.int64)[self.pool_of_group],
+            kinds=np.concatenate(slot_kinds),
+            kind_offsets=starts_of([len(kinds) for kinds in slot_kinds])[self.pool_of_arm],
+            likelihoods=np.zeros(0),
+            offsets=nothing,
+            lengths=nothing,
+            sizes=self.sizes,
+            losses=nothing,
+        )
+
+    @cached_property
+    def slots(self) -> Slots:
+        """Slots with the likelihoods of what can be seen."""
+        self._require_likelihoods_fit()
+        blocks = [
+            self._likelihoods(kinds) if prior is None else NO_LIKELIHOODS
+            for kinds, prior in zip(self.candidate_kinds, self.continuous, strict=True)
+        ]
+        ages = [
+            block.shape[1] if prior is None else kept_ages(prior)
+            for block, prior in zip(blocks, self.continuous, strict=True)
+        ]
+        lengths = np.array(ages, dtype=np.int64)
+        losses = np.array([_loss(block) for block in blocks], dtype=np.int64)
+        likelihoods = aligned_room(sum(block.size for block in blocks))
+        np.concatenate([block.ravel() for block in blocks], out=likelihoods)
+        return self.drawable._replace(
+            likelihoods=likelihoods,
+            offsets=starts_of([block.size for block in blocks])[self.pool_of_arm],
+            lengths=lengths[self.pool_of_arm],
+            losses=losses[self.pool_of_arm],
+        )
+
+    @cached_property
+    def prior_homes(self) -> FloatArray:
+        """The homes of the pools, end to end; the sums in them are made by a kernel."""
+        return np.concatenate([_home(weights) for weights in self.weights])
+
+    @cached_property
+    def first_homes(self) -> IntArray:
+        """Where [groups] the home of each group's pool begins."""
+        sizes = [home_size(num_rows(len(weights))) for weights in self.weights]
+        return starts_of(sizes)[self.pool_of_group]
+
+    def _require_likelihoods_fit(self) -> None:
+        """Raise, before any table is made, where the likelihoods would fill the memory."""
+        total = 0
+        for kinds in self.candidate_kinds:
+            if not len(kinds):
+                continue
+            longest = int(self.tables.lengths[kinds].max())
+            states = self.kinds.arms[kinds[0]].num_states
+            total += states**2 * longest * (len(kinds) + BLOCK * LANES) * 8
+        if total > MOST_LIKELIHOOD_BYTES:
+            count = sum(len(kinds) for kinds in self.candidate_kinds)
+            raise TooLargeError(
+                f"the likelihoods of {count:,} candidates take {total / 2**30:.1f} GiB, more "
+                f"than {MOST_LIKELIHOOD_BYTES >> 30}; use fewer candidates or a smaller max_elapsed"
+            )
+
+    def _likelihoods(self, kinds: IntArray) -> FloatArray:
+        """Array [S, L, S, width] with b_c(s, n)[s'] of candidate c at [s, n - 1, s', c]."""
+        tables = self.tables
+        size = int(tables.sizes[kinds[0]])
+        length = int(tables.lengths[kinds].max())
+        rows = np.empty((size, length, size, len(kinds)))
+        for c, kind in enumerate(kinds):
+            own = int(tables.lengths[kind])
+            begin = int(tables.offsets[kind])
+            table = tables.beliefs[begin : begin + size * own * size].reshape(size, own, size)
+            rows[..., c] = table[:, np.minimum(np.arange(length), own - 1)]
+        held = np.where(rows > 0, np.maximum(rows, LEAST_LIKELIHOOD), 0.0)
+        return in_lanes(held)
+
+
+def _layout(
+    prior: Prior,
+) -> tuple[list[tuple[Arm, ...]], IntArray, IntArray, tuple[FloatArray, ...], IntArray]:
+    """Lists of candidates, list and group of each arm, weights by pool, pool of each group."""
+    arms = np.arange(prior.num_arms)
+    if isinstance(prior, JointPrior):
+        lists = [prior.candidates(int(k)) for k in arms]
+        return lists, arms, np.zeros_like(arms), (prior.weights,), np.zeros(1, dtype=np.int64)
+    pool_by_identity: dict[int, int] = {}
+    distinct: list[ArmPrior | DirichletArmPrior] = []
+    pools = np.empty(prior.num_arms, dtype=np.int64)
+    for k, arm in enumerate(prior.arms):
+        pool = pool_by_identity.setdefault(id(arm), len(distinct))
+        if pool == len(distinct):
+            distinct.append(arm)
+        pools[k] = pool
+    weights = tuple(
+        arm.weights if isinstance(arm, ArmPrior) else arm.drawn.weights for arm in distinct
+    )
+    lists = [arm.candidates if isinstance(arm, ArmPrior) else () for arm in distinct]
+    first_of_group = np.unique(prior.groups, return_index=True)[1]
+    return lists, pools, prior.groups, weights, pools[first_of_group]
+
+
+def _continuous(prior: Prior, k: int) -> DirichletArmPrior | None:
+    arm = None if isinstance(prior, JointPrior) else prior.arms[k]
+    return arm if isinstance(arm, DirichletArmPrior) else None
+
+
+def _first_arms(pool_of_arm: IntArray) -> list[int]:
+    return [int(k) for k in np.unique(pool_of_arm, return_index=True)[1]]
+
+
+def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
+    if bandit.num_arms != prior.num_arms:
+        raise ProblemError(
+            f"the true bandit has {bandit.num_arms} arms, the prior is for {prior.num_arms}"
+        )
+    for k, arm in enumerate(bandit.arms):
+        expected = prior.typical(k)
+        for what, here, there in rewards_of(arm, expected):
+            if not np.array_equal(here, there):
+                raise ProblemError(
+                    f"{bandit.label(k)}: {what} are {here.tolist()}, the prior's are "
+                    f"{there.tolist()}; rewards are known, so they must agree"
+                )
+
+
+def _loss(likelihoods: FloatArray) -> int:
+    """Bits by which an observation can lower a weight it leaves positive, at most MOST_LOSS."""
+    if not likelihoods.size:
+        return 0
+    least = likelihoods[likelihoods > 0].min()
+    return min(ceil(-log2(least)), MOST_LOSS)
+
+
+def _home(weights: FloatArray) -> FloatArray:
+    """A pool's home: its weights and their lifts (see `kernels.weights`)."""
+    largest = frexp(weights.max())[1]
+    mantissas, powers = np.frexp(weights)
+    exponents = powers - largest
+    low = (weights > 0) & (exponents < LIFTED)
+    lifts = np.where(low, LIFTED - exponents, 0).astype(np.float64)
+    held = np.where(low, np.ldexp(mantissas, LIFTED + largest), weights)
+    rows = num_rows(len(weights))
+    between = np.zeros((rows // BLOCK + 2) * LANES)
+    return np.concatenate([in_lanes(held), between, in_lanes(lifts)])
+
+
+def home_size(rows: int) -> int:
+    """Numbers in a home."""
+    return LANES * (2 * rows + rows // BLOCK + 2)
+
+
+def posterior_weights(home: FloatArray, count: int) -> FloatArray:
+    """Normalised weights [count] of the slots in a home."""
+    rows, places = num_rows(count), lane_places(count)
+    lifts = home[-rows * LANES :][places]
+    weights = np.ldexp(home[places], -lifts.astype(np.int64))
+    return np.asarray(weights / weights.sum())
+
+
+def aligned_room(size: int) -> FloatArray:
+    """Zeros, where rows of LANES numbers do not straddle the processor's lines of 64 bytes.
+
+    Memory that nobody writes to costs nothing.
+    """
+    room = np.zeros(size + LANES)
+    first = (-room.ctypes.data % 64) // 8
+    return room[first : first + size]
+
+
+@lru_cache(maxsize=64)
+def lane_places(count: int) -> IntArray:
+    """Where each of `count` slots stands: row c % rows of lane c // rows."""
+    rows = num_rows(count)
+    slots = np.arange(count, dtype=np.int64)
+    places = np.asarray((slots % rows) * LANES + slots // rows)
+    places.setflags(write=False)
+    return places
+
+
+def in_lanes(values: FloatArray) -> FloatArray:
+    """Lay numbers by slot, on the last axis, out in lanes, filled up with zeros."""
+    count = values.shape[-1]
+    laid = np.zeros((*values.shape[:-1], num_rows(count) * LANES))
+    laid[..., lane_places(count)] = values
+    return laid
+
+
+def kept_ages(prior: DirichletArmPrior) -> int:
+    """Places for ages of an arm's particles: likelihoods are kept there once they are made.
+
+    On the last one older ages take turns.
+    """
+    width = num_rows(prior.num_particles) * LANES
+    return max(1, min(MOST_KEPT_AGES, MOST_KEPT // (prior.num_states**2 * width)))
+
+
+def num_rows(count: int) -> int:
+    """Rows for `count` slots: whole blocks, so that kernels need not look for the last."""
+    return -(-count // (BLOCK * LANES)) * BLOCK

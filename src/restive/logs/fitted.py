@@ -1,0 +1,341 @@
+"""Fit the arms of a log: what each is like, and where it was last seen.
+
+What was found of each arm: a table.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.arguments import counted
+from restive.errors import ProblemError
+from restive.files import replacing, spreadsheet_text
+from restive.learn.evidence import Evidence
+from restive.learn.priors.finite import ArmPrior
+from restive.learn.priors.independent import IndependentPrior
+from restive.logs.counts import LogCounts, count_log
+from restive.logs.finite import INTERVAL, SharedCandidates
+from restive.logs.kind_priors import AnyArmPrior, kind_priors_of, passive_rewards_of
+from restive.logs.sightings.log import Log
+from restive.pages.frames import data_frame
+from restive.problem.arm import Arm, numbers_array
+from restive.problem.bandit import RestlessBandit
+from restive.problem.beliefs import BeliefState
+
+if TYPE_CHECKING:
+    from restive.logs.checks import Check
+    from restive.logs.held_out import HeldOut
+
+__all__ = ["ArmTable", "FittedLog", "fit_arms", "log_rewards"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedLog:
+    """What a log says about its arms.
+
+    `arms` is a table with posterior means and 90% intervals; `kind_priors` is what arms of
+    each kind may be; `checks` say whether chains describe the log at all, and
+    `held_out` how well its later part was predicted from the earlier one.
+    """
+
+    log: Log
+    counts: LogCounts
+    kind_priors: tuple[AnyArmPrior, ...]  # by kind
+    rewards: FloatArray  # [S]
+    passive_rewards: FloatArray | None  # [S] of arms that are not pulled; None if they pay nothing
+    controlled: bool
+    start: BeliefState  # when and in which state each arm was last seen, for an agent
+    notes: tuple[str, ...]
+    _progress: Progress = field(default=lambda what, share: None, repr=False)
+    _posteriors: tuple[Any, ...] = field(default=(), repr=False)  # of priors that are not finite
+    checks: tuple[Check, ...] = ()
+    held_out: HeldOut | None = None
+
+    def __repr__(self) -> str:
+        held = sum(check.verdict == "holds" for check in self.checks)
+        return (
+            f"FittedLog({counted(self.log.num_sightings, 'sighting')} of "
+            f"{counted(self.log.num_arms, 'arm')}; "
+            f"{held} of {len(self.checks)} checks hold)"
+        )
+
+    def check(self, name: str) -> Check:
+        """Return the check of this name."""
+        for check in self.checks:
+            if check.name == name:
+                return check
+        raise ProblemError(
+            f"no check {name!r}; there are {', '.join(check.name for check in self.checks)}"
+        )
+
+    @cached_property
+    def arms(self) -> ArmTable:
+        """Each arm's posterior means and 90% intervals, and where it was last seen."""
+        log, size = self.log, self.log.num_states
+        active, passive, low, high = np.empty((4, log.num_arms, size, size))
+        for kind, prior in enumerate(self.kind_priors):
+            own = np.flatnonzero(log.kind_of == kind)
+            if isinstance(prior, ArmPrior):
+                found = self._shared[kind].summary(
+                    self.counts, own, lambda share: self._progress("fitting", share)
+                )
+                active[own], passive[own] = found.active, found.passive
+                low[own], high[own] = found.low, found.high
+            else:
+                for k in own.tolist():
+                    posterior = self._posteriors[k].particles()
+                    mean = posterior.mean()
+                    active[k], passive[k] = mean.active, mean.passive
+                    low[k], high[k] = (posterior.quantile(q)[0] for q in INTERVAL)
+        return ArmTable(
+            names=log.arms,
+            kinds=tuple(np.array(log.kinds, dtype=object)[log.kind_of].tolist()),
+            sightings=np.diff(log.starts),
+            last_state=self.start.last_state,
+            elapsed=self.start.elapsed,
+            active=active,
+            passive=passive if self.controlled else active,
+            low=low,
+            high=high,
+        )
+
+    def evidence(self, k: int) -> Evidence:
+        """Return what was seen of arm k."""
+        return self.counts.evidence(k)
+
+    def problem(self, num_pulls: int) -> RestlessBandit:
+        """Return the bandit of posterior means."""
+        table = self.arms
+        return RestlessBandit(
+            [
+                Arm(
+                    table.active[k],
+                    table.passive[k] if self.controlled else None,
+                    self.rewards,
+                    self.passive_rewards,
+                    name=table.names[k],
+                    states=self.log.state_names,
+                )
+                for k in range(len(table))
+            ],
+            num_pulls,
+        )
+
+    @cached_property
+    def prior(self) -> IndependentPrior:
+        """What the arms may be, now that the log was seen: the prior of an agent."""
+        posteriors: list[Any] = list(self._posteriors) or [None] * len(self.arms)
+        for kind, prior in enumerate(self.kind_priors):
+            if isinstance(prior, ArmPrior):
+                own = np.flatnonzero(self.log.kind_of == kind)
+                for some, weights in self._shared[kind].blocks(self.counts, own):
+                    for k, row in zip(some.tolist(), weights, strict=True):
+                        posteriors[k] = prior.with_weights(row)
+        return IndependentPrior(posteriors)
+
+    def supports(self, arms: IntArray) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
+        """Yield arms, matrices [M, S, S] they may have (active, passive) and weights [M]."""
+        for kind, prior in enumerate(self.kind_priors):
+            own = arms[self.log.kind_of[arms] == kind]
+            if not isinstance(prior, ArmPrior):
+                for k in own.tolist():
+                    found = self._posteriors[k].particles()
+                    yield k, found.active, found.passive, found.weights
+                continue
+            for some, weights in self._shared[kind].blocks(self.counts, own):
+                for k, row in zip(some.tolist(), weights, strict=True):
+                    yield k, *self._shared[kind].matrices, row
+
+    @cached_property
+    def _shared(self) -> dict[int, SharedCandidates]:
+        return {
+            kind: SharedCandidates(prior, self.log.arms)
+            for kind, prior in enumerate(self.kind_priors)
+            if isinstance(prior, ArmPrior)
+        }
+
+
+def log_rewards(log: Log, rewards: ArrayLike | None, field: str = "rewards") -> FloatArray:
+    """Rewards [S] of the states; by default from 0 (the worst) to 1 in equal steps."""
+    if rewards is None:
+        return np.linspace(0, 1, log.num_states)
+    array = numbers_array(rewards, "the log", field)
+    if array.shape != (log.num_states,):
+        raise ProblemError(
+            f"{field} must hold one number per state ({', '.join(log.states)}), got shape "
+            f"{array.shape}"
+        )
+    return array
+
+
+def fit_arms(
+    log: Log,
+    prior: AnyArmPrior | Mapping[str, AnyArmPrior] | None = None,
+    rewards: ArrayLike | None = None,
+    controlled: bool = False,
+    until: int | None = None,
+    progress: Progress = lambda what, share: None,
+    passive_rewards: ArrayLike | None = None,
+) -> FittedLog:
+    """Fit the arms of a log, without the checks; arguments as in `fit_log`.
+
+    `until` is the step at which the fit ends: later sightings are not looked at.
+    """
+    counts = count_log(
+        log, until=until, pulled_only=controlled, progress=lambda s: progress("counting", s)
+    )
+    if not len(counts.cells):
+        raise ProblemError(
+            "no arm was seen twice" + ("" if until is None else f" before {log.label(until)}")
+            + "; how arms change cannot be learned from this log"
+        )  # fmt: skip
+    values = log_rewards(log, rewards)
+    notes: list[str] = []
+    if rewards is None and log.num_states > 2:
+        shown = ", ".join(f"{name}: {r:g}" for name, r in zip(log.states, values, strict=True))
+        notes.append(f"rewards were not given and are taken as {shown}")
+    notes += _never_seen(log, counts)
+    unpulled = None
+    if passive_rewards is not None:
+        unpulled = log_rewards(log, passive_rewards, "passive_rewards")
+    kind_priors = kind_priors_of(log, counts, prior, values, unpulled, controlled, notes)
+    unpulled = passive_rewards_of(kind_priors[0])
+    notes += _doubts(values, unpulled, controlled)
+    end = log.num_steps if until is None else until
+    return _summarised(log, counts, kind_priors, values, unpulled, controlled, end, notes, progress)
+
+
+def _never_seen(log: Log, counts: LogCounts) -> list[str]:
+    """Say which states no arm was ever seen in."""
+    size = log.num_states
+    pairs = np.bincount(counts.cells % (size * size), minlength=size * size).reshape(size, size)
+    missing = np.flatnonzero(pairs.sum(axis=0) + pairs.sum(axis=1) == 0)
+    return [
+        f"no arm that was seen twice was ever in state {log.states[state]!r}: how arms get there "
+        "and back is a guess"
+        for state in missing.tolist()
+    ]
+
+
+def _doubts(rewards: FloatArray, unpulled: FloatArray | None, controlled: bool) -> list[str]:
+    """Say where what was asked may not be what was meant."""
+    if controlled and unpulled is None:
+        return [
+            "only pulled arms pay; if arms count while they are not pulled too, say so with "
+            "passive_rewards (--pay always)"
+        ]
+    if not controlled and unpulled is not None and np.array_equal(rewards, unpulled):
+        return [
+            "pulling changes neither how arms move nor what they pay, so all policies earn the "
+            "same; if pulls change how arms move, fit with controlled = True (--controlled)"
+        ]
+    return []
+
+
+def _summarised(
+    log: Log, counts: LogCounts, kind_priors: Sequence[Any], rewards: FloatArray,
+    unpulled: FloatArray | None, controlled: bool, end: int, notes: list[str], progress: Progress,
+) -> FittedLog:  # fmt: skip
+    seen = counts.last_step >= 0
+    if not seen.all():
+        notes.append(f"{int((~seen).sum()):,} arms were not seen before {log.label(end)}")
+    start = BeliefState(
+        np.where(seen, counts.last_state, log.num_states - 1),
+        np.where(seen, end - counts.last_step, end + 1),
+    )
+    posteriors: tuple[Any, ...] = ()
+    if not all(isinstance(prior, ArmPrior) for prior in kind_priors):
+        posteriors = tuple(_posteriors(log, counts, kind_priors, progress))
+    return FittedLog(
+        log, counts, tuple(kind_priors), rewards, unpulled, controlled, start,
+        (*log.notes, *notes), progress, posteriors,
+    )  # fmt: skip
+
+
+def _posteriors(
+    log: Log, counts: LogCounts, kind_priors: Sequence[Any], progress: Progress
+) -> Iterator[Any]:
+    """Posteriors of arms whose prior is not finite; None for the others."""
+    for k, kind in enumerate(log.kind_of.tolist()):
+        prior = kind_priors[kind]
+        yield None if isinstance(prior, ArmPrior) else prior.given(counts.evidence(k))
+        progress("fitting", (k + 1) / log.num_arms)
+
+
+@dataclass(frozen=True, eq=False)
+class ArmTable:
+    """A row per arm: how often it was seen, and its posterior's means and 90% intervals."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]  # [K]
+    sightings: IntArray  # [K]
+    last_state: IntArray  # [K]
+    elapsed: IntArray  # [K] steps from then to the first one after the log
+    active: FloatArray  # [K, S, S] posterior means
+    passive: FloatArray  # [K, S, S]
+    low: FloatArray  # [K, S, S] of active
+    high: FloatArray  # [K, S, S]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of `rows`."""
+        own = ("arm", "kind", "sightings", "last_state", "elapsed")
+        chances = [f"p{s}{t}" for s, t in self._entries]
+        passive = () if self._uncontrolled else tuple(f"passive_{name}" for name in chances)
+        return (*own, *(n for c in chances for n in (c, f"{c}_low", f"{c}_high")), *passive)
+
+    @property
+    def _entries(self) -> list[tuple[int, int]]:
+        """Entries of a matrix that tell the others."""
+        size = self.active.shape[1]
+        return [(s, t) for s in range(size) for t in range(1, size)]
+
+    @property
+    def _uncontrolled(self) -> bool:
+        return self.passive is self.active
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows."""
+        shown = (self.active, self.low, self.high)
+        passive = () if self._uncontrolled else (self.passive,)
+        for k in range(len(self)):
+            yield (
+                self.names[k], self.kinds[k], int(self.sightings[k]), int(self.last_state[k]),
+                int(self.elapsed[k]),
+                *(float(part[k, s, t]) for s, t in self._entries for part in shown),
+                *(float(part[k, s, t]) for s, t in self._entries for part in passive),
+            )  # fmt: skip
+
+    def to_pandas(self) -> Any:
+        """Return a data frame, a row per arm (needs pandas)."""
+        return data_frame(dict(zip(self.columns, zip(*self.rows(), strict=True), strict=True)))
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the table."""
+        with (
+            replacing(path) as temporary,
+            temporary.open("w", encoding="utf-8", newline="") as file,
+        ):
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            for name, kind, *numbers in self.rows():
+                shown = (f"{x:.6g}" if isinstance(x, float) else x for x in numbers)
+                writer.writerow([spreadsheet_text(name), spreadsheet_text(kind), *shown])
+
+    def __repr__(self) -> str:
+        return f"ArmTable({len(self):,} arms: {', '.join(self.columns)})"

@@ -1,0 +1,220 @@
+"""Learners side by side in one call: regret with bands, and who beats whom.
+
+All learners meet the same worlds: replication r has the same truth and the same luck for each. So
+they are compared replication by replication, which removes what the worlds have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import drawn_seed
+from restive.errors import ProblemError
+from restive.learn.learners import describe, learner_of
+from restive.learn.learners.base import Own, Relative
+from restive.learn.priors.finite import JointPrior
+from restive.learn.priors.independent import IndependentPrior, Prior, grid_prior
+from restive.learn.task import Mapping
+from restive.measure.intervals import paired_interval
+from restive.measure.regret import EXACT, LearnerLike, RegretCurve, frequentist_regret
+from restive.pages.figures import plot_band
+from restive.pages.frames import data_frame, html_table
+from restive.plan.sanity_checks import blind_learners, looks_wrong
+from restive.problem.bandit import RestlessBandit
+
+__all__ = ["LEVELS", "Difference", "SideBySide", "compare", "default_prior"]
+
+FloatArray = NDArray[np.float64]
+
+Problem: TypeAlias = RestlessBandit | tuple[RestlessBandit, Prior]
+
+COLUMNS = ("learner", "regret", "lower", "upper", "average_reward")
+LEVELS = tuple(i / 10 for i in range(1, 10))  # of the prior of two-state arms
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Regret at T of the second learner minus that of the first."""
+
+    first: str
+    second: str
+    mean: float
+    half_width: float  # of the interval that is right for all pairs of the problem at once, 95%
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the interval excludes zero."""
+        return abs(self.mean) > self.half_width
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SideBySide:
+    """Learners on one problem, from the smallest regret at T on."""
+
+    bandit: RestlessBandit
+    curves: tuple[RegretCurve, ...]  # `learner` says whose
+    differences: tuple[Difference, ...]  # of each pair, the better one first
+    remarks: tuple[str, ...] = ()  # where the question asked may not be the one meant
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in ("learner", *(curve.learner for curve in self.curves)))
+        lines = [f"{'learner':{width}}  regret at T"]
+        for curve in self.curves:
+            half = curve.upper[-1] - curve.mean[-1]
+            lines.append(f"{curve.learner:{width}}  {curve.mean[-1]:.4g} ± {half:.2g}")
+        return "\n".join([*lines, *self.remarks])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def to_pandas(self) -> Any:
+        """Return a data frame, a row per learner from the best on (needs pandas)."""
+        rows = zip(*self._rows(), strict=True)
+        return data_frame(dict(zip(COLUMNS, rows, strict=True)))
+
+    def _repr_html_(self) -> str:
+        first = self.curves[0]
+        title = f"regret at T = {first.times[-1]:,}, 95% intervals, seed {first.seed}"
+        return html_table(title, COLUMNS, self._rows())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curves of all learners into one matplotlib axes, a new one by default."""
+        for curve in self.curves:
+            band = curve.times, curve.mean, curve.lower, curve.upper
+            ax = plot_band(*band, curve.learner, ax)
+        return ax
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return [
+            (
+                curve.learner,
+                float(curve.mean[-1]),
+                float(curve.lower[-1]),
+                float(curve.upper[-1]),
+                float(curve.average_reward[-1]),
+            )
+            for curve in self.curves
+        ]
+
+
+def compare(
+    problems: Problem | Iterable[Problem],
+    learners: Sequence[LearnerLike],
+    policy_mapping: Mapping = "whittle",
+    horizon: int = 2000,
+    *,
+    replications: int = 200,
+    seed: int | None = 0,
+    threads: int | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+    **options: Any,
+) -> list[SideBySide]:
+    """Run learners on problems, in the same worlds.
+
+    Parameters
+    ----------
+    problems
+        Bandits, or pairs of a bandit and the prior of learners that have one. By default that is a
+        9 x 9 grid for each arm; arms of more than two states, and arms that pay while not pulled,
+        need a prior.
+    learners
+        Names, or functions of (task, seed) that return a learner of your own: an object with
+        `select()` and `observe(states)`. Yours run in Python, slower.
+    policy_mapping
+        What learners with a posterior play, and what regret is measured against.
+    horizon
+        Steps of each replication, T.
+    replications, seed
+        How many, and the name of their luck; with None a seed is drawn, which the curves show.
+    threads, progress, options
+        As in `frequentist_regret`.
+    """
+    if isinstance(problems, RestlessBandit) or _is_pair(problems):
+        problems = [problems]  # type: ignore[list-item]
+    if not isinstance(problems, Iterable):
+        raise ProblemError(f"problems must be bandits, got {problems!r:.60}")
+    names = [describe(learner_of(given)) for given in learners]
+    if not names or len(set(names)) < len(names):
+        raise ProblemError(f"give at least one learner, each only once, got {names}")
+    seed = drawn_seed(seed)
+    found = []
+    for problem in problems:
+        bandit, prior = _checked(problem)
+        curves = [
+            frequentist_regret(
+                bandit, prior, policy_mapping, horizon, learner=given, replications=replications,
+                seed=seed, threads=threads, progress=progress, **options,
+            )
+            for given in learners
+        ]  # fmt: skip
+        remarks = _remarks(bandit, learners, curves[0])
+        found.append(_ordered(bandit, curves, remarks))
+    return found
+
+
+def _is_pair(problem: Any) -> bool:
+    return (
+        isinstance(problem, tuple)
+        and len(problem) == 2
+        and isinstance(problem[1], IndependentPrior | JointPrior)
+    )
+
+
+def _checked(problem: Any) -> tuple[RestlessBandit, Prior]:
+    bandit, prior = problem if _is_pair(problem) else (problem, None)
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(
+            f"a problem is a RestlessBandit, or a pair of one and a prior, got {problem!r:.60}"
+        )
+    if prior is not None:
+        return bandit, prior
+    try:
+        return bandit, default_prior(bandit)
+    except ProblemError as error:
+        raise ProblemError(f"{error}: pass (bandit, prior)") from None
+
+
+def default_prior(bandit: RestlessBandit) -> Prior:
+    """Return a 9 x 9 grid for each arm, with the arm's own rewards, or say why it needs another."""
+    for k, arm in enumerate(bandit.arms):
+        if arm.pays_unpulled:  # arms of the grid move alike, so that pulls would change nothing
+            raise ProblemError(
+                f"{bandit.label(k)} pays while it is not pulled, so it needs a prior that says "
+                "what a pull may change"
+            )
+    return grid_prior(LEVELS, like=bandit)
+
+
+def _remarks(
+    bandit: RestlessBandit, learners: Sequence[LearnerLike], curve: RegretCurve
+) -> tuple[str, ...]:
+    specs = [learner_of(given) for given in learners]
+    blind = [spec.title for spec in specs if not isinstance(spec, Relative | Own)]
+    remarks = [blind_learners(bandit.arms, blind)]
+    if curve.baseline == EXACT:
+        known = {curve.policy_mapping: (curve.average_reward_of_truth, 0.0)}
+        remarks.append(looks_wrong(bandit, known))
+    return tuple(filter(None, remarks))
+
+
+def _ordered(
+    bandit: RestlessBandit, curves: list[RegretCurve], remarks: tuple[str, ...]
+) -> SideBySide:
+    ordered = sorted(curves, key=lambda curve: float(curve.mean[-1]))
+    count = max(1, comb(len(ordered), 2))
+    differences = tuple(
+        Difference(
+            first.learner,
+            second.learner,
+            *paired_interval(first.samples[:, -1], second.samples[:, -1], count),
+        )
+        for first, second in combinations(ordered, 2)
+    )
+    return SideBySide(bandit, tuple(ordered), differences, remarks)

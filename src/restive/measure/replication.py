@@ -1,0 +1,243 @@
+"""Many replications of a learner and of the policy that knows the truth, on threads.
+
+A world's luck is a function of (seed, replication, time, arm), so whoever acts in it, and however
+the work is cut into chunks and threads, the same pull at the same time sees the same draw.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from threading import Event
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import checked_count, checked_seed, require_memory
+from restive.errors import ProblemError
+from restive.kernels.learn.weights import draw_truths
+from restive.kernels.loop.engine import NUMBERS, Record
+from restive.kernels.random import LEARNER, TRUTH, key_at, stream
+from restive.learn.learner_state import Mind, prior_weights
+from restive.learn.learners.base import Learner, Own, Relative
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.priors.independent import IndependentPrior
+from restive.learn.task import Task
+from restive.measure.loop import InPython, drive
+from restive.plan.actors import make_record, make_trace, world_of
+from restive.problem.bandit import RestlessBandit
+from restive.threads import available_threads
+
+__all__ = [
+    "NUMBERS",
+    "Replications",
+    "drawn_truths",
+    "replicate",
+    "with_truths",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+CHUNK = 64  # replications that a thread takes at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Replications:
+    """Sums up to each recorded time, one row per replication."""
+
+    task: Task
+    times: IntArray  # [M]
+    true_kinds: IntArray  # [R, K] kinds of the true arms, among those of the task
+    expected: FloatArray  # [R, M] sum of E[r | xi, A] of the learner
+    realised: FloatArray  # [R, M] sum of its rewards
+    episodes: IntArray  # [R, M] episodes begun
+    truth_weights: FloatArray  # [R, M, K] posterior weight of each true arm; no rows if not asked
+    oracle_expected: FloatArray  # [R, M] of the policy that knows the truth; no rows without one
+    oracle_realised: FloatArray  # [R, M]
+
+    def true_bandit(self, r: int) -> RestlessBandit:
+        """Return the truth of a replication."""
+        return self.task.bandit_of(self.true_kinds[r])
+
+
+def replicate(
+    task: Task,
+    learner: Learner,
+    times: IntArray,
+    replications: int,
+    seed: int = 0,
+    *,
+    first: int = 0,
+    with_oracle: bool = True,
+    with_posterior: bool = False,
+    threads: int | None = None,
+    chunk: int = CHUNK,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Replications:
+    """Run replications first, first + 1, ... of a learner.
+
+    The result is the same to the bit for any number of threads and any chunk. The memory is in
+    proportion to replications x times. Ctrl-C ends it within a fraction of a second.
+
+    Parameters
+    ----------
+    task
+        What is to be done; the true bandit is in it, or is drawn from its prior each time.
+    learner
+        Who does it.
+    times
+        Ascending times to record; the last is the horizon.
+    replications, seed, first
+        Which replications to run.
+    with_oracle
+        Also run the policy of the true system in the same world.
+    with_posterior
+        Also record the posterior weight of each arm's truth, for learners that have a posterior.
+    threads
+        By default as many as there are processors.
+    chunk
+        Replications that a thread takes at a time.
+    progress
+        Called with the number of replications done since the last call.
+    """
+    count = checked_count(replications, "replications")
+    with_posterior = with_posterior and isinstance(learner, Relative)
+    checked_seed(seed)
+    if with_posterior and task.choices.has_clouds:
+        raise ProblemError(
+            "under a continuous prior the truth has no weight that could be recorded"
+        )
+    task, truths = with_truths(task, count, seed, first)
+    done = _room(task, times, count, with_oracle, with_posterior)
+    done.true_kinds[:] = truths
+    workers = available_threads() if threads is None else checked_count(threads, "threads")
+    slow = isinstance(learner, Own) or task.ranks is None
+    size = 1 if slow else checked_count(chunk, "chunk")
+    starts = range(0, count, size)
+    stopped = Event()
+
+    def check() -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+
+    def work(begin: int) -> int:
+        rows = slice(begin, min(begin + size, count))
+        _run_rows(task, learner, done, rows, seed, first, check)
+        return rows.stop - rows.start
+
+    task.make_tables(with_posterior=isinstance(learner, Relative))  # before the threads begin
+    if workers == 1 or len(starts) == 1:
+        for begin in starts:
+            progress(work(begin))
+        return done
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for finished in pool.map(work, starts):
+                progress(finished)
+        except BaseException:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return done
+
+
+def _run_rows(
+    task: Task,
+    learner: Learner,
+    done: Replications,
+    rows: slice,
+    seed: int,
+    first: int,
+    check: Callable[[], None],
+) -> None:
+    """Run some rows: the learner, then the policy that knows the truth, in the same worlds."""
+    horizon = int(done.times[-1])
+    truths, number = done.true_kinds[rows], first + rows.start
+    world = world_of(task.choices.tables, task.num_arms)
+    mind = Mind(task, learner, horizon)
+    player: InPython | None = None
+    if isinstance(learner, Own):
+        player = learner.made(task, int(stream(seed, number, LEARNER)))
+    record = make_record(
+        task.num_pulls, task.start, done.times, truths, seed, number, memory=mind.actor.memory,
+        with_posterior=bool(len(done.truth_weights)),
+    )  # fmt: skip
+    drive(mind, world, record, make_trace(0, 0), player, check)
+    _copy(record, done.expected[rows], done.realised[rows])
+    done.episodes[rows] = record.phases.reshape(truths.shape[0], -1)
+    if len(done.truth_weights):
+        done.truth_weights[rows] = record.truth_weights.reshape(done.truth_weights[rows].shape)
+    if len(done.oracle_expected):
+        knowing = Mind(task, None, knows=True)
+        record = make_record(task.num_pulls, task.start, done.times, truths, seed, number)
+        drive(knowing, world, record, make_trace(0, 0), None, check)
+        _copy(record, done.oracle_expected[rows], done.oracle_realised[rows])
+
+
+def _copy(record: Record, expected: FloatArray, realised: FloatArray) -> None:
+    expected[:] = record.expected.reshape(expected.shape)
+    realised[:] = record.realised.reshape(realised.shape)
+
+
+def _room(
+    task: Task, times: IntArray, replications: int, with_oracle: bool, with_posterior: bool
+) -> Replications:
+    """Room for the results of so many replications."""
+    num_arms = task.num_arms
+    per_time = 6 + num_arms * with_posterior
+    size = 8 * replications * (per_time * len(times) + num_arms)
+    require_memory(size, "the results", "record fewer times")
+    shape = (replications, len(times))
+    oracle_shape = shape if with_oracle else (0, len(times))
+    return Replications(
+        task=task,
+        times=times,
+        true_kinds=np.empty((replications, num_arms), dtype=np.int64),
+        expected=np.empty(shape),
+        realised=np.empty(shape),
+        episodes=np.empty(shape, dtype=np.int64),
+        truth_weights=np.empty((replications if with_posterior else 0, len(times), num_arms)),
+        oracle_expected=np.empty(oracle_shape),
+        oracle_realised=np.empty(oracle_shape),
+    )
+
+
+def with_truths(task: Task, count: int, seed: int, first: int = 0) -> tuple[Task, IntArray]:
+    """Return the task with the true arms of replications first, ..., and their kinds [count, K].
+
+    Under a continuous prior each truth is an arm of its own, which the task must know.
+    """
+    kinds = drawn_truths(task, count, seed, first)
+    if len(task.choices.true_kinds) or not task.choices.has_clouds:
+        return task, kinds
+    assert isinstance(task.prior, IndependentPrior)
+    keys = [stream(seed, first + r, TRUTH) for r in range(count)]
+    groups, first_arms = np.unique(task.prior.groups, return_index=True)
+    places = [
+        (r, group, prior)
+        for group, prior in zip(groups, (task.prior.arms[k] for k in first_arms), strict=True)
+        if isinstance(prior, DirichletArmPrior)
+        for r in range(count)
+    ]
+    arms = [prior.draw(np.uint64(key_at(keys[r], group))) for r, group, prior in places]
+    choices, drawn = task.choices.with_truths(arms)
+    kinds = choices.kinds.of[kinds].astype(np.int64)  # of the candidates, as they are numbered now
+    for (r, group, _), kind in zip(places, drawn.tolist(), strict=True):
+        kinds[r, task.prior.groups == group] = kind
+    return replace(task, choices=choices, cached=OrderedDict()), kinds
+
+
+def drawn_truths(task: Task, count: int, seed: int, first: int = 0) -> IntArray:
+    """Kinds [count, K] of the true arms of replications first, ..., given or drawn."""
+    require_memory(16 * count * task.num_arms, "the true arms", "run fewer replications")
+    truths = np.empty((count, task.num_arms), dtype=np.int64)
+    if len(task.choices.true_kinds):
+        truths[:] = task.choices.true_kinds
+        return truths
+    keys = np.array([stream(seed, first + r, TRUTH) for r in range(count)], dtype=np.uint64)
+    slots = task.choices.drawable
+    draw_truths(slots, prior_weights(task, slots), keys, truths)
+    return truths

@@ -1,0 +1,204 @@
+"""Simulation: one visible trajectory of an agent or a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.arguments import checked_count, counted, drawn_seed, require_memory
+from restive.errors import ProblemError
+from restive.learn.agent import Agent
+from restive.learn.learners.base import Relative
+from restive.learn.requests import checked_arms
+from restive.measure.loop import InPython, checked_pulls
+from restive.measure.world import World
+from restive.pages.figures import Track, plot_tracks
+from restive.pages.frames import data_frame
+from restive.plan.policies.base import Policy
+from restive.problem.bandit import RestlessBandit
+from restive.problem.beliefs import BeliefState, belief_table
+
+__all__ = ["Trajectory", "simulate"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+MOST_TRACKS = 8  # arms that are drawn
+SHOWN_STEPS = 100  # that are drawn
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """What happened, step by step."""
+
+    arms: IntArray  # [T, N] arms pulled
+    states: IntArray  # [T, N] states seen
+    rewards: FloatArray  # [T] rewards earned
+    expected_rewards: FloatArray  # [T] E[r | xi_t, A_t]
+    last_state: IntArray  # [T, K] sigma_t, before the step
+    elapsed: IntArray  # [T, K] n_t, before the step
+    episode: IntArray  # [T] number of the episode; 0 for a policy
+    hidden_states: IntArray  # [T, K] states of all arms, seen or not; no rows if not simulated
+    bandit: RestlessBandit  # the true arms
+    seed: int  # of the world's luck
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def __repr__(self) -> str:
+        return (
+            f"Trajectory({counted(len(self), 'step')}, {counted(self.bandit.num_pulls, 'pull')} of "
+            f"{counted(self.bandit.num_arms, 'arm')}, {self.rewards.mean():.4g} per step, "
+            f"seed {self.seed})"
+        )
+
+    def to_pandas(self) -> Any:
+        """Return a data frame, a row per pull (needs pandas).
+
+        `last_state` and `elapsed` are those before the pull, `reward` what this arm paid.
+        """
+        steps = np.repeat(np.arange(len(self)), self.arms.shape[1])
+        arms, states = self.arms.ravel(), self.states.ravel()
+        last_state = self.last_state[steps, arms]
+        known = self.bandit.arms
+        named = {
+            key: [known[k].state_name(s) for k, s in zip(arms, codes, strict=True)]
+            for key, codes in (("state_name", states), ("last_state_name", last_state))
+        }
+        return data_frame(
+            {
+                "time": steps + 1,
+                "arm": arms,
+                "name": [known[k].name or "" for k in arms],
+                "state": states,
+                "state_name": named["state_name"],
+                "reward": [known[k].rewards[s] for k, s in zip(arms, states, strict=True)],
+                "last_state": last_state,
+                "last_state_name": named["last_state_name"],
+                "elapsed": self.elapsed[steps, arms],
+                "episode": self.episode[steps],
+            }
+        )
+
+    def plot(self, arms: Sequence[int] | None = None, steps: int = SHOWN_STEPS) -> Any:
+        """Draw pulls, states seen and beliefs of some arms over the last steps.
+
+        Parameters
+        ----------
+        arms
+            Which arms; by default the first 8.
+        steps
+            How many steps, up to the last.
+
+        Returns
+        -------
+        The matplotlib figure.
+        """
+        num_arms = self.bandit.num_arms
+        if arms is None:
+            arms = range(min(num_arms, MOST_TRACKS))
+        chosen = checked_arms(np.array(list(arms), dtype=np.int64), num_arms, "arms to draw")
+        if not len(chosen):
+            raise ProblemError("arms to draw: none were given")
+        first = max(0, len(self) - checked_count(steps, "steps"))
+        times = np.arange(first, len(self)) + 1
+        return plot_tracks(times, [self._track(k, first) for k in chosen.tolist()])
+
+    def _track(self, k: int, first: int) -> Track:
+        arm, ages = self.bandit.arms[k], self.elapsed[first:, k]
+        means = belief_table(arm, int(ages.max())) @ arm.rewards
+        at, place = np.nonzero(self.arms[first:] == k)
+        return Track(
+            self.bandit.label(k),
+            arm.rewards,
+            arm.states,
+            means[self.last_state[first:, k], ages - 1],
+            at + first + 1,
+            self.states[first:][at, place],
+        )
+
+
+def simulate(
+    bandit: RestlessBandit,
+    agent_or_policy: InPython | Policy,
+    horizon: int,
+    *,
+    seed: int | None = 0,
+    start: BeliefState | None = None,
+    max_elapsed: int | None = None,
+    hidden: bool = False,
+) -> Trajectory:
+    """Run an agent, or a policy that knows the bandit, and keep everything that happens.
+
+    Parameters
+    ----------
+    bandit
+        The true arms.
+    agent_or_policy
+        A fresh agent with `select()` and `observe(states)`, or a policy with `select(state)`.
+    horizon
+        Number of steps.
+    seed
+        Of the world's luck; with None one is drawn, which the trajectory shows.
+    start
+        As in `World`; an agent must have been made with the same.
+    max_elapsed
+        As in `World`.
+    hidden
+        Simulate the states of all arms, with luck of their own, and pay what they pay; as in
+        `World`.
+    """
+    horizon = checked_count(horizon, "horizon")
+    seed = drawn_seed(seed)
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(f"a simulation needs a RestlessBandit, got {bandit!r:.60}")
+    if not callable(getattr(agent_or_policy, "select", None)):
+        raise ProblemError(f"expected an agent or a policy, got {agent_or_policy!r:.60}")
+    num_arms, num_pulls = bandit.num_arms, bandit.num_pulls
+    numbers = horizon * (2 * num_pulls + (3 if hidden else 2) * num_arms)
+    require_memory(8 * numbers, "the trajectory", "use a smaller horizon")
+    world = World(bandit, start, seed, max_elapsed=max_elapsed, hidden=hidden)
+    player = _Player(agent_or_policy)
+    arms, states = (np.empty((horizon, num_pulls), dtype=np.int64) for _ in range(2))
+    last_state, elapsed = (np.empty((horizon, num_arms), dtype=np.int64) for _ in range(2))
+    earned, expected = np.empty(horizon), np.empty(horizon)
+    episode = np.zeros(horizon, dtype=np.int64)
+    all_states = np.empty((horizon if hidden else 0, num_arms), dtype=np.int64)
+    for t in range(horizon):
+        now = world.belief_state
+        last_state[t], elapsed[t] = now.last_state, now.elapsed
+        if hidden:
+            all_states[t] = world.hidden_states
+        arms[t] = checked_pulls(player.select(now), num_arms, num_pulls)
+        episode[t] = player.num_phases
+        states[t], earned[t], expected[t] = world.pull(arms[t])
+        player.observe(states[t].copy())
+    return Trajectory(
+        arms, states, earned, expected, last_state, elapsed, episode, all_states, bandit, seed
+    )
+
+
+class _Player:
+    """An agent, or a policy that is shown the meta-state."""
+
+    def __init__(self, acting: Any) -> None:
+        self._acting = acting
+        self._learns = callable(getattr(acting, "observe", None))
+        self._counts = isinstance(acting, Agent) and isinstance(acting.learner, Relative)
+
+    def select(self, state: BeliefState) -> ArrayLike:
+        arms: ArrayLike = self._acting.select(*(() if self._learns else (state,)))
+        return arms
+
+    @property
+    def num_phases(self) -> int:
+        return int(self._acting.num_phases) if self._counts else 0
+
+    def observe(self, states: IntArray) -> None:
+        if self._learns:
+            self._acting.observe(states)

@@ -1,0 +1,144 @@
+"""A bandit that can be pulled, and the names of its luck.
+
+Luck is a function of (seed, replication, time, arm), so whoever acts in a world, the same pull at
+the same time sees the same draw. Only what is seen is drawn: arms that are not pulled pay what is
+expected of them, given what was last seen. On request the states of all arms are simulated.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import checked_count, counted, drawn_seed
+from restive.errors import ProblemError
+from restive.kernels.loop.world import (
+    HiddenArms,
+    draw_first,
+    paid_by_others,
+    pay_and_move,
+    pull_arms,
+)
+from restive.kernels.loop.world import World as Tables
+from restive.kernels.random import HIDDEN, WORLD, stream
+from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
+from restive.problem.beliefs import (
+    BeliefState,
+    belief_tables,
+    settled_lengths,
+    start_or_initial,
+    thresholds,
+)
+
+__all__ = ["World"]
+
+IntArray = NDArray[np.int64]
+
+
+class World:
+    """A bandit that can be pulled: what is seen, and nothing else.
+
+    Parameters
+    ----------
+    bandit
+        The true arms.
+    start
+        When and in which state each arm was last seen before the first step; by default in its
+        last (good) state one step ago.
+    seed, replication
+        Name the world's luck. With None a seed is drawn; `world.seed` shows it.
+    max_elapsed
+        Ages told apart, for arms that mix too slowly for the automatic choice.
+    hidden
+        Simulate the states of all arms, with luck of their own, and pay what they pay. By default
+        arms that are not pulled pay the reward that is expected given what was last seen of them.
+    """
+
+    def __init__(
+        self,
+        bandit: RestlessBandit,
+        start: BeliefState | None = None,
+        seed: int | None = 0,
+        replication: int = 0,
+        max_elapsed: int | None = None,
+        hidden: bool = False,
+    ) -> None:
+        if not isinstance(bandit, RestlessBandit):
+            raise ProblemError(f"a world needs a RestlessBandit, got {bandit!r:.60}")
+        replication = checked_count(replication, "replication", 0)
+        start = start_or_initial(start, bandit)
+        start.require_fits(bandit)
+        self.bandit = bandit
+        self.time = 1
+        self.seed = drawn_seed(seed)
+        kinds = kinds_of(bandit)
+        tables = belief_tables(kinds.arms, settled_lengths(kinds, max_elapsed))
+        fields = ("offsets", "mean_offsets", "reward_offsets", "sizes", "lengths")
+        self._tables = Tables(tables, *(getattr(tables, field)[kinds.of] for field in fields))
+        self._key = stream(self.seed, replication, HIDDEN if hidden else WORLD)
+        self._last_state = start.last_state.copy()
+        self._seen = 1 - start.elapsed
+        self._hidden = _hidden_arms(kinds) if hidden else None
+        if self._hidden is not None:
+            draw_first(self._hidden, self._tables, self._last_state, self._seen, self._key)
+
+    @property
+    def belief_state(self) -> BeliefState:
+        """When and in which state each arm was last seen."""
+        return BeliefState(self._last_state, self.time - self._seen)
+
+    def __repr__(self) -> str:
+        bandit = self.bandit
+        return (
+            f"World({counted(bandit.num_arms, 'arm')}, {counted(bandit.num_pulls, 'pull')}, "
+            f"time {self.time:,}, "
+            f"seed {self.seed})"
+        )
+
+    @property
+    def hidden_states(self) -> IntArray:
+        """The states [K] that the arms are in now; none if they are not simulated."""
+        return np.empty(0, dtype=np.int64) if self._hidden is None else self._hidden.states.copy()
+
+    def pull(self, arms: IntArray) -> tuple[IntArray, float, float]:
+        """Pull arms: their states, the reward earned and the reward that was to be expected.
+
+        Rewards are those of all arms, if others than the pulled ones pay.
+        """
+        arms = self._checked(arms)
+        states = np.empty(len(arms), dtype=np.int64)
+        earned, expected = pull_arms(
+            self._tables, self.time, self._last_state, self._seen, self._key, arms,
+            self.hidden_states, states,
+        )  # fmt: skip
+        others = 0.0
+        if len(self._tables.tables.passive_means):
+            others = paid_by_others(self._tables, self._last_state, self._seen, self.time)
+            expected += others
+        if self._hidden is not None:
+            others = pay_and_move(self._hidden, self._tables, self._seen, self.time, self._key)
+        self.time += 1
+        return states, earned + others, expected
+
+    def _checked(self, arms: IntArray) -> IntArray:
+        pulled = np.asarray(arms)
+        if pulled.ndim != 1 or not np.issubdtype(pulled.dtype, np.integer):
+            raise ProblemError(f"arms to pull must be a list of whole numbers, got {arms!r:.60}")
+        if len(pulled) and not 0 <= pulled.min() <= pulled.max() < self.bandit.num_arms:
+            raise ProblemError(
+                f"the arms are 0 to {self.bandit.num_arms - 1}, {pulled.tolist()!s:.60} were pulled"
+            )
+        if len(np.unique(pulled)) != len(pulled):
+            raise ProblemError(f"an arm was pulled twice: {pulled.tolist()!s:.60}")
+        return pulled.astype(np.int64)
+
+
+def _hidden_arms(kinds: Kinds) -> HiddenArms:
+    """Room for the states of arms of these kinds, and how they move."""
+    moves = [thresholds(np.stack([arm.active, arm.passive])).ravel() for arm in kinds.arms]
+    return HiddenArms(
+        states=np.zeros(len(kinds.of), dtype=np.int64),
+        moves=np.concatenate(moves),
+        move_offsets=starts_of([len(rows) for rows in moves])[kinds.of],
+        passive_rewards=np.concatenate([arm.passive_rewards for arm in kinds.arms]),
+    )

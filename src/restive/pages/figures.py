@@ -1,0 +1,268 @@
+"""New figures: in a notebook, or beside pyplot, they show themselves.
+
+Regret against time.
+
+Index against the steps since an arm was seen, a line per last state.
+
+What is believed of one arm.
+
+What happened to some arms over time: pulls, states seen and beliefs in between.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.pages.axes import Line, draw_line, set_scale
+from restive.pages.looks import LIGHT, look, matplotlib_figures, settings
+
+__all__ = [
+    "FIGURE_SUFFIXES",
+    "IndexPanel",
+    "Track",
+    "new_axes",
+    "new_figure",
+    "plot_band",
+    "plot_index",
+    "plot_panels",
+    "plot_posterior",
+    "plot_tracks",
+]
+
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
+
+SHOWING = ("matplotlib.pyplot", "ipykernel")  # modules that are there where figures are looked at
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure of a size in inches."""
+    figures = matplotlib_figures()
+    size: Any = {"figsize": (width, height), "layout": "constrained", "dpi": 150}
+    if any(name in sys.modules for name in SHOWING):
+        import matplotlib.pyplot
+
+        return matplotlib.pyplot.figure(**size)
+    return figures.Figure(**size)
+
+
+def new_axes(width: float, height: float) -> Any:
+    """Return the axes of a new figure."""
+    return new_figure(width, height).subplots()
+
+
+def plot_band(
+    times: NDArray[np.int64],
+    mean: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    label: str,
+    ax: Any = None,
+) -> Any:
+    """Draw regret against time with its band into axes, new ones by default; returns the axes.
+
+    Curves drawn into the same axes have different looks.
+    """
+    with settings():
+        if ax is None:
+            ax = new_axes(6, 4)
+            set_scale(ax, "linear")
+        number = len(ax.get_legend_handles_labels()[0])
+        draw_line(ax, Line(number, label, times, mean, lower, upper))
+        ax.set_xlabel("time (steps)")
+        ax.set_ylabel("regret (mean and 95% band)")
+        ax.legend()
+    return ax
+
+
+FloatArray = NDArray[np.float64]
+
+MOST_PANELS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class IndexPanel:
+    """The index of one kind of arm; `upper` is there where it is not one number."""
+
+    title: str
+    state_names: Sequence[str] | None
+    index: FloatArray  # [S, L]
+    upper: FloatArray | None = None  # [S, L]
+
+
+def plot_index(panel: IndexPanel, name: str, ax: Any = None) -> Any:
+    """Draw one index into axes, new ones by default; returns the axes."""
+    with settings():
+        ax = new_axes(6, 4) if ax is None else ax
+        _draw_panel(ax, panel)
+        _label(ax, name, bottom=True, left=True)
+    return ax
+
+
+def plot_panels(panels: Sequence[IndexPanel], name: str, title: str) -> Any:
+    """Draw the first 12 indices side by side on one scale; returns the figure."""
+    shown = panels[:MOST_PANELS]
+    columns = min(len(shown), 4)
+    rows = -(-len(shown) // columns)
+    with settings():
+        figure = new_figure(1.2 + 3.6 * columns, 0.8 + 3.0 * rows)
+        axes = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        for j, ax in enumerate(axes.flat):
+            if j >= len(shown):
+                ax.set_axis_off()
+                continue
+            _draw_panel(ax, shown[j])
+            ax.set_title(shown[j].title)
+            _label(ax, name, bottom=j + columns >= len(shown), left=j % columns == 0)
+        if len(panels) > len(shown):
+            title += f", the first {len(shown)} kinds shown"
+        figure.suptitle(title)
+    return figure
+
+
+def _label(ax: Any, name: str, *, bottom: bool, left: bool) -> None:
+    if bottom:
+        ax.set_xlabel("steps since last seen")
+    if left:
+        ax.set_ylabel(name)
+
+
+def _draw_panel(ax: Any, panel: IndexPanel) -> None:
+    index = _visible(panel.index)
+    length = index.shape[1]
+    ages = np.arange(1, length + 1)
+    for s, line in enumerate(index):
+        style = look(s)
+        last = f"state {s}" if panel.state_names is None else panel.state_names[s]
+        ax.plot(
+            ages, line, color=style.colour, linestyle=style.dash, marker=style.marker,
+            markevery=max(1, length // 12), label=f"last seen: {last}",
+        )  # fmt: skip
+        if panel.upper is not None:
+            upper = panel.upper[s, np.minimum(ages, panel.upper.shape[1]) - 1]
+            label = "not indexable: both ends" if s == 0 else None
+            ax.fill_between(ages, line, upper, color=style.colour, alpha=0.2, lw=0, label=label)
+    limit = panel.index[0, -1]
+    ax.axhline(limit, color=LIGHT["mute"], linewidth=1, linestyle=":", label="limit")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.legend(fontsize=9.5)
+
+
+def _visible(table: FloatArray) -> FloatArray:
+    """Return the ages worth drawing: some past the last that differs from the limit by 1%."""
+    spread = np.abs(table - table[:, -1:]).max(axis=0)
+    far = np.flatnonzero(spread > 0.01 * spread.max())
+    length = max(8, (int(far[-1]) if far.size else 0) + 4)
+    return table[:, np.minimum(np.arange(length), table.shape[1] - 1)]
+
+
+def plot_posterior(posterior: Any, truth: Any = None, ax: Any = None) -> Any:
+    """Draw an `ArmPosterior` into axes, new ones by default; returns the axes."""
+    with settings():
+        if ax is None:
+            ax = new_axes(6, 5)
+        alike = np.array_equal(posterior.active, posterior.passive)
+        if posterior.active.shape[1] == 2 and alike:
+            _draw_density(ax, posterior, truth)
+        else:
+            _draw_intervals(ax, posterior, truth, ["active"] if alike else ["active", "passive"])
+    return ax
+
+
+def _draw_density(ax: Any, posterior: Any, truth: Any) -> None:
+    """Draw the density of (p01, p11): a normal bump at each chain, and the chains."""
+    p01, p11, weights = posterior.active[:, 0, 1], posterior.active[:, 1, 1], posterior.weights
+    middle = (np.arange(100) + 0.5) / 100
+    bumps = []
+    for values in (p01, p11):
+        spread = np.sqrt((weights * (values - (weights * values).sum()) ** 2).sum())
+        width = max(spread * posterior.effective ** (-1 / 6), 0.01)  # Silverman's, in the plane
+        bumps.append(np.exp(-(((middle[:, None] - values) / width) ** 2) / 2))
+    density = np.einsum("im,jm,m->ji", *bumps, weights)
+    ax.imshow(density, origin="lower", extent=(0, 1, 0, 1), cmap="Blues", aspect="equal")
+    areas = 60 * weights / weights.max()
+    ax.scatter(p01, p11, s=areas, color=look(0).colour, alpha=0.5, linewidth=0, label="chains")
+    if truth is not None:
+        ax.plot(truth.active[0, 1], truth.active[1, 1], "x", color=look(1).colour, markersize=10,
+                markeredgewidth=2, label="truth")  # fmt: skip
+        ax.legend()
+    bad, good = posterior.states or ("bad", "good")
+    ax.set_xlabel(f"p01: from {bad} to {good}")
+    ax.set_ylabel(f"p11: stays {good}")
+
+
+def _draw_intervals(ax: Any, posterior: Any, truth: Any, fields: list[str]) -> None:
+    mean, low, high = posterior.mean(), posterior.quantile(0.05), posterior.quantile(0.95)
+    size = posterior.active.shape[1]
+    states = posterior.states or range(size)
+    names = [f"{i} to {j}" for i in states for j in states]
+    for k, field in enumerate(fields):
+        centre, bottom, top = (getattr(each, field).ravel() for each in (mean, low, high))
+        places = np.arange(size * size) + 0.3 * k
+        error = [np.maximum(centre - bottom, 0), np.maximum(top - centre, 0)]
+        style = look(k)
+        label = f"{field}: mean and 90%"
+        ax.errorbar(places, centre, yerr=error, fmt=style.marker, color=style.colour, label=label)
+        if truth is not None:
+            once = "truth" if k == 0 else None
+            ax.plot(places, getattr(truth, field).ravel(), "x", color="black", label=once)
+    ax.set_xticks(np.arange(size * size), names, rotation=90)
+    ax.set_ylabel("transition probability")
+    ax.set_ylim(-0.02, 1.02)
+    ax.legend()
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """One arm over the steps shown: what it was expected to pay, and what was seen of it."""
+
+    label: str
+    rewards: NDArray[np.float64]  # [S]
+    state_names: Sequence[str] | None
+    expected: NDArray[np.float64]  # [T] reward of a pull in each step, by belief
+    pulled: NDArray[np.int64]  # [P] times of its pulls
+    states: NDArray[np.int64]  # [P] states seen
+
+
+def plot_tracks(times: NDArray[np.int64], tracks: Sequence[Track]) -> Any:
+    """Draw arms one below the other over the same time; returns the figure."""
+    with settings():
+        figure = new_figure(8, 1.0 + 1.35 * len(tracks))
+        axes = figure.subplots(len(tracks), 1, sharex=True, squeeze=False)[:, 0]
+        for ax, track in zip(axes, tracks, strict=True):
+            _draw_track(ax, times, track)
+        axes[-1].set_xlabel("time (steps)")
+        axes[-1].xaxis.get_major_locator().set_params(integer=True)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    return figure
+
+
+def _draw_track(ax: Any, times: NDArray[np.int64], track: Track) -> None:
+    rewards, line, dots = track.rewards, look(0), look(1)
+    ax.step(
+        times, track.expected, where="mid", color=line.colour, linewidth=1.3,
+        label="expected if pulled (belief)",
+    )  # fmt: skip
+    ax.vlines(
+        track.pulled, rewards.min(), rewards[track.states],
+        color=LIGHT["rule"], linewidth=1, zorder=1,
+    )  # fmt: skip
+    ax.plot(
+        track.pulled, rewards[track.states], linestyle="", marker=dots.marker, markersize=4,
+        color=dots.colour, label="pulled: state seen",
+    )  # fmt: skip
+    ax.set_title(track.label, loc="left")
+    if len(rewards) <= 5 and len(np.unique(rewards)) == len(rewards):
+        names = track.state_names or [f"state {s}" for s in range(len(rewards))]
+        ax.set_yticks(rewards, names)
+    else:
+        ax.set_ylabel("reward")
+    low, high = float(rewards.min()), float(rewards.max())
+    room = 0.15 * (high - low) or 0.5
+    ax.set_ylim(low - room, high + room)

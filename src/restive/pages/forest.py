@@ -1,0 +1,137 @@
+"""Forest plots: a row per thing, with its name, its interval and its number in words.
+
+Name and number stand above the interval, so that long names leave it its width on a phone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log10
+from typing import Any
+
+import numpy as np
+
+from restive.pages.axes import Scale, set_axis
+from restive.pages.looks import LIGHT, look
+
+__all__ = ["Row", "draw_forest", "forest_height", "hides_a_row"]
+
+ROW = 40.0  # points of height
+ENDS = 46.0  # points of height of the axis below
+CROWDED = 0.06  # share of a linear axis below which a row's distance from zero is hard to see
+MARGIN = 0.04  # of an axis, beyond the outermost interval
+ABOVE = 0.36  # of a row: its words above its interval
+LETTER = 0.024  # of the width: a letter of a place before a name
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing with its interval; hollow where the interval decides nothing."""
+
+    number: int  # of its look
+    name: str
+    time: int  # of what was measured
+    value: float
+    lower: float  # nan where the error is not known
+    upper: float
+    text: str  # the number as it is read
+    place: str = ""  # before the name
+    filled: bool = True
+
+
+def forest_height(rows: Sequence[Row]) -> float:
+    """Return the height of the drawing, in points."""
+    return ROW * len(rows) + ENDS
+
+
+def hides_a_row(rows: Sequence[Row]) -> bool:
+    """Whether a linear axis would press together what the intervals tell from zero."""
+    ends = _ends(rows)
+    width = ends.max() - min(ends.min(), 0.0)
+    told = [abs(row.value) for row in rows if row.filled]
+    return bool(told) and min(told) < CROWDED * width
+
+
+def draw_forest(
+    axes: Any,
+    rows: Sequence[Row],
+    scale: Scale,
+    label: str,
+    *,
+    among: Sequence[Row] = (),
+    about_zero: bool = False,
+    references: Sequence[float] = (),
+) -> None:
+    """Draw rows from top to bottom, on an axis that suits all those `among` which they are shown.
+
+    About zero, a logarithmic axis is linear as far as the narrowest interval is wide.
+    """
+    axes.set_xlabel(label)
+    _set_axis(axes, [*rows, *among], scale, about_zero, references)
+    axes.yaxis.set_visible(False)
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(len(rows) - 0.55, -0.85)
+    for value in references:
+        axes.axvline(value, color=LIGHT["mute"], linewidth=1)
+    places = [len(row.place) for row in (*rows, *among) if row.place]
+    indent = LETTER * (max(places) + 1.5) if places else 0.0
+    for at, row in enumerate(rows):
+        _draw_row(axes, at, row)
+        for x, side, text, colour in (
+            (0, "left", row.place, "mute"),
+            (indent, "left", row.name, "ink"),
+            (1, "right", row.text, "ink"),
+        ):
+            _write(axes, x, at - ABOVE, text, LIGHT[colour], side)
+
+
+def _draw_row(axes: Any, at: int, row: Row) -> None:
+    style = look(row.number)
+    left = axes.get_xlim()[0]
+    if np.isfinite(row.lower):
+        ends = [max(row.lower, left), row.upper]
+        axes.plot(ends, [at, at], color=style.colour, linewidth=2.2, solid_capstyle="butt")
+    axes.plot(
+        [row.value], [at], color=style.colour, marker=style.marker, markersize=7,
+        markerfacecolor=style.colour if row.filled else LIGHT["paper"], markeredgewidth=1.4,
+    )  # fmt: skip
+
+
+def _write(axes: Any, x: float, y: float, text: str, colour: str, side: str) -> None:
+    """Write a row's words: x in shares of the width, y in rows; no line runs through them."""
+    if text:
+        axes.text(
+            x, y, text, transform=axes.get_yaxis_transform(), va="baseline", ha=side, color=colour,
+            bbox={"facecolor": LIGHT["paper"], "edgecolor": "none", "pad": 1.5},
+        )  # fmt: skip
+
+
+def _set_axis(
+    axes: Any, rows: Sequence[Row], scale: Scale, about_zero: bool, references: Sequence[float]
+) -> None:
+    """Set the axis and its limits: all intervals are inside, and zero, but for logarithms."""
+    ends = _ends(rows)
+    low, high = min(float(ends.min()), 0.0), max(float(ends.max()), 0.0, *references)
+    if scale == "linear":
+        set_axis(axes.xaxis, "linear")
+        pad = MARGIN * max(high - low, 1e-9)
+        axes.set_xlim(low - pad, high + pad)
+    elif about_zero:
+        edge = 10.0 ** floor(log10(_least_half_width(rows)))
+        set_axis(axes.xaxis, "symlog", linthresh=edge, linscale=0.6)
+        axes.set_xlim(1.3 * min(low, -edge / 2), 1.3 * max(high, edge))
+    else:
+        least = min(row.value for row in rows)
+        set_axis(axes.xaxis, "log")
+        axes.set_xlim(max(float(ends[ends > 0].min()), least / 10) / 1.3, high * 1.2)
+
+
+def _ends(rows: Sequence[Row]) -> Any:
+    ends = np.array([[row.lower, row.value, row.upper] for row in rows]).ravel()
+    return ends[np.isfinite(ends)]
+
+
+def _least_half_width(rows: Sequence[Row]) -> float:
+    widths = [row.upper - row.value for row in rows if row.upper > row.value]
+    return min(widths, default=1.0)

@@ -1,0 +1,140 @@
+"""The study behind `restive compare`: learners on instances, like any other study.
+
+An instance is one of the zoo's, a problem of the user's own, whose arms then have a grid as prior,
+or each point of a study's sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from restive.arguments import suggestion
+from restive.errors import ProblemError, TooLargeError
+from restive.learn.learners import LEARNERS, learner
+from restive.measure import zoo
+from restive.measure.compare import LEVELS, default_prior
+from restive.plan.policies.registry import mapping_name
+from restive.problem.arm import Arm
+from restive.problem.bandit import RestlessBandit
+from restive.problem.toml_file import load_problem, parse_toml, problem_to_toml, read_text
+from restive.studies.runner import require_sound
+from restive.studies.settings import OWN_SETTINGS, Data, Settings
+from restive.studies.spec import Study, load_study, study_from_data
+
+__all__ = ["HORIZON", "comparison_study"]
+
+HORIZON = 2000  # of a problem file, which says none
+
+
+def comparison_study(
+    instances: Sequence[str],
+    learners: Sequence[str] | None = None,
+    policy_mapping: str = "whittle",
+    horizon: int | None = None,
+    replications: int = 200,
+    seed: int = 0,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Study:
+    """Return the study of some learners on some instances.
+
+    Parameters
+    ----------
+    instances
+        Names of zoo instances, and paths of problem files and studies.
+    learners
+        Names of learners; by default all that can play every instance.
+    policy_mapping
+        What learners with a posterior play, and what regret is measured against.
+    horizon
+        Steps; by default each instance's own.
+    replications, seed
+        Of every learner and instance.
+    tell
+        Called with a line for each learner that is left out.
+    """
+    found = [instance for name in instances for instance in _instances(name)]
+    names = [each if isinstance(each, str) else str(each["name"]) for each in found]
+    mapping = mapping_name(policy_mapping)
+
+    def study(chosen: Sequence[str]) -> Study:
+        who = f"{len(chosen)} learners" if len(chosen) > 1 else chosen[0]
+        data = {
+            "title": f"{who} on {', '.join(names)}",
+            "learners": list(chosen),
+            "policy_mappings": [mapping],
+            "replications": replications,
+            "seed": seed,
+            "sweep": {"instance": found},
+        }
+        if horizon is not None:
+            data["horizon"] = horizon
+        return study_from_data(data)
+
+    if learners is not None:
+        return study([learner(name).name for name in learners])
+    require_sound(study(["tsde"]))  # what is wrong for every learner is reported once
+    fitting = []
+    for name in LEARNERS:
+        try:
+            require_sound(study([name]))
+        except TooLargeError as error:
+            tell(f"{name} is left out: {error}")
+        else:
+            fitting.append(name)
+    return study(fitting)
+
+
+def _instances(name: str) -> list[str | Data]:
+    """Return what a name stands for: a zoo instance, or what a file of the user's holds."""
+    if name in zoo.names():
+        return [name]
+    path = Path(name)
+    if path.suffix != ".toml" and not path.exists():
+        raise ProblemError(
+            f"unknown instance {name!r}; {suggestion(name, zoo.names())}; or name a TOML file, of "
+            "a problem or a study"
+        )
+    if "arm" in parse_toml(read_text(path)):
+        return [_of_problem(path.stem, load_problem(path), name)]
+    return list(_of_study(path.stem, load_study(path)))
+
+
+def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
+    """Return a problem as an instance: learners know the rewards and hold a grid possible."""
+    try:
+        default_prior(bandit)
+    except ProblemError as error:
+        raise ProblemError(
+            f"{path}: {error}: write a study with a [prior], and compare on that"
+        ) from None
+    tables = [
+        {"candidate": _candidates(arms[0]), "count": len(arms)}
+        for arms in (list(run) for _, run in groupby(bandit.arms, key=_what_is_known))
+    ]
+    problem = parse_toml(problem_to_toml(bandit))
+    return {"name": name, "horizon": HORIZON, "problem": problem, "prior": {"arm": tables}}
+
+
+def _what_is_known(arm: Arm) -> tuple[Any, ...]:
+    return arm.rewards.tobytes(), arm.states
+
+
+def _candidates(arm: Arm) -> list[Data]:
+    known: Data = {"rewards": arm.rewards.tolist()}
+    if arm.states is not None:
+        known["states"] = list(arm.states)
+    return [{"p01": p01, "p11": p11, **known} for p01 in LEVELS for p11 in LEVELS]
+
+
+def _of_study(name: str, study: Study) -> Iterator[str | Data]:
+    """Yield the points of a study's sweep; learners and mappings are those of the comparison."""
+    points: dict[str, Settings] = {case.point: case.settings for case in study.cases}
+    for point, settings in points.items():
+        if isinstance(settings.instance, str):
+            yield settings.instance
+            continue
+        data = settings.model_dump(exclude_none=True, include={"problem", "prior", *OWN_SETTINGS})
+        yield {"name": f"{name}, {point}" if point else name, **data}

@@ -1,0 +1,234 @@
+"""Arrays for the compiled loop: empty parts of an actor, worlds, records and traces.
+
+An index policy in the world it was made for: what it earns up to some times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import checked_seed
+from restive.kernels.jit.handles import Handle
+from restive.kernels.learn.learners.memory import OWN, Knowledge, Memory
+from restive.kernels.loop import engine, steps
+from restive.kernels.loop.engine import CURSOR_SIZE, KEYS_SIZE, SUMS_SIZE, Record, Run, Trace, run
+from restive.kernels.loop.tables import (
+    CLOCK_SIZE,
+    CLOUDS_NOW,
+    MODE_SIZE,
+    NOW_SIZE,
+    ROOM_SIZE,
+    RULES_SIZE,
+    TABLED,
+    TIME,
+    BeliefTables,
+    Clouds,
+    Episodes,
+    Following,
+    Laws,
+    Meta,
+    RankTables,
+    Slots,
+    Weights,
+)
+from restive.kernels.loop.world import World
+from restive.problem.beliefs import BeliefState
+from restive.threads import WORK_AT_ONCE, look
+
+__all__ = [
+    "earned_by_policy",
+    "following_of",
+    "make_record",
+    "make_trace",
+    "no_clouds",
+    "plain_actor",
+    "room",
+    "steps_at_once",
+    "world_of",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def room(size: int) -> IntArray:
+    """Whole numbers, all 0."""
+    return np.zeros(size, dtype=np.int64)
+
+
+def plain_actor(who: int, start: BeliefState, following: Following | None = None) -> steps.Actor:
+    """Return an actor that knows nothing but the meta-state and the policy it follows, if any."""
+    num_arms = start.num_arms
+    meta = Meta(start.last_state.copy(), 1 - start.elapsed, room(NOW_SIZE))
+    meta.now[TIME] = 1
+    none, floats, truths = room(0), np.zeros(0), np.zeros(0, dtype=bool)
+    return steps.Actor(
+        who=np.array([who, 0], dtype=np.int64),
+        meta=meta,
+        slots=Slots(none, none, none, none, floats, none, none, none, none),
+        weights=Weights(
+            floats, none, none, none, none, none, none, truths, floats, room(ROOM_SIZE)
+        ),
+        clouds=no_clouds(),
+        episodes=Episodes(room(CLOCK_SIZE), none, room(1), none, room(RULES_SIZE)),
+        following=following_of(None, 0) if following is None else following,
+        knowledge=Knowledge(none, none, floats, floats),
+        memory=Memory(none, none, room(OWN), floats, floats),
+        chosen=room(num_arms),
+        states=room(num_arms),
+        room=room(num_arms),
+        available=truths,
+    )
+
+
+def no_clouds() -> Clouds:
+    """Return the clouds of a learner without any."""
+    none, floats = room(0), np.zeros(0)
+    return Clouds(
+        groups=none, homes=none, first_homes=none, own_homes=none, sizes=none, num_rows=none,
+        num_particles=none,
+        worths=floats, first_worths=floats, chains=floats, chain_starts=none, logits=floats,
+        logit_starts=none, row_starts=none, filled=none, room=floats, ages=none, cells=floats,
+        age_starts=none, age_rooms=none, cell_starts=none, num_ages=none, renewals=none,
+        begun=none, ready=none, sightings=none, firsts=none, lasts=none, now=room(CLOUDS_NOW),
+        keys=np.zeros(1, dtype=np.uint64), renewer=room(1), where=none,
+        laws=Laws(floats, floats, none, none, none, floats, none, none, floats, none),
+    )  # fmt: skip
+
+
+def following_of(ranks: RankTables | None, num_arms: int) -> Following:
+    """Room to follow an index policy; its ranks by kind, or None if they are made for a system."""
+    mode = room(MODE_SIZE)
+    mode[TABLED] = ranks is not None
+
+    def small(size: int) -> NDArray[np.int32]:
+        return np.zeros(size, dtype=np.int32)
+
+    return Following(
+        ranks=small(0) if ranks is None else ranks.ranks.astype(np.int32),
+        offsets=room(0) if ranks is None else ranks.offsets,
+        lengths=room(0) if ranks is None else ranks.lengths,
+        first=small(num_arms),
+        last=small(num_arms),
+        begin=small(num_arms),
+        length=small(num_arms),
+        rank=small(num_arms),
+        channels=np.zeros(0),
+        values=np.zeros(0),
+        mode=mode,
+    )
+
+
+def world_of(tables: BeliefTables, num_arms: int) -> World:
+    """Room for a world whose arms are of the kinds in these tables."""
+    return World(tables, *(room(num_arms) for _ in range(5)))
+
+
+def make_record(
+    num_pulls: int,
+    start: BeliefState,
+    times: IntArray,
+    truths: IntArray,
+    seed: int,
+    first: int = 0,
+    *,
+    memory: Memory | None = None,
+    with_posterior: bool = False,
+) -> Record:
+    """Room for what replications first, first + 1, ... earn.
+
+    Parameters
+    ----------
+    num_pulls, start
+        Arms pulled each step, and how each replication begins.
+    times
+        Ascending times [M] to record; the last is the horizon.
+    truths
+        Kinds [R, K] of the true arms, a row for each replication.
+    seed, first
+        Name the luck.
+    memory
+        What a compiled learner begins with.
+    with_posterior
+        Whether to record the posterior weight of each true arm.
+    """
+    rows, num_arms = truths.shape
+    size = rows * len(times)
+    cursor = room(CURSOR_SIZE)
+    cursor[engine.NUM_PULLS], cursor[engine.FIRST] = num_pulls, first
+    keys = np.zeros(KEYS_SIZE, dtype=np.uint64)
+    keys[engine.SEED] = np.uint64(checked_seed(seed))
+    return Record(
+        times=times,
+        truths=np.ascontiguousarray(truths).ravel(),
+        start_state=start.last_state,
+        start_elapsed=start.elapsed,
+        fresh_ints=room(0) if memory is None else memory.ints.copy(),
+        fresh_floats=np.zeros(0) if memory is None else memory.floats.copy(),
+        expected=np.empty(size),
+        realised=np.empty(size),
+        phases=np.empty(size, dtype=np.int64),
+        truth_weights=np.empty(size * num_arms if with_posterior else 0),
+        sums=np.zeros(SUMS_SIZE),
+        cursor=cursor,
+        keys=keys,
+    )
+
+
+def make_trace(horizon: int, num_pulls: int) -> Trace:
+    """Room for what happens in each step; none at all if the horizon is 0."""
+    pulls = horizon * num_pulls
+    return Trace(
+        arms=np.empty(pulls, dtype=np.int64),
+        states=np.empty(pulls, dtype=np.int64),
+        expected=np.empty(horizon),
+        earned=np.empty(horizon),
+        phases=np.empty(horizon, dtype=np.int64),
+    )
+
+
+ARM_STEP_WORK = 8  # products that take as long as one arm in one step
+
+
+def earned_by_policy(
+    ranked: RankTables,
+    ranked_kinds: NDArray[np.intp],
+    num_pulls: int,
+    tables: BeliefTables,
+    kinds: NDArray[np.intp],
+    start: BeliefState,
+    times: IntArray,
+    seed: int,
+    replication: int,
+) -> FloatArray:
+    """Sums [M] of E[r | xi, A] up to each time in one replication.
+
+    Parameters
+    ----------
+    ranked, ranked_kinds, num_pulls
+        The index policy: its ranks, which of their tables each arm has [K], and the pulls.
+    tables, kinds
+        Belief tables by kind of arm, and the kind [K] of each.
+    start, times
+        How the run begins, and when it is looked at.
+    seed, replication
+        Name its luck.
+    """
+    following = following_of(ranked, len(kinds))
+    following.begin[:] = ranked.offsets[ranked_kinds]
+    following.length[:] = ranked.lengths[ranked_kinds]
+    following.mode[TABLED] = 0  # the ranks are the policy's, whatever the truth's kinds
+    actor = plain_actor(steps.POLICY, start, following)
+    truth = kinds.astype(np.int64)[None]
+    record = make_record(num_pulls, start, times, truth, seed, replication)
+    handle = Handle(Run(actor, world_of(tables, len(kinds)), record, make_trace(0, 0)))
+    at_once = steps_at_once(len(kinds))
+    while run(handle.where, at_once, None, None, None) != steps.DONE:
+        look()
+    return record.expected
+
+
+def steps_at_once(num_arms: int) -> int:
+    """Steps that the loop may run before Python must hear whether the user has had enough."""
+    return max(1, WORK_AT_ONCE // (ARM_STEP_WORK * num_arms))

@@ -1,0 +1,322 @@
+"""What a policy is worth: average reward J, bias span and how they were found (Section 4).
+
+Small problems are solved exactly on the joint chain that the policy can reach from the start; fixed
+policies exactly at any size; everything else is simulated, with a standard error. The exact way
+also looks whether J depends on the start, in which case the paper's Assumption 2 fails for the
+policy. Arms that pay while not pulled are reduced to arms that do not (`reduction`); what they earn
+by themselves is added to J, and their potential to the bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import checked_count
+from restive.errors import AssumptionError, ProblemError, TooLargeError
+from restive.plan.joint_chain import JointStates
+from restive.plan.policies.base import IndexPolicy, Policy, checked_choice
+from restive.plan.policies.optimal import OptimalPolicy
+from restive.plan.policies.registry import policy_mapping
+from restive.plan.simulated_run import plan_of_runs, simulated_reward
+from restive.plan.solved_run import MAX_STATES, Chooser, solve_long_run
+from restive.problem.arm import Arm
+from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
+from restive.problem.beliefs import (
+    BeliefState,
+    belief_table,
+    belief_tables,
+    expected,
+    settled_elapsed,
+    settled_lengths,
+    start_or_initial,
+)
+from restive.problem.chains import stationary
+from restive.problem.reduction import ReducedKinds, reduce_kinds
+
+__all__ = ["Value", "chooser", "evaluate", "exact_value", "require_same_shape", "told_ages"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+OLD = 10_000  # a belief of this age has settled, for the bias of a start
+MOST_PHASES = 10_000  # sets of states that fixed arms may pass through
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a policy earns in the long run from a start.
+
+    `average_reward` is J; `stderr` its standard error, 0 when exact. `bias_span` is the span of the
+    bias over the joint states that can be reached from the start: infinite where J depends on the
+    start, and nan where it was simulated or too slow to be solved. `method` says how J was found.
+    `num_states` counts the joint states (0 where none were enumerated). `depends_on_start` is None
+    where it was not looked at; where it is True, `average_reward_range` holds the least and the
+    largest J over all starts tried.
+    """
+
+    average_reward: float
+    stderr: float
+    bias_span: float
+    method: str
+    num_states: int
+    depends_on_start: bool | None
+    average_reward_range: tuple[float, float]
+
+
+def evaluate(
+    bandit: RestlessBandit,
+    policy: Policy | str,
+    start: BeliefState | None = None,
+    *,
+    max_states: int = MAX_STATES,
+    max_elapsed: int | None = None,
+    replications: int | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+) -> Value:
+    """Average reward of a policy on a bandit.
+
+    Parameters
+    ----------
+    bandit
+        The true arms; they may differ from those the policy was made for.
+    policy
+        Any policy of this package, an object with `select(state)`, or the name of a policy mapping,
+        such as "whittle", for the policy that it makes of this bandit.
+    start
+        Meta-state to start from; by default every arm was seen in its last (good) state one step
+        ago, as in the paper.
+    max_states
+        Solve exactly up to this many joint states; simulate index policies beyond it.
+    max_elapsed
+        Ages told apart; by default as many as beliefs need to settle.
+    replications, steps, seed
+        Independent runs, steps of each that count and seed of a simulation. By default 64 runs of
+        at most 50,000 steps, fewer for very many arms, after as many as the slowest arm takes to
+        forget the start. With `steps` given, a tenth as many go before them.
+    """
+    if isinstance(policy, str):
+        policy = policy_mapping(policy)(bandit, max_elapsed=max_elapsed, max_states=max_states)
+    try:
+        return exact_value(bandit, policy, start, max_states=max_states, max_elapsed=max_elapsed)
+    except TooLargeError as error:
+        if not isinstance(policy, IndexPolicy):
+            raise TooLargeError(f"{error}; only index policies can be simulated here") from None
+    return _simulated_value(bandit, policy, start, max_elapsed, replications, steps, seed)
+
+
+def exact_value(
+    bandit: RestlessBandit,
+    policy: Policy,
+    start: BeliefState | None = None,
+    *,
+    max_states: int = MAX_STATES,
+    max_elapsed: int | None = None,
+) -> Value:
+    """Return what `evaluate` does where it is exact, and raise a `TooLargeError` elsewhere."""
+    max_states = checked_count(max_states, "max_states")
+    start = start_or_initial(start, bandit)
+    start.require_fits(bandit)
+    require_same_shape(bandit, policy)
+    kinds = kinds_of(bandit)
+    reduced = reduce_kinds(kinds)
+    if isinstance(policy, IndexPolicy) and all(np.ptp(table) == 0 for table in policy.tables):
+        return _fixed_value(bandit, reduced, policy.select(start), start)
+    lengths = told_ages(kinds, policy, max_elapsed)
+    return _joint_value(bandit, reduced, policy, start, lengths, max_states)
+
+
+def told_ages(kinds: Kinds, policy: Policy, max_elapsed: int | None) -> IntArray:
+    """Ages to be told apart: until beliefs settle, and at least as many as the policy does."""
+    lengths = settled_lengths(kinds, max_elapsed)
+    if isinstance(policy, IndexPolicy):  # it may have been made for other arms
+        np.maximum.at(lengths, kinds.of, policy.ranked.lengths[policy.kinds.of])
+    return lengths
+
+
+def require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
+    """Raise where the policy was made for another number of arms, pulls or states."""
+    if not callable(getattr(policy, "select", None)):
+        raise ProblemError(
+            f"expected a policy, such as whittle(bandit), or an object with select(state); got "
+            f"{policy!r:.60}"
+        )
+    made_for = getattr(policy, "bandit", None)
+    if not isinstance(made_for, RestlessBandit):
+        return  # a policy of the user's, which is asked and checked state by state
+    if made_for.num_arms != bandit.num_arms or made_for.num_pulls != bandit.num_pulls:
+        raise ProblemError(
+            f"the policy is for {made_for.num_arms} arms and {made_for.num_pulls} pulls, "
+            f"the bandit has {bandit.num_arms} and {bandit.num_pulls}"
+        )
+    sizes, others = kinds_of(bandit).sizes, kinds_of(made_for).sizes
+    for k in np.flatnonzero(sizes != others).tolist():
+        raise ProblemError(
+            f"{bandit.label(k)}: has {sizes[k]} states, the policy is for an arm with {others[k]}"
+        )
+
+
+def _fixed_value(
+    bandit: RestlessBandit, reduced: ReducedKinds, pulled: IntArray, start: BeliefState
+) -> Value:
+    """Worth of always pulling the same arms: they are independent, so all is a sum over arms.
+
+    The bias of a pulled arm in (s, n) is b(s, n).h, with h = r - g + P_active h, plus b(s, n).z for
+    what its state is worth alone. At each time the states that can be reached are a product over
+    arms; the span is taken over all times.
+    """
+    gain = 0.0
+    supports, biases = [], []
+    highest = lowest = 0.0
+    drift = _drift(reduced, start, np.setdiff1d(np.arange(bandit.num_arms), pulled))
+    for k in pulled.tolist():
+        arm, potential = _reduced_arm(reduced, k)
+        law = stationary(arm.active, bandit.label(k))
+        reward = float(law @ arm.rewards)
+        gain += reward
+        system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.h = 0
+        worth = np.linalg.solve(system, arm.rewards - reward) + potential
+        belief = _belief_at(arm, int(start.last_state[k]), int(start.elapsed[k]))
+        highest = lowest = highest + float(belief @ worth)
+        supports.append(belief > 0)
+        biases.append(arm.active @ worth)
+    highest = lowest = highest + float(drift[0])
+    moves = [bandit.arms[k].active > 0 for k in pulled.tolist()]
+    met: set[bytes] = set()
+    step = 0
+    while (key := _key(supports)) not in met or step < len(drift):
+        if len(met) > MOST_PHASES:
+            highest, lowest = np.inf, -np.inf  # very long periods: not worth following
+            break
+        met.add(key)
+        step += 1
+        others = float(drift[min(step, len(drift) - 1)])
+        reached = [bias[support] for bias, support in zip(biases, supports, strict=True)]
+        highest = max(highest, sum(float(values.max()) for values in reached) + others)
+        lowest = min(lowest, sum(float(values.min()) for values in reached) + others)
+        supports = [support @ move for support, move in zip(supports, moves, strict=True)]
+    span = highest - lowest if np.isfinite(highest) else float("nan")
+    gain += reduced.own_reward
+    return Value(gain, 0.0, span, "exact: fixed arms", 0, False, (gain, gain))
+
+
+def _key(supports: list[NDArray[np.bool_]]) -> bytes:
+    return b"".join(support.tobytes() for support in supports)
+
+
+def _reduced_arm(reduced: ReducedKinds, k: int) -> tuple[Arm, FloatArray]:
+    kind = reduced.kinds.of[k]
+    return reduced.kinds.arms[kind], reduced.potentials[kind]
+
+
+def _belief_at(arm: Arm, last_state: int, elapsed: int) -> FloatArray:
+    age = min(elapsed, OLD)
+    belief: FloatArray = belief_table(arm, age)[last_state, age - 1]
+    return belief
+
+
+def _drift(reduced: ReducedKinds, start: BeliefState, alone: IntArray) -> FloatArray:
+    """Sum of b_k.z_k over arms that are never pulled, by steps from the start until it settles.
+
+    It is nan where beliefs do not settle.
+    """
+    paying = np.array([bool(potential.any()) for potential in reduced.potentials])
+    some = alone[paying[reduced.kinds.of[alone]]]
+    ages = np.minimum(start.elapsed[some], OLD)
+    alike = np.column_stack([reduced.kinds.of[some], ages, start.last_state[some]])
+    different, counts = np.unique(alike, axis=0, return_counts=True)
+    try:
+        lengths = [settled_elapsed(reduced.kinds.arms[kind]) for kind in np.unique(different[:, 0])]
+    except (AssumptionError, TooLargeError):
+        return np.array([nan])
+    drift = np.zeros(max(lengths, default=1))
+    for (kind, age, state), count in zip(different.tolist(), counts.tolist(), strict=True):
+        table = belief_table(reduced.kinds.arms[kind], age - 1 + len(drift))
+        drift += count * expected(reduced.potentials[kind], table)[state, age - 1 :]
+    return drift
+
+
+def _joint_value(
+    bandit: RestlessBandit,
+    reduced: ReducedKinds,
+    policy: Policy,
+    start: BeliefState,
+    lengths: IntArray,
+    max_states: int,
+) -> Value:
+    joint = JointStates(bandit, reduced.kinds, lengths)
+    found = solve_long_run(joint, start, chooser(policy, bandit), max_states)
+    span = inf if found.depends_on_start else nan
+    if found.bias is not None:
+        span = float(np.ptp(found.bias + _potentials(joint, reduced, found.num_states)))
+    own = reduced.own_reward
+    return Value(
+        average_reward=found.average_reward + own,
+        stderr=0.0,
+        bias_span=span,
+        method="exact: joint chain",
+        num_states=found.num_states,
+        depends_on_start=found.depends_on_start or (False if found.all_starts else None),
+        average_reward_range=(found.lowest + own, found.highest + own),
+    )
+
+
+def _potentials(joint: JointStates, reduced: ReducedKinds, count: int) -> FloatArray:
+    """Sum of b_k.z_k [count] in the first joint states: what their arms' states are worth alone."""
+    total = np.zeros(count)
+    last_state, elapsed = joint.unpacked(0, count)
+    for kind, potential in enumerate(reduced.potentials):
+        if not potential.any():
+            continue
+        members = np.flatnonzero(reduced.kinds.of == kind)
+        length = int(joint.lengths[members[0]])
+        worth = expected(potential, belief_table(reduced.kinds.arms[kind], length))
+        for k in members:
+            total += worth[last_state[:, k], elapsed[:, k] - 1]
+    return total
+
+
+def chooser(policy: Policy, bandit: RestlessBandit) -> Chooser:
+    """Return the policy as a function of many meta-states at once."""
+    if isinstance(policy, IndexPolicy | OptimalPolicy):
+        return policy.select_many
+
+    def one_by_one(last_state: IntArray, elapsed: IntArray) -> IntArray:
+        pairs = zip(last_state, elapsed, strict=True)
+        return np.array([checked_choice(policy, bandit, BeliefState(s, n)) for s, n in pairs])
+
+    return one_by_one
+
+
+def _simulated_value(
+    bandit: RestlessBandit,
+    policy: IndexPolicy,
+    start: BeliefState | None,
+    max_elapsed: int | None,
+    replications: int | None,
+    steps: int | None,
+    seed: int,
+) -> Value:
+    start = start_or_initial(start, bandit)
+    reduced = reduce_kinds(kinds_of(bandit))
+    kinds = reduced.kinds
+    lengths = told_ages(kinds, policy, max_elapsed)
+    runs = plan_of_runs(bandit, kinds, lengths, replications, steps)
+    found = simulated_reward(
+        bandit, kinds, belief_tables(kinds.arms, lengths), policy.ranked, policy.kinds.of, start,
+        runs, seed,
+    )  # fmt: skip
+    mean = found.mean + reduced.own_reward
+    return Value(
+        average_reward=mean,
+        stderr=found.stderr,
+        bias_span=nan,
+        method=found.method,
+        num_states=0,
+        depends_on_start=None,
+        average_reward_range=(mean, mean),
+    )

@@ -1,0 +1,279 @@
+"""The joint chain of all arms' meta-states, explored state by state.
+
+Under Assumption 1 ages may be pooled once the belief has settled, so that finitely many joint
+meta-states matter; few enough, for few arms, to solve for long-run values exactly.
+
+Long-run values of a joint chain: closed classes, gain and bias, absorption, the optimum.
+
+A chain is given by its outcomes, see `joint.Outcomes`. Kernels are called for a moment at a time,
+so that Ctrl-C is heard in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+from math import log10 as log10_of
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import count_in_words
+from restive.errors import TooLargeError
+from restive.kernels.plan import joint_chain as kernels
+from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
+from restive.problem.beliefs import BeliefState, belief_tables
+from restive.problem.reduction import unit_of
+from restive.threads import WORK_AT_ONCE, look
+
+__all__ = [
+    "JointStates",
+    "Outcomes",
+    "absorbed_values",
+    "closed_components",
+    "gain_and_bias",
+    "joined",
+    "optimal_bias",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Int32Array = NDArray[np.int32]
+
+MOST_OUTCOMES = 4096  # of one step: the product of the pulled arms' numbers of states
+ROUNDING = 1e-9  # of sums of logarithms
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What follows from some joint states: a row each, unused places are -1 and 0."""
+
+    successor: Int32Array  # [M, B] numbers of the next states
+    probability: FloatArray  # [M, B]
+    reward: FloatArray  # [M] expected reward of the step
+
+
+def most_outcomes(bandit: RestlessBandit) -> int:
+    """Ways in which one step can end, or raise if they are too many for a joint chain."""
+    largest = np.sort(kinds_of(bandit).sizes)[-bandit.num_pulls :]
+    log10 = float(np.log10(largest).sum())
+    if log10 > log10_of(MOST_OUTCOMES) + ROUNDING:
+        raise TooLargeError(
+            f"one step of {bandit.num_pulls:,} pulls can end in {count_in_words(log10)} ways, more "
+            f"than {MOST_OUTCOMES:,}: too many for a joint chain; pull fewer arms"
+        )
+    return int(np.prod(largest))
+
+
+def joined(blocks: Sequence[Outcomes], count: int | None = None) -> Outcomes:
+    """Return blocks of outcomes as one, up to the first `count` rows."""
+    successor, probability, reward = (
+        np.concatenate([getattr(block, field) for block in blocks])[:count]
+        for field in ("successor", "probability", "reward")
+    )
+    return Outcomes(successor, probability, reward)
+
+
+class JointStates:
+    """Joint meta-states of a bandit, numbered in the order in which they are found.
+
+    Parameters
+    ----------
+    bandit
+        The arms.
+    kinds
+        Its kinds of arms.
+    lengths
+        Ages told apart per kind; older is as old as the last.
+    """
+
+    def __init__(self, bandit: RestlessBandit, kinds: Kinds, lengths: IntArray) -> None:
+        self.bandit = bandit
+        self.kinds = kinds
+        self.most_outcomes = most_outcomes(bandit)
+        tables = belief_tables(kinds.arms, lengths)
+        rewards = [arm.passive_rewards for arm in kinds.arms]
+        self.unit = unit_of(np.concatenate([tables.rewards, *rewards]))
+        self._passive_means = tables.passive_means
+        self.sizes = tables.sizes[kinds.of]
+        self.lengths = tables.lengths[kinds.of]
+        self._arms = kernels.ArmTables(
+            beliefs=tables.beliefs,
+            means=tables.means,
+            begins=tables.offsets[kinds.of],
+            mean_begins=tables.mean_offsets[kinds.of],
+            sizes=self.sizes,
+            lengths=self.lengths,
+            following=np.empty(0, dtype=np.int32),
+            seen=np.empty(0, dtype=np.int64),
+        )
+        self.count = 0
+        self._states = np.empty((64, bandit.num_arms), dtype=np.int32)
+        self._slots = np.full(256, -1, dtype=np.int32)
+
+    def cells(self, last_state: IntArray, elapsed: IntArray) -> Int32Array:
+        """Rows of cells for meta-states given as [M, K] arrays."""
+        return (last_state * self.lengths + np.minimum(elapsed, self.lengths) - 1).astype(np.int32)
+
+    def unpacked(self, first: int, last: int) -> tuple[IntArray, IntArray]:
+        """Last states and elapsed steps [M, K] of the states with numbers in [first, last)."""
+        last_state, age = np.divmod(self._states[first:last].astype(np.int64), self.lengths)
+        return last_state, age + 1
+
+    def add(self, rows: Int32Array) -> None:
+        """Number the rows that are new."""
+        self._make_room(len(rows))
+        for part in _parts(len(rows), self._states.shape[1]):
+            self.count = kernels.find_or_add(rows[part], self._states, self._slots, self.count)
+
+    def number_of(self, state: BeliefState) -> int:
+        """Return the number of a state, which is added if it is new."""
+        row = self.cells(state.last_state[None], state.elapsed[None])
+        known = np.flatnonzero((self._states[: self.count] == row).all(axis=1))
+        if known.size:
+            return int(known[0])
+        self.add(row)
+        return self.count - 1
+
+    def rows(self, first: int, last: int) -> Int32Array:
+        """Cells of the states with numbers in [first, last)."""
+        return self._states[first:last].copy()
+
+    def outcomes(self, rows: Int32Array, actions: IntArray, add: bool) -> Outcomes:
+        """Outcomes of pulling actions[i] (ascending arms [M, N]) in rows[i]; all arms are paid."""
+        shape = (len(rows), self.most_outcomes)
+        if add:
+            self._make_room(len(rows) * self.most_outcomes)
+        found = Outcomes(np.empty(shape, dtype=np.int32), np.empty(shape), np.empty(len(rows)))
+        arms = self._arms._replace(  # with room of this call's own: threads share a policy
+            following=np.empty(self.bandit.num_arms, dtype=np.int32),
+            seen=np.empty(self.bandit.num_arms, dtype=np.int64),
+        )
+        for part in _parts(len(rows), self.most_outcomes * self._states.shape[1]):
+            self.count = kernels.successors(
+                rows[part], actions[part], arms, self._states, self._slots, self.count, add,
+                found.successor[part], found.probability[part], found.reward[part],
+            )  # fmt: skip
+        if len(self._passive_means):
+            paid = self._passive_means[self._arms.mean_begins + rows]
+            np.put_along_axis(paid, actions, 0.0, axis=1)
+            found.reward[:] += paid.sum(axis=1)
+        return found
+
+    def _make_room(self, more: int) -> None:
+        wanted = self.count + more
+        if wanted > len(self._states):
+            larger = np.empty((max(wanted, 2 * len(self._states)), self._states.shape[1]), np.int32)
+            larger[: self.count] = self._states[: self.count]
+            self._states = larger
+        if 2 * wanted > len(self._slots):
+            self._slots = np.full(1 << (2 * wanted).bit_length(), -1, dtype=np.int32)
+            for part in _parts(self.count, self._states.shape[1]):
+                kernels.rehash(self._states, part.start, part.stop, self._slots)
+
+
+def _parts(count: int, work: int) -> Iterator[slice]:
+    """Rows that a kernel takes at once, so that Ctrl-C is heard in between; `work` is of a row."""
+    at_once = max(1, WORK_AT_ONCE // (10 * work))  # a number looked up in memory costs ten products
+    return (slice(first, min(first + at_once, count)) for first in range(0, count, at_once))
+
+
+STAGE = 10_000  # sweeps
+
+
+def closed_components(successor: Int32Array) -> tuple[Int32Array, int]:
+    """Label each state by its closed communicating class, -1 for transient states."""
+    found = np.zeros((kernels.NUM_ROWS, len(successor)), dtype=np.int32)
+    found[[kernels.ORDER, kernels.COMPONENT]] = -1
+    progress = np.zeros(kernels.NUM_PLACES, dtype=np.int64)
+    while not kernels.label_components(successor, found, progress, WORK_AT_ONCE):
+        look()
+    component = found[kernels.COMPONENT]
+    leaving = (component[successor] != component[:, None]) & (successor >= 0)
+    closed = np.ones(progress[kernels.COMPONENTS], dtype=np.bool_)
+    closed[component[leaving.any(axis=1)]] = False
+    number = np.where(closed, np.cumsum(closed) - 1, -1).astype(np.int32)
+    return number[component], int(closed.sum())
+
+
+def gain_and_bias(
+    members: IntArray,
+    chain: Outcomes,
+    bias: FloatArray,
+    damping: float,
+    tolerance: float,
+    most_sweeps: int,
+) -> tuple[float, float]:
+    """Gain of a closed set of states with one recurrent class, and its bias (in place).
+
+    Returns the gain and the gap that is left between its bounds.
+    """
+    following, bounds = np.empty(len(members)), np.empty(2)
+    progress = np.zeros(2, dtype=np.int64)
+    gaps: list[float] = []
+    for sweeps in _stages(most_sweeps):
+        while not kernels.improve_bias(
+            members, chain.successor, chain.probability, chain.reward, bias, following, bounds,
+            progress, damping, tolerance, sweeps, WORK_AT_ONCE,
+        ):  # fmt: skip
+            look()
+        gaps.append(float(bounds[1] - bounds[0]))
+        if gaps[-1] <= tolerance or _is_hopeless(gaps, tolerance, most_sweeps):
+            break
+    lowest, highest = bounds.tolist()
+    return 0.5 * (lowest + highest), highest - lowest
+
+
+def _stages(most_sweeps: int) -> range:
+    """Numbers of sweeps after which one looks how they get on."""
+    return range(STAGE, most_sweeps + STAGE, STAGE)
+
+
+def _is_hopeless(gaps: list[float], tolerance: float, most_sweeps: int) -> bool:
+    """Whether the gap falls so slowly that ten times the sweeps would not close it.
+
+    It may stay as it is for as many sweeps as there are ages, so the first stages do not count.
+    """
+    if len(gaps) < 3 or gaps[-1] <= 0:
+        return False
+    rate = log(gaps[-2] / gaps[-1]) / STAGE
+    return rate * 10 * most_sweeps < log(gaps[-1] / tolerance)
+
+
+def absorbed_values(
+    values: FloatArray,
+    component: Int32Array,
+    chain: Outcomes,
+    earned: FloatArray,
+    tolerance: float,
+    most_sweeps: int,
+) -> float:
+    """What transient states earn until they reach a closed class, plus its value there, in place.
+
+    Returns the last sweep's largest change.
+    """
+    change = np.zeros(1)
+    progress = np.zeros(2, dtype=np.int64)
+    while not kernels.absorb(
+        values, component, chain.successor, chain.probability, earned, change, progress, tolerance,
+        most_sweeps, WORK_AT_ONCE,
+    ):  # fmt: skip
+        look()
+    return float(change[0])
+
+
+def optimal_bias(
+    choices: Outcomes, num_actions: int, damping: float, tolerance: float, most_sweeps: int
+) -> tuple[FloatArray, float, float]:
+    """Optimal bias, gain and the gap of its bounds; row m * num_actions + a is action a in m."""
+    count = len(choices.reward) // num_actions
+    bias, following, bounds = np.zeros(count), np.empty(count), np.empty(2)
+    best_row, progress = np.zeros(count, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    while not kernels.improve_optimal_bias(
+        choices.successor, choices.probability, choices.reward, num_actions, bias, following,
+        best_row, bounds, progress, damping, tolerance, most_sweeps, WORK_AT_ONCE,
+    ):  # fmt: skip
+        look()
+    lowest, highest = bounds.tolist()
+    return bias, 0.5 * (lowest + highest), highest - lowest

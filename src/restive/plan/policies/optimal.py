@@ -1,0 +1,188 @@
+"""The optimal policy of small bandits, by relative value iteration on the joint chain.
+
+After any step exactly N arms have just been seen, so the joint meta-states that matter are those in
+which N arms have age 1. Their number grows like (ages)^(K-N): a few arms only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import comb, lgamma, log, log10
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import count_in_words
+from restive.errors import AssumptionError, TooLargeError
+from restive.plan.joint_chain import JointStates, optimal_bias
+from restive.plan.policies.base import policy_repr
+from restive.problem.bandit import RestlessBandit, kinds_of
+from restive.problem.beliefs import BeliefState, settled_lengths
+from restive.problem.reduction import reduce_kinds
+
+__all__ = ["OptimalPolicy", "optimal"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# Ages are told apart until beliefs are this close to their limit: coarser than elsewhere, since the
+# number of states is a power of it; what it costs is of its own size.
+AGE_TOLERANCE = 1e-9
+MAX_STATES = 200_000
+MAX_ENTRIES = 100_000_000  # states x actions x outcomes
+DAMPING = 0.9
+GAP = 1e-10
+MOST_SWEEPS = 100_000
+TIE_TOLERANCE = 1e-9
+MOST_DIGITS = 15  # of a number of states that is counted out
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OptimalPolicy:
+    """Pull the arms that are best in the long run, as far as floating point can tell.
+
+    The choice in a state looks one step ahead to the optimal bias, so that it is there for every
+    meta-state; among equals the lowest arms win. `joint` and `bias` are those of arms that pay only
+    when pulled (`reduction`).
+    """
+
+    bandit: RestlessBandit
+    average_reward: float
+    joint: JointStates = field(repr=False)
+    bias: FloatArray = field(repr=False)  # [states]
+    actions: IntArray = field(repr=False)  # [actions, N]
+    name: str = "optimal"
+
+    def __repr__(self) -> str:
+        return policy_repr(self)
+
+    def select(self, state: BeliefState) -> IntArray:
+        """Return the arms to pull, ascending [N]."""
+        state.require_fits(self.bandit)
+        chosen: IntArray = self.select_many(state.last_state[None], state.elapsed[None])[0]
+        return chosen
+
+    def select_many(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
+        """Arms to pull [M, N], ascending, for M meta-states given as [M, K] arrays."""
+        rows = self.joint.cells(last_state, elapsed)
+        num_actions = len(self.actions)
+        found = self.joint.outcomes(
+            np.repeat(rows, num_actions, axis=0), np.tile(self.actions, (len(rows), 1)), add=False
+        )
+        ahead = (found.probability * self.bias[found.successor]).sum(axis=1)
+        values = (found.reward + ahead).reshape(len(rows), num_actions)
+        tolerance = TIE_TOLERANCE * self.joint.unit
+        good = values >= values.max(axis=1, keepdims=True) - tolerance
+        chosen: IntArray = self.actions[good.argmax(axis=1)]
+        return chosen
+
+
+def optimal(
+    bandit: RestlessBandit, max_states: int = MAX_STATES, max_elapsed: int | None = None
+) -> OptimalPolicy:
+    """Return the policy with the largest average reward; small bandits only.
+
+    Parameters
+    ----------
+    bandit
+        The arms and the number of pulls.
+    max_states
+        Refuse, with a `TooLargeError`, when there are more joint states.
+    max_elapsed
+        Ages told apart; by default until beliefs are within 1e-9 of their limits.
+    """
+    kinds = kinds_of(bandit)
+    lengths = settled_lengths(kinds, max_elapsed, AGE_TOLERANCE)
+    sizes = kinds.sizes
+    states = log_num_states(sizes, lengths[kinds.of], bandit.num_pulls)
+    actions = log_choices(bandit.num_arms, bandit.num_pulls)
+    outcomes = float(np.log10(np.sort(sizes)[-bandit.num_pulls :]).sum())
+    if states > log10(max_states) or states + actions + outcomes > log10(MAX_ENTRIES):
+        raise TooLargeError(
+            f"the optimum needs {count_in_words(states)} joint states with "
+            f"{count_in_words(actions)} choices of {count_in_words(outcomes)} outcomes each; "
+            f"the limit is {max_states:,} states and "
+            f"{MAX_ENTRIES:,} outcomes in all; raise max_states, lower max_elapsed, or use "
+            "whittle or lp_priority with relaxation_bound"
+        )
+    num_actions = comb(bandit.num_arms, bandit.num_pulls)
+    reduced = reduce_kinds(kinds)
+    joint = JointStates(bandit, reduced.kinds, lengths)
+    for rows in _fresh_states(bandit.num_pulls, sizes, joint.lengths):
+        joint.add(rows)
+    arms = combinations(range(bandit.num_arms), bandit.num_pulls)
+    choices = np.array(list(arms), dtype=np.int64)
+    found = joint.outcomes(
+        np.repeat(joint.rows(0, joint.count), num_actions, axis=0),
+        np.tile(choices, (joint.count, 1)),
+        add=False,
+    )
+    bias, gain, gap = optimal_bias(found, num_actions, DAMPING, GAP * joint.unit, MOST_SWEEPS)
+    if gap > 1e-7 * joint.unit:
+        raise AssumptionError(
+            f"the optimum did not settle: after {MOST_SWEEPS:,} sweeps its average reward is only "
+            f"known to {gap:.2g}; some arm mixes too slowly, or the best average reward depends "
+            "on the start"
+        )
+    return OptimalPolicy(bandit, gain + reduced.own_reward, joint, bias, choices)
+
+
+def log_num_states(sizes: IntArray, lengths: IntArray, num_pulls: int) -> float:
+    """Decimal logarithm of the number of joint meta-states in which N arms have just been seen.
+
+    Arms whose belief settles at once have one age only; they count as just seen or not. Where the
+    number is beyond any limit the logarithm is that of a round figure: as if all arms that age had
+    their (geometric) mean number of ages.
+    """
+    ageing = lengths > 1
+    if np.log10(sizes * lengths.astype(np.float64)).sum() < MOST_DIGITS:
+        return log10(num_joint_states(sizes.tolist(), lengths.tolist(), num_pulls))
+    older = np.log10(lengths[ageing] - 1.0)
+    fresh = min(num_pulls, len(older))
+    stale = (len(older) - fresh) * float(older.mean()) if len(older) else 0.0
+    return float(np.log10(sizes).sum()) + stale + log_choices(len(older), fresh)
+
+
+def log_choices(num_arms: int, num_pulls: int) -> float:
+    """Decimal logarithm of the number of ways to choose the arms to pull."""
+    parts = (num_arms, num_pulls, num_arms - num_pulls)
+    whole, *rest = (lgamma(part + 1) for part in parts)
+    return (whole - sum(rest)) / log(10)
+
+
+def num_joint_states(sizes: Sequence[int], lengths: Sequence[int], num_pulls: int) -> int:
+    """Count the joint meta-states in which N arms have just been seen, one by one."""
+    ageless = 0
+    factor = 1
+    by_fresh = [1]  # by_fresh[j]: ways with j of the ageing arms fresh
+    for size, length in zip(sizes, lengths, strict=True):
+        if length == 1:
+            ageless += 1
+            factor *= size
+            continue
+        fresh, stale = size, size * (length - 1)
+        shifted = [0, *by_fresh]
+        by_fresh = [
+            ways * stale + before * fresh
+            for ways, before in zip([*by_fresh, 0], shifted, strict=True)
+        ]
+    return factor * sum(by_fresh[max(0, num_pulls - ageless) : num_pulls + 1])
+
+
+def _fresh_states(
+    num_pulls: int, sizes: IntArray, lengths: IntArray
+) -> Iterator[NDArray[np.int32]]:
+    """Rows of cells, a block per set of ageing arms that have just been seen."""
+    ageing = np.flatnonzero(lengths > 1)
+    ageless = len(lengths) - len(ageing)
+    for num_fresh in range(max(0, num_pulls - ageless), min(num_pulls, len(ageing)) + 1):
+        for fresh in combinations(ageing.tolist(), num_fresh):
+            choices = []
+            for k, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
+                cells = np.arange(size * length).reshape(size, length)
+                just_seen = k in fresh or length == 1
+                choices.append((cells[:, :1] if just_seen else cells[:, 1:]).ravel())
+            grid = np.meshgrid(*choices, indexing="ij", copy=False)
+            yield np.stack([axis.ravel() for axis in grid], axis=1).astype(np.int32)

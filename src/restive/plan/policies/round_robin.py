@@ -1,0 +1,53 @@
+"""Round robin: every arm in its turn."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.plan.policies.base import policy_repr, top_ranked
+from restive.problem.bandit import RestlessBandit
+from restive.problem.beliefs import BeliefState
+
+__all__ = ["RoundRobinPolicy", "round_robin"]
+
+IntArray = NDArray[np.int64]
+
+
+class RoundRobinPolicy:
+    """Pulls the arms that were not seen for longest; among these, those next in the round.
+
+    The round continues after the arms seen last, so that the meta-state says it all.
+    """
+
+    def __init__(self, bandit: RestlessBandit) -> None:
+        self.bandit = bandit
+        self.name = "round_robin"
+
+    def __repr__(self) -> str:
+        return policy_repr(self)
+
+    def select(self, state: BeliefState) -> IntArray:
+        """Return the arms to pull, ascending [N]."""
+        state.require_fits(self.bandit)
+        chosen: IntArray = self.select_many(state.last_state[None], state.elapsed[None])[0]
+        return chosen
+
+    def select_many(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
+        """Arms to pull [M, N], ascending, for M meta-states given as [M, K] arrays."""
+        num_arms = self.bandit.num_arms
+        latest = elapsed == elapsed.min(axis=1, keepdims=True)
+        last_of_round = latest & ~np.roll(latest, -1, axis=1)
+        first = (np.argmax(last_of_round, axis=1) + 1) % num_arms
+        first[~last_of_round.any(axis=1)] = 0  # all were seen at once
+        turn = (np.arange(num_arms) - first[:, None]) % num_arms
+        _, age = np.unique(elapsed, return_inverse=True)  # ranks: ages may be very large
+        return top_ranked(age.reshape(elapsed.shape) * num_arms - turn, self.bandit.num_pulls)
+
+
+def round_robin(bandit: RestlessBandit) -> RoundRobinPolicy:
+    """Return the policy that pulls every arm in its turn.
+
+    It needs to know nothing about the arms, and sees each of them every K / N steps.
+    """
+    return RoundRobinPolicy(bandit)

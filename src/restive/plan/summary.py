@@ -1,0 +1,396 @@
+"""A plan: what the arms of a bandit are like and what each policy mapping would earn on it.
+
+`plan_bandit` collects, nothing here prints. Arms are described by kind, since a bandit may have
+very many alike.
+
+The indices of a bandit's arms as a file: a table (.csv, .npz) or a picture.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.errors import AssumptionError, TooLargeError
+from restive.files import replacing, require_target, spreadsheet_text
+from restive.pages.figures import FIGURE_SUFFIXES, plot_panels
+from restive.plan.evaluate import Value, evaluate
+from restive.plan.policies.base import Policy, index_columns
+from restive.plan.policies.best_fixed import fixed_reward
+from restive.plan.policies.best_index import MOST_KINDS, BestIndexPolicy, best_index
+from restive.plan.policies.lp_priority import lp_priority
+from restive.plan.policies.myopic import myopic_table
+from restive.plan.policies.registry import policy_mappings
+from restive.plan.policies.whittle import WhittleIndex, whittle_index
+from restive.plan.relaxation import Relaxation, relaxed
+from restive.plan.sanity_checks import looks_wrong
+from restive.plan.solved_run import MAX_STATES
+from restive.plan.subsidy import checked_discount
+from restive.problem.arm import arm_label
+from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
+from restive.problem.beliefs import mixing_time, settled_elapsed
+from restive.problem.reduction import ReducedKinds, reduce_kinds
+from restive.threads import on_all_cores
+
+__all__ = [
+    "TABLE_SUFFIXES",
+    "ArmSummary",
+    "Plan",
+    "PolicySummary",
+    "plan_bandit",
+    "plot_indices",
+    "ranges",
+    "write_index_table",
+]
+
+T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+
+# A simulated J may lie this many standard errors above a bound, and any J a rounding error.
+SURE = 5
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """One kind of arm."""
+
+    arms: str  # which arms are of this kind, as "0-2, 5"
+    name: str | None
+    count: int
+    num_states: int
+    states: tuple[str, ...] | None  # their names
+    stationary_reward: float | None  # if always pulled; None where it depends on the start
+    own_reward: float  # if never pulled
+    mixing_time: int | None  # None where the passive chain has none
+    settled_elapsed: int | None  # None where max_elapsed was given instead
+    indexable: bool
+    limiting_index: float
+
+
+@dataclass(frozen=True)
+class PolicySummary:
+    """What one policy mapping earns; `note` says what there is to say, or why there is no value.
+
+    `pulls_add` is J without what the arms earn by themselves, and `share_of_bound` its share of the
+    most that pulls can add.
+    """
+
+    policy: str
+    average_reward: float | None
+    pulls_add: float | None
+    stderr: float | None
+    share_of_bound: float | None
+    bias_span: float | None
+    method: str | None
+    note: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything `restive plan` shows; `note` says why there is no bound.
+
+    `own_reward` is what the arms earn if none is ever pulled; `relaxation_bound` has it in it.
+    `hint` says where the problem may not be the one that was meant.
+    """
+
+    num_arms: int
+    num_pulls: int
+    discount: float  # of the Whittle indices; everything else is an average reward
+    relaxation_bound: float | None
+    own_reward: float
+    arms: tuple[ArmSummary, ...]
+    policies: tuple[PolicySummary, ...]
+    note: str
+    hint: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as data for `json.dumps`; what is not a finite number becomes None."""
+        return {"format": "restive-plan-1", **_finite(asdict(self))}
+
+
+def plan_bandit(
+    bandit: RestlessBandit,
+    *,
+    discount: float = 1.0,
+    max_states: int = MAX_STATES,
+    max_elapsed: int | None = None,
+    seed: int = 0,
+    progress: Progress = lambda step, done, total: None,
+) -> Plan:
+    """Describe the arms and evaluate every registered policy mapping.
+
+    Parameters
+    ----------
+    bandit
+        The problem.
+    discount
+        Of the Whittle indices: 1 for the average reward, below 1 for arms that have no index then.
+    max_states
+        Limit for exact values and for the optimum, in joint states.
+    max_elapsed
+        Ages told apart, for arms that mix too slowly for the automatic choice.
+    seed
+        Of the simulations used beyond `max_states`.
+    progress
+        Called with the name of each step and how many of how many parts of it are done; (0, 0)
+        before a step whose parts are not counted.
+    """
+    discount = checked_discount(discount)
+    reduced = reduce_kinds(kinds_of(bandit))
+    arms = _arm_summaries(bandit, reduced, discount, max_elapsed, progress)
+    relaxation, note = _relaxation(bandit, max_elapsed, progress)
+    bound = None if relaxation is None else relaxation.bound
+    own = reduced.own_reward
+    policies = []
+    for mapping in policy_mappings():
+        progress(mapping.name, 0, 0)
+        try:
+            policy = mapping(
+                bandit, max_elapsed=max_elapsed, max_states=max_states, relaxation=relaxation,
+                discount=None if discount == 1 else discount,
+            )  # fmt: skip
+            value = evaluate(
+                bandit, policy, max_states=max_states, max_elapsed=max_elapsed, seed=seed
+            )
+        except (AssumptionError, TooLargeError) as error:
+            nothing = (None,) * 6
+            policies.append(PolicySummary(mapping.name, *nothing, str(error)))
+        else:
+            policies.append(_summary(mapping.name, policy, value, bound, own))
+    return Plan(
+        num_arms=bandit.num_arms,
+        num_pulls=bandit.num_pulls,
+        discount=discount,
+        relaxation_bound=bound,
+        own_reward=own,
+        arms=tuple(arms),
+        policies=tuple(policies),
+        note=note,
+        hint=_hint(bandit, policies),
+    )
+
+
+def _arm_summaries(
+    bandit: RestlessBandit,
+    reduced: ReducedKinds,
+    discount: float,
+    max_elapsed: int | None,
+    progress: Progress,
+) -> list[ArmSummary]:
+    kinds = kinds_of(bandit)
+    total = len(kinds.arms)
+    members = np.split(np.argsort(kinds.of, kind="stable"), np.cumsum(kinds.counts)[:-1])
+    found: dict[int, ArmSummary] = {}
+
+    def describe(j: int) -> None:
+        arm = kinds.arms[j]
+        index = _whittle_index(kinds, j, discount, max_elapsed)
+        found[j] = ArmSummary(
+            arms=ranges(members[j]),
+            name=arm.name,
+            count=len(members[j]),
+            num_states=arm.num_states,
+            states=arm.states,
+            stationary_reward=_or_none(lambda: fixed_reward(arm)),
+            own_reward=float(reduced.own_rewards[j]),
+            mixing_time=_or_none(lambda: mixing_time(arm)),
+            settled_elapsed=None if max_elapsed else _or_none(lambda: settled_elapsed(arm)),
+            indexable=index.indexable,
+            limiting_index=index.limit,
+        )
+
+    on_all_cores(describe, total, _counted(progress, "arms", total))
+    return [found[j] for j in range(total)]
+
+
+def _relaxation(
+    bandit: RestlessBandit, max_elapsed: int | None, progress: Progress
+) -> tuple[Relaxation | None, str]:
+    """Return the relaxed problem, or why there is none."""
+    kinds = len(kinds_of(bandit).arms)
+    try:
+        return relaxed(bandit, max_elapsed, _counted(progress, "relaxation bound", kinds)), ""
+    except (AssumptionError, TooLargeError) as error:
+        return None, str(error)
+
+
+def _counted(progress: Progress, step: str, total: int) -> Callable[[int], None]:
+    """Return a function that adds up what is done of a step."""
+    done = 0
+    progress(step, 0, total)
+
+    def add(more: int) -> None:
+        nonlocal done
+        done += more
+        progress(step, done, total)
+
+    return add
+
+
+def _summary(
+    name: str, policy: Policy, value: Value, bound: float | None, own: float
+) -> PolicySummary:
+    notes = _choice(policy)
+    if value.depends_on_start:
+        low, high = value.average_reward_range
+        notes.append(f"J depends on the start: {low:.6f} to {high:.6f}")
+    if bound is not None and value.average_reward > bound + _uncertainty(value, bound):
+        notes.append(
+            f"J = {value.average_reward:.9g} is above the bound {bound:.9g} by more than its "
+            "error, which cannot be: this is a mistake in restive, please report it with the "
+            "problem file"
+        )
+    added = value.average_reward - own
+    return PolicySummary(
+        policy=name,
+        average_reward=value.average_reward,
+        pulls_add=added,
+        stderr=value.stderr,
+        share_of_bound=added / (bound - own) if bound is not None and bound > own else None,
+        bias_span=value.bias_span,
+        method=value.method + (f", {value.num_states:,} states" if value.num_states else ""),
+        note="; ".join(notes),
+    )
+
+
+def _uncertainty(value: Value, bound: float) -> float:
+    return SURE * value.stderr + ROUNDING * max(1.0, abs(bound))
+
+
+def _choice(policy: Policy) -> list[str]:
+    if not isinstance(policy, BestIndexPolicy):
+        return []
+    if not isfinite(policy.candidates[0].average_reward):
+        return [f"{policy.chosen} was chosen {policy.method}"]
+    others = [f"{other.name} ({other.average_reward:.6f})" for other in policy.runners_up[:2]]
+    said = [f"{policy.chosen} was chosen" + ", before " * bool(others) + " and ".join(others)]
+    if len(policy.tables) > MOST_KINDS:
+        said.append(f"of more than {MOST_KINDS:,} kinds of arms only the named mappings compete")
+    return said
+
+
+def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:
+    values = {
+        policy.policy: (policy.average_reward, policy.stderr or 0.0)
+        for policy in policies
+        if policy.average_reward is not None
+    }
+    return looks_wrong(bandit, values) if "best_fixed" in values else ""
+
+
+def _whittle_index(kinds: Kinds, j: int, discount: float, max_elapsed: int | None) -> WhittleIndex:
+    """Index of one kind of arm; errors name its first arm by number."""
+    try:
+        return whittle_index(kinds.arms[j], discount, max_elapsed)
+    except (AssumptionError, TooLargeError) as error:
+        message = str(error).removeprefix(f"{arm_label(kinds.arms[j])}: ")
+        raise type(error)(f"{kinds.labels[j]}: {message}") from None
+
+
+def _or_none(compute: Callable[[], T]) -> T | None:
+    try:
+        return compute()
+    except (AssumptionError, TooLargeError):
+        return None
+
+
+def ranges(members: NDArray[np.intp]) -> str:
+    """Write ascending numbers as ranges: 0-2, 5."""
+    breaks = np.flatnonzero(np.diff(members) > 1) + 1
+    runs = np.split(members, breaks)
+    return ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not isfinite(data) else data
+
+
+TABLE_SUFFIXES = (".csv", ".npz")
+INDICES = ("whittle", "whittle_upper", "myopic", "lp_priority", "best_index")
+
+Tables = dict[str, NDArray[np.float64]]  # of one kind of arm, by the name of the index
+
+
+def write_index_table(
+    bandit: RestlessBandit,
+    path: str | PathLike[str],
+    max_elapsed: int | None = None,
+    discount: float = 1.0,
+) -> None:
+    """Write the indices of every kind of arm by last state and elapsed steps, as CSV or NPZ."""
+    suffix = require_target(path, TABLE_SUFFIXES)
+    kinds = kinds_of(bandit)
+    tables = _tables(bandit, kinds, max_elapsed, discount)
+    with replacing(path) as temporary:
+        if suffix == ".csv":
+            _write_csv(temporary, kinds, tables)
+            return
+        arrays: dict[str, NDArray[Any]] = {"kind_of_arm": kinds.of}
+        for j, own in enumerate(tables):
+            arrays |= {f"{name}_{j}": table for name, table in own.items()}
+        with temporary.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def plot_indices(
+    bandit: RestlessBandit,
+    path: str | PathLike[str],
+    max_elapsed: int | None = None,
+    discount: float = 1.0,
+) -> None:
+    """Draw Whittle index against elapsed steps, a line per last state and a panel per kind of arm.
+
+    The file's ending chooses the format (png, svg, pdf). Beyond 12 kinds the first 12 are drawn.
+    """
+    suffix = require_target(path, FIGURE_SUFFIXES)
+    kinds = kinds_of(bandit)
+    panels = [
+        whittle_index(arm, discount, max_elapsed).panel(label)
+        for arm, label in zip(kinds.arms, kinds.labels, strict=True)
+    ]
+    title = f"Whittle index of {bandit.num_arms} arms ({len(panels)} kinds)"
+    figure = plot_panels(panels, "Whittle index", title)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=suffix.lstrip("."))
+
+
+def _tables(
+    bandit: RestlessBandit, kinds: Kinds, max_elapsed: int | None, discount: float
+) -> list[Tables]:
+    priority = lp_priority(bandit, max_elapsed).tables
+    best = best_index(bandit, max_elapsed).tables
+    found = []
+    for j, arm in enumerate(kinds.arms):
+        whittle = whittle_index(arm, discount, max_elapsed)
+        myopic = myopic_table(arm, max_elapsed)
+        values = (whittle.index, whittle.upper, myopic, priority[j], best[j])
+        found.append(dict(zip(INDICES, values, strict=True)))
+    return found
+
+
+def _write_csv(path: Path, kinds: Kinds, tables: list[Tables]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        for j, arm in enumerate(kinds.arms):
+            columns = index_columns(arm, **tables[j])
+            columns["last_state_name"] = np.array(
+                [spreadsheet_text(name) for name in columns["last_state_name"].tolist()]
+            )
+            if j == 0:
+                writer.writerow(["arms", "name", *columns])
+            head = [ranges(np.flatnonzero(kinds.of == j)), spreadsheet_text(arm.name or "")]
+            rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+            writer.writerows([*head, *row] for row in rows)

@@ -1,0 +1,178 @@
+"""A bandit: K arms of which N are pulled each step, and arms that are alike (Section 2.1).
+
+It is validated once, here, and frozen: everything else in the package may rely on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.errors import ProblemError
+from restive.pages.frames import html_table
+from restive.problem.arm import (
+    Arm,
+    arm_cells,
+    shortened,
+)
+
+__all__ = [
+    "Kinds",
+    "RestlessBandit",
+    "checked_num_pulls",
+    "computed_once",
+    "kinds_among",
+    "kinds_of",
+    "starts_of",
+]
+
+Frozen = TypeVar("Frozen")
+Found = TypeVar("Found")
+MOST_SHOWN_ARMS = 8  # of a bandit, when it is written as code
+MOST_SHOWN_KINDS = 20  # of a bandit, in a notebook
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class RestlessBandit:
+    """K arms, of which `num_pulls` are pulled and seen each step.
+
+    Parameters
+    ----------
+    arms
+        The arms, in the order in which ties are decided: the lowest arm wins.
+    num_pulls
+        How many distinct arms are pulled each step, 1 <= num_pulls <= K.
+    """
+
+    arms: tuple[Arm, ...]
+    num_pulls: int
+
+    def __init__(self, arms: Iterable[Arm], num_pulls: int) -> None:
+        if isinstance(arms, Arm) or not isinstance(arms, Iterable):
+            raise ProblemError(f"arms must be a list of arms, got {shortened(arms)}")
+        arms = tuple(arms)
+        for k, arm in enumerate(arms):
+            if not isinstance(arm, Arm):
+                raise ProblemError(f"arm {k}: expected an Arm, got {type(arm).__name__}")
+        object.__setattr__(self, "arms", arms)
+        object.__setattr__(self, "num_pulls", checked_num_pulls(num_pulls, len(arms)))
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        return len(self.arms)
+
+    def label(self, k: int) -> str:
+        """How messages call arm k: its number and, where it has one, its name."""
+        name = self.arms[k].name
+        return f"arm {k}" if name is None else f"arm {k} ({name!r})"
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    @overload
+    def __getitem__(self, k: int) -> Arm: ...
+    @overload
+    def __getitem__(self, k: slice) -> tuple[Arm, ...]: ...
+    def __getitem__(self, k: int | slice) -> Arm | tuple[Arm, ...]:
+        return self.arms[k]
+
+    def __iter__(self) -> Iterator[Arm]:
+        return iter(self.arms)
+
+    def __repr__(self) -> str:
+        shown = [repr(arm) for arm in self.arms[:MOST_SHOWN_ARMS]]
+        if self.num_arms > len(shown):
+            shown.append(f"... {self.num_arms - len(shown)} more")
+        return f"RestlessBandit([{', '.join(shown)}], num_pulls={self.num_pulls})"
+
+    def _repr_html_(self) -> str:
+        kinds = kinds_of(self)
+        shown = range(min(len(kinds.arms), MOST_SHOWN_KINDS))
+        rows = [(kinds.labels[j], kinds.counts[j], *arm_cells(kinds.arms[j])) for j in shown]
+        return html_table(
+            f"{self.num_arms:,} arms, {self.num_pulls:,} pulled each step",
+            ("kind of", "arms", "states", "rewards", "moves when pulled", "and when not"),
+            rows,
+            len(kinds.arms) - len(rows),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """The arms of a bandit without repeats (names aside): tables are made once per kind."""
+
+    arms: tuple[Arm, ...]  # one of each kind
+    labels: tuple[str, ...]  # how messages call the first arm of each kind
+    of: NDArray[np.intp]  # [K] the kind of each arm
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """How many arms there are of each kind."""
+        return np.bincount(self.of, minlength=len(self.arms))
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of states of each arm [K]."""
+        return np.array([arm.num_states for arm in self.arms], dtype=np.int64)[self.of]
+
+
+def computed_once(function: Callable[[Frozen], Found]) -> Callable[[Frozen], Found]:
+    """Keep what is found about a frozen object with it, since there may be very many arms."""
+    name = f"_{function.__name__}"
+
+    @wraps(function)
+    def remembered(given: Frozen) -> Found:
+        if name not in given.__dict__:
+            given.__dict__[name] = function(given)
+        found: Found = given.__dict__[name]
+        return found
+
+    return remembered
+
+
+@computed_once
+def kinds_of(bandit: RestlessBandit) -> Kinds:
+    """Return the kinds of arms in a bandit."""
+    return kinds_among(bandit.arms, bandit.label)
+
+
+def kinds_among(arms: Sequence[Arm], label: Callable[[int], str]) -> Kinds:
+    """Return the kinds among any arms; `label` says how messages call the arm at a place."""
+    by_numbers: dict[bytes, int] = {}
+    by_identity: dict[int, int] = {}  # first, since one object may stand for very many arms
+    first: list[int] = []
+    of = np.empty(len(arms), dtype=np.intp)
+    for k, arm in enumerate(arms):
+        kind = by_identity.get(id(arm))
+        if kind is None:
+            kind = by_numbers.setdefault(arm.numbers, len(first))
+            by_identity[id(arm)] = kind
+            if kind == len(first):
+                first.append(k)
+        of[k] = kind
+    return Kinds(tuple(arms[k] for k in first), tuple(label(k) for k in first), of)
+
+
+def starts_of(sizes: ArrayLike) -> NDArray[np.int64]:
+    """Where each table begins when tables of these sizes are laid end to end."""
+    ends = np.cumsum(np.asarray(sizes, dtype=np.int64))
+    return np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
+
+
+def checked_num_pulls(num_pulls: Any, num_arms: int) -> int:
+    """Return `num_pulls` as an int, or say why it cannot be."""
+    if num_arms == 0:
+        raise ProblemError("a bandit needs at least one arm, got none")
+    if isinstance(num_pulls, bool) or not isinstance(num_pulls, int | np.integer):
+        raise ProblemError(f"num_pulls must be a whole number, got {num_pulls!r}")
+    if not 1 <= num_pulls <= num_arms:
+        raise ProblemError(
+            f"num_pulls must be between 1 and the number of arms, {num_arms}, got {num_pulls}"
+        )
+    return int(num_pulls)

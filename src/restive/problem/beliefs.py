@@ -1,0 +1,324 @@
+r"""What is known about arms that are not seen (Section 2.2 of the paper).
+
+Arm k was last seen in state sigma_k, n_k steps ago; (sigma, n) is the meta-state xi. Its state now
+has the law, the *belief*,
+
+    b(s, n) = e_s P_active P_passive^(n-1)
+
+since the arm was pulled when it was seen and has been passive since. Under the paper's Assumption 1
+b(s, n) tends to the passive chain's stationary law, so a table of finitely many ages is enough:
+`belief_table` extends it until every belief is within 1e-12 of that law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.arguments import MOST, checked_elapsed
+from restive.errors import AssumptionError, ProblemError, TooLargeError
+from restive.kernels.chain import belief_powers, settling_age
+from restive.kernels.loop.tables import BeliefTables
+from restive.problem.arm import Arm, arm_label
+from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
+from restive.problem.chains import (
+    closed_classes,
+    irreducible_law,
+    mixing_ages,
+    period,
+    require_ergodic,
+    stationary,
+)
+from restive.threads import WORK_AT_ONCE, look
+
+__all__ = [
+    "BeliefState",
+    "belief_table",
+    "belief_tables",
+    "forgetting_time",
+    "initial_state",
+    "mixing_time",
+    "settled_elapsed",
+    "settled_lengths",
+    "start_or_initial",
+    "thresholds",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+BELIEF_TOLERANCE = 1e-12  # L1 distance to the stationary law at which a belief has settled
+MOST_ELAPSED = 10_000  # ages in an automatic table
+MOST_TABLE_BYTES = 4 << 30
+
+
+def belief_table(arm: Arm, max_elapsed: int | None = None) -> FloatArray:
+    """Beliefs of an arm by last state and elapsed steps.
+
+    Parameters
+    ----------
+    arm
+        Any arm; with `max_elapsed=None` its passive chain must meet Assumption 1.
+    max_elapsed
+        Number of ages L; by default as many as the belief needs to settle (to 1e-12).
+
+    Returns
+    -------
+    Array [S, L, S] with b(s, n) at [s, n - 1]. A longer table extends a shorter one to the bit.
+    """
+    length = settled_elapsed(arm) if max_elapsed is None else checked_elapsed(max_elapsed)
+    size = arm.num_states**2 * length * 8
+    if size > MOST_TABLE_BYTES:
+        raise TooLargeError(
+            f"{arm_label(arm)}: a belief table of {arm.num_states} states and {length} ages takes "
+            f"{size / 2**30:.1f} GiB, more than {MOST_TABLE_BYTES >> 30}; use a smaller max_elapsed"
+        )
+    active, passive = arm.active.copy(), arm.passive.copy()
+    table = np.empty((arm.num_states, length, arm.num_states))
+    done = 0
+    while (done := belief_powers(active, passive, table, done, WORK_AT_ONCE)) < length:
+        look()
+    return table
+
+
+def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIEF_TOLERANCE) -> int:
+    """Return the first age at which every belief of the arm is within `tolerance` of its limit."""
+    label = arm_label(arm) if label is None else label
+    try:
+        require_ergodic(arm.passive, label)
+    except AssumptionError as error:
+        raise AssumptionError(
+            f"{error}; give max_elapsed, the same wherever the arm is used, to hold the belief at "
+            "its value of that age"
+        ) from None
+    law = irreducible_law(arm.passive)
+    rows, passive = arm.active.copy(), arm.passive.copy()
+    room = np.empty_like(rows)
+    age, gap = 1, inf
+    while gap > tolerance and age < MOST_ELAPSED:
+        look()
+        age, gap = settling_age(
+            rows, room, passive, law, tolerance, age, MOST_ELAPSED, WORK_AT_ONCE
+        )
+    if gap > tolerance:
+        raise TooLargeError(
+            f"{label}: mixes too slowly: after {MOST_ELAPSED:,} steps its belief is still "
+            f"{gap:.2g} (L1) from its limit; give max_elapsed = {MOST_ELAPSED} (or another length) "
+            "to hold the belief at its value of that age"
+        )
+    return int(age)
+
+
+def settled_lengths(
+    kinds: Kinds,
+    max_elapsed: int | None = None,
+    tolerance: float = BELIEF_TOLERANCE,
+    *,
+    hold_slow: bool = False,
+) -> IntArray:
+    """Ages after which each kind's belief has settled, or `max_elapsed` for all.
+
+    With `hold_slow` the beliefs of arms that mix too slowly are held at the last age of the longest
+    automatic table; otherwise such an arm is an error.
+    """
+    if max_elapsed is not None:
+        return np.full(len(kinds.arms), checked_elapsed(max_elapsed), dtype=np.int64)
+    lengths = []
+    for arm, label in zip(kinds.arms, kinds.labels, strict=True):
+        try:
+            lengths.append(settled_elapsed(arm, label, tolerance))
+        except TooLargeError:
+            if not hold_slow:
+                raise
+            lengths.append(MOST_ELAPSED)
+    return np.array(lengths, dtype=np.int64)
+
+
+def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> BeliefTables:
+    """Lay the belief tables of several kinds of arms end to end, each with its own length."""
+    tables = [belief_table(arm, int(n)) for arm, n in zip(arms, lengths, strict=True)]
+    means = [expected(arm.rewards, table) for arm, table in zip(arms, tables, strict=True)]
+    passive = [np.zeros((0, 0))]
+    if any(arm.pays_unpulled for arm in arms):
+        passive = [
+            expected(arm.passive_rewards, table) for arm, table in zip(arms, tables, strict=True)
+        ]
+    sizes = np.array([arm.num_states for arm in arms], dtype=np.int64)
+    return BeliefTables(
+        beliefs=_joined([table.ravel() for table in tables]),
+        thresholds=_joined([thresholds(table).ravel() for table in tables]),
+        offsets=starts_of([table.size for table in tables]),
+        means=_joined([mean.ravel() for mean in means]),
+        mean_offsets=starts_of([mean.size for mean in means]),
+        passive_means=np.concatenate([mean.ravel() for mean in passive]),
+        passive_totals=np.concatenate([np.cumsum(mean, axis=1).ravel() for mean in passive]),
+        rewards=_joined([arm.rewards for arm in arms]),
+        reward_offsets=starts_of(sizes),
+        sizes=sizes,
+        lengths=np.array([table.shape[1] for table in tables], dtype=np.int64),
+    )
+
+
+def _joined(parts: Sequence[FloatArray]) -> FloatArray:
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def thresholds(beliefs: FloatArray) -> FloatArray:
+    """Running totals of laws [..., S]; beyond 1 from the last possible state, despite rounding."""
+    totals = np.cumsum(beliefs, axis=-1)
+    later = np.flip(np.cumsum(np.flip(beliefs, -1), axis=-1), -1) - beliefs
+    totals[later == 0] = 2.0
+    return totals
+
+
+def expected(values: FloatArray, beliefs: FloatArray) -> FloatArray:
+    """Expected values [S, L] of an arm's state, from values [S] and its belief table."""
+    means = np.zeros(beliefs.shape[:2])
+    for state, value in enumerate(values):  # plain sums: the same bits on every machine
+        means += beliefs[:, :, state] * value
+    return means
+
+
+def mixing_time(arm: Arm, epsilon: float = 0.25) -> int:
+    """T_k^mix(epsilon) of Section 2.1: steps until the passive chain forgets its start.
+
+    The first t >= 1 at which the law of the chain, passive for t steps from any state, is within
+    `epsilon` of the stationary law in L1 norm (twice the total variation).
+    """
+    if not (isinstance(epsilon, int | float | np.number) and 0 < epsilon <= 2):
+        raise ProblemError(f"epsilon must be in (0, 2], an L1 distance, got {epsilon!r:.60}")
+    label = arm_label(arm)
+    require_ergodic(arm.passive, label)
+    age = _mixing_age(arm.passive, irreducible_law(arm.passive), float(epsilon))
+    if age < 0:
+        raise TooLargeError(f"{label}: does not mix to {epsilon:g} within 2^60 steps")
+    return age
+
+
+def forgetting_time(arm: Arm) -> int:
+    """Steps until the arm forgets its state, pulled in every step or in none: T^mix(1/4) of both.
+
+    A chain with several closed classes never forgets, and one that is periodic need not for its
+    averages to settle; these do not count.
+    """
+    longest = 1
+    for matrix in (arm.passive,) if arm.is_uncontrolled else (arm.passive, arm.active):
+        closed = closed_classes(matrix)
+        members = np.ix_(closed[0], closed[0])
+        if len(closed) == 1 and period(matrix[members]) == 1:
+            age = _mixing_age(matrix, stationary(matrix), 0.25)
+            longest = max(longest, age if age > 0 else 1 << 60)
+    return longest
+
+
+def _mixing_age(matrix: FloatArray, law: FloatArray, epsilon: float) -> int:
+    return int(mixing_ages(matrix[:, :, None], law[:, None], epsilon)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class BeliefState:
+    """The meta-state xi = (sigma, n): when and in which state each arm was last seen.
+
+    Parameters
+    ----------
+    last_state
+        State [K] in which each arm was last seen.
+    elapsed
+        Steps [K] since then, at least 1.
+    """
+
+    last_state: IntArray  # [K]
+    elapsed: IntArray  # [K]
+
+    def __init__(self, last_state: ArrayLike, elapsed: ArrayLike) -> None:
+        states = _whole_numbers(last_state, "last_state", 0)
+        ages = _whole_numbers(elapsed, "elapsed", 1)
+        if len(ages) and ages.max() > MOST:
+            raise ProblemError(f"elapsed must be at most {MOST:,}, got {ages.max()}")
+        if states.shape != ages.shape:
+            raise ProblemError(
+                f"last_state has {len(states)} arms and elapsed {len(ages)}; they must agree"
+            )
+        object.__setattr__(self, "last_state", states)
+        object.__setattr__(self, "elapsed", ages)
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K."""
+        return len(self.last_state)
+
+    def updated(self, pulled: ArrayLike, states: ArrayLike) -> BeliefState:
+        """Return the next meta-state, after seeing the `pulled` arms in `states`."""
+        arms = _whole_numbers(pulled, "pulled", 0)
+        seen = _whole_numbers(states, "states", 0)
+        if arms.shape != seen.shape:
+            raise ProblemError(f"{len(arms)} arms were pulled but {len(seen)} states were given")
+        if len(arms) and arms.max() >= self.num_arms:
+            raise ProblemError(
+                f"pulled names arm {arms.max()}; the arms are 0 to {self.num_arms - 1}"
+            )
+        if len(np.unique(arms)) != len(arms):
+            raise ProblemError(f"pulled names an arm twice: {arms.tolist()}")
+        last_state, elapsed = self.last_state.copy(), self.elapsed + 1
+        last_state[arms] = seen
+        elapsed[arms] = 1
+        return BeliefState(last_state, elapsed)
+
+    def require_fits(self, bandit: RestlessBandit) -> None:
+        """Raise unless this is a meta-state of `bandit`."""
+        if self.num_arms != bandit.num_arms:
+            raise ProblemError(
+                f"the state is for {self.num_arms} arms, the bandit has {bandit.num_arms}"
+            )
+        sizes = kinds_of(bandit).sizes
+        wrong = np.flatnonzero(self.last_state >= sizes)
+        if wrong.size:
+            k = int(wrong[0])
+            raise ProblemError(
+                f"{bandit.label(k)}: last_state is {self.last_state[k]}, "
+                f"its states are 0 to {sizes[k] - 1}"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BeliefState):
+            return NotImplemented
+        return bool(
+            np.array_equal(self.last_state, other.last_state)
+            and np.array_equal(self.elapsed, other.elapsed)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.last_state.tobytes(), self.elapsed.tobytes()))
+
+
+def start_or_initial(start: BeliefState | None, bandit: RestlessBandit) -> BeliefState:
+    """Return the start, by default the paper's xi_1: every arm seen good one step ago."""
+    if start is None:
+        return initial_state(bandit)
+    if not isinstance(start, BeliefState):
+        raise ProblemError(f"start must be a BeliefState, got {start!r:.60}")
+    return start
+
+
+def initial_state(bandit: RestlessBandit) -> BeliefState:
+    """Return the paper's start xi_1: every arm seen in its last (good) state one step ago."""
+    sizes = kinds_of(bandit).sizes
+    return BeliefState(sizes - 1, np.ones_like(sizes))
+
+
+def _whole_numbers(values: ArrayLike, field: str, least: int) -> IntArray:
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        array = np.zeros((0, 0))
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise ProblemError(f"{field} must be a list of whole numbers, got {values!r:.60}")
+    if array.size and array.min() < least:
+        raise ProblemError(f"{field} must be at least {least}, got {array.min()}")
+    frozen: IntArray = array.astype(np.int64)
+    frozen.setflags(write=False)
+    return frozen

@@ -1,0 +1,190 @@
+"""Facts about one Markov chain: its classes, its period, its stationary law.
+
+The paper's Assumption 1 asks every passive chain to be irreducible and aperiodic. `require_ergodic`
+checks it and, where it fails, says what is wrong in terms of the chain's states.
+
+How long Markov chains remember where they started, for many of equal size at once.
+
+Products are plain sums in a fixed order, so that the ages are the same on every machine.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from restive.errors import AssumptionError
+from restive.kernels.chain import stationary_law
+from restive.problem.arm import stochastic_matrix
+from restive.threads import WORK_AT_ONCE, look
+
+__all__ = [
+    "closed_classes",
+    "communicating_classes",
+    "irreducible_law",
+    "irreducible_laws",
+    "mixing_ages",
+    "period",
+    "require_ergodic",
+    "stationary",
+]
+
+
+def stationary(matrix: ArrayLike, label: str = "matrix") -> NDArray[np.float64]:
+    """Stationary law [S] of a row-stochastic matrix: the share of time spent in each state.
+
+    The chain may be periodic and may have transient states, but must have one closed class only;
+    otherwise the law depends on where the chain starts, which is an `AssumptionError`.
+    """
+    matrix = stochastic_matrix(matrix, label, "the matrix")
+    closed = closed_classes(matrix)
+    if len(closed) > 1:
+        raise AssumptionError(
+            f"{label}: has {len(closed)} closed classes, {_listed(closed)}, so its long-run law "
+            "depends on the start"
+        )
+    members = closed[0]
+    law = np.zeros(len(matrix))
+    law[members] = irreducible_law(matrix[np.ix_(members, members)])
+    return law
+
+
+def irreducible_law(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Stationary law [S] of a matrix that is known to be irreducible."""
+    work = np.array(matrix, order="C")
+    law = np.empty(len(work))
+    last = len(work) - 1
+    while last := stationary_law(work, law, last, WORK_AT_ONCE):
+        look()
+    return law
+
+
+def communicating_classes(matrix: NDArray[np.float64]) -> list[list[int]]:
+    """Sets of states that can reach each other, each ascending, in order of their first states."""
+    reach = _reachable(matrix)
+    mutual = reach & reach.T
+    return [
+        np.flatnonzero(mutual[s]).tolist() for s in range(len(matrix)) if not mutual[s, :s].any()
+    ]
+
+
+def closed_classes(matrix: NDArray[np.float64]) -> list[list[int]]:
+    """Return the communicating classes that the chain never leaves."""
+    reach = _reachable(matrix)
+    return [
+        members
+        for members in communicating_classes(matrix)
+        if reach[members[0]].sum() == len(members)
+    ]
+
+
+def period(matrix: NDArray[np.float64]) -> int:
+    """Greatest common divisor of the lengths of all cycles of an irreducible chain."""
+    level = {0: 0}
+    queue = [0]
+    divisor = 0
+    for state in queue:
+        for successor in np.flatnonzero(matrix[state]).tolist():
+            if successor in level:
+                divisor = gcd(divisor, level[state] + 1 - level[successor])
+            else:
+                level[successor] = level[state] + 1
+                queue.append(successor)
+    return abs(divisor)
+
+
+def require_ergodic(matrix: NDArray[np.float64], label: str) -> None:
+    """Check Assumption 1: raise unless the chain is irreducible and aperiodic."""
+    if matrix.all():
+        return  # every state leads to every state at once: the usual case, and a quick test
+    classes = communicating_classes(matrix)
+    if len(classes) > 1:
+        raise AssumptionError(
+            f"{label}: the passive chain is reducible (Assumption 1 of the paper asks for an "
+            f"irreducible one): its classes are {_listed(classes)}"
+        )
+    cycle = period(matrix)
+    if cycle > 1:
+        raise AssumptionError(
+            f"{label}: the passive chain is periodic with period {cycle} (Assumption 1 of the "
+            "paper asks for an aperiodic one), so its belief never settles"
+        )
+
+
+def _reachable(matrix: NDArray[np.float64]) -> NDArray[np.bool_]:
+    reach = (matrix > 0) | np.eye(len(matrix), dtype=bool)
+    for middle in range(len(matrix)):
+        reach |= np.outer(reach[:, middle], reach[middle])
+    return reach
+
+
+def _listed(classes: list[list[int]]) -> str:
+    shown = ["{" + ", ".join(map(str, members)) + "}" for members in classes[:6]]
+    if len(classes) > len(shown):
+        shown.append(f"and {len(classes) - len(shown)} more")
+    return ", ".join(shown)
+
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOST_DOUBLINGS = 60
+
+
+def mixing_ages(matrices: FloatArray, laws: FloatArray, epsilon: float) -> IntArray:
+    """First t >= 1 at which every row of P^t is within `epsilon` of the stationary law, [M].
+
+    Matrices are [S, S, M], laws [S, M]. The L1 distance never grows with t, so that t is found by
+    doubling and then bisection over powers of two: at most 120 products. It is -1 where 2^60 steps
+    do not suffice.
+    """
+    powers = [matrices]  # P^(2^j)
+    mixed = [_farthest(matrices, laws) <= epsilon]
+    while not mixed[-1].all() and len(powers) <= MOST_DOUBLINGS:
+        powers.append(_product(powers[-1], powers[-1]))
+        mixed.append(mixed[-1] | (_farthest(powers[-1], laws) <= epsilon))
+    doublings = np.sum(~np.array(mixed), axis=0)  # the first power of two that is late enough
+    early = np.zeros(len(doublings), dtype=np.int64)  # the largest age known to be too early
+    current = np.broadcast_to(np.eye(len(matrices))[:, :, None], matrices.shape)
+    for j in range(len(powers) - 2, -1, -1):
+        following = np.where(early == 0, powers[j], _product(current, powers[j]))
+        too_early = (j < doublings) & ~(_farthest(following, laws) <= epsilon)
+        early += too_early * (1 << j)
+        current = np.where(too_early, following, current)
+    return np.where(mixed[-1], early + 1, -1)
+
+
+def irreducible_laws(matrices: FloatArray) -> FloatArray:
+    """Stationary laws [S, M] of irreducible matrices [S, S, M].
+
+    Grassmann, Taksar and Heyman's elimination, as in `kernels.chain`.
+    """
+    work = matrices.copy()
+    for last in range(len(work) - 1, 0, -1):
+        work[:last, last] /= work[last, :last].sum(axis=0)
+        work[:last, :last] += work[:last, last, None] * work[None, last, :last]
+    laws: FloatArray = np.ones(work.shape[1:])
+    for j in range(1, len(work)):
+        laws[j] = (laws[:j] * work[:j, j]).sum(axis=0)
+    laws /= laws.sum(axis=0)
+    return laws
+
+
+def _farthest(rows: FloatArray, laws: FloatArray) -> FloatArray:
+    """Largest L1 distance [M] of a row from the law."""
+    most: FloatArray = np.abs(rows - laws).sum(axis=1).max(axis=0)
+    return most
+
+
+def _product(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return left @ right, rescaled so that rounding never adds up over many steps."""
+    out = np.zeros_like(right)
+    for middle in range(len(right)):
+        look()
+        out += left[:, middle, None] * right[None, middle]
+    total = np.zeros((len(right), 1, right.shape[2]))
+    for j in range(len(right)):
+        total += out[:, j : j + 1]
+    return out / total

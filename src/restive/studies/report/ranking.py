@@ -1,0 +1,170 @@
+"""Learners side by side: a ranking, and every pair on common random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from restive.learn.learners.base import Relative
+from restive.pages.page import folded, paragraph, table
+from restive.plan.policies.registry import mapping_title
+from restive.plan.sanity_checks import blind_learners, looks_wrong
+from restive.studies.paired_differences import LEAST_REPLICATIONS, Ranking
+from restive.studies.report.charts import learner_title
+from restive.studies.report.numbers import at_end, with_half_width
+from restive.studies.runner import seconds_per_step
+from restive.studies.spec import Case
+
+__all__ = [
+    "HEADER",
+    "ranking_caption",
+    "ranking_remarks",
+    "ranking_rows",
+    "ranking_tables",
+    "ranking_title",
+    "ranking_verdict",
+    "victories",
+]
+
+HEADER = (
+    "learner", "place", "regret", "against the bound", "reward per step", "episodes", "us a step",
+)  # fmt: skip
+READING = (
+    "The last column is the time of a step of the learner alone, on the machine that made this "
+    "page. In the table of pairs each cell is the regret of the row's learner minus that of the "
+    "column's, replication by replication in the same worlds; ± is the half-width of simultaneous "
+    "95% intervals (Student's t, Bonferroni), and a star marks the pairs that the data tell apart. "
+    "A place such as 2-4 means that they do not tell second from fourth."
+)
+
+
+def ranking_caption(ranking: Ranking) -> str:
+    """Return what the numbers of a ranking are: at what time, over what, against what."""
+    mapping = mapping_title(ranking.mapping)
+    known = (
+        f"Means over {ranking.replications:,} replications at T = {ranking.cases[0].times[-1]:,}, "
+        "± the half-width of a 95% interval (Student's t). "
+        f"Regret is against the policy '{mapping}' that knows the truth"
+    )
+    bound = ranking.cases[0].relaxation_bound
+    if bound is None:
+        return f"{known}."
+    return (
+        f"{known}, and against the relaxation bound: T times {bound:.6f}, which no policy exceeds "
+        "per step in the long run, minus what was earned."
+    )
+
+
+def ranking_remarks(ranking: Ranking) -> list[str]:
+    """Return what a reader should know of the question before taking its answer."""
+    first = ranking.cases[0]
+    bandit, prior, _ = first.case.settings.systems()
+    blind = [
+        learner_title(found)
+        for found in ranking.cases
+        if not isinstance(found.case.settings.learner(), Relative)
+    ]
+    arms = (prior.typical(k) for k in range(prior.num_arms))
+    remarks = [blind_learners(arms, blind)]
+    if bandit is not None:
+        remarks.append(looks_wrong(bandit, {ranking.mapping: first.truth_reward}))
+    return [f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark]
+
+
+def ranking_verdict(ranking: Ranking) -> str:
+    """Return how many pairs the data tell apart, or that there are too few replications to say."""
+    if ranking.replications < LEAST_REPLICATIONS:
+        return (
+            f"Too few replications to tell learners apart: {ranking.replications}, and at least "
+            f"{LEAST_REPLICATIONS} are needed."
+        )
+    told_apart = sum(pair.told_apart for pair in ranking.pairs.values())
+    return (
+        f"Pairs of learners that the data tell apart: {told_apart} of {len(ranking.pairs)} "
+        "(paired differences of regret; with 95% all intervals of the table are right at once)."
+    )
+
+
+def victories(ranking: Ranking) -> list[tuple[str, str]]:
+    """Return each learner that beats others, best first, with whom it beats by how much."""
+    rows = []
+    for at, found in enumerate(ranking.cases):
+        beaten = [
+            f"{learner_title(pair.second)} by {with_half_width(pair.difference, pair.half_width)}"
+            for pair in ranking.victories(at)
+        ]
+        if beaten:
+            rows.append((learner_title(found), "; ".join(beaten)))
+    return rows
+
+
+def ranking_rows(ranking: Ranking) -> list[list[str]]:
+    """Return a row for the policy that knows the truth, then one per learner, best first."""
+    first = ranking.cases[0]  # all have the same truth
+    known = [at_end(first.oracle_bound_regret), at_end(first.oracle_reward)]
+    rows = [["(knows the truth)", "-", "-", *known, "-", "-"]]
+    for at, found in enumerate(ranking.cases):
+        rows.append(
+            [
+                learner_title(found),
+                ranking.place(at),
+                at_end(found.regret),
+                at_end(found.bound_regret),
+                at_end(found.average_reward),
+                f"{found.num_episodes.mean[-1]:,.0f}",
+                _two_digits(1e6 * _seconds_per_step(found.case)),
+            ]
+        )
+    return rows
+
+
+def _two_digits(value: float) -> str:
+    return f"{float(f'{value:.2g}'):,g}"  # 350, not 3.5e+02
+
+
+_measured: dict[str, float] = {}  # seconds of a step, by case, so that each is tried once
+
+
+def _seconds_per_step(case: Case) -> float:
+    text = case.settings.to_json()
+    if text not in _measured:
+        _measured[text] = seconds_per_step(case.settings, with_oracle=False)
+    return _measured[text]
+
+
+def ranking_title(ranking: Ranking, among: Sequence[Ranking]) -> str:
+    """Return what tells a ranking from the others of its page."""
+    words = [ranking.point.removeprefix("instance ")]
+    if len({other.mapping for other in among}) > 1:
+        words.append(mapping_title(ranking.mapping))
+    return ", ".join(filter(None, words))
+
+
+def ranking_tables(compared: Sequence[Ranking]) -> list[str]:
+    """Return the tables of rankings, folded: the order, and every pair."""
+    parts = []
+    for ranking in compared:
+        names = [learner_title(case) for case in ranking.cases]
+        pairs = []
+        for i, name in enumerate(names):
+            cells = ["" if i == j else _cell(ranking, i, j) for j in range(len(names))]
+            pairs.append([name, *cells])
+        parts.append(
+            folded(
+                ranking_title(ranking, compared) or "Learners",
+                paragraph(ranking_caption(ranking)),
+                table(HEADER, ranking_rows(ranking), range(1, len(HEADER))),
+                paragraph(ranking_verdict(ranking)),
+                *(paragraph(remark) for remark in ranking_remarks(ranking)),
+                table(("minus", *names), pairs, range(1, len(names) + 1)),
+                paragraph(READING, "note"),
+                about="the ranking, and every pair",
+            )
+        )
+    return parts
+
+
+def _cell(ranking: Ranking, i: int, j: int) -> str:
+    pair = ranking.pairs[min(i, j), max(i, j)]
+    difference = pair.difference if i > j else -pair.difference
+    star = "*" if pair.told_apart else ""
+    return with_half_width(difference, pair.half_width) + star

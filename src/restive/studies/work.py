@@ -1,0 +1,229 @@
+"""The work of a study: a pure function (case, first replication, count) -> arrays.
+
+Whoever calls it, wherever and how often, gets the same bytes. A case comes as text; its tables are
+made once per process and kept for the next chunks.
+
+J of a case's true systems, solved exactly: looked at before a run, and used after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.errors import RestiveError, TooLargeError
+from restive.learn.learners.base import Compiled, Learner, Relative
+from restive.learn.task import Task, make_task
+from restive.measure.regret import MOST_SYSTEMS_FOR_J, exact_rewards, recorded_times, truth_reward
+from restive.measure.replication import drawn_truths, replicate
+from restive.plan.policies.registry import policy_mapping
+from restive.studies.settings import Settings
+from restive.studies.spec import Case
+
+__all__ = [
+    "Arrays",
+    "Chunk",
+    "Execute",
+    "chunk_size",
+    "drawn_rewards",
+    "fits",
+    "fixed_truth_reward",
+    "prepared",
+    "require_exact_baseline",
+    "result_bytes",
+    "run_chunk",
+]
+
+Arrays = dict[str, NDArray[Any]]  # a row per replication
+
+CHUNK_WORK = 1 << 24  # steps times arms in a chunk: some tenths of a second
+CHUNK_BYTES = 1 << 24
+STEPWISE_SLOWNESS = 256  # of mappings that are asked step by step in Python
+KEPT_CASES = 8  # cases whose tables are kept
+
+# what a chunk holds: its type, and its axes after the replications: M times, K arms
+CONTENTS = {
+    "true_kinds": ("<i8", "K"),
+    "expected": ("<f8", "M"),
+    "realised": ("<f8", "M"),
+    "episodes": ("<i8", "M"),
+    "truth_weights": ("<f8", "MK"),
+    "oracle_expected": ("<f8", "M"),
+    "oracle_realised": ("<f8", "M"),
+}
+
+_preparing = Lock()
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Replications of a case that are run and kept together."""
+
+    case: Case
+    first: int
+    count: int
+
+
+# Takes chunks and yields each with its arrays, in whatever order they end.
+Execute = Callable[[Iterable[Chunk]], Iterator[tuple[Chunk, Arrays]]]
+
+
+NO_KIND = -1  # of a truth that a continuous prior drew: none that another chunk could know
+
+
+def run_chunk(case: str, first: int, count: int) -> Arrays:
+    """Run replications first, ..., first + count - 1 of a case, given as `Settings.to_json`.
+
+    The arrays are those of `Replications`, a row per replication.
+    """
+    with _preparing:  # so that threads that begin together do not make the same tables
+        settings, task, learner = prepared(case)
+        task.make_tables(with_posterior=isinstance(learner, Relative))
+    done = replicate(
+        task,
+        learner,
+        recorded_times(settings.times, settings.horizon),
+        count,
+        settings.seed,
+        first=first,
+        with_posterior=_with_posterior(settings),
+        threads=1,
+        chunk=count,
+    )
+    arrays: Arrays = {name: getattr(done, name) for name in CONTENTS}
+    if task.choices.has_clouds and settings.kind == "bayesian":
+        arrays["true_kinds"] = np.full_like(done.true_kinds, NO_KIND)
+    return arrays
+
+
+def fits(arrays: Arrays, case: Case, count: int) -> bool:
+    """Whether arrays are such as `run_chunk` gives for so many replications of a case."""
+    settings = case.settings
+    sizes = {"K": settings.num_arms, "M": len(recorded_times(settings.times, settings.horizon))}
+    rows = dict.fromkeys(CONTENTS, count)
+    rows["truth_weights"] *= _with_posterior(settings)
+    return arrays.keys() == CONTENTS.keys() and all(
+        array.dtype.str == CONTENTS[name][0]
+        and array.shape == (rows[name], *(sizes[axis] for axis in CONTENTS[name][1]))
+        and bool(np.isfinite(array).all())
+        for name, array in arrays.items()
+    )
+
+
+def _with_posterior(settings: Settings) -> bool:
+    return settings.posterior and isinstance(settings.learner(), Relative)
+
+
+@lru_cache(maxsize=KEPT_CASES)
+def prepared(case: str) -> tuple[Settings, Task, Learner]:
+    """Return the task of a case and the learner on it."""
+    settings = Settings.model_validate_json(case)
+    learner = settings.learner()
+    task = _task(settings.model_copy(update={"learners": ["tsde"]}).to_json())
+    if isinstance(learner, Compiled):
+        learner.room(task.facts)  # so that a problem too large for it is refused now
+    return settings, task, learner
+
+
+@lru_cache(maxsize=KEPT_CASES)
+def _task(case: str) -> Task:
+    """Make the task that all learners of a point share."""
+    settings = Settings.model_validate_json(case)
+    bandit, prior, num_pulls = settings.systems()
+    horizon = None if settings.doubling else settings.horizon
+    return make_task(
+        prior, num_pulls, settings.policy_mappings[0], horizon, mixing_time=settings.mixing_time,
+        max_elapsed=settings.max_elapsed, true_bandit=bandit,
+    )  # fmt: skip
+
+
+def result_bytes(case: Case) -> int:
+    """Bytes that one replication of a case leaves behind."""
+    settings = case.settings
+    num_times = len(recorded_times(settings.times, settings.horizon))
+    num_arms = settings.num_arms
+    return 8 * (num_times * (5 + num_arms * settings.posterior) + num_arms)
+
+
+def chunk_size(case: Case) -> int:
+    """Replications that are run and kept together: short enough to lose, long enough to pay."""
+    num_arms = case.settings.num_arms
+    slowness = 1 if policy_mapping(case.mapping).rule else STEPWISE_SLOWNESS
+    by_work = CHUNK_WORK // (case.settings.horizon * num_arms * slowness)
+    return max(1, min(by_work, CHUNK_BYTES // result_bytes(case)))
+
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+KEPT_REWARDS = 4096  # systems whose J is remembered
+AT_ONCE = 1024  # truths that are drawn together
+
+
+def fixed_truth_reward(case: Case) -> float | None:
+    """J of a fixed truth, None where the truth is drawn or J cannot be had exactly."""
+    if case.settings.kind == "bayesian":
+        return None
+    return _solved_or_none(_of_all_learners(case))
+
+
+def drawn_rewards(case: Case, true_kinds: IntArray) -> FloatArray:
+    """J of the mapping on each replication's truth, by kinds of arms [R, K]."""
+    num_kinds = len(prepared(case.settings.to_json())[1].choices.kinds.arms)
+    if true_kinds.size and not 0 <= true_kinds.min() <= true_kinds.max() < num_kinds:
+        raise RestiveError(f"{case.title}: its results hold arms that do not exist; start again")
+    if case.mapping == "best_fixed":  # at once, however many systems there are
+        return exact_rewards(prepared(case.settings.to_json())[1], true_kinds)
+    text = _of_all_learners(case)
+    systems, places = np.unique(true_kinds, axis=0, return_inverse=True)
+    values = np.array([_solved(text, tuple(system)) for system in systems.tolist()])
+    return values[places.ravel()]
+
+
+def require_exact_baseline(case: Case, replications: int) -> None:
+    """Raise where J of a truth, fixed or drawn in these replications, cannot be had exactly.
+
+    What is solved here is remembered for the summary.
+    """
+    if case.settings.kind == "frequentist":
+        fixed_truth_reward(case)
+    elif case.mapping != "best_fixed":
+        drawn_rewards(case, _drawn_systems(case, replications))
+
+
+def _drawn_systems(case: Case, replications: int) -> IntArray:
+    """Return the different truths of the first replications, or raise if they are too many."""
+    settings, task, _ = prepared(case.settings.to_json())
+    found = np.empty((0, task.num_arms), dtype=np.int64)
+    for first in range(0, replications, AT_ONCE):
+        count = min(AT_ONCE, replications - first)
+        truths = drawn_truths(task, count, settings.seed, first)
+        found = np.unique(np.concatenate([found, truths]), axis=0)
+        if len(found) > MOST_SYSTEMS_FOR_J:
+            raise TooLargeError(
+                f"its replications draw more than {MOST_SYSTEMS_FOR_J:,} different systems, and J "
+                "of each would have to be solved; use baseline = 'coupled'"
+            )
+    return found
+
+
+def _of_all_learners(case: Case) -> str:
+    return case.settings.model_copy(update={"learners": ["tsde"]}).to_json()
+
+
+@lru_cache(maxsize=KEPT_REWARDS)
+def _solved_or_none(case: str) -> float | None:
+    settings, task, _ = prepared(case)
+    return truth_reward(task, required=settings.baseline == "exact")
+
+
+@lru_cache(maxsize=KEPT_REWARDS)
+def _solved(case: str, kinds: tuple[int, ...]) -> float:
+    _, task, _ = prepared(case)
+    return float(exact_rewards(task, np.array([kinds]))[0])
