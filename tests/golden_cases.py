@@ -921,7 +921,7 @@ def told(live):
     found["posteriors"] = {name: posterior_of(live.posterior(name)) for name in names}
     found["forecast"] = live.forecast(3, 8, seed=1)
     found["rewards"] = live.rewards()
-    found["known"] = [live.known(), live.entropy(), live.learning(), live.room()]
+    found["known"] = [live.known(), live.entropy(), live.learning(), live.headroom()]
     columns, rows = live.table("pulls")
     found["pulls"] = dict(zip(columns, zip(*rows, strict=True), strict=True))
     return found

@@ -115,7 +115,7 @@ def kills(folder: Path, kind: str, count: int) -> None:
     pace = float(np.median(np.diff(moments)))
     path = folder / "killed.db"
     created(path, kind, clock=clock).close()
-    session_module.WORTH = 1.0  # many snapshots
+    session_module.COMPUTED_PER_SNAPSHOT = 1.0  # many snapshots
     rng = np.random.default_rng(count)
     tick = -1
     for _ in range(count):
@@ -154,7 +154,7 @@ def stop_at(place: str, number: int):
     """Make a child stop for ever at a place, when it comes there for the n-th time."""
 
     def prepare() -> None:
-        session_module.WORTH = 0.0 if place == "snapshot" else 1e9
+        session_module.COMPUTED_PER_SNAPSHOT = 0.0 if place == "snapshot" else 1e9
         commit, keep = Journal.commit, session_module.Session.keep_snapshot
         state = {"count": 0, "inside": False}
 
@@ -225,7 +225,7 @@ def checkpoints(folder: Path) -> None:
     created(path, kind, clock=clock).close()
     live = rs.LiveAgent.open(path, durability="process")
     live._session.journal.connection.execute("PRAGMA wal_autocheckpoint = 0")
-    session_module.WORTH = 0.0  # a snapshot with each call
+    session_module.COMPUTED_PER_SNAPSHOT = 0.0  # a snapshot with each call
     work(live, 6, True)
     before, logged, found = path.read_bytes(), log.read_bytes(), history(live)
     states = set()

@@ -23,9 +23,9 @@ from fuzzing import DEEP, ENTRY_POINTS, broken, entry_point, json_bytes, nested
 from learning_cases import channels, joint, three_states
 from restive.learn.learners.base import Relative
 from restive.learn.snapshots import checksum
-from restive.live.csv_files import people, record_table
+from restive.live.operator_files import arms_of_sheet, record_sheet
 from restive.live.settings import Settings
-from restive.live.table_file import parse_table
+from restive.live.sheets import parse_sheet
 from restive.problem.toml_file import load_problem, parse_toml, problem_from_toml
 from restive.studies.chunk_file import DamagedChunkError, _checksum, decoded
 from restive.studies.export import export_results
@@ -294,12 +294,14 @@ RESULTS = [
 
 @entry_point("results file", lambda: RESULTS)
 def read_results(contents):
-    record_table(live_agent(), parse_table(contents, "r.csv"), accept_good=len(contents) % 2 == 0)
+    record_sheet(live_agent(), parse_sheet(contents, "r.csv"), accept_good=len(contents) % 2 == 0)
 
 
 @entry_point("people file", lambda: [b"arm,kind,last_state,last_seen,elapsed\nQ,all,1,,3\nR,,,,\n"])
-def read_people(contents):
-    people(parse_table(contents, "p.csv"), ["all"], rs.Clock.given("2026-11-16", "P7D"), 3, {})
+def read_arms_of_sheet(contents):
+    arms_of_sheet(
+        parse_sheet(contents, "p.csv"), ["all"], rs.Clock.given("2026-11-16", "P7D"), 3, {}
+    )
 
 
 @entry_point("settings data", lambda: [live_agent().settings.to_data()], nested)

@@ -14,7 +14,7 @@ import restive as rs
 from live_cases import PRIORS, Ticking, created, fingerprint, memory_of, reply, run
 from restive.errors import BusyError, ConflictError, ProblemError, StoreError
 from restive.live.answers import RefusedError
-from restive.live.mounts import file_system
+from restive.live.journal import file_system
 from restive.live.roster import LONG_AGO
 
 
@@ -428,7 +428,7 @@ def test_network_file_systems_are_refused(path, monkeypatch):
     assert file_system(Path("/mnt/my disk/sub"), mounts) == "nfs4"
     assert file_system(Path("/mnt/my disks"), mounts) == "ext4"
     assert file_system(Path("/home"), "") == ""
-    monkeypatch.setattr("restive.live.mounts._mounts", lambda: "host:/x / nfs rw 0 0\n")
+    monkeypatch.setattr("restive.live.journal._mounts", lambda: "host:/x / nfs rw 0 0\n")
     with pytest.raises(StoreError, match=r"network file system \(nfs\).*restive serve"):
         created(path)
 
@@ -474,7 +474,7 @@ def test_snapshots_are_a_cache(path):
 
 
 def test_a_snapshot_is_made_when_it_is_worth_it(path, monkeypatch):
-    monkeypatch.setattr("restive.live.session.WORTH", 0.0)
+    monkeypatch.setattr("restive.live.session.COMPUTED_PER_SNAPSHOT", 0.0)
     live = created(path)
     run(live, 3)
     assert live._session.journal.connection.execute("SELECT count(*) FROM snapshot").fetchone()[0]

@@ -12,9 +12,8 @@ import restive as rs
 from live_cases import created
 from restive.cli import app
 from restive.errors import ProblemError, RestiveError
-from restive.live.csv_files import decision_text, record_table
-from restive.live.exporting import export_table
-from restive.live.table_file import parse_table, read_table
+from restive.live.operator_files import decision_text, export_table, record_sheet
+from restive.live.sheets import parse_sheet, read_sheet
 
 SETTINGS = """
 [outcomes]
@@ -190,7 +189,7 @@ def test_corrections_backups_exports_and_tokens(folder):
         restive("live", "export", "calls.db", "--table", table, "--out", name)
     assert len(rows_of("p.csv")) == 4
     assert json.loads(Path("e.jsonl").read_text().splitlines()[0])["kind"] == "init"
-    assert len(read_table("b.parquet").rows) == 12
+    assert len(read_sheet("b.parquet").rows) == 12
     secret = restive("live", "token", "calls.db", "tablet", "--role", "act", "--days", 9).strip()
     assert "tablet: act, ends" in restive("live", "token", "calls.db")
     with rs.LiveAgent.open("calls.db") as live:
@@ -251,15 +250,15 @@ def test_tables_as_people_save_them(tmp_path):
     live = created(tmp_path / "a.db", names=["=1+1", "é", "a;b", "d", "e", "f"], num_pulls=6)
     text = decision_text(live, live.decide())
     assert "'=1+1" in text
-    arms = [row["arm"] for row in parse_table(text.encode(), "x").rows]
+    arms = [row["arm"] for row in parse_sheet(text.encode(), "x").rows]
     assert arms == ["=1+1", "é", "a;b", "d", "e", "f"]
     for contents in (
         '\ufeffArm;State\r\n\'=1+1;1\r\n\r\n"a;b";0\r\n'.encode(),
         b'state,note,arm\n1,"two\nlines",=1+1\n0,,a;b\n',
     ):
-        table = parse_table(contents, "r.csv")
+        table = parse_sheet(contents, "r.csv")
         assert {row["arm"]: row["state"] for row in table.rows} == {"=1+1": "1", "a;b": "0"}
-    assert parse_table(b'arm,x\na,"b\nc"\nd,e\n', "r.csv").lines == (2, 4)
+    assert parse_sheet(b'arm,x\na,"b\nc"\nd,e\n', "r.csv").lines == (2, 4)
     for contents, message in (
         (b"", "is empty"),
         (b"arm,state\nA\n", "line 2 has 1 cells, the header has 2"),
@@ -268,11 +267,11 @@ def test_tables_as_people_save_them(tmp_path):
         (b'arm,state\n"A,1\n', "cannot be read"),
     ):
         with pytest.raises(ProblemError, match=message):
-            parse_table(contents, "r.csv")
+            parse_sheet(contents, "r.csv")
     with pytest.raises(ProblemError, match="cannot be read"):
-        read_table(tmp_path / "nothing.csv")
+        read_sheet(tmp_path / "nothing.csv")
     with pytest.raises(ProblemError, match="there is no column 'state'"):
-        record_table(live, parse_table(b"arm\n", "r.csv"))
+        record_sheet(live, parse_sheet(b"arm\n", "r.csv"))
     with pytest.raises(ProblemError, match="can be written as"):
         export_table(live, "pulls", tmp_path / "x.xlsx")
 

@@ -10,8 +10,8 @@ from live_cases import PRIORS, created, fingerprint, memory_of, reply, run
 from restive.errors import ConflictError, ProblemError
 from restive.learn.make import with_more_arms
 from restive.live.answers import RefusedError
-from restive.live.rebuild import rebuild
-from restive.live.results import Batch
+from restive.live.creating import rebuild_file
+from restive.live.recording import Batch
 from restive.live.roster import LONG_AGO
 
 
@@ -388,7 +388,8 @@ def test_a_rebuilt_file_knows_better(path, tmp_path):
     assert live.status().corrections == 2
     digest = live.events()[-1].digest.hex()
     live.close()
-    new = rebuild(path, tmp_path / "new.db")
+    rebuild_file(path, tmp_path / "new.db")
+    new = rs.LiveAgent.open(tmp_path / "new.db")
     assert new.events()[0].body["parent"] == digest
     assert [new.decision(tick).arms for tick in range(12)] == list(decided.values())
     assert new.results(5) == truth
@@ -415,7 +416,8 @@ def test_a_rebuilt_file_uses_what_was_superseded(path, tmp_path):
     live.decide(tick=5)
     live.decide(tick=6)
     live.record({}, tick=3, instead={"0": 1})
-    new = rebuild(path, tmp_path / "new.db")
+    rebuild_file(path, tmp_path / "new.db")
+    new = rs.LiveAgent.open(tmp_path / "new.db")
     assert new.status().superseded == 0
     assert new.results(1) == {"0": 0, "1": "unseen"}
     assert [row["state"] for row in new.history("0")] == [1, 0, 1, 1, None, None]

@@ -12,7 +12,7 @@ from scipy.stats import entropy
 import restive as rs
 from chromium import browser
 from live_cases import PRIORS, created, reply, run
-from restive.live.table_file import parse_table
+from restive.live.sheets import parse_sheet
 from restive.pages.looks import DARK, LIGHT
 from restive.serve.page.charts import belief_curve, reward_lines
 from serve_cases import Client, listening, served
@@ -138,7 +138,7 @@ def test_room_left_is_the_bound_of_the_mean_arms(tmp_path, kind):
     live.decide()
     means = [live.posterior(name).mean() for name in "01245"]
     arms = [rs.Arm(mean.active, mean.passive, [0, 1]) for mean in means]
-    room = live.room()
+    room = live.headroom()
     assert room.bound == pytest.approx(rs.relaxation_bound(rs.RestlessBandit(arms, 2)), rel=1e-9)
     decisions = [live.decision(tick) for tick in range(9)]
     rewards = [reply(d.tick, name) for d in decisions for name in d.arms]
@@ -154,13 +154,13 @@ def test_room_of_many_arms_is_that_of_arms_that_stand_for_others(tmp_path):
     means = [live.posterior(str(k)).mean() for k in range(400)]
     arms = [rs.Arm(mean.active, mean.passive, [0, 1]) for mean in means]
     whole = rs.relaxation_bound(rs.RestlessBandit(arms, 150))
-    assert live.room().bound == pytest.approx(whole, rel=0.03)
+    assert live.headroom().bound == pytest.approx(whole, rel=0.03)
 
 
 def test_arms_that_pay_without_being_pulled_have_no_room_that_could_be_seen(tmp_path):
     prior = rs.beta_prior(3, passive_rewards=(0, 0.5))
     with rs.LiveAgent.create(tmp_path / "a.db", prior, 1) as live:
-        assert live.room() is None
+        assert live.headroom() is None
         with served(None, agent=live) as (app, _):
             shown = Client(app, live.make_token("a", "read")).get("/known").text
             assert "These arms pay without being pulled" in shown
@@ -210,7 +210,7 @@ def test_the_pulls_are_downloaded_as_the_command_line_writes_them(site):
     assert answer.headers["content-disposition"] == 'attachment; filename="pulls-30.csv"'
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["arm"] for row in rows] == list(site.live.decision().arms)
-    assert parse_table(answer.content, "x").columns[:3] == ("tick", "date", "arm")
+    assert parse_sheet(answer.content, "x").columns[:3] == ("tick", "date", "arm")
     for name in ("31.csv", "x.csv", "30", "..%2fa.db", "9" * 16 + ".csv"):
         refused(site.reader.get(f"/decisions/{name}"), 404, "")
     refused(Client(site.app).get("/decisions/30.csv"), 401, "missing")
@@ -309,7 +309,7 @@ def test_pages_fit_can_be_read_are_quiet_and_stay_at_home(tab, site, device, dar
 def test_what_is_left_to_learn_and_to_earn_is_seen(tab, site):
     tab.screen(SCREENS["desk"])
     tab.open(f"{site.base}/known")
-    room = site.live.room()
+    room = site.live.headroom()
     rows = "Object.fromEntries([...document.querySelectorAll('tr')].map(r => "
     rows += "[...r.children].map(c => c.textContent)).filter(r => r.length == 2))"
     shown = tab.run(rows)

@@ -70,10 +70,10 @@ def init(
     by: By = COMMAND_LINE,
 ) -> None:
     """Make the file of a new agent."""
-    from restive.live.beginnings import begin
+    from restive.live.operator_files import create_from_files
 
     with spinner(f"making {file.name}"):
-        made = begin(
+        made = create_from_files(
             file, prior, levels, arms, settings,
             {"num_pulls": pulls, "policy_mapping": policy, "seed": seed, "audit_pulls": audit,
              "missing": missing, "max_elapsed": max_elapsed},
@@ -105,8 +105,8 @@ def next_(
 ) -> None:
     """Write which arms to pull now; asked again, the same."""
     from restive.files import require_no_database
-    from restive.live.csv_files import decision_text
-    from restive.live.table_file import read_table, write_text
+    from restive.live.operator_files import decision_text
+    from restive.live.sheets import read_sheet, write_text
 
     if out is not None:
         require_no_database(out)
@@ -114,9 +114,9 @@ def next_(
         tick = _tick(agent, tick, date)
         out_of_order = []
         if unavailable is not None:
-            table = read_table(unavailable)
-            table.require("arm")
-            out_of_order = [row["arm"] for row in table.rows]
+            sheet = read_sheet(unavailable)
+            sheet.require("arm")
+            out_of_order = [row["arm"] for row in sheet.rows]
         before = agent.status()
         if wait_for is not None:
             _require_share(before.decided, before.open, wait_for)
@@ -156,18 +156,18 @@ def record(
     by: By = COMMAND_LINE,
 ) -> None:
     """Record results; the same file twice is harmless."""
-    from restive.live.csv_files import record_table, rejected_text
-    from restive.live.table_file import read_table, write_text
+    from restive.live.operator_files import record_sheet, rejected_text
+    from restive.live.sheets import read_sheet, write_text
 
-    table = read_table(results)
+    sheet = read_sheet(results)
     with _opened(file) as agent:
-        done = record_table(
-            agent, table, _tick(agent, tick, date), accept_good=accept_good,
+        done = record_sheet(
+            agent, sheet, _tick(agent, tick, date), accept_good=accept_good,
             pulled_instead=pulled_instead, actor=by,
         )  # fmt: skip
     if done.rejected:
         rejected = results.with_name(f"{results.stem}.rejected.csv")
-        write_text(rejected, rejected_text(table, done.rejected))
+        write_text(rejected, rejected_text(sheet, done.rejected))
         print(f"note: {len(done.rejected)} rows were not taken: {rejected}", file=sys.stderr)
     if as_json:
         data = {"repeated": done.repeated, "rejected": done.rejected, **asdict(done.receipt)}
@@ -182,12 +182,12 @@ def record(
 @live.command()
 def join(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE) -> None:
     """Let the arms of a CSV file join: arm, kind, last_state, last_seen or elapsed."""
-    from restive.live.csv_files import people
-    from restive.live.table_file import read_table
+    from restive.live.operator_files import arms_of_sheet
+    from restive.live.sheets import read_sheet
 
-    table = read_table(arms)
+    sheet = read_sheet(arms)
     with _opened(file) as agent:
-        new = people(table, agent.kinds, agent.settings.clock, agent.tick_of_arms, {})
+        new = arms_of_sheet(sheet, agent.kinds, agent.settings.clock, agent.tick_of_arms, {})
         receipt = agent.join(
             {arm.name: arm.kind for arm in new},
             {a.name: (a.last_state, a.elapsed) for a in new if a.last_state is not None},
@@ -199,12 +199,12 @@ def join(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE)
 @live.command()
 def leave(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE) -> None:
     """Let the arms of a CSV file leave for ever."""
-    from restive.live.table_file import read_table
+    from restive.live.sheets import read_sheet
 
-    table = read_table(arms)
-    table.require("arm")
+    sheet = read_sheet(arms)
+    sheet.require("arm")
     with _opened(file) as agent:
-        receipt = agent.leave([row["arm"] for row in table.rows], actor=by)
+        receipt = agent.leave([row["arm"] for row in sheet.rows], actor=by)
     print(json.dumps(asdict(receipt)) if as_json else _receipt(receipt))
 
 
@@ -216,7 +216,7 @@ def status(file: File, as_json: AsJson = False) -> None:
     if as_json:
         print(json.dumps(asdict(found), indent=2))
     else:
-        from restive.live.words import status_lines
+        from restive.live.status import status_lines
 
         print("\n".join(status_lines(found)))
     if found.alarms:
@@ -244,9 +244,9 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Walk the whole journal: digests, tables, and a replay of every decision."""
-    from restive.live.checking import check as check_journal
-    from restive.live.checking import write_good_part
+    from restive.live.creating import write_good_part
     from restive.live.journal import Journal
+    from restive.live.tables import check as check_journal
 
     journal = Journal(file)
     try:
@@ -281,7 +281,7 @@ def export(
     table: Annotated[str, typer.Option(help="pulls, events, arms or beliefs.")] = "pulls",
 ) -> None:
     """Write a table of an agent's file."""
-    from restive.live.exporting import export_table
+    from restive.live.operator_files import export_table
 
     with _opened(file) as agent:
         count = export_table(agent, table, out)
@@ -297,24 +297,24 @@ def correct(
     by: By = COMMAND_LINE,
 ) -> None:
     """Note that results were recorded wrongly; `rebuild` makes a file that knows better."""
-    from restive.live.csv_files import parsed_results
-    from restive.live.table_file import read_table
+    from restive.live.operator_files import parsed_results
+    from restive.live.sheets import read_sheet
 
-    table = read_table(results)
+    sheet = read_sheet(results)
     with _opened(file) as agent:
-        receipt = agent.correct(parsed_results(agent, table), tick, note, actor=by)
+        receipt = agent.correct(parsed_results(agent, sheet), tick, note, actor=by)
     print(f"corrections journaled: {receipt.new}; `restive live rebuild` takes them in")
 
 
 @live.command()
 def rebuild(file: File, out: Annotated[Path, typer.Option(help="The new file to make.")]) -> None:
     """Make a new file of all sightings in the order of time, with corrections taken in."""
-    from restive.live.rebuild import rebuild as make
+    from restive.live.creating import rebuild_file
 
     with spinner(f"rebuilding {file.name}"):
-        agent = make(file, out)
-    print(f"{out}: {agent.status().decisions:,} decisions")
-    agent.close()
+        rebuild_file(file, out)
+    with _opened(out) as agent:
+        print(f"{out}: {agent.status().decisions:,} decisions")
 
 
 @live.command()

@@ -19,22 +19,15 @@ from typing import Any
 
 from restive.arguments import checked_count, shown
 from restive.errors import ProblemError
-from restive.live import deciding, reading, recording, status, tokens
+from restive.live import deciding, recording, status, tokens
 from restive.live.answers import Decision, Mistake, Receipt
-from restive.live.arguments import (
-    checked_last_seen,
-    checked_names,
-    checked_results,
-    checked_tick,
-)
 from restive.live.clock import Clock
 from restive.live.creating import create_file
 from restive.live.journal import Journal
 from restive.live.memory import Memory
-from restive.live.recording import Writer
-from restive.live.results import Batch
+from restive.live.recording import Batch
 from restive.live.roster import LONG_AGO, NewArm, arms_of_prior
-from restive.live.session import Now, Session, checked_text, fingerprint_of
+from restive.live.session import Now, Session, Writer, checked_text
 from restive.live.settings import Settings
 from restive.live.view import LiveView
 from restive.problem.beliefs import BeliefState
@@ -174,22 +167,19 @@ class LiveAgent(LiveView):
             Who asks, for the journal.
         """
         session = self._session
-        out = sorted(checked_names(unavailable, "unavailable"))
-        mark = fingerprint_of(request, "decide", [tick, num_pulls, out])
+        out = sorted(_checked_names(unavailable, "unavailable"))
+        writer = Writer(session, actor, request, "decide", [tick, num_pulls, out])
         with session.writing() as memory:
-            answer = session.answered(request, mark)
+            answer = writer.answered()
             if answer is not None:
-                return reading.decision(session, answer["decision"])
-            now = deciding.tick_now(session, memory, tick)
+                return deciding.decision(session, answer["decision"])
+            now = deciding.tick_now(session, memory, _checked_tick(tick))
             if now == memory.tick:
                 deciding.ring(session, memory)
-                Writer(session, actor, request, mark).finish(now, {"decision": now})
+                writer.finish(now, {"decision": now})
             else:
-                deciding.decide(
-                    session, memory, now, num_pulls, out, skip=skip, actor=actor, request=request,
-                    fingerprint=mark,
-                )  # fmt: skip
-            return reading.decision(session, now)
+                deciding.decide(session, memory, now, num_pulls, out, writer, skip=skip)
+            return deciding.decision(session, now)
 
     def record(
         self,
@@ -214,8 +204,8 @@ class LiveAgent(LiveView):
         request, actor
             As in `decide`.
         """
-        tick = checked_tick(tick)
-        batch = Batch(tick, checked_results(results), checked_results(instead or {}, "instead"))
+        tick = _checked_tick(tick)
+        batch = Batch(tick, _checked_results(results), _checked_results(instead or {}, "instead"))
         return self.record_batches([batch], request=request, actor=actor)[0]
 
     def record_batches(
@@ -232,13 +222,12 @@ class LiveAgent(LiveView):
         """
         session = self._session
         content = [[batch.tick, batch.results, batch.instead] for batch in batches]
-        mark = fingerprint_of(request, "record", content)
+        writer = Writer(session, actor, request, "record", content)
         with session.writing() as memory:
-            answer = session.answered(request, mark)
+            answer = writer.answered()
             if answer is not None:
                 return Receipt(**answer["receipt"]), []
             prepared = recording.prepare(session, memory, batches, accept_good)
-            writer = Writer(session, actor, request, mark)
             answer = {"receipt": vars(prepared.receipt)}
             recording.record(session, memory, prepared, writer, answer)
             return prepared.receipt, prepared.mistakes
@@ -260,22 +249,21 @@ class LiveAgent(LiveView):
         request, actor
             As in `decide`.
         """
-        session, tick, results = self._session, checked_tick(tick), checked_results(results)
+        session, tick, results = self._session, _checked_tick(tick), _checked_results(results)
         batch = Batch(tick, results)
-        mark = fingerprint_of(request, "step", [tick, results])
+        writer = Writer(session, actor, request, "step", [tick, results])
         with session.writing() as memory:
-            answer = session.answered(request, mark)
+            answer = writer.answered()
             if answer is not None:
-                return reading.decision(session, answer["decision"])
+                return deciding.decision(session, answer["decision"])
             if memory.tick < 0:
                 raise ProblemError("nothing has been decided yet: call decide() first")
             prepared = recording.prepare(session, memory, [batch])
             following = self._following(memory, tick, prepared.receipt.closed)
             answer = {"receipt": vars(prepared.receipt), "decision": following}
-            writer = Writer(session, actor, request, mark)
             recording.record(session, memory, prepared, writer, answer)
-            deciding.decide(session, memory, following, None, (), skip=False, actor=actor)
-            return reading.decision(session, following)
+            deciding.decide(session, memory, following, None, (), writer)
+            return deciding.decision(session, following)
 
     def join(
         self,
@@ -296,13 +284,14 @@ class LiveAgent(LiveView):
         request, actor
             As in `decide`.
         """
-        named: dict[str, Any] = dict.fromkeys(checked_names(arms, "arms"))
+        named: dict[str, Any] = dict.fromkeys(_checked_names(arms, "arms"))
         if isinstance(arms, Mapping):
-            named = checked_results(arms, "arms")
-        known = checked_last_seen(last_seen, named)
-        session, mark = self._session, fingerprint_of(request, "join", [named, known])
+            named = _checked_results(arms, "arms")
+        known = _checked_last_seen(last_seen, named)
+        session = self._session
+        writer = Writer(session, actor, request, "join", [named, known])
         with session.writing() as memory:
-            answer = session.answered(request, mark)
+            answer = writer.answered()
             if answer is not None:
                 return Receipt(**answer["receipt"])
             kinds = list(memory.roster.kinds)
@@ -312,20 +301,19 @@ class LiveAgent(LiveView):
                 NewArm(name, kinds[0] if kind is None else kind, *known.get(name, (None, LONG_AGO)))
                 for name, kind in named.items()
             ]
-            writer = Writer(session, actor, request, mark)
             return recording.join(session, memory, new, self._tick_for_arms(memory), writer)
 
     def leave(
         self, arms: Iterable[str], *, request: str | None = None, actor: str = PYTHON
     ) -> Receipt:
         """Let arms leave for ever; what was seen of them stays."""
-        names = checked_names(arms, "arms")
-        session, mark = self._session, fingerprint_of(request, "leave", sorted(names))
+        names = _checked_names(arms, "arms")
+        session = self._session
+        writer = Writer(session, actor, request, "leave", sorted(names))
         with session.writing() as memory:
-            answer = session.answered(request, mark)
+            answer = writer.answered()
             if answer is not None:
                 return Receipt(**answer["receipt"])
-            writer = Writer(session, actor, request, mark)
             return recording.leave(session, memory, names, self._tick_for_arms(memory), writer)
 
     def correct(
@@ -338,13 +326,13 @@ class LiveAgent(LiveView):
         actor: str = PYTHON,
     ) -> Receipt:
         """Journal that states were recorded wrongly; `rebuild` makes a file that knows better."""
-        given = checked_results(results)
-        session, mark = self._session, fingerprint_of(request, "correct", [given, tick, note])
+        given = _checked_results(results)
+        session = self._session
+        writer = Writer(session, actor, request, "correct", [given, tick, note])
         with session.writing() as memory:
-            answer = session.answered(request, mark)
+            answer = writer.answered()
             if answer is not None:
                 return Receipt(**answer["receipt"])
-            writer = Writer(session, actor, request, mark)
             tick = checked_count(tick, "tick", 0)
             checked_text(note, "the note on why it is corrected", MOST_NOTE)
             return recording.correct(session, memory, given, tick, note, writer)
@@ -362,8 +350,8 @@ class LiveAgent(LiveView):
         with session.writing() as memory:
             for one in status.alarms(session):
                 if one.seq == alarm:
-                    writer = Writer(session, actor, None, None)
-                    recording.acknowledge(memory, one.seq, note, one.name, writer)
+                    body = {"of": one.seq, "name": one.name, "note": note}
+                    session.append("acknowledge", max(memory.tick, 0), body, actor)
                     return
         raise ProblemError(f"there is no alarm {shown(alarm)} that waits to be acknowledged")
 
@@ -405,3 +393,59 @@ class LiveAgent(LiveView):
             return memory.tick + closed
         wanted = (memory.tick if tick is None else tick) + 1 if kind == "given" else None
         return deciding.tick_now(self._session, memory, wanted)
+
+
+# ---------------------------------------------------------------- what callers hand in, checked
+
+
+def _checked_tick(tick: Any) -> int | None:
+    """Return a tick, or None where none was given."""
+    return None if tick is None else checked_count(tick, "tick", 0)
+
+
+def _checked_names(arms: Any, what: str) -> list[str]:
+    """Return names of arms as texts, or raise."""
+    if isinstance(arms, str) or not isinstance(arms, Iterable):
+        raise ProblemError(f"{what} must be a list of names, got {shown(arms)}")
+    return [_name(name) for name in arms]
+
+
+def _checked_results(results: Any, what: str = "results") -> dict[str, Any]:
+    """Return results by name, with numpy's numbers as Python's; values are checked later."""
+    if not isinstance(results, Mapping):
+        raise ProblemError(f"{what} must be a mapping from arms to states, got {shown(results)}")
+    return {_name(name): _number(value) for name, value in results.items()}
+
+
+def _checked_last_seen(last_seen: Any, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return state and age by name, or raise."""
+    given = _checked_results({} if last_seen is None else last_seen, "last_seen")
+    joining = set(names)
+    found = {}
+    for name, pair in given.items():
+        if name not in joining:
+            raise ProblemError(f"last_seen: arm {shown(name)} does not join")
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ProblemError(
+                f"last_seen: arm {shown(name)} needs (state, ticks ago), got {shown(pair)}"
+            )
+        state, age = (_number(number) for number in pair)
+        found[name] = (
+            checked_count(state, f"arm {shown(name)}: last state", 0),
+            checked_count(age, f"arm {shown(name)}: ticks since it was seen"),
+        )
+    return found
+
+
+def _name(name: Any) -> str:
+    if type(name) is str:  # the usual case, quickly
+        return name
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        raise ProblemError(f"an arm's name must be a text, got {shown(name)}")
+    return str(name)
+
+
+def _number(value: Any) -> Any:
+    if type(value) is int:  # the usual case, quickly
+        return value
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value

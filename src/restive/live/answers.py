@@ -8,7 +8,7 @@ from datetime import datetime
 
 from restive.errors import ProblemError
 
-__all__ = ["Alarm", "Decision", "Mistake", "Receipt", "RefusedError", "Status"]
+__all__ = ["Alarm", "ArmRow", "Decision", "Mistake", "Receipt", "RefusedError", "Status"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,22 @@ class Alarm:
     name: str
     tick: int
     sentence: str
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """An arm, as an operator sees it in a list."""
+
+    name: str
+    kind: str
+    joined: int
+    left: int | None
+    waiting: bool  # until the next decision
+    last_state: int | None  # None: never seen
+    last_tick: int | None
+    index: float | None  # now, under the sampled system
+    good: float | None  # probability of the last state, now
+    pulls: int  # in ticks that are over
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Deciding: which tick it is, and which arms are pulled in it."""
+"""Deciding: which tick it is, which arms are pulled in it, and what was decided before."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from restive.arguments import checked_count
 from restive.errors import ConflictError, ProblemError
 from restive.live.alarms import ADVICE
-from restive.live.arguments import checked_tick
-from restive.live.contents import enter_choice, enter_unseen
+from restive.live.answers import Decision
 from restive.live.memory import Memory
-from restive.live.session import Session
+from restive.live.session import Session, Writer
 from restive.live.settings import NOT_PULLED, REFUSE, UNSEEN
+from restive.live.tables import DECIDED, enter_choice, enter_unseen
 
-__all__ = ["decide", "ring", "tick_now"]
+__all__ = ["decide", "decision", "decision_or_none", "ring", "tick_now"]
 
 MOST_MISSED = 10**6
 CLOCK = "clock"
@@ -24,7 +24,6 @@ CLOCK = "clock"
 def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
     """Return the tick of the decision that is asked for, by the file's clock."""
     clock = memory.settings.clock
-    tick = checked_tick(tick)
     if clock.kind == "given":
         if tick is None:
             raise ProblemError("this file's clock is what you say: pass tick")
@@ -50,12 +49,11 @@ def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
 
 def decide(
     session: Session, memory: Memory, tick: int, num_pulls: int | None,
-    unavailable: Iterable[str], *, skip: bool, actor: str, request: str | None = None,
-    fingerprint: bytes | None = None,
-) -> int:  # fmt: skip
-    """Decide a tick, inside a transaction, unless it is decided; return the tick."""
+    unavailable: Iterable[str], writer: Writer, *, skip: bool = False,
+) -> None:  # fmt: skip
+    """Decide a tick, inside a transaction, unless it is decided."""
     if memory.tick == tick:
-        return tick
+        return
     before = memory.tick
     _require_results(memory)
     if tick - before > MOST_MISSED and not skip:
@@ -87,12 +85,9 @@ def decide(
         body["out"] = out
     if choice.audit:
         body["audit"] = choice.audit
-    if request is not None:
-        body["answer"] = {"decision": tick}
-    event = session.append("decide", tick, body, actor, request, fingerprint, applied=True)
+    event = writer.append("decide", tick, body, {"decision": tick}, applied=True)
     enter_choice(session.journal, event, choice)
     ring(session, memory)
-    return tick
 
 
 def ring(session: Session, memory: Memory) -> None:
@@ -123,3 +118,41 @@ def _require_results(memory: Memory) -> None:
             f"{', ...' if len(missing) > 5 else ''}), and pulling changes how arms move: record a "
             f"state, or {NOT_PULLED!r}; {UNSEEN!r} is refused by this file's settings"
         )
+
+
+def decision(session: Session, tick: int) -> Decision:
+    """Return the decision of a tick that has one."""
+    found = decision_or_none(session, tick)
+    assert found is not None
+    return found
+
+
+def decision_or_none(session: Session, tick: int) -> Decision | None:
+    """Return the decision of a tick; None if there is none."""
+    memory, execute = session.memory, session.journal.connection.execute
+    names, clock = memory.roster.names, memory.settings.clock
+    now = memory.open
+    if now is not None and now.tick == tick:
+        choice = now.choice
+        slots, audit, index = choice.arms, choice.audit, choice.index
+        expected = choice.expected
+    else:
+        if not execute(
+            "SELECT 1 FROM event WHERE kind = 'decide' AND tick = ?", (tick,)
+        ).fetchone():
+            return None
+        found = execute(
+            f"SELECT slot, expected, audit FROM pull WHERE tick = ? AND {DECIDED} ORDER BY slot",
+            (tick,),
+        ).fetchall()
+        slots, expected = [row[0] for row in found], [row[1] for row in found]
+        audit, index = [slot for slot, _, drawn in found if drawn], [None] * len(found)
+    return Decision(
+        tick=tick,
+        arms=tuple([names[slot] for slot in slots]),
+        expected=tuple(expected),
+        index=tuple(index),
+        audit=tuple([names[slot] for slot in audit]),
+        begins=clock.begins(tick),
+        expires=clock.begins(tick + 1) if clock.kind == "wall" else None,
+    )

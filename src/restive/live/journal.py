@@ -1,7 +1,10 @@
-"""The journal: what happened, one event after the other, in one SQLite file.
+"""The journal: what happened, one event after the other, in one SQLite file on a local disk.
 
 An event is kept once its transaction is committed, and never changes. Each carries a digest of
 itself and of the one before it, so a change of any event shows.
+
+`event` is the truth among the file's tables. `arm` and `pull` follow from it and are written in the
+same transaction (see `tables`). `snapshot` is a cache and may be emptied.
 """
 
 from __future__ import annotations
@@ -20,19 +23,44 @@ from typing import Any, NamedTuple
 from restive.arguments import checked_path, shown
 from restive.errors import BusyError, DiskFullError, ProblemError, StoreError
 from restive.files import replacing
-from restive.live.mounts import require_local
-from restive.live.schema import APPLICATION_ID, FORMAT_VERSION, TABLES
 
 __all__ = ["DURABILITIES", "Event", "Journal", "as_text", "require_absent"]
 
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer
-LEAST_ROOM = 1 << 20  # bytes without which a disk counts as full
+LEAST_SPACE = 1 << 20  # bytes without which a disk counts as full
 ERRORS = (sqlite3.Error, UnicodeDecodeError)  # of a file that is busy, full or damaged
-REFUSED = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)  # for want of room, mostly
+REFUSED = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)  # for want of space, mostly
 FIRST = b""  # digest before the first event
 INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
+# File systems that share no memory between machines, without which SQLite's log does not work.
+NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs"}
+MOUNTS = Path("/proc/self/mounts")
+
+APPLICATION_ID = 0x52657374  # "Rest"
+FORMAT_VERSION = 1
+
+TABLES = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE prior(id INTEGER PRIMARY KEY, kind TEXT UNIQUE NOT NULL, body TEXT NOT NULL,
+  digest BLOB NOT NULL) STRICT;
+CREATE TABLE event(seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, tick INTEGER NOT NULL,
+  at INTEGER NOT NULL, request TEXT UNIQUE, fingerprint BLOB, actor TEXT NOT NULL,
+  body TEXT NOT NULL, digest BLOB NOT NULL) STRICT;
+CREATE INDEX rare_event ON event(kind, seq)
+  WHERE kind NOT IN ('decide', 'record');
+CREATE INDEX decision ON event(tick) WHERE kind = 'decide';
+CREATE TABLE arm(slot INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, prior INTEGER NOT NULL
+  REFERENCES prior(id), joined INTEGER NOT NULL, "left" INTEGER) STRICT;
+CREATE TABLE pull(tick INTEGER NOT NULL, slot INTEGER NOT NULL, status TEXT NOT NULL,
+  state INTEGER, audit INTEGER NOT NULL, expected REAL, recorded INTEGER,
+  PRIMARY KEY(tick, slot)) STRICT, WITHOUT ROWID;
+CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, version TEXT NOT NULL,
+  body BLOB NOT NULL, digest BLOB NOT NULL) STRICT;
+CREATE TABLE token(name TEXT PRIMARY KEY, role TEXT NOT NULL, sha256 BLOB UNIQUE NOT NULL,
+  made INTEGER NOT NULL, ends INTEGER) STRICT;
+"""
 
 
 # Plain data as JSON, the same data always the same; none of ours holds itself.
@@ -147,22 +175,20 @@ class Journal:
             self.undo(error)
             raise
 
-    def require_room(self) -> None:
+    def require_space(self) -> None:
         """Raise unless a transaction can be begun and written; it is rolled back."""
         free = disk_usage(self.path.parent).free
-        if free < LEAST_ROOM:
+        if free < LEAST_SPACE:
             raise DiskFullError(f"{self.path}: {free:,} bytes are free on its disk; make room")
         with suppress(_UndoneError), self.writing():
-            row = ("probe", "x" * LEAST_ROOM)
+            row = ("probe", "x" * LEAST_SPACE)
             self.connection.execute("INSERT INTO meta VALUES (?, ?)", row)
             raise _UndoneError
 
     def begin(self) -> None:
         """Begin a transaction that writes; end it by `commit` or `undo`."""
-        try:
+        with self.errors_named():
             self.connection.execute("BEGIN IMMEDIATE")
-        except ERRORS as error:
-            raise _named(self.path, error) from error
 
     def commit(self) -> None:
         """End the transaction: what was done in it is kept from now on."""
@@ -178,15 +204,13 @@ class Journal:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A transaction in which the file does not change."""
-        try:
+        with self.errors_named():
             self.connection.execute("BEGIN")
             try:
                 yield
             finally:
                 with suppress(sqlite3.Error):
                     self.connection.execute("COMMIT")
-        except ERRORS as error:
-            raise _named(self.path, error) from error
 
     def last(self) -> tuple[int, bytes]:
         """Return the number and digest of the last event."""
@@ -287,6 +311,35 @@ def require_absent(path: str | os.PathLike[str]) -> Path:
         raise StoreError(f"{final}: is there already; open it, or choose another name")
     require_local(final)
     return final
+
+
+def require_local(path: Path) -> None:
+    """Raise if a file is on a network file system; systems that do not tell are trusted."""
+    kind = file_system(path.resolve().parent, _mounts())
+    if kind in NETWORK:
+        raise StoreError(
+            f"{path}: is on a network file system ({kind}), where several processes would damage "
+            "it; keep the file on a local disk and reach it through `restive serve`"
+        )
+
+
+def file_system(folder: Path, mounts: str) -> str:
+    """Return the type of the file system that holds a folder, "" if that is not known."""
+    found, longest = "", -1
+    for line in mounts.splitlines():
+        _, where, kind, *_ = [*line.split(" "), "", "", ""]
+        place = where.replace("\\040", " ")
+        inside = place == "/" or f"{folder}/".startswith(f"{place}/")
+        if inside and len(place) >= longest:  # of two on one place, the later hides the other
+            found, longest = kind, len(place)
+    return found
+
+
+def _mounts() -> str:
+    try:
+        return MOUNTS.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -1,26 +1,129 @@
-"""What a live agent has learned: by kind of arms, and where its episode stands."""
+"""What a live agent has learned: of an arm, by kind of arms, and how uncertain it was over time.
+
+Results of the open tick are taken in, though the agent learns from them when it closes. The past
+needs no record of its own: what was seen of an arm until a tick decides what was believed of it
+then, so the likelihoods of the sightings until each tick are multiplied anew.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.errors import ProblemError
+from restive.learn.posterior import ArmPosterior
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.priors.finite import ArmPrior, JointPrior
 from restive.live.memory import Memory
-from restive.live.reading import evenly_chosen, posterior
 from restive.live.session import Session
-from restive.live.status import rewards
-from restive.plan.relaxation import relaxation_bound
 from restive.problem.arm import Arm
-from restive.problem.bandit import RestlessBandit
 
-__all__ = ["KnownKind", "Learning", "Room", "known_by_kind", "learning", "room_left"]
+__all__ = [
+    "Entropy",
+    "KnownKind",
+    "Learning",
+    "belief",
+    "chances_of_the_top",
+    "entropy_over_time",
+    "evenly_chosen",
+    "known_by_kind",
+    "known_slot",
+    "learning",
+    "posterior",
+    "prior_of",
+]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
-RECENT = 52  # ticks
 MOST_LOOKED_AT = 100  # arms of a kind: posteriors cost, and a spread needs no more
+MOST_TICKS = 60  # of a curve of entropy
+MOST_ARMS = 30  # of a kind, that are looked at for it
+LEAST = 1e-300  # likelihood, below which a chain is as good as ruled out
+
+
+# ---------------------------------------------------------------- of an arm
+
+
+def known_slot(memory: Memory, name: str) -> int:
+    """Return the slot of an arm that has joined."""
+    slot = memory.roster.slot(name)
+    if slot >= memory.agent.task.num_arms:
+        raise ProblemError(f"arm {name!r} joins with the next decision; nothing is known of it yet")
+    return slot
+
+
+def belief(memory: Memory, slot: int) -> FloatArray:
+    """Law of an arm's state at the tick of the last decision."""
+    seen = {} if memory.open is None else memory.open.sightings
+    if slot in seen:
+        law: FloatArray = np.zeros(memory.roster.num_states(slot))
+        law[seen[slot]] = 1.0
+        return law
+    if memory.roster.joint is None or not seen:
+        return memory.agent.belief(slot)
+    found = posterior(memory, slot)
+    law = found.weights @ _laws(memory, found, slot)
+    law /= law.sum()
+    return law
+
+
+def posterior(memory: Memory, slot: int) -> ArmPosterior:
+    """Return what is believed of an arm, with the results of the open tick taken in."""
+    found = memory.agent.posterior(slot)
+    seen = {} if memory.open is None else memory.open.sightings
+    weights = found.weights
+    for arm, state in seen.items():
+        if arm == slot or memory.roster.joint is not None:
+            chains = found if arm == slot else memory.agent.posterior(arm)
+            weights = weights * _laws(memory, chains, arm)[:, state]
+    if weights is found.weights:
+        return found
+    return ArmPosterior(found.active, found.passive, weights / weights.sum())
+
+
+def prior_of(memory: Memory, slot: int) -> ArmPosterior:
+    """Return what was believed of an arm's kind before anything was seen."""
+    prior = memory.roster.kinds[memory.roster.kind_of[slot]]
+    if isinstance(prior, DirichletArmPrior):
+        return prior.particles()
+    chains = _chains(prior, slot)
+    active, passive = (np.array([getattr(arm, name) for arm in chains])
+                       for name in ("active", "passive"))  # fmt: skip
+    return ArmPosterior(active, passive, np.array(prior.weights), states=chains[0].states)
+
+
+def chances_of_the_top(memory: Memory) -> FloatArray:
+    """Probability of the last state of each arm now, as `belief` has it."""
+    slots = range(memory.agent.task.num_arms)
+    seen = {} if memory.open is None else memory.open.sightings
+    if memory.roster.joint is not None and seen:
+        return np.array([belief(memory, slot)[-1] for slot in slots])
+    chances = np.array([law[-1] for law in memory.agent.beliefs(list(slots))])
+    for slot in seen:
+        chances[slot] = belief(memory, slot)[-1]
+    return chances
+
+
+def _laws(memory: Memory, chains: ArmPosterior, slot: int) -> FloatArray:
+    """Law [M, S] of an arm's state at the open tick, under each chain."""
+    state, time = memory.agent.last_seen(slot)
+    powers = np.linalg.matrix_power(chains.passive, memory.agent.time - time - 1)
+    laws: FloatArray = (chains.active[:, None, state] @ powers)[:, 0]
+    return laws
+
+
+def _chains(prior: ArmPrior | JointPrior, slot: int) -> list[Arm]:
+    if isinstance(prior, JointPrior):
+        return [bandit.arms[slot] for bandit in prior.bandits]
+    return list(prior.candidates)
+
+
+# ---------------------------------------------------------------- by kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +151,6 @@ class Learning:
     length: int  # ticks so far
     last_ended: str  # why the episode before this one ended
     distance: float | None  # mean difference of transition probabilities, drawn against believed
-
-
-@dataclass(frozen=True)
-class Room:
-    """What is earned a tick, beside what could be if the model is right."""
-
-    bound: float  # that no policy exceeds in the long run, were arms as they are on average
-    earned: float | None  # in the last ticks, by pulls that were seen, as if all had been
-    foreseen: float | None  # for the same pulls, when they were decided
-    ticks: int  # how many these are
 
 
 def known_by_kind(memory: Memory) -> list[KnownKind]:
@@ -105,43 +198,114 @@ def learning(memory: Memory) -> Learning:
     )
 
 
-def room_left(session: Session) -> Room | None:
-    """Compare what was earned with what could be; None where arms pay without being pulled."""
-    memory = session.memory
-    believed = _believed_arms(memory)
-    if not believed or any(arm.pays_unpulled for arm, _ in believed):
-        return None
-    arms = [arm for arm, count in believed for _ in range(count)]
-    pulls = min(memory.settings.num_pulls, len(arms))
-    over = [row for row in rewards(session) if row["tick"] < memory.tick and row["seen"]]
-    recent = over[-RECENT:]
-    seen = sum(row["seen"] for row in recent)
-    return Room(
-        bound=relaxation_bound(RestlessBandit(arms, pulls)),
-        earned=pulls * sum(row["reward"] for row in recent) / seen if seen else None,
-        foreseen=pulls * sum(row["forecast"] for row in recent) / seen if seen else None,
-        ticks=len(recent),
-    )
+def evenly_chosen(slots: list[int], most: int) -> list[int]:
+    """Return evenly chosen ones of many."""
+    step = -(-len(slots) // most)
+    return slots[:: max(1, step)]
 
 
-def _believed_arms(memory: Memory) -> list[tuple[Arm, int]]:
-    """Return arms as they are believed to be on average, each with the number it stands for.
+# ---------------------------------------------------------------- over time
 
-    Of many arms of a kind that were seen, evenly chosen ones stand for their neighbours.
+
+@dataclass(frozen=True, eq=False)
+class Entropy:
+    """Entropy of what was believed, in bits: the mean over arms of a kind that were seen.
+
+    Of many arms, evenly chosen ones are looked at. Under a joint prior it is that of the system.
     """
-    slots: dict[tuple[str, bool], list[int]] = {}
-    ever_seen = memory.seen
-    for slot in range(memory.agent.task.num_arms):
-        if slot not in memory.gone:
-            key = memory.roster.kind_of[slot], slot in ever_seen
-            slots.setdefault(key, []).append(slot)
+
+    kind: str
+    arms: int  # looked at
+    ticks: IntArray  # [n], the first is -1: before anything was seen
+    bits: FloatArray  # [n], with all sightings until then
+
+
+def entropy_over_time(session: Session) -> list[Entropy]:
+    """Return the entropy of each kind that has a finite prior; others have none in bits."""
+    memory = session.memory
     found = []
-    for (_, seen), there in slots.items():
-        alike = not seen and memory.roster.joint is None  # so one of them stands for all
-        step = len(there) if alike else -(-len(there) // MOST_LOOKED_AT)
-        for first in range(0, len(there), step):
-            mean = posterior(memory, there[first]).mean()
-            like = memory.agent.prior.typical(there[first])
-            arm = Arm(mean.active, mean.passive, like.rewards, like.passive_rewards)
-            found.append((arm, len(there[first : first + step])))
+    for kind, prior in memory.roster.kinds.items():
+        if not isinstance(prior, ArmPrior | JointPrior):
+            continue
+        slots = [
+            slot
+            for slot in sorted(memory.seen)
+            if memory.roster.kind_of[slot] == kind and slot not in memory.gone
+        ]
+        if isinstance(prior, ArmPrior):
+            slots = evenly_chosen(slots, MOST_ARMS)
+        if slots:
+            found.append(_entropy(session, kind, prior, slots))
     return found
+
+
+def _entropy(
+    session: Session, kind: str, prior: ArmPrior | JointPrior, slots: Sequence[int]
+) -> Entropy:
+    memory = session.memory
+    ticks = np.unique(np.linspace(-1, memory.tick, MOST_TICKS).round().astype(np.int64))
+    gains = {slot: np.zeros((len(ticks), len(prior.weights))) for slot in slots}
+    for slot, seen in _sightings(session, slots).items():
+        gains[slot] = _gained(memory, prior, slot, seen, ticks)
+    if isinstance(prior, JointPrior):
+        logs = [_log(prior.weights) + sum(gains.values())]
+    else:
+        laws: Any = memory.agent.prior
+        logs = [_log(laws.arms[slot].weights) + gains[slot] for slot in slots]
+    bits = np.mean([_bits(each) for each in logs], axis=0)
+    return Entropy(kind, len(slots), ticks, bits)
+
+
+def _sightings(session: Session, slots: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+    """Ticks and states of the sightings that were learned from, by slot, in the order of time."""
+    marks = ",".join("?" * len(slots))
+    rows = session.journal.connection.execute(
+        f"SELECT slot, tick, state FROM pull WHERE slot IN ({marks}) AND state IS NOT NULL "
+        "AND status <> 'superseded' ORDER BY tick",
+        list(slots),
+    )
+    found: dict[int, list[tuple[int, int]]] = {}
+    for slot, tick, state in rows:
+        found.setdefault(slot, []).append((tick, state))
+    return found
+
+
+def _gained(
+    memory: Memory, prior: ArmPrior | JointPrior, slot: int, seen: list[tuple[int, int]],
+    ticks: IntArray,
+) -> FloatArray:  # fmt: skip
+    """Log likelihoods [ticks, M] of what was seen of an arm until each tick."""
+    arms = _chains(prior, slot)
+    (state,), (age,) = memory.roster.start(range(slot, slot + 1))
+    before, last = memory.joined[slot] - age, state
+    cells: dict[tuple[int, int, int], int] = {}
+    places = []
+    for tick, now in seen:
+        cell = (last, tick - before, now)
+        places.append((int(np.searchsorted(ticks, tick)), cells.setdefault(cell, len(cells))))
+        before, last = tick, now
+    counts = np.zeros((len(ticks), len(cells)))
+    np.add.at(counts, tuple(np.array(places).T), 1.0)
+    logs = np.array([_log_likelihoods(arms, cell) for cell in cells])
+    gained: FloatArray = np.cumsum(counts, axis=0) @ logs
+    return gained
+
+
+def _log_likelihoods(arms: Sequence[Arm], cell: tuple[int, int, int]) -> FloatArray:
+    """Log probabilities [M] of a state, so many steps after another."""
+    last, age, now = cell
+    active = np.array([arm.active[last] for arm in arms])
+    powers = np.linalg.matrix_power(np.array([arm.passive for arm in arms]), age - 1)
+    return _log(np.einsum("mi,mi->m", active, powers[:, :, now]))
+
+
+def _log(chances: FloatArray) -> FloatArray:
+    return np.log(np.maximum(chances, LEAST))
+
+
+def _bits(logs: FloatArray) -> FloatArray:
+    """Entropy of each row of log weights."""
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    bits: FloatArray = -(weights * np.log2(np.maximum(weights, LEAST))).sum(axis=1)
+    return bits

@@ -18,9 +18,8 @@ from restive.learn.agent import Agent
 from restive.learn.make import make_learner, with_more_arms
 from restive.learn.snapshots import learned_data, load_snapshot
 from restive.live.alarms import ClosedPull, Watches
-from restive.live.bodies import new_arms
 from restive.live.journal import Event
-from restive.live.roster import Roster
+from restive.live.roster import Roster, arms_from_data
 from restive.live.settings import NOT_PULLED, Settings
 from restive.problem.beliefs import BeliefState
 
@@ -151,7 +150,7 @@ class Memory:
                 self.see_late(arm, state, event.tick)
 
     def _on_join(self, event: Event, body: dict[str, Any]) -> None:
-        arms = new_arms(body, list(self.roster.kinds))
+        arms = arms_from_data(body, list(self.roster.kinds))
         self.roster.add(arms)
         self.joined += [event.tick] * len(arms)
 

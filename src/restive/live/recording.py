@@ -1,59 +1,200 @@
-"""Recording: results, arms that join and leave, corrections, notes."""
+"""Recording: results, sorted into what can be taken and what cannot; arms that join and leave;
+corrections.
+
+Results come in parts, twice and late. Those for the open tick are kept until it closes. Those for a
+closed tick are learned from at their own time, unless the arm was seen since.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError
 from restive.live.answers import Mistake, Receipt, RefusedError
-from restive.live.bodies import joining
-from restive.live.contents import (
+from restive.live.journal import Event, Journal
+from restive.live.memory import Memory
+from restive.live.roster import NewArm, arms_to_data
+from restive.live.session import Session, Writer
+from restive.live.settings import LEAVE, NOT_PULLED, REFUSE, UNSEEN, checked_result
+from restive.live.tables import (
+    WAITING,
+    PullRow,
     enter_arms,
     enter_instead,
     enter_leave,
     enter_results,
     pulls_of,
 )
-from restive.live.memory import Memory
-from restive.live.results import Batch, Sorted, sort_results
-from restive.live.roster import NewArm
-from restive.live.session import Session
 
-__all__ = ["Prepared", "Writer", "acknowledge", "correct", "join", "leave", "prepare", "record"]
+__all__ = ["Batch", "Prepared", "correct", "join", "leave", "prepare", "record", "sort_results"]
+
+# ---------------------------------------------------------------- sorting
 
 
-class Writer:
-    """Journals the events of one request: the first of them carries its id and its answer."""
+@dataclass
+class Batch:
+    """Results of one tick: of pulls that were decided, and of arms pulled instead."""
 
-    def __init__(
-        self, session: Session, actor: str, request: str | None, fingerprint: bytes | None
-    ) -> None:
-        self.session = session
-        self.actor = actor
-        self.request = request
-        self.fingerprint = fingerprint
+    tick: int | None  # None for the open one
+    results: Mapping[str, Any]
+    instead: Mapping[str, Any] = field(default_factory=dict)
 
-    def append(self, kind: str, tick: int, body: dict[str, Any], answer: Any) -> Any:
-        """Journal and apply an event."""
-        request, self.request = self.request, None
-        mark = self.fingerprint if request is not None else None
-        body = body | ({"answer": answer} if request is not None else {})
-        return self.session.append(kind, tick, body, self.actor, request, mark)
 
-    def finish(self, tick: int, answer: Any) -> None:
-        """Journal that a request with an id was answered, if nothing else did."""
-        if self.request is not None:
-            self.append("again", tick, {}, answer)
+@dataclass
+class SortedResults:
+    """Results that can be taken, by slot, and mistakes."""
+
+    tick: int
+    in_time: dict[int, int | str] = field(default_factory=dict)  # for the open tick
+    instead: dict[int, int] = field(default_factory=dict)
+    late: dict[int, int | str] = field(default_factory=dict)
+    late_instead: dict[int, int] = field(default_factory=dict)
+    superseded: list[int] = field(default_factory=list)
+    leaving: list[int] = field(default_factory=list)
+    known: int = 0
+    mistakes: list[Mistake] = field(default_factory=list)
+
+
+def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResults:
+    """Sort the results of a tick; nothing is changed."""
+    tick = memory.tick if batch.tick is None else batch.tick
+    found = SortedResults(tick)
+    if memory.tick < 0 or not 0 <= tick <= memory.tick:
+        reason = (
+            "nothing has been decided yet"
+            if memory.tick < 0
+            else f"tick {tick} is not decided yet; the last decision is of tick {memory.tick}"
+        )
+        names = [*batch.results, *batch.instead]
+        found.mistakes += [Mistake(batch.tick, str(name), reason) for name in names]
+        return found
+    there, roster = pulls_of(journal, memory, tick), memory.roster
+    for ours, given in ((True, batch.results), (False, batch.instead)):
+        for name, value in given.items():
+            try:
+                slot = roster.slot(name)
+                if (
+                    there.get(slot) is WAITING
+                    and ours
+                    and type(value) is int
+                    and 0 <= value < roster.num_states(slot)
+                ):
+                    found.in_time[slot] = value  # the usual case, quickly
+                    continue
+                _sort_one(found, memory, there.get(slot), slot, value, ours)
+            except _ConflictError as error:
+                found.mistakes.append(Mistake(tick, str(name), str(error), conflict=True))
+            except ProblemError as error:
+                found.mistakes.append(Mistake(tick, str(name), str(error)))
+    open_now = memory.open is not None and tick == memory.open.tick
+    if open_now and not memory.roster.all_possible:
+        _drop_impossible(found, memory)
+    return found
+
+
+class _ConflictError(ProblemError):
+    pass
+
+
+def _sort_one(
+    found: SortedResults, memory: Memory, row: PullRow | None, slot: int, value: Any, ours: bool
+) -> None:
+    result = checked_result(value, "result")
+    tick, size = found.tick, memory.roster.num_states(slot)
+    if isinstance(result, int) and result >= size:
+        raise ProblemError(f"state {result} is none of its states 0 to {size - 1}")
+    if not ours and not isinstance(result, int):
+        raise ProblemError(f"an arm pulled instead needs a state, got {shown(result)}")
+    if result == LEAVE and slot not in memory.gone:
+        found.leaving.append(slot)
+    result = UNSEEN if result == LEAVE else result
+    if row is not None and row.decided != ours:
+        raise ProblemError(
+            f"it was {'pulled instead of' if ours else 'among'} the arms decided for tick {tick}"
+        )
+    if row is not None and _known(row, result, tick):
+        found.known += 1
+        return
+    if row is None and ours:
+        raise ProblemError(f"it was not pulled in tick {tick}")
+    if slot >= memory.agent.task.num_arms:
+        raise ProblemError("it joins with the next decision and cannot be seen before")
+    refused = not memory.roster.moves_alike and memory.settings.missing == REFUSE
+    if result == UNSEEN and refused:
+        raise ProblemError(
+            f"pulling changes how it moves, and this file refuses unseen pulls: give a state, or "
+            f"{NOT_PULLED!r} if it was not pulled"
+        )
+    _place(found, memory, slot, result, ours)
+
+
+def _known(row: PullRow, result: int | str, tick: int) -> bool:
+    """Whether this was recorded already; raise if something else was."""
+    status, state, _ = row
+    if state is not None or status == NOT_PULLED:
+        recorded = status if state is None else state
+        if result != recorded:
+            raise _ConflictError(
+                f"{recorded!r} was recorded for tick {tick} already, now {result!r}; to correct "
+                "it, use `correct` and `rebuild`"
+            )
+        return True
+    return status == UNSEEN == result
+
+
+def _place(found: SortedResults, memory: Memory, slot: int, result: int | str, ours: bool) -> None:
+    if memory.open is not None and found.tick == memory.open.tick:
+        if ours:
+            found.in_time[slot] = result
+        else:
+            assert isinstance(result, int)
+            found.instead[slot] = result
+        return
+    if isinstance(result, int) and memory.seen_since(slot, found.tick):
+        found.superseded.append(slot)
+    if ours:
+        found.late[slot] = result
+    else:
+        assert isinstance(result, int)
+        found.late_instead[slot] = result
+
+
+def _drop_impossible(found: SortedResults, memory: Memory) -> None:
+    """Turn states that the prior rules out into mistakes."""
+    assert memory.open is not None
+    while True:
+        new = {k: s for k, s in found.in_time.items() if isinstance(s, int)} | found.instead
+        if not new:
+            return
+        wrong = memory.impossible(memory.open.sightings | new)
+        if wrong is None:
+            return
+        if wrong not in new:  # an arm recorded before, which together with these cannot be
+            wrong = max(new)
+        state = new[wrong]
+        found.in_time.pop(wrong, None)
+        found.instead.pop(wrong, None)
+        found.mistakes.append(
+            Mistake(
+                found.tick,
+                memory.roster.names[wrong],
+                f"state {state} has probability zero under all that is known; the prior rules it "
+                "out",
+            )
+        )
+
+
+# ---------------------------------------------------------------- journaling results
 
 
 @dataclass
 class Prepared:
     """Results that were looked at, before anything is journaled."""
 
-    found: list[Sorted]  # by tick, ascending
+    found: list[SortedResults]  # by tick, ascending
     mistakes: list[Mistake]
     receipt: Receipt
 
@@ -79,12 +220,12 @@ def record(
     writer.finish(max(memory.tick, 0), answer)
 
 
-def _total(found: Sequence[Sorted], memory: Memory) -> Receipt:
+def _total(found: Sequence[SortedResults], memory: Memory) -> Receipt:
     missing = set() if memory.open is None else set(memory.open.missing)
     new = known = late = superseded = 0
     for one in found:
-        missing.difference_update(one.record)
-        new += len(one.record) + len(one.instead)
+        missing.difference_update(one.in_time)
+        new += len(one.in_time) + len(one.instead)
         known += one.known
         late += len(one.late) + len(one.late_instead) - len(one.superseded)
         superseded += len(one.superseded)
@@ -93,11 +234,11 @@ def _total(found: Sequence[Sorted], memory: Memory) -> Receipt:
 
 
 def _journal_results(
-    session: Session, memory: Memory, one: Sorted, writer: Writer, answer: Any
+    session: Session, memory: Memory, one: SortedResults, writer: Writer, answer: Any
 ) -> None:
     journal = session.journal
-    if one.record:
-        body = _columns(one.record)
+    if one.in_time:
+        body = _columns(one.in_time)
         assert memory.open is not None
         short = body if body["arms"] != memory.open.choice.arms else {"results": body["results"]}
         enter_results(journal, writer.append("record", one.tick, short, answer), body)
@@ -125,7 +266,7 @@ def _journal_results(
 
 def _append_late(
     memory: Memory, writer: Writer, kind: str, tick: int, body: dict[str, Any], answer: Any
-) -> Any:
+) -> Event:
     """Journal late results; refuse them if they contradict what is known."""
     try:
         event = writer.append(kind, tick, body, answer)
@@ -146,6 +287,9 @@ def _late_mistake(memory: Memory, tick: int, body: dict[str, Any], reason: str) 
 def _columns(results: dict[int, Any]) -> dict[str, Any]:
     ordered = dict(sorted(results.items()))
     return {"arms": list(ordered), "results": list(ordered.values())}
+
+
+# ---------------------------------------------------------------- arms and corrections
 
 
 def join(
@@ -170,7 +314,7 @@ def join(
     receipt = Receipt(new=len(new), known=len(arms) - len(new))
     answer = {"receipt": vars(receipt)}
     if new:
-        body = joining(new, list(memory.roster.kinds))
+        body = arms_to_data(new, list(memory.roster.kinds))
         first = len(memory.roster)
         enter_arms(session.journal, writer.append("join", tick, body, answer), first, body)
     writer.finish(tick, answer)
@@ -201,7 +345,7 @@ def correct(
     for name, state in results.items():
         slot = memory.roster.slot(name)
         size = memory.roster.num_states(slot)
-        if slot not in there or there[slot][1] is None:
+        if slot not in there or there[slot].state is None:
             raise ProblemError(f"arm {name!r}: no state was recorded for tick {tick}")
         if isinstance(state, bool) or not isinstance(state, int) or not 0 <= state < size:
             raise ProblemError(
@@ -212,8 +356,3 @@ def correct(
     receipt = Receipt(new=len(results))
     writer.append("correct", tick, body, {"receipt": vars(receipt)})
     return receipt
-
-
-def acknowledge(memory: Memory, seq: int, note: str, name: str, writer: Writer) -> None:
-    """Journal that somebody has looked at an alarm."""
-    writer.append("acknowledge", max(memory.tick, 0), {"of": seq, "name": name, "note": note}, {})

@@ -21,9 +21,19 @@ from restive.learn.priors.independent import IndependentPrior, Prior
 from restive.logs.prior_file import PriorFile, counts_of_arms
 from restive.problem.beliefs import BeliefState
 
-__all__ = ["ALL", "LONG_AGO", "NewArm", "Roster", "arms_of_prior", "checked_name"]
+__all__ = [
+    "ALL",
+    "LONG_AGO",
+    "NewArm",
+    "Roster",
+    "arm_of_prior_file",
+    "arms_from_data",
+    "arms_of_prior",
+    "arms_to_data",
+    "checked_name",
+]
 
-ArmLaw = ArmPrior | DirichletArmPrior
+KindPrior = ArmPrior | DirichletArmPrior
 
 ALL = "all"  # the kind of arms where there is one kind
 LONG_AGO = 1 << 20  # steps: of an arm of which nothing is known, near its long-run law
@@ -57,7 +67,7 @@ class Roster:
         What arms of each kind may be; one joint prior of all arms under `ALL` instead.
     """
 
-    def __init__(self, kinds: Mapping[str, ArmLaw | JointPrior]) -> None:
+    def __init__(self, kinds: Mapping[str, KindPrior | JointPrior]) -> None:
         self.kinds = dict(kinds)
         prior = next(iter(self.kinds.values()))
         self.joint = prior if isinstance(prior, JointPrior) else None  # the prior of all arms
@@ -66,8 +76,8 @@ class Roster:
         self.kind_of: list[str] = []
         self.first: list[NewArm] = []
         self._pays: dict[str | int, Pays] = {}  # by kind, or by slot under a joint prior
-        self._laws: list[ArmLaw] = []  # [slots], but for those that wait in `_unlawful`
-        self._unlawful: list[int] = []  # slots with evidence that is not taken in yet
+        self._priors: list[KindPrior] = []  # [slots], of those in `_unread` without their evidence
+        self._unread: list[int] = []  # slots with evidence that is not taken in yet
 
     def __len__(self) -> int:
         return len(self.names)
@@ -89,7 +99,7 @@ class Roster:
         """The largest number of states of an arm."""
         if self.joint is not None:
             return max(arm.num_states for arm in self.joint.bandits[0].arms)
-        return max(num_states(law) for law in self.kinds.values())
+        return max(_num_states(prior) for prior in self.kinds.values())
 
     def pays(self, slot: int) -> Pays:
         """What an arm pays when it is pulled."""
@@ -104,8 +114,8 @@ class Roster:
         """Rewards [S] by a kind's number, or by slot under a joint prior."""
         if self.joint is not None:
             return {slot: self.pays(slot).rewards for slot in range(len(self))}
-        laws = enumerate(self.kinds.values())
-        return {number: tuple(_typical(law, 0).rewards.tolist()) for number, law in laws}
+        kinds = enumerate(self.kinds.values())
+        return {number: tuple(_typical(prior, 0).rewards.tolist()) for number, prior in kinds}
 
     @cached_property
     def all_possible(self) -> bool:
@@ -115,7 +125,7 @@ class Roster:
     @cached_property
     def moves_alike(self) -> bool:
         """Whether all arms move alike, pulled or not."""
-        return all(moves_alike(prior) for prior in self.kinds.values())
+        return all(_moves_alike(prior) for prior in self.kinds.values())
 
     def checked(self, arms: Sequence[NewArm]) -> None:
         """Raise unless these arms can join."""
@@ -132,7 +142,7 @@ class Roster:
                 )
             if arm.last_state is None or self.joint is not None:
                 continue
-            size = num_states(self.kinds[arm.kind])
+            size = _num_states(self.kinds[arm.kind])
             checked_count(arm.last_state, f"arm {arm.name!r}: last state", 0, size - 1)
             checked_count(arm.elapsed, f"arm {arm.name!r}: ticks since it was seen")
             Evidence.from_data({"num_states": size, "cells": [list(c) for c in arm.evidence]})
@@ -145,23 +155,23 @@ class Roster:
             self.slots[arm.name] = slot
             self.kind_of.append(arm.kind)
             self.first.append(arm)
-            law: Any = self.kinds[arm.kind]
-            self._laws.append(law)
+            prior: Any = self.kinds[arm.kind]
+            self._priors.append(prior)
             if arm.evidence:
-                self._unlawful.append(slot)
+                self._unread.append(slot)
 
     def prior(self, count: int) -> Prior:
         """Return what the first `count` arms may be, given what was known when they joined."""
         if self.joint is not None:
             return self.joint
-        if self._unlawful:
+        if self._unread:
             self._take_in_evidence()
-        return IndependentPrior(self._laws[:count])
+        return IndependentPrior(self._priors[:count])
 
     def _take_in_evidence(self) -> None:
-        laws = {kind: law for kind, law in self.kinds.items() if not isinstance(law, JointPrior)}
+        kinds = {kind: one for kind, one in self.kinds.items() if not isinstance(one, JointPrior)}
         by_size: dict[int, list[int]] = {}
-        for slot in self._unlawful:
+        for slot in self._unread:
             by_size.setdefault(self.num_states(slot), []).append(slot)
         for size, slots in by_size.items():
             some = [self.first[slot] for slot in slots]
@@ -174,15 +184,15 @@ class Roster:
             found = PriorFile(
                 names=tuple(arm.name for arm in some),
                 states=(),
-                kinds=laws,
+                kinds=kinds,
                 kind_of=tuple(arm.kind for arm in some),
                 start=start,
                 counts=counts_of_arms(rows, size, start),
                 log={},
             )
-            for slot, law in zip(slots, found.prior.arms, strict=True):
-                self._laws[slot] = law
-        self._unlawful.clear()
+            for slot, prior in zip(slots, found.prior.arms, strict=True):
+                self._priors[slot] = prior
+        self._unread.clear()
 
     def start(self, slots: range) -> tuple[list[int], list[int]]:
         """In which state arms were last seen when they joined, and how long before."""
@@ -193,7 +203,34 @@ class Roster:
         return states, [self.first[slot].elapsed for slot in slots]
 
 
-def num_states(prior: ArmLaw | JointPrior) -> int:
+def arms_to_data(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]:
+    """Return arms as plain data: kinds by their number, what is not known left out."""
+    places = {kind: number for number, kind in enumerate(kinds)}
+    return {
+        "names": [arm.name for arm in arms],
+        "kinds": [places[arm.kind] for arm in arms],
+        "seen": {
+            str(i): [arm.last_state, arm.elapsed]
+            for i, arm in enumerate(arms)
+            if arm.last_state is not None
+        },
+        "evidence": {str(i): arm.evidence for i, arm in enumerate(arms) if arm.evidence},
+    }
+
+
+def arms_from_data(data: dict[str, Any], kinds: Sequence[str]) -> list[NewArm]:
+    """Return the arms that `arms_to_data` wrote."""
+    found = [
+        NewArm(name, kinds[kind]) for name, kind in zip(data["names"], data["kinds"], strict=True)
+    ]
+    for at, (state, age) in data["seen"].items():
+        found[int(at)] = found[int(at)]._replace(last_state=state, elapsed=age)
+    for at, cells in data["evidence"].items():
+        found[int(at)] = found[int(at)]._replace(evidence=tuple(tuple(cell) for cell in cells))
+    return found
+
+
+def _num_states(prior: KindPrior | JointPrior) -> int:
     """The number of states of an arm of a kind."""
     assert not isinstance(prior, JointPrior)
     return prior.num_states if isinstance(prior, DirichletArmPrior) else (
@@ -201,14 +238,14 @@ def num_states(prior: ArmLaw | JointPrior) -> int:
     )  # fmt: skip
 
 
-def _typical(prior: ArmLaw | JointPrior, slot: int) -> Any:
+def _typical(prior: KindPrior | JointPrior, slot: int) -> Any:
     """Something that has the rewards of an arm."""
     if isinstance(prior, DirichletArmPrior):
         return prior
     return prior.bandits[0].arms[slot] if isinstance(prior, JointPrior) else prior.candidates[0]
 
 
-def _rules_nothing_out(prior: ArmLaw | JointPrior) -> bool:
+def _rules_nothing_out(prior: KindPrior | JointPrior) -> bool:
     """Whether a candidate that can do everything is among the possible ones; it stays possible.
 
     Of particles one cannot say so: their numbers are rounded.
@@ -226,7 +263,7 @@ def _rules_nothing_out(prior: ArmLaw | JointPrior) -> bool:
     )
 
 
-def moves_alike(prior: ArmLaw | JointPrior) -> bool:
+def _moves_alike(prior: KindPrior | JointPrior) -> bool:
     """Whether arms of a kind move alike, pulled or not."""
     if isinstance(prior, DirichletArmPrior):
         return prior.passive is None
@@ -250,12 +287,12 @@ def checked_name(name: Any) -> str:
 
 def arms_of_prior(
     prior: Any, names: Sequence[str] | None, start: BeliefState | None
-) -> tuple[dict[str, ArmLaw | JointPrior], list[NewArm]]:
+) -> tuple[dict[str, KindPrior | JointPrior], list[NewArm]]:
     """Return the kinds and arms of a prior, or of a prior file, that a live agent begins with."""
     if isinstance(prior, PriorFile):
         if names is not None or start is not None:
             raise ProblemError("a prior file has the arms' names and start: leave names and start")
-        return dict(prior.kinds), [arm_of_file(prior, k) for k in range(len(prior.names))]
+        return dict(prior.kinds), [arm_of_prior_file(prior, k) for k in range(len(prior.names))]
     if isinstance(prior, JointPrior):
         kinds: dict[str, Any] = {ALL: prior}
         kind_of = [ALL] * prior.num_arms
@@ -278,7 +315,7 @@ def arms_of_prior(
     return kinds, arms
 
 
-def arm_of_file(found: PriorFile, k: int) -> NewArm:
+def arm_of_prior_file(found: PriorFile, k: int) -> NewArm:
     """Return arm k of a prior file."""
     cells = found.evidence(k).to_data()["cells"]
     return NewArm(

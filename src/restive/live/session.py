@@ -11,7 +11,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
@@ -24,32 +24,19 @@ from typing import Any
 from restive.arguments import shown
 from restive.errors import ConflictError, MovedOnError, ProblemError, StoreError
 from restive.kernels.loop.engine import NUMBERS
-from restive.live.arguments import plain
-from restive.live.bodies import new_arms
 from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
-from restive.live.priors import stored_priors
-from restive.live.roster import Roster
+from restive.live.roster import Roster, arms_from_data
 from restive.live.settings import Settings
+from restive.live.tables import stored_priors
 
-__all__ = ["Now", "Session", "checked_text", "fingerprint_of"]
+__all__ = ["Now", "Session", "Writer", "checked_text"]
 
 Now = Callable[[], datetime]
 
-WORTH = 20.0  # times what a snapshot costs must have been computed since the last
+COMPUTED_PER_SNAPSHOT = 20.0  # seconds of computing since the last, for each that a snapshot takes
 MOST_TEXT = 200
 UNWRITABLE = re.compile("[\ud800-\udfff\0]")
-
-
-def fingerprint_of(request: str | None, what: str, content: Any) -> bytes | None:
-    """Digest of what was asked for, where the request has an id."""
-    if request is None:
-        return None
-    try:
-        text = json.dumps([what, plain(content)], sort_keys=True, default=repr)
-    except (RecursionError, ValueError, TypeError):
-        raise ProblemError(f"what was asked for cannot be read: {shown(content)}") from None
-    return sha256(text.encode()).digest()
 
 
 def checked_text(value: Any, what: str, most: int = MOST_TEXT) -> str:
@@ -112,16 +99,13 @@ class Session:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Let one thread in at a time."""
-        self._require_own_process()
-        with self._lock:
-            yield
-
-    def _require_own_process(self) -> None:
+        """Let one thread in at a time, of the process that opened the file."""
         if os.getpid() != self._pid:
             raise StoreError(
                 f"{self.journal.path}: was opened by another process; open it again in this one"
             )
+        with self._lock:
+            yield
 
     @contextmanager
     def reading(self) -> Iterator[Memory]:
@@ -133,26 +117,23 @@ class Session:
     @contextmanager
     def writing(self) -> Iterator[Memory]:
         """Yield a memory that knows all that is committed, and commit in the end."""
-        self._require_own_process()
-        with self._lock:
-            self.journal.begin()
+        with self.turn():
             try:
-                self._catch_up()
-                if self.memory.divergences:
-                    body = {"decisions": self.memory.divergences, "version": _version()}
-                    self.append("divergence", self.memory.tick, body, "restive")
-                began = perf_counter()
-                yield self.memory
-                self._spent += perf_counter() - began
-                self.journal.commit()
-            except BaseException as error:
+                with self.journal.writing():
+                    self._catch_up()
+                    if self.memory.divergences:
+                        body = {"decisions": self.memory.divergences, "version": _version()}
+                        self.append("divergence", self.memory.tick, body, "restive")
+                    began = perf_counter()
+                    yield self.memory
+                    self._spent += perf_counter() - began
+            except BaseException:
                 if self._touched:
                     self._memory = None
-                self.journal.undo(error)
                 raise
             finally:
                 self._touched = False
-            if self._spent > WORTH * (self._snapshot_cost or self._guessed_cost()):
+            if self._spent > COMPUTED_PER_SNAPSHOT * (self._snapshot_cost or self._guessed_cost()):
                 self.keep_snapshot()
 
     def touch(self) -> Memory:
@@ -174,29 +155,6 @@ class Session:
         else:
             memory.apply(event, body)
         return event
-
-    def answered(self, request: str | None, fingerprint: bytes | None) -> dict[str, Any] | None:
-        """Return the answer that a request was given before; raise if it was another request.
-
-        A request that was not answered yet may insist on the tick that it `expected`.
-        """
-        if request is not None:
-            checked_text(request, "a request's id")
-        event = None if request is None else self.journal.requested(request)
-        if event is None:
-            if self.expected not in (None, self.memory.tick):
-                raise MovedOnError(
-                    f"tick {self.expected} was expected, but the last decision is of tick "
-                    f"{self.memory.tick}; nothing was changed"
-                )
-            return None
-        if event.fingerprint != fingerprint:
-            raise ConflictError(
-                f"request {request!r} was used for something else (event {event.seq}); give each "
-                "request an id of its own"
-            )
-        answer: dict[str, Any] = event.body["answer"]
-        return answer
 
     def _catch_up(self) -> None:
         memory, version = self.memory, self.journal.version()
@@ -237,7 +195,7 @@ class Session:
         body = event.body
         kinds = stored_priors(self.journal, body["priors"])
         roster = Roster(kinds)
-        roster.add(new_arms(body["arms"], list(kinds)))
+        roster.add(arms_from_data(body["arms"], list(kinds)))
         return Settings.from_data(body["settings"]), roster
 
     def _from_snapshot(self) -> Memory | None:
@@ -255,7 +213,7 @@ class Session:
             settings, roster = self._beginning(next(self.journal.events(0, 1)))
             for joined in self.journal.events(kinds=("join",)):
                 if joined.seq <= seq:
-                    roster.add(new_arms(joined.body, list(roster.kinds)))
+                    roster.add(arms_from_data(joined.body, list(roster.kinds)))
             return Memory.from_data(settings, roster, data)
         return None
 
@@ -278,6 +236,88 @@ class Session:
                     "(SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)"
                 )
             self._spent, self._snapshot_cost = 0.0, perf_counter() - began
+
+
+class Writer:
+    """Journals the events of one request: the first of them carries its id and its answer.
+
+    Parameters
+    ----------
+    session
+        The open file.
+    actor
+        Who asks.
+    request
+        The caller's id of the request, if it has one.
+    call, content
+        What is asked for: a request that is repeated has the same.
+    """
+
+    def __init__(
+        self, session: Session, actor: str, request: str | None = None, call: str = "",
+        content: Any = None,
+    ) -> None:  # fmt: skip
+        self._session = session
+        self._actor = actor
+        self._request = request
+        self._fingerprint = None if request is None else _fingerprint(call, content)
+
+    def answered(self) -> dict[str, Any] | None:
+        """Return the answer that the request was given before; raise if it was another request.
+
+        A request that was not answered yet may insist on the tick that the session `expected`.
+        """
+        session, request = self._session, self._request
+        if request is not None:
+            checked_text(request, "a request's id")
+        event = None if request is None else session.journal.requested(request)
+        if event is None:
+            if session.expected not in (None, session.memory.tick):
+                raise MovedOnError(
+                    f"tick {session.expected} was expected, but the last decision is of tick "
+                    f"{session.memory.tick}; nothing was changed"
+                )
+            return None
+        if event.fingerprint != self._fingerprint:
+            raise ConflictError(
+                f"request {request!r} was used for something else (event {event.seq}); give each "
+                "request an id of its own"
+            )
+        answer: dict[str, Any] = event.body["answer"]
+        return answer
+
+    def append(
+        self, kind: str, tick: int, body: dict[str, Any], answer: Any, *, applied: bool = False
+    ) -> Event:
+        """Journal an event and apply it, unless the memory has it already."""
+        request, self._request = self._request, None
+        if request is None:
+            return self._session.append(kind, tick, body, self._actor, applied=applied)
+        return self._session.append(
+            kind, tick, body | {"answer": answer}, self._actor, request, self._fingerprint,
+            applied=applied,
+        )  # fmt: skip
+
+    def finish(self, tick: int, answer: Any) -> None:
+        """Journal that a request with an id was answered, if nothing else did."""
+        if self._request is not None:
+            self.append("again", tick, {}, answer)
+
+
+def _fingerprint(call: str, content: Any) -> bytes:
+    """Digest of what was asked for."""
+    try:
+        text = json.dumps([call, _plain(content)], sort_keys=True, default=repr)
+    except (RecursionError, ValueError, TypeError):
+        raise ProblemError(f"what was asked for cannot be read: {shown(content)}") from None
+    return sha256(text.encode()).digest()
+
+
+def _plain(content: Any) -> Any:
+    """Return content with its mappings as pairs in an order of their own."""
+    if isinstance(content, Mapping):
+        return [[name, content[name]] for name in sorted(content)]
+    return [_plain(part) for part in content] if isinstance(content, list) else content
 
 
 @cache

@@ -1,15 +1,39 @@
-"""Where a live agent stands: counts, rewards against forecasts, alarms."""
+"""Where a live agent stands: alarms, counts, and rewards: earned, foreseen, possible, to come."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import checked_count, checked_seed
+from restive.learn.snapshots import learned_data, load_snapshot
 from restive.live.answers import Alarm, Status
-from restive.live.reading import OURS
+from restive.live.knowledge import MOST_LOOKED_AT, posterior
+from restive.live.memory import Memory
 from restive.live.session import Session
 from restive.live.settings import AS_NOT_PULLED
+from restive.live.tables import DECIDED
+from restive.plan.relaxation import relaxation_bound
+from restive.problem.arm import Arm
+from restive.problem.bandit import RestlessBandit
 
-__all__ = ["alarms", "rewards", "snapshot_age", "status"]
+__all__ = [
+    "Forecast",
+    "Headroom",
+    "alarms",
+    "forecast",
+    "headroom",
+    "rewards",
+    "status",
+    "status_lines",
+]
+
+FloatArray = NDArray[np.float64]
+
+RECENT = 52  # ticks
 
 
 def alarms(session: Session) -> list[Alarm]:
@@ -34,7 +58,7 @@ def alarms(session: Session) -> list[Alarm]:
 def status(session: Session) -> Status:
     """Tell where the agent stands."""
     memory, execute = session.memory, session.journal.connection.execute
-    counts = dict(execute(f"SELECT status, count(*) FROM pull WHERE {OURS} GROUP BY status"))
+    counts = dict(execute(f"SELECT status, count(*) FROM pull WHERE {DECIDED} GROUP BY status"))
     earned, foreseen = _sums(session)
     now = memory.open
     audit = _audit_mean(session)
@@ -65,10 +89,33 @@ def status(session: Session) -> Status:
     )
 
 
-def snapshot_age(session: Session) -> float | None:
-    """Seconds since the last snapshot was made; None if there is none."""
-    (made,) = session.journal.connection.execute("SELECT max(at) FROM snapshot").fetchone()
-    return None if made is None else (session.at - made) / 1e6
+def status_lines(found: Status) -> list[str]:
+    """Return what an operator looks at first, a line each."""
+    when = f" ({found.label})" if found.label else ""
+    lines = [
+        f"tick {found.tick}{when}: {found.decided - found.open} of {found.decided} results are in"
+        if found.tick >= 0
+        else "nothing has been decided yet",
+        f"{found.arms:,} arms" + (f", {found.waiting} join next" if found.waiting else ""),
+        f"{found.pulls:,} pulls in {found.decisions:,} ticks: {found.seen:,} seen "
+        f"({found.late:,} late, {found.superseded:,} too late to be used), {found.unseen:,} "
+        f"unseen, {found.not_pulled:,} not pulled",
+        f"reward {found.reward:,.1f}, forecast {found.forecast:,.1f}",
+    ]
+    if found.audit_mean is not None:
+        lines.append(f"mean reward of audit pulls {found.audit_mean:.3f}: of arms drawn evenly")
+    for state, (unseen, total) in sorted(found.unseen_by_last_state.items()):
+        if found.unseen:
+            lines.append(f"unseen after state {state}: {unseen} of {total} ({unseen / total:.0%})")
+    if found.approximate:
+        lines.append("approximate: pulls without a result count as not pulled")
+    if found.corrections:
+        lines.append(f"corrections that wait for `restive live rebuild`: {found.corrections}")
+    lines += [f"ALARM {a.seq}, {a.name} (tick {a.tick}): {a.sentence}" for a in found.alarms]
+    return lines
+
+
+# ---------------------------------------------------------------- rewards until now
 
 
 def _by_state(session: Session, what: str, where: str) -> list[tuple[Any, ...]]:
@@ -82,7 +129,7 @@ def _by_state(session: Session, what: str, where: str) -> list[tuple[Any, ...]]:
 
 def _sums(session: Session) -> tuple[float, float]:
     rewards = session.memory.roster.rewards_by_group()
-    rows = _by_state(session, "count(*), sum(expected)", OURS)
+    rows = _by_state(session, "count(*), sum(expected)", DECIDED)
     earned = sum(rewards[group][state] * count for group, state, count, _ in rows)
     return earned, sum(mean for *_, mean in rows)
 
@@ -105,7 +152,7 @@ def rewards(session: Session) -> list[dict[str, Any]]:
     earned: dict[int, list[float]] = {}
     for tick, key, state, count, mean in session.journal.connection.execute(
         f"SELECT tick, {group}, state, count(*), sum(expected) FROM pull JOIN arm USING (slot) "
-        f"WHERE state IS NOT NULL AND {OURS} GROUP BY 1, 2, 3"
+        f"WHERE state IS NOT NULL AND {DECIDED} GROUP BY 1, 2, 3"
     ):
         row = earned.setdefault(tick, [0.0, 0.0, 0])
         row[0] += by_group[key][state] * count
@@ -128,3 +175,124 @@ def rewards(session: Session) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+# ---------------------------------------------------------------- rewards that are possible
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """What is earned a tick, beside what could be if the model is right."""
+
+    bound: float  # that no policy exceeds in the long run, were arms as they are on average
+    earned: float | None  # in the last ticks, by pulls that were seen, as if all had been
+    foreseen: float | None  # for the same pulls, when they were decided
+    ticks: int  # how many these are
+
+
+def headroom(session: Session) -> Headroom | None:
+    """Compare what was earned with what could be; None where arms pay without being pulled."""
+    memory = session.memory
+    believed = _believed_arms(memory)
+    if not believed or any(arm.pays_unpulled for arm, _ in believed):
+        return None
+    arms = [arm for arm, count in believed for _ in range(count)]
+    pulls = min(memory.settings.num_pulls, len(arms))
+    over = [row for row in rewards(session) if row["tick"] < memory.tick and row["seen"]]
+    recent = over[-RECENT:]
+    seen = sum(row["seen"] for row in recent)
+    return Headroom(
+        bound=relaxation_bound(RestlessBandit(arms, pulls)),
+        earned=pulls * sum(row["reward"] for row in recent) / seen if seen else None,
+        foreseen=pulls * sum(row["forecast"] for row in recent) / seen if seen else None,
+        ticks=len(recent),
+    )
+
+
+def _believed_arms(memory: Memory) -> list[tuple[Arm, int]]:
+    """Return arms as they are believed to be on average, each with the number it stands for.
+
+    Of many arms of a kind that were seen, evenly chosen ones stand for their neighbours.
+    """
+    slots: dict[tuple[str, bool], list[int]] = {}
+    ever_seen = memory.seen
+    for slot in range(memory.agent.task.num_arms):
+        if slot not in memory.gone:
+            key = memory.roster.kind_of[slot], slot in ever_seen
+            slots.setdefault(key, []).append(slot)
+    found = []
+    for (_, seen), there in slots.items():
+        alike = not seen and memory.roster.joint is None  # so one of them stands for all
+        step = len(there) if alike else -(-len(there) // MOST_LOOKED_AT)
+        for first in range(0, len(there), step):
+            mean = posterior(memory, there[first]).mean()
+            like = memory.agent.prior.typical(there[first])
+            arm = Arm(mean.active, mean.passive, like.rewards, like.passive_rewards)
+            found.append((arm, len(there[first : first + step])))
+    return found
+
+
+# ---------------------------------------------------------------- rewards to come
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Rewards of the ticks to come: mean and 95% band of each, and of their sum."""
+
+    ticks: tuple[int, ...]
+    mean: FloatArray  # [ticks]
+    low: FloatArray  # [ticks]
+    high: FloatArray  # [ticks]
+    total: tuple[float, float, float]  # mean, low and high of the sum
+
+
+def forecast(memory: Memory, ticks: int, paths: int, seed: int) -> Forecast:
+    """Draw futures: what is seen comes from the belief, is learned from, and so on.
+
+    Each future is one of the joint predictive law of all that will be seen: no chain needs to be
+    drawn, and learning on the way is part of it.
+    """
+    ticks, paths = checked_count(ticks, "ticks"), checked_count(paths, "paths", 2)
+    snapshot = learned_data(memory.agent)
+    rng = np.random.default_rng(checked_seed(seed))
+    rewards = np.array([_path(memory, snapshot, ticks, rng) for _ in range(paths)])
+    low, high = np.quantile(rewards, [0.025, 0.975], axis=0)
+    sums = rewards.sum(axis=1)
+    ends = np.quantile(sums, [0.025, 0.975])
+    return Forecast(
+        ticks=tuple(range(memory.tick + 1, memory.tick + 1 + ticks)),
+        mean=rewards.mean(axis=0),
+        low=low,
+        high=high,
+        total=(float(sums.mean()), float(ends[0]), float(ends[1])),
+    )
+
+
+def _path(
+    memory: Memory, snapshot: dict[str, Any], ticks: int, rng: np.random.Generator
+) -> FloatArray:
+    agent = load_snapshot(snapshot, None, memory.agent.prior)
+    now = memory.open
+    if now is not None:
+        known = now.sightings
+        arms = sorted({*now.choice.arms, *now.instead})
+        agent.pull(arms)
+        drop = {arm for arm, result in now.results.items() if isinstance(result, str)}
+        seen = [arm for arm in arms if arm not in drop]
+        states = [known[k] if k in known else _drawn(agent.belief(k), rng) for k in seen]
+        agent.observe(np.array(states, dtype=np.int64), seen, missing="not pulled")
+    count = min(memory.settings.num_pulls, agent.task.num_arms - len(memory.gone))
+    mask = np.ones(agent.task.num_arms, dtype=bool)
+    mask[[slot for slot in memory.gone if slot < len(mask)]] = False
+    earned = np.zeros(ticks)
+    for i in range(ticks):
+        chosen = agent.select(count, mask) if memory.gone else agent.select()
+        states = [_drawn(agent.belief(k), rng) for k in chosen.tolist()]
+        facts = agent.task.facts.rewards
+        earned[i] = sum(facts[k][s] for k, s in zip(chosen.tolist(), states, strict=True))
+        agent.observe(np.array(states, dtype=np.int64))
+    return earned
+
+
+def _drawn(law: FloatArray, rng: np.random.Generator) -> int:
+    return min(int(np.searchsorted(np.cumsum(law), rng.random(), side="right")), len(law) - 1)

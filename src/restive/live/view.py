@@ -1,29 +1,47 @@
-"""What a live agent's file tells: everything that changes nothing."""
+"""What a live agent's file tells: decisions, arms, what is known, tables, and how all of it stands.
+
+The reading half of `LiveAgent`: nothing here changes what the agent knows.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import isnan
 from typing import Any, Self
 
-from restive.arguments import checked_count
+import numpy as np
+
+from restive.arguments import checked_count, shown, suggestion
+from restive.errors import ProblemError
 from restive.learn.posterior import ArmPosterior
-from restive.live import checking, forecast, knowledge, reading, status
-from restive.live.answers import Alarm, Decision, Mistake, Status
-from restive.live.entropy import Entropy, entropy_over_time
-from restive.live.forecast import Forecast
+from restive.live import knowledge, status, tables, tokens
+from restive.live.answers import Alarm, ArmRow, Decision, Mistake, Status
+from restive.live.clock import moment
+from restive.live.deciding import decision_or_none
 from restive.live.journal import Event
-from restive.live.knowledge import KnownKind, Learning, Room
+from restive.live.knowledge import Entropy, FloatArray, KnownKind, Learning
 from restive.live.memory import Memory
-from restive.live.reading import ArmRow, FloatArray
-from restive.live.results import Batch, sort_results
+from restive.live.recording import Batch, sort_results
 from restive.live.session import Session
 from restive.live.settings import Settings
-from restive.live.tokens import Token, token_of
-from restive.live.tokens import tokens as all_tokens
+from restive.live.status import Forecast, Headroom
+from restive.live.tokens import Token
 
-__all__ = ["LiveView"]
+__all__ = ["MOST_PAGE", "ORDERS", "LiveView"]
+
+MOST_PAGE = 1000
+ORDERS = ("name", "index", "pulls", "age", "belief")  # of a list of arms
+QUERIES = {  # of tables that can be exported
+    "pulls": "SELECT tick, name AS arm, kind, status, state, audit, expected, recorded "
+    "FROM pull JOIN arm USING (slot) JOIN prior ON arm.prior = prior.id "
+    "ORDER BY tick, slot",
+    "events": "SELECT seq, kind, tick, at, request, actor, body, hex(digest) AS digest FROM event "
+    "ORDER BY seq",
+    "arms": 'SELECT name AS arm, kind, joined, "left" FROM arm JOIN prior ON arm.prior = prior.id '
+    "ORDER BY slot",
+}
 
 
 class LiveView:
@@ -85,7 +103,7 @@ class LiveView:
         """Return the decision of a tick, by default the last; None if there is none."""
         with self._session.reading() as memory:
             wanted = memory.tick if tick is None else tick
-            return reading.decision_or_none(self._session, wanted)
+            return decision_or_none(self._session, wanted)
 
     def request(self, request: str) -> Event | None:
         """Return the event of a request with this id, if there was one."""
@@ -107,17 +125,22 @@ class LiveView:
     def results(self, tick: int | None = None) -> dict[str, int | str]:
         """Return what is known of each arm of a decision: its state, or "open", "unseen", ..."""
         with self._session.reading() as memory:
-            return reading.results(self._session, memory.tick if tick is None else tick)
+            rows = self._session.journal.connection.execute(
+                "SELECT slot, status, state FROM pull WHERE tick = ? ORDER BY slot",
+                (memory.tick if tick is None else tick,),
+            )
+            names = memory.roster.names
+            return {names[slot]: status if state is None else state for slot, status, state in rows}
 
     def belief(self, name: str) -> FloatArray:
         """Law of an arm's state at the last decision's tick, given all that is recorded."""
         with self._session.reading() as memory:
-            return reading.belief(memory, reading.known_slot(memory, name))
+            return knowledge.belief(memory, knowledge.known_slot(memory, name))
 
     def posterior(self, name: str) -> ArmPosterior:
         """Return what is believed of an arm, given all that is recorded."""
         with self._session.reading() as memory:
-            return reading.posterior(memory, reading.known_slot(memory, name))
+            return knowledge.posterior(memory, knowledge.known_slot(memory, name))
 
     def forecast(self, ticks: int = 4, paths: int = 200, seed: int = 0) -> Forecast:
         """Foretell the rewards of the ticks to come, if the model is right.
@@ -132,7 +155,7 @@ class LiveView:
             Of the draws.
         """
         with self._session.reading() as memory:
-            return forecast.forecast(memory, ticks, paths, seed)
+            return status.forecast(memory, ticks, paths, seed)
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Return the alarms that nobody has acknowledged."""
@@ -167,17 +190,29 @@ class LiveView:
             longest), or "belief" (the most likely in the top state).
         """
         with self._session.reading():
-            return reading.arms(self._session, after, limit, by)
+            return _arms(self._session, after, limit, by)
 
     def arm(self, name: str) -> ArmRow:
         """Return one arm."""
         with self._session.reading() as memory:
-            return reading.arm_row(self._session, memory.roster.slot(name))
+            return _arm_row(memory, memory.roster.slot(name))
 
     def history(self, name: str, limit: int = 1000) -> list[dict[str, Any]]:
         """Return the last pulls of an arm, in the order of time."""
         with self._session.reading() as memory:
-            return reading.history(self._session, memory.roster.slot(name), limit)
+            rows = self._session.journal.connection.execute(
+                "SELECT tick, status, state, audit, expected FROM pull WHERE slot = ? "
+                "ORDER BY tick DESC LIMIT ?",
+                (memory.roster.slot(name), limit),
+            ).fetchall()
+            columns, label = (
+                ("tick", "status", "state", "audit", "expected"),
+                memory.settings.clock.label,
+            )
+            return [
+                {"label": label(row[0]), **dict(zip(columns, row, strict=True))}
+                for row in reversed(rows)
+            ]
 
     def rewards(self) -> list[dict[str, Any]]:
         """Return reward and forecast of every tick that was decided."""
@@ -200,7 +235,7 @@ class LiveView:
     def require_writable(self) -> None:
         """Raise unless the file can be written now and has room; nothing is changed."""
         with self._session.turn():
-            self._session.journal.require_room()
+            self._session.journal.require_space()
 
     @property
     def events_replayed(self) -> int:
@@ -210,7 +245,9 @@ class LiveView:
     def snapshot_age(self) -> float | None:
         """Seconds since the last snapshot was made; None if there is none."""
         with self._session.reading():
-            return status.snapshot_age(self._session)
+            session = self._session
+            (made,) = session.journal.connection.execute("SELECT max(at) FROM snapshot").fetchone()
+            return None if made is None else (session.at - made) / 1e6
 
     def known(self) -> list[KnownKind]:
         """Return what is known of each kind of arms."""
@@ -220,17 +257,17 @@ class LiveView:
     def prior(self, name: str) -> ArmPosterior:
         """Return what was believed of an arm's kind before anything was seen."""
         with self._session.reading() as memory:
-            return reading.prior_of(memory, memory.roster.slot(name))
+            return knowledge.prior_of(memory, memory.roster.slot(name))
 
     def entropy(self) -> list[Entropy]:
         """Return how uncertain the arms of each kind with a finite prior were, over time."""
         with self._session.reading():
-            return entropy_over_time(self._session)
+            return knowledge.entropy_over_time(self._session)
 
-    def room(self) -> Room | None:
+    def headroom(self) -> Headroom | None:
         """Compare what was earned with what could be; None where arms pay without being pulled."""
         with self._session.reading():
-            return knowledge.room_left(self._session)
+            return status.headroom(self._session)
 
     def learning(self) -> Learning:
         """Tell how learning stands: the episode, and the system that it draws on."""
@@ -247,17 +284,17 @@ class LiveView:
     def table(self, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the columns and rows of "pulls", "events", "arms" or "beliefs"."""
         with self._session.reading():
-            return reading.table(self._session, name)
+            return _table(self._session, name)
 
     def tokens(self) -> list[Token]:
         """Return the tokens that clients may use, without their secrets."""
         with self._session.reading():
-            return all_tokens(self._session.journal)
+            return tokens.tokens(self._session.journal)
 
     def token_of(self, secret: str) -> Token | None:
         """Return the token with this secret, unless it has ended; None if there is none."""
         with self._session.reading():
-            return token_of(self._session.journal, secret, self._session.at)
+            return tokens.token_of(self._session.journal, secret, self._session.at)
 
     def check(self) -> int:
         """Walk the whole journal; return how many events there are, or raise at the first bad one.
@@ -265,7 +302,7 @@ class LiveView:
         The tables of pulls and arms are compared with what the events say.
         """
         with self._session.reading():
-            return checking.check(self._session.journal)
+            return tables.check(self._session.journal)
 
     def snapshot(self) -> None:
         """Keep a snapshot now, for a quick opening; else they are made when they are worth it."""
@@ -278,3 +315,91 @@ class LiveView:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.path!r}, tick {self.tick})"
+
+
+def _arm_row(memory: Memory, slot: int) -> ArmRow:
+    """Return an arm as an operator sees it."""
+    waiting = slot >= memory.agent.task.num_arms
+    state = tick = index = good = None
+    if not waiting:
+        now = {} if memory.open is None else memory.open.sightings
+        if slot in now:
+            state, tick = now[slot], memory.tick
+        elif slot in memory.ever_seen:
+            state, time = memory.agent.last_seen(slot)
+            tick = time - 1
+        good = float(knowledge.belief(memory, slot)[-1])
+        if memory.tick >= 0:
+            (value,) = memory.agent.index_of([slot])
+            index = None if isnan(value) else value
+    return ArmRow(
+        name=memory.roster.names[slot],
+        kind=memory.roster.kind_of[slot],
+        joined=memory.joined[slot],
+        left=memory.gone.get(slot),
+        waiting=waiting,
+        last_state=state,
+        last_tick=tick,
+        index=index,
+        good=good,
+        pulls=memory.pulls.get(slot, 0),
+    )
+
+
+def _arms(session: Session, after: str | int | None, limit: int, by: str) -> list[ArmRow]:
+    """Return a page of arms."""
+    limit = checked_count(limit, "limit", 1, MOST_PAGE)
+    memory = session.memory
+    if by == "name":
+        found = session.journal.connection.execute(
+            "SELECT slot FROM arm WHERE name > ? ORDER BY name LIMIT ?",
+            ("" if after is None else str(after), limit),
+        )
+        return [_arm_row(memory, slot) for (slot,) in found]
+    if by not in ORDERS:
+        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
+    skipped = 0 if after is None else checked_count(after, "after", 0)
+    urgency = np.full(len(memory.roster), -np.inf)
+    known = memory.agent.task.num_arms
+    if by == "pulls":
+        urgency[list(memory.pulls)] = list(memory.pulls.values())
+    elif by == "age":
+        urgency[:known] = memory.agent.belief_state.elapsed
+    elif by == "belief":
+        urgency[:known] = knowledge.chances_of_the_top(memory)
+    elif memory.tick >= 0:
+        urgency[:known] = np.nan_to_num(memory.agent.index(), nan=-np.inf)
+    urgency[list(memory.gone)] = -np.inf
+    order = np.argsort(-urgency, kind="stable")
+    return [_arm_row(memory, int(slot)) for slot in order[skipped : skipped + limit]]
+
+
+def _table(session: Session, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return the columns and rows of a table."""
+    if name == "beliefs":
+        return _beliefs(session.memory)
+    if name not in QUERIES:
+        raise ProblemError(
+            f"there is no table {shown(name)}; {suggestion(name, [*QUERIES, 'beliefs'])}"
+        )
+    cursor = session.journal.connection.execute(QUERIES[name])
+    columns = [column[0] for column in cursor.description]
+    if name != "events":
+        return columns, cursor.fetchall()
+    rows = [(*row[:3], moment(row[3]).isoformat(), *row[4:]) for row in cursor]
+    return columns, rows
+
+
+def _beliefs(memory: Memory) -> tuple[list[str], list[tuple[Any, ...]]]:
+    columns = ["arm", "kind", "last_state", "last_tick"]
+    columns += [f"belief_{state}" for state in range(memory.roster.most_states)]
+    rows = []
+    for slot in range(memory.agent.task.num_arms):
+        if slot in memory.gone:
+            continue
+        row = _arm_row(memory, slot)
+        law = [*knowledge.belief(memory, slot).tolist(), *[None] * memory.roster.most_states]
+        rows.append(
+            (row.name, row.kind, row.last_state, row.last_tick, *law[: memory.roster.most_states])
+        )
+    return columns, rows

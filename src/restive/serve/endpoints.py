@@ -16,10 +16,10 @@ from pydantic import ValidationError
 from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
-from restive.live.csv_files import record_table
-from restive.live.reading import MOST_PAGE
+from restive.live.operator_files import record_sheet
 from restive.live.roster import LONG_AGO
-from restive.live.table_file import parse_table
+from restive.live.sheets import parse_sheet
+from restive.live.view import MOST_PAGE
 from restive.serve.auth import Admin, Doer, Reader
 from restive.serve.messages import (
     MOST_TICK,
@@ -184,8 +184,8 @@ def _recording_file(
     contents: bytes, tick: int | None, accept_good: bool, actor: str
 ) -> Callable[[LiveAgent], ReceiptAnswer]:
     def work(agent: LiveAgent) -> ReceiptAnswer:
-        table = parse_table(contents, "results")
-        done = record_table(agent, table, tick, accept_good=accept_good, actor=actor)
+        sheet = parse_sheet(contents, "results")
+        done = record_sheet(agent, sheet, tick, accept_good=accept_good, actor=actor)
         rejected = [Rejected(line=line, arm=arm, reason=why) for line, arm, why in done.rejected]
         answer = ReceiptAnswer.of(done.receipt)
         return answer.model_copy(

@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
-from restive.live.answers import Alarm, Decision, Receipt, Status
+from restive.live.answers import Alarm, ArmRow, Decision, Receipt, Status
 from restive.live.clock import moment
 from restive.live.journal import Event
-from restive.live.reading import ArmRow
 
 __all__ = [
     "AcknowledgeBody",

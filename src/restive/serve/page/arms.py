@@ -8,7 +8,7 @@ from typing import Any
 
 from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
-from restive.live.reading import ArmRow
+from restive.live.answers import ArmRow
 from restive.pages.page import paragraph, section, table
 from restive.serve.auth import Caller
 from restive.serve.page.frame import arm_link, document, link, linked_table, number, query

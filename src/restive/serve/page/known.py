@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from restive.live.agent import LiveAgent
-from restive.live.entropy import Entropy
-from restive.live.knowledge import FloatArray, KnownKind, Learning, Room
+from restive.live.knowledge import Entropy, FloatArray, KnownKind, Learning
+from restive.live.status import Headroom
 from restive.pages.page import paragraph, section, table
 from restive.serve.auth import Caller
 from restive.serve.page.frame import document, number
@@ -23,14 +23,18 @@ class Known:
     kinds: list[KnownKind]
     learning: Learning
     entropy: list[Entropy]
-    room: Room | None
+    headroom: Headroom | None
     events: int
 
     @classmethod
     def of(cls, agent: LiveAgent) -> Known:
         """Read it."""
         return cls(
-            agent.known(), agent.learning(), agent.entropy(), agent.room(), agent.status().events
+            agent.known(),
+            agent.learning(),
+            agent.entropy(),
+            agent.headroom(),
+            agent.status().events,
         )
 
 
@@ -59,7 +63,7 @@ def known_page(found: Known, chart: str, caller: Caller) -> str:
         ),
         section("Learning", *_learning(found.learning)),
         chart,
-        section("Room left", *_room(found.room)),
+        section("Room left", *_headroom(found.headroom)),
     ]
     heading = f"{seen:,} of {arms:,} arms have been seen"
     return document("What is known", heading, parts, caller, "/known")
@@ -94,7 +98,7 @@ def _learning(found: Learning) -> list[str]:
     return [table(("", ""), rows), paragraph(note, "note")]
 
 
-def _room(found: Room | None) -> list[str]:
+def _headroom(found: Headroom | None) -> list[str]:
     if found is None:
         return [paragraph("These arms pay without being pulled, which nobody sees here.")]
     rows = [

@@ -14,8 +14,8 @@ from fastapi.responses import HTMLResponse, Response
 from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
-from restive.live.csv_files import decision_text
-from restive.live.reading import ORDERS
+from restive.live.operator_files import decision_text
+from restive.live.view import ORDERS
 from restive.pages.page import script, stylesheet
 from restive.serve.auth import Bearer, Caller, PageCookie, Reader, Requires
 from restive.serve.messages import MOST_TICK

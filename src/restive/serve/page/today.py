@@ -8,7 +8,7 @@ from typing import Any
 
 from restive.live.agent import LiveAgent
 from restive.live.answers import Alarm, Decision, Status
-from restive.live.words import status_lines
+from restive.live.status import status_lines
 from restive.pages.page import folded, paragraph, section
 from restive.serve.auth import Caller
 from restive.serve.page.frame import arm_link, document, linked_table, number

@@ -1,4 +1,4 @@
-"""Tables that operators exchange with a live agent.
+"""Sheets: tables in files that a spreadsheet program reads and writes.
 
 CSV in UTF-8, with or without a byte order mark, separated by commas or semicolons, columns in any
 order; Parquet too where pyarrow is there.
@@ -18,14 +18,14 @@ from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError
 from restive.files import FORMULA, read_regular, replacing, spreadsheet_text
 
-__all__ = ["Table", "parse_table", "read_table", "table_text", "write_text"]
+__all__ = ["Sheet", "parse_sheet", "read_sheet", "sheet_text", "write_text"]
 
 MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table as it came: rows by column, each with the line on which it begins."""
+class Sheet:
+    """A sheet as it came: rows by column, each with the line on which it begins."""
 
     name: str
     columns: tuple[str, ...]
@@ -43,7 +43,7 @@ class Table:
                 )
 
 
-def read_table(path: str | PathLike[str]) -> Table:
+def read_sheet(path: str | PathLike[str]) -> Sheet:
     """Read a CSV or Parquet file."""
     place = checked_path(path, "path")
     try:
@@ -53,12 +53,12 @@ def read_table(path: str | PathLike[str]) -> Table:
     if len(contents) > MOST_BYTES:
         raise ProblemError(f"{place}: larger than {MOST_BYTES >> 20} MiB; split it")
     if place.suffix.lower() == ".parquet":
-        return _parquet_table(contents, str(place))
-    return parse_table(contents, str(place))
+        return _parquet_sheet(contents, str(place))
+    return parse_sheet(contents, str(place))
 
 
-def parse_table(contents: bytes, name: str) -> Table:
-    """Read a table from the bytes of a CSV file; `name` is for messages."""
+def parse_sheet(contents: bytes, name: str) -> Sheet:
+    """Read a sheet from the bytes of a CSV file; `name` is for messages."""
     try:
         text = contents.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -84,7 +84,7 @@ def parse_table(contents: bytes, name: str) -> Table:
             rows.append(dict(zip(columns, (_cell(cell) for cell in cells), strict=True)))
     except csv.Error as error:
         raise ProblemError(f"{name}: line {reader.line_num} cannot be read: {error}") from None
-    return Table(name, columns, tuple(lines), tuple(rows), sha256(contents).hexdigest())
+    return Sheet(name, columns, tuple(lines), tuple(rows), sha256(contents).hexdigest())
 
 
 def _require_columns(columns: Sequence[str], name: str) -> None:
@@ -101,7 +101,7 @@ def _cell(text: str) -> str:
     return bare[1:] if bare.startswith("'") and bare[1:].startswith(FORMULA) else bare
 
 
-def _parquet_table(contents: bytes, name: str) -> Table:
+def _parquet_sheet(contents: bytes, name: str) -> Sheet:
     try:
         from pyarrow import ArrowException, BufferReader
         from pyarrow.parquet import read_table as read_parquet
@@ -121,10 +121,10 @@ def _parquet_table(contents: bytes, name: str) -> Table:
         for row in found
     )
     lines = tuple(range(1, len(rows) + 1))
-    return Table(name, columns, lines, rows, sha256(contents).hexdigest())
+    return Sheet(name, columns, lines, rows, sha256(contents).hexdigest())
 
 
-def table_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def sheet_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Write a table as CSV; what a spreadsheet would compute gets a quote."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

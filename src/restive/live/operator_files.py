@@ -1,48 +1,129 @@
-"""Files that operators exchange with a live agent: people, decisions and results.
+"""Files that operators exchange with a live agent: who the arms are, decisions, results, tables.
 
 A results file is one request: the same file twice is harmless.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from restive.arguments import shown, suggestion
 from restive.errors import ProblemError
+from restive.files import replacing, require_target
+from restive.learn.priors.independent import grid_prior
 from restive.live.agent import LiveAgent
 from restive.live.answers import Decision, Receipt, RefusedError
-from restive.live.clock import Clock
-from restive.live.results import Batch
-from restive.live.roster import LONG_AGO, NewArm
+from restive.live.clock import NAMED, Clock
+from restive.live.creating import create_file
+from restive.live.recording import Batch
+from restive.live.roster import ALL, LONG_AGO, NewArm, arm_of_prior_file
 from restive.live.settings import Settings
-from restive.live.table_file import Table, table_text
+from restive.live.sheets import Sheet, read_sheet, sheet_text, write_text
+from restive.live.view import LiveView
+from restive.logs.prior_file import load_prior
+from restive.problem.toml_file import parse_toml, read_text
 
 __all__ = [
     "Recorded",
+    "arms_of_sheet",
+    "create_from_files",
     "decision_text",
+    "export_table",
     "parsed_results",
-    "people",
-    "record_table",
+    "record_sheet",
     "rejected_text",
 ]
 
 MOST_NAMED = 20  # bad rows that a message lists
 DECISION = ("tick", "date", "arm", "kind", "expected", "index", "audit")
+EXPORTS = (".csv", ".jsonl", ".parquet")
 
 
-# ---------------------------------------------------------------- people
+# ---------------------------------------------------------------- a new agent, and its arms
 
 
-def people(
-    table: Table, kinds: Sequence[str], clock: Clock, tick: int, known: Mapping[str, NewArm]
+def create_from_files(
+    path: str | PathLike[str],
+    prior: Path | None,
+    levels: str | None,
+    arms: Path | None,
+    settings_file: Path | None,
+    options: dict[str, Any],
+    clock_options: dict[str, Any],
+    actor: str,
+) -> LiveAgent:
+    """Make the file of a new agent from files and options of `restive live init`; open it."""
+    clock = _clock(**clock_options)
+    states: tuple[str, ...] = ()
+    known: dict[str, NewArm] = {}
+    if (prior is None) == (levels is None):
+        raise ProblemError("say what the arms may be: --prior FILE or --levels 0.1,0.5,0.9")
+    if prior is not None:
+        found = load_prior(prior)
+        kinds: dict[str, Any] = dict(found.kinds)
+        states = found.states
+        known = {name: arm_of_prior_file(found, k) for k, name in enumerate(found.names)}
+    else:
+        kinds = {ALL: grid_prior(_levels(str(levels)), 1).arms[0]}
+    if arms is not None:
+        new = arms_of_sheet(read_sheet(arms), list(kinds), clock, 0, known)
+    else:
+        new = list(known.values())
+    if not new:
+        raise ProblemError("who are the arms? pass --arms FILE, with a column 'arm'")
+    more = {} if settings_file is None else _settings(settings_file)
+    data = {
+        **{key: value for key, value in options.items() if value is not None},
+        "clock": clock.to_data(),
+        "states": list(states),
+        **more,
+    }
+    create_file(path, Settings.from_data(data), kinds, new, actor)
+    return LiveAgent.open(path)
+
+
+def _clock(clock: str, start: str | None, zone: str, by_hand: bool) -> Clock:
+    if clock in ("calls", "given"):
+        if start is not None:
+            raise ProblemError(f"a clock of {clock} has no start; say --clock weekly, or P7D")
+        return Clock.calls() if clock == "calls" else Clock.given()
+    if start is None:
+        raise ProblemError(f"when does the first tick of {shown(clock)} begin? pass --start")
+    make = Clock.given if by_hand else Clock.wall
+    return make(start, NAMED.get(clock, clock), zone)
+
+
+def _levels(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ProblemError(f"--levels must be numbers by commas, got {shown(text)}") from None
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    try:
+        data = parse_toml(read_text(path))
+        if "num_pulls" in data or "clock" in data:
+            raise ProblemError("pulls and clock are options of `restive live init`")
+        Settings.from_data({"num_pulls": 1, **data})
+        return data
+    except ProblemError as error:
+        raise ProblemError(f"{path}: {error}") from None
+
+
+def arms_of_sheet(
+    sheet: Sheet, kinds: Sequence[str], clock: Clock, tick: int, known: Mapping[str, NewArm]
 ) -> list[NewArm]:
     """Return the arms of a file: arm, kind, and last_state with last_seen or elapsed.
 
     Parameters
     ----------
-    table
+    sheet
         The file.
     kinds
         The kinds there are; a file needs no column for them where there is one.
@@ -51,21 +132,21 @@ def people(
     known
         Arms of a prior file: what is known of them holds where this file says nothing else.
     """
-    table.require("arm")
+    sheet.require("arm")
     if len(kinds) > 1 and not known:
-        table.require("kind")
+        sheet.require("kind")
     arms, wrong = [], []
-    for line, row in zip(table.lines, table.rows, strict=True):
+    for line, row in zip(sheet.lines, sheet.rows, strict=True):
         try:
-            arms.append(_person(row, kinds, clock, tick, known))
+            arms.append(_arm_of_row(row, kinds, clock, tick, known))
         except ProblemError as error:
             wrong.append((line, row["arm"], str(error)))
     if wrong:
-        raise ProblemError(_listed(table.name, wrong, "nothing was changed"))
+        raise ProblemError(_listed(sheet.name, wrong, "nothing was changed"))
     return arms
 
 
-def _person(
+def _arm_of_row(
     row: Mapping[str, str], kinds: Sequence[str], clock: Clock, tick: int,
     known: Mapping[str, NewArm],
 ) -> NewArm:  # fmt: skip
@@ -112,7 +193,7 @@ def decision_text(live: LiveAgent, decision: Decision) -> str:
             decision.arms, kinds, decision.expected, decision.index, strict=True
         )
     ]  # fmt: skip
-    return table_text(DECISION, rows)
+    return sheet_text(DECISION, rows)
 
 
 # ---------------------------------------------------------------- results
@@ -127,9 +208,9 @@ class Recorded:
     rejected: tuple[tuple[int, str, str], ...]  # line, arm and reason
 
 
-def record_table(
+def record_sheet(
     live: LiveAgent,
-    table: Table,
+    sheet: Sheet,
     tick: int | None = None,
     *,
     accept_good: bool = False,
@@ -142,7 +223,7 @@ def record_table(
 
     Parameters
     ----------
-    live, table
+    live, sheet
         The agent and the file.
     tick
         Of all rows, where the file does not say.
@@ -153,40 +234,42 @@ def record_table(
     actor
         Who does this, for the journal.
     """
-    request = f"file {table.digest}" + ("" if tick is None else f" tick {tick}")
+    request = f"file {sheet.digest}" + ("" if tick is None else f" tick {tick}")
     before = live.request(request)
     if before is not None:
         return Recorded(Receipt(**before.body["answer"]["receipt"]), before.tick, ())
-    rows, wrong = _parsed(live.settings, table, tick)
+    rows, wrong = _parsed(live.settings, sheet, tick)
     batches = _batches(live, rows, pulled_instead)
     lines = {(at, arm): line for line, at, arm, _ in reversed(rows)}
     if wrong and not accept_good:
-        wrong += _named(live.mistakes(batches), lines)
-        raise ProblemError(_listed(table.name, sorted(wrong), "nothing was recorded"))
+        wrong += _with_lines(live.mistakes(batches), lines)
+        raise ProblemError(_listed(sheet.name, sorted(wrong), "nothing was recorded"))
     try:
         receipt, mistakes = live.record_batches(
             batches, accept_good=accept_good, request=request, actor=actor
         )
     except RefusedError as error:
-        listed = _listed(table.name, sorted(_named(error.mistakes, lines)), "nothing was recorded")
+        listed = _listed(
+            sheet.name, sorted(_with_lines(error.mistakes, lines)), "nothing was recorded"
+        )
         raise RefusedError(error.mistakes, listed) from None
-    return Recorded(receipt, None, tuple(sorted(wrong + _named(mistakes, lines))))
+    return Recorded(receipt, None, tuple(sorted(wrong + _with_lines(mistakes, lines))))
 
 
-Row = tuple[int, int | None, str, int | str]
+ParsedRow = tuple[int, int | None, str, int | str]
 
 
 def _parsed(
-    settings: Settings, table: Table, tick: int | None
-) -> tuple[list[Row], list[tuple[int, str, str]]]:
+    settings: Settings, sheet: Sheet, tick: int | None
+) -> tuple[list[ParsedRow], list[tuple[int, str, str]]]:
     """Return line, tick, arm and result of each row, and the rows that cannot be read."""
-    table.require("arm")
-    word = "outcome" if "outcome" in table.columns else "state"
-    table.require(word)
-    rows: list[Row] = []
+    sheet.require("arm")
+    word = "outcome" if "outcome" in sheet.columns else "state"
+    sheet.require(word)
+    rows: list[ParsedRow] = []
     wrong: list[tuple[int, str, str]] = []
     seen: dict[tuple[int | None, str], int | str] = {}
-    for line, row in zip(table.lines, table.rows, strict=True):
+    for line, row in zip(sheet.lines, sheet.rows, strict=True):
         try:
             at = tick
             if row.get("tick"):
@@ -204,15 +287,15 @@ def _parsed(
     return rows, wrong
 
 
-def parsed_results(live: LiveAgent, table: Table) -> dict[str, Any]:
+def parsed_results(live: LiveAgent, sheet: Sheet) -> dict[str, Any]:
     """Return the results of a file by arm, or raise if a row cannot be read."""
-    rows, wrong = _parsed(live.settings, table, None)
+    rows, wrong = _parsed(live.settings, sheet, None)
     if wrong:
-        raise ProblemError(_listed(table.name, wrong, "nothing was changed"))
+        raise ProblemError(_listed(sheet.name, wrong, "nothing was changed"))
     return {arm: result for _, _, arm, result in rows}
 
 
-def _batches(live: LiveAgent, rows: Sequence[Row], pulled_instead: bool) -> list[Batch]:
+def _batches(live: LiveAgent, rows: Sequence[ParsedRow], pulled_instead: bool) -> list[Batch]:
     by_tick: dict[int | None, tuple[dict[str, Any], dict[str, Any]]] = {}
     for _, at, arm, result in rows:
         by_tick.setdefault(at, ({}, {}))[0][arm] = result
@@ -225,7 +308,7 @@ def _batches(live: LiveAgent, rows: Sequence[Row], pulled_instead: bool) -> list
     return [Batch(at, ours, instead) for at, (ours, instead) in by_tick.items()]
 
 
-def _named(
+def _with_lines(
     mistakes: Iterable[Any], lines: Mapping[tuple[int | None, str], int]
 ) -> list[tuple[int, str, str]]:
     """Give mistakes their lines."""
@@ -241,8 +324,33 @@ def _listed(name: str, wrong: Sequence[tuple[int, str, str]], after: str) -> str
     return "\n".join([f"{name}: {what} cannot be taken; {after}", *rows[:MOST_NAMED], *more])
 
 
-def rejected_text(table: Table, rejected: Sequence[tuple[int, str, str]]) -> str:
+def rejected_text(sheet: Sheet, rejected: Sequence[tuple[int, str, str]]) -> str:
     """Write the rows that were not taken, each with its reason."""
-    by_line = dict(zip(table.lines, table.rows, strict=True))
+    by_line = dict(zip(sheet.lines, sheet.rows, strict=True))
     rows = [(*by_line[line].values(), reason) for line, _, reason in rejected if line in by_line]
-    return table_text([*table.columns, "reason"], rows)
+    return sheet_text([*sheet.columns, "reason"], rows)
+
+
+# ---------------------------------------------------------------- tables
+
+
+def export_table(live: LiveView, table: str, path: str | PathLike[str]) -> int:
+    """Write a table in the format that the file's ending names; return the number of rows."""
+    suffix = require_target(path, EXPORTS)
+    columns, rows = live.table(table)
+    if suffix == ".csv":
+        write_text(path, sheet_text(columns, rows))
+    elif suffix == ".jsonl":
+        lines = (json.dumps(dict(zip(columns, row, strict=True))) for row in rows)
+        write_text(path, "".join(f"{line}\n" for line in lines))
+    else:
+        try:
+            import pyarrow
+            from pyarrow.parquet import write_table
+        except ImportError:
+            raise ProblemError("Parquet needs `pip install 'restive[io]'`") from None
+        by_column = list(zip(*rows, strict=True)) or [()] * len(columns)
+        arrays = {name: list(cells) for name, cells in zip(columns, by_column, strict=True)}
+        with replacing(path) as temporary:
+            write_table(pyarrow.table(arrays), temporary)
+    return len(rows)
