@@ -148,7 +148,7 @@ def test_nobody_is_served_without_a_token_or_on_a_port_that_is_taken(tmp_path, m
 def test_a_service_that_others_can_reach_speaks_of_tls(tmp_path, monkeypatch):
     import uvicorn
 
-    from restive.serve.server import run_server
+    from restive.serve.app import run_server
 
     said = []
     monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: None)

@@ -25,7 +25,7 @@ def serve(
 ) -> None:
     """Put a live agent behind HTTP, with a page for its operator."""
     from restive.live.agent import LiveAgent
-    from restive.serve.server import run_server
+    from restive.serve.app import run_server
 
     with spinner(f"opening {file.name}") as show:
         agent = LiveAgent.open(

@@ -1,6 +1,10 @@
 """Agents that operators run for months: durable, exact, and open to an auditor.
 
-Start with `agent`. A live agent is its `journal`; `memory` is a pure function of the events in it.
+A live agent is its `journal`, one SQLite file of events; `memory` is a pure function of them, and
+`session` keeps the two in step. Start with `agent`: its calls write, those of its base in `view`
+read. A decision is made in `deciding`, results are taken in by `recording`, and both write the
+file's other `tables` too. `status` and `knowledge` tell how it goes; `operator_files` is what the
+command line and the service exchange as CSV files.
 
 May import logs, learn and what these may import.
 """
