@@ -243,7 +243,7 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Walk the whole journal: digests, tables, and a replay of every decision."""
+    """Walk the whole journal: the chain of digests, and the tables against the events."""
     from restive.live.creating import write_good_part
     from restive.live.journal import Journal
     from restive.live.tables import check as check_journal

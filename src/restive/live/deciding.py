@@ -72,7 +72,7 @@ def decide(
     memory = session.touch()
     if memory.open is not None and memory.open.missing:
         enter_unseen(session.journal, before)
-    memory.begin(tick)
+    memory.begin_tick(tick)
     choice = memory.choose(tick, wanted, out)
     memory.take(tick, choice)
     body: dict[str, Any] = {

@@ -41,7 +41,7 @@ MOUNTS = Path("/proc/self/mounts")
 APPLICATION_ID = 0x52657374  # "Rest"
 FORMAT_VERSION = 1
 
-TABLES = """
+SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE prior(id INTEGER PRIMARY KEY, kind TEXT UNIQUE NOT NULL, body TEXT NOT NULL,
   digest BLOB NOT NULL) STRICT;
@@ -153,7 +153,7 @@ class Journal:
             connection.executescript(
                 f"PRAGMA application_id = {APPLICATION_ID};"
                 f"PRAGMA user_version = {FORMAT_VERSION}; PRAGMA journal_mode = WAL; BEGIN;"
-                f"{TABLES} COMMIT;"
+                f"{SCHEMA} COMMIT;"
             )
         finally:
             connection.close()
@@ -167,13 +167,19 @@ class Journal:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction: what is done in it is kept as a whole when it ends, or not at all."""
-        self.begin()
-        try:
-            yield
-            self.commit()
-        except BaseException as error:
-            self.undo(error)
-            raise
+        with self.errors_named():
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.commit()
+            except BaseException:
+                with suppress(sqlite3.Error):  # some errors have ended it already
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    def commit(self) -> None:
+        """End the transaction: what was done in it is kept from now on."""
+        self.connection.execute("COMMIT")
 
     def require_space(self) -> None:
         """Raise unless a transaction can be begun and written; it is rolled back."""
@@ -184,22 +190,6 @@ class Journal:
             row = ("probe", "x" * LEAST_SPACE)
             self.connection.execute("INSERT INTO meta VALUES (?, ?)", row)
             raise _UndoneError
-
-    def begin(self) -> None:
-        """Begin a transaction that writes; end it by `commit` or `undo`."""
-        with self.errors_named():
-            self.connection.execute("BEGIN IMMEDIATE")
-
-    def commit(self) -> None:
-        """End the transaction: what was done in it is kept from now on."""
-        self.connection.execute("COMMIT")
-
-    def undo(self, error: BaseException) -> None:
-        """End the transaction after an error: nothing of it is kept. Name an error of SQLite."""
-        with suppress(sqlite3.Error):  # some errors have ended it already
-            self.connection.execute("ROLLBACK")
-        if isinstance(error, ERRORS):
-            raise _named(self.path, error) from error
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -42,7 +42,7 @@ IntArray = NDArray[np.int64]
 
 MOST_LOOKED_AT = 100  # arms of a kind: posteriors cost, and a spread needs no more
 MOST_TICKS = 60  # of a curve of entropy
-MOST_ARMS = 30  # of a kind, that are looked at for it
+MOST_IN_CURVE = 30  # arms of a kind that are looked at for it
 LEAST = 1e-300  # likelihood, below which a chain is as good as ruled out
 
 
@@ -52,14 +52,14 @@ LEAST = 1e-300  # likelihood, below which a chain is as good as ruled out
 def known_slot(memory: Memory, name: str) -> int:
     """Return the slot of an arm that has joined."""
     slot = memory.roster.slot(name)
-    if slot >= memory.agent.task.num_arms:
+    if slot >= memory.num_joined:
         raise ProblemError(f"arm {name!r} joins with the next decision; nothing is known of it yet")
     return slot
 
 
 def belief(memory: Memory, slot: int) -> FloatArray:
     """Law of an arm's state at the tick of the last decision."""
-    seen = {} if memory.open is None else memory.open.sightings
+    seen = memory.open_sightings
     if slot in seen:
         law: FloatArray = np.zeros(memory.roster.num_states(slot))
         law[seen[slot]] = 1.0
@@ -75,7 +75,7 @@ def belief(memory: Memory, slot: int) -> FloatArray:
 def posterior(memory: Memory, slot: int) -> ArmPosterior:
     """Return what is believed of an arm, with the results of the open tick taken in."""
     found = memory.agent.posterior(slot)
-    seen = {} if memory.open is None else memory.open.sightings
+    seen = memory.open_sightings
     weights = found.weights
     for arm, state in seen.items():
         if arm == slot or memory.roster.joint is not None:
@@ -99,8 +99,8 @@ def prior_of(memory: Memory, slot: int) -> ArmPosterior:
 
 def chances_of_the_top(memory: Memory) -> FloatArray:
     """Probability of the last state of each arm now, as `belief` has it."""
-    slots = range(memory.agent.task.num_arms)
-    seen = {} if memory.open is None else memory.open.sightings
+    slots = range(memory.num_joined)
+    seen = memory.open_sightings
     if memory.roster.joint is not None and seen:
         return np.array([belief(memory, slot)[-1] for slot in slots])
     chances = np.array([law[-1] for law in memory.agent.beliefs(list(slots))])
@@ -118,6 +118,7 @@ def _laws(memory: Memory, chains: ArmPosterior, slot: int) -> FloatArray:
 
 
 def _chains(prior: ArmPrior | JointPrior, slot: int) -> list[Arm]:
+    """Chains [M] that an arm may have."""
     if isinstance(prior, JointPrior):
         return [bandit.arms[slot] for bandit in prior.bandits]
     return list(prior.candidates)
@@ -156,15 +157,15 @@ class Learning:
 def known_by_kind(memory: Memory) -> list[KnownKind]:
     """Return what is known of each kind."""
     slots: dict[str, list[int]] = {kind: [] for kind in memory.roster.kinds}
-    for slot in range(memory.agent.task.num_arms):
+    for slot in range(memory.num_joined):
         if slot not in memory.gone:
             slots[memory.roster.kind_of[slot]].append(slot)
     return [_known(memory, kind, there) for kind, there in slots.items()]
 
 
 def _known(memory: Memory, kind: str, slots: list[int]) -> KnownKind:
-    ever_seen = memory.seen
-    seen = [slot for slot in slots if slot in ever_seen]
+    seen_by_now = memory.seen_by_now
+    seen = [slot for slot in slots if slot in seen_by_now]
     found = [posterior(memory, slot) for slot in evenly_chosen(seen, MOST_LOOKED_AT)]
     means = [one.mean().active for one in found]
     first = found or ([posterior(memory, slots[0])] if slots else [])
@@ -229,11 +230,11 @@ def entropy_over_time(session: Session) -> list[Entropy]:
             continue
         slots = [
             slot
-            for slot in sorted(memory.seen)
+            for slot in sorted(memory.seen_by_now)
             if memory.roster.kind_of[slot] == kind and slot not in memory.gone
         ]
         if isinstance(prior, ArmPrior):
-            slots = evenly_chosen(slots, MOST_ARMS)
+            slots = evenly_chosen(slots, MOST_IN_CURVE)
         if slots:
             found.append(_entropy(session, kind, prior, slots))
     return found

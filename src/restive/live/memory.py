@@ -109,9 +109,19 @@ class Memory:
         return len(self.roster) - len(self.gone)
 
     @property
-    def seen(self) -> set[int]:
+    def num_joined(self) -> int:
+        """Arms that the agent knows; later ones wait for the next decision."""
+        return self.agent.task.num_arms
+
+    @property
+    def open_sightings(self) -> dict[int, int]:
+        """States that were seen in the open tick, by arm, ascending."""
+        return {} if self.open is None else self.open.sightings
+
+    @property
+    def seen_by_now(self) -> set[int]:
         """Arms that were ever seen, in the open tick too."""
-        return self.ever_seen if self.open is None else self.ever_seen.union(self.open.sightings)
+        return self.ever_seen.union(self.open_sightings)
 
     def apply(self, event: Event, body: dict[str, Any] | None = None) -> None:
         """Take in the next event; its body may be given, to spare reading it."""
@@ -121,7 +131,7 @@ class Memory:
         self.seq, self.digest = event.seq, event.digest
 
     def _on_decide(self, event: Event, body: dict[str, Any]) -> None:
-        self.begin(event.tick)
+        self.begin_tick(event.tick)
         arms = body["arms"]
         if body.get("kept"):
             self.take(event.tick, self.chosen_by_others(arms, body.get("audit", [])))
@@ -166,15 +176,14 @@ class Memory:
     def _on_divergence(self, event: Event, body: dict[str, Any]) -> None:
         self.divergences = [seq for seq in self.divergences if seq not in body["decisions"]]
 
-    def begin(self, tick: int) -> None:
+    def begin_tick(self, tick: int) -> None:
         """Close the tick before and let time pass until this one; arms that wait join."""
         self._close()
         if self.agent.time < tick + 1:
             self.agent.skip(tick + 1 - self.agent.time)
-        known = self.agent.task.num_arms
-        if known == len(self.roster):
+        if self.num_joined == len(self.roster):
             return
-        new = range(known, len(self.roster))
+        new = range(self.num_joined, len(self.roster))
         states, ages = self.roster.start(new)
         ages = [age + tick - self.joined[slot] for age, slot in zip(ages, new, strict=True)]
         prior: Any = self.roster.prior(len(self.roster))
@@ -223,7 +232,7 @@ class Memory:
 
     def seen_since(self, arm: int, tick: int) -> bool:
         """Whether an arm was seen at this tick or later, in ticks that are closed."""
-        return arm >= self.agent.task.num_arms or self.agent.last_seen(arm)[1] >= tick + 1
+        return arm >= self.num_joined or self.agent.last_seen(arm)[1] >= tick + 1
 
     def _drawn_evenly(self, tick: int, allowed: IntArray, count: int) -> list[int]:
         """Draw arms without replacement: a function of seed and tick."""
@@ -339,7 +348,7 @@ class Memory:
 
     def impossible(self, sightings: dict[int, int]) -> int | None:
         """Return an arm of the open tick whose state the prior rules out; None if all can be."""
-        known = {arm: state for arm, state in sightings.items() if arm < self.agent.task.num_arms}
+        known = {arm: state for arm, state in sightings.items() if arm < self.num_joined}
         return self.agent.impossible(list(known), list(known.values())) if known else None
 
 

@@ -300,12 +300,12 @@ def _batches(live: LiveAgent, rows: Sequence[ParsedRow], pulled_instead: bool) -
     for _, at, arm, result in rows:
         by_tick.setdefault(at, ({}, {}))[0][arm] = result
     if pulled_instead:
-        for at, (ours, instead) in by_tick.items():
+        for at, (results, instead) in by_tick.items():
             decision = live.decision(at)
             there = set() if decision is None else set(decision.arms)
-            for arm in [name for name in ours if name not in there]:
-                instead[arm] = ours.pop(arm)
-    return [Batch(at, ours, instead) for at, (ours, instead) in by_tick.items()]
+            for arm in [name for name in results if name not in there]:
+                instead[arm] = results.pop(arm)
+    return [Batch(at, results, instead) for at, (results, instead) in by_tick.items()]
 
 
 def _with_lines(

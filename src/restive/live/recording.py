@@ -1,8 +1,8 @@
-"""Recording: results, sorted into what can be taken and what cannot; arms that join and leave;
-corrections.
+"""Recording: results as they come in, arms that join and leave, corrections.
 
-Results come in parts, twice and late. Those for the open tick are kept until it closes. Those for a
-closed tick are learned from at their own time, unless the arm was seen since.
+Results come in parts, twice and late. They are sorted into what can be taken and what cannot before
+anything is journaled. Those for the open tick wait until it closes; those for a closed tick are
+learned from at their own time, unless the arm was seen since.
 """
 
 from __future__ import annotations
@@ -72,20 +72,20 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResult
         found.mistakes += [Mistake(batch.tick, str(name), reason) for name in names]
         return found
     there, roster = pulls_of(journal, memory, tick), memory.roster
-    for ours, given in ((True, batch.results), (False, batch.instead)):
+    for decided, given in ((True, batch.results), (False, batch.instead)):
         for name, value in given.items():
             try:
                 slot = roster.slot(name)
                 if (
                     there.get(slot) is WAITING
-                    and ours
+                    and decided
                     and type(value) is int
                     and 0 <= value < roster.num_states(slot)
                 ):
                     found.in_time[slot] = value  # the usual case, quickly
                     continue
-                _sort_one(found, memory, there.get(slot), slot, value, ours)
-            except _ConflictError as error:
+                _sort_one(found, memory, there.get(slot), slot, value, decided)
+            except ConflictError as error:
                 found.mistakes.append(Mistake(tick, str(name), str(error), conflict=True))
             except ProblemError as error:
                 found.mistakes.append(Mistake(tick, str(name), str(error)))
@@ -95,32 +95,28 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResult
     return found
 
 
-class _ConflictError(ProblemError):
-    pass
-
-
 def _sort_one(
-    found: SortedResults, memory: Memory, row: PullRow | None, slot: int, value: Any, ours: bool
+    found: SortedResults, memory: Memory, row: PullRow | None, slot: int, value: Any, decided: bool
 ) -> None:
     result = checked_result(value, "result")
     tick, size = found.tick, memory.roster.num_states(slot)
     if isinstance(result, int) and result >= size:
         raise ProblemError(f"state {result} is none of its states 0 to {size - 1}")
-    if not ours and not isinstance(result, int):
+    if not decided and not isinstance(result, int):
         raise ProblemError(f"an arm pulled instead needs a state, got {shown(result)}")
     if result == LEAVE and slot not in memory.gone:
         found.leaving.append(slot)
     result = UNSEEN if result == LEAVE else result
-    if row is not None and row.decided != ours:
+    if row is not None and row.decided != decided:
         raise ProblemError(
-            f"it was {'pulled instead of' if ours else 'among'} the arms decided for tick {tick}"
+            f"it was {'pulled instead of' if decided else 'among'} the arms decided for tick {tick}"
         )
     if row is not None and _known(row, result, tick):
         found.known += 1
         return
-    if row is None and ours:
+    if row is None and decided:
         raise ProblemError(f"it was not pulled in tick {tick}")
-    if slot >= memory.agent.task.num_arms:
+    if slot >= memory.num_joined:
         raise ProblemError("it joins with the next decision and cannot be seen before")
     refused = not memory.roster.moves_alike and memory.settings.missing == REFUSE
     if result == UNSEEN and refused:
@@ -128,7 +124,7 @@ def _sort_one(
             f"pulling changes how it moves, and this file refuses unseen pulls: give a state, or "
             f"{NOT_PULLED!r} if it was not pulled"
         )
-    _place(found, memory, slot, result, ours)
+    _place(found, memory, slot, result, decided)
 
 
 def _known(row: PullRow, result: int | str, tick: int) -> bool:
@@ -137,7 +133,7 @@ def _known(row: PullRow, result: int | str, tick: int) -> bool:
     if state is not None or status == NOT_PULLED:
         recorded = status if state is None else state
         if result != recorded:
-            raise _ConflictError(
+            raise ConflictError(
                 f"{recorded!r} was recorded for tick {tick} already, now {result!r}; to correct "
                 "it, use `correct` and `rebuild`"
             )
@@ -145,9 +141,11 @@ def _known(row: PullRow, result: int | str, tick: int) -> bool:
     return status == UNSEEN == result
 
 
-def _place(found: SortedResults, memory: Memory, slot: int, result: int | str, ours: bool) -> None:
+def _place(
+    found: SortedResults, memory: Memory, slot: int, result: int | str, decided: bool
+) -> None:
     if memory.open is not None and found.tick == memory.open.tick:
-        if ours:
+        if decided:
             found.in_time[slot] = result
         else:
             assert isinstance(result, int)
@@ -155,7 +153,7 @@ def _place(found: SortedResults, memory: Memory, slot: int, result: int | str, o
         return
     if isinstance(result, int) and memory.seen_since(slot, found.tick):
         found.superseded.append(slot)
-    if ours:
+    if decided:
         found.late[slot] = result
     else:
         assert isinstance(result, int)

@@ -68,7 +68,7 @@ def status(session: Session) -> Status:
         tick=memory.tick,
         label=memory.settings.clock.label(memory.tick) if memory.tick >= 0 else "",
         arms=memory.num_available,
-        waiting=len(memory.roster) - memory.agent.task.num_arms,
+        waiting=len(memory.roster) - memory.num_joined,
         decided=0 if now is None else len(now.choice.arms),
         open=0 if now is None else len(now.missing),
         decisions=decisions,
@@ -215,10 +215,10 @@ def _believed_arms(memory: Memory) -> list[tuple[Arm, int]]:
     Of many arms of a kind that were seen, evenly chosen ones stand for their neighbours.
     """
     slots: dict[tuple[str, bool], list[int]] = {}
-    ever_seen = memory.seen
-    for slot in range(memory.agent.task.num_arms):
+    seen_by_now = memory.seen_by_now
+    for slot in range(memory.num_joined):
         if slot not in memory.gone:
-            key = memory.roster.kind_of[slot], slot in ever_seen
+            key = memory.roster.kind_of[slot], slot in seen_by_now
             slots.setdefault(key, []).append(slot)
     found = []
     for (_, seen), there in slots.items():

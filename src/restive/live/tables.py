@@ -167,7 +167,7 @@ def pulls_of(journal: Journal, memory: Memory, tick: int) -> dict[int, PullRow]:
     found = journal.connection.execute(
         f"SELECT slot, status, state, {DECIDED} FROM pull WHERE tick = ?", (tick,)
     )
-    return {slot: PullRow(status, state, bool(ours)) for slot, status, state, ours in found}
+    return {slot: PullRow(status, state, bool(decided)) for slot, status, state, decided in found}
 
 
 # ---------------------------------------------------------------- compared with the events

@@ -130,7 +130,7 @@ class LiveView:
                 (memory.tick if tick is None else tick,),
             )
             names = memory.roster.names
-            return {names[slot]: status if state is None else state for slot, status, state in rows}
+            return {names[slot]: what if state is None else state for slot, what, state in rows}
 
     def belief(self, name: str) -> FloatArray:
         """Law of an arm's state at the last decision's tick, given all that is recorded."""
@@ -205,10 +205,8 @@ class LiveView:
                 "ORDER BY tick DESC LIMIT ?",
                 (memory.roster.slot(name), limit),
             ).fetchall()
-            columns, label = (
-                ("tick", "status", "state", "audit", "expected"),
-                memory.settings.clock.label,
-            )
+            columns = ("tick", "status", "state", "audit", "expected")
+            label = memory.settings.clock.label
             return [
                 {"label": label(row[0]), **dict(zip(columns, row, strict=True))}
                 for row in reversed(rows)
@@ -319,10 +317,10 @@ class LiveView:
 
 def _arm_row(memory: Memory, slot: int) -> ArmRow:
     """Return an arm as an operator sees it."""
-    waiting = slot >= memory.agent.task.num_arms
+    waiting = slot >= memory.num_joined
     state = tick = index = good = None
     if not waiting:
-        now = {} if memory.open is None else memory.open.sightings
+        now = memory.open_sightings
         if slot in now:
             state, tick = now[slot], memory.tick
         elif slot in memory.ever_seen:
@@ -360,15 +358,15 @@ def _arms(session: Session, after: str | int | None, limit: int, by: str) -> lis
         raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
     skipped = 0 if after is None else checked_count(after, "after", 0)
     urgency = np.full(len(memory.roster), -np.inf)
-    known = memory.agent.task.num_arms
+    joined = memory.num_joined
     if by == "pulls":
         urgency[list(memory.pulls)] = list(memory.pulls.values())
     elif by == "age":
-        urgency[:known] = memory.agent.belief_state.elapsed
+        urgency[:joined] = memory.agent.belief_state.elapsed
     elif by == "belief":
-        urgency[:known] = knowledge.chances_of_the_top(memory)
+        urgency[:joined] = knowledge.chances_of_the_top(memory)
     elif memory.tick >= 0:
-        urgency[:known] = np.nan_to_num(memory.agent.index(), nan=-np.inf)
+        urgency[:joined] = np.nan_to_num(memory.agent.index(), nan=-np.inf)
     urgency[list(memory.gone)] = -np.inf
     order = np.argsort(-urgency, kind="stable")
     return [_arm_row(memory, int(slot)) for slot in order[skipped : skipped + limit]]
@@ -394,7 +392,7 @@ def _beliefs(memory: Memory) -> tuple[list[str], list[tuple[Any, ...]]]:
     columns = ["arm", "kind", "last_state", "last_tick"]
     columns += [f"belief_{state}" for state in range(memory.roster.most_states)]
     rows = []
-    for slot in range(memory.agent.task.num_arms):
+    for slot in range(memory.num_joined):
         if slot in memory.gone:
             continue
         row = _arm_row(memory, slot)
