@@ -121,7 +121,7 @@ class NaiveParticles(naive.NaiveTSDE):
     def prepare_draws(self):
         for group, held in self.particles.items():
             weights = self.posterior(group)
-            if 1 / sum(w * w for w in weights) >= LOST * held.worth[0]:
+            if 1 / sum(w * w for w in weights) >= LOST * held.effective_size[0]:
                 continue
             held.weights[:] = weights
             arms = np.flatnonzero(self.prior.groups == group).tolist()

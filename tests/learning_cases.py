@@ -7,7 +7,7 @@ import numpy as np
 
 import restive as rs
 from oracles import tsde_naive as naive
-from restive.learn.learner_state import Mind
+from restive.learn.learner_state import LearnerState
 from restive.learn.learners.base import Learner
 from restive.learn.learners.relatives import DynamicEpisodes
 from restive.learn.task import Task, make_task
@@ -28,18 +28,18 @@ def posed(*args, learner=None, **options):
     return Posed(make_task(*args, **options), learner or DynamicEpisodes())
 
 
-def run_engine(setup, horizon, seed, replication=0, prepare=lambda mind: None):
-    """Run one replication of the engine; return its mind, and arms and states [T, N]."""
+def run_engine(setup, horizon, seed, replication=0, prepare=lambda learner_state: None):
+    """Run one replication of the engine; return its learner_state, and arms and states [T, N]."""
     task, truth = with_truths(setup.task, 1, seed, replication)
-    mind = Mind(task, setup.learner, horizon)
+    learner_state = LearnerState(task, setup.learner, horizon)
     record = make_record(
         task.num_pulls, task.start, np.array([horizon]), truth, seed, replication,
-        memory=mind.actor.memory,
+        memory=learner_state.actor.memory,
     )  # fmt: skip
     happened = make_trace(horizon, task.num_pulls)
-    prepare(mind)
-    drive(mind, world_of(task.choices.tables, task.num_arms), record, happened)
-    return (mind, *(part.reshape(horizon, -1) for part in happened[:2]))
+    prepare(learner_state)
+    drive(learner_state, world_of(task.choices.tables, task.num_arms), record, happened)
+    return (learner_state, *(part.reshape(horizon, -1) for part in happened[:2]))
 
 
 def trace(setup, horizon, seed, replication=0):
@@ -47,10 +47,10 @@ def trace(setup, horizon, seed, replication=0):
     return run_engine(setup, horizon, seed, replication)[1:]
 
 
-def agent_with(mind, seed, replication=0):
-    """Return an agent that continues with what the engine left in a mind."""
-    agent = rs.types.Agent(mind.task, mind.learner, seed, replication)
-    agent._mind = mind
+def agent_with(learner_state, seed, replication=0):
+    """Return an agent that continues with what the engine left in a learner_state."""
+    agent = rs.types.Agent(learner_state.task, learner_state.learner, seed, replication)
+    agent._learner_state = learner_state
     agent._hold()
     return agent
 

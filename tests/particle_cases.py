@@ -7,7 +7,7 @@ import numpy as np
 
 import restive as rs
 from restive.kernels.learn.particles import LOST, count_one
-from restive.kernels.learn.weighing import effective_number
+from restive.kernels.learn.weighing import effective_sample_size
 from restive.learn.particles.arm import fresh_arm, grown, renew_arm
 
 
@@ -75,7 +75,7 @@ def _weigh(arm, state, age, seen):
 
 @numba.njit
 def must_renew(arm):
-    return effective_number(arm.weights) < LOST * arm.worth[0]
+    return effective_sample_size(arm.weights) < LOST * arm.effective_size[0]
 
 
 @numba.njit

@@ -155,8 +155,10 @@ def largest_mean(values, at, size, laws, colour, radius):
 
 
 @numba.njit
-def hopes_of(sizes, sets, shares, colours, following, laws, radii, values, room, hopes):
-    return kernels._hopes(sizes, sets, shares, colours, following, laws, radii, values, room, hopes)
+def hopes_of(sizes, sets, shares, colours, following, laws, radii, values, scratch, hopes):
+    return kernels._hopes(
+        sizes, sets, shares, colours, following, laws, radii, values, scratch, hopes
+    )
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
@@ -272,10 +274,10 @@ def test_laws_that_depend_on_other_arms_are_worth_no_less():
         values = rng.random(4)
         shares = np.zeros(4)
         sets = np.array([[0, 1]])
-        room, hopes = np.zeros(4), np.zeros(1)
+        scratch, hopes = np.zeros(4), np.zeros(1)
         colours, following = np.array([[0, 1]], np.int32), np.arange(4, dtype=np.int32)[None]
         found = hopes_of(
-            np.array([2, 2]), sets, shares[None], colours, following, laws, radii, values, room,
+            np.array([2, 2]), sets, shares[None], colours, following, laws, radii, values, scratch,
             hopes,
         )  # fmt: skip
         pairs = product(*(naive.extreme_laws(laws[k], radii[k]) for k in range(2)))

@@ -202,13 +202,13 @@ def test_who_knows_the_truth_does_not_play_when_a_learner_is_timed(name, monkeyp
     from restive.studies.runner import seconds_per_step
 
     (case,) = comparison_study(INSTANCES[1:], [name], "optimal", horizon=20).cases
-    ran, mind = [], replication.Mind
+    ran, learner_state = [], replication.LearnerState
 
     def watched(*given, knows=False):
         ran.extend([name] * knows)
-        return mind(*given, knows=knows)
+        return learner_state(*given, knows=knows)
 
-    monkeypatch.setattr(replication, "Mind", watched)
+    monkeypatch.setattr(replication, "LearnerState", watched)
     assert seconds_per_step(case.settings, with_oracle=False) > 0
     assert ran == []
     assert seconds_per_step(case.settings, with_oracle=True) > 0

@@ -45,7 +45,7 @@ def test_engine_agent_and_oracle_take_the_same_steps(case, mapping):
     prior, num_pulls = CASES[case]()
     bandit = truth_of(prior, num_pulls)
     task = make_task(prior, num_pulls, mapping, HORIZON, mixing_time=3, true_bandit=bandit)
-    mind, arms, states = run_engine(posed_on(task), HORIZON, seed=3)
+    learner_state, arms, states = run_engine(posed_on(task), HORIZON, seed=3)
     agent = rs.TSDE(prior, num_pulls, mapping, HORIZON, mixing_time=3, seed=3)
     assert played(agent, bandit, HORIZON, 3) == (arms.tolist(), states.tolist())
     oracle = NaiveParticles(prior, num_pulls, mapping, HORIZON, 3, quarter=3)
@@ -59,7 +59,7 @@ def test_engine_agent_and_oracle_take_the_same_steps(case, mapping):
         assert agent.posterior(k).weights == pytest.approx(
             expected, rel=1e-6, abs=1e-9
         )  # a fit of many numbers is sensitive
-    assert mind.time == agent.time
+    assert learner_state.time == agent.time
 
 
 def posed_on(task, name="tsde", **options):
@@ -100,7 +100,11 @@ def test_a_chain_of_agents_each_restored_from_the_last_is_one_agent(case, horizo
         states, _, _ = world.pull(arms.tolist())
         whole.observe(states)
         chained.observe(states)
-        renewals.add(sum(cloud["renewals"] for cloud in whole.snapshot()["clouds"].values()))
+        renewals.add(
+            sum(
+                particle_group["renewals"] for particle_group in whole.snapshot()["clouds"].values()
+            )
+        )
     assert len(renewals) >= 3
     assert whole.snapshot() == chained.snapshot()
     for k in range(prior.num_arms):
@@ -149,8 +153,8 @@ def test_a_finite_prior_decides_as_particles_that_are_never_renewed():
     arms = [prior.arm(a, p) for a, p in zip(chains.active, chains.passive, strict=True)]
     bandit = rs.RestlessBandit([rs.gilbert_elliott(a, b) for a, b in [(0.2, 0.7), (0.4, 0.6)]], 1)
 
-    def never_renew(mind):
-        mind.actor.clouds.first_worths[:] = 0.0
+    def never_renew(learner_state):
+        learner_state.actor.particles.first_effective_sizes[:] = 0.0
 
     found = []
     for one in (rs.ArmPrior(arms, chains.weights), prior):
@@ -219,11 +223,11 @@ def test_calibration_inside_tsde():
     task = make_task(rs.beta_prior(4), 2, "whittle", 120)
     ranks = []
     for replication in range(400):
-        mind = run_engine(posed_on(task), 120, seed=11, replication=replication)[0]
+        learner_state = run_engine(posed_on(task), 120, seed=11, replication=replication)[0]
         truth, _ = with_truths(task, 1, 11, replication)
         k = replication % 4
         true = truth.choices.kinds.arms[truth.choices.drawn_kinds[k]].active[:, 1]
-        posterior = agent_with(mind, 11, replication).posterior(k)
+        posterior = agent_with(learner_state, 11, replication).posterior(k)
         ranks.append(posterior.weights @ (posterior.active[:, :, 1] < true))
     for column in np.array(ranks).T:
         counts, _ = np.histogram(column, bins=10, range=(0, 1 + 1e-9))
@@ -235,9 +239,9 @@ def test_renewals_become_rare():
     bandit = rs.RestlessBandit([rs.gilbert_elliott(*p) for p in [(0.35, 0.65), (0.54, 0.45)]], 1)
     agent = rs.TSDE(rs.beta_prior(2), 1, seed=3)
     rs.simulate(bandit, agent, 20_000, seed=4)
-    for k, cloud in agent.snapshot()["clouds"].items():
+    for k, particle_group in agent.snapshot()["clouds"].items():
         total = agent.evidence(int(k)).total
-        assert 4 < cloud["renewals"] <= 4 + 1.5 * np.log(total)
+        assert 4 < particle_group["renewals"] <= 4 + 1.5 * np.log(total)
 
 
 SMALL_RUN = """

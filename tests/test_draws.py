@@ -15,7 +15,7 @@ from learning_cases import posed
 from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.weights import add_up, draw_slot, take_in
 from restive.kernels.loop.tables import IMPOSSIBLE
-from restive.learn.learner_state import Mind
+from restive.learn.learner_state import LearnerState
 from restive.learn.slots import home_size, lane_places
 
 COUNTS = [1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 81, 100, 300]
@@ -46,7 +46,7 @@ class Group:
     """The second of two groups of candidates, with weights set from outside."""
 
     def __init__(self, weights):
-        actor = Mind(*two_groups(len(weights))).actor
+        actor = LearnerState(*two_groups(len(weights))).actor
         self.slots, self.weights = actor.slots, actor.weights
         begin = int(self.weights.homes[1])
         self.rows = int(self.slots.row_counts[1])
@@ -112,10 +112,10 @@ def test_the_largest_random_number_takes_the_last_that_is_possible(count):
 def test_where_all_are_ruled_out_the_weights_say_so():
     group = Group(np.ones(20))
     see_good(group.slots, group.weights, 1)
-    assert group.weights.room[IMPOSSIBLE] == 0
+    assert group.weights.status[IMPOSSIBLE] == 0
     group.slots.likelihoods[:] = 0.0
     see_good(group.slots, group.weights, 1)
-    assert group.weights.room[IMPOSSIBLE] == 2
+    assert group.weights.status[IMPOSSIBLE] == 2
     two_groups.cache_clear()  # its table of likelihoods is spoilt
     assert Group(np.zeros(20)).draw(np.array([0.0, LARGEST])).tolist() == [0, 0]
 

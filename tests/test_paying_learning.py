@@ -119,9 +119,12 @@ def test_rewards_change_neither_posterior_nor_episodes(name):
     (arms, states), (paid_arms, paid_states) = (trace(setup, 200, seed=3) for setup in setups)
     assert np.array_equal(arms, paid_arms)
     assert np.array_equal(states, paid_states)
-    minds = [run_engine(setup, 200, seed=3)[0] for setup in setups]
-    assert minds[0].actor.episodes.clock.tolist() == minds[1].actor.episodes.clock.tolist()
-    agents = [agent_with(mind, seed=3) for mind in minds]
+    learner_states = [run_engine(setup, 200, seed=3)[0] for setup in setups]
+    assert (
+        learner_states[0].actor.episodes.clock.tolist()
+        == learner_states[1].actor.episodes.clock.tolist()
+    )
+    agents = [agent_with(learner_state, seed=3) for learner_state in learner_states]
     for k in range(prior.num_arms):
         weights = [agent.posterior(k).weights for agent in agents]
         assert weights[0].tobytes() == weights[1].tobytes()

@@ -154,8 +154,8 @@ NEAR = [
 def after_a_million(prior, num_pulls, truth, steps=1_000_000):
     """Run the engine for long, and return an agent that stands where it ended, and its trace."""
     setup = posed(prior, num_pulls, "best_fixed", steps, true_bandit=truth)
-    mind, arms, seen = run_engine(setup, steps, seed=2)
-    agent = agent_with(mind, 2)
+    learner_state, arms, seen = run_engine(setup, steps, seed=2)
+    agent = agent_with(learner_state, 2)
     assert agent.time == steps + 1
     return agent, arms, seen
 
@@ -500,8 +500,8 @@ def test_engine_and_agent_agree_when_the_favourite_is_ruled_out(joined):
     setup = posed(prior, 1, "myopic", 4000, true_bandit=truth)
     ruled_out = 0
     for seed in range(4):
-        mind, arms, states = run_engine(setup, 4000, seed)
-        agent, engine = rs.types.Agent(*setup, seed), agent_with(mind, seed)
+        learner_state, arms, states = run_engine(setup, 4000, seed)
+        agent, engine = rs.types.Agent(*setup, seed), agent_with(learner_state, seed)
         for t in range(4000):
             assert agent.select().tolist() == arms[t].tolist()
             agent.observe(states[t])

@@ -217,7 +217,7 @@ class Agent(AgentView):
 
     def _asked(self, wanted: int, mask: NDArray[np.bool_] | None) -> IntArray:
         """Return the arms that a policy without ranks pulls."""
-        policy, bandit = self._mind.policy, self._mind.followed
+        policy, bandit = self._learner_state.policy, self._learner_state.followed
         assert policy is not None
         assert bandit is not None
         if wanted != self.task.num_pulls or mask is not None:
@@ -228,7 +228,7 @@ class Agent(AgentView):
         return checked_choice(policy, bandit, self.belief_state)
 
     def _respond(self, event: int) -> None:
-        self._mind.respond(event)
+        self._learner_state.respond(event)
         self._hold_new()
 
     def _set_available(self, mask: NDArray[np.bool_] | None) -> None:
@@ -237,7 +237,9 @@ class Agent(AgentView):
         if mask is None:
             return
         if not len(self._actor.available):  # made when it is first needed
-            self._mind.actor = self._mind.actor._replace(available=np.ones_like(mask))
+            self._learner_state.actor = self._learner_state.actor._replace(
+                available=np.ones_like(mask)
+            )
             self._hold()
         self._actor.available[:] = mask
 
@@ -272,10 +274,10 @@ class Agent(AgentView):
         return len(seen)
 
     def _late(self, k: int, state: int, time: int) -> None:
-        answer = online.late_sighting(self._where, k, state, time, *self._cloudy)
+        answer = online.late_sighting(self._where, k, state, time, *self._with_particles)
         if answer == online.NOTES_FULL:
             self._count_notes()
-            answer = online.late_sighting(self._where, k, state, time, *self._cloudy)
+            answer = online.late_sighting(self._where, k, state, time, *self._with_particles)
         if answer != online.TAKEN_IN:
             raise self._impossible(k, state)
 

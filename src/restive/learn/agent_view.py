@@ -14,12 +14,12 @@ from restive.errors import ProblemError, RestiveError
 from restive.kernels.jit.handles import Handle
 from restive.kernels.learn.learners.memory import PHASES
 from restive.kernels.loop import online, tables
-from restive.kernels.loop.online import NOTE, Seat
+from restive.kernels.loop.online import NOTE, OnlineLearner
 from restive.kernels.random import LEARNER, RENEWAL, stream
 from restive.learn.evidence import Evidence
-from restive.learn.learner_state import Mind
+from restive.learn.learner_state import LearnerState
 from restive.learn.learners.base import Learner, Own, Relative
-from restive.learn.particle_groups import CloudKeeper
+from restive.learn.particle_groups import ParticleKeeper
 from restive.learn.posterior import ArmPosterior
 from restive.learn.priors.independent import Prior
 from restive.learn.requests import checked_arm, checked_arms, checked_states
@@ -82,7 +82,7 @@ class AgentView:
             raise ProblemError(
                 f"learner {learner.name} is your own: make it with its function of (task, seed)"
             )
-        self._mind = Mind(task, learner)
+        self._learner_state = LearnerState(task, learner)
         self._seed, self._replication = checked_seed(seed), replication
         self._pulled: int | None = None  # arms that are selected and not observed yet
         self._evidence: dict[int, Evidence] = {}
@@ -92,22 +92,22 @@ class AgentView:
         self._num_pulls, self._masked = task.num_pulls, False
         self._has_posterior = isinstance(learner, Relative)  # which takes a while to find out
         # which parts of the kernels are needed (see `kernels.online`)
-        cloudy = self._has_posterior and task.choices.has_clouds
-        self._cloudy: tuple[bool, ...] = (True,) if cloudy else ()
+        with_particles = self._has_posterior and task.choices.has_particles
+        self._with_particles: tuple[bool, ...] = (True,) if with_particles else ()
         self._parts: tuple[bool | None, ...] = () if self._has_posterior else (True,)
-        if cloudy:
+        if with_particles:
             self._parts = (None, True)
         self._hold()
-        online.reset(self._where, *self._cloudy)
+        online.reset(self._where, *self._with_particles)
 
     def _hold(self) -> None:
-        """Write down where the arrays lie; whenever the mind has new ones."""
+        """Write down where the arrays lie; whenever the learner's state has new ones."""
         key = np.array([stream(self._seed, self._replication, LEARNER)], dtype=np.uint64)
         start, one = self.task.start, np.zeros(2, dtype=np.int64)
-        self._actor = actor = self._mind.actor
-        actor.clouds.keys[0] = stream(self._seed, self._replication, RENEWAL)
+        self._actor = actor = self._learner_state.actor
+        actor.particles.keys[0] = stream(self._seed, self._replication, RENEWAL)
         self._handle = Handle(
-            Seat(
+            OnlineLearner(
                 actor,
                 key,
                 start.last_state,
@@ -123,13 +123,13 @@ class AgentView:
     @property
     def task(self) -> Task:
         """What the agent is put on: prior, pulls, mapping, horizon, start."""
-        return self._mind.task
+        return self._learner_state.task
 
     @property
     def learner(self) -> Learner:
         """How it learns."""
-        assert self._mind.learner is not None
-        return self._mind.learner
+        assert self._learner_state.learner is not None
+        return self._learner_state.learner
 
     @property
     def prior(self) -> Prior:
@@ -144,12 +144,12 @@ class AgentView:
     @property
     def time(self) -> int:
         """The time t of the next or current step, from 1."""
-        return self._mind.time
+        return self._learner_state.time
 
     @property
     def belief_state(self) -> BeliefState:
         """When and in which state each arm was last seen."""
-        return self._mind.belief_state
+        return self._learner_state.belief_state
 
     @property
     def num_phases(self) -> int:
@@ -179,7 +179,7 @@ class AgentView:
         self._require_posterior("sampled system")
         if self._actor.episodes.clock[tables.EPISODE] == 0:
             return None
-        return self._mind.sampled_bandit()
+        return self._learner_state.sampled_bandit()
 
     @property
     def sampled_policy(self) -> Policy | None:
@@ -187,7 +187,7 @@ class AgentView:
         self._require_posterior("sampled system")
         if self._actor.episodes.clock[tables.EPISODE] == 0:
             return None
-        return self._mind.sampled_policy()
+        return self._learner_state.sampled_policy()
 
     @property
     def selected(self) -> IntArray | None:
@@ -199,8 +199,8 @@ class AgentView:
         self._require_posterior("posterior")
         k = checked_arm(k, self.task.num_arms)
         group = self._group(k)
-        if self._clouds.has(group):
-            matrices = np.moveaxis(self._clouds.matrices(group), 2, 0)
+        if self._particle_keeper.has(group):
+            matrices = np.moveaxis(self._particle_keeper.matrices(group), 2, 0)
             size = matrices.shape[2]
             active, passive = matrices[:, :size].copy(), matrices[:, -size:].copy()
         else:
@@ -211,15 +211,15 @@ class AgentView:
         return ArmPosterior(active, passive, self._weights(k, len(active)), states=names)
 
     @property
-    def _clouds(self) -> CloudKeeper:
-        assert self._mind.clouds is not None
-        return self._mind.clouds
+    def _particle_keeper(self) -> ParticleKeeper:
+        assert self._learner_state.particle_keeper is not None
+        return self._learner_state.particle_keeper
 
     def _num_slots(self, k: int) -> int:
         """How many arms may be drawn for arm k: candidates or particles."""
         group = self._group(k)
-        if self._clouds.has(group):
-            return self._clouds.num_particles(group)
+        if self._particle_keeper.has(group):
+            return self._particle_keeper.num_particles(group)
         return len(self.prior.candidates(k))
 
     def _group(self, k: int) -> int:
@@ -245,7 +245,7 @@ class AgentView:
         sizes = self.task.choices.sizes[some].tolist()
         laws = np.empty(sum(sizes))
         with self._alone:
-            online.foresee(self._where, some, laws, *self._cloudy)
+            online.foresee(self._where, some, laws, *self._with_particles)
         return [laws[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
     def index(self) -> FloatArray:
@@ -260,7 +260,7 @@ class AgentView:
     def index_of(self, arms: ArrayLike | None = None) -> list[float]:
         """Index of some arms now, as `index` gives it; of those selected by default."""
         some, tables = self._some(arms), self.task.index_tables
-        if self.task.choices.has_clouds or not tables or not self.num_phases:
+        if self.task.choices.has_particles or not tables or not self.num_phases:
             return list(map(float, self.index()[some]))
         meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
         found: list[float] = []
@@ -322,7 +322,7 @@ class AgentView:
 
     def _count_notes(self) -> None:
         """Move what was noted into the arms' evidence."""
-        self._mind.count_sightings()
+        self._learner_state.count_sightings()
         self._hold_new()
         count = int(self._num_notes[0])
         if count == 0:
@@ -337,7 +337,7 @@ class AgentView:
         self._num_notes[0] = 0
 
     def _hold_new(self) -> None:
-        if self._mind.actor is not self._actor:
+        if self._learner_state.actor is not self._actor:
             self._hold()
 
     def _moves_alike(self, k: int) -> bool:

@@ -1,8 +1,8 @@
 """A learner on a task: its arrays, and what Python must do for it.
 
-The compiled steps (`kernels.steps`) work on an `Actor`, a tuple of arrays. A `Mind` makes these
-arrays and answers the events with which the steps return. Engine and online agent hold a mind each
-and drive it, so what a learner does is written once.
+The compiled steps (`kernels.loop.steps`) work on an `Actor`, a tuple of arrays. A `LearnerState`
+makes these arrays and answers the events with which the steps return. Engine and online agent hold
+a learner's state each and drive it, so what a learner does is written once.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from restive.kernels.loop.tables import (
     IMPOSSIBLE,
     LOW,
     MYOPIC,
-    ROOM_SIZE,
     SHARED,
     SPAN,
+    STATUS_SIZE,
     TIME,
     VALUED,
     VISITS,
     WHITTLE,
     Episodes,
-    Following,
+    IndexLookup,
     Meta,
     Slots,
     Weights,
 )
 from restive.learn.learners.base import Compiled, Learner, Relative
-from restive.learn.particle_groups import CloudKeeper
-from restive.learn.slots import aligned_room, home_size
+from restive.learn.particle_groups import ParticleKeeper
+from restive.learn.slots import aligned_zeros, home_size
 from restive.learn.task import Facts, Task
-from restive.plan.actors import following_of, plain_actor, room
+from restive.plan.actors import int_zeros, lookup_of, plain_actor
 from restive.plan.policies.base import IndexPolicy, Policy
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState
 
-__all__ = ["Mind", "prior_weights"]
+__all__ = ["LearnerState", "prior_weights"]
 
 IntArray = NDArray[np.int64]
 
 MOST_EPOCHS = 51  # of 1, 2, 4, ... steps: more steps than can be counted
 
 
-class Mind:
+class LearnerState:
     """Everything that a learner, or the policy that knows the truth, remembers on a task.
 
     Parameters
@@ -80,21 +80,21 @@ class Mind:
         self.policy: Policy | None = None
         self.followed: RestlessBandit | None = None
         # particles of arms with continuous priors
-        self.clouds: CloudKeeper | None = None
+        self.particle_keeper: ParticleKeeper | None = None
         self.actor = self._actor(steps, knows)
 
     def _actor(self, num_steps: int, knows: bool) -> steps.Actor:
         task, learner = self.task, self.learner
         if isinstance(learner, Relative):
-            ranks = None if task.choices.has_clouds else task.ranks
-            following = followed_channels(task) or following_of(ranks, task.num_arms)
-            actor = plain_actor(steps.TSDE, task.start, following)
+            ranks = None if task.choices.has_particles else task.ranks
+            lookup = channel_lookup(task) or lookup_of(ranks, task.num_arms)
+            actor = plain_actor(steps.TSDE, task.start, lookup)
             weights = prior_weights(task, task.choices.slots)
-            self.clouds = CloudKeeper(task.choices, task.choices.slots, weights)
+            self.particle_keeper = ParticleKeeper(task.choices, task.choices.slots, weights)
             return actor._replace(
-                slots=self.clouds.slots,
+                slots=self.particle_keeper.slots,
                 weights=weights,
-                clouds=self.clouds.clouds,
+                particles=self.particle_keeper.particles,
                 episodes=_episodes(task, learner, num_steps),
             )
         if isinstance(learner, Compiled):
@@ -102,7 +102,7 @@ class Mind:
             memory = _memory(learner, task.facts, actor.meta)
             return actor._replace(knowledge=task.facts.knowledge, memory=memory)
         if knows:
-            return plain_actor(steps.POLICY, task.start, following_of(task.ranks, task.num_arms))
+            return plain_actor(steps.POLICY, task.start, lookup_of(task.ranks, task.num_arms))
         return plain_actor(steps.PYTHON, task.start)
 
     @property
@@ -124,13 +124,13 @@ class Mind:
 
     def sampled_bandit(self) -> RestlessBandit:
         """Return the system that was drawn last."""
-        assert self.clouds is not None
-        if not self.task.choices.has_clouds:
+        assert self.particle_keeper is not None
+        if not self.task.choices.has_particles:
             return self.task.bandit_of(self.sampled_kinds)
         slots, drawn = self.actor.slots, self.actor.weights.drawn
         arms = [
-            self.clouds.arm(group, int(drawn[group]))
-            if self.clouds.has(group)
+            self.particle_keeper.arm(group, int(drawn[group]))
+            if self.particle_keeper.has(group)
             else self.task.choices.kinds.arms[kind]
             for group, kind in zip(slots.groups.tolist(), self.sampled_kinds.tolist(), strict=True)
         ]
@@ -138,7 +138,7 @@ class Mind:
 
     def sampled_policy(self) -> Policy:
         """Return the policy of the system that was drawn last."""
-        if not self.task.choices.has_clouds:
+        if not self.task.choices.has_particles:
             return self.task.policy_of(self.sampled_kinds)
         return self.task.policy_for(self.sampled_bandit())
 
@@ -148,7 +148,7 @@ class Mind:
             assert isinstance(self.learner, Compiled)
             self.learner.plan(self.task.facts, self.actor.memory)
         elif event == steps.GROW:
-            self.make_room(int(self.actor.episodes.clock[EPOCH]) + 1)
+            self.make_counters(int(self.actor.episodes.clock[EPOCH]) + 1)
         elif event == steps.MAKE_RANKS:
             self.follow_sampled()
         elif event == steps.COUNT:
@@ -160,7 +160,7 @@ class Mind:
         else:
             raise AssertionError(f"nobody answers event {event}")
 
-    def make_room(self, epoch: int) -> None:
+    def make_counters(self, epoch: int) -> None:
         """Make room for the counters of an epoch; what was counted is gone."""
         visits = _visits(self.task, int(self.actor.episodes.truncations[epoch]))
         if len(visits) > len(self.actor.episodes.visits):
@@ -169,30 +169,30 @@ class Mind:
 
     def count_sightings(self) -> None:
         """Count what was seen of arms with particles."""
-        if self.clouds is not None and self.task.choices.has_clouds:
-            self.clouds.count()
-            self.use_clouds()
+        if self.particle_keeper is not None and self.task.choices.has_particles:
+            self.particle_keeper.count()
+            self.use_particles()
 
     def _renew(self) -> None:
-        """Draw the particles anew that have lost their worth."""
-        assert self.clouds is not None
-        if self.actor.weights.room[IMPOSSIBLE] != 0:
+        """Draw particles anew where their effective size is too small."""
+        assert self.particle_keeper is not None
+        if self.actor.weights.status[IMPOSSIBLE] != 0:
             raise self._ruled_out()
-        self.clouds.renew()
-        self.use_clouds()
+        self.particle_keeper.renew()
+        self.use_particles()
 
-    def use_clouds(self) -> None:
-        """Take the arrays of the clouds, which may have been replaced."""
-        keeper = self.clouds
+    def use_particles(self) -> None:
+        """Take the arrays of the particle groups, which may have been replaced."""
+        keeper = self.particle_keeper
         assert keeper is not None
-        if keeper.slots is not self.actor.slots or keeper.clouds is not self.actor.clouds:
-            self.actor = self.actor._replace(slots=keeper.slots, clouds=keeper.clouds)
+        if keeper.slots is not self.actor.slots or keeper.particles is not self.actor.particles:
+            self.actor = self.actor._replace(slots=keeper.slots, particles=keeper.particles)
 
     def follow_sampled(self) -> None:
         """Follow the policy of the system that was drawn last."""
-        if self.actor.following.mode[VALUED]:
+        if self.actor.lookup.mode[VALUED]:
             return  # the compiled steps need no tables
-        if self.task.choices.has_clouds:
+        if self.task.choices.has_particles:
             bandit = self.sampled_bandit()
             self._follow(self.task.policy_for(bandit), bandit)
         else:
@@ -207,21 +207,21 @@ class Mind:
 
     def _follow(self, policy: Policy, bandit: RestlessBandit | None) -> None:
         self.policy = policy
-        following = self.actor.following
-        following.mode[ASKED] = not isinstance(policy, IndexPolicy)
+        lookup = self.actor.lookup
+        lookup.mode[ASKED] = not isinstance(policy, IndexPolicy)
         if not isinstance(policy, IndexPolicy):
             self.followed = bandit
             return
         ranks = policy.ranked.ranks
-        if len(ranks) > len(following.ranks):
-            following = following._replace(ranks=np.zeros(2 * len(ranks), dtype=np.int32))
-            self.actor = self.actor._replace(following=following)
-        following.ranks[: len(ranks)] = ranks
-        following.begin[:] = policy.ranked.offsets[policy.kinds.of]
-        following.length[:] = policy.ranked.lengths[policy.kinds.of]
+        if len(ranks) > len(lookup.ranks):
+            lookup = lookup._replace(ranks=np.zeros(2 * len(ranks), dtype=np.int32))
+            self.actor = self.actor._replace(lookup=lookup)
+        lookup.ranks[: len(ranks)] = ranks
+        lookup.begin[:] = policy.ranked.offsets[policy.kinds.of]
+        lookup.length[:] = policy.ranked.lengths[policy.kinds.of]
 
     def _ruled_out(self) -> ProblemError:
-        group = int(self.actor.weights.room[IMPOSSIBLE]) - 1
+        group = int(self.actor.weights.status[IMPOSSIBLE]) - 1
         arms = np.flatnonzero(self.actor.slots.groups == group).tolist()
         who = f"arm {arms[0]}" if len(arms) == 1 else "the arms"
         return ProblemError(
@@ -230,7 +230,7 @@ class Mind:
         )
 
 
-def followed_channels(task: Task) -> Following | None:
+def channel_lookup(task: Task) -> IndexLookup | None:
     """Return how to follow channels by the closed forms of their indices; None where there is none.
 
     All arms must be channels with continuous priors: ranks of tables and values do not compare.
@@ -246,7 +246,7 @@ def followed_channels(task: Task) -> Following | None:
     )
     if not channels or task.mapping not in forms or task.max_elapsed is not None:
         return None
-    following = following_of(None, task.num_arms)
+    lookup = lookup_of(None, task.num_arms)
     rewards = np.array(task.facts.rewards)
     good = (rewards[:, 1] >= rewards[:, 0]).astype(np.float64)
     low, high = np.sort(rewards, axis=1).T
@@ -255,8 +255,8 @@ def followed_channels(task: Task) -> Following | None:
     columns[LOW] = -np.inf  # fillers are never chosen
     arms = np.s_[: task.num_arms]
     columns[LOW, arms], columns[SPAN, arms], columns[GOOD, arms] = low, high - low, good
-    following.mode[VALUED] = forms[str(task.mapping)]
-    return following._replace(channels=columns.ravel(), values=np.zeros(width))
+    lookup.mode[VALUED] = forms[str(task.mapping)]
+    return lookup._replace(channels=columns.ravel(), values=np.zeros(width))
 
 
 def prior_weights(task: Task, slots: Slots) -> Weights:
@@ -268,21 +268,21 @@ def prior_weights(task: Task, slots: Slots) -> Weights:
         for rows, count in zip(*np.unique(slots.row_counts, return_counts=True), strict=True)
     )
     require_memory(8 * (shared + own), "the posterior's weights", "use fewer arms or candidates")
-    numbers = aligned_room(shared + own)
+    numbers = aligned_zeros(shared + own)
     numbers[:shared] = choices.prior_homes
-    places = room(ROOM_SIZE)
-    places[SHARED:IMPOSSIBLE] = shared
+    status = int_zeros(STATUS_SIZE)
+    status[SHARED:IMPOSSIBLE] = shared
     weights = Weights(
         numbers=numbers,
         homes=choices.first_homes.copy(),
         first_homes=choices.first_homes,
-        pending=room(num_groups * BUFFER),
-        num_pending=room(num_groups),
-        lost=room(num_groups),
-        drawn=room(num_groups),
+        pending=int_zeros(num_groups * BUFFER),
+        num_pending=int_zeros(num_groups),
+        lost=int_zeros(num_groups),
+        drawn=int_zeros(num_groups),
         changed=np.ones(num_groups, dtype=bool),
         uniforms=np.zeros(AT_ONCE),
-        room=places,
+        status=status,
     )
     add_up_groups(slots, weights, np.unique(choices.pool_of_group, return_index=True)[1])
     return weights
@@ -292,12 +292,12 @@ def _episodes(task: Task, learner: Relative, num_steps: int) -> Episodes:
     rules = learner.rules(task.facts)
     known = task.horizon is not None
     epochs = 1 if known else MOST_EPOCHS
-    truncations, longest = room(epochs), 0
+    truncations, longest = int_zeros(epochs), 0
     if rules.doubling_rule:  # otherwise nothing is counted, and the mixing time does not matter
         truncations = np.array([task.truncation(epoch) for epoch in range(epochs)], dtype=np.int64)
         longest = int(truncations[0 if known else num_steps.bit_length() - 1])
     return Episodes(
-        clock=room(CLOCK_SIZE),
+        clock=int_zeros(CLOCK_SIZE),
         visits=_visits(task, longest),
         size_starts=np.concatenate([[0], np.cumsum(task.choices.sizes)]).astype(np.int64),
         truncations=truncations,
@@ -309,15 +309,15 @@ def _visits(task: Task, longest_truncation: int) -> IntArray:
     """Room for counters that tell at most this many ages apart."""
     cells = int(task.choices.sizes.sum()) * longest_truncation
     require_memory(8 * cells * VISITS, "the counters", "pass a smaller mixing_time or horizon")
-    return room(cells * VISITS)
+    return int_zeros(cells * VISITS)
 
 
 def _memory(learner: Compiled, facts: Facts, meta: Meta) -> Memory:
-    num_ints, num_floats = learner.room(facts)
+    num_ints, num_floats = learner.memory_size(facts)
     memory = Memory(
         last_state=meta.last_state,
         seen=meta.seen,
-        ints=room(OWN + num_ints),
+        ints=int_zeros(OWN + num_ints),
         floats=np.zeros(num_floats),
         values=np.zeros(facts.num_arms),
     )

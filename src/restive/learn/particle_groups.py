@@ -1,11 +1,10 @@
-"""The clouds of a learner: particles of groups with continuous priors, kept for the compiled loop.
+"""Particle groups of a learner: those with continuous priors, kept for the compiled loop.
 
-The loop multiplies weights, counts what is seen and draws particles anew (`kernels.clouds`,
-`kernels.renewals`). Here it gets the room for that, where it has none, and the ways to draw
-particles that are rarely needed. The first groups get room for counts and particles at once, the
-others when they are first counted or renewed: a million arms of which few are seen cost little.
-
-What is fixed of a learner's continuous priors, as the compiled loop takes it.
+The loop multiplies weights, counts what is seen and draws particles anew
+(`kernels.learn.particle_groups`, `kernels.learn.renewals`). Here it gets what is fixed of the
+priors, the room that it needs, where it has none, and the ways to draw particles that are rarely
+needed. The first groups get room for counts and particles at once, the others when they are first
+counted or renewed: a million arms of which few are seen cost little.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.lattice import FEW
 from restive.kernels.learn.particles import DENSE, ArmParticles
 from restive.kernels.learn.renewals import (
-    Cloudy,
+    Posterior,
     count_sightings,
     put,
     put_particles,
@@ -34,12 +33,12 @@ from restive.kernels.learn.renewals import (
     take_weights,
 )
 from restive.kernels.loop.tables import (
-    CLOUDS_NOW,
     NUM_SIGHTINGS,
+    PARTICLES_NOW,
     RUNS,
     SIGHTING,
-    Clouds,
-    Laws,
+    DirichletPriors,
+    ParticleGroups,
     Slots,
     Weights,
 )
@@ -53,12 +52,12 @@ from restive.learn.particles.arm import (
 )
 from restive.learn.particles.drawing import enough
 from restive.learn.priors.continuous import DirichletArmPrior
-from restive.learn.slots import Choices, aligned_room, kept_ages, lane_places, num_rows
-from restive.plan.actors import no_clouds, room
+from restive.learn.slots import Choices, aligned_zeros, kept_ages, lane_places, num_rows
+from restive.plan.actors import int_zeros, no_particles
 from restive.problem.arm import Arm
 from restive.problem.bandit import starts_of
 
-__all__ = ["CloudKeeper", "laws_of"]
+__all__ = ["ParticleKeeper", "dirichlet_priors_of"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -67,16 +66,16 @@ SIGHTINGS = 1 << 15  # that are written down before they are counted
 HOMES_AT_ONCE = 64  # groups that get room at once
 
 
-class CloudKeeper:
+class ParticleKeeper:
     """The groups of a learner that have continuous priors, and what was counted of them.
 
-    `slots` and `clouds` are the learner's; they are replaced when room runs out.
+    `slots` and `particles` are the learner's; they are replaced when room runs out.
     """
 
     def __init__(self, choices: Choices, slots: Slots, weights: Weights) -> None:
         self.choices, self.slots, self.weights = choices, slots, weights
-        self.clouds = no_clouds()
-        if choices.has_clouds:
+        self.particles = no_particles()
+        if choices.has_particles:
             self._settle()
 
     def _settle(self) -> None:
@@ -88,8 +87,8 @@ class CloudKeeper:
         numbers = np.full(len(self.choices.pool_of_group), -1, dtype=np.int64)
         numbers[groups] = np.arange(len(groups))
         homes = np.array([home_of[id(prior)] for prior in priors], dtype=np.int64)
-        worths = np.array([prior.drawn.worth for prior in priors])
-        chains = [in_cloud(prior.drawn.matrices).ravel() for prior in distinct]
+        effective_sizes = np.array([prior.drawn.effective_size for prior in priors])
+        chains = [in_particle_lanes(prior.drawn.matrices).ravel() for prior in distinct]
         logits = [prior.drawn.logits.ravel() for prior in distinct]
         row_sizes = [_rows_size(prior) for prior in distinct]
         first_row = len(self.slots.likelihoods)
@@ -97,44 +96,44 @@ class CloudKeeper:
         self.logits_used = sum(len(numbers) for numbers in logits)
         self.rows_used = first_row + sum(row_sizes)
         self.ages_used, self.cells_used, self.homes_used = 0, 0, len(distinct)
-        self.clouds = Clouds(
-            groups=numbers,
+        self.particles = ParticleGroups(
+            number_of=numbers,
             homes=homes.copy(),
             first_homes=homes,
             own_homes=np.full(len(groups), -1, dtype=np.int64),
             sizes=np.array([prior.num_states for prior in priors], dtype=np.int64),
             num_rows=np.array([_num_rows(prior) for prior in priors], dtype=np.int64),
             num_particles=np.array([prior.num_particles for prior in priors], dtype=np.int64),
-            worths=worths.copy(),
-            first_worths=worths,
+            effective_sizes=effective_sizes.copy(),
+            first_effective_sizes=effective_sizes,
             chains=np.concatenate(chains),
             chain_starts=_with_more(starts_of([len(c) for c in chains]), len(groups)),
             logits=np.concatenate(logits),
             logit_starts=_with_more(starts_of([len(x) for x in logits]), len(groups)),
             row_starts=_with_more(first_row + starts_of(row_sizes), len(groups)),
-            filled=room(len(distinct) + len(groups)),
-            room=np.zeros(max(_room_size(prior) for prior in distinct)),
-            ages=room(0),
+            filled=int_zeros(len(distinct) + len(groups)),
+            scratch=np.zeros(max(_scratch_size(prior) for prior in distinct)),
+            ages=int_zeros(0),
             cells=np.zeros(0),
-            age_starts=room(len(groups)),
-            age_rooms=room(len(groups)),
-            cell_starts=room(len(groups)),
-            num_ages=room(len(groups)),
-            renewals=room(len(groups)),
+            age_starts=int_zeros(len(groups)),
+            age_capacities=int_zeros(len(groups)),
+            cell_starts=int_zeros(len(groups)),
+            num_ages=int_zeros(len(groups)),
+            renewals=int_zeros(len(groups)),
             begun=np.full(len(groups), -1, dtype=np.int64),
-            ready=room(len(groups)),
-            sightings=room(max(SIGHTINGS, 2 * len(self.slots.groups)) * SIGHTING),
+            ready=int_zeros(len(groups)),
+            sightings=int_zeros(max(SIGHTINGS, 2 * len(self.slots.groups)) * SIGHTING),
             firsts=np.full(len(groups), -1, dtype=np.int64),
             lasts=np.full(len(groups), -1, dtype=np.int64),
-            now=room(CLOUDS_NOW),
+            now=int_zeros(PARTICLES_NOW),
             keys=np.zeros(1, dtype=np.uint64),
             renewer=np.array([address_of(renew_spent)], dtype=np.int64),
-            where=room(0),
-            laws=laws_of(distinct),
+            where=int_zeros(0),
+            priors=dirichlet_priors_of(distinct),
         )
         self.slots = self.slots._replace(offsets=self.slots.offsets.copy())
-        at_once, sizes = min(len(groups), HOMES_AT_ONCE), self.clouds.sizes
-        self._make_room(
+        at_once, sizes = min(len(groups), HOMES_AT_ONCE), self.particles.sizes
+        self._reserve(
             rows=at_once * max(row_sizes),
             chains=at_once * max(len(c) for c in chains),
             logits=at_once * max(len(x) for x in logits),
@@ -148,11 +147,11 @@ class CloudKeeper:
 
     def _open(self) -> None:
         """Write down where the arrays lie, for Python and for the loop."""
-        clouds = self.clouds._replace(where=room(0))  # which renewals do not need
-        self._handle = Handle(Cloudy(self.slots, self.weights, clouds))
+        particles = self.particles._replace(where=int_zeros(0))  # which renewals do not need
+        self._handle = Handle(Posterior(self.slots, self.weights, particles))
         self._where = self._handle.where
-        if self.clouds.renewer[0]:
-            self.clouds = self.clouds._replace(where=self._where)
+        if self.particles.renewer[0]:
+            self.particles = self.particles._replace(where=self._where)
 
     def _has_prior(self, group: int) -> bool:
         return self.choices.continuous[int(self.choices.pool_of_group[group])] is not None
@@ -162,7 +161,7 @@ class CloudKeeper:
         assert prior is not None
         return prior
 
-    def _make_room(
+    def _reserve(
         self, rows: int = 0, chains: int = 0, logits: int = 0, ages: int = 0, cells: int = 0
     ) -> None:
         """Make room for so many more numbers than are used."""
@@ -175,34 +174,34 @@ class CloudKeeper:
         }
         most = 8 * (rows + sum(needed.values()))
         require_memory(most, "the particles", "use fewer arms or particles")
-        held = self.slots, self.clouds
+        held = self.slots, self.particles
         if rows > len(self.slots.likelihoods):
             self.slots = self.slots._replace(likelihoods=_longer(self.slots.likelihoods, rows))
         for name, size in needed.items():
-            numbers = getattr(self.clouds, name)
+            numbers = getattr(self.particles, name)
             if size > len(numbers):
                 longer: dict[str, Any] = {name: _longer(numbers, size)}
-                self.clouds = self.clouds._replace(**longer)
-        if held[0] is not self.slots or held[1] is not self.clouds:
+                self.particles = self.particles._replace(**longer)
+        if held[0] is not self.slots or held[1] is not self.particles:
             self._open()
 
     def _make_home(self, group: int) -> None:
         """See to it that a group has a home of its own."""
-        cloud = self._cloud(group)
-        if self.clouds.own_homes[cloud] >= 0:
+        particle_group = self._number(group)
+        if self.particles.own_homes[particle_group] >= 0:
             return
         prior = self._prior(group)
-        self._make_room(
+        self._reserve(
             rows=_rows_size(prior), chains=_chains_size(prior), logits=prior.drawn.logits.size
         )
         self._place_home(group)
 
     def _place_home(self, group: int) -> None:
         """Give a group the next home, for which there is room."""
-        prior, home, clouds = self._prior(group), self.homes_used, self.clouds
-        clouds.row_starts[home], clouds.chain_starts[home] = self.rows_used, self.chains_used
-        clouds.logit_starts[home] = self.logits_used
-        clouds.own_homes[self._cloud(group)] = home
+        prior, home, particles = self._prior(group), self.homes_used, self.particles
+        particles.row_starts[home], particles.chain_starts[home] = self.rows_used, self.chains_used
+        particles.logit_starts[home] = self.logits_used
+        particles.own_homes[self._number(group)] = home
         self.rows_used += _rows_size(prior)
         self.chains_used += _chains_size(prior)
         self.logits_used += prior.drawn.logits.size
@@ -211,7 +210,7 @@ class CloudKeeper:
     def _make_tally(self, group: int, ages: int) -> None:
         """Give a group room to count at so many ages; what it has counted goes there."""
         old = self._arm(group)
-        self._make_room(ages=ages, cells=ages * self._prior(group).num_states ** 2)
+        self._reserve(ages=ages, cells=ages * self._prior(group).num_states ** 2)
         self._place_tally(group, ages)
         new = self._arm(group)
         new.ages[: len(old.ages)] = old.ages
@@ -219,36 +218,42 @@ class CloudKeeper:
 
     def _place_tally(self, group: int, ages: int) -> None:
         """Give a group the next places to count at so many ages, for which there is room."""
-        cloud, clouds = self._cloud(group), self.clouds
-        clouds.age_starts[cloud], clouds.cell_starts[cloud] = self.ages_used, self.cells_used
-        clouds.age_rooms[cloud] = ages
+        particle_group, particles = self._number(group), self.particles
+        particles.age_starts[particle_group], particles.cell_starts[particle_group] = (
+            self.ages_used,
+            self.cells_used,
+        )
+        particles.age_capacities[particle_group] = ages
         self.ages_used += ages
         self.cells_used += ages * self._prior(group).num_states ** 2
 
-    def _cloud(self, group: int) -> int:
-        return int(self.clouds.groups[group])
+    def _number(self, group: int) -> int:
+        return int(self.particles.number_of[group])
 
     def _arm(self, group: int) -> ArmParticles:
         """Return a group as an arm by itself: its counts, a copy of its logits, room for others."""
-        cloud, prior, clouds = self._cloud(group), self._prior(group), self.clouds
-        size, ages = prior.num_states, int(clouds.age_rooms[cloud])
-        first, cells = int(clouds.age_starts[cloud]), int(clouds.cell_starts[cloud])
-        logits = int(clouds.logit_starts[clouds.homes[cloud]])
+        particle_group, prior, particles = self._number(group), self._prior(group), self.particles
+        size, ages = prior.num_states, int(particles.age_capacities[particle_group])
+        first, cells = (
+            int(particles.age_starts[particle_group]),
+            int(particles.cell_starts[particle_group]),
+        )
+        logits = int(particles.logit_starts[particles.homes[particle_group]])
         shape = prior.drawn.logits.shape
         return ArmParticles(
-            ages=clouds.ages[first : first + ages],
-            cells=clouds.cells[cells : cells + ages * size * size].reshape(ages, size, size),
-            logits=clouds.logits[logits : logits + shape[0] * shape[1]].reshape(shape).copy(),
+            ages=particles.ages[first : first + ages],
+            cells=particles.cells[cells : cells + ages * size * size].reshape(ages, size, size),
+            logits=particles.logits[logits : logits + shape[0] * shape[1]].reshape(shape).copy(),
             matrices=np.empty_like(prior.drawn.matrices),
             weights=np.empty(prior.num_particles),
-            worth=clouds.worths[cloud : cloud + 1],
-            num_ages=clouds.num_ages[cloud : cloud + 1],
-            renewals=clouds.renewals[cloud : cloud + 1],
+            effective_size=particles.effective_sizes[particle_group : particle_group + 1],
+            num_ages=particles.num_ages[particle_group : particle_group + 1],
+            renewals=particles.renewals[particle_group : particle_group + 1],
         )
 
     def has(self, group: int) -> bool:
-        """Whether a group has a cloud."""
-        return len(self.clouds.groups) > 0 and int(self.clouds.groups[group]) >= 0
+        """Whether a group has particles."""
+        return len(self.particles.number_of) > 0 and int(self.particles.number_of[group]) >= 0
 
     def num_particles(self, group: int) -> int:
         """Return the number of a group's particles."""
@@ -269,47 +274,47 @@ class CloudKeeper:
         return prior.arm(matrices[: prior.num_states], matrices[-prior.num_states :])
 
     def _chains(self, group: int) -> FloatArray:
-        home = self.clouds.homes[self.clouds.groups[group]]
-        start = int(self.clouds.chain_starts[home])
-        return self.clouds.chains[start : start + _chains_size(self._prior(group))]
+        home = self.particles.homes[self.particles.number_of[group]]
+        start = int(self.particles.chain_starts[home])
+        return self.particles.chains[start : start + _chains_size(self._prior(group))]
 
     def count(self) -> None:
         """Count all that was written down."""
-        for group in np.flatnonzero(self.clouds.groups >= 0).tolist():
-            if self.clouds.firsts[self._cloud(group)] >= 0:
+        for group in np.flatnonzero(self.particles.number_of >= 0).tolist():
+            if self.particles.firsts[self._number(group)] >= 0:
                 self._count(group)
-        self.clouds.now[NUM_SIGHTINGS] = 0
+        self.particles.now[NUM_SIGHTINGS] = 0
 
     def _count(self, group: int) -> None:
         """Count what was written down of a group."""
         self._begin(group)
-        while not count_sightings(self._where, self._cloud(group), self._arm(group)):
+        while not count_sightings(self._where, self._number(group), self._arm(group)):
             self._grow(group)
 
     def _begin(self, group: int) -> None:
         """See to it that a group's counts are of this run: they begin with the prior's evidence."""
-        cloud, prior = self._cloud(group), self._prior(group)
-        if self.clouds.begun[cloud] == self.clouds.now[RUNS]:
+        particle_group, prior = self._number(group), self._prior(group)
+        if self.particles.begun[particle_group] == self.particles.now[RUNS]:
             return
-        if not self.clouds.age_rooms[cloud]:
+        if not self.particles.age_capacities[particle_group]:
             self._make_tally(group, AGES)
         begin_anew(self._arm(group))
         if prior.evidence.total:
             counted = count_evidence(fresh_arm(prior.rows), prior.evidence)
             used = int(counted.num_ages[0])
-            if self.clouds.age_rooms[cloud] < used:
+            if self.particles.age_capacities[particle_group] < used:
                 self._make_tally(group, len(counted.ages))
             arm = self._arm(group)
             arm.ages[:used], arm.cells[:used] = counted.ages[:used], counted.cells[:used]
             arm.num_ages[0] = used
-        self.clouds.begun[cloud] = self.clouds.now[RUNS]
+        self.particles.begun[particle_group] = self.particles.now[RUNS]
 
     def _grow(self, group: int) -> None:
-        self._make_tally(group, 2 * int(self.clouds.age_rooms[self._cloud(group)]))
+        self._make_tally(group, 2 * int(self.particles.age_capacities[self._number(group)]))
 
     def renew(self) -> None:
-        """Draw the particles anew that have lost too much of their worth."""
-        spent = np.zeros(len(self.clouds.groups), dtype=bool)
+        """Draw particles anew where their effective size is too small."""
+        spent = np.zeros(len(self.particles.number_of), dtype=bool)
         spent_groups(self._where, spent)
         for group in np.flatnonzero(spent).tolist():
             self._renew(group)
@@ -326,23 +331,23 @@ class CloudKeeper:
             put(self._where, group, arm)
 
     def to_data(self) -> dict[str, Any]:
-        """What a snapshot holds of the clouds that were counted; all sightings must be."""
-        begun = self.clouds.begun == self.clouds.now[RUNS]
-        groups = np.flatnonzero(self.clouds.groups >= 0).tolist()
+        """What a snapshot holds of the particle groups that were counted; all sightings must be."""
+        begun = self.particles.begun == self.particles.now[RUNS]
+        groups = np.flatnonzero(self.particles.number_of >= 0).tolist()
         return {
-            str(group): _to_data(self._arm(group)) for group in groups if begun[self._cloud(group)]
+            str(group): _to_data(self._arm(group)) for group in groups if begun[self._number(group)]
         }
 
     def load(self, group: int, data: dict[str, Any]) -> None:
         """Take in what `to_data` wrote of a group, whose weights are there already."""
-        cloud, size = self._cloud(group), self._prior(group).num_states
+        particle_group, size = self._number(group), self._prior(group).num_states
         ages = np.array(data["counts"][0], dtype=np.int64)
         cells = np.array(data["counts"][1], dtype=np.float64).reshape(len(ages), size, size)
         if not ((np.diff(ages) > 0).all() and (ages > 0).all() and (cells >= 0).all()):
             raise ValueError(f"the counts of group {group}")
         dense = ages <= DENSE
         late = int((~dense).sum())
-        if self.clouds.age_rooms[cloud] < AGES + late:
+        if self.particles.age_capacities[particle_group] < AGES + late:
             self._make_tally(group, AGES + late)
         arm = self._arm(group)
         begin_anew(arm)
@@ -351,8 +356,8 @@ class CloudKeeper:
         arm.ages[DENSE:used], arm.cells[DENSE:used] = ages[~dense], cells[~dense]
         arm.num_ages[0] = used
         arm.renewals[0] = checked_count(data["renewals"], "renewals", 0)
-        arm.worth[0] = float(data["worth"])
-        self.clouds.begun[cloud] = self.clouds.now[RUNS]
+        arm.effective_size[0] = float(data["worth"])
+        self.particles.begun[particle_group] = self.particles.now[RUNS]
         if arm.renewals[0]:
             self._load_particles(group, np.array(data["logits"], dtype=np.float64))
 
@@ -366,7 +371,7 @@ class CloudKeeper:
         put_particles(self._where, group, arm)
 
 
-def in_cloud(matrices: FloatArray) -> FloatArray:
+def in_particle_lanes(matrices: FloatArray) -> FloatArray:
     """Matrices [R, S, M] in lanes; fillers get the first particle's numbers."""
     count = matrices.shape[2]
     laid = np.repeat(matrices[:, :, :1], num_rows(count) * LANES, axis=2)
@@ -391,7 +396,7 @@ def _rows_size(prior: DirichletArmPrior) -> int:
     return prior.num_states**2 * kept_ages(prior) * _width(prior)
 
 
-def _room_size(prior: DirichletArmPrior) -> int:
+def _scratch_size(prior: DirichletArmPrior) -> int:
     """A row of beliefs, one to spare, a power of the matrices and its square."""
     return 2 * prior.num_states * (1 + prior.num_states) * _width(prior)
 
@@ -402,7 +407,7 @@ def _with_more(starts: IntArray, count: int) -> IntArray:
 
 def _longer(numbers: NDArray[Any], size: int) -> NDArray[Any]:
     """Return the numbers with room for at least so many, and for half as many again as now."""
-    longer = aligned_room(max(size, len(numbers) * 3 // 2)).view(numbers.dtype)
+    longer = aligned_zeros(max(size, len(numbers) * 3 // 2)).view(numbers.dtype)
     longer[: len(numbers)] = numbers
     return longer
 
@@ -412,19 +417,19 @@ def _to_data(arm: ArmParticles) -> dict[str, Any]:
     return {
         "counts": [counts.ages.tolist(), counts.cells.ravel().tolist()],
         "logits": arm.logits.tolist() if arm.renewals[0] else None,
-        "worth": float(arm.worth[0]),
+        "worth": float(arm.effective_size[0]),
         "renewals": int(arm.renewals[0]),
     }
 
 
-def laws_of(priors: Sequence[DirichletArmPrior]) -> Laws:
+def dirichlet_priors_of(priors: Sequence[DirichletArmPrior]) -> DirichletPriors:
     """Return the numbers of priors, one prior after the other."""
     tables = [prior.rows.tables for prior in priors]
     lengths = [
         (law.alphas.size, len(law.totals), len(law.columns), len(law.generators)) for law in tables
     ]
     starts = np.concatenate([[(0, 0, 0, 0)], np.cumsum(lengths, axis=0)])
-    return Laws(
+    return DirichletPriors(
         alphas=np.concatenate([law.alphas.ravel() for law in tables]),
         totals=np.concatenate([law.totals for law in tables]),
         references=np.concatenate([law.references for law in tables]),

@@ -1,9 +1,9 @@
 """The arms that may be drawn, as tables for kernels.
 
 A finite prior fills its slots once: a slot for each candidate, with its likelihoods b(s, n)[s'] of
-everything that can be seen. The slots of a continuous prior hold particles (`agents.clouds`), whose
-likelihoods are computed when something is seen. Independent and joint priors are the same to the
-kernels: groups of arms that share one draw, a group per arm or one group of all arms.
+everything that can be seen. The slots of a continuous prior hold particles (`particle_groups`),
+whose likelihoods are computed when something is seen. Independent and joint priors are the same to
+the kernels: groups of arms that share one draw, a group per arm or one group of all arms.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from restive.problem.beliefs import belief_tables, mixing_time, settled_lengths
 
 __all__ = [
     "Choices",
-    "aligned_room",
+    "aligned_zeros",
     "home_size",
     "in_lanes",
     "kept_ages",
@@ -108,7 +108,7 @@ class Choices:
         )
 
     @cached_property
-    def has_clouds(self) -> bool:
+    def has_particles(self) -> bool:
         """Whether any arm has a continuous prior."""
         return any(prior is not None for prior in self.continuous)
 
@@ -212,7 +212,7 @@ class Choices:
         ]
         lengths = np.array(ages, dtype=np.int64)
         losses = np.array([_loss(block) for block in blocks], dtype=np.int64)
-        likelihoods = aligned_room(sum(block.size for block in blocks))
+        likelihoods = aligned_zeros(sum(block.size for block in blocks))
         np.concatenate([block.ravel() for block in blocks], out=likelihoods)
         return self.drawable._replace(
             likelihoods=likelihoods,
@@ -320,7 +320,7 @@ def _loss(likelihoods: FloatArray) -> int:
 
 
 def _home(weights: FloatArray) -> FloatArray:
-    """A pool's home: its weights and their lifts (see `kernels.weights`)."""
+    """A pool's home: its weights and their lifts (see `kernels.learn.weights`)."""
     largest = frexp(weights.max())[1]
     mantissas, powers = np.frexp(weights)
     exponents = powers - largest
@@ -345,14 +345,14 @@ def posterior_weights(home: FloatArray, count: int) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def aligned_room(size: int) -> FloatArray:
+def aligned_zeros(size: int) -> FloatArray:
     """Zeros, where rows of LANES numbers do not straddle the processor's lines of 64 bytes.
 
     Memory that nobody writes to costs nothing.
     """
-    room = np.zeros(size + LANES)
-    first = (-room.ctypes.data % 64) // 8
-    return room[first : first + size]
+    zeros = np.zeros(size + LANES)
+    first = (-zeros.ctypes.data % 64) // 8
+    return zeros[first : first + size]
 
 
 @lru_cache(maxsize=64)

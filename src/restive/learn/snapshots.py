@@ -25,7 +25,7 @@ from restive.kernels.loop.engine import NUMBERS
 from restive.kernels.loop.tables import VISITS
 from restive.learn.agent import Agent
 from restive.learn.evidence import Evidence
-from restive.learn.learner_state import Mind
+from restive.learn.learner_state import LearnerState
 from restive.learn.learners import learner
 from restive.learn.learners.base import Compiled, Relative
 from restive.learn.priors.data import MOST_ARMS, prior_from_data, prior_to_data, run_columns, runs
@@ -92,7 +92,7 @@ def _data_of(agent: Agent, prior: dict[str, Any]) -> dict[str, Any]:
     }
     if isinstance(spec, Relative):
         data["posterior"] = _posterior_to_data(agent)
-        data["clouds"] = agent._clouds.to_data()
+        data["clouds"] = agent._particle_keeper.to_data()
         data["episodes"] = _episodes_to_data(agent, seen)
     else:
         data["memory"] = _memory_to_data(agent)
@@ -209,7 +209,7 @@ def _posterior_to_data(agent: Agent) -> dict[str, Any]:
     }
 
 
-def _load_posterior(agent: Agent, data: dict[str, Any], clouds: dict[str, Any]) -> None:
+def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any]) -> None:
     slots, weights = agent._actor.slots, agent._actor.weights
     groups, lost = _numbers(data["groups"]), _numbers(data["lost"])
     _require(_distinct(groups, len(weights.homes)), "the groups of the posterior")
@@ -220,7 +220,7 @@ def _load_posterior(agent: Agent, data: dict[str, Any], clouds: dict[str, Any]) 
         numbers, raised, lifts = (np.array(column) for column in row)
         _require(numbers.shape == (count,), f"the weights of group {group}")
         first_weights, _ = _home_of(agent, group, count)
-        if agent._clouds.has(group):  # whose weights may have any scale
+        if agent._particle_keeper.has(group):  # whose weights may have any scale
             bits_held = tables.MOST_LOSS + 1022
             first_weights = np.ones(count)
         else:
@@ -232,14 +232,14 @@ def _load_posterior(agent: Agent, data: dict[str, Any], clouds: dict[str, Any]) 
         _settle_home(agent, group, numbers, _numbers(raised), _numbers(lifts))
         weights.lost[group] = bits
     online.settle(agent._where)
-    _load_clouds(agent, clouds)
+    _load_particles(agent, particles)
     began = agent._actor.episodes.clock[tables.EPISODE] > 0
     changed, drawn = (_numbers(column) for column in data["changed"])
     _require(_distinct(changed, len(weights.homes)), "the draws")
     if not began:
         return
     weights.changed[:] = False
-    online.draw_again(agent._where, *agent._cloudy)
+    online.draw_again(agent._where, *agent._with_particles)
     counts = np.array(
         [agent._num_slots(int(first_arm[group])) for group in changed.tolist()],
         dtype=np.int64,
@@ -247,21 +247,21 @@ def _load_posterior(agent: Agent, data: dict[str, Any], clouds: dict[str, Any]) 
     _require(len(drawn) == len(changed) and _within(drawn, 0, counts - 1), "the draws")
     weights.drawn[changed] = drawn
     weights.changed[changed] = True
-    if agent.task.choices.has_clouds or agent.task.ranks is None:
-        agent._mind.follow_sampled()
+    if agent.task.choices.has_particles or agent.task.ranks is None:
+        agent._learner_state.follow_sampled()
         agent._hold()
-    online.follow_again(agent._where, *agent._cloudy)
+    online.follow_again(agent._where, *agent._with_particles)
 
 
-def _load_clouds(agent: Agent, data: dict[str, Any]) -> None:
+def _load_particles(agent: Agent, data: dict[str, Any]) -> None:
     """Particles and counts of the groups with continuous priors of which something was seen."""
-    keeper, weights = agent._clouds, agent._actor.weights
-    for name, cloud in data.items():
+    keeper, weights = agent._particle_keeper, agent._actor.weights
+    for name, particle_group in data.items():
         group = int(name)
         _require(0 <= group < len(weights.homes) and keeper.has(group), "who has particles")
         _require(weights.homes[group] != weights.first_homes[group], f"the weights of group {name}")
-        keeper.load(group, cloud)
-    agent._mind.use_clouds()
+        keeper.load(group, particle_group)
+    agent._learner_state.use_particles()
     agent._hold()
 
 
@@ -279,14 +279,14 @@ def _settle_home(
 ) -> None:
     """Give a group a home of its own with these weights."""
     slots, weights = agent._actor.slots, agent._actor.weights
-    rows, home = int(slots.row_counts[group]), int(weights.room[tables.FREE])
+    rows, home = int(slots.row_counts[group]), int(weights.status[tables.FREE])
     size = home_size(rows)
     places = lane_places(len(numbers))
     weights.numbers[home : home + size] = 0.0
     weights.numbers[home + places] = numbers
     weights.numbers[home + size - rows * LANES + places[raised]] = lifts
     weights.homes[group] = home
-    weights.room[tables.FREE] = home + size
+    weights.status[tables.FREE] = home + size
 
 
 def _episodes_to_data(agent: Agent, seen: IntArray) -> dict[str, Any]:
@@ -336,7 +336,7 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
     fixed = agent._actor.episodes.rules[tables.FIXED_LIMIT]
     clock[tables.LIMIT] = clock[tables.LAST_LENGTH] if fixed < 0 else fixed
     clock[tables.FLOOR] = tables.FLOOR_STEP
-    agent._mind.make_room(epoch)
+    agent._learner_state.make_counters(epoch)
     agent._hold()
     cells, columns = _numbers(data["visits"][0]), np.array(data["visits"][1])
     if not len(cells):
@@ -353,7 +353,7 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
 
 def _memory_to_data(agent: Agent) -> dict[str, Any]:
     """What a compiled learner remembers, where that differs from what it began with."""
-    fresh, memory = Mind(agent.task, agent.learner).actor.memory, agent._actor.memory
+    fresh, memory = LearnerState(agent.task, agent.learner).actor.memory, agent._actor.memory
     data = {}
     for name in ("ints", "floats"):
         now = getattr(memory, name)

@@ -135,7 +135,7 @@ class Task:
         if self.given_mixing_time is not None:
             return self.given_mixing_time
         slowest = self.choices.mixing_time()
-        return min(slowest, MOST_ELAPSED) if self.choices.has_clouds else slowest
+        return min(slowest, MOST_ELAPSED) if self.choices.has_particles else slowest
 
     def truncation(self, epoch: int) -> int:
         """T^mix of an epoch: ages from which on they share a counter."""
@@ -248,7 +248,7 @@ def make_task(
         max_elapsed=max_elapsed,
         start=start,
         choices=choices,
-        rule=_rule_of(row, max_elapsed, hold_slow=choices.has_clouds) if row.rule else None,
+        rule=_rule_of(row, max_elapsed, hold_slow=choices.has_particles) if row.rule else None,
         make_policy=None if row.rule else lambda bandit: row(bandit, max_elapsed=max_elapsed),
     )
 

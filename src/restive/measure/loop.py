@@ -13,7 +13,7 @@ from restive.kernels.jit.handles import Handle
 from restive.kernels.loop import engine, steps
 from restive.kernels.loop.engine import Record, Run, Trace, run
 from restive.kernels.loop.world import World
-from restive.learn.learner_state import Mind
+from restive.learn.learner_state import LearnerState
 from restive.learn.requests import checked_arms
 from restive.plan.actors import steps_at_once
 from restive.plan.policies.base import checked_choice
@@ -34,7 +34,7 @@ class InPython(Protocol):
 
 
 def drive(
-    mind: Mind,
+    learner_state: LearnerState,
     world: World,
     record: Record,
     trace: Trace,
@@ -45,52 +45,52 @@ def drive(
 
     Parameters
     ----------
-    mind
+    learner_state
         Who acts, or for whom `player` acts.
     world
         Tables of the true arms.
     record, trace
         What is to be run, and room for what happens.
     player
-        Somebody in Python who chooses, where the mind has no learner.
+        Somebody in Python who chooses, where the learner_state has no learner.
     check
         Called about ten times a second; whatever it raises ends the run.
     """
-    at_once = steps_at_once(mind.task.num_arms)
+    at_once = steps_at_once(learner_state.task.num_arms)
     parts: tuple[bool | None, ...] = (None, True, None)  # see `kernels.engine.run`
-    if mind.actor.who[0] <= steps.TSDE:
-        parts = (True, None, True if mind.task.choices.has_clouds else None)
+    if learner_state.actor.who[0] <= steps.TSDE:
+        parts = (True, None, True if learner_state.task.choices.has_particles else None)
     held: steps.Actor | None = None
     while True:
-        if held is not mind.actor:
-            held = mind.actor
-            handle = Handle(Run(mind.actor, world, record, trace))
+        if held is not learner_state.actor:
+            held = learner_state.actor
+            handle = Handle(Run(learner_state.actor, world, record, trace))
         event = run(handle.where, at_once, *parts)
         if event == steps.DONE:
             return
         check()
         if event == steps.ASK:
-            chosen = _asked(mind) if player is None else _selected(player, mind)
-            mind.actor.chosen[: len(chosen)] = chosen
+            chosen = _asked(learner_state) if player is None else _selected(player, learner_state)
+            learner_state.actor.chosen[: len(chosen)] = chosen
         elif event == steps.TELL:
             assert player is not None
-            player.observe(mind.actor.states[: mind.task.num_pulls].copy())
-        elif event == steps.MAKE_RANKS and mind.learner is None:
-            first = int(record.cursor[engine.ROW]) * mind.task.num_arms
-            mind.follow(record.truths[first : first + mind.task.num_arms])
+            player.observe(learner_state.actor.states[: learner_state.task.num_pulls].copy())
+        elif event == steps.MAKE_RANKS and learner_state.learner is None:
+            first = int(record.cursor[engine.ROW]) * learner_state.task.num_arms
+            learner_state.follow(record.truths[first : first + learner_state.task.num_arms])
         elif event != steps.PAUSE:
-            mind.respond(event)
+            learner_state.respond(event)
 
 
-def _asked(mind: Mind) -> IntArray:
+def _asked(learner_state: LearnerState) -> IntArray:
     """Arms that a policy without an index pulls."""
-    assert mind.policy is not None
-    assert mind.followed is not None
-    return checked_choice(mind.policy, mind.followed, mind.belief_state)
+    assert learner_state.policy is not None
+    assert learner_state.followed is not None
+    return checked_choice(learner_state.policy, learner_state.followed, learner_state.belief_state)
 
 
-def _selected(player: InPython, mind: Mind) -> IntArray:
-    return checked_pulls(player.select(), mind.task.num_arms, mind.task.num_pulls)
+def _selected(player: InPython, learner_state: LearnerState) -> IntArray:
+    return checked_pulls(player.select(), learner_state.task.num_arms, learner_state.task.num_pulls)
 
 
 def checked_pulls(arms: ArrayLike, num_arms: int, num_pulls: int) -> IntArray:

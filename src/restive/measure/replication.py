@@ -20,7 +20,7 @@ from restive.errors import ProblemError
 from restive.kernels.learn.weights import draw_truths
 from restive.kernels.loop.engine import NUMBERS, Record
 from restive.kernels.random import LEARNER, TRUTH, key_at, stream
-from restive.learn.learner_state import Mind, prior_weights
+from restive.learn.learner_state import LearnerState, prior_weights
 from restive.learn.learners.base import Learner, Own, Relative
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.independent import IndependentPrior
@@ -106,12 +106,12 @@ def replicate(
     count = checked_count(replications, "replications")
     with_posterior = with_posterior and isinstance(learner, Relative)
     checked_seed(seed)
-    if with_posterior and task.choices.has_clouds:
+    if with_posterior and task.choices.has_particles:
         raise ProblemError(
             "under a continuous prior the truth has no weight that could be recorded"
         )
     task, truths = with_truths(task, count, seed, first)
-    done = _room(task, times, count, with_oracle, with_posterior)
+    done = _empty_results(task, times, count, with_oracle, with_posterior)
     done.true_kinds[:] = truths
     workers = available_threads() if threads is None else checked_count(threads, "threads")
     slow = isinstance(learner, Own) or task.ranks is None
@@ -157,21 +157,21 @@ def _run_rows(
     horizon = int(done.times[-1])
     truths, number = done.true_kinds[rows], first + rows.start
     world = world_of(task.choices.tables, task.num_arms)
-    mind = Mind(task, learner, horizon)
+    learner_state = LearnerState(task, learner, horizon)
     player: InPython | None = None
     if isinstance(learner, Own):
         player = learner.made(task, int(stream(seed, number, LEARNER)))
     record = make_record(
-        task.num_pulls, task.start, done.times, truths, seed, number, memory=mind.actor.memory,
-        with_posterior=bool(len(done.truth_weights)),
+        task.num_pulls, task.start, done.times, truths, seed, number,
+        memory=learner_state.actor.memory, with_posterior=bool(len(done.truth_weights)),
     )  # fmt: skip
-    drive(mind, world, record, make_trace(0, 0), player, check)
+    drive(learner_state, world, record, make_trace(0, 0), player, check)
     _copy(record, done.expected[rows], done.realised[rows])
     done.episodes[rows] = record.phases.reshape(truths.shape[0], -1)
     if len(done.truth_weights):
         done.truth_weights[rows] = record.truth_weights.reshape(done.truth_weights[rows].shape)
     if len(done.oracle_expected):
-        knowing = Mind(task, None, knows=True)
+        knowing = LearnerState(task, None, knows=True)
         record = make_record(task.num_pulls, task.start, done.times, truths, seed, number)
         drive(knowing, world, record, make_trace(0, 0), None, check)
         _copy(record, done.oracle_expected[rows], done.oracle_realised[rows])
@@ -182,7 +182,7 @@ def _copy(record: Record, expected: FloatArray, realised: FloatArray) -> None:
     realised[:] = record.realised.reshape(realised.shape)
 
 
-def _room(
+def _empty_results(
     task: Task, times: IntArray, replications: int, with_oracle: bool, with_posterior: bool
 ) -> Replications:
     """Room for the results of so many replications."""
@@ -211,7 +211,7 @@ def with_truths(task: Task, count: int, seed: int, first: int = 0) -> tuple[Task
     Under a continuous prior each truth is an arm of its own, which the task must know.
     """
     kinds = drawn_truths(task, count, seed, first)
-    if len(task.choices.true_kinds) or not task.choices.has_clouds:
+    if len(task.choices.true_kinds) or not task.choices.has_particles:
         return task, kinds
     assert isinstance(task.prior, IndependentPrior)
     keys = [stream(seed, first + r, TRUTH) for r in range(count)]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from restive.arguments import checked_count
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.loop.tables import TABLED
-from restive.learn.learner_state import Mind
+from restive.learn.learner_state import LearnerState
 from restive.learn.learners.relatives import DynamicEpisodes
 from restive.learn.priors.continuous import MIXING_SHARE
 from restive.learn.priors.independent import Prior
@@ -160,13 +160,15 @@ def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> 
     choices, pulls = Choices.of(prior, None, None), checked_num_pulls(num_pulls, prior.num_arms)
     size = (int(choices.sizes.sum()), pulls, horizon, choices.mixing_time())
     scale, remarks = _scale_of([prior.typical(k) for k in range(prior.num_arms)])
-    clouds = sum(choices.continuous[pool] is not None for pool in choices.pool_of_group.tolist())
+    num_continuous = sum(
+        choices.continuous[pool] is not None for pool in choices.pool_of_group.tolist()
+    )
     scaled = regret_bound(*size, bias_span / scale)
     episodes, printed = episode_bound(*size), episode_bound(*size, as_printed=True)
     truncation, times_trivial = log2(horizon) * size[3], scaled / (pulls * horizon)
     return Bounds(
         *size, bias_span, truncation, episodes, printed, scale * scaled, times_trivial,
-        MIXING_SHARE**clouds, scale, remarks,
+        MIXING_SHARE**num_continuous, scale, remarks,
     )  # fmt: skip
 
 
@@ -369,13 +371,13 @@ def _run(task: Task, support: IntArray, replications: int, seed: int) -> _Runs:
     metas = {task.start: 0}
     world = world_of(task.choices.tables, task.num_arms)
     for r in range(replications):
-        mind = _Watched(task, task.horizon)
+        learner_state = _Watched(task, task.horizon)
         trace = make_trace(task.horizon, task.num_pulls)
         record = make_record(
             task.num_pulls, task.start, np.array([task.horizon]), truths[r : r + 1], seed, r
         )
-        drive(mind, world, record, trace)
-        begun, kinds = zip(*mind.drawn, strict=True)
+        drive(learner_state, world, record, trace)
+        begun, kinds = zip(*learner_state.drawn, strict=True)
         num_episodes[r] = len(begun)
         lengths = np.diff([*begun, task.horizon + 1])
         sampled[r] = np.repeat([number[system.tobytes()] for system in kinds], lengths)
@@ -391,12 +393,12 @@ def _run(task: Task, support: IntArray, replications: int, seed: int) -> _Runs:
     return _Runs(true, num_episodes, sampled, arms, expected, path, seen)
 
 
-class _Watched(Mind):
+class _Watched(LearnerState):
     """TSDE that returns to Python with every draw, so that it can be noted."""
 
     def __init__(self, task: Task, steps: int) -> None:
         super().__init__(task, DynamicEpisodes(), steps)
-        self.actor.following.mode[TABLED] = 0
+        self.actor.lookup.mode[TABLED] = 0
         self.drawn: list[tuple[int, IntArray]] = []
 
     def follow(self, kinds: IntArray) -> None:
@@ -407,7 +409,7 @@ class _Watched(Mind):
 def _support(task: Task) -> IntArray:
     """Kinds of arms [systems, K] of every system that the prior gives any weight."""
     slots = task.choices.drawable
-    if task.choices.has_clouds:
+    if task.choices.has_particles:
         raise ProblemError(
             "under a continuous prior there is no list of systems that could be solved; use a "
             "finite prior"

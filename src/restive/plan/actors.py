@@ -15,19 +15,19 @@ from restive.kernels.loop import engine, steps
 from restive.kernels.loop.engine import CURSOR_SIZE, KEYS_SIZE, SUMS_SIZE, Record, Run, Trace, run
 from restive.kernels.loop.tables import (
     CLOCK_SIZE,
-    CLOUDS_NOW,
     MODE_SIZE,
     NOW_SIZE,
-    ROOM_SIZE,
+    PARTICLES_NOW,
     RULES_SIZE,
+    STATUS_SIZE,
     TABLED,
     TIME,
     BeliefTables,
-    Clouds,
+    DirichletPriors,
     Episodes,
-    Following,
-    Laws,
+    IndexLookup,
     Meta,
+    ParticleGroups,
     RankTables,
     Slots,
     Weights,
@@ -38,12 +38,12 @@ from restive.threads import WORK_AT_ONCE, look
 
 __all__ = [
     "earned_by_policy",
-    "following_of",
+    "int_zeros",
+    "lookup_of",
     "make_record",
     "make_trace",
-    "no_clouds",
+    "no_particles",
     "plain_actor",
-    "room",
     "steps_at_once",
     "world_of",
 ]
@@ -52,63 +52,63 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-def room(size: int) -> IntArray:
+def int_zeros(size: int) -> IntArray:
     """Whole numbers, all 0."""
     return np.zeros(size, dtype=np.int64)
 
 
-def plain_actor(who: int, start: BeliefState, following: Following | None = None) -> steps.Actor:
+def plain_actor(who: int, start: BeliefState, lookup: IndexLookup | None = None) -> steps.Actor:
     """Return an actor that knows nothing but the meta-state and the policy it follows, if any."""
     num_arms = start.num_arms
-    meta = Meta(start.last_state.copy(), 1 - start.elapsed, room(NOW_SIZE))
+    meta = Meta(start.last_state.copy(), 1 - start.elapsed, int_zeros(NOW_SIZE))
     meta.now[TIME] = 1
-    none, floats, truths = room(0), np.zeros(0), np.zeros(0, dtype=bool)
+    none, floats, truths = int_zeros(0), np.zeros(0), np.zeros(0, dtype=bool)
     return steps.Actor(
         who=np.array([who, 0], dtype=np.int64),
         meta=meta,
         slots=Slots(none, none, none, none, floats, none, none, none, none),
         weights=Weights(
-            floats, none, none, none, none, none, none, truths, floats, room(ROOM_SIZE)
+            floats, none, none, none, none, none, none, truths, floats, int_zeros(STATUS_SIZE)
         ),
-        clouds=no_clouds(),
-        episodes=Episodes(room(CLOCK_SIZE), none, room(1), none, room(RULES_SIZE)),
-        following=following_of(None, 0) if following is None else following,
+        particles=no_particles(),
+        episodes=Episodes(int_zeros(CLOCK_SIZE), none, int_zeros(1), none, int_zeros(RULES_SIZE)),
+        lookup=lookup_of(None, 0) if lookup is None else lookup,
         knowledge=Knowledge(none, none, floats, floats),
-        memory=Memory(none, none, room(OWN), floats, floats),
-        chosen=room(num_arms),
-        states=room(num_arms),
-        room=room(num_arms),
+        memory=Memory(none, none, int_zeros(OWN), floats, floats),
+        chosen=int_zeros(num_arms),
+        states=int_zeros(num_arms),
+        scratch=int_zeros(num_arms),
         available=truths,
     )
 
 
-def no_clouds() -> Clouds:
-    """Return the clouds of a learner without any."""
-    none, floats = room(0), np.zeros(0)
-    return Clouds(
-        groups=none, homes=none, first_homes=none, own_homes=none, sizes=none, num_rows=none,
-        num_particles=none,
-        worths=floats, first_worths=floats, chains=floats, chain_starts=none, logits=floats,
-        logit_starts=none, row_starts=none, filled=none, room=floats, ages=none, cells=floats,
-        age_starts=none, age_rooms=none, cell_starts=none, num_ages=none, renewals=none,
-        begun=none, ready=none, sightings=none, firsts=none, lasts=none, now=room(CLOUDS_NOW),
-        keys=np.zeros(1, dtype=np.uint64), renewer=room(1), where=none,
-        laws=Laws(floats, floats, none, none, none, floats, none, none, floats, none),
+def no_particles() -> ParticleGroups:
+    """Return the particle groups of a learner without any."""
+    none, floats = int_zeros(0), np.zeros(0)
+    return ParticleGroups(
+        number_of=none, homes=none, first_homes=none, own_homes=none, sizes=none, num_rows=none,
+        num_particles=none, effective_sizes=floats, first_effective_sizes=floats, chains=floats,
+        chain_starts=none, logits=floats, logit_starts=none, row_starts=none, filled=none,
+        scratch=floats, ages=none, cells=floats, age_starts=none, age_capacities=none,
+        cell_starts=none, num_ages=none, renewals=none, begun=none, ready=none, sightings=none,
+        firsts=none, lasts=none, now=int_zeros(PARTICLES_NOW), keys=np.zeros(1, dtype=np.uint64),
+        renewer=int_zeros(1), where=none,
+        priors=DirichletPriors(floats, floats, none, none, none, floats, none, none, floats, none),
     )  # fmt: skip
 
 
-def following_of(ranks: RankTables | None, num_arms: int) -> Following:
+def lookup_of(ranks: RankTables | None, num_arms: int) -> IndexLookup:
     """Room to follow an index policy; its ranks by kind, or None if they are made for a system."""
-    mode = room(MODE_SIZE)
+    mode = int_zeros(MODE_SIZE)
     mode[TABLED] = ranks is not None
 
     def small(size: int) -> NDArray[np.int32]:
         return np.zeros(size, dtype=np.int32)
 
-    return Following(
+    return IndexLookup(
         ranks=small(0) if ranks is None else ranks.ranks.astype(np.int32),
-        offsets=room(0) if ranks is None else ranks.offsets,
-        lengths=room(0) if ranks is None else ranks.lengths,
+        offsets=int_zeros(0) if ranks is None else ranks.offsets,
+        lengths=int_zeros(0) if ranks is None else ranks.lengths,
         first=small(num_arms),
         last=small(num_arms),
         begin=small(num_arms),
@@ -122,7 +122,7 @@ def following_of(ranks: RankTables | None, num_arms: int) -> Following:
 
 def world_of(tables: BeliefTables, num_arms: int) -> World:
     """Room for a world whose arms are of the kinds in these tables."""
-    return World(tables, *(room(num_arms) for _ in range(5)))
+    return World(tables, *(int_zeros(num_arms) for _ in range(5)))
 
 
 def make_record(
@@ -155,7 +155,7 @@ def make_record(
     """
     rows, num_arms = truths.shape
     size = rows * len(times)
-    cursor = room(CURSOR_SIZE)
+    cursor = int_zeros(CURSOR_SIZE)
     cursor[engine.NUM_PULLS], cursor[engine.FIRST] = num_pulls, first
     keys = np.zeros(KEYS_SIZE, dtype=np.uint64)
     keys[engine.SEED] = np.uint64(checked_seed(seed))
@@ -164,7 +164,7 @@ def make_record(
         truths=np.ascontiguousarray(truths).ravel(),
         start_state=start.last_state,
         start_elapsed=start.elapsed,
-        fresh_ints=room(0) if memory is None else memory.ints.copy(),
+        fresh_ints=int_zeros(0) if memory is None else memory.ints.copy(),
         fresh_floats=np.zeros(0) if memory is None else memory.floats.copy(),
         expected=np.empty(size),
         realised=np.empty(size),
@@ -215,11 +215,11 @@ def earned_by_policy(
     seed, replication
         Name its luck.
     """
-    following = following_of(ranked, len(kinds))
-    following.begin[:] = ranked.offsets[ranked_kinds]
-    following.length[:] = ranked.lengths[ranked_kinds]
-    following.mode[TABLED] = 0  # the ranks are the policy's, whatever the truth's kinds
-    actor = plain_actor(steps.POLICY, start, following)
+    lookup = lookup_of(ranked, len(kinds))
+    lookup.begin[:] = ranked.offsets[ranked_kinds]
+    lookup.length[:] = ranked.lengths[ranked_kinds]
+    lookup.mode[TABLED] = 0  # the ranks are the policy's, whatever the truth's kinds
+    actor = plain_actor(steps.POLICY, start, lookup)
     truth = kinds.astype(np.int64)[None]
     record = make_record(num_pulls, start, times, truth, seed, replication)
     handle = Handle(Run(actor, world_of(tables, len(kinds)), record, make_trace(0, 0)))

@@ -229,7 +229,7 @@ def _plans_for_each_draw(task: Task, learner: Learner) -> bool:
     if task.make_policy is None or not isinstance(learner, Relative):
         return False
     choices = task.choices
-    if choices.has_clouds:  # of which no two draws are alike
+    if choices.has_particles:  # of which no two draws are alike
         return True
     counts = np.array([np.count_nonzero(weights) for weights in choices.weights])
     log_systems = np.log2(counts)[choices.pool_of_group].sum()

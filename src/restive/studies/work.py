@@ -97,7 +97,7 @@ def run_chunk(case: str, first: int, count: int) -> Arrays:
         chunk=count,
     )
     arrays: Arrays = {name: getattr(done, name) for name in CONTENTS}
-    if task.choices.has_clouds and settings.kind == "bayesian":
+    if task.choices.has_particles and settings.kind == "bayesian":
         arrays["true_kinds"] = np.full_like(done.true_kinds, NO_KIND)
     return arrays
 
@@ -127,7 +127,7 @@ def prepared(case: str) -> tuple[Settings, Task, Learner]:
     learner = settings.learner()
     task = _task(settings.model_copy(update={"learners": ["tsde"]}).to_json())
     if isinstance(learner, Compiled):
-        learner.room(task.facts)  # so that a problem too large for it is refused now
+        learner.memory_size(task.facts)  # so that a problem too large for it is refused now
     return settings, task, learner
 
 

@@ -1,9 +1,9 @@
-r"""Following channels by the closed forms of their indices: no tables, and exact at any age.
+r"""IndexLookup channels by the closed forms of their indices: no tables, and exact at any age.
 
-A two-state arm that moves alike pulled or not has, n steps after it was last seen, an index
-(A + x) / (D + E p + F x), where p = rho^n and x = min((B - E n) p, cap). B and E depend on the
-state in which it was seen. `kernels.gilbert_elliott` has the formulas they come from: with omega
-the settled belief, rho >= 0 has A = omega, D = 1 - p11 + omega, F = 1, and
+A two-state arm that moves alike pulled or not has, n steps after it was last seen, an index (A + x)
+/ (D + E p + F x), where p = rho^n and x = min((B - E n) p, cap). B and E depend on the state in
+which it was seen. `kernels.plan.gilbert_elliott` has the formulas they come from: with omega the
+settled belief, rho >= 0 has A = omega, D = 1 - p11 + omega, F = 1, and
 
 * seen good: B = 1 - omega, E = 0;
 * seen bad:  B = -omega, E = p01;
@@ -60,11 +60,11 @@ from restive.kernels.loop.tables import (
     STAY,
     VALUED,
     A,
-    Clouds,
     D,
     F,
-    Following,
+    IndexLookup,
     Meta,
+    ParticleGroups,
     Slots,
     Weights,
 )
@@ -80,23 +80,27 @@ TINY = 1e-200  # powers below it are 0: the smallest numbers are slow
 
 
 @part
-def follow_channels(slots: Slots, weights: Weights, clouds: Clouds, following: Following) -> None:
+def follow_channels(
+    slots: Slots, weights: Weights, particles: ParticleGroups, lookup: IndexLookup
+) -> None:
     """Let every arm, all of them channels, follow the particle that was drawn for it."""
-    channels, step = following.channels, place(len(following.values))
-    for k in range(place(len(following.rank))):
+    channels, step = lookup.channels, place(len(lookup.values))
+    for k in range(place(len(lookup.rank))):
         group = place(slots.groups[k])
         rows, drawn = place(slots.row_counts[group]), place(weights.drawn[group])
         width = rows * place(LANES)
-        home = place(clouds.chain_starts[place(clouds.homes[place(clouds.groups[group])])])
+        home = place(
+            particles.chain_starts[place(particles.homes[place(particles.number_of[group])])]
+        )
         first = home + drawn % rows * place(LANES) + drawn // rows
         good = place(channels[place(GOOD) * step + k])
         # of a matrix [2, 2], rise is at [1 - good, good] and stay at [good, good]
-        channels[place(RISE) * step + k] = clouds.chains[first + (place(2) - good) * width]
-        channels[place(STAY) * step + k] = clouds.chains[first + place(3) * good * width]
-    myopic = following.mode[VALUED] == MYOPIC
+        channels[place(RISE) * step + k] = particles.chains[first + (place(2) - good) * width]
+        channels[place(STAY) * step + k] = particles.chains[first + place(3) * good * width]
+    myopic = lookup.mode[VALUED] == MYOPIC
     for k in range(place(0), step, place(LANES)):
         _write_form(channels, k, step, myopic)
-    following.mode[STANDS] = -1  # so the next choice makes all that depends on what was seen
+    lookup.mode[STANDS] = -1  # so the next choice makes all that depends on what was seen
 
 
 @inlined
@@ -128,22 +132,22 @@ def _write_form(channels: FloatArray, k: Place, step: Place, myopic: bool) -> No
 
 
 @inlined
-def see_channel(following: Following, k: int, state: int) -> None:
+def see_channel(lookup: IndexLookup, k: int, state: int) -> None:
     """Note that arm k was seen now: in the next step, for which the values stand, its age is 1."""
-    channels = following.channels
-    at, step = place(k), place(len(following.values))
+    channels = lookup.channels
+    at, step = place(k), place(len(lookup.values))
     good = state == channels[at + place(GOOD) * step]
     rho = channels[at + place(RHO) * step]
     channels[at + place(POWER) * step] = 0.0 if abs(rho) < TINY else rho
     channels[at + place(AGE) * step] = 1.0
     channels[at + place(SEEN_BAD) * step] = not good
     first = place(FIRST_GOOD if good else FIRST_BAD)
-    following.values[at] = channels[at + first * step]
+    lookup.values[at] = channels[at + first * step]
 
 
 @inlined
 def choose_by_value(
-    following: Following, meta: Meta, began: int, t: int, available: BoolArray, masked: bool,
+    lookup: IndexLookup, meta: Meta, began: int, t: int, available: BoolArray, masked: bool,
     chosen: IntArray, num_chosen: int,
 ) -> None:  # fmt: skip
     """Write the `num_chosen` channels of the largest indices; the lowest arm wins ties.
@@ -151,10 +155,10 @@ def choose_by_value(
     `began` is the time at which the episode did. Afterwards the values and powers stand for the
     next time, t + 1, as if nothing were seen now: `see_channel` does the rest.
     """
-    values, num_arms = following.values, len(following.rank)
-    if following.mode[STANDS] != t:
-        _age_anew(following, meta, began, t)
-        _write_indices(following)
+    values, num_arms = lookup.values, len(lookup.rank)
+    if lookup.mode[STANDS] != t:
+        _age_anew(lookup, meta, began, t)
+        _write_indices(lookup)
     if num_arms <= LANES and not masked:
         top_lanes(load(values, place(0)), num_arms, chosen, num_chosen)
     else:
@@ -163,16 +167,16 @@ def choose_by_value(
                 if not available[k]:
                     values[k] = -np.inf
         top_many(values[:num_arms], chosen, num_chosen)
-    _age(following)
-    _write_indices(following)
-    following.mode[STANDS] = t + 1
+    _age(lookup)
+    _write_indices(lookup)
+    lookup.mode[STANDS] = t + 1
 
 
 @inlined
-def _write_indices(following: Following) -> None:
-    step = place(len(following.values))
+def _write_indices(lookup: IndexLookup) -> None:
+    step = place(len(lookup.values))
     for k in range(place(0), step, place(LANES)):
-        store(following.values, k, _indices(following.channels, k, step))
+        store(lookup.values, k, _indices(lookup.channels, k, step))
 
 
 @inlined
@@ -195,9 +199,9 @@ def _indices(channels: FloatArray, k: Place, step: Place) -> Vector:
 
 
 @inlined
-def _age(following: Following) -> None:
+def _age(lookup: IndexLookup) -> None:
     """Let a step pass in which no arm is seen."""
-    channels, count = following.channels, len(following.values)
+    channels, count = lookup.channels, len(lookup.values)
     power, age, rho = POWER * count, AGE * count, RHO * count
     for k in range(count):
         p = channels[place(power + k)] * channels[place(rho + k)]
@@ -206,13 +210,13 @@ def _age(following: Following) -> None:
 
 
 @part
-def _age_anew(following: Following, meta: Meta, began: int, t: int) -> None:
+def _age_anew(lookup: IndexLookup, meta: Meta, began: int, t: int) -> None:
     """Make the powers of all arms: by squaring up to the episode's beginning, then step by step.
 
     Bit by bit of the ages and arm by arm, so that there is nothing for the processor to guess.
     """
-    channels, count, num_arms = following.channels, len(following.values), len(following.rank)
-    power, age, rho, factors = POWER * count, AGE * count, RHO * count, following.values
+    channels, count, num_arms = lookup.channels, len(lookup.values), len(lookup.rank)
+    power, age, rho, factors = POWER * count, AGE * count, RHO * count, lookup.values
     longest = 0
     for k in range(num_arms):
         bad = meta.last_state[place(k)] != channels[place(GOOD * count + k)]

@@ -1,4 +1,4 @@
-"""Small positive definite matrices: roots and solutions, in room of the caller's."""
+"""Small positive definite matrices: roots and solutions, in scratch arrays of the caller's."""
 
 from __future__ import annotations
 

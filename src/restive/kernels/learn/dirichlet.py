@@ -39,7 +39,7 @@ class DirichletRows(NamedTuple):
     firsts: IntArray  # [R + 1] first free number of each row
     columns: IntArray  # [d] column of each free number
     precisions: FloatArray  # [d] one over the prior variance of each free number
-    generators: IntArray  # of the lattice of M points, see kernels.lattice
+    generators: IntArray  # of the lattice of M points, see `lattice`
 
 
 @kernel
@@ -47,21 +47,21 @@ def place_rows(
     rows: DirichletRows, logits: FloatArray, matrices: FloatArray, logs: FloatArray
 ) -> None:
     """Write the matrices [R, S, M] at logits [d, M], and their log prior [M] up to a constant."""
-    room = np.empty((2, len(logs)))
+    scratch = np.empty((2, len(logs)))
     logs[:] = 0.0
     matrices[:] = 0.0
     for r in range(len(rows.totals)):
-        _place_row(rows, r, logits, matrices[r], logs, room)
+        _place_row(rows, r, logits, matrices[r], logs, scratch)
 
 
 @part
 def _place_row(
     rows: DirichletRows, r: int, logits: FloatArray, row: FloatArray, logs: FloatArray,
-    room: FloatArray,
+    scratch: FloatArray,
 ) -> None:  # fmt: skip
-    """Write one row [S, M]; `room` is [2, M]: the row's largest logit, and its sum."""
+    """Write one row [S, M]; `scratch` is [2, M]: the row's largest logit, and its sum."""
     reference = row[rows.references[r]]
-    top, total = room[0], room[1]
+    top, total = scratch[0], scratch[1]
     first, end = rows.firsts[r], rows.firsts[r + 1]
     top[:] = 0.0
     for i in range(first, end):

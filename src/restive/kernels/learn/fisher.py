@@ -23,7 +23,7 @@ from restive.kernels.learn.cholesky import (
     log_diagonal,
 )
 from restive.kernels.learn.dirichlet import DirichletRows
-from restive.kernels.learn.likelihood import Counts, Room, advance, begin, make_room
+from restive.kernels.learn.likelihood import AgedBeliefs, Counts, advance, begin, empty_beliefs
 
 __all__ = ["SLIGHTLY", "look_around", "scoring_step", "squared_distance"]
 
@@ -43,7 +43,7 @@ def look_around(
     d = len(rows.columns)
     gradient, information = np.zeros(d), np.zeros((d, d))
     _add_prior(rows, matrices, gradient, information)
-    _add_counts(counts, make_room(matrices, counts.ages), gradient, information)
+    _add_counts(counts, empty_beliefs(matrices, counts.ages), gradient, information)
     for i in range(d):
         information[i, i] = max(information[i, i], rows.precisions[i])
         for k in range(i):
@@ -66,12 +66,14 @@ def _add_prior(
 
 
 @part
-def _add_counts(counts: Counts, room: Room, gradient: FloatArray, information: FloatArray) -> None:
-    size = room.beliefs.shape[0]
-    begin(room)
+def _add_counts(
+    counts: Counts, aged: AgedBeliefs, gradient: FloatArray, information: FloatArray
+) -> None:
+    size = aged.beliefs.shape[0]
+    begin(aged)
     age = 1
     for k in range(len(counts.ages)):
-        advance(room, counts.ages[k] - age)
+        advance(aged, counts.ages[k] - age)
         age = counts.ages[k]
         for s in range(size):
             number = 0.0
@@ -79,9 +81,9 @@ def _add_counts(counts: Counts, room: Room, gradient: FloatArray, information: F
                 number += counts.cells[k, s, j]
             if number > 0.0:
                 for j in range(size):
-                    if room.beliefs[s, j, 0] > 0.0:
+                    if aged.beliefs[s, j, 0] > 0.0:
                         _add_cell(
-                            room.beliefs[s, j], counts.cells[k, s, j], number, gradient,
+                            aged.beliefs[s, j], counts.cells[k, s, j], number, gradient,
                             information,
                         )  # fmt: skip
 

@@ -101,7 +101,7 @@ def student_points(
 
     Up to three dimensions |z|^2 = 4 x / (1 - x), where x has the distribution function
     x^(d/2) (1 + (1 - x) d/2), and a direction from the other coordinates. Beyond, normal numbers
-    over the root of a chi-square's share. `scales` [M] is room.
+    over the root of a chi-square's share. `scales` [M] is scratch.
     """
     free, count = points.shape
     for j in range(free):

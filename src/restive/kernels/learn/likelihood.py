@@ -20,13 +20,13 @@ from restive.kernels.jit.compiler import kernel, part, place
 from restive.kernels.jit.vectors import LANES, load, plus, store, times
 
 __all__ = [
+    "AgedBeliefs",
     "Counts",
-    "Room",
     "add_log_likelihood",
     "advance",
     "begin",
     "copy_rows",
-    "make_room",
+    "empty_beliefs",
     "multiply_row",
 ]
 
@@ -38,13 +38,13 @@ MOST_FACTORS = 1800  # each within [2^-1/2, 2^1/2): their product is within [2^-
 
 
 class Counts(NamedTuple):
-    """What was seen of an arm; ages ascend, and are nodes (see kernels.ages)."""
+    """What was seen of an arm; ages ascend, and are nodes (see `particles`)."""
 
     ages: IntArray  # [A]
     cells: FloatArray  # [A, S, S] number seen in s, that age ago, and now in s'
 
 
-class Room(NamedTuple):
+class AgedBeliefs(NamedTuple):
     """Beliefs of particles as they age."""
 
     matrices: FloatArray  # [R, S, M]
@@ -57,17 +57,17 @@ class Room(NamedTuple):
 def add_log_likelihood(counts: Counts, matrices: FloatArray, logs: FloatArray) -> None:
     """Add the log likelihood of matrices [R, S, M] to `logs` [M]."""
     size = matrices.shape[1]
-    room = make_room(matrices, counts.ages)
-    begin(room)
+    aged = empty_beliefs(matrices, counts.ages)
+    begin(aged)
     product, power, exponents = np.ones(len(logs)), np.empty(len(logs)), np.zeros(len(logs))
     factors = 0.0
     age = 1
     for i in range(len(counts.ages)):
-        advance(room, counts.ages[i] - age)
+        advance(aged, counts.ages[i] - age)
         age = counts.ages[i]
         for s in range(size):
             for j in range(size):
-                number, chances = counts.cells[i, s, j], room.beliefs[s, j]
+                number, chances = counts.cells[i, s, j], aged.beliefs[s, j]
                 if number <= 0.0:
                     continue
                 if number > MOST_FACTORS or number != int(number):
@@ -118,8 +118,8 @@ def _add_logarithms(product: FloatArray, logs: FloatArray) -> None:
 
 
 @kernel
-def make_room(matrices: FloatArray, ages: IntArray) -> Room:
-    """Room for as many matrices, and for as wide gaps as there are between these ages."""
+def empty_beliefs(matrices: FloatArray, ages: IntArray) -> AgedBeliefs:
+    """Empty beliefs of as many matrices, and for as wide gaps as there are between these ages."""
     _, size, count = matrices.shape
     widest, before = 1, 1
     for i in range(len(ages)):
@@ -128,7 +128,7 @@ def make_room(matrices: FloatArray, ages: IntArray) -> Room:
     levels = 1
     while widest >> levels:
         levels += 1
-    return Room(
+    return AgedBeliefs(
         matrices,
         np.empty((size, size, count)),
         np.empty((size, count)),
@@ -137,30 +137,30 @@ def make_room(matrices: FloatArray, ages: IntArray) -> Room:
 
 
 @part
-def begin(room: Room) -> None:
+def begin(aged: AgedBeliefs) -> None:
     """Go to age 1, and make the powers."""
-    size, levels = room.beliefs.shape[0], room.powers.shape[0]
-    passive = room.matrices.shape[0] - size  # the first of its rows
+    size, levels = aged.beliefs.shape[0], aged.powers.shape[0]
+    passive = aged.matrices.shape[0] - size  # the first of its rows
     for s in range(size):
-        copy_rows(room.matrices[s], room.beliefs[s])
-        copy_rows(room.matrices[passive + s], room.powers[0, s])
+        copy_rows(aged.matrices[s], aged.beliefs[s])
+        copy_rows(aged.matrices[passive + s], aged.powers[0, s])
     for k in range(1, levels):
         for s in range(size):
-            multiply_row(room.powers[k - 1, s], room.powers[k - 1], room.powers[k, s])
+            multiply_row(aged.powers[k - 1, s], aged.powers[k - 1], aged.powers[k, s])
 
 
 @part
-def advance(room: Room, steps: int) -> None:
+def advance(aged: AgedBeliefs, steps: int) -> None:
     """Make the beliefs so many steps older."""
     level = 0
     while steps >> level:
         if (steps >> level) & 1:
-            for s in range(room.beliefs.shape[0]):
-                if room.beliefs.shape[0] == 2:
-                    _multiply_pair(room.beliefs[s], room.powers[level])
+            for s in range(aged.beliefs.shape[0]):
+                if aged.beliefs.shape[0] == 2:
+                    _multiply_pair(aged.beliefs[s], aged.powers[level])
                 else:
-                    copy_rows(room.beliefs[s], room.spare)
-                    multiply_row(room.spare, room.powers[level], room.beliefs[s])
+                    copy_rows(aged.beliefs[s], aged.spare)
+                    multiply_row(aged.spare, aged.powers[level], aged.beliefs[s])
         level += 1
 
 

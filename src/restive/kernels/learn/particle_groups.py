@@ -1,9 +1,10 @@
 """Arms with continuous priors in the loop: their likelihoods are made as they are needed.
 
-Weights of particles are multiplied and drawn from as those of candidates are (`kernels.weights`).
-What is different: likelihoods are filled in age by age; what was seen is written down, to be
-counted; and where particles have lost too much of their worth at the beginning of an episode, they
-are renewed (`renewals`), or the loop returns, for Python to do it (`restive.learn.particles`).
+Weights of particles are multiplied and drawn from as those of candidates are
+(`kernels.learn.weights`). What is different: likelihoods are filled in age by age; what was seen is
+written down, to be counted; and where the effective sample size is too small at the beginning of an
+episode, particles are renewed (`renewals`), or the loop returns, for Python to do it
+(`restive.learn.particles`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from restive.kernels.loop.tables import (
     NUM_SIGHTINGS,
     RUNS,
     SIGHTING,
-    Clouds,
+    ParticleGroups,
     Slots,
     Weights,
     cell_of,
@@ -30,9 +31,9 @@ FloatArray = NDArray[np.float64]
 
 __all__ = [
     "central_slot",
-    "forget_clouds",
-    "has_cloud",
-    "impossible_in_cloud",
+    "forget_particles",
+    "has_particles",
+    "impossible_for_particles",
     "is_spent",
     "must_count",
     "must_renew",
@@ -43,125 +44,144 @@ __all__ = [
 
 
 @part
-def forget_clouds(slots: Slots, clouds: Clouds) -> None:
+def forget_particles(slots: Slots, particles: ParticleGroups) -> None:
     """Go back to the points that stand for the priors."""
-    for cloud in range(len(clouds.homes)):
-        clouds.homes[cloud] = clouds.first_homes[cloud]
-        clouds.worths[cloud] = clouds.first_worths[cloud]
-        clouds.firsts[cloud] = -1
-        clouds.ready[cloud] = 0
+    for particle_group in range(len(particles.homes)):
+        particles.homes[particle_group] = particles.first_homes[particle_group]
+        particles.effective_sizes[particle_group] = particles.first_effective_sizes[particle_group]
+        particles.firsts[particle_group] = -1
+        particles.ready[particle_group] = 0
     for k in range(len(slots.groups)):
-        if has_cloud(clouds, slots.groups[k]):
-            cloud = clouds.groups[slots.groups[k]]
-            slots.offsets[k] = clouds.row_starts[clouds.homes[cloud]]
-    clouds.now[NUM_SIGHTINGS] = 0
-    clouds.now[RUNS] += 1
+        if has_particles(particles, slots.groups[k]):
+            particle_group = particles.number_of[slots.groups[k]]
+            slots.offsets[k] = particles.row_starts[particles.homes[particle_group]]
+    particles.now[NUM_SIGHTINGS] = 0
+    particles.now[RUNS] += 1
 
 
 @inlined
-def has_cloud(clouds: Clouds, group: int) -> bool:
+def has_particles(particles: ParticleGroups, group: int) -> bool:
     """Whether a group has a continuous prior."""
-    return len(clouds.groups) > 0 and clouds.groups[place(group)] >= 0
+    return len(particles.number_of) > 0 and particles.number_of[place(group)] >= 0
 
 
 @inlined
-def must_count(slots: Slots, clouds: Clouds) -> bool:
+def must_count(slots: Slots, particles: ParticleGroups) -> bool:
     """Whether sightings must be counted so that there is room for those of another step."""
-    used = (clouds.now[NUM_SIGHTINGS] + len(slots.groups)) * SIGHTING
-    return len(clouds.groups) > 0 and bool(used > len(clouds.sightings))
+    used = (particles.now[NUM_SIGHTINGS] + len(slots.groups)) * SIGHTING
+    return len(particles.number_of) > 0 and bool(used > len(particles.sightings))
 
 
 @inlined
 def prepare_sighting(
-    slots: Slots, clouds: Clouds, k: int, last_state: int, age: int, seen: int
+    slots: Slots, particles: ParticleGroups, k: int, last_state: int, age: int, seen: int
 ) -> bool:
     """Count that arm k was seen `age` steps after it was, and see to the likelihoods of that age.
 
     Tells whether they are not kept: the sighting must then be multiplied as soon as it is taken in.
     """
-    cloud = clouds.groups[place(slots.groups[place(k)])]
-    if age <= clouds.ready[place(cloud)]:
-        _count(clouds, cloud, last_state, age, seen)
+    particle_group = particles.number_of[place(slots.groups[place(k)])]
+    if age <= particles.ready[place(particle_group)]:
+        _count(particles, particle_group, last_state, age, seen)
         return False
-    return _prepare_unready(slots, clouds, k, cloud, last_state, age, seen)
+    return _prepare_unready(slots, particles, k, particle_group, last_state, age, seen)
 
 
 @inlined
-def _count(clouds: Clouds, cloud: int, last_state: int, age: int, seen: int) -> None:
-    own = place(cloud)
-    size = clouds.sizes[own]
+def _count(
+    particles: ParticleGroups, particle_group: int, last_state: int, age: int, seen: int
+) -> None:
+    own = place(particle_group)
+    size = particles.sizes[own]
     cell = ((age - 1) * size + last_state) * size + seen
-    clouds.cells[place(clouds.cell_starts[own] + cell)] += 1.0
+    particles.cells[place(particles.cell_starts[own] + cell)] += 1.0
 
 
 @part
 def _prepare_unready(
-    slots: Slots, clouds: Clouds, k: int, cloud: int, last_state: int, age: int, seen: int
+    slots: Slots,
+    particles: ParticleGroups,
+    k: int,
+    particle_group: int,
+    last_state: int,
+    age: int,
+    seen: int,
 ) -> bool:
     """Do so where something may be missing; what cannot be counted yet is written down."""
-    begun = clouds.begun[cloud] == clouds.now[RUNS]
+    begun = particles.begun[particle_group] == particles.now[RUNS]
     if begun and age <= DENSE:
-        _count(clouds, cloud, last_state, age, seen)
+        _count(particles, particle_group, last_state, age, seen)
     else:
-        _write_down(clouds, cloud, last_state, age, seen)
-    filled, home = clouds.filled, clouds.homes[cloud]
+        _write_down(particles, particle_group, last_state, age, seen)
+    filled, home = particles.filled, particles.homes[particle_group]
     if age > filled[home]:
-        require_likelihoods(slots, clouds, k, last_state, age)
-    clouds.ready[cloud] = min(filled[home], DENSE) if begun else 0
+        require_likelihoods(slots, particles, k, last_state, age)
+    particles.ready[particle_group] = min(filled[home], DENSE) if begun else 0
     return bool(age >= slots.lengths[k])
 
 
 @inlined
-def _write_down(clouds: Clouds, cloud: int, last_state: int, age: int, seen: int) -> None:
-    number, own = clouds.now[NUM_SIGHTINGS], place(cloud)
+def _write_down(
+    particles: ParticleGroups, particle_group: int, last_state: int, age: int, seen: int
+) -> None:
+    number, own = particles.now[NUM_SIGHTINGS], place(particle_group)
     at = place(number * SIGHTING)
-    clouds.sightings[at] = -1
-    clouds.sightings[at + place(1)] = last_state
-    clouds.sightings[at + place(2)] = age
-    clouds.sightings[at + place(3)] = seen
-    clouds.now[NUM_SIGHTINGS] = number + 1
-    if clouds.firsts[own] < 0:
-        clouds.firsts[own] = number
+    particles.sightings[at] = -1
+    particles.sightings[at + place(1)] = last_state
+    particles.sightings[at + place(2)] = age
+    particles.sightings[at + place(3)] = seen
+    particles.now[NUM_SIGHTINGS] = number + 1
+    if particles.firsts[own] < 0:
+        particles.firsts[own] = number
     else:
-        clouds.sightings[place(clouds.lasts[own] * SIGHTING)] = number
-    clouds.lasts[own] = number
+        particles.sightings[place(particles.lasts[own] * SIGHTING)] = number
+    particles.lasts[own] = number
 
 
 @part
-def require_likelihoods(slots: Slots, clouds: Clouds, k: int, last_state: int, age: int) -> None:
+def require_likelihoods(
+    slots: Slots, particles: ParticleGroups, k: int, last_state: int, age: int
+) -> None:
     """See to it that the likelihoods of arm k at an age are there.
 
     Those of ages that are not kept take turns on the last place, on which nothing waits
     (`prepare_sighting`).
     """
-    home = clouds.homes[clouds.groups[slots.groups[k]]]
+    home = particles.homes[particles.number_of[slots.groups[k]]]
     if age >= slots.lengths[k]:
-        _write_old(slots, clouds, k, home, last_state, age)
+        _write_old(slots, particles, k, home, last_state, age)
     else:
-        while clouds.filled[home] < age:
-            _fill_next(slots, clouds, k, home)
+        while particles.filled[home] < age:
+            _fill_next(slots, particles, k, home)
 
 
 @part
-def _fill_next(slots: Slots, clouds: Clouds, k: int, home: int) -> None:
+def _fill_next(slots: Slots, particles: ParticleGroups, k: int, home: int) -> None:
     """Write the likelihoods of arm k's particles at the next age: b(s, n) = b(s, n - 1) P."""
     size, length = slots.sizes[k], slots.lengths[k]
     group = slots.groups[k]
     width = slots.row_counts[group] * LANES
     row = size * width
-    chains, likelihoods = clouds.chain_starts[home], slots.likelihoods
-    n = clouds.filled[home]
-    passive = chains + (clouds.num_rows[clouds.groups[group]] - size) * row
+    chains, likelihoods = particles.chain_starts[home], slots.likelihoods
+    n = particles.filled[home]
+    passive = chains + (particles.num_rows[particles.number_of[group]] - size) * row
     for s in range(size):
-        target = clouds.row_starts[home] + (s * length + n) * row
+        target = particles.row_starts[home] + (s * length + n) * row
         if n == 0:
             for j in range(row):
-                likelihoods[place(target + j)] = clouds.chains[place(chains + s * row + j)]
+                likelihoods[place(target + j)] = particles.chains[place(chains + s * row + j)]
         else:
             _multiply(
-                likelihoods, target - row, clouds.chains, passive, likelihoods, target, size, width
+                likelihoods,
+                target - row,
+                particles.chains,
+                passive,
+                likelihoods,
+                target,
+                size,
+                width,
             )
-    clouds.filled[home] = n + 1
+    particles.filled[home] = n + 1
 
 
 @inlined
@@ -183,31 +203,39 @@ def _multiply(
 
 
 @part
-def _write_old(slots: Slots, clouds: Clouds, k: int, home: int, last_state: int, age: int) -> None:
+def _write_old(
+    slots: Slots, particles: ParticleGroups, k: int, home: int, last_state: int, age: int
+) -> None:
     """Write the likelihoods of arm k's particles at an age that is not kept."""
     group = slots.groups[k]
-    cloud, size = clouds.groups[group], slots.sizes[k]
+    particle_group, size = particles.number_of[group], slots.sizes[k]
     width = slots.row_counts[group] * LANES
-    target = clouds.row_starts[home] + ((last_state + 1) * slots.lengths[k] - 1) * size * width
-    chains = clouds.chain_starts[home]
-    if size == 2 and clouds.num_rows[cloud] == 2:
-        _write_channel(slots, clouds, chains, target, width, last_state, age)
+    target = particles.row_starts[home] + ((last_state + 1) * slots.lengths[k] - 1) * size * width
+    chains = particles.chain_starts[home]
+    if size == 2 and particles.num_rows[particle_group] == 2:
+        _write_channel(slots, particles, chains, target, width, last_state, age)
     else:
-        passive = chains + (clouds.num_rows[cloud] - size) * size * width
-        _write_beliefs(clouds, chains, passive, width, size, last_state, age)
+        passive = chains + (particles.num_rows[particle_group] - size) * size * width
+        _write_beliefs(particles, chains, passive, width, size, last_state, age)
         for j in range(size * width):
-            slots.likelihoods[target + j] = clouds.room[j]
+            slots.likelihoods[target + j] = particles.scratch[j]
 
 
 @inlined
 def _write_channel(
-    slots: Slots, clouds: Clouds, chains: int, target: int, width: int, last_state: int, age: int
+    slots: Slots,
+    particles: ParticleGroups,
+    chains: int,
+    target: int,
+    width: int,
+    last_state: int,
+    age: int,
 ) -> None:
     """Two states and one matrix: the chance to be in the other is p (1 - rho^n) / (1 - rho).
 
     rho^n is made by squaring; 1 - rho is p01 + p10, and all particles do the same.
     """
-    numbers, power = clouds.chains, clouds.room
+    numbers, power = particles.chains, particles.scratch
     up, down = chains + width, chains + 2 * width
     for j in range(width):
         power[place(j)] = 1.0
@@ -231,62 +259,78 @@ def _write_channel(
 
 @part
 def _write_beliefs(
-    clouds: Clouds, chains: int, passive: int, width: int, size: int, last_state: int, age: int
+    particles: ParticleGroups,
+    chains: int,
+    passive: int,
+    width: int,
+    size: int,
+    last_state: int,
+    age: int,
 ) -> None:
-    """Write b(last_state, age) of all particles [size, width] to `room`, by squaring.
+    """Write b(last_state, age) of all particles [size, width] to `scratch`, by squaring.
 
-    The room holds the row, a row to spare, the power of the matrix and its square.
+    The scratch holds the row, a row to spare, the power of the matrix and its square.
     """
-    room = clouds.room
+    scratch = particles.scratch
     row = size * width
     power, square = 2 * row, 2 * row + size * row
     for j in range(row):
-        room[j] = clouds.chains[chains + last_state * row + j]
+        scratch[j] = particles.chains[chains + last_state * row + j]
     for j in range(size * row):
-        room[power + j] = clouds.chains[passive + j]
+        scratch[power + j] = particles.chains[passive + j]
     steps = age - 1
     while steps > 0:
         if steps & 1:
             for j in range(row):
-                room[row + j] = room[j]
-            _multiply(room, row, room, power, room, 0, size, width)
+                scratch[row + j] = scratch[j]
+            _multiply(scratch, row, scratch, power, scratch, 0, size, width)
         steps >>= 1
         if steps > 0:
             for s in range(size):
-                _multiply(room, power + s * row, room, power, room, square + s * row, size, width)
+                _multiply(
+                    scratch, power + s * row, scratch, power, scratch, square + s * row, size, width
+                )
             for j in range(size * row):
-                room[power + j] = room[square + j]
+                scratch[power + j] = scratch[square + j]
 
 
 @part
-def must_renew(slots: Slots, weights: Weights, clouds: Clouds) -> bool:
-    """Renew particles that are worth less than a quarter of what they were; whether Python must."""
+def must_renew(slots: Slots, weights: Weights, particles: ParticleGroups) -> bool:
+    """Renew particles of too small an effective size; tell whether Python must."""
     spent = False
-    for group in range(len(clouds.groups)):
-        spent |= is_spent(slots, weights, clouds, group)
-    if spent and clouds.renewer[0] != 0:
-        return bool(call_at(clouds.renewer[0], clouds.where))
+    for group in range(len(particles.number_of)):
+        spent |= is_spent(slots, weights, particles, group)
+    if spent and particles.renewer[0] != 0:
+        return bool(call_at(particles.renewer[0], particles.where))
     return spent
 
 
 @inlined
-def is_spent(slots: Slots, weights: Weights, clouds: Clouds, group: int) -> bool:
-    """Whether a group's particles are worth less than a quarter of what they were."""
-    if not (has_cloud(clouds, group) and weights.changed[group]):
+def is_spent(slots: Slots, weights: Weights, particles: ParticleGroups, group: int) -> bool:
+    """Whether a group's effective size is below a quarter of what it was after its renewal."""
+    if not (has_particles(particles, group) and weights.changed[group]):
         return False
     total = total_of(slots, weights, group)
     squares = sum_of_squares(slots, weights, group)
-    return bool(total * total < LOST * clouds.worths[clouds.groups[group]] * squares)
+    return bool(
+        total * total < LOST * particles.effective_sizes[particles.number_of[group]] * squares
+    )
 
 
 @part
-def impossible_in_cloud(
-    slots: Slots, weights: Weights, clouds: Clouds, k: int, last_state: int, age: int, seen: int
+def impossible_for_particles(
+    slots: Slots,
+    weights: Weights,
+    particles: ParticleGroups,
+    k: int,
+    last_state: int,
+    age: int,
+    seen: int,
 ) -> bool:
     """Whether no particle that is left allows a sighting."""
     group = slots.groups[k]
     width = slots.row_counts[group] * LANES
-    require_likelihoods(slots, clouds, k, last_state, age)
+    require_likelihoods(slots, particles, k, last_state, age)
     cell = cell_of(last_state, age, slots.lengths[k])
     first = slots.offsets[k] + (cell * slots.sizes[k] + seen) * width
     home = weights.homes[group]
@@ -297,39 +341,39 @@ def impossible_in_cloud(
 
 
 @part
-def take_central_slots(slots: Slots, weights: Weights, clouds: Clouds) -> None:
+def take_central_slots(slots: Slots, weights: Weights, particles: ParticleGroups) -> None:
     """Take the central particle of every group whose weights have changed."""
-    for group in range(len(clouds.groups)):
-        if has_cloud(clouds, group) and weights.changed[group]:
-            weights.drawn[group] = central_slot(slots, weights, clouds, group)
+    for group in range(len(particles.number_of)):
+        if has_particles(particles, group) and weights.changed[group]:
+            weights.drawn[group] = central_slot(slots, weights, particles, group)
             weights.changed[group] = False
 
 
 @part
-def central_slot(slots: Slots, weights: Weights, clouds: Clouds, group: int) -> int:
+def central_slot(slots: Slots, weights: Weights, particles: ParticleGroups, group: int) -> int:
     """Slot of a group's particle that is closest to their mean.
 
     A particle's weight says how much it stands for and not how likely it is, so the heaviest one
     means nothing.
     """
-    cloud = clouds.groups[group]
+    particle_group = particles.number_of[group]
     rows = slots.row_counts[group]
     width = rows * LANES
     home = weights.homes[group]
-    chains = clouds.chain_starts[clouds.homes[cloud]]
+    chains = particles.chain_starts[particles.homes[particle_group]]
     for j in range(width):
-        clouds.room[j] = 0.0
-    for entry in range(clouds.num_rows[cloud] * clouds.sizes[cloud]):
+        particles.scratch[j] = 0.0
+    for entry in range(particles.num_rows[particle_group] * particles.sizes[particle_group]):
         first = chains + entry * width
         total, mean = 0.0, 0.0
         for j in range(width):
             total += weights.numbers[home + j]
-            mean += weights.numbers[home + j] * clouds.chains[first + j]
+            mean += weights.numbers[home + j] * particles.chains[first + j]
         for j in range(width):
-            apart = clouds.chains[first + j] - mean / total
-            clouds.room[j] += apart * apart
+            apart = particles.chains[first + j] - mean / total
+            particles.scratch[j] += apart * apart
     best, least = 0, np.inf
     for j in range(width):
-        if weights.numbers[home + j] > 0.0 and clouds.room[j] < least:
-            best, least = j, clouds.room[j]
+        if weights.numbers[home + j] > 0.0 and particles.scratch[j] < least:
+            best, least = j, particles.scratch[j]
     return int((best % LANES) * rows + best // LANES)

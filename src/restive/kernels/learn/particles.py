@@ -1,17 +1,16 @@
 """What is known of an arm with a continuous prior, as a learner keeps it.
 
-Its sightings are counted here. Weights are multiplied in the loop (`kernels.clouds`), and particles
-that have lost their worth are drawn anew (`renewals`, `restive.learn.particles`). A snapshot
-holds the counts, logits, weights, `worth` and `renewals`; matrices follow from the logits.
+Its sightings are counted here. Weights are multiplied in the loop (`particle_groups`), and where
+the effective sample size falls too low, particles are drawn anew (`renewals`,
+`restive.learn.particles`). A snapshot holds counts, logits, weights, the effective size and the
+number of renewals; matrices follow from the logits.
 
-Ages at which sightings are counted.
-
-A chain of two states returns to its limit like rho^n, and the log of a belief hardly bends between
-neighbouring ages once n is large. So all ages up to 64 are nodes and beyond, one odd and one even
-age for each step of a sixteenth: a few hundred nodes reach any age. A sighting between two nodes
-counts for both, in proportion to how near it is: the log-likelihood is interpolated linearly in n,
-wrong by at most about 3e-4 / b a sighting. The two neighbours have its parity, since rho^n has
-either sign in turn where rho < 0.
+Ages at which sightings are counted are nodes. A chain of two states returns to its limit like
+rho^n, and the log of a belief hardly bends between neighbouring ages once n is large. So all ages
+up to 64 are nodes and beyond, one odd and one even age for each step of a sixteenth: a few hundred
+nodes reach any age. A sighting between two nodes counts for both, in proportion to how near it is:
+the log-likelihood is interpolated linearly in n, wrong by at most about 3e-4 / b a sighting. The
+two neighbours have its parity, since rho^n has either sign in turn where rho < 0.
 
 With three states and more a chain may turn in circles of any length, and between nodes anything may
 happen. There every age is a node.
@@ -31,18 +30,18 @@ __all__ = ["DENSE", "LOST", "ArmParticles", "add_sighting", "count_one", "neighb
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LOST = 0.25  # share of the worth after the last renewal at which another is due
+LOST = 0.25  # share of the effective size after a renewal at which another is due
 
 
 class ArmParticles(NamedTuple):
     """The posterior of one arm; kernels change the arrays in place."""
 
-    ages: IntArray  # [room] 1 to DENSE and later ones counted, ascending (see kernels.ages)
-    cells: FloatArray  # [room, S, S] counts by age
+    ages: IntArray  # [ages] 1 to DENSE and later ones counted, ascending (see the module)
+    cells: FloatArray  # [ages, S, S] counts by age
     logits: FloatArray  # [d, M]
     matrices: FloatArray  # [R, S, M]
     weights: FloatArray  # [M], in any scale
-    worth: FloatArray  # [1] effective number of particles after the last renewal, M at first
+    effective_size: FloatArray  # [1] effective sample size after the last renewal, M at first
     num_ages: IntArray  # [1] ages in use
     renewals: IntArray  # [1] how often the particles were drawn anew
 

@@ -1,4 +1,4 @@
-"""Laws from which particles are drawn anew: mixtures of multivariate t's.
+"""DirichletPriors from which particles are drawn anew: mixtures of multivariate t's.
 
 A component has a centre [d] and a root A [d, d], its shape being A A'. Points of a randomly shifted
 lattice are mapped through the components, each as often as its share says. What is returned beside
@@ -19,7 +19,7 @@ from restive.kernels.jit.compiler import kernel, part
 from restive.kernels.learn.cholesky import factorise, forward_solve, log_diagonal
 from restive.kernels.learn.lattice import degrees_of, student_points
 from restive.kernels.learn.quantiles import normal_quantile
-from restive.kernels.learn.weighing import choose_ancestors, effective_number
+from restive.kernels.learn.weighing import choose_ancestors, effective_sample_size
 from restive.kernels.random import bits_at, uniform_at
 
 __all__ = [
@@ -125,7 +125,7 @@ def draw_mixture(
 @kernel
 def kernel_width(weights: FloatArray, d: int) -> float:
     """Silverman's width of kernels at weighted particles, relative to their spread."""
-    return exponential(logarithm(4.0 / ((d + 2.0) * effective_number(weights))) / (d + 4.0))
+    return exponential(logarithm(4.0 / ((d + 2.0) * effective_sample_size(weights))) / (d + 4.0))
 
 
 @kernel

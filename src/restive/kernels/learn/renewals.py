@@ -27,11 +27,11 @@ from restive.kernels.loop.tables import (
     ENTRIES,
     FREE_NUMBERS,
     GENERATORS,
-    LAW_STARTS,
+    PRIOR_STARTS,
     ROWS,
     RUNS,
     SIGHTING,
-    Clouds,
+    ParticleGroups,
     Slots,
     Weights,
 )
@@ -39,7 +39,7 @@ from restive.kernels.random import key_at
 
 __all__ = [
     "ONE_T",
-    "Cloudy",
+    "Posterior",
     "count_sightings",
     "put",
     "put_particles",
@@ -57,15 +57,15 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-class Cloudy(NamedTuple):
+class Posterior(NamedTuple):
     """The posterior of a learner, of which some groups have particles."""
 
     slots: Slots
     weights: Weights
-    clouds: Clouds
+    particles: ParticleGroups
 
 
-_opened = opener(Cloudy)
+_opened = opener(Posterior)
 
 
 @kernel
@@ -73,8 +73,8 @@ def renew_spent(where: IntArray) -> bool:
     """Renew the particles of all groups that must be; whether some are left that need Python."""
     whole = _opened(where)
     some_left = False
-    for group in range(len(whole.clouds.groups)):
-        if is_spent(whole.slots, whole.weights, whole.clouds, group):
+    for group in range(len(whole.particles.number_of)):
+        if is_spent(whole.slots, whole.weights, whole.particles, group):
             some_left |= not renew_around_fit(where, group)
     return some_left
 
@@ -84,23 +84,27 @@ def spent_groups(where: IntArray, spent: BoolArray) -> None:
     """Tell which groups' particles [groups] must be renewed."""
     whole = _opened(where)
     for group in range(len(spent)):
-        spent[group] = is_spent(whole.slots, whole.weights, whole.clouds, group)
+        spent[group] = is_spent(whole.slots, whole.weights, whole.particles, group)
 
 
 @kernel
 def renew_around_fit(where: IntArray, group: int) -> bool:
     """Count a group's sightings and draw its particles from one t that fits the old ones.
 
-    False where they are as before: if the new ones are not worth enough, if too many numbers are
-    free, or if there is no room yet for particles or counts.
+    False where they are as before: if the effective size would be too small, if too many numbers
+    are free, or if there is no room yet for particles or counts.
     """
-    clouds = _opened(where).clouds
-    cloud = clouds.groups[group]
-    rows = _rows_of(clouds, cloud)
-    if len(rows.columns) > FEW or clouds.own_homes[cloud] < 0 or not _begin(clouds, cloud):
+    particles = _opened(where).particles
+    particle_group = particles.number_of[group]
+    rows = _rows_of(particles, particle_group)
+    if (
+        len(rows.columns) > FEW
+        or particles.own_homes[particle_group] < 0
+        or not _begin(particles, particle_group)
+    ):
         return False
-    arm = _arm_of(clouds, cloud)
-    if not count_sightings(where, cloud, arm):
+    arm = _arm_of(particles, particle_group)
+    if not count_sightings(where, particle_group, arm):
         return False
     take_weights(where, group, arm)
     count = len(arm.weights)
@@ -110,25 +114,27 @@ def renew_around_fit(where: IntArray, group: int) -> bool:
     draw_around(centre, root, rows.generators, key, arm.logits, log_q)
     place_rows(rows, arm.logits, arm.matrices, logs)
     add_log_likelihood(_counts_of(arm), arm.matrices, logs)
-    worth = weigh(logs - log_q, weights)[0]
-    if worth < clouds.laws.enough[clouds.first_homes[cloud]]:
+    effective_size = weigh(logs - log_q, weights)[0]
+    if effective_size < particles.priors.enough[particles.first_homes[particle_group]]:
         return False
     arm.weights[:] = weights
-    arm.worth[0] = worth
+    arm.effective_size[0] = effective_size
     arm.renewals[0] += 1
     put(where, group, arm)
     return True
 
 
 @inlined
-def _rows_of(clouds: Clouds, cloud: int) -> DirichletRows:
-    """What is fixed of a cloud's prior."""
-    laws, size = clouds.laws, clouds.sizes[cloud]
-    law = clouds.first_homes[cloud]
-    begin = laws.starts[law * LAW_STARTS : (law + 1) * LAW_STARTS]
-    end = laws.starts[(law + 1) * LAW_STARTS : (law + 2) * LAW_STARTS]
+def _rows_of(particles: ParticleGroups, particle_group: int) -> DirichletRows:
+    """What is fixed of a particle group's prior."""
+    laws, size = particles.priors, particles.sizes[particle_group]
+    law = particles.first_homes[particle_group]
+    begin = laws.starts[law * PRIOR_STARTS : (law + 1) * PRIOR_STARTS]
+    end = laws.starts[(law + 1) * PRIOR_STARTS : (law + 2) * PRIOR_STARTS]
     return DirichletRows(
-        laws.alphas[begin[ENTRIES] : end[ENTRIES]].reshape((clouds.num_rows[cloud], size)),
+        laws.alphas[begin[ENTRIES] : end[ENTRIES]].reshape(
+            (particles.num_rows[particle_group], size)
+        ),
         laws.totals[begin[ROWS] : end[ROWS]],
         laws.references[begin[ROWS] : end[ROWS]],
         laws.firsts[begin[ROWS] + law : end[ROWS] + law + 1],
@@ -139,45 +145,50 @@ def _rows_of(clouds: Clouds, cloud: int) -> DirichletRows:
 
 
 @part
-def _begin(clouds: Clouds, cloud: int) -> bool:
-    """See to it that a cloud's counts are of this run; False if Python must."""
-    if clouds.begun[cloud] == clouds.now[RUNS]:
+def _begin(particles: ParticleGroups, particle_group: int) -> bool:
+    """See to it that a particle group's counts are of this run; False if Python must."""
+    if particles.begun[particle_group] == particles.now[RUNS]:
         return True
-    if clouds.age_rooms[cloud] == 0 or clouds.laws.evident[clouds.first_homes[cloud]] != 0:
+    if (
+        particles.age_capacities[particle_group] == 0
+        or particles.priors.evident[particles.first_homes[particle_group]] != 0
+    ):
         return False
-    first = clouds.cell_starts[cloud]
-    for i in range(DENSE * clouds.sizes[cloud] * clouds.sizes[cloud]):
-        clouds.cells[first + i] = 0.0
-    clouds.num_ages[cloud] = DENSE
-    clouds.renewals[cloud] = 0
-    clouds.begun[cloud] = clouds.now[RUNS]
+    first = particles.cell_starts[particle_group]
+    for i in range(DENSE * particles.sizes[particle_group] * particles.sizes[particle_group]):
+        particles.cells[first + i] = 0.0
+    particles.num_ages[particle_group] = DENSE
+    particles.renewals[particle_group] = 0
+    particles.begun[particle_group] = particles.now[RUNS]
     return True
 
 
 @kernel
-def _arm_of(clouds: Clouds, cloud: int) -> ArmParticles:
-    """A cloud as an arm by itself: its counts, a copy of its logits, room for the rest."""
-    home, size = clouds.homes[cloud], clouds.sizes[cloud]
-    law, num_rows = clouds.first_homes[cloud], clouds.num_rows[cloud]
-    starts = clouds.laws.starts
-    free = starts[(law + 1) * LAW_STARTS + FREE_NUMBERS] - starts[law * LAW_STARTS + FREE_NUMBERS]
-    count = clouds.num_particles[cloud]
+def _arm_of(particles: ParticleGroups, particle_group: int) -> ArmParticles:
+    """A particle group as an arm by itself: its counts, a copy of its logits, room for the rest."""
+    home, size = particles.homes[particle_group], particles.sizes[particle_group]
+    law, num_rows = particles.first_homes[particle_group], particles.num_rows[particle_group]
+    starts = particles.priors.starts
+    free = (
+        starts[(law + 1) * PRIOR_STARTS + FREE_NUMBERS] - starts[law * PRIOR_STARTS + FREE_NUMBERS]
+    )
+    count = particles.num_particles[particle_group]
     logits = np.empty((free, count))
-    first = clouds.logit_starts[home]
+    first = particles.logit_starts[home]
     for i in range(free):
         for m in range(count):
-            logits[i, m] = clouds.logits[first + i * count + m]
-    first, space = clouds.age_starts[cloud], clouds.age_rooms[cloud]
-    cells = clouds.cell_starts[cloud]
+            logits[i, m] = particles.logits[first + i * count + m]
+    first, space = particles.age_starts[particle_group], particles.age_capacities[particle_group]
+    cells = particles.cell_starts[particle_group]
     return ArmParticles(
-        clouds.ages[first : first + space],
-        clouds.cells[cells : cells + space * size * size].reshape((space, size, size)),
+        particles.ages[first : first + space],
+        particles.cells[cells : cells + space * size * size].reshape((space, size, size)),
         logits,
         np.empty((num_rows, size, count)),
         np.empty(count),
-        clouds.worths[cloud : cloud + 1],
-        clouds.num_ages[cloud : cloud + 1],
-        clouds.renewals[cloud : cloud + 1],
+        particles.effective_sizes[particle_group : particle_group + 1],
+        particles.num_ages[particle_group : particle_group + 1],
+        particles.renewals[particle_group : particle_group + 1],
     )
 
 
@@ -199,22 +210,22 @@ def _counts_of(arm: ArmParticles) -> Counts:
 
 
 @hot_kernel
-def count_sightings(where: IntArray, cloud: int, arm: ArmParticles) -> bool:
-    """Count what was written down of a cloud, in its order; False if there is no room for all."""
-    clouds = _opened(where).clouds
-    while clouds.firsts[cloud] >= 0:
-        at = clouds.firsts[cloud] * SIGHTING
-        numbers = clouds.sightings[at : at + SIGHTING]
+def count_sightings(where: IntArray, particle_group: int, arm: ArmParticles) -> bool:
+    """Count what was written down of a particle group, in order; False if there is no room."""
+    particles = _opened(where).particles
+    while particles.firsts[particle_group] >= 0:
+        at = particles.firsts[particle_group] * SIGHTING
+        numbers = particles.sightings[at : at + SIGHTING]
         if not count_one(arm, numbers[1], numbers[2], numbers[3], 1.0):
             return False
-        clouds.firsts[cloud] = numbers[0]
+        particles.firsts[particle_group] = numbers[0]
     return True
 
 
 @hot_kernel
 def renewal_key(where: IntArray, group: int) -> np.uint64:
     """Key of all renewals of a group; Python calls it as `np.uint64(renewal_key(...))`."""
-    return key_at(_opened(where).clouds.keys[0], group)
+    return key_at(_opened(where).particles.keys[0], group)
 
 
 @hot_kernel
@@ -248,23 +259,23 @@ def put(where: IntArray, group: int, arm: ArmParticles) -> None:
 def put_particles(where: IntArray, group: int, arm: ArmParticles) -> None:
     """Let a group have these particles, in a home of its own."""
     whole = _opened(where)
-    slots, clouds = whole.slots, whole.clouds
-    rows, cloud = slots.row_counts[group], clouds.groups[group]
-    home = clouds.own_homes[cloud]
-    clouds.homes[cloud] = home
-    clouds.filled[home] = 0
-    clouds.ready[cloud] = 0
+    slots, particles = whole.slots, whole.particles
+    rows, particle_group = slots.row_counts[group], particles.number_of[group]
+    home = particles.own_homes[particle_group]
+    particles.homes[particle_group] = home
+    particles.filled[home] = 0
+    particles.ready[particle_group] = 0
     for k in range(len(slots.groups)):
         if slots.groups[k] == group:
-            slots.offsets[k] = clouds.row_starts[home]
-    first, count = clouds.logit_starts[home], len(arm.weights)
+            slots.offsets[k] = particles.row_starts[home]
+    first, count = particles.logit_starts[home], len(arm.weights)
     for i in range(len(arm.logits)):
         for m in range(count):
-            clouds.logits[first + i * count + m] = arm.logits[i, m]
-    entry = clouds.chain_starts[home]
+            particles.logits[first + i * count + m] = arm.logits[i, m]
+    entry = particles.chain_starts[home]
     for r in range(arm.matrices.shape[0]):
         for j in range(arm.matrices.shape[1]):
-            _write_lanes(arm.matrices[r, j], arm.matrices[r, j, 0], clouds.chains, entry, rows)
+            _write_lanes(arm.matrices[r, j], arm.matrices[r, j, 0], particles.chains, entry, rows)
             entry += rows * LANES
 
 

@@ -14,7 +14,7 @@ from restive.kernels.elementary import exponential, logarithm
 from restive.kernels.jit.compiler import kernel, part
 from restive.kernels.random import uniform_at
 
-__all__ = ["choose_ancestors", "effective_number", "logarithms", "weigh"]
+__all__ = ["choose_ancestors", "effective_sample_size", "logarithms", "weigh"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -26,7 +26,7 @@ def weigh(logs: FloatArray, weights: FloatArray) -> tuple[float, float]:
 
     Returns
     -------
-    How many particles they are worth, and the logarithm of the mean of e^logs.
+    How many particles they are effective_size, and the logarithm of the mean of e^logs.
     """
     top = -inf
     for m in range(len(logs)):
@@ -39,7 +39,7 @@ def weigh(logs: FloatArray, weights: FloatArray) -> tuple[float, float]:
         weights[m] = exponential(logs[m] - top)
     for m in range(len(logs)):
         total += weights[m]
-    return effective_number(weights), top + logarithm(total / len(logs))
+    return effective_sample_size(weights), top + logarithm(total / len(logs))
 
 
 @kernel
@@ -50,7 +50,7 @@ def logarithms(values: FloatArray, result: FloatArray) -> None:
 
 
 @kernel
-def effective_number(weights: FloatArray) -> float:
+def effective_sample_size(weights: FloatArray) -> float:
     """How many equal weights estimate as well as these: (sum w)^2 / sum w^2, 0 if all are 0."""
     total, squares = 0.0, 0.0
     for m in range(len(weights)):

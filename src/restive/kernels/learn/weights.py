@@ -86,8 +86,8 @@ def forget_all(weights: Weights) -> None:
         weights.lost[group] = 0
         weights.drawn[group] = 0
         weights.changed[group] = True
-    weights.room[FREE] = weights.room[SHARED]
-    weights.room[IMPOSSIBLE] = 0
+    weights.status[FREE] = weights.status[SHARED]
+    weights.status[IMPOSSIBLE] = 0
 
 
 @inlined
@@ -188,7 +188,7 @@ def _multiply_four(slots: Slots, weights: Weights, at: Place, first: Place) -> N
 @inlined
 def _own_home(slots: Slots, weights: Weights, at: Place) -> Place:
     """Where a group's weights are to be written: not into a home that others share."""
-    if weights.homes[at] < weights.room[SHARED]:
+    if weights.homes[at] < weights.status[SHARED]:
         _move(slots, weights, at)
     return place(weights.homes[at])
 
@@ -196,14 +196,14 @@ def _own_home(slots: Slots, weights: Weights, at: Place) -> Place:
 @part
 def _move(slots: Slots, weights: Weights, at: Place) -> None:
     """Give a group a home of its own; weights are written there by whoever multiplies them."""
-    old, new, rows = weights.homes[at], weights.room[FREE], slots.row_counts[at]
+    old, new, rows = weights.homes[at], weights.status[FREE], slots.row_counts[at]
     lifts = _lifts(0, rows)
     for j in range(rows * LANES):
         weights.numbers[place(new + lifts + j)] = weights.numbers[place(old + lifts + j)]
     for j in range(LANES):  # sums below the first block
         weights.numbers[place(new + rows * LANES + j)] = 0.0
     weights.homes[at] = new
-    weights.room[FREE] = new + lifts + rows * LANES
+    weights.status[FREE] = new + lifts + rows * LANES
 
 
 @inlined
@@ -333,7 +333,7 @@ def draw_slot(slots: Slots, weights: Weights, group: int, u: float) -> int:
     home, count = weights.homes[at], slots.row_counts[at]
     first = _starts(place(home), place(count))
     total = weights.numbers[first + place(LANES)]
-    if total == 0.0:  # all have been ruled out, and `room` says so
+    if total == 0.0:  # all have been ruled out, and `status` says so
         return 0
     target = u * total  # less than the total, also rounded: u is at most 1 - 2^-53
     sums = _sums(place(home), place(count))
@@ -393,7 +393,7 @@ def _revive(slots: Slots, weights: Weights, group: int, total: float) -> None:
     if total > 0.0:
         _rescale(slots, weights, group)
     else:
-        weights.room[IMPOSSIBLE] = 1 + group
+        weights.status[IMPOSSIBLE] = 1 + group
 
 
 @part
@@ -431,7 +431,7 @@ def impossible_arm(
     """Pulled arm, among the first `count`, whose state no slot that is left allows; -1 if none.
 
     What waits of these arms is multiplied first. Arms of one group must be possible together.
-    `rows` [count] is negative for arms that do not count, and room for the others.
+    `rows` [count] is negative for arms that do not count, and scratch for the others.
     """
     t = meta.now[TIME]
     for i in range(count):

@@ -1,9 +1,9 @@
 """The one loop: an actor in a world, step by step, replication by replication.
 
-A replication is a pure function of (seed, its number): the true system is given for each, the
-actor starts over, and its luck and the world's come from the two streams of that number. The loop
-returns to Python whenever Python must act (`kernels.steps`), and now and then so that Ctrl-C is
-heard; called again, it continues where it left off.
+A replication is a pure function of (seed, its number): the true system is given for each, the actor
+starts over, and its luck and the world's come from the two streams of that number. The loop returns
+to Python whenever Python must act (`kernels.loop.steps`), and now and then so that Ctrl-C is heard;
+called again, it continues where it left off.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from restive.kernels.loop.tables import (
     STAGE,
     TABLED,
     TIME,
-    Clouds,
     Episodes,
-    Following,
+    IndexLookup,
     Meta,
+    ParticleGroups,
     Slots,
     Weights,
 )
@@ -129,30 +129,33 @@ _opened = opener(Run)
 
 @hot_kernel
 def run(
-    where: IntArray, steps: int, tsde: bool | None, others: bool | None, cloudy: bool | None
+    where: IntArray, steps: int, tsde: bool | None, others: bool | None, with_particles: bool | None
 ) -> int:
     """Run until all replications are DONE or Python must act; PAUSE after so many steps.
 
     It is compiled up to four times: with `tsde` for TSDE, its relatives and policies beside them,
-    with that and `cloudy` where arms have continuous priors, with `others` for the other learners,
-    and with none for policies alone. What is None is left out: whoever plans need not wait for
-    learners to be compiled, and candidates do not pay for particles.
+    with that and `with_particles` where arms have continuous priors, with `others` for the other
+    learners, and with none for policies alone. What is None is left out: whoever plans need not
+    wait for learners to be compiled, and candidates do not pay for particles.
     """
     whole = _opened(where)
     actor, world, record, trace = whole.actor, whole.world, whole.record, whole.trace
     slots, weights = where_wanted(tsde, actor.slots), where_wanted(tsde, actor.weights)
-    clouds, episodes = where_wanted(cloudy, actor.clouds), where_wanted(tsde, actor.episodes)
+    particles, episodes = (
+        where_wanted(with_particles, actor.particles),
+        where_wanted(tsde, actor.episodes),
+    )
     knowledge, memory = where_wanted(others, actor.knowledge), where_wanted(others, actor.memory)
     who, masked = actor.who[0], actor.who[MASKED] != 0
-    meta, following = actor.meta, actor.following
+    meta, lookup = actor.meta, actor.lookup
     available, chosen, states = actor.available, actor.chosen, actor.states
     now, cursor, times, sums = meta.now, record.cursor, record.times, record.sums
     num_pulls = cursor[NUM_PULLS]
     pays_unpulled = len(world.tables.passive_means) > 0
     while cursor[ROW] * len(times) < len(record.expected):
         if cursor[STARTED] == 0:
-            _start(who, meta, slots, weights, clouds, episodes, following, memory, world, record)
-            if who == POLICY and following.mode[TABLED] == 0:
+            _start(who, meta, slots, weights, particles, episodes, lookup, memory, world, record)
+            if who == POLICY and lookup.mode[TABLED] == 0:
                 return MAKE_RANKS
         key, luck = record.keys[LEARNER_KEY], record.keys[WORLD_KEY]
         mark = cursor[MARK]
@@ -162,11 +165,11 @@ def run(
             steps -= 1
             if now[STAGE] != SEE:
                 event = begin(
-                    who, meta, slots, weights, clouds, episodes, following, memory, t, key
+                    who, meta, slots, weights, particles, episodes, lookup, memory, t, key
                 )
                 if event == GO:
                     event = choose(
-                        who, meta, clouds, episodes, following, knowledge, memory, available,
+                        who, meta, particles, episodes, lookup, knowledge, memory, available,
                         masked, chosen, t, key, num_pulls,
                     )  # fmt: skip
                     now[STAGE] = SEE
@@ -190,7 +193,7 @@ def run(
                 states[i] = state
                 if who <= TSDE:
                     doubled |= take_in_arm(
-                        who, meta, slots, weights, clouds, episodes, following, k, state, t
+                        who, meta, slots, weights, particles, episodes, lookup, k, state, t
                     )
             if others is not None and who > TSDE:
                 take_in_others(
@@ -222,7 +225,7 @@ def run(
                 return TELL
         if tsde is not None and who == TSDE:
             multiply_all(slots, weights)
-            if weights.room[IMPOSSIBLE] != 0:
+            if weights.status[IMPOSSIBLE] != 0:
                 return RULED_OUT
         cursor[ROW] += 1
         cursor[STARTED] = 0
@@ -231,8 +234,8 @@ def run(
 
 @part
 def _start(
-    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
-    episodes: Episodes, following: Following, memory: Memory, world: World, record: Record,
+    who: int, meta: Meta, slots: Slots, weights: Weights, particles: ParticleGroups | None,
+    episodes: Episodes, lookup: IndexLookup, memory: Memory, world: World, record: Record,
 ) -> None:  # fmt: skip
     """Begin a replication."""
     cursor, keys = record.cursor, record.keys
@@ -243,10 +246,10 @@ def _start(
     keys[LEARNER_KEY] = stream_key(keys[SEED], number, int(LEARNER))
     first = cursor[ROW] * num_arms
     become(world, record.truths, first)
-    if clouds is not None:
-        clouds.keys[0] = stream_key(keys[SEED], number, int(RENEWAL))
+    if particles is not None:
+        particles.keys[0] = stream_key(keys[SEED], number, int(RENEWAL))
     start_over(
-        who, meta, slots, weights, clouds, episodes, following, record.start_state,
+        who, meta, slots, weights, particles, episodes, lookup, record.start_state,
         record.start_elapsed,
     )  # fmt: skip
     if memory is not None:
@@ -254,10 +257,10 @@ def _start(
             memory.ints[i] = record.fresh_ints[i]
         for i in range(len(record.fresh_floats)):
             memory.floats[i] = record.fresh_floats[i]
-    if who == POLICY and following.mode[TABLED] != 0:
+    if who == POLICY and lookup.mode[TABLED] != 0:
         for k in range(num_arms):
-            follow_kind(following, k, record.truths[first + k])
-        follow_all(following, meta, meta.now[TIME])
+            follow_kind(lookup, k, record.truths[first + k])
+        follow_all(lookup, meta, meta.now[TIME])
     for i in range(SUMS_SIZE):
         record.sums[i] = 0.0
     cursor[MARK] = 0

@@ -14,7 +14,7 @@ from restive.kernels.learn.channels import follow_channels
 from restive.kernels.learn.episodes import note_visits, visit
 from restive.kernels.learn.particle_groups import (
     central_slot,
-    has_cloud,
+    has_particles,
     must_count,
     prepare_sighting,
     require_likelihoods,
@@ -62,7 +62,7 @@ KeyArray = NDArray[np.uint64]
 
 __all__ = [
     "NOTE",
-    "Seat",
+    "OnlineLearner",
     "begin_step",
     "bring_up_to_date",
     "could_see",
@@ -80,20 +80,20 @@ __all__ = [
 NOTE = 4  # numbers of a note: arm, last state, age, state
 
 
-class Seat(NamedTuple):
+class OnlineLearner(NamedTuple):
     """A learner that is asked step by step, and notes of what it has seen."""
 
     actor: Actor
     key: KeyArray  # [1] of its stream
     start_state: IntArray  # [K]
     start_elapsed: IntArray  # [K]
-    notes: IntArray  # [room * NOTE]
+    notes: IntArray  # [notes * NOTE]
     num_notes: IntArray  # [1]
-    one_arm: IntArray  # [1] room
-    one_state: IntArray  # [1] room
+    one_arm: IntArray  # [1] scratch
+    one_state: IntArray  # [1] scratch
 
 
-_opened = opener(Seat)
+_opened = opener(OnlineLearner)
 
 # What `see` answers; otherwise 1 + the place of the arm that is wrong.
 TAKEN_IN = 0
@@ -102,100 +102,105 @@ IMPOSSIBLE_BASE = 1 << 40  # added where no system allows what was seen
 
 
 @hot_kernel
-def reset(where: IntArray, cloudy: bool | None = None) -> None:
+def reset(where: IntArray, with_particles: bool | None = None) -> None:
     """Go back to time 1."""
-    seat = _opened(where)
-    actor = seat.actor
+    learner = _opened(where)
+    actor = learner.actor
     start_over(
-        actor.who[0], actor.meta, actor.slots, actor.weights, where_wanted(cloudy, actor.clouds),
-        actor.episodes, actor.following, seat.start_state, seat.start_elapsed,
+        actor.who[0], actor.meta, actor.slots, actor.weights,
+        where_wanted(with_particles, actor.particles), actor.episodes, actor.lookup,
+        learner.start_state, learner.start_elapsed,
     )  # fmt: skip
 
 
 # Kernels of steps are for TSDE and its relatives unless `others` is given; what belongs to the
-# others is compiled only then (see `kernels.steps`), and what belongs to continuous priors only
-# where `cloudy` is given.
+# others is compiled only then (see `kernels.loop.steps`), and what belongs to continuous priors
+# only where `with_particles` is given.
 
 
 @hot_kernel
-def begin_step(where: IntArray, others: bool | None = None, cloudy: bool | None = None) -> int:
+def begin_step(
+    where: IntArray, others: bool | None = None, with_particles: bool | None = None
+) -> int:
     """Do what is due; GO, or what Python must do first."""
-    seat = _opened(where)
-    return _begin(seat.actor, seat.key[0], others, cloudy)
+    learner = _opened(where)
+    return _begin(learner.actor, learner.key[0], others, with_particles)
 
 
 @inlined
-def _begin(actor: Actor, key: np.uint64, others: bool | None, cloudy: bool | None) -> int:
+def _begin(actor: Actor, key: np.uint64, others: bool | None, with_particles: bool | None) -> int:
     no: Any = None
     if others is None:
         return begin(
             actor.who[0], actor.meta, actor.slots, actor.weights,
-            where_wanted(cloudy, actor.clouds), actor.episodes, actor.following, no,
+            where_wanted(with_particles, actor.particles), actor.episodes, actor.lookup, no,
             actor.meta.now[TIME], key,
         )  # fmt: skip
     return begin(
-        actor.who[0], actor.meta, no, no, no, no, actor.following, actor.memory,
+        actor.who[0], actor.meta, no, no, no, no, actor.lookup, actor.memory,
         actor.meta.now[TIME], key,
     )  # fmt: skip
 
 
 @hot_kernel
 def select(
-    where: IntArray, count: int, others: bool | None = None, cloudy: bool | None = None
+    where: IntArray, count: int, others: bool | None = None, with_particles: bool | None = None
 ) -> int:
     """Do what is due and write the `count` arms to pull; GO, or what Python must do first."""
-    seat = _opened(where)
-    event = _begin(seat.actor, seat.key[0], others, cloudy)
+    learner = _opened(where)
+    event = _begin(learner.actor, learner.key[0], others, with_particles)
     if event == GO and count > 0:
-        event = _choose(seat.actor, seat.key[0], count, others, cloudy)
+        event = _choose(learner.actor, learner.key[0], count, others, with_particles)
     return event
 
 
 @inlined
 def _choose(
-    actor: Actor, key: np.uint64, count: int, others: bool | None, cloudy: bool | None
+    actor: Actor, key: np.uint64, count: int, others: bool | None, with_particles: bool | None
 ) -> int:
     no: Any = None
     masked, t = actor.who[MASKED] != 0, actor.meta.now[TIME]
     if others is None:
         return choose(
-            actor.who[0], actor.meta, where_wanted(cloudy, actor.clouds), actor.episodes,
-            actor.following, no, no, actor.available, masked, actor.chosen, t, key, count,
+            actor.who[0], actor.meta, where_wanted(with_particles, actor.particles), actor.episodes,
+            actor.lookup, no, no, actor.available, masked, actor.chosen, t, key, count,
         )  # fmt: skip
     return choose(
-        actor.who[0], actor.meta, no, no, actor.following, actor.knowledge, actor.memory,
+        actor.who[0], actor.meta, no, no, actor.lookup, actor.knowledge, actor.memory,
         actor.available, masked, actor.chosen, t, key, count,
     )  # fmt: skip
 
 
 @hot_kernel
-def see(where: IntArray, count: int, others: bool | None = None, cloudy: bool | None = None) -> int:
+def see(
+    where: IntArray, count: int, others: bool | None = None, with_particles: bool | None = None
+) -> int:
     """Take in the states of the first `count` chosen arms, unless one of them cannot be."""
-    seat = _opened(where)
-    actor = seat.actor
+    learner = _opened(where)
+    actor = learner.actor
     t = actor.meta.now[TIME]
-    if (seat.num_notes[0] + count) * NOTE > len(seat.notes):
+    if (learner.num_notes[0] + count) * NOTE > len(learner.notes):
         return NOTES_FULL
-    wrong = _wrong(actor, count, others, cloudy)
+    wrong = _wrong(actor, count, others, with_particles)
     if wrong != TAKEN_IN:
         return wrong
     for i in range(count):
         k = actor.chosen[i]
-        _note(seat.notes, seat.num_notes, actor.meta, k, t, actor.states[i])
-    _take_in(actor, t, seat.key[0], count, others, cloudy)
+        _note(learner.notes, learner.num_notes, actor.meta, k, t, actor.states[i])
+    _take_in(actor, t, learner.key[0], count, others, with_particles)
     return TAKEN_IN
 
 
 @hot_kernel
 def could_see(
-    where: IntArray, count: int, others: bool | None = None, cloudy: bool | None = None
+    where: IntArray, count: int, others: bool | None = None, with_particles: bool | None = None
 ) -> int:
     """Answer as `see` would, but take nothing in."""
-    return _wrong(_opened(where).actor, count, others, cloudy)
+    return _wrong(_opened(where).actor, count, others, with_particles)
 
 
 @part
-def _wrong(actor: Actor, count: int, others: bool | None, cloudy: bool | None) -> int:
+def _wrong(actor: Actor, count: int, others: bool | None, with_particles: bool | None) -> int:
     """Tell which state of the first `count` chosen arms cannot be; TAKEN_IN if all can."""
     sizes = actor.slots.sizes if others is None else actor.knowledge.sizes
     for i in range(count):
@@ -203,8 +208,8 @@ def _wrong(actor: Actor, count: int, others: bool | None, cloudy: bool | None) -
             return 1 + i
     if others is None:
         wrong = wrong_arm(
-            actor.slots, actor.weights, where_wanted(cloudy, actor.clouds), actor.meta,
-            actor.chosen, count, actor.states, actor.room,
+            actor.slots, actor.weights, where_wanted(with_particles, actor.particles), actor.meta,
+            actor.chosen, count, actor.states, actor.scratch,
         )  # fmt: skip
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
@@ -224,15 +229,20 @@ def _note(notes: IntArray, num_notes: IntArray, meta: Meta, k: int, time: int, s
 
 @inlined
 def _take_in(
-    actor: Actor, t: int, key: np.uint64, count: int, others: bool | None, cloudy: bool | None
+    actor: Actor,
+    t: int,
+    key: np.uint64,
+    count: int,
+    others: bool | None,
+    with_particles: bool | None,
 ) -> None:
     doubled = False
     if others is None:
-        clouds = where_wanted(cloudy, actor.clouds)
+        particles = where_wanted(with_particles, actor.particles)
         for i in range(count):
             doubled |= take_in_arm(
-                actor.who[0], actor.meta, actor.slots, actor.weights, clouds, actor.episodes,
-                actor.following, actor.chosen[i], actor.states[i], t,
+                actor.who[0], actor.meta, actor.slots, actor.weights, particles, actor.episodes,
+                actor.lookup, actor.chosen[i], actor.states[i], t,
             )  # fmt: skip
     else:
         take_in_others(
@@ -244,57 +254,57 @@ def _take_in(
 
 @hot_kernel
 def pass_steps(
-    where: IntArray, end: int, others: bool | None = None, cloudy: bool | None = None
+    where: IntArray, end: int, others: bool | None = None, with_particles: bool | None = None
 ) -> int:
     """Let steps without pulls pass until time `end`; GO, or what Python must do first."""
-    seat = _opened(where)
-    actor = seat.actor
+    learner = _opened(where)
+    actor = learner.actor
     for t in range(actor.meta.now[TIME], end):
-        event = _begin(actor, seat.key[0], others, cloudy)
+        event = _begin(actor, learner.key[0], others, with_particles)
         if event != GO:
             return event
-        _take_in(actor, t, seat.key[0], 0, others, cloudy)
+        _take_in(actor, t, learner.key[0], 0, others, with_particles)
     return GO
 
 
 @hot_kernel
 def late_sighting(
-    where: IntArray, k: int, state: int, time: int, cloudy: bool | None = None
+    where: IntArray, k: int, state: int, time: int, with_particles: bool | None = None
 ) -> int:
     """Take in that arm k was in a state at an earlier time, after which it was not seen."""
-    seat = _opened(where)
-    actor = seat.actor
+    learner = _opened(where)
+    actor = learner.actor
     meta = actor.meta
-    if (seat.num_notes[0] + 1) * NOTE > len(seat.notes):
+    if (learner.num_notes[0] + 1) * NOTE > len(learner.notes):
         return NOTES_FULL
-    if cloudy is not None and must_count(actor.slots, actor.clouds):
+    if with_particles is not None and must_count(actor.slots, actor.particles):
         return NOTES_FULL
     now = meta.now[TIME]
     last_state, age = meta.last_state[k], time - meta.seen[k]
     if actor.who[0] == TSDE:
-        seat.one_arm[0], seat.one_state[0] = k, state
+        learner.one_arm[0], learner.one_state[0] = k, state
         meta.now[TIME] = time
         wrong = wrong_arm(
-            actor.slots, actor.weights, where_wanted(cloudy, actor.clouds), meta, seat.one_arm, 1,
-            seat.one_state, actor.room,
+            actor.slots, actor.weights, where_wanted(with_particles, actor.particles), meta,
+            learner.one_arm, 1, learner.one_state, actor.scratch,
         )  # fmt: skip
         meta.now[TIME] = now
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
         at_once = False
-        if cloudy is not None and has_cloud(actor.clouds, actor.slots.groups[k]):
-            at_once = prepare_sighting(actor.slots, actor.clouds, k, last_state, age, state)
+        if with_particles is not None and has_particles(actor.particles, actor.slots.groups[k]):
+            at_once = prepare_sighting(actor.slots, actor.particles, k, last_state, age, state)
         each_step = actor.episodes.rules[FIXED_LIMIT] == 0
         take_in(actor.slots, actor.weights, k, last_state, age, state, each_step)
         if at_once:
             multiply_pending(actor.slots, actor.weights, actor.slots.groups[k])
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
-    _note(seat.notes, seat.num_notes, meta, k, time, state)
+    _note(learner.notes, learner.num_notes, meta, k, time, state)
     meta.last_state[k] = state
     meta.seen[k] = time
-    actor.following.mode[STANDS] = -1
+    actor.lookup.mode[STANDS] = -1
     if actor.who[0] <= TSDE:
-        follow_pulled(actor.following, k, state, time)
+        follow_pulled(actor.lookup, k, state, time)
     return TAKEN_IN
 
 
@@ -309,7 +319,9 @@ def bring_up_to_date(where: IntArray, group: int) -> None:
 
 
 @hot_kernel
-def foresee(where: IntArray, arms: IntArray, laws: FloatArray, cloudy: bool | None = None) -> None:
+def foresee(
+    where: IntArray, arms: IntArray, laws: FloatArray, with_particles: bool | None = None
+) -> None:
     """Write the law of each arm's state now, over the posterior: S numbers each, end to end."""
     actor = _opened(where).actor
     slots, weights, meta = actor.slots, actor.weights, actor.meta
@@ -318,8 +330,8 @@ def foresee(where: IntArray, arms: IntArray, laws: FloatArray, cloudy: bool | No
         k = arms[i]
         group, size = slots.groups[k], slots.sizes[k]
         last_state, age = meta.last_state[k], meta.now[TIME] - meta.seen[k]
-        if cloudy is not None and has_cloud(actor.clouds, group):
-            require_likelihoods(slots, actor.clouds, k, last_state, age)
+        if with_particles is not None and has_particles(actor.particles, group):
+            require_likelihoods(slots, actor.particles, k, last_state, age)
         multiply_pending(slots, weights, group)
         lanes = slots.row_counts[group] * LANES
         home = weights.homes[group]
@@ -342,18 +354,18 @@ def foresee(where: IntArray, arms: IntArray, laws: FloatArray, cloudy: bool | No
 
 
 @hot_kernel
-def draw_again(where: IntArray, cloudy: bool | None = None) -> None:
+def draw_again(where: IntArray, with_particles: bool | None = None) -> None:
     """Repeat the last draw, for groups whose weights have not changed since."""
-    seat = _opened(where)
-    actor = seat.actor
+    learner = _opened(where)
+    actor = learner.actor
     draws = actor.episodes.clock[DRAWS] - len(actor.weights.drawn)
     for group in range(len(actor.weights.drawn)):
         if not actor.weights.changed[group]:
             if actor.episodes.rules[PICK_MODE] == 0:
-                u = uniform_at(seat.key[0], draws + group)
+                u = uniform_at(learner.key[0], draws + group)
                 slot = draw_slot(actor.slots, actor.weights, group, u)
-            elif cloudy is not None and has_cloud(actor.clouds, group):
-                slot = central_slot(actor.slots, actor.weights, actor.clouds, group)
+            elif with_particles is not None and has_particles(actor.particles, group):
+                slot = central_slot(actor.slots, actor.weights, actor.particles, group)
             else:
                 slot = likeliest_slot(actor.slots, actor.weights, group)
             actor.weights.drawn[group] = slot
@@ -369,12 +381,12 @@ def settle(where: IntArray) -> None:
 
 
 @hot_kernel
-def follow_again(where: IntArray, cloudy: bool | None = None) -> None:
+def follow_again(where: IntArray, with_particles: bool | None = None) -> None:
     """Place all arms anew, for draws and sightings that were set from outside."""
     actor = _opened(where).actor
-    if cloudy is not None and actor.following.mode[VALUED] != 0:
-        follow_channels(actor.slots, actor.weights, actor.clouds, actor.following)
+    if with_particles is not None and actor.lookup.mode[VALUED] != 0:
+        follow_channels(actor.slots, actor.weights, actor.particles, actor.lookup)
         return
-    if actor.following.mode[TABLED] != 0:
-        follow_drawn(actor.slots, actor.weights, actor.following)
-    follow_all(actor.following, actor.meta, actor.meta.now[TIME])
+    if actor.lookup.mode[TABLED] != 0:
+        follow_drawn(actor.slots, actor.weights, actor.lookup)
+    follow_all(actor.lookup, actor.meta, actor.meta.now[TIME])

@@ -34,9 +34,9 @@ from restive.kernels.learn.learners import (
 )
 from restive.kernels.learn.learners.memory import PHASES, PLANNING, Knowledge, Memory
 from restive.kernels.learn.particle_groups import (
-    forget_clouds,
-    has_cloud,
-    impossible_in_cloud,
+    forget_particles,
+    has_particles,
+    impossible_for_particles,
     must_count,
     must_renew,
     prepare_sighting,
@@ -74,10 +74,10 @@ from restive.kernels.loop.tables import (
     TABLED,
     TIME,
     VALUED,
-    Clouds,
     Episodes,
-    Following,
+    IndexLookup,
     Meta,
+    ParticleGroups,
     Slots,
     Weights,
 )
@@ -121,7 +121,7 @@ TELL = 5  # what was seen of them
 PAUSE = 6  # hear whether the user has had enough
 RULED_OUT = 7  # nothing: what was seen cannot be, under any system
 DONE = 8
-RENEW = 9  # particles that have lost their worth
+RENEW = 9  # particles whose effective sample size is too small
 COUNT = 10  # what was seen of arms with particles
 
 
@@ -132,14 +132,14 @@ class Actor(NamedTuple):
     meta: Meta
     slots: Slots
     weights: Weights
-    clouds: Clouds
+    particles: ParticleGroups
     episodes: Episodes
-    following: Following
+    lookup: IndexLookup
     knowledge: Knowledge
     memory: Memory
     chosen: IntArray  # [K] arms to pull; the first N count
     states: IntArray  # [K] in which they are seen
-    room: IntArray  # [K]
+    scratch: IntArray  # [K]
     available: BoolArray  # [K] arms that can be pulled now; empty until it is needed
 
 
@@ -150,8 +150,8 @@ class Actor(NamedTuple):
 
 @part
 def start_over(
-    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
-    episodes: Episodes, following: Following, start_state: IntArray, start_elapsed: IntArray,
+    who: int, meta: Meta, slots: Slots, weights: Weights, particles: ParticleGroups | None,
+    episodes: Episodes, lookup: IndexLookup, start_state: IntArray, start_elapsed: IntArray,
 ) -> None:  # fmt: skip
     """Go back to time 1; a compiled learner's memory is not touched."""
     for k in range(len(start_state)):
@@ -159,38 +159,38 @@ def start_over(
         meta.seen[k] = 1 - start_elapsed[k]
     meta.now[TIME] = 1
     meta.now[STAGE] = BEGIN
-    following.mode[FOLLOWED] = -REBASED
+    lookup.mode[FOLLOWED] = -REBASED
     if weights is not None and who == TSDE:
         forget_all(weights)
-        if clouds is not None:
-            forget_clouds(slots, clouds)
+        if particles is not None:
+            forget_particles(slots, particles)
         forget_episodes(episodes)
 
 
 @inlined
 def begin(
-    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
-    episodes: Episodes, following: Following, memory: Memory, t: int, key: np.uint64,
+    who: int, meta: Meta, slots: Slots, weights: Weights, particles: ParticleGroups | None,
+    episodes: Episodes, lookup: IndexLookup, memory: Memory, t: int, key: np.uint64,
 ) -> int:  # fmt: skip
     """Do what is due before arms can be chosen; GO, or what Python must do first."""
     if weights is not None and who == TSDE:
-        return _begin_tsde(meta, slots, weights, clouds, episodes, following, t, key)
+        return _begin_tsde(meta, slots, weights, particles, episodes, lookup, t, key)
     if memory is not None and who > TSDE:
         return PLAN if who != PYTHON and memory.ints[PLANNING] != 0 else GO
-    if t - following.mode[FOLLOWED] >= REBASED:
-        follow_all(following, meta, t)
+    if t - lookup.mode[FOLLOWED] >= REBASED:
+        follow_all(lookup, meta, t)
     return GO
 
 
 @inlined
 def _begin_tsde(
-    meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None, episodes: Episodes,
-    following: Following, t: int, key: np.uint64,
+    meta: Meta, slots: Slots, weights: Weights, particles: ParticleGroups | None,
+    episodes: Episodes, lookup: IndexLookup, t: int, key: np.uint64,
 ) -> int:  # fmt: skip
     """Begin an epoch and an episode where one is due: draw a system and follow its policy."""
     clock = episodes.clock
     if meta.now[STAGE] == BEGIN:
-        if clouds is not None and must_count(slots, clouds):
+        if particles is not None and must_count(slots, particles):
             return COUNT
         if t == clock[EPOCH_END]:
             if not epoch_fits(episodes):
@@ -198,47 +198,47 @@ def _begin_tsde(
             begin_epoch(episodes, t)
         reason = due(episodes, t)
         if reason == NONE:
-            if t - following.mode[FOLLOWED] >= REBASED:
-                follow_all(following, meta, t)
+            if t - lookup.mode[FOLLOWED] >= REBASED:
+                follow_all(lookup, meta, t)
             return GO
         begin_episode(episodes, t, reason)
         if episodes.rules[FIXED_LIMIT] != 0:  # otherwise nothing has waited
             multiply_all(slots, weights)
         meta.now[STAGE] = DRAW
     if meta.now[STAGE] == DRAW:
-        if clouds is not None and must_renew(slots, weights, clouds):
+        if particles is not None and must_renew(slots, weights, particles):
             return RENEW
         if episodes.rules[PICK_MODE] != 0:
-            if clouds is not None:
-                take_central_slots(slots, weights, clouds)
+            if particles is not None:
+                take_central_slots(slots, weights, particles)
             take_modes(slots, weights)
         else:
             draw_all(slots, weights, key, clock[DRAWS])
             clock[DRAWS] += len(weights.drawn)
         meta.now[STAGE] = FOLLOW
-        if clouds is not None and following.mode[VALUED] != 0:
-            follow_channels(slots, weights, clouds, following)
+        if particles is not None and lookup.mode[VALUED] != 0:
+            follow_channels(slots, weights, particles, lookup)
             meta.now[STAGE] = BEGIN
             return GO
-        if following.mode[TABLED] == 0:
+        if lookup.mode[TABLED] == 0:
             return MAKE_RANKS
-        follow_drawn(slots, weights, following)
-    follow_all(following, meta, t)
+        follow_drawn(slots, weights, lookup)
+    follow_all(lookup, meta, t)
     meta.now[STAGE] = BEGIN
     return GO
 
 
 @inlined
-def follow_drawn(slots: Slots, weights: Weights, following: Following) -> None:
+def follow_drawn(slots: Slots, weights: Weights, lookup: IndexLookup) -> None:
     """Let every arm follow the ranks of what was drawn for it."""
-    for k in range(len(following.begin)):
+    for k in range(len(lookup.begin)):
         drawn = weights.drawn[place(slots.groups[k])]
-        follow_kind(following, k, slots.kinds[place(slots.kind_offsets[k] + drawn)])
+        follow_kind(lookup, k, slots.kinds[place(slots.kind_offsets[k] + drawn)])
 
 
 @inlined
 def choose(
-    who: int, meta: Meta, clouds: Clouds | None, episodes: Episodes, following: Following,
+    who: int, meta: Meta, particles: ParticleGroups | None, episodes: Episodes, lookup: IndexLookup,
     knowledge: Knowledge, memory: Memory, available: BoolArray, masked: bool, chosen: IntArray,
     t: int, key: np.uint64, count: int,
 ) -> int:  # fmt: skip
@@ -253,21 +253,21 @@ def choose(
             some = available if masked else available[:0]
             _choose_others(who, knowledge, memory, t, key, some, chosen[:count])
             return GO
-    if clouds is not None and following.mode[VALUED] != 0:
+    if particles is not None and lookup.mode[VALUED] != 0:
         began = episodes.clock[STARTED]
-        choose_by_value(following, meta, began, t, available, masked, chosen, count)
-    elif following.mode[ASKED] != 0:
+        choose_by_value(lookup, meta, began, t, available, masked, chosen, count)
+    elif lookup.mode[ASKED] != 0:
         return ASK
     else:
-        choose_by_rank(following, t, available, masked, chosen, count)
+        choose_by_rank(lookup, t, available, masked, chosen, count)
     if episodes is not None and who == TSDE and episodes.rules[EXPLORING] != 0:
-        _explore(episodes, following, key, available, masked, chosen, count)
+        _explore(episodes, lookup, key, available, masked, chosen, count)
     return GO
 
 
 @part
 def _explore(
-    episodes: Episodes, following: Following, key: np.uint64, available: BoolArray,
+    episodes: Episodes, lookup: IndexLookup, key: np.uint64, available: BoolArray,
     masked: bool, chosen: IntArray, count: int,
 ) -> None:  # fmt: skip
     """With the probability that the rules say, choose arms at random instead."""
@@ -276,12 +276,12 @@ def _explore(
     clock[DRAWS] += 1
     if u * 2.0**53 >= episodes.rules[EXPLORING]:
         return
-    for k in range(len(following.rank)):
-        following.rank[k] = int(uniform_at(key, clock[DRAWS] + k) * 2.0**31)
-    clock[DRAWS] += len(following.rank)
+    for k in range(len(lookup.rank)):
+        lookup.rank[k] = int(uniform_at(key, clock[DRAWS] + k) * 2.0**31)
+    clock[DRAWS] += len(lookup.rank)
     if masked:
-        hide_unavailable(following, available)
-    top_arms(following.rank, chosen, count)
+        hide_unavailable(lookup, available)
+    top_arms(lookup.rank, chosen, count)
 
 
 @part
@@ -304,8 +304,8 @@ def _choose_others(
 
 @inlined
 def take_in_arm(
-    who: int, meta: Meta, slots: Slots, weights: Weights, clouds: Clouds | None,
-    episodes: Episodes, following: Following, k: int, state: int, t: int,
+    who: int, meta: Meta, slots: Slots, weights: Weights, particles: ParticleGroups | None,
+    episodes: Episodes, lookup: IndexLookup, k: int, state: int, t: int,
 ) -> bool:  # fmt: skip
     """Learn that arm k was seen at time t; tell whether TSDE's counter has more than doubled.
 
@@ -317,40 +317,40 @@ def take_in_arm(
         last_state = meta.last_state[at]
         age = t - meta.seen[at]
         at_once = False
-        if clouds is not None and has_cloud(clouds, slots.groups[at]):
-            at_once = prepare_sighting(slots, clouds, k, last_state, age, state)
+        if particles is not None and has_particles(particles, slots.groups[at]):
+            at_once = prepare_sighting(slots, particles, k, last_state, age, state)
         take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
-        if clouds is not None and at_once:
+        if particles is not None and at_once:
             multiply_pending(slots, weights, slots.groups[at])
         doubled = visit(episodes, k, last_state, age)
     meta.last_state[at] = state
     meta.seen[at] = t
-    if clouds is not None and following.mode[VALUED] != 0:
-        see_channel(following, k, state)
+    if particles is not None and lookup.mode[VALUED] != 0:
+        see_channel(lookup, k, state)
     else:
-        follow_pulled(following, k, state, t)
+        follow_pulled(lookup, k, state, t)
     return doubled
 
 
 @inlined
 def wrong_arm(
-    slots: Slots, weights: Weights, clouds: Clouds | None, meta: Meta, pulled: IntArray,
+    slots: Slots, weights: Weights, particles: ParticleGroups | None, meta: Meta, pulled: IntArray,
     count: int, states: IntArray, rows: IntArray,
 ) -> int:  # fmt: skip
     """Pulled arm, among the first `count`, whose state is impossible by all that is left; or -1.
 
-    Arms of one group must be possible together. Particles of a cloud rule out the same, so there
-    each arm counts by itself.
+    Arms of one group must be possible together. All particles of a group rule out the same, so
+    there each arm counts by itself.
     """
     for i in range(count):
         rows[i] = 0
-        if clouds is not None:
+        if particles is not None:
             k = pulled[i]
             age = meta.now[TIME] - meta.seen[k]
-            if has_cloud(clouds, slots.groups[k]):
+            if has_particles(particles, slots.groups[k]):
                 rows[i] = -1
-                if impossible_in_cloud(
-                    slots, weights, clouds, k, meta.last_state[k], age, states[i]
+                if impossible_for_particles(
+                    slots, weights, particles, k, meta.last_state[k], age, states[i]
                 ):
                     return int(k)
     return impossible_arm(slots, weights, meta, pulled, count, states, rows)

@@ -2,11 +2,10 @@
 
 A kind is an arm without its name; however many arms are of it, its tables are there once. Kernels
 get the tables and, apart, the kind of each arm. All arrays are flat, so that a handle can hold them
-(`kernels.handles`).
-
-The one formula for where something about (last state, age) stands in a table.
+(`kernels.jit.handles`).
 
 A table has a row per last state and a column per age, 1 to `length`; older arms use the last.
+`cell_of` is the one formula for where something about (last state, age) stands in it.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from restive.kernels.jit.compiler import inlined
 
 __all__ = [
     "BeliefTables",
-    "Clouds",
+    "DirichletPriors",
     "Episodes",
-    "Following",
-    "Laws",
+    "IndexLookup",
     "Meta",
+    "ParticleGroups",
     "RankTables",
     "Slots",
     "Weights",
@@ -43,7 +42,7 @@ class BeliefTables(NamedTuple):
     """Beliefs and rewards by kind.
 
     The belief of a cell begins at offset + cell * size, its expected rewards are at
-    mean_offset + cell (`kernels.cells`). What an arm pays while it is not pulled is there only if
+    mean_offset + cell (`cell_of`). What an arm pays while it is not pulled is there only if
     some arm pays then.
     """
 
@@ -78,7 +77,7 @@ class Meta(NamedTuple):
 
 # What `Meta.now` holds.
 TIME = 0  # t, from 1
-STAGE = 1  # what of this step is done, see kernels.steps
+STAGE = 1  # what of this step is done, see kernels.loop.steps
 NOW_SIZE = 2
 
 
@@ -110,7 +109,7 @@ class Weights(NamedTuple):
     """The posterior: a weight for each slot of each group, up to a factor per group.
 
     A group's numbers are its home: rows of weights, of sums over blocks, of sums over lanes, the
-    total, and the lifts (`kernels.weights`). Groups of one prior share its home, which never
+    total, and the lifts (`kernels.learn.weights`). Groups of one prior share its home, which never
     changes, until something was seen of them.
     """
 
@@ -122,19 +121,19 @@ class Weights(NamedTuple):
     lost: IntArray  # [groups] bits that weights may have lost since they were last rescaled
     drawn: IntArray  # [groups] slot that was drawn last
     changed: BoolArray  # [groups] whether the weights have changed since
-    uniforms: FloatArray  # [AT_ONCE] room for random numbers
-    room: IntArray  # [ROOM_SIZE]
+    uniforms: FloatArray  # [AT_ONCE] scratch for random numbers
+    status: IntArray  # [STATUS_SIZE]
 
 
 BLOCK = 4  # rows of weights that make a block
 BUFFER = 16  # observations of a group that may wait; most episodes bring fewer
 AT_ONCE = 64  # groups whose random numbers are made together
 
-# What `Weights.room` holds.
+# What `Weights.status` holds.
 SHARED = 0  # where the homes that groups share end
 FREE = 1  # where the next home begins
 IMPOSSIBLE = 2  # 1 + a group all of whose slots have been ruled out, 0 if there is none
-ROOM_SIZE = 3
+STATUS_SIZE = 3
 
 # Weights are rescaled by a power of two before they can fall below 2^-1022. A weight that is then
 # below 2^-600 of the largest is lifted there, and its lift is remembered: so it stays exact, and
@@ -148,8 +147,8 @@ FAINT = 2.0**-450
 MOST_SHIFT = 4096  # bits: more than this makes any float 0
 
 
-class Laws(NamedTuple):
-    """What is fixed of continuous priors, all numbers one after the other (`kernels.dirichlet`)."""
+class DirichletPriors(NamedTuple):
+    """What is fixed of continuous priors, one after the other (`kernels.learn.dirichlet`)."""
 
     alphas: FloatArray
     totals: FloatArray
@@ -158,73 +157,76 @@ class Laws(NamedTuple):
     columns: IntArray
     precisions: FloatArray
     generators: IntArray
-    starts: IntArray  # [(laws + 1) * LAW_STARTS] where the numbers of each begin
-    enough: FloatArray  # [laws] what new particles should be worth
-    evident: IntArray  # [laws] whether something was seen beforehand
+    starts: IntArray  # [(priors + 1) * PRIOR_STARTS] where the numbers of each begin
+    enough: FloatArray  # [priors] effective size that new particles should have
+    evident: IntArray  # [priors] whether something was seen beforehand
 
 
-# What `Laws.starts` holds for each law: where the following begin.
+# What `DirichletPriors.starts` holds for each prior: where the following begin.
 ENTRIES = 0  # alphas
-ROWS = 1  # totals, references and, one more for each law before, firsts
+ROWS = 1  # totals, references and, one more for each prior before, firsts
 FREE_NUMBERS = 2  # columns, precisions
 GENERATORS = 3
-LAW_STARTS = 4
+PRIOR_STARTS = 4
 
 
-class Clouds(NamedTuple):
+class ParticleGroups(NamedTuple):
     """Groups with continuous priors: their slots hold particles, which are renewed now and then.
 
-    A cloud's particles live in a home: their matrices [R, S] in lanes, of the only matrix (R = S)
-    or of the active and the passive one, and their likelihoods, which stand among those of `Slots`
-    and are filled in as they are needed, age by age. Clouds of one prior share the home of its
-    points until their first renewal; its number is that of their law. Fillers of the lanes hold
-    some chain too, so that no number is impossible.
+    Such a group is a particle group, and has a number among these. Its particles live in a home:
+    their matrices [R, S] in lanes, of the only matrix (R = S) or of the active and the passive one,
+    and their likelihoods, which stand among those of `Slots` and are filled in as they are needed,
+    age by age. Particle groups of one prior share the home of its points until their first renewal;
+    its number is that of their prior. Fillers of the lanes hold some chain too, so that no number
+    is impossible.
 
-    Sightings are counted by age, as `kernels.particles` has it, from the moment a cloud is first
-    counted in a run; before that, and at great ages, they are written down.
+    Sightings are counted by age, as `kernels.learn.particles` has it, from the moment a particle
+    group is first counted in a run; before that, and at great ages, they are written down.
+
+    P is the number of particle groups.
     """
 
-    groups: IntArray  # [groups] number of each group's cloud, -1 if it has none; empty if none has
-    homes: IntArray  # [clouds] number of each cloud's home
-    first_homes: IntArray  # [clouds] the same before the first renewal, and the law
-    own_homes: IntArray  # [clouds] home for particles that are renewed, -1 until it is made
-    sizes: IntArray  # [clouds] S
-    num_rows: IntArray  # [clouds] R
-    num_particles: IntArray  # [clouds] M
-    worths: FloatArray  # [clouds] effective number of particles after the last renewal
-    first_worths: FloatArray  # [clouds] the same before the first
+    number_of: IntArray  # [groups] as a particle group, -1 if it is none; empty if none is
+    homes: IntArray  # [P] number of its home
+    first_homes: IntArray  # [P] the same before the first renewal, and that of its prior
+    own_homes: IntArray  # [P] home for particles that are renewed, -1 until it is made
+    sizes: IntArray  # [P] S
+    num_rows: IntArray  # [P] R
+    num_particles: IntArray  # [P] M
+    effective_sizes: FloatArray  # [P] effective sample size after the last renewal
+    first_effective_sizes: FloatArray  # [P] the same before the first
     chains: FloatArray  # the matrices
     chain_starts: IntArray  # [homes] where a home's matrices begin
     logits: FloatArray  # the logits [d, M] of homes
     logit_starts: IntArray  # [homes] where a home's logits begin
     row_starts: IntArray  # [homes] where its likelihoods begin
     filled: IntArray  # [homes] ages whose likelihoods are there
-    room: FloatArray  # for beliefs at an age whose likelihoods are not kept
+    scratch: FloatArray  # for beliefs at an age whose likelihoods are not kept
     ages: IntArray  # counted
     cells: FloatArray  # [.., S, S] counts by age
-    age_starts: IntArray  # [clouds] where the ages of each begin
-    age_rooms: IntArray  # [clouds] ages for which there is room
-    cell_starts: IntArray  # [clouds] where the counts of each begin
-    num_ages: IntArray  # [clouds] ages in use
-    renewals: IntArray  # [clouds] how often the particles were drawn anew
-    begun: IntArray  # [clouds] the run in which these began to count
-    ready: IntArray  # [clouds] ages that are known to be counted and to have likelihoods
+    age_starts: IntArray  # [P] where the ages of each begin
+    age_capacities: IntArray  # [P] ages for which there is room
+    cell_starts: IntArray  # [P] where the counts of each begin
+    num_ages: IntArray  # [P] ages in use
+    renewals: IntArray  # [P] how often the particles were drawn anew
+    begun: IntArray  # [P] the run in which these began to count
+    ready: IntArray  # [P] ages that are known to be counted and to have likelihoods
     sightings: IntArray  # [.. * SIGHTING] what was seen and is not counted yet
-    firsts: IntArray  # [clouds] number of the first of each cloud's sightings, -1 if there is none
-    lasts: IntArray  # [clouds] number of the last
-    now: IntArray  # [CLOUDS_NOW]
+    firsts: IntArray  # [P] number of its first sighting, -1 if there is none
+    lasts: IntArray  # [P] number of the last
+    now: IntArray  # [PARTICLES_NOW]
     keys: KeyArray  # [1] names the random numbers of renewals
     renewer: IntArray  # [1] address of the code that renews particles, 0 if there is none
     where: IntArray  # what it takes: the addresses of these arrays and of the posterior's
-    laws: Laws
+    priors: DirichletPriors
 
 
-SIGHTING = 4  # numbers of a sighting: the cloud's next one or -1, last state, age, state
+SIGHTING = 4  # numbers of a sighting: the group's next one or -1, last state, age, state
 
-# What `Clouds.now` holds.
+# What `ParticleGroups.now` holds.
 NUM_SIGHTINGS = 0
 RUNS = 1  # how often it started over: what was counted before then does not count
-CLOUDS_NOW = 2
+PARTICLES_NOW = 2
 
 
 class Episodes(NamedTuple):
@@ -270,7 +272,7 @@ VISITS = 3
 FLOOR_STEP = 1 << 40  # more than any counter
 
 
-class Following(NamedTuple):
+class IndexLookup(NamedTuple):
     """The index policy that is followed: the ranks of each arm, and where it stands in them.
 
     Arm k is at first[k] + t - followed in `ranks`, or at last[k] once that is passed. Small whole
@@ -284,13 +286,13 @@ class Following(NamedTuple):
     last: Int32Array  # [K]
     begin: Int32Array  # [K] where the arm's ranks begin
     length: Int32Array  # [K] numbers of ages
-    rank: Int32Array  # [K] room for the ranks now
+    rank: Int32Array  # [K] scratch for the ranks now
     channels: FloatArray  # [CHANNEL * W] where indices have a closed form: what it needs
-    values: FloatArray  # [W] room for them
+    values: FloatArray  # [W] scratch for them
     mode: IntArray  # [MODE_SIZE]
 
 
-# What `Following.mode` holds.
+# What `IndexLookup.mode` holds.
 FOLLOWED = 0  # the time from which `first` counts
 TABLED = 1  # whether the ranks of all kinds are there; else Python makes them for each system
 ASKED = 2  # whether the policy has no ranks, so that Python asks it in every step
@@ -311,7 +313,7 @@ RHO = 5  # STAY - RISE
 POWER = 6  # RHO^age
 AGE = 7
 SEEN_BAD = 8  # 1 if it was last seen in the worse state, else 0
-A, B_GOOD, B_BAD, D, E_BAD, F, CAP = range(9, 16)  # of the index (`kernels.channels`)
+A, B_GOOD, B_BAD, D, E_BAD, F, CAP = range(9, 16)  # of the index (`kernels.learn.channels`)
 RISE = 16  # probability to go from the worse to the better
 STAY = 17  # probability to stay in the better
 CHANNEL = 18

@@ -15,7 +15,7 @@ settles all steps since the last one at once, and a look at the totals settles t
 
 The states of all arms, seen or not: for whoever wants to look behind the scenes.
 
-The law of what is seen is the same as that of `kernels.world`; the luck is another.
+The law of what is seen is the same as that of `pull`; the luck is another.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Compiled(Protocol):
     number: ClassVar[int]  # in kernels.steps
     narrows: ClassVar[bool]  # whether it can pull fewer arms, or be shown only some of them
 
-    def room(self, facts: Facts) -> tuple[int, int]:
+    def memory_size(self, facts: Facts) -> tuple[int, int]:
         """Return how many whole numbers and floats it remembers, beyond what all do."""
 
     def begin(self, facts: Facts, memory: Memory) -> None:

@@ -32,7 +32,7 @@ class BetaBernoulli:
     number: ClassVar[int] = steps.BETA_BERNOULLI
     narrows: ClassVar[bool] = True
 
-    def room(self, facts: Facts) -> tuple[int, int]:
+    def memory_size(self, facts: Facts) -> tuple[int, int]:
         """Successes and failures of each arm."""
         return 2 * facts.num_arms, 0
 

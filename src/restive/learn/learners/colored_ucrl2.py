@@ -108,7 +108,7 @@ class ColoredUCRL2:
         checked_number(self.scale, "colored_ucrl2: scale", 0, 1e6)
         checked_count(self.most_states, "colored_ucrl2: most_states", most=2**22)
 
-    def room(self, facts: Facts) -> tuple[int, int]:
+    def memory_size(self, facts: Facts) -> tuple[int, int]:
         """Counts of each colour, sets of arms, a set for each joint state; the hoped-for gain."""
         states = self._num_states(facts)
         num_sets = comb(facts.num_arms, facts.num_pulls)

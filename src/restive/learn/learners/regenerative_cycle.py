@@ -60,7 +60,7 @@ class RegenerativeCycle:
     def __post_init__(self) -> None:
         checked_number(self.exploration, "regenerative_cycle: exploration", 0, 1e12)
 
-    def room(self, facts: Facts) -> tuple[int, int]:
+    def memory_size(self, facts: Facts) -> tuple[int, int]:
         """Steps in cycles; state, part and length of each arm; their rewards and L."""
         return 1 + 3 * facts.num_arms, facts.num_arms + 1
 

@@ -104,7 +104,7 @@ class RestlessUCB:
         """How much probability is moved to better states."""
         return self.scale * sqrt(log(facts.known_horizon(self.name)) / (2 * self.wanted(facts)))
 
-    def room(self, facts: Facts) -> tuple[int, int]:
+    def memory_size(self, facts: Facts) -> tuple[int, int]:
         """Counts of transitions, and later ranks of indices."""
         sizes = facts.sizes
         rows, width = int(sizes.sum()), int(sizes.max())

@@ -29,7 +29,7 @@ class UCB1:
     number: ClassVar[int] = steps.UCB1
     narrows: ClassVar[bool] = True
 
-    def room(self, facts: Facts) -> tuple[int, int]:
+    def memory_size(self, facts: Facts) -> tuple[int, int]:
         """Pulls and rewards of each arm."""
         return facts.num_arms, facts.num_arms
 

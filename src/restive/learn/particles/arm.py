@@ -1,10 +1,10 @@
-"""What a learner keeps of an arm with a continuous prior; kernels.particles says how it uses it.
+"""What a learner keeps of an arm with a continuous prior (see `kernels.learn.particles`).
 
 The posterior given much at once: a log of years, where the prior's points are of no use.
 
 Where the prior's points still carry weight, they are weighed. Else t's are put at all modes that
 are found. Where these fit badly, the likelihood is let in by and by: raised to a power that grows
-to one, each time by as much as leaves half the particles' worth, and the particles are renewed in
+to one, each time by as much as halves their effective size, and the particles are renewed in
 between.
 """
 
@@ -55,7 +55,7 @@ def fresh_arm(prior: RowsPrior, particles: Particles | None = None) -> ArmPartic
         logits=logits.copy(),
         matrices=matrices.copy(),
         weights=np.ones(count) if particles is None else particles.weights.copy(),
-        worth=np.array([float(count) if particles is None else particles.worth]),
+        effective_size=np.array([float(count) if particles is None else particles.effective_size]),
         num_ages=np.zeros(1, dtype=np.int64),
         renewals=np.zeros(1, dtype=np.int64),
     )
@@ -112,14 +112,14 @@ def renew_arm(prior: RowsPrior, arm: ArmParticles, key: np.uint64) -> int:
     renewal_key = subkey(key, int(arm.renewals[0]))
     drawn = renew(prior, counts_of(arm), arm.logits, arm.weights, renewal_key)
     arm.logits[:], arm.matrices[:], arm.weights[:] = drawn.logits, drawn.matrices, drawn.weights
-    arm.worth[0] = drawn.worth
+    arm.effective_size[0] = drawn.effective_size
     arm.renewals[0] += 1
     return drawn.way
 
 
 FloatArray = NDArray[np.float64]
 
-LEFT = 0.5  # share of the particles' worth that a step of tempering leaves
+LEFT = 0.5  # share of the effective size that a step of tempering leaves
 BISECTIONS = 50
 LEAST_STEP = 1e-9
 
@@ -127,19 +127,19 @@ LEAST_STEP = 1e-9
 def particles_given(prior: RowsPrior, counts: Counts) -> Particles:
     """Return particles of the posterior given `counts`: a function of these and nothing else.
 
-    Where the counts are impossible under all that the prior allows, they are worth nothing.
+    Where the counts are impossible under all that the prior allows, their effective size is 0.
     """
     weights = np.empty(prior.count)
-    worth, log_mean = weigh(_log_likelihood(counts, prior.first_matrices), weights)
+    effective_size, log_mean = weigh(_log_likelihood(counts, prior.first_matrices), weights)
     first = Particles(
-        prior.first_logits, prior.first_matrices, weights, worth, log_mean, POINTS
+        prior.first_logits, prior.first_matrices, weights, effective_size, log_mean, POINTS
     )  # fmt: skip
-    if worth >= LOST * prior.count or not prior.free or not _possible(prior, counts):
+    if effective_size >= LOST * prior.count or not prior.free or not _possible(prior, counts):
         return first
     key = np.uint64(stream_key(np.uint64(0), 0, RENEWAL))
     start = prior.mean_logits[:, np.newaxis]
     drawn = at_modes(prior, counts, start, enough(prior), subkey(key, MODES))
-    return drawn if drawn.worth >= least(prior) else _tempered(prior, counts, key)
+    return drawn if drawn.effective_size >= least(prior) else _tempered(prior, counts, key)
 
 
 def _possible(prior: RowsPrior, counts: Counts) -> bool:
@@ -156,7 +156,7 @@ def _tempered(prior: RowsPrior, counts: Counts, key: np.uint64) -> Particles:
     power, number = 0.0, 1 + MODES  # places of the key that are not used yet
     while power < 1.0:
         logs = _log_likelihood(counts, drawn.matrices)
-        step, weights = _step(logs, drawn.weights, drawn.worth, 1.0 - power)
+        step, weights = _step(logs, drawn.weights, drawn.effective_size, 1.0 - power)
         power = min(power + step, 1.0)
         softened = Counts(counts.ages, counts.cells * power)
         drawn = renew(prior, softened, drawn.logits, weights, subkey(key, number))
@@ -165,17 +165,17 @@ def _tempered(prior: RowsPrior, counts: Counts, key: np.uint64) -> Particles:
 
 
 def _step(
-    logs: FloatArray, weights: FloatArray, worth: float, most: float
+    logs: FloatArray, weights: FloatArray, effective_size: float, most: float
 ) -> tuple[float, FloatArray]:
-    """Return the step of the power that leaves the wanted worth, and the weights after it."""
+    """Return the step of the power that halves the effective size, and the weights after it."""
     before, after = np.empty_like(weights), np.empty_like(weights)
     logarithms(weights, before)
-    if weigh(before + most * logs, after)[0] >= LEFT * worth:
+    if weigh(before + most * logs, after)[0] >= LEFT * effective_size:
         return most, after
     low, high = 0.0, most
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        if weigh(before + middle * logs, after)[0] >= LEFT * worth:
+        if weigh(before + middle * logs, after)[0] >= LEFT * effective_size:
             low = middle
         else:
             high = middle

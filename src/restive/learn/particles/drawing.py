@@ -2,12 +2,12 @@
 
 The weight of a particle is prior times likelihood of the count table over the density of the law
 that drew it. So whatever the law, and however badly it fits, averages are those of the posterior;
-how well it fits is told by how many equal particles the weighted ones are worth.
+how well it fits is told by the effective sample size: how many equal particles are worth as much.
 
 Renewal: particles that have lost their weight are drawn anew.
 
 All are thrown away and M others drawn from a law that fits the old ones, each with its exact
-weight. So errors never add up. The law is, in this order, until the new particles are worth enough:
+weight. So errors never add up. The law is, in this order, until the effective size is large enough:
 
 1. One t that fits the old particles. Its tails cover a Dirichlet's, which a normal law's would not.
    It nearly always suffices.
@@ -15,7 +15,7 @@ weight. So errors never add up. The law is, in this order, until the new particl
    two.
 3. Up to three: small t's at the old particles, for curved ridges. Never at those of a failed round,
    which may all sit on one mode.
-4. If none is worth much: the old particles, resampled and moved by Metropolis steps.
+4. If it never is: the old particles, resampled and moved by Metropolis steps.
 
 All random numbers are those of a key, at fixed places.
 """
@@ -40,7 +40,7 @@ from restive.kernels.learn.proposals import (
     resample,
 )
 from restive.kernels.learn.renewals import ONE_T
-from restive.kernels.learn.weighing import effective_number, weigh
+from restive.kernels.learn.weighing import effective_sample_size, weigh
 from restive.kernels.random import key_at
 from restive.learn.particles.modes import Mode, climb, extremes, find_modes, outlook, shares_of
 from restive.learn.particles.rows import RowsPrior
@@ -67,7 +67,7 @@ IntArray = NDArray[np.int64]
 
 POINTS, MODES, KERNELS, MOVES = 0, 2, 3, 4  # ways; ONE_T is 1
 NARROWINGS = 4
-WORTH_A_FIT = 3  # particles per number of a mean and a row of its covariance
+PER_FITTED_NUMBER = 3  # particles per number of a mean and a row of its covariance
 STEPS_TO_MODE = 3
 NUM_MOVES = 24
 
@@ -79,13 +79,13 @@ class Particles:
     logits: FloatArray  # [d, M]
     matrices: FloatArray  # [R, S, M]
     weights: FloatArray  # [M], in any scale
-    worth: float  # how many equal ones they are worth
+    effective_size: float  # how many equal ones are worth as much
     log_evidence: float
     way: int  # in which they were drawn
 
     def or_better(self, other: Particles) -> Particles:
-        """Return those that are worth more."""
-        return other if other.worth > self.worth else self
+        """Return those of the larger effective size."""
+        return other if other.effective_size > self.effective_size else self
 
 
 def around_fit(
@@ -100,7 +100,7 @@ def around_fit(
     if prior.free > FEW:
         mode = climb(prior, counts, centre, STEPS_TO_MODE)
         centre, root = mode.point, mode.root
-    drawn, log_q = _room(prior)
+    drawn, log_q = _empty_particles(prior)
     draw_around(centre, root, prior.tables.generators, key, drawn, log_q)
     return _weighed(prior, counts, drawn, log_q, ONE_T)
 
@@ -110,7 +110,7 @@ def at_modes(
 ) -> Particles:
     """Draw from t's at all modes that are found, from where it looks high and from some starts.
 
-    The particles that lie farthest out are further starts. Where the particles are not worth enough
+    The particles that lie farthest out are further starts. Where the effective size is too small
     and up to three numbers are free, each t is fitted to those about its mode, and all are drawn
     again. No mode is given up.
     """
@@ -122,7 +122,7 @@ def at_modes(
     if len(more) > len(modes):
         modes = more
         particles, sources = _from_mixture(prior, counts, modes, subkey(key, 2))
-    if particles.worth >= enough:
+    if particles.effective_size >= enough:
         return particles
     fitted = [
         _fitted(prior, mode, particles, sources == number) for number, mode in enumerate(modes)
@@ -136,17 +136,17 @@ def _from_mixture(
     """Draw from t's at modes; also tells the mode [M] of each particle."""
     centres = np.array([mode.point for mode in modes])
     roots = np.array([mode.root for mode in modes])
-    drawn, log_q = _room(prior)
+    drawn, log_q = _empty_particles(prior)
     generators = prior.tables.generators
     sources = draw_mixture(centres, roots, shares_of(modes), generators, key, drawn, log_q)
     return _weighed(prior, counts, drawn, log_q, MODES), sources
 
 
 def _fitted(prior: RowsPrior, mode: Mode, particles: Particles, own: NDArray[np.bool_]) -> Mode:
-    """Return the t that fits a mode's own particles, where these are worth a fit."""
+    """Return the t that fits a mode's own particles, where these are enough for a fit."""
     logits = np.ascontiguousarray(particles.logits[:, own])
     weights = particles.weights[own]
-    if effective_number(weights) < WORTH_A_FIT * (prior.free + 1):
+    if effective_sample_size(weights) < PER_FITTED_NUMBER * (prior.free + 1):
         return mode
     centre, root = fit_particles(logits, weights)
     return replace(mode, point=centre, root=root)
@@ -156,19 +156,19 @@ def at_particles(
     prior: RowsPrior, counts: Counts, logits: FloatArray, weights: FloatArray, enough: float,
     key: np.uint64,
 ) -> Particles:  # fmt: skip
-    """Draw from small t's at weighted particles [d, M], narrower each time until worth enough."""
+    """Draw from small t's at weighted particles [d, M], ever narrower ones until it is enough."""
     centre, root = fit_particles(logits, weights)
     width = kernel_width(weights, prior.free)
     best = None
     for trial in range(NARROWINGS):
-        drawn, log_q = _room(prior)
+        drawn, log_q = _empty_particles(prior)
         draw_at_particles(
             logits, weights, centre, root, width, prior.tables.generators, subkey(key, trial),
             drawn, log_q,
         )  # fmt: skip
         particles = _weighed(prior, counts, drawn, log_q, KERNELS)
         best = particles if best is None else best.or_better(particles)
-        if best.worth >= enough:
+        if best.effective_size >= enough:
             break
         width *= 0.5
     assert best is not None
@@ -199,7 +199,7 @@ def subkey(key: np.uint64, place: int) -> np.uint64:
     return np.uint64(key_at(key, place))
 
 
-def _room(prior: RowsPrior) -> tuple[FloatArray, FloatArray]:
+def _empty_particles(prior: RowsPrior) -> tuple[FloatArray, FloatArray]:
     return np.empty((prior.free, prior.count)), np.empty(prior.count)
 
 
@@ -210,17 +210,17 @@ def _weighed(
     matrices, logs = prior.placed(logits)
     add_log_likelihood(counts, matrices, logs)
     weights = np.empty(prior.count)
-    worth, log_mean = weigh(logs - log_q, weights)
-    return Particles(logits, matrices, weights, worth, log_mean + prior.log_constant, way)
+    effective_size, log_mean = weigh(logs - log_q, weights)
+    return Particles(logits, matrices, weights, effective_size, log_mean + prior.log_constant, way)
 
 
 def enough(prior: RowsPrior) -> float:
-    """Return what new particles should be worth, or other ways are tried."""
+    """Return the effective size from which on no other way is tried."""
     return (0.5 if prior.free <= FEW else 0.3) * prior.count
 
 
 def least(prior: RowsPrior) -> float:
-    """Return what weighed particles must be worth, or they are moved."""
+    """Return the effective size below which particles are moved instead."""
     return (0.15 if prior.free <= FEW else 0.08) * prior.count
 
 
@@ -241,15 +241,15 @@ def renew(
         Names the random numbers.
     """
     drawn = around_fit(prior, counts, logits, weights, subkey(key, ONE_T))
-    if drawn.worth < enough(prior) and prior.free <= FEW:
+    if drawn.effective_size < enough(prior) and prior.free <= FEW:
         starts = extremes(logits, weights)
         drawn = drawn.or_better(at_modes(prior, counts, starts, enough(prior), subkey(key, MODES)))
-        if drawn.worth < enough(prior):
+        if drawn.effective_size < enough(prior):
             kernels = at_particles(
                 prior, counts, logits, weights, enough(prior), subkey(key, KERNELS)
             )
             drawn = drawn.or_better(kernels)
-    if drawn.worth < least(prior):
+    if drawn.effective_size < least(prior):
         others = moved(prior, counts, logits, weights, subkey(key, MOVES))
         drawn = replace(others, log_evidence=drawn.log_evidence)
     return drawn

@@ -209,14 +209,14 @@ def optimistic_policy(
                 colours[m, a, i] = colour_starts[sets[a, i]] + cells[m, sets[a, i]]
     values = np.zeros(count)
     increases = np.zeros(count)
-    room = np.zeros(earned.shape[1])
+    scratch = np.zeros(earned.shape[1])
     hopes = np.zeros(num_sets)
     sweeps = 0
     while True:
         lowest, highest = inf, -inf
         for m in range(count):
             best = _hopes(
-                sizes, sets, earned, colours[m], following[m], laws, radii, values, room, hopes
+                sizes, sets, earned, colours[m], following[m], laws, radii, values, scratch, hopes
             )
             a = 0
             while hopes[a] < best - TIE:
@@ -311,7 +311,7 @@ def _reachable(
 def _hopes(
     sizes: IntArray, sets: IntArray, earned: FloatArray, colours: Int32Array,
     following: Int32Array, laws: FloatArray, radii: FloatArray, values: FloatArray,
-    room: FloatArray, hopes: FloatArray,
+    scratch: FloatArray, hopes: FloatArray,
 ) -> float:  # fmt: skip
     """Write for each set of arms the largest reward plus value of what follows; return the best.
 
@@ -324,16 +324,16 @@ def _hopes(
         for i in range(sets.shape[1]):
             outcomes *= sizes[sets[a, i]]
         for outcome in range(outcomes):
-            room[outcome] = earned[a, outcome] + values[following[a, outcome]]
+            scratch[outcome] = earned[a, outcome] + values[following[a, outcome]]
         for i in range(sets.shape[1] - 1, -1, -1):
             size = sizes[sets[a, i]]
             colour = colours[a, i]
             outcomes //= size
             for outcome in range(outcomes):
-                room[outcome] = _largest_mean(
-                    room, outcome * size, size, laws, colour, radii[colour]
+                scratch[outcome] = _largest_mean(
+                    scratch, outcome * size, size, laws, colour, radii[colour]
                 )
-        hopes[a] = room[0]
+        hopes[a] = scratch[0]
         best = max(best, hopes[a])
     return best
 

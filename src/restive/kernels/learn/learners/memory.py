@@ -39,7 +39,7 @@ class Memory(NamedTuple):
     seen: IntArray  # [K] that of `Meta`
     ints: IntArray  # DRAWS, PLANNING, PHASES, then the learner's own
     floats: FloatArray  # the learner's own
-    values: FloatArray  # [K] room
+    values: FloatArray  # [K] scratch
 
 
 @inlined
