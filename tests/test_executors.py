@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from restive import threads
 from restive.cli import main
 from restive.studies import executors, on_dask
 from restive.studies.executors import TLS
@@ -197,7 +198,7 @@ def test_what_has_not_begun_when_the_reader_stops_never_does(tmp_path, monkeypat
             super().shutdown(*words, **options)
 
     monkeypatch.setattr(executors, "run_chunk", chunk)
-    monkeypatch.setattr(executors, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", Pool)
 
     def stop(progress):
         if progress.done:

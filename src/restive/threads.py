@@ -1,11 +1,14 @@
-"""Work on several threads whose results come in order, as if there were one.
+"""Interruptible work, on one thread or several, with the results of one.
 
-Long work done in short calls of kernels, on one core or all, so that Ctrl-C is heard in between.
+Python hears Ctrl-C only between two of its own instructions, and only in its main thread. So a
+kernel that could run for long counts its work (`WORK_AT_ONCE`), notes in the arrays that it was
+given how far it has come, and returns; Python calls `stop_if_interrupted` and then the kernel
+again. Kernels make no arrays for Python either: numba runs Python code to hand one over, and an
+interrupt that strikes there crashes the process.
 
-Python hears an interrupt only between two of its own instructions. So a kernel that could run for
-long counts its work, notes in the arrays that it was given how far it has come, and returns; Python
-looks (`look`) and calls it again. Kernels make no arrays for Python either: numba runs Python code
-to hand one over, and an interrupt that strikes there crashes the process.
+All threads that compute are those of a `worker_pool`: they stop there as soon as whoever waits for
+their results no longer does. `in_order` and `on_all_cores` share work out among them; results and
+errors come in the order of the work, so that they are the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -14,16 +17,32 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Event, Lock, Thread, current_thread, local, main_thread
+from contextlib import contextmanager
+from threading import Event, current_thread, local, main_thread
 from typing import TypeVar
 
-__all__ = ["WORK_AT_ONCE", "available_threads", "in_order", "look", "on_all_cores"]
+__all__ = [
+    "WORK_AT_ONCE",
+    "available_threads",
+    "in_order",
+    "on_all_cores",
+    "stop_if_interrupted",
+    "worker_pool",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+WORK_AT_ONCE = 20_000_000  # products of a kernel's call, about a twentieth of a second
 AHEAD = 2  # items that each thread may be ahead of who takes the results
 MOST = 8  # threads; more would only wait for who takes the results, and hold memory
+AT_ONCE = 8  # small tasks that a thread takes at a time
+
+_of_this_thread = local()  # `stop`, in a thread of a pool: set when nobody waits for it any more
+
+
+class _StoppedError(BaseException):  # not an Exception, which the work itself might catch
+    """Nobody waits for the result of this work any more."""
 
 
 def available_threads() -> int:
@@ -34,13 +53,67 @@ def available_threads() -> int:
         return os.cpu_count() or 1
 
 
+def stop_if_interrupted() -> None:
+    """End the work of this thread here if nobody waits for its result any more."""
+    stop: Event | None = getattr(_of_this_thread, "stop", None)
+    if stop is not None and stop.is_set():
+        raise _StoppedError
+
+
+@contextmanager
+def worker_pool(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Open a pool whose work ends with the block, however that ends.
+
+    What has not begun by then never does; what has ends where it calls `stop_if_interrupted`.
+    """
+    stop = Event()
+    with ThreadPoolExecutor(workers, "restive-worker", _belong_to, (stop,)) as pool:
+        try:
+            yield pool
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _belong_to(stop: Event) -> None:
+    _of_this_thread.stop = stop
+
+
+def on_all_cores(
+    task: Callable[[int], None],
+    count: int,
+    progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Call task(0) ... task(count - 1), in that order but several at a time.
+
+    Raises what the first task that fails has raised. `progress` is called with the number of tasks
+    done since its last call, in this thread. Off the main thread, where others may be at work
+    already, the tasks are done one by one.
+    """
+    workers = min(available_threads(), -(-count // AT_ONCE))
+    if workers < 2 or current_thread() is not main_thread():
+        for number in range(count):
+            task(number)
+            progress(1)
+        return
+
+    def some(first: int) -> int:
+        last = min(first + AT_ONCE, count)
+        for number in range(first, last):
+            task(number)
+        return last - first
+
+    with worker_pool(workers) as pool:
+        for done in pool.map(some, range(0, count, AT_ONCE)):
+            progress(done)
+
+
 def in_order(
     work: Callable[[Item], Result], items: Iterable[Item], ahead: int | None = None
 ) -> Iterator[Result]:
     """Yield `work(item)` for each item in turn, while threads work on those that follow.
 
-    An error, of `work` or of the items themselves, is raised in its turn, so it is the same error
-    for any number of threads.
+    An error, of `work` or of the items themselves, is raised in its turn.
 
     Parameters
     ----------
@@ -53,18 +126,15 @@ def in_order(
         few for each thread.
     """
     count = min(available_threads(), MOST)
-    room = AHEAD * count if ahead is None else ahead
+    most_waiting = AHEAD * count if ahead is None else ahead
     waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(count, "restive-worker") as pool:
-        try:
-            for coming in _submitted(pool, work, items):
-                waiting.append(coming)
-                if len(waiting) > room:
-                    yield waiting.popleft().result()
-            while waiting:
+    with worker_pool(count) as pool:
+        for coming in _submitted(pool, work, items):
+            waiting.append(coming)
+            if len(waiting) > most_waiting:
                 yield waiting.popleft().result()
-        finally:  # also when the reader stops early: what has not begun never does
-            pool.shutdown(wait=False, cancel_futures=True)
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def _submitted(
@@ -83,110 +153,3 @@ def _submitted(
             yield failed
             return
         yield pool.submit(work, item)
-
-
-WORK_AT_ONCE = 20_000_000  # products of a kernel's call, about a twentieth of a second
-AT_ONCE = 8  # tasks that a worker takes from the list
-PATIENCE = 0.05  # seconds between two looks of the thread that waits
-
-_worker = local()
-
-
-class _StoppedError(Exception):
-    """The work of other threads has failed or was interrupted."""
-
-
-def look() -> None:
-    """Stop here if the work that this thread is part of has been stopped."""
-    stop: Event | None = getattr(_worker, "stop", None)
-    if stop is not None and stop.is_set():
-        raise _StoppedError
-
-
-def on_all_cores(
-    task: Callable[[int], None],
-    count: int,
-    progress: Callable[[int], None] = lambda done: None,
-) -> None:
-    """Call task(0) ... task(count - 1), in that order but several at a time.
-
-    Raises what the first task that fails has raised. `progress` is called with the number of tasks
-    done since its last call, in this thread.
-    """
-    workers = min(available_threads(), -(-count // AT_ONCE))
-    if workers < 2 or current_thread() is not main_thread():
-        for number in range(count):
-            task(number)
-            progress(1)
-        return
-    _Crew(task, count).work(workers, progress)
-
-
-class _Crew:
-    """Threads that share a list of tasks."""
-
-    def __init__(self, task: Callable[[int], None], count: int) -> None:
-        self.task, self.count = task, count
-        self.taken = 0
-        self.done = 0
-        self.errors: dict[int, BaseException] = {}
-        self.stop = Event()
-        self.lock = Lock()
-
-    def work(self, workers: int, progress: Callable[[int], None]) -> None:
-        # Not by joining the threads: a join that Ctrl-C interrupts takes them for ended.
-        ended = [Event() for _ in range(workers)]
-        threads = [Thread(target=self._run, args=(event,), daemon=True) for event in ended]
-        told = 0
-        try:
-            for thread in threads:
-                thread.start()
-            for event in ended:
-                while not event.wait(PATIENCE):
-                    told = self._tell(progress, told)
-            self._tell(progress, told)
-        finally:
-            self.stop.set()
-            for thread, event in zip(threads, ended, strict=True):
-                if thread.ident is not None:  # it was started
-                    event.wait()
-                    thread.join()
-        if self.errors:
-            raise self.errors[min(self.errors)]
-
-    def _tell(self, progress: Callable[[int], None], told: int) -> int:
-        """Report what was done since the last time; return what is done."""
-        done = self.done
-        progress(done - told)
-        return done
-
-    def _run(self, ended: Event) -> None:
-        try:
-            self._work_on()
-        finally:
-            ended.set()
-
-    def _work_on(self) -> None:
-        _worker.stop = self.stop
-        while not self.stop.is_set():
-            with self.lock:
-                first = self.taken
-                self.taken = last = min(first + AT_ONCE, self.count)
-            if first == last:
-                return
-            for number in range(first, last):
-                try:
-                    self.task(number)
-                except _StoppedError:
-                    return
-                except BaseException as error:
-                    self.errors[number] = error
-                    self._stop_later_tasks()
-                    return
-            with self.lock:
-                self.done += last - first
-
-    def _stop_later_tasks(self) -> None:
-        """Let others end what they have begun: an error of an earlier task comes first."""
-        with self.lock:
-            self.taken = self.count

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from restive.learn.learner_state import LearnerState
 from restive.learn.requests import checked_arms
 from restive.plan.actors import steps_at_once
 from restive.plan.policies.base import checked_choice
+from restive.threads import stop_if_interrupted
 
 __all__ = ["InPython", "checked_pulls", "drive"]
 
@@ -39,9 +39,8 @@ def drive(
     record: Record,
     trace: Trace,
     player: InPython | None = None,
-    check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run the replications of a record to their end.
+    """Run the replications of a record to their end; Ctrl-C is heard about ten times a second.
 
     Parameters
     ----------
@@ -52,9 +51,7 @@ def drive(
     record, trace
         What is to be run, and room for what happens.
     player
-        Somebody in Python who chooses, where the learner_state has no learner.
-    check
-        Called about ten times a second; whatever it raises ends the run.
+        Somebody in Python who chooses, where the learner state has no learner.
     """
     at_once = steps_at_once(learner_state.task.num_arms)
     parts: tuple[bool | None, ...] = (None, True, None)  # see `kernels.engine.run`
@@ -68,7 +65,7 @@ def drive(
         event = run(handle.where, at_once, *parts)
         if event == steps.DONE:
             return
-        check()
+        stop_if_interrupted()
         if event == steps.ASK:
             chosen = _asked(learner_state) if player is None else _selected(player, learner_state)
             learner_state.actor.chosen[: len(chosen)] = chosen

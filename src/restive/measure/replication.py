@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +26,7 @@ from restive.learn.task import Task
 from restive.measure.loop import InPython, drive
 from restive.plan.actors import make_record, make_trace, world_of
 from restive.problem.bandit import RestlessBandit
-from restive.threads import available_threads
+from restive.threads import available_threads, worker_pool
 
 __all__ = [
     "NUMBERS",
@@ -117,15 +115,10 @@ def replicate(
     slow = isinstance(learner, Own) or task.ranks is None
     size = 1 if slow else checked_count(chunk, "chunk")
     starts = range(0, count, size)
-    stopped = Event()
-
-    def check() -> None:
-        if stopped.is_set():
-            raise KeyboardInterrupt
 
     def work(begin: int) -> int:
         rows = slice(begin, min(begin + size, count))
-        _run_rows(task, learner, done, rows, seed, first, check)
+        _run_rows(task, learner, done, rows, seed, first)
         return rows.stop - rows.start
 
     task.make_tables(with_posterior=isinstance(learner, Relative))  # before the threads begin
@@ -133,14 +126,9 @@ def replicate(
         for begin in starts:
             progress(work(begin))
         return done
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for finished in pool.map(work, starts):
-                progress(finished)
-        except BaseException:
-            stopped.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with worker_pool(workers) as pool:
+        for finished in pool.map(work, starts):
+            progress(finished)
     return done
 
 
@@ -151,7 +139,6 @@ def _run_rows(
     rows: slice,
     seed: int,
     first: int,
-    check: Callable[[], None],
 ) -> None:
     """Run some rows: the learner, then the policy that knows the truth, in the same worlds."""
     horizon = int(done.times[-1])
@@ -165,7 +152,7 @@ def _run_rows(
         task.num_pulls, task.start, done.times, truths, seed, number,
         memory=learner_state.actor.memory, with_posterior=bool(len(done.truth_weights)),
     )  # fmt: skip
-    drive(learner_state, world, record, make_trace(0, 0), player, check)
+    drive(learner_state, world, record, make_trace(0, 0), player)
     _copy(record, done.expected[rows], done.realised[rows])
     done.episodes[rows] = record.phases.reshape(truths.shape[0], -1)
     if len(done.truth_weights):
@@ -173,7 +160,7 @@ def _run_rows(
     if len(done.oracle_expected):
         knowing = LearnerState(task, None, knows=True)
         record = make_record(task.num_pulls, task.start, done.times, truths, seed, number)
-        drive(knowing, world, record, make_trace(0, 0), None, check)
+        drive(knowing, world, record, make_trace(0, 0))
         _copy(record, done.oracle_expected[rows], done.oracle_realised[rows])
 
 

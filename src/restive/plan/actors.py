@@ -34,7 +34,7 @@ from restive.kernels.loop.tables import (
 )
 from restive.kernels.loop.world import World
 from restive.problem.beliefs import BeliefState
-from restive.threads import WORK_AT_ONCE, look
+from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
 __all__ = [
     "earned_by_policy",
@@ -225,7 +225,7 @@ def earned_by_policy(
     handle = Handle(Run(actor, world_of(tables, len(kinds)), record, make_trace(0, 0)))
     at_once = steps_at_once(len(kinds))
     while run(handle.where, at_once, None, None, None) != steps.DONE:
-        look()
+        stop_if_interrupted()
     return record.expected
 
 

@@ -25,7 +25,7 @@ from restive.kernels.plan import joint_chain as kernels
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
 from restive.problem.beliefs import BeliefState, belief_tables
 from restive.problem.reduction import unit_of
-from restive.threads import WORK_AT_ONCE, look
+from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
 __all__ = [
     "JointStates",
@@ -188,7 +188,7 @@ def closed_components(successor: Int32Array) -> tuple[Int32Array, int]:
     found[[kernels.ORDER, kernels.COMPONENT]] = -1
     progress = np.zeros(kernels.NUM_PLACES, dtype=np.int64)
     while not kernels.label_components(successor, found, progress, WORK_AT_ONCE):
-        look()
+        stop_if_interrupted()
     component = found[kernels.COMPONENT]
     leaving = (component[successor] != component[:, None]) & (successor >= 0)
     closed = np.ones(progress[kernels.COMPONENTS], dtype=np.bool_)
@@ -217,7 +217,7 @@ def gain_and_bias(
             members, chain.successor, chain.probability, chain.reward, bias, following, bounds,
             progress, damping, tolerance, sweeps, WORK_AT_ONCE,
         ):  # fmt: skip
-            look()
+            stop_if_interrupted()
         gaps.append(float(bounds[1] - bounds[0]))
         if gaps[-1] <= tolerance or _is_hopeless(gaps, tolerance, most_sweeps):
             break
@@ -259,7 +259,7 @@ def absorbed_values(
         values, component, chain.successor, chain.probability, earned, change, progress, tolerance,
         most_sweeps, WORK_AT_ONCE,
     ):  # fmt: skip
-        look()
+        stop_if_interrupted()
     return float(change[0])
 
 
@@ -274,6 +274,6 @@ def optimal_bias(
         choices.successor, choices.probability, choices.reward, num_actions, bias, following,
         best_row, bounds, progress, damping, tolerance, most_sweeps, WORK_AT_ONCE,
     ):  # fmt: skip
-        look()
+        stop_if_interrupted()
     lowest, highest = bounds.tolist()
     return bias, 0.5 * (lowest + highest), highest - lowest

@@ -43,7 +43,7 @@ from restive.problem.arm import Arm, arm_label
 from restive.problem.beliefs import MOST_ELAPSED, belief_table, settled_elapsed
 from restive.problem.chains import require_ergodic
 from restive.problem.reduction import reduce_arm, unit_of
-from restive.threads import WORK_AT_ONCE, look
+from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
 __all__ = ["SubsidyPath", "checked_discount", "require_average", "subsidy_path", "walk_down"]
 
@@ -127,7 +127,7 @@ def walk_down(beliefs: FloatArray, rewards: FloatArray, discount: float, label: 
     shortcuts = None if length <= FEW_AGES else _room_for_shortcuts(*beliefs.shape[:2])
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
     while (end := follow_subsidy(problem, shortcuts, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
-        look()
+        stop_if_interrupted()
         if end == FULL:
             walk = walk._replace(path=np.concatenate([walk.path, np.empty_like(walk.path)]))
     if end == AMBIGUOUS:

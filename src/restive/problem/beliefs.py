@@ -33,7 +33,7 @@ from restive.problem.chains import (
     require_ergodic,
     stationary,
 )
-from restive.threads import WORK_AT_ONCE, look
+from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
 __all__ = [
     "BeliefState",
@@ -81,7 +81,7 @@ def belief_table(arm: Arm, max_elapsed: int | None = None) -> FloatArray:
     table = np.empty((arm.num_states, length, arm.num_states))
     done = 0
     while (done := belief_powers(active, passive, table, done, WORK_AT_ONCE)) < length:
-        look()
+        stop_if_interrupted()
     return table
 
 
@@ -100,7 +100,7 @@ def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIE
     room = np.empty_like(rows)
     age, gap = 1, inf
     while gap > tolerance and age < MOST_ELAPSED:
-        look()
+        stop_if_interrupted()
         age, gap = settling_age(
             rows, room, passive, law, tolerance, age, MOST_ELAPSED, WORK_AT_ONCE
         )

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from restive.errors import AssumptionError
 from restive.kernels.chain import stationary_law
 from restive.problem.arm import stochastic_matrix
-from restive.threads import WORK_AT_ONCE, look
+from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
 __all__ = [
     "closed_classes",
@@ -57,7 +57,7 @@ def irreducible_law(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     law = np.empty(len(work))
     last = len(work) - 1
     while last := stationary_law(work, law, last, WORK_AT_ONCE):
-        look()
+        stop_if_interrupted()
     return law
 
 
@@ -182,7 +182,7 @@ def _product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return left @ right, rescaled so that rounding never adds up over many steps."""
     out = np.zeros_like(right)
     for middle in range(len(right)):
-        look()
+        stop_if_interrupted()
         out += left[:, middle, None] * right[None, middle]
     total = np.zeros((len(right), 1, right.shape[2]))
     for j in range(len(right)):

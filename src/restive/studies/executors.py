@@ -17,7 +17,7 @@ from restive.arguments import checked_count, checked_path, suggestion
 from restive.errors import ProblemError
 from restive.files import read_regular
 from restive.studies.work import Arrays, Chunk, Execute, run_chunk
-from restive.threads import available_threads
+from restive.threads import available_threads, worker_pool
 
 __all__ = ["EXECUTORS", "TLS", "checked_options", "executor"]
 
@@ -52,8 +52,9 @@ def executor(
     if name == "serial":
         yield _serial
     elif name == "threads":
-        with ThreadPoolExecutor(workers or available_threads()) as pool:
-            yield lambda chunks: _on_threads(pool, workers or available_threads(), chunks)
+        count = workers or available_threads()
+        with worker_pool(count) as pool:
+            yield lambda chunks: _on_threads(pool, count, chunks)
     else:
         from restive.studies.on_dask import on_dask
 
@@ -99,13 +100,9 @@ def _on_threads(
             future = pool.submit(run_chunk, chunk.case.settings.to_json(), chunk.first, chunk.count)
             waiting[future] = chunk
 
-    try:
-        submit(2 * workers)
-        while waiting:
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                chunk = waiting.pop(future)
-                submit(1)
-                yield chunk, future.result()
-    finally:  # also when the reader stops early: what has not begun never does
-        for future in waiting:
-            future.cancel()
+    submit(2 * workers)
+    while waiting:
+        for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+            chunk = waiting.pop(future)
+            submit(1)
+            yield chunk, future.result()
