@@ -246,7 +246,7 @@ def check(
     """Walk the whole journal: the chain of digests, and the tables against the events."""
     from restive.live.creating import write_good_part
     from restive.live.journal import Journal
-    from restive.live.tables import check as check_journal
+    from restive.live.sql_tables import check as check_journal
 
     journal = Journal(file)
     try:
@@ -329,12 +329,12 @@ def token(
     by: By = COMMAND_LINE,
 ) -> None:
     """Let a client of `restive serve` in: prints its secret, once."""
-    from restive.live.clock import moment
+    from restive.live.clock import utc_time
 
     with _opened(file) as agent:
         if name is None:
             for one in agent.tokens():
-                ends = "" if one.ends is None else f", ends {moment(one.ends):%Y-%m-%d %H:%M} UTC"
+                ends = "" if one.ends is None else f", ends {utc_time(one.ends):%Y-%m-%d %H:%M} UTC"
                 print(f"{one.name}: {one.role}{ends}")
         elif remove:
             agent.remove_token(name, actor=by)

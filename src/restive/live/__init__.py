@@ -3,8 +3,8 @@
 A live agent is its `journal`, one SQLite file of events; `memory` is a pure function of them, and
 `session` keeps the two in step. Start with `agent`: its calls write, those of its base in `view`
 read. A decision is made in `deciding`, results are taken in by `recording`, and both write the
-file's other `tables` too. `status` and `knowledge` tell how it goes; `operator_files` is what the
-command line and the service exchange as CSV files.
+tables beside the events (`sql_tables`). `learned` and `status` tell what it knows and how it does;
+`operator_files` is what it exchanges with people as CSV files.
 
 May import logs, learn and what these may import.
 """

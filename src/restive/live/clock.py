@@ -17,7 +17,7 @@ from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.logs.time_steps import checked_zone
 
-__all__ = ["Clock", "moment"]
+__all__ = ["Clock", "utc_time"]
 
 PERIOD = re.compile(r"P(?:(\d+)([DW])|T(\d+)([HMS]))")
 SECONDS = {"H": 3600, "M": 60, "S": 1}
@@ -26,7 +26,7 @@ NAMED = {"hourly": "PT1H", "daily": "P1D", "weekly": "P7D"}
 MOST_DAYS = 366 * 100
 
 
-def moment(at: int) -> datetime:
+def utc_time(at: int) -> datetime:
     """Return microseconds since 1970 as a time."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)
 
@@ -130,7 +130,7 @@ class Clock:
     def tick_at(self, at: int) -> int:
         """Return the tick at a time, in microseconds since 1970; negative before the first."""
         days, length = self._length
-        here = moment(at).astimezone(self._zone)
+        here = utc_time(at).astimezone(self._zone)
         if days:
             return (here.replace(tzinfo=None) - self._first) // timedelta(days=days)
         return (here - self._first.replace(tzinfo=self._zone).astimezone(UTC)) // length

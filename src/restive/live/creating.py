@@ -22,7 +22,7 @@ from restive.live.memory import Memory
 from restive.live.roster import NewArm, Roster, arms_from_data, arms_to_data
 from restive.live.session import Now, Session
 from restive.live.settings import Settings
-from restive.live.tables import (
+from restive.live.sql_tables import (
     ExpectedTables,
     enter_arms,
     enter_choice,
@@ -98,9 +98,9 @@ def _write_first(
             "arms": arms_to_data(arms, list(roster.kinds)),
             **({"parent": parent} if parent is not None else {}),
         }
-        moment = now() if now is not None else datetime.now(UTC)
+        began = now() if now is not None else datetime.now(UTC)
         event = journal.append(
-            journal.last(), "init", 0, round(moment.timestamp() * 1e6), body, actor
+            journal.last(), "init", 0, round(began.timestamp() * 1e6), body, actor
         )
         enter_arms(journal, event, 0, body["arms"])
 

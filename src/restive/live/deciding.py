@@ -13,7 +13,7 @@ from restive.live.answers import Decision
 from restive.live.memory import Memory
 from restive.live.session import Session, Writer
 from restive.live.settings import NOT_PULLED, REFUSE, UNSEEN
-from restive.live.tables import DECIDED, enter_choice, enter_unseen
+from restive.live.sql_tables import DECIDED, enter_choice, enter_unseen
 
 __all__ = ["decide", "decision", "decision_or_none", "ring", "tick_now"]
 

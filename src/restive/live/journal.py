@@ -4,7 +4,7 @@ An event is kept once its transaction is committed, and never changes. Each carr
 itself and of the one before it, so a change of any event shows.
 
 `event` is the truth among the file's tables. `arm` and `pull` follow from it and are written in the
-same transaction (see `tables`). `snapshot` is a cache and may be emptied.
+same transaction (see `sql_tables`). `snapshot` is a cache and may be emptied.
 """
 
 from __future__ import annotations

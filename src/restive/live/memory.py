@@ -84,7 +84,7 @@ class Memory:
         self.agent = self._first_agent()
         self.watches = Watches(list(roster.kinds), roster.most_states, roster.joint is None)
         self.ever_seen: set[int] = {
-            slot for slot, arm in enumerate(roster.first) if arm.last_state is not None
+            slot for slot, arm in enumerate(roster.arms) if arm.last_state is not None
         }
         self.pulls: dict[int, int] = {}  # how often each arm was decided, or pulled instead
         self.unseen: dict[int, list[int]] = {}  # by last state: unseen pulls when closed, and all
@@ -188,7 +188,7 @@ class Memory:
         ages = [age + tick - self.joined[slot] for age, slot in zip(ages, new, strict=True)]
         prior: Any = self.roster.prior(len(self.roster))
         self.agent = with_more_arms(self.agent, prior, states, ages)
-        self.ever_seen |= {slot for slot in new if self.roster.first[slot].last_state is not None}
+        self.ever_seen |= {slot for slot in new if self.roster.arms[slot].last_state is not None}
 
     def choose(self, tick: int, num_pulls: int, out: list[int]) -> Choice:
         """Return the arms to pull in a tick that has begun."""

@@ -19,7 +19,7 @@ from restive.live.memory import Memory
 from restive.live.roster import NewArm, arms_to_data
 from restive.live.session import Session, Writer
 from restive.live.settings import LEAVE, NOT_PULLED, REFUSE, UNSEEN, checked_result
-from restive.live.tables import (
+from restive.live.sql_tables import (
     WAITING,
     PullRow,
     enter_arms,

@@ -74,7 +74,7 @@ class Roster:
         self.names: list[str] = []
         self.slots: dict[str, int] = {}
         self.kind_of: list[str] = []
-        self.first: list[NewArm] = []
+        self.arms: list[NewArm] = []  # as they joined
         self._pays: dict[str | int, Pays] = {}  # by kind, or by slot under a joint prior
         self._priors: list[KindPrior] = []  # [slots], of those in `_unread` without their evidence
         self._unread: list[int] = []  # slots with evidence that is not taken in yet
@@ -154,7 +154,7 @@ class Roster:
             self.names.append(arm.name)
             self.slots[arm.name] = slot
             self.kind_of.append(arm.kind)
-            self.first.append(arm)
+            self.arms.append(arm)
             prior: Any = self.kinds[arm.kind]
             self._priors.append(prior)
             if arm.evidence:
@@ -174,7 +174,7 @@ class Roster:
         for slot in self._unread:
             by_size.setdefault(self.num_states(slot), []).append(slot)
         for size, slots in by_size.items():
-            some = [self.first[slot] for slot in slots]
+            some = [self.arms[slot] for slot in slots]
             states = [arm.last_state or 0 for arm in some]
             start = BeliefState(states, [arm.elapsed for arm in some])
             rows = [
@@ -198,9 +198,9 @@ class Roster:
         """In which state arms were last seen when they joined, and how long before."""
         states = []
         for slot in slots:
-            known = self.first[slot].last_state
+            known = self.arms[slot].last_state
             states.append(self.num_states(slot) - 1 if known is None else known)
-        return states, [self.first[slot].elapsed for slot in slots]
+        return states, [self.arms[slot].elapsed for slot in slots]
 
 
 def arms_to_data(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]:

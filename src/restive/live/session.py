@@ -28,7 +28,7 @@ from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
 from restive.live.roster import Roster, arms_from_data
 from restive.live.settings import Settings
-from restive.live.tables import stored_priors
+from restive.live.sql_tables import stored_priors
 
 __all__ = ["Now", "Session", "Writer", "checked_text"]
 
@@ -77,7 +77,7 @@ class Session:
         self._spent = 0.0  # seconds of computing since the last snapshot
         self._snapshot_cost = 0.0  # seconds that one took; 0 before the first
         self._touched = False  # whether the memory is ahead of what is committed
-        self.expected: int | None = None  # tick of the last decision, where the caller insists
+        self.expected_tick: int | None = None  # tick of the last decision, where the caller insists
         self.replayed = 0  # events, when the memory was made
         with self.turn(), journal.reading():
             self._memory = self._loaded()
@@ -265,16 +265,16 @@ class Writer:
     def answered(self) -> dict[str, Any] | None:
         """Return the answer that the request was given before; raise if it was another request.
 
-        A request that was not answered yet may insist on the tick that the session `expected`.
+        A request that was not answered yet may insist on the tick of the last decision.
         """
         session, request = self._session, self._request
         if request is not None:
             checked_text(request, "a request's id")
         event = None if request is None else session.journal.requested(request)
         if event is None:
-            if session.expected not in (None, session.memory.tick):
+            if session.expected_tick not in (None, session.memory.tick):
                 raise MovedOnError(
-                    f"tick {session.expected} was expected, but the last decision is of tick "
+                    f"tick {session.expected_tick} was expected, but the last decision is of tick "
                     f"{session.memory.tick}; nothing was changed"
                 )
             return None

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from restive.arguments import checked_count, checked_seed
 from restive.learn.snapshots import learned_data, load_snapshot
 from restive.live.answers import Alarm, Status
-from restive.live.knowledge import MOST_LOOKED_AT, posterior
+from restive.live.learned import MOST_LOOKED_AT, posterior
 from restive.live.memory import Memory
 from restive.live.session import Session
 from restive.live.settings import AS_NOT_PULLED
-from restive.live.tables import DECIDED
+from restive.live.sql_tables import DECIDED
 from restive.plan.relaxation import relaxation_bound
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit

@@ -16,12 +16,12 @@ import numpy as np
 from restive.arguments import checked_count, shown, suggestion
 from restive.errors import ProblemError
 from restive.learn.posterior import ArmPosterior
-from restive.live import knowledge, status, tables, tokens
+from restive.live import learned, sql_tables, status, tokens
 from restive.live.answers import Alarm, ArmRow, Decision, Mistake, Status
-from restive.live.clock import moment
+from restive.live.clock import utc_time
 from restive.live.deciding import decision_or_none
 from restive.live.journal import Event
-from restive.live.knowledge import Entropy, FloatArray, KnownKind, Learning
+from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.memory import Memory
 from restive.live.recording import Batch, sort_results
 from restive.live.session import Session
@@ -135,12 +135,12 @@ class LiveView:
     def belief(self, name: str) -> FloatArray:
         """Law of an arm's state at the last decision's tick, given all that is recorded."""
         with self._session.reading() as memory:
-            return knowledge.belief(memory, knowledge.known_slot(memory, name))
+            return learned.belief(memory, learned.known_slot(memory, name))
 
     def posterior(self, name: str) -> ArmPosterior:
         """Return what is believed of an arm, given all that is recorded."""
         with self._session.reading() as memory:
-            return knowledge.posterior(memory, knowledge.known_slot(memory, name))
+            return learned.posterior(memory, learned.known_slot(memory, name))
 
     def forecast(self, ticks: int = 4, paths: int = 200, seed: int = 0) -> Forecast:
         """Foretell the rewards of the ticks to come, if the model is right.
@@ -224,11 +224,11 @@ class LiveView:
         A request that was answered before is answered again in any case.
         """
         with self._session.turn():
-            self._session.expected = tick
+            self._session.expected_tick = tick
             try:
                 yield
             finally:
-                self._session.expected = None
+                self._session.expected_tick = None
 
     def require_writable(self) -> None:
         """Raise unless the file can be written now and has room; nothing is changed."""
@@ -250,17 +250,17 @@ class LiveView:
     def known(self) -> list[KnownKind]:
         """Return what is known of each kind of arms."""
         with self._session.reading() as memory:
-            return knowledge.known_by_kind(memory)
+            return learned.known_by_kind(memory)
 
     def prior(self, name: str) -> ArmPosterior:
         """Return what was believed of an arm's kind before anything was seen."""
         with self._session.reading() as memory:
-            return knowledge.prior_of(memory, memory.roster.slot(name))
+            return learned.prior_of(memory, memory.roster.slot(name))
 
     def entropy(self) -> list[Entropy]:
         """Return how uncertain the arms of each kind with a finite prior were, over time."""
         with self._session.reading():
-            return knowledge.entropy_over_time(self._session)
+            return learned.entropy_over_time(self._session)
 
     def headroom(self) -> Headroom | None:
         """Compare what was earned with what could be; None where arms pay without being pulled."""
@@ -270,7 +270,7 @@ class LiveView:
     def learning(self) -> Learning:
         """Tell how learning stands: the episode, and the system that it draws on."""
         with self._session.reading() as memory:
-            return knowledge.learning(memory)
+            return learned.learning(memory)
 
     def to_pandas(self, table: str = "pulls") -> Any:
         """Return "pulls", "events", "arms" or "beliefs" as a data frame."""
@@ -300,7 +300,7 @@ class LiveView:
         The tables of pulls and arms are compared with what the events say.
         """
         with self._session.reading():
-            return tables.check(self._session.journal)
+            return sql_tables.check(self._session.journal)
 
     def snapshot(self) -> None:
         """Keep a snapshot now, for a quick opening; else they are made when they are worth it."""
@@ -326,7 +326,7 @@ def _arm_row(memory: Memory, slot: int) -> ArmRow:
         elif slot in memory.ever_seen:
             state, time = memory.agent.last_seen(slot)
             tick = time - 1
-        good = float(knowledge.belief(memory, slot)[-1])
+        good = float(learned.belief(memory, slot)[-1])
         if memory.tick >= 0:
             (value,) = memory.agent.index_of([slot])
             index = None if isnan(value) else value
@@ -364,7 +364,7 @@ def _arms(session: Session, after: str | int | None, limit: int, by: str) -> lis
     elif by == "age":
         urgency[:joined] = memory.agent.belief_state.elapsed
     elif by == "belief":
-        urgency[:joined] = knowledge.chances_of_the_top(memory)
+        urgency[:joined] = learned.chances_of_the_top(memory)
     elif memory.tick >= 0:
         urgency[:joined] = np.nan_to_num(memory.agent.index(), nan=-np.inf)
     urgency[list(memory.gone)] = -np.inf
@@ -384,7 +384,7 @@ def _table(session: Session, name: str) -> tuple[list[str], list[tuple[Any, ...]
     columns = [column[0] for column in cursor.description]
     if name != "events":
         return columns, cursor.fetchall()
-    rows = [(*row[:3], moment(row[3]).isoformat(), *row[4:]) for row in cursor]
+    rows = [(*row[:3], utc_time(row[3]).isoformat(), *row[4:]) for row in cursor]
     return columns, rows
 
 
@@ -396,7 +396,7 @@ def _beliefs(memory: Memory) -> tuple[list[str], list[tuple[Any, ...]]]:
         if slot in memory.gone:
             continue
         row = _arm_row(memory, slot)
-        law = [*knowledge.belief(memory, slot).tolist(), *[None] * memory.roster.most_states]
+        law = [*learned.belief(memory, slot).tolist(), *[None] * memory.roster.most_states]
         rows.append(
             (row.name, row.kind, row.last_state, row.last_tick, *law[: memory.roster.most_states])
         )

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
 from restive.live.answers import Alarm, ArmRow, Decision, Receipt, Status
-from restive.live.clock import moment
+from restive.live.clock import utc_time
 from restive.live.journal import Event
 
 __all__ = [
@@ -220,7 +220,7 @@ class EventAnswer(BaseModel):
     def of(cls, event: Event) -> EventAnswer:
         """Return an event."""
         return cls(
-            seq=event.seq, kind=event.kind, tick=event.tick, at=moment(event.at),
+            seq=event.seq, kind=event.kind, tick=event.tick, at=utc_time(event.at),
             request=event.request, actor=event.actor, body=event.body, digest=event.digest.hex(),
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.learn.posterior import ArmPosterior
-from restive.live.knowledge import Entropy
+from restive.live.learned import Entropy
 from restive.measure.intervals import student_quantile
 from restive.pages.axes import Line, draw_line, set_scale
 from restive.pages.chart import Chart, Panel, chart, line_data

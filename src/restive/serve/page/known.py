@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restive.live.agent import LiveAgent
-from restive.live.knowledge import Entropy, FloatArray, KnownKind, Learning
+from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.status import Headroom
 from restive.pages.page import paragraph, section, table
 from restive.serve.auth import Caller
