@@ -410,6 +410,18 @@ def test_a_page_is_read_on_a_phone_and_by_a_screen_reader():
     assert text.index("verdict") < text.index("Small")
 
 
+def test_no_template_can_forget_to_escape():
+    """Nothing is declared safe, no element runs or styles by itself, and every name is known."""
+    names = [name for name in page.templates().list_templates() if name.endswith(".html")]
+    assert len(names) > 15
+    for name in names:
+        text = page.templates().loader.get_source(page.templates(), name)[0]
+        text = re.sub(r"\{#.*?#\}", "", text, flags=re.S)
+        assert not re.search(r"\|\s*safe\b|autoescape|javascript:|\son\w+=", text), name
+        assert "style=" not in text or name == "pages/templates/notebook_table.html"
+        page.templates().get_template(name)
+
+
 def test_a_template_that_is_not_given_what_it_shows_is_an_error():
     with pytest.raises(UndefinedError, match="'heading' is undefined"):
         page.render("serve/page/sign_in.html", title="t", visitor=None, wrong="")

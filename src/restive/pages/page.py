@@ -14,6 +14,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from restive.pages.looks import css_variables
 
@@ -43,7 +44,7 @@ def templates() -> Environment:
         loader=PackageLoader("restive", ""), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, auto_reload=False,
     )  # fmt: skip
-    found.filters |= {"anchor": anchor, "digest": _digest}
+    found.filters |= {"anchor": anchor, "digest": _digest, "number": _number, "quoted": _quoted}
     found.globals |= {
         "stylesheet": Markup(stylesheet()), "script": Markup(script()), "VERDICTS": VERDICTS,
     }  # fmt: skip
@@ -71,6 +72,16 @@ def _file(name: str) -> str:
 def _digest(text: str) -> str:
     """Return the hash by which a policy names a style sheet or a script."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _number(value: float | None) -> str:
+    """Return a number for a cell, a dash where there is none."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _quoted(name: str) -> str:
+    """Return a name as a part of an address, in which a slash is no folder."""
+    return quote(name, safe="")
 
 
 def anchor(title: str) -> str:

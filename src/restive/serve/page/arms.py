@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
@@ -21,25 +21,26 @@ HEADINGS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A page of the list, read in one turn of the agent."""
+class Cells(NamedTuple):
+    """What list and page show of an arm, in words."""
 
-    rows: list[ArmRow]
-    chains: list[tuple[str, str]]  # of each row: gains and stays
-    tick: int
-    arms: int
-    by: str
-    start: str | int | None
+    row: ArmRow
+    state: str  # it was last seen in
+    ago: str
+    gains: str
+    stays: str
 
     @classmethod
-    def of(cls, agent: LiveAgent, by: str, start: str | int | None) -> Listed:
-        """Read it."""
-        rows = agent.arms(start, ON_A_PAGE, by)
-        chains = [
-            ("–", "–") if row.waiting else _believed(agent.posterior(row.name)) for row in rows
-        ]
-        return cls(rows, chains, agent.tick, agent.num_arms, by, start)
+    def of(cls, row: ArmRow, tick: int, posterior: ArmPosterior | None) -> Cells:
+        """Put an arm into words as it is known at a tick; one that waits has no posterior."""
+        state = "never seen" if row.last_state is None else str(row.last_state)
+        if row.waiting:
+            state = "joins next"
+        if row.left is not None:
+            state = "left"
+        ago = "–" if row.last_tick is None else str(tick - row.last_tick)
+        gains, stays = ("–", "–") if posterior is None else _believed(posterior)
+        return cls(row, state, ago, gains, stays)
 
 
 def _believed(found: ArmPosterior) -> tuple[str, str]:
@@ -50,48 +51,43 @@ def _believed(found: ArmPosterior) -> tuple[str, str]:
     return gains, stays
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A page of the list, read in one turn of the agent."""
+
+    arms: list[Cells]
+    num_arms: int
+    by: str
+    start: str | int | None
+
+    @classmethod
+    def of(cls, agent: LiveAgent, by: str, start: str | int | None) -> Listed:
+        """Read it."""
+        arms = [
+            Cells.of(row, agent.tick, None if row.waiting else agent.posterior(row.name))
+            for row in agent.arms(start, ON_A_PAGE, by)
+        ]
+        return cls(arms, agent.num_arms, by, start)
+
+
 def arms_page(found: Listed, caller: Caller) -> str:
     """Return a page of the list."""
     after: str | int | None = None
-    if len(found.rows) == ON_A_PAGE:
+    if len(found.arms) == ON_A_PAGE:
         by_name = found.by == "name"
-        after = found.rows[-1].name if by_name else int(found.start or 0) + ON_A_PAGE
+        after = found.arms[-1].row.name if by_name else int(found.start or 0) + ON_A_PAGE
     return render(
         "serve/page/arms.html",
         title="Arms",
-        heading=f"{found.arms:,} arms, by {found.by}",
+        heading=f"{found.num_arms:,} arms, by {found.by}",
         visitor=caller,
         here="/arms",
         headings=HEADINGS,
         sorted_by=found.by,
-        arms=[
-            _cells(row, found.tick, believed)
-            for row, believed in zip(found.rows, found.chains, strict=True)
-        ],
+        arms=found.arms,
         first=not found.start,
         after=after,
     )
-
-
-def _cells(row: ArmRow, tick: int, believed: tuple[str, str]) -> dict[str, Any]:
-    """Return what list and page of an arm show of it."""
-    gains, stays = believed
-    return {
-        "name": row.name, "kind": row.kind, "state": _state(row), "ago": _ago(row, tick),
-        "index": row.index, "good": row.good, "pulls": row.pulls, "gains": gains, "stays": stays,
-    }  # fmt: skip
-
-
-def _state(row: ArmRow) -> str:
-    if row.left is not None:
-        return "left"
-    if row.waiting:
-        return "joins next"
-    return "never seen" if row.last_state is None else str(row.last_state)
-
-
-def _ago(row: ArmRow, tick: int) -> str:
-    return "–" if row.last_tick is None else str(tick - row.last_tick)
 
 
 @dataclass(frozen=True)
@@ -120,7 +116,6 @@ class ArmShown:
 def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
     """Return the page of an arm."""
     row = found.row
-    believed = ("–", "–") if found.posterior is None else _believed(found.posterior)
     history = [
         (
             pull["tick"],
@@ -138,8 +133,7 @@ def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
         heading=f"Arm {row.name}",
         visitor=caller,
         here="",
-        arm=_cells(row, found.tick, believed),
-        joined=row.joined,
+        arm=Cells.of(row, found.tick, found.posterior),
         charts=charts,
         history=history,
     )
