@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from restive.errors import RestiveError
-from restive.pages.page import render
 
 __all__ = ["data_frame", "html_table"]
 
@@ -27,5 +26,7 @@ def html_table(
     caption: str, header: Sequence[str], rows: Iterable[Sequence[Any]], left_out: int = 0
 ) -> str:
     """Return a table as HTML; `left_out` rows are counted below it."""
+    from restive.pages.page import render  # late: every object imports this module
+
     name = "pages/templates/notebook_table.html"
     return render(name, caption=caption, header=header, rows=rows, left_out=left_out)
