@@ -232,18 +232,18 @@ def test_whittle_indices_are_drawn_with_the_names_of_the_states(bandit):
     drawn = good.get_ydata()
     assert drawn[:3].tolist() == index.index[1, :3].tolist()
     assert index.plot(ax=axes) is axes
-    figure = rs.whittle(bandit).plot()
-    assert [ax.get_title() for ax in figure.axes] == ["arm 0 ('sky')", "arm 1", "arm 2"]
-    (line, *_) = figure.axes[2].get_lines()
+    panels = rs.whittle(bandit).plot()
+    assert [ax.get_title() for ax in panels] == ["arm 0 ('sky')", "arm 1", "arm 2"]
+    (line, *_) = panels[2].get_lines()
     assert line.get_ydata()[0] == rs.whittle_index(bandit[2]).index[0, 0]
     assert line.get_label() == "last seen: state 0"
 
 
 def test_a_trajectory_is_drawn_arm_by_arm_with_pulls_states_and_beliefs(bandit, trajectory):
-    figure = trajectory.plot(steps=25)
-    assert [ax.get_title(loc="left") for ax in figure.axes] == ["arm 0 ('sky')", "arm 1", "arm 2"]
+    panels = trajectory.plot(steps=25)
+    assert [ax.get_title(loc="left") for ax in panels] == ["arm 0 ('sky')", "arm 1", "arm 2"]
     times = np.arange(36, 61)
-    for k, axes in enumerate(figure.axes):
+    for k, axes in enumerate(panels):
         belief, pulls = axes.get_lines()
         assert belief.get_xdata().tolist() == times.tolist()
         for t, drawn in zip(times, belief.get_ydata(), strict=True):
@@ -254,8 +254,8 @@ def test_a_trajectory_is_drawn_arm_by_arm_with_pulls_states_and_beliefs(bandit, 
         assert pulls.get_xdata().tolist() == mine
         seen = [bandit[k].rewards[trajectory.states[t - 1, 0]] for t in mine]
         assert pulls.get_ydata().tolist() == seen
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["bad", "good"]
-    assert len(trajectory.plot(arms=[2]).axes) == 1
+    assert [label.get_text() for label in panels[0].get_yticklabels()] == ["bad", "good"]
+    assert len(trajectory.plot(arms=[2])) == 1
     for arms in ([], [3], [0, 0]):
         with pytest.raises(rs.errors.ProblemError, match="arms to draw"):
             trajectory.plot(arms=arms)

@@ -29,7 +29,7 @@ def loaded_after(code):
 import sys
 {code}
 import json
-heavy = ["numpy", "numba", "matplotlib", "scipy", "rich", "pydantic"]
+heavy = ["numpy", "numba", "matplotlib", "scipy", "rich", "pydantic", "jinja2"]
 print("LOADED", json.dumps([name for name in heavy if name in sys.modules]))
 """
     done = subprocess.run(

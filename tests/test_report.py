@@ -14,6 +14,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from markupsafe import Markup
 from matplotlib.figure import Figure
 from scipy import stats
 from typer.testing import CliRunner
@@ -505,7 +506,7 @@ def test_a_single_replication_has_no_band_and_is_no_crash(found):
         assert len(curves(draw([one]))) == 1
     assert len(curves(posterior([one]))) == 3
     chart = charts.regret_chart({"": [one]}, charts.Naming([one]))
-    (line,) = Page(whole(chart_page.chart(chart))).data[0]["series"]
+    (line,) = Page(whole(chart_page.render_chart(chart))).data[0]["series"]
     assert set(line["lower"]) == set(line["upper"]) == {None}
 
 
@@ -538,7 +539,7 @@ def test_a_line_has_one_look_on_the_whole_page(found):
 
 def axes_of(chart, scale):
     """Return where the axes of each panel of a chart lie on a page."""
-    drawings = re.findall(r"<svg[^>]*>", chart_page.chart(chart))
+    drawings = re.findall(r"<svg[^>]*>", chart_page.render_chart(chart))
     wanted = [text for text in drawings if f'class="drawing {page.anchor(scale)}"' in text]
     return [json.loads(unescape(re.search('data-axes="([^"]*)"', text)[1])) for text in wanted]
 
@@ -598,7 +599,9 @@ def run(*words):
 def no_pictures(monkeypatch):
     """Leave the pictures out, for pages whose words are what matters."""
     monkeypatch.setattr(
-        study_page, "chart", lambda made, headed=True: f'<svg id="{made.name}"></svg>'
+        study_page,
+        "render_chart",
+        lambda made, headed=True: Markup(f'<svg id="{made.name}"></svg>'),
     )
 
 

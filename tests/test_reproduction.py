@@ -336,7 +336,7 @@ def test_the_figures_show_both_experiments(whole, copied, monkeypatch):
 
     monkeypatch.setattr(paper_charts, "write_figure", kept)
     monkeypatch.setattr(paper_page, "page_figures", lambda bayesian, frequentist: [])
-    paper_page.render(copied)
+    paper_page.write_page(copied)
     bayesian, frequentist = (load_results(copied / name) for name in ("bayesian", "frequentist"))
 
     def lines(axes):
@@ -522,7 +522,7 @@ def test_the_page_says_how_it_was_run_and_how_to_run_it_again(whole):
 
 def test_the_command_to_run_again_survives_a_space(whole, fast, tmp_path):
     folder = Path(shutil.copytree(whole.folder, tmp_path / "a b"))
-    paper_page.render(folder)
+    paper_page.write_page(folder)
     command = Page((folder / "report.html").read_text(encoding="utf-8")).codes[-1]
     assert shlex.split(command)[-1] == str(folder)
 
@@ -544,7 +544,7 @@ def rendered(copied, monkeypatch, change):
     found = {name: load_results(copied / name) for name in ("bayesian", "frequentist")}
     changed = {name: [change(name, one) for one in cases] for name, cases in found.items()}
     monkeypatch.setattr(paper_page, "load_results", lambda folder: changed[Path(folder).name])
-    paper_page.render(copied)
+    paper_page.write_page(copied)
     return Page((copied / "report.html").read_text(encoding="utf-8")).text
 
 

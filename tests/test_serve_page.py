@@ -248,9 +248,9 @@ def test_pages_of_an_agent_that_has_done_nothing_yet(tmp_path):
 
 def test_style_and_scripts_are_open_to_all_and_nothing_else_is(site):
     stranger = Client(site.app)
-    for name, kind in (("page.css", "text/css"), ("page.js", "text/javascript"),
-                       ("charts.js", "text/javascript")):  # fmt: skip
+    for name in ("page.css", "operator.css", "charts.js", "operator.js"):
         answer = stranger.get(f"/static/{name}")
+        kind = {"css": "text/css", "js": "text/javascript"}[name.rpartition(".")[2]]
         assert answer.headers["content-type"].startswith(kind)
     refused(stranger.get("/static/routes.py"), 404, "Not Found")
 

@@ -217,11 +217,11 @@ def report(
     ] = None,
 ) -> None:
     """Make an HTML page of a study's results."""
-    from restive.paper.page import is_reproduction, render
+    from restive.paper.page import is_reproduction, write_page
     from restive.studies.report.study_page import write_report
 
     with spinner("drawing"):
-        page = render(folder, out) if is_reproduction(folder) else write_report(folder, out)
+        page = write_page(folder, out) if is_reproduction(folder) else write_report(folder, out)
     print(page)
 
 

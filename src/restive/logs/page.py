@@ -1,14 +1,13 @@
-"""The page of a fitted log: what was found, what the checks say, and pictures.
+"""A fitted log as a page: what was found, what the checks say, whether the chains help.
 
-What a page is made of comes from `style`.
-
-Charts of a fitted log: its arms by kind, and what was predicted against what was seen.
+Its charts show arms by kind, and what was predicted against what was seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from math import isnan
 from typing import Any
 
@@ -19,9 +18,9 @@ from restive.logs.checks import REPLICATES, Check
 from restive.logs.fitted import FittedLog
 from restive.logs.held_out import HeldOut, in_words
 from restive.pages.axes import Scale
-from restive.pages.chart import Chart, Panel, chart, short
+from restive.pages.chart import Chart, Panel, render_chart, short
 from restive.pages.looks import LIGHT, look
-from restive.pages.page import page, paragraph, section, table
+from restive.pages.page import render
 
 __all__ = [
     "CHECK_HEADER",
@@ -34,23 +33,41 @@ __all__ = [
 
 MOST_ARMS = 200  # rows of the table of arms
 MOST_NAMED = 3  # checks that the heading names
+HEIGHT = 350.0  # points: axes from 0 to 1 are square
+TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+MOST_CROSSES = 300  # arms drawn with their intervals
+MOST_KINDS = 12
 CHECK_HEADER = ("check", "verdict", "finding", "p", "s.d. off", "arms off at 5%", "what to do")
 
 
 def fit_page(fitted: FittedLog, title: str) -> str:
     """Return the whole page."""
-    log = fitted.log
-    about = f"{log.in_brief}. States, worst first: {', '.join(log.states)}."
-    notes = [paragraph(note, "note") for note in fitted.notes]
-    parts = [section("Notes", *notes)] if notes else []
-    if fitted.checks:
-        parts.append(_checks_section(fitted))
-    if fitted.held_out is not None:
-        parts += [_held_out_section(fitted.held_out), chart(predicted_chart(fitted.held_out))]
+    log, arms, held_out = fitted.log, fitted.arms, fitted.held_out
+    advised = any(check.advice for check in fitted.checks)
+    check_header = CHECK_HEADER if advised else CHECK_HEADER[:-1]
+    charts = [] if held_out is None else [predicted_chart(held_out)]
     if log.num_states == 2:
-        parts.append(chart(arms_chart(fitted)))
-    parts.append(_arms_section(fitted))
-    return page(title, title, _verdict(fitted), [about], parts)
+        charts.append(arms_chart(fitted))
+    return render(
+        "logs/page.html",
+        title=title,
+        eyebrow=title,
+        heading=_verdict(fitted),
+        lead=[f"{log.in_brief}. States, worst first: {', '.join(log.states)}."],
+        notes=fitted.notes,
+        replicates=REPLICATES,
+        check_header=check_header,
+        checks=[row[: len(check_header)] for row in check_rows(fitted.checks)],
+        helps=[] if held_out is None else held_out_sentences(held_out),
+        held_out=[] if held_out is None else _held_out_rows(held_out),
+        charts=[render_chart(chart) for chart in charts],
+        num_arms=len(arms),
+        arm_header=arms.columns,
+        arms=[
+            [f"{x:.3f}" if isinstance(x, float) else str(x) for x in row]
+            for row in islice(arms.rows(), MOST_ARMS)
+        ],
+    )
 
 
 def _verdict(fitted: FittedLog) -> str:
@@ -98,22 +115,6 @@ def _arms_off(check: Check) -> str:
     return f"{check.arms_off} of {check.num_arms} ({expected:.0f} expected){worst}"
 
 
-def _checks_section(fitted: FittedLog) -> str:
-    advised = any(check.advice for check in fitted.checks)
-    header = CHECK_HEADER if advised else CHECK_HEADER[:-1]
-    rows = [row[: len(header)] for row in check_rows(fitted.checks)]
-    return section(
-        "Do chains describe it?",
-        paragraph(
-            "Each line is a number computed from the log and from "
-            f"{REPLICATES} logs that the fitted chains would have left, seen at the same moments. "
-            "p is the share of these that are as far out, over all arms or arm by arm; at 0.01 a "
-            "check fails. An arm is off at 5% if it is further out than in 95% of these logs."
-        ),
-        table(header, rows, numbers=(3, 4), stacked=True),
-    )
-
-
 def held_out_sentences(found: HeldOut) -> list[str]:
     """Say in words whether the chains help."""
     helps, second = found.chain_against_coin, found.second_against_chain
@@ -134,48 +135,16 @@ def held_out_sentences(found: HeldOut) -> list[str]:
     ]
 
 
-def _held_out_section(found: HeldOut) -> str:
-    rows = [
+def _held_out_rows(found: HeldOut) -> list[tuple[str, str, str]]:
+    return [
         ("a coin per arm", f"{found.coin:.4f}", ""),
         ("the chains", f"{found.chain:.4f}", _gain(found.chain_against_coin)),
         ("chains of order 2", f"{found.second:.4f}", _gain(found.second_against_chain)),
     ]
-    return section(
-        "Does it help?",
-        *(paragraph(sentence) for sentence in held_out_sentences(found)),
-        table(("predicted by", "mean log chance", "gain on the line above"), rows, numbers=(1, 2)),
-    )
 
 
 def _gain(found: Any) -> str:
     return f"{found.gain:+.4f} ± {1.96 * found.stderr:.4f}"
-
-
-def _arms_section(fitted: FittedLog) -> str:
-    arms = fitted.arms
-    shown = min(len(arms), MOST_ARMS)
-    rows = [
-        tuple(f"{x:.3f}" if isinstance(x, float) else str(x) for x in row)
-        for row, _ in zip(arms.rows(), range(shown), strict=False)
-    ]
-    parts = [
-        paragraph(
-            "Posterior means and 90% intervals; elapsed counts steps from the last sighting to the "
-            "first step after the log."
-        )
-    ]
-    if shown < len(arms):
-        parts.append(
-            paragraph(f"The first {shown} of {len(arms):,} arms; all are in arms.csv.", "note")
-        )
-    parts.append(table(arms.columns, rows, numbers=range(2, len(arms.columns))))
-    return section("The arms", *parts)
-
-
-HEIGHT = 350.0  # points: axes from 0 to 1 are square
-TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
-MOST_CROSSES = 300  # arms drawn with their intervals
-MOST_KINDS = 12
 
 
 def arms_chart(fitted: FittedLog) -> Chart:

@@ -97,7 +97,7 @@ class Trajectory:
 
         Returns
         -------
-        The matplotlib figure.
+        The matplotlib axes, one of each arm drawn.
         """
         num_arms = self.bandit.num_arms
         if arms is None:

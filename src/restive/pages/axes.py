@@ -1,7 +1,4 @@
-"""Axes that charts share: scales, ticks as plain text, and where a value stands in the drawing.
-
-Lines against time, each with its band.
-"""
+"""Axes that charts share: scales, ticks as plain text, where a value stands; lines with bands."""
 
 from __future__ import annotations
 
@@ -28,11 +25,14 @@ __all__ = [
     "tick_text",
 ]
 
+FloatArray = NDArray[np.float64]
 Scale = Literal["linear", "log", "log time"]
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 TICKS = 5
 MOST_PLAIN, LEAST_PLAIN = 1e6, 1e-3  # beyond, powers of ten
+BAND = 0.2  # opacity
+DECADES = 4  # that a logarithmic axis shows below its highest line
 
 
 def set_scale(axes: Any, scale: Scale) -> None:
@@ -81,12 +81,6 @@ def place_of_axes(axes: Any) -> dict[str, list[float | int]]:
             *axes.get_ylim(), int(axes.get_yscale() == "log"),
         ],
     }  # fmt: skip
-
-
-FloatArray = NDArray[np.float64]
-
-BAND = 0.2  # opacity
-DECADES = 4  # that a logarithmic axis shows below its highest line
 
 
 @dataclass(frozen=True, eq=False)

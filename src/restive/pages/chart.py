@@ -7,26 +7,26 @@ pointer and arrow keys read values, and each panel can be saved as SVG and CSV.
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from restive.pages.axes import Line, Scale, place_of_axes
 from restive.pages.drawing import page_svg
 from restive.pages.looks import LIGHT, look, matplotlib_figures, settings
-from restive.pages.page import anchor, attributes
+from restive.pages.page import anchor, render
 
-__all__ = ["Chart", "Data", "Panel", "chart", "line_data", "short"]
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+__all__ = ["Chart", "Data", "Panel", "line_data", "render_chart", "short"]
 
 WIDTH = 360.0  # points, which are pixels on a phone
 HEIGHT = 262.0
 LEFT, RIGHT, TOP, BOTTOM = 54.0, 28.0, 26.0, 46.0  # points around the axes
 KEY = (34.0, 12.0)  # points of a line in a legend
 DIGITS = 6  # of numbers in a page
-READING = "Point at a panel, or select it and press the arrow keys, to read values."
 
 Data = Sequence[Mapping[str, Any]]
 
@@ -78,42 +78,37 @@ def short(values: Any) -> list[float | None]:
     return [None if isnan(v) else float(f"{v:.{DIGITS}g}") for v in map(float, values)]
 
 
-def chart(made: Chart, *, headed: bool = True) -> str:
+def render_chart(chart: Chart, *, headed: bool = True) -> Markup:
     """Return a chart as a section of a page, with a heading unless it stands under another."""
-    drawings = {scale: _drawn(made, scale) for scale in made.scales}
-    figures = [
-        _figure(made, at, panel, {scale: drawings[scale][at] for scale in made.scales})
-        for at, panel in enumerate(made.panels)
-    ]
-    heading = f"<h2>{escape(made.title)}</h2>" if headed else ""
-    reading = f' <span class="reading">{READING}</span>' if made.legend else ""
-    return "\n".join(
-        [
-            f'<section class="charts" id="{made.name}"><header>'
-            f'<div class="head">{heading}{_switch(made)}</div>'
-            f'<p class="note">{escape(made.note)}{reading}</p>{_legend(made)}</header>',
-            f'<div class="grid">{"".join(figures)}</div>',
-            '<p class="quiet" aria-live="polite"></p></section>',
-        ]
+    keys = [_key(line.number, f"{chart.name}-{line.key}") for line in chart.legend]
+    if chart.dotted:
+        keys.append(_key(None, f"{chart.name}-dotted"))
+    by_scale = [_drawn(chart, scale) for scale in chart.scales]
+    return render(
+        "pages/templates/chart.html",
+        chart=chart,
+        headed=headed,
+        keys=keys,
+        drawings=list(zip(*by_scale, strict=True)),  # of each panel
     )
 
 
-def _drawn(made: Chart, scale: Scale) -> list[str]:
+def _drawn(chart: Chart, scale: Scale) -> list[Markup]:
     """Draw all panels on a scale, on axes that they share."""
     with settings():
-        panels = [_axes(panel) for panel in made.panels]
-        for panel, axes in zip(made.panels, panels, strict=True):
+        panels = [_axes(panel) for panel in chart.panels]
+        for panel, axes in zip(chart.panels, panels, strict=True):
             panel.draw(axes, scale)
             # level and above the axis: readable, and no width lost
             axes.set_title(axes.get_ylabel(), loc="left")
             axes.set_ylabel("")
-        for side in made.shared:
+        for side in chart.shared:
             limits = [getattr(axes, f"get_{side}lim")() for axes in panels]
             low, high = min(low for low, _ in limits), max(high for _, high in limits)
             for axes in panels:
                 getattr(axes, f"set_{side}lim")(low, high)
         return [
-            _text(axes, f"{made.name}-{at}-{anchor(scale)}", scale)
+            _panel_svg(axes, f"{chart.name}-{at}-{anchor(scale)}", scale)
             for at, axes in enumerate(panels)
         ]
 
@@ -133,59 +128,13 @@ def _axes(panel: Panel) -> Any:
     return axes
 
 
-def _text(axes: Any, name: str, scale: Scale) -> str:
-    drawing = page_svg(axes.get_figure(), name)
-    drawing.set("class", f"drawing {anchor(scale)}")
-    drawing.set("data-axes", json.dumps(place_of_axes(axes), separators=(",", ":")))
-    return ET.tostring(drawing, encoding="unicode").replace(" />", "/>")
+def _panel_svg(axes: Any, name: str, scale: Scale) -> Markup:
+    place = json.dumps(place_of_axes(axes), separators=(",", ":"))
+    given = {"class": f"drawing {anchor(scale)}", "data-axes": place}
+    return page_svg(axes.get_figure(), name, given)
 
 
-def _figure(made: Chart, at: int, panel: Panel, drawings: Mapping[Scale, str]) -> str:
-    save = "".join(
-        f'<button type="button" data-save="{kind}" '
-        f'aria-label="save {escape(panel.title)} as {kind.upper()}">{kind.upper()}</button>'
-        for kind in ("svg", "csv")
-    )
-    who, what = made.columns
-    numbers = json.dumps(
-        {"columns": [who, made.along, what, "lower", "upper"], "series": panel.data},
-        separators=(",", ":"),
-        ensure_ascii=False,
-    ).replace("<", "\\u003c")
-    label = f"{made.title}: {panel.title}" if panel.title else made.title
-    return (
-        f'<figure id="{made.name}-{at}" aria-label="{escape(label)}">'
-        f"<figcaption>{escape(panel.title)}<span>{save}</span></figcaption>"
-        f"{''.join(drawings.values())}"
-        f'<script type="application/json">{numbers}</script></figure>\n'
-    )
-
-
-def _switch(made: Chart) -> str:
-    if len(made.scales) == 1:
-        return ""
-    choices = "".join(
-        f"<label><input{attributes(type='radio', name=f'{made.name}-scale', value=scale)}"
-        f"{' checked' if scale == made.shown else ''}>{scale}</label>"
-        for scale in made.scales
-    )
-    return f'<fieldset class="scale"><legend class="quiet">scale</legend>{choices}</fieldset>'
-
-
-def _legend(made: Chart) -> str:
-    items = [
-        f'<button type="button" aria-pressed="true" data-series="{line.key}">'
-        f"{_key(line.number, f'{made.name}-{line.key}')}{escape(line.name)}</button>"
-        for line in made.legend
-    ]
-    if made.dotted:
-        kind = f' class="{made.dotted_on}"' if made.dotted_on else ""
-        key = _key(None, f"{made.name}-dotted")
-        items.append(f"<span{kind}>{key}{escape(made.dotted)}</span>")
-    return f'<div class="legend">{"".join(items)}</div>' if items else ""
-
-
-def _key(number: int | None, name: str) -> str:
+def _key(number: int | None, name: str) -> Markup:
     """Return a line as a legend shows it."""
     with settings():
         figure = matplotlib_figures().Figure(figsize=(KEY[0] / 72, KEY[1] / 72))
@@ -200,7 +149,4 @@ def _key(number: int | None, name: str) -> str:
                 [0, 1, 2], [0, 0, 0], color=style.colour, linestyle=style.dash,
                 marker=style.marker, markevery=[1],
             )  # fmt: skip
-        drawing = page_svg(figure, name)
-    drawing.set("class", "key")
-    drawing.set("aria-hidden", "true")
-    return ET.tostring(drawing, encoding="unicode").replace(" />", "/>")
+        return page_svg(figure, name, {"class": "key", "aria-hidden": "true"})

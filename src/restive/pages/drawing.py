@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from restive.files import replacing
 from restive.pages.looks import LIGHT
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 __all__ = ["page_svg", "write_figure"]
 
@@ -27,16 +30,20 @@ PAINTS = ("fill", "stroke")
 NUMBERS = ("d", "x", "y", "transform", "width", "height", "stroke-dasharray")
 
 
-def page_svg(figure: Any, name: str) -> ET.Element:
-    """Return a figure as an <svg> of a page; `name` keeps its ids apart from other figures'.
+def page_svg(figure: Any, name: str, attributes: Mapping[str, str] | None = None) -> Markup:
+    """Return a figure as an <svg> of a page, with more attributes of its own.
 
-    Artists whose gid is "class:" and words have these words as classes.
+    `name` keeps its ids apart from other figures'. Artists whose gid is "class:" and words have
+    these words as classes.
     """
+    from markupsafe import Markup
+
     root = ET.fromstring(_written(figure, name, "none"))
     used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', ET.tostring(root, encoding="unicode")))
     drawn = ET.Element("svg", {"viewBox": root.attrib["viewBox"], "stroke-linejoin": "round"})
     drawn.extend([part for child in root for part in _converted(child, name, used)])
-    return drawn
+    drawn.attrib |= attributes or {}
+    return Markup(ET.tostring(drawn, encoding="unicode").replace(" />", "/>"))
 
 
 def write_figure(figure: Any, stem: Path) -> list[Path]:

@@ -1,12 +1,7 @@
-"""New figures: in a notebook, or beside pyplot, they show themselves.
+"""The pictures that `.plot()` draws: regret, indices, what is believed of an arm, trajectories.
 
-Regret against time.
-
-Index against the steps since an arm was seen, a line per last state.
-
-What is believed of one arm.
-
-What happened to some arms over time: pulls, states seen and beliefs in between.
+Each draws into axes that it is given, or into new ones, and returns them; several panels are an
+array of axes. In a notebook, or beside pyplot, new figures show themselves.
 """
 
 from __future__ import annotations
@@ -26,8 +21,9 @@ __all__ = [
     "FIGURE_SUFFIXES",
     "IndexPanel",
     "Track",
+    "draw_posterior",
+    "in_the_plane",
     "new_axes",
-    "new_figure",
     "plot_band",
     "plot_index",
     "plot_panels",
@@ -35,12 +31,15 @@ __all__ = [
     "plot_tracks",
 ]
 
-FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
+FloatArray = NDArray[np.float64]
 
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
+MOST_PANELS = 12
+AREA = 160.0  # of the largest circle, in square points
 SHOWING = ("matplotlib.pyplot", "ipykernel")  # modules that are there where figures are looked at
 
 
-def new_figure(width: float, height: float) -> Any:
+def _new_figure(width: float, height: float) -> Any:
     """Return an empty figure of a size in inches."""
     figures = matplotlib_figures()
     size: Any = {"figsize": (width, height), "layout": "constrained", "dpi": 150}
@@ -53,14 +52,14 @@ def new_figure(width: float, height: float) -> Any:
 
 def new_axes(width: float, height: float) -> Any:
     """Return the axes of a new figure."""
-    return new_figure(width, height).subplots()
+    return _new_figure(width, height).subplots()
 
 
 def plot_band(
     times: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
+    mean: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
     label: str,
     ax: Any = None,
 ) -> Any:
@@ -78,11 +77,6 @@ def plot_band(
         ax.set_ylabel("regret (mean and 95% band)")
         ax.legend()
     return ax
-
-
-FloatArray = NDArray[np.float64]
-
-MOST_PANELS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +99,12 @@ def plot_index(panel: IndexPanel, name: str, ax: Any = None) -> Any:
 
 
 def plot_panels(panels: Sequence[IndexPanel], name: str, title: str) -> Any:
-    """Draw the first 12 indices side by side on one scale; returns the figure."""
+    """Draw the first 12 indices side by side on one scale; returns their axes [P]."""
     shown = panels[:MOST_PANELS]
     columns = min(len(shown), 4)
     rows = -(-len(shown) // columns)
     with settings():
-        figure = new_figure(1.2 + 3.6 * columns, 0.8 + 3.0 * rows)
+        figure = _new_figure(1.2 + 3.6 * columns, 0.8 + 3.0 * rows)
         axes = figure.subplots(rows, columns, sharey=True, squeeze=False)
         for j, ax in enumerate(axes.flat):
             if j >= len(shown):
@@ -122,7 +116,7 @@ def plot_panels(panels: Sequence[IndexPanel], name: str, title: str) -> Any:
         if len(panels) > len(shown):
             title += f", the first {len(shown)} kinds shown"
         figure.suptitle(title)
-    return figure
+    return axes.ravel()[: len(shown)]
 
 
 def _label(ax: Any, name: str, *, bottom: bool, left: bool) -> None:
@@ -164,57 +158,95 @@ def _visible(table: FloatArray) -> FloatArray:
 def plot_posterior(posterior: Any, truth: Any = None, ax: Any = None) -> Any:
     """Draw an `ArmPosterior` into axes, new ones by default; returns the axes."""
     with settings():
-        if ax is None:
-            ax = new_axes(6, 5)
-        alike = np.array_equal(posterior.active, posterior.passive)
-        if posterior.active.shape[1] == 2 and alike:
-            _draw_density(ax, posterior, truth)
-        else:
-            _draw_intervals(ax, posterior, truth, ["active"] if alike else ["active", "passive"])
+        ax = new_axes(6, 5) if ax is None else ax
+        draw_posterior(ax, posterior, truth=truth)
+        if truth is not None or not in_the_plane(posterior):
+            ax.legend()
     return ax
 
 
-def _draw_density(ax: Any, posterior: Any, truth: Any) -> None:
-    """Draw the density of (p01, p11): a normal bump at each chain, and the chains."""
+def draw_posterior(ax: Any, posterior: Any, *, prior: Any = None, truth: Any = None) -> None:
+    """Draw an `ArmPosterior` into axes, with what was believed before behind it, if given.
+
+    Chains of two states, the same pulled or not, are points (p01, p11) of the plane; of any others
+    each transition probability has its mean and 90% interval.
+    """
+    (_draw_chains if in_the_plane(posterior) else _draw_intervals)(ax, posterior, prior, truth)
+
+
+def in_the_plane(posterior: Any) -> bool:
+    """Whether (p01, p11) says all of a chain."""
+    return posterior.active.shape[1] == 2 and np.array_equal(posterior.active, posterior.passive)
+
+
+def _draw_chains(ax: Any, posterior: Any, prior: Any, truth: Any) -> None:
+    """Draw each chain as a circle as large as it is likely, over rings of the prior or a density.
+
+    The density is an image, which a page does not have: it would not turn dark.
+    """
     p01, p11, weights = posterior.active[:, 0, 1], posterior.active[:, 1, 1], posterior.weights
-    middle = (np.arange(100) + 0.5) / 100
-    bumps = []
-    for values in (p01, p11):
-        spread = np.sqrt((weights * (values - (weights * values).sum()) ** 2).sum())
-        width = max(spread * posterior.effective ** (-1 / 6), 0.01)  # Silverman's, in the plane
-        bumps.append(np.exp(-(((middle[:, None] - values) / width) ** 2) / 2))
-    density = np.einsum("im,jm,m->ji", *bumps, weights)
-    ax.imshow(density, origin="lower", extent=(0, 1, 0, 1), cmap="Blues", aspect="equal")
-    areas = 60 * weights / weights.max()
-    ax.scatter(p01, p11, s=areas, color=look(0).colour, alpha=0.5, linewidth=0, label="chains")
+    largest = weights.max()
+    if prior is None:
+        _draw_density(ax, posterior)
+    else:
+        largest = max(largest, prior.weights.max())
+        ax.scatter(
+            prior.active[:, 0, 1], prior.active[:, 1, 1], s=AREA * prior.weights / largest,
+            facecolors="none", edgecolors=LIGHT["mute"], linewidths=0.9,
+        )  # fmt: skip
+        ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    ax.scatter(
+        p01, p11, s=AREA * weights / largest, color=look(0).colour, alpha=0.35, lw=0,
+        label="chains",
+    )  # fmt: skip
+    mean, low, high = (
+        (chains.active[0, 1], chains.active[1, 1])
+        for chains in (posterior.mean(), posterior.quantile(0.05), posterior.quantile(0.95))
+    )
+    for x, y in (((low[0], high[0]), (mean[1],) * 2), ((mean[0],) * 2, (low[1], high[1]))):
+        ax.plot(x, y, color=LIGHT["ink"], linewidth=1.4)
     if truth is not None:
         ax.plot(truth.active[0, 1], truth.active[1, 1], "x", color=look(1).colour, markersize=10,
                 markeredgewidth=2, label="truth")  # fmt: skip
-        ax.legend()
     bad, good = posterior.states or ("bad", "good")
     ax.set_xlabel(f"p01: from {bad} to {good}")
     ax.set_ylabel(f"p11: stays {good}")
 
 
-def _draw_intervals(ax: Any, posterior: Any, truth: Any, fields: list[str]) -> None:
-    mean, low, high = posterior.mean(), posterior.quantile(0.05), posterior.quantile(0.95)
+def _draw_density(ax: Any, posterior: Any) -> None:
+    """Draw the density of (p01, p11): a normal bump at each chain."""
+    middle = (np.arange(100) + 0.5) / 100
+    weights, bumps = posterior.weights, []
+    for values in (posterior.active[:, 0, 1], posterior.active[:, 1, 1]):
+        spread = np.sqrt((weights * (values - (weights * values).sum()) ** 2).sum())
+        width = max(spread * posterior.effective ** (-1 / 6), 0.01)  # Silverman's, in the plane
+        bumps.append(np.exp(-(((middle[:, None] - values) / width) ** 2) / 2))
+    density = np.einsum("im,jm,m->ji", *bumps, weights)
+    ax.imshow(density, origin="lower", extent=(0, 1, 0, 1), cmap="Blues", aspect="equal")
+
+
+def _draw_intervals(ax: Any, posterior: Any, prior: Any, truth: Any) -> None:
+    alike = np.array_equal(posterior.active, posterior.passive)
     size = posterior.active.shape[1]
+    mean, low, high = posterior.mean(), posterior.quantile(0.05), posterior.quantile(0.95)
     states = posterior.states or range(size)
-    names = [f"{i} to {j}" for i in states for j in states]
-    for k, field in enumerate(fields):
+    for k, field in enumerate(["active"] if alike else ["active", "passive"]):
         centre, bottom, top = (getattr(each, field).ravel() for each in (mean, low, high))
         places = np.arange(size * size) + 0.3 * k
         error = [np.maximum(centre - bottom, 0), np.maximum(top - centre, 0)]
         style = look(k)
         label = f"{field}: mean and 90%"
         ax.errorbar(places, centre, yerr=error, fmt=style.marker, color=style.colour, label=label)
+        if prior is not None:
+            bottom, top = (getattr(prior.quantile(q), field).ravel() for q in (0.05, 0.95))
+            ax.bar(places, top - bottom, 0.2, bottom, color=LIGHT["mute"], alpha=0.3, zorder=0)
         if truth is not None:
             once = "truth" if k == 0 else None
             ax.plot(places, getattr(truth, field).ravel(), "x", color="black", label=once)
+    names = [f"{i} to {j}" for i in states for j in states]
     ax.set_xticks(np.arange(size * size), names, rotation=90)
     ax.set_ylabel("transition probability")
     ax.set_ylim(-0.02, 1.02)
-    ax.legend()
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,17 +254,17 @@ class Track:
     """One arm over the steps shown: what it was expected to pay, and what was seen of it."""
 
     label: str
-    rewards: NDArray[np.float64]  # [S]
+    rewards: FloatArray  # [S]
     state_names: Sequence[str] | None
-    expected: NDArray[np.float64]  # [T] reward of a pull in each step, by belief
+    expected: FloatArray  # [T] reward of a pull in each step, by belief
     pulled: NDArray[np.int64]  # [P] times of its pulls
     states: NDArray[np.int64]  # [P] states seen
 
 
 def plot_tracks(times: NDArray[np.int64], tracks: Sequence[Track]) -> Any:
-    """Draw arms one below the other over the same time; returns the figure."""
+    """Draw arms one below the other over the same time; returns their axes [P]."""
     with settings():
-        figure = new_figure(8, 1.0 + 1.35 * len(tracks))
+        figure = _new_figure(8, 1.0 + 1.35 * len(tracks))
         axes = figure.subplots(len(tracks), 1, sharex=True, squeeze=False)[:, 0]
         for ax, track in zip(axes, tracks, strict=True):
             _draw_track(ax, times, track)
@@ -240,7 +272,7 @@ def plot_tracks(times: NDArray[np.int64], tracks: Sequence[Track]) -> Any:
         axes[-1].xaxis.get_major_locator().set_params(integer=True)
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    return figure
+    return axes
 
 
 def _draw_track(ax: Any, times: NDArray[np.int64], track: Track) -> None:

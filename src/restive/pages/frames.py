@@ -1,12 +1,11 @@
-"""Data frames; pandas comes with `restive[io]` and is loaded when the first one is made.
+"""What an object holds as a table: a data frame, or what a notebook shows of it.
 
-Tables that a notebook shows for an object.
+pandas comes with `restive[io]`; it and the templates are loaded when the first table is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from restive.errors import RestiveError
@@ -26,16 +25,8 @@ def data_frame(columns: Mapping[str, Any]) -> Any:
 def html_table(
     caption: str, header: Sequence[str], rows: Iterable[Sequence[Any]], left_out: int = 0
 ) -> str:
-    """Return a table as HTML, all text escaped; `left_out` rows are counted below it."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    rest = f"<p>and {left_out:,} more</p>" if left_out else ""
-    title = f"<caption>{escape(caption)}</caption>"
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+    """Return a table as HTML; `left_out` rows are counted below it."""
+    from restive.pages.page import render  # late: every object imports this module
 
-
-def _cell(value: Any) -> str:
-    if isinstance(value, str):
-        return f"<td>{escape(value)}</td>"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return f'<td style="text-align:right">{escape(text)}</td>'
+    name = "pages/templates/notebook_table.html"
+    return render(name, caption=caption, header=header, rows=rows, left_out=left_out)

@@ -1,153 +1,89 @@
-"""One HTML file: nothing from the network, readable on a phone, in the dark and in print.
+"""Pages as Jinja2 templates: nothing from elsewhere, readable on a phone, in the dark and in print.
 
-The policy in its head forbids everything but the page's own style sheet and script, by their
-hashes: no `style=` attribute, no other script, no request.
+`templates/base.html` is the frame of every page. A page that is one file (`file.html`) has style
+sheet and script inside; the operator's pages (`serve/page/operator.html`) ask their server for
+them. The template of a page lies beside the module that makes it; its name is its path in the
+package. Whatever is put into a template is escaped. What a template made, and our own drawings,
+style sheet and script, are `Markup`, which is not.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
-from html import escape
 from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from restive.pages.looks import css_variables
 
-__all__ = [
-    "HINT",
-    "anchor",
-    "attributes",
-    "beside",
-    "code",
-    "folded",
-    "page",
-    "paragraph",
-    "script",
-    "section",
-    "stylesheet",
-    "table",
-]
+if TYPE_CHECKING:  # a template is rendered late, if ever
+    from jinja2 import Environment
+    from markupsafe import Markup
 
-VERDICTS = ("holds", "fails", "undecided")
-HINT = "This table is wider than the screen: move it sideways."
+__all__ = ["anchor", "render", "script", "stylesheet", "templates"]
+
+VERDICTS = ("holds", "fails", "undecided")  # words that a table colours
 
 
-def page(title: str, eyebrow: str, verdict: str, lead: Sequence[str], parts: Iterable[str]) -> str:
-    """Return a whole page: what it is about, its verdict as the heading, what is behind that."""
-    style, scripted = stylesheet(), script()
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(scripted)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            # an empty icon: without one a browser asks the server for it
-            '<link rel="icon" href="data:,">',
-            f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
-            f'<header class="top"><p class="eyebrow">{escape(eyebrow)}</p>',
-            f"<h1>{escape(verdict)}</h1>",
-            *(f'<p class="lead">{escape(text)}</p>' for text in lead),
-            "</header>",
-            *parts,
-            f"<script>{scripted}</script>\n</body>\n</html>\n",
-        ]
-    )
+def render(name: str, **given: Any) -> Markup:
+    """Return what the template of a name makes of what it is given."""
+    from markupsafe import Markup
+
+    return Markup(templates().get_template(name).render(given))
 
 
+@cache
+def templates() -> Environment:
+    """Return all templates of the package, with what each may use."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    found = Environment(
+        loader=PackageLoader("restive", ""), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, auto_reload=False,
+    )  # fmt: skip
+    found.filters |= {"anchor": anchor, "digest": _digest, "number": _number, "quoted": _quoted}
+    found.globals |= {
+        "stylesheet": Markup(stylesheet()), "script": Markup(script()), "VERDICTS": VERDICTS,
+    }  # fmt: skip
+    # numbers of charts: short, and in the order in which they were given
+    found.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+    return found
+
+
+@cache
 def stylesheet() -> str:
     """Return the CSS of every page."""
     return css_variables() + _file("page.css")
 
 
+@cache
 def script() -> str:
     """Return the script of every page: pointer and arrow keys read charts."""
-    return _file("page.js")
+    return _file("charts.js")
 
 
-@cache
 def _file(name: str) -> str:
     return (files("restive.pages") / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+def _digest(text: str) -> str:
+    """Return the hash by which a policy names a style sheet or a script."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _number(value: float | None) -> str:
+    """Return a number for a cell, a dash where there is none."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _quoted(name: str) -> str:
+    """Return a name as a part of an address, in which a slash is no folder."""
+    return quote(name, safe="")
 
 
 def anchor(title: str) -> str:
     """Return the words of a title as an id or a class."""
     return "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
-
-
-def attributes(**given: str) -> str:
-    """Return the attributes of a tag."""
-    return "".join(f' {name}="{escape(value)}"' for name, value in given.items())
-
-
-def section(title: str, *parts: str, level: int = 2) -> str:
-    """Return a headed section; the heading's anchor is made of its words."""
-    heading = f'<h{level} id="{anchor(title)}">{escape(title)}</h{level}>'
-    return "\n".join(["<section>", heading, *parts, "</section>"])
-
-
-def beside(*parts: str) -> str:
-    """Return parts beside each other where there is room."""
-    return "\n".join(['<div class="beside">', *parts, "</div>"])
-
-
-def folded(title: str, *parts: str, about: str = "", unfolded: bool = False) -> str:
-    """Return parts that are seen when their title is pressed, and in print."""
-    small = f" <small>{escape(about)}</small>" if about else ""
-    state = " open" if unfolded else ""
-    return "\n".join(
-        [f"<details{state}><summary>{escape(title)}{small}</summary>", *parts, "</details>"]
-    )
-
-
-def paragraph(text: str, kind: str | None = None) -> str:
-    """Return a paragraph of plain text."""
-    attribute = "" if kind is None else f' class="{kind}"'
-    return f"<p{attribute}>{escape(text)}</p>"
-
-
-def table(
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    numbers: Sequence[int] = (),
-    *,
-    stacked: bool = False,
-) -> str:
-    """Return a table; columns in `numbers` are set to the right, and verdicts are coloured.
-
-    On a phone a wide table moves sideways under its first column; a `stacked` one, for cells of
-    several words, shows each row as a block of lines instead.
-    """
-
-    def cell(tag: str, at: int, text: str) -> str:
-        kind = "number" if at in numbers else text if text in VERDICTS else ""
-        attribute = f' class="{kind}"' if kind else ""
-        if stacked and tag == "td":
-            attribute += f' data-label="{escape(header[at])}"'
-        return f"<{tag}{attribute}>{escape(text)}</{tag}>"
-
-    head = "".join(cell("th", at, text) for at, text in enumerate(header))
-    body = "\n".join(
-        "<tr>" + "".join(cell("td", at, text) for at, text in enumerate(row)) + "</tr>"
-        for row in rows
-    )
-    kind = ' class="stacked"' if stacked else ""
-    hint = "" if stacked else f'<p class="hint">{HINT}</p>'
-    return (
-        f'{hint}<div class="wide"><table{kind}>\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody>\n</table></div>"
-    )
-
-
-def code(text: str) -> str:
-    """Return text as it is."""
-    return f"<pre><code>{escape(text)}</code></pre>"

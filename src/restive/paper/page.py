@@ -1,6 +1,6 @@
-"""The page of a finished reproduction: the verdict, figures, claims, and what differs and why.
+"""A finished reproduction as a page: the verdict, figures, claims, and what differs and why.
 
-The paper's Figures 2 and 3, on the page and as files.
+The paper's Figures 2 and 3 are written as files, too.
 """
 
 from __future__ import annotations
@@ -11,23 +11,26 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from restive.errors import RestiveError
 from restive.files import replacing, require_target
-from restive.pages.chart import Chart, chart
+from restive.pages.chart import Chart, render_chart
 from restive.pages.drawing import write_figure
 from restive.pages.forest import Row
-from restive.pages.page import beside, folded, page, paragraph, section, table
+from restive.pages.page import render
 from restive.paper.claims import Claim, check_claims
 from restive.paper.theory_section import theory_section
 from restive.studies.ledger import Ledger
 from restive.studies.report import charts
 from restive.studies.report.charts import Naming
 from restive.studies.report.forests import forest
-from restive.studies.report.study_page import READING, how_it_was_run, results_table
+from restive.studies.report.study_page import how_it_was_run, results_table
 from restive.studies.report.verdicts import study_verdict
 from restive.studies.summary import CaseSummary, load_results
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 __all__ = [
     "MARKER",
@@ -35,9 +38,9 @@ __all__ = [
     "is_reproduction",
     "page_figures",
     "paper_results",
-    "render",
     "write_figures",
     "write_json",
+    "write_page",
 ]
 
 STUDIES = ("bayesian", "frequentist")
@@ -50,7 +53,7 @@ def is_reproduction(folder: Path) -> bool:
     return (folder / MARKER).is_file()
 
 
-def render(folder: Path, path: Path | None = None) -> Path:
+def write_page(folder: Path, path: Path | None = None) -> Path:
     """Write figures, claims and the page of a finished reproduction; return the page's path."""
     target = folder / PAGE if path is None else path
     require_target(target, (".html",))
@@ -73,32 +76,25 @@ def render(folder: Path, path: Path | None = None) -> Path:
         f"restive reproduce --replications {wanted} --seed {seed} --out {shlex.quote(str(folder))}"
     )
     growth, lead = study_verdict(bayesian, Naming(bayesian))
-    text = page(
-        "Thompson sampling in non-episodic restless bandits: a reproduction",
-        "restive · reproduction of Jung, Abeille and Tewari, “Thompson Sampling in Non-Episodic "
-        "Restless Bandits”, Section 6",
-        _verdict(claims),
-        [
+    text = render(
+        "paper/page.html",
+        title="Thompson sampling in non-episodic restless bandits: a reproduction",
+        eyebrow="restive · reproduction of Jung, Abeille and Tewari, “Thompson Sampling in "
+        "Non-Episodic Restless Bandits”, Section 6",
+        heading=_verdict(claims),
+        lead=[
             f"{growth} {lead[0]}",
             f"Found with {wanted:,} replications of each experiment (the paper: 100 or more). A "
             "claim holds or fails when its 95% interval says so; undecided means too few "
             "replications.",
         ],
-        [
-            *page_figures(bayesian, frequentist),
-            section("The claims, by their place in the paper", *_claims_tables(claims)),
-            section(
-                "What differs from the paper, and why",
-                *_differences(bayesian, frequentist, claims),
-            ),
-            theory_section(theory),
-            section(
-                "All results, and how to run it again",
-                folded("Bayesian experiment", results_table(bayesian), paragraph(READING, "note")),
-                folded("Frequentist experiment", results_table(frequentist)),
-                how_it_was_run(ledgers, command),
-            ),
-        ],
+        figures=page_figures(bayesian, frequentist),
+        claims=_by_place(claims),
+        differences=_differences(bayesian, frequentist, claims),
+        theory=theory_section(theory),
+        bayesian=results_table(bayesian),
+        frequentist=results_table(frequentist),
+        how_it_was_run=how_it_was_run(ledgers, command),
     )
     with replacing(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -126,19 +122,18 @@ def _verdict(claims: list[Claim]) -> str:
     return f"{'; '.join([told, ', '.join(rest)]) if rest else told}."
 
 
-def _claims_tables(claims: list[Claim]) -> list[str]:
-    """Return a folded table per place in the paper, open where a claim does not hold."""
+def _by_place(claims: list[Claim]) -> list[dict[str, Any]]:
+    """Return the claims by their place in the paper, unfolded where one does not hold."""
     places: dict[str, list[Claim]] = {}
     for claim in claims:
         places.setdefault(claim.place, []).append(claim)
-    header = ("claim", "paper", "here", "verdict")
     return [
-        folded(
-            place,
-            table(header, [(c.claim, c.paper, c.ours, c.verdict) for c in made], stacked=True),
-            about=_verdict(made).rstrip("."),
-            unfolded=any(claim.verdict != "holds" for claim in made),
-        )
+        {
+            "name": place,
+            "rows": [(claim.claim, claim.paper, claim.ours, claim.verdict) for claim in made],
+            "verdict": _verdict(made).rstrip("."),
+            "unfolded": any(claim.verdict != "holds" for claim in made),
+        }
         for place, made in places.items()
     ]
 
@@ -165,7 +160,7 @@ def _differences(
         if all_hold("weight of arm")
         else "See the claims above"
     )
-    texts = [
+    return [
         "E J: the paper's figures come from about 100 drawn systems, whose standard error is "
         f"about 0.025; {near}. For the best fixed arms J of every drawn system is "
         "exact; for the others it is what the policy earned in the second half of its run.",
@@ -180,7 +175,6 @@ def _differences(
         "Assumption 2 asks that J not depend on the start. The myopic mapping violates it for "
         "some systems of the paper's own prior; such runs are counted as they come.",
     ]
-    return [paragraph(text) for text in texts]
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -189,12 +183,16 @@ def write_json(path: Path, data: Any) -> None:
         temporary.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
-def page_figures(bayesian: Sequence[CaseSummary], frequentist: Sequence[CaseSummary]) -> list[str]:
-    """Return both figures as parts of a page, with the fitted growth beside Figure 2."""
+def page_figures(
+    bayesian: Sequence[CaseSummary], frequentist: Sequence[CaseSummary]
+) -> list[list[Markup]]:
+    """Return both figures for the page, in pairs: beside Figure 2 the fitted growth."""
     naming = Naming([*bayesian, *frequentist])
     regret, reward, posterior = _charts(bayesian, frequentist, naming)
     growth = [_growth(bayesian, naming)] if any(found.slope for found in bayesian) else []
-    return [beside(*map(chart, [regret, *growth])), beside(chart(reward), chart(posterior))]
+    return [
+        [render_chart(chart) for chart in pair] for pair in ([regret, *growth], [reward, posterior])
+    ]
 
 
 def write_figures(

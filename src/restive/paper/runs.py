@@ -14,7 +14,7 @@ from restive.arguments import checked_count, checked_seed
 from restive.errors import RestiveError
 from restive.pages.looks import matplotlib_figures
 from restive.paper.claims import Claim, check_claims
-from restive.paper.page import MARKER, STUDIES, paper_results, render, write_json
+from restive.paper.page import MARKER, STUDIES, paper_results, write_json, write_page
 from restive.paper.theory_section import theory_numbers
 from restive.problem.toml_file import parse_toml
 from restive.studies.ledger import Ledger
@@ -98,7 +98,7 @@ def reproduce(
         )
         write_json(out / MARKER, {"restive reproduction": 1, "theory": numbers})
     with step("figures and page"):
-        target = render(out)
+        target = write_page(out)
     return Reproduction(check_claims(bayesian, frequentist), target)
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from restive.learn.priors.independent import grid_prior
 from restive.measure.theory import bounds_for, decompose_regret, discounted_spans
-from restive.pages.page import folded, paragraph, section, table
+from restive.pages.page import render
 from restive.plan.evaluate import evaluate
 from restive.plan.policies.whittle import whittle
 from restive.studies.report.numbers import with_error
 from restive.studies.summary import CaseSummary
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 __all__ = ["theory_numbers", "theory_section"]
 
@@ -85,10 +88,10 @@ def _bounds(found: CaseSummary, span: float) -> dict[str, Any]:
     }
 
 
-def theory_section(numbers: dict[str, Any]) -> str:
-    """Return the section."""
-    count = numbers["replications"]
-    paper_rows = [
+def theory_section(found: dict[str, Any]) -> Markup:
+    """Return the section that shows these numbers."""
+    count = found["replications"]
+    bounds = [
         [
             f"{row['kind']}, {row['mapping'].replace('_', ' ')}",
             f"{row['bound']:,.0f}",
@@ -99,57 +102,19 @@ def theory_section(numbers: dict[str, Any]) -> str:
             f"{row['episodes']:.0f}",
             f"{row['episodes'] / row['episode_bound']:.2f}",
         ]
-        for row in numbers["settings"]
+        for row in found["settings"]
     ]
-    return section(
-        "The theory beside the measurements",
-        folded(
-            "Theorem 1 and the number of episodes",
-            table(
-                ("setting", "bound on regret", "N T", "regret", "ratio", "bound on episodes "
-                 "(as printed)", "episodes", "ratio"),
-                paper_rows, range(1, 8),
-            ),
-            paragraph(
-                "No regret can exceed N T, so at these sizes Theorem 1 says nothing yet: it is a "
-                "statement about growth. For the Bayesian rows H is taken as 0, the least it can "
-                "be; for the frequentist rows as the span of the true system under Whittle's "
-                f"policy, {numbers['bias_span']:.4g}; the theorem's own H, the largest over the "
-                "prior, can only be larger. The lemma's bound on episodes is given as corrected "
-                "(a counter can more than double at its first visit) and as printed."
-            ),
-        ),
-        folded(
-            "Condition 2: the span of the discounted values stays bounded",
-            table(
-                ("discount", "span of v"),
-                [[f"{beta:g}", f"{span:.6f}"] for beta, span in numbers["spans"]]
-                + [["1 (bias)", f"{numbers['bias_span']:.6f}"]],
-                (0, 1),
-            ),
-            paragraph("The four-channel system under Whittle's policy."),
-        ),
-        folded(
-            "Regret taken apart (Section 5.1)",
-            table(
-                ("part", "mean"),
-                [[name, with_error(mean, error, count)] for name, mean, error in numbers["terms"]],
-                (1,),
-            ),
-            table(
-                ("", "measured", "bound", "ratio"),
-                [
-                    [name, with_error(measured, error, count), f"{bound:,.4g}", f"{ratio:.3g}"]
-                    for name, measured, error, bound, ratio in numbers["comparisons"]
-                ],
-                (1, 2, 3),
-            ),
-            paragraph(
-                f"{NUM_ARMS} arms, {NUM_PULLS} pull, T = {HORIZON}, prior uniform on "
-                f"{{{', '.join(map(str, LEVELS))}}}² per arm: {numbers['num_systems']} systems, "
-                f"each solved for its bias; {numbers['replications']:,} replications. "
-                f"R = R_0 + R_1 + R_2 + R_3 holds to {numbers['identity_error']:.0e} in every "
-                f"one; H = {numbers['small_span']:.4g}."
-            ),
-        ),
-    )  # fmt: skip
+    spans = [[f"{beta:g}", f"{span:.6f}"] for beta, span in found["spans"]]
+    return render(
+        "paper/theory_section.html",
+        found=found,
+        bounds=bounds,
+        spans=[*spans, ["1 (bias)", f"{found['bias_span']:.6f}"]],
+        terms=[[name, with_error(mean, error, count)] for name, mean, error in found["terms"]],
+        comparisons=[
+            [name, with_error(measured, error, count), f"{bound:,.4g}", f"{ratio:.3g}"]
+            for name, measured, error, bound, ratio in found["comparisons"]
+        ],
+        setting=f"{NUM_ARMS} arms, {NUM_PULLS} pull, T = {HORIZON}, prior uniform on "
+        f"{{{', '.join(map(str, LEVELS))}}}² per arm",
+    )

@@ -362,9 +362,9 @@ def plot_indices(
         for arm, label in zip(kinds.arms, kinds.labels, strict=True)
     ]
     title = f"Whittle index of {bandit.num_arms} arms ({len(panels)} kinds)"
-    figure = plot_panels(panels, "Whittle index", title)
+    axes = plot_panels(panels, "Whittle index", title)
     with replacing(path) as temporary:
-        figure.savefig(temporary, format=suffix.lstrip("."))
+        axes[0].figure.savefig(temporary, format=suffix.lstrip("."))
 
 
 def _tables(

@@ -16,7 +16,7 @@ from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
 from restive.serve import endpoints, probes
 from restive.serve.limits import BODY_BYTES, RATE, SECONDS, Limits
-from restive.serve.page import routes, signing_in
+from restive.serve.page import routes
 from restive.serve.problems import add_handlers
 from restive.serve.service import Service
 
@@ -80,7 +80,7 @@ def make_app(
     add_handlers(app)
     app.add_middleware(Limits, body_bytes=body_bytes, seconds=seconds)
     app.add_middleware(Guarded)
-    for part in (endpoints, probes, signing_in, routes):
+    for part in (endpoints, probes, routes):
         app.include_router(part.router)
     return app
 

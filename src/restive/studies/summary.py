@@ -24,7 +24,7 @@ from restive.errors import RestiveError
 from restive.kernels.moments import add_rows
 from restive.measure.intervals import student_quantile
 from restive.measure.regret import COUPLED, EXACT, recorded_times
-from restive.pages.figures import plot_band
+from restive.pages.figures import new_axes, plot_band
 from restive.pages.frames import data_frame, html_table
 from restive.plan.relaxation import relaxation_bound
 from restive.studies.ledger import Ledger
@@ -172,7 +172,7 @@ class Results(list[CaseSummary]):
         """Draw the regret of all cases into one matplotlib axes, a new one by default."""
         for found in self:
             ax = found.plot(ax)
-        return ax
+        return new_axes(6, 4) if ax is None else ax  # of no case
 
     def _repr_html_(self) -> str:
         return html_table(

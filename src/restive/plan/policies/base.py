@@ -100,7 +100,7 @@ class IndexPolicy:
         return data_frame({key: np.concatenate([p[key] for p in parts]) for key in parts[0]})
 
     def plot(self) -> Any:
-        """Draw the index of each kind of arm against elapsed steps; returns the figure."""
+        """Draw the index of each kind of arm against elapsed steps; returns an array of axes."""
         panels = [
             IndexPanel(label, arm.states, table)
             for label, arm, table in zip(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
 from restive.live.answers import ArmRow
-from restive.pages.page import paragraph, section, table
+from restive.pages.page import render
 from restive.serve.auth import Caller
-from restive.serve.page.frame import arm_link, document, link, linked_table, number, query
 
 __all__ = ["ArmShown", "Listed", "arm_page", "arms_page"]
 
@@ -20,31 +19,28 @@ HEADINGS = (
     ("arm", "name"), ("kind", ""), ("last seen in", ""), ("ticks ago", "age"), ("index", "index"),
     ("chance of the top state", "belief"), ("pulls", "pulls"), ("gains", ""), ("stays", ""),
 )  # fmt: skip
-NOTE = (
-    "The top state is the one with the highest number. Gains and stays: chance to go from state 0 "
-    "to the top state, and to stay there; posterior mean and 90% interval."
-)
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A page of the list, read in one turn of the agent."""
+class Cells(NamedTuple):
+    """What list and page show of an arm, in words."""
 
-    rows: list[ArmRow]
-    chains: list[tuple[str, str]]  # of each row: gains and stays
-    tick: int
-    arms: int
-    by: str
-    start: str | int | None
+    row: ArmRow
+    state: str  # it was last seen in
+    ago: str
+    gains: str
+    stays: str
 
     @classmethod
-    def of(cls, agent: LiveAgent, by: str, start: str | int | None) -> Listed:
-        """Read it."""
-        rows = agent.arms(start, ON_A_PAGE, by)
-        chains = [
-            ("–", "–") if row.waiting else _believed(agent.posterior(row.name)) for row in rows
-        ]
-        return cls(rows, chains, agent.tick, agent.num_arms, by, start)
+    def of(cls, row: ArmRow, tick: int, posterior: ArmPosterior | None) -> Cells:
+        """Put an arm into words as it is known at a tick; one that waits has no posterior."""
+        state = "never seen" if row.last_state is None else str(row.last_state)
+        if row.waiting:
+            state = "joins next"
+        if row.left is not None:
+            state = "left"
+        ago = "–" if row.last_tick is None else str(tick - row.last_tick)
+        gains, stays = ("–", "–") if posterior is None else _believed(posterior)
+        return cls(row, state, ago, gains, stays)
 
 
 def _believed(found: ArmPosterior) -> tuple[str, str]:
@@ -55,50 +51,43 @@ def _believed(found: ArmPosterior) -> tuple[str, str]:
     return gains, stays
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A page of the list, read in one turn of the agent."""
+
+    arms: list[Cells]
+    num_arms: int
+    by: str
+    start: str | int | None
+
+    @classmethod
+    def of(cls, agent: LiveAgent, by: str, start: str | int | None) -> Listed:
+        """Read it."""
+        arms = [
+            Cells.of(row, agent.tick, None if row.waiting else agent.posterior(row.name))
+            for row in agent.arms(start, ON_A_PAGE, by)
+        ]
+        return cls(arms, agent.num_arms, by, start)
+
+
 def arms_page(found: Listed, caller: Caller) -> str:
     """Return a page of the list."""
-    header = [
-        escape(text) if not by or by == found.by else link(query("/arms", by=by), text)
-        for text, by in HEADINGS
-    ]
-    rows = [
-        (
-            arm_link(row.name), escape(row.kind), _state(row), _ago(row, found.tick),
-            number(row.index), number(row.good), str(row.pulls), *believed,
-        )
-        for row, believed in zip(found.rows, found.chains, strict=True)
-    ]  # fmt: skip
-    find = (
-        '<form method="get" action="/arms" class="find"><label>Name <input name="find" '
-        'maxlength="200"></label><button>Find</button></form>'
+    after: str | int | None = None
+    if len(found.arms) == ON_A_PAGE:
+        by_name = found.by == "name"
+        after = found.arms[-1].row.name if by_name else int(found.start or 0) + ON_A_PAGE
+    return render(
+        "serve/page/arms.html",
+        title="Arms",
+        heading=f"{found.num_arms:,} arms, by {found.by}",
+        visitor=caller,
+        here="/arms",
+        headings=HEADINGS,
+        sorted_by=found.by,
+        arms=found.arms,
+        first=not found.start,
+        after=after,
     )
-    heading = f"{found.arms:,} arms, by {found.by}"
-    parts = [find, linked_table(header, rows, 3), paragraph(NOTE, "note"), _turning(found)]
-    return document("Arms", heading, [section("Arms", *parts)], caller, "/arms")
-
-
-def _turning(found: Listed) -> str:
-    links = []
-    if found.start:
-        links.append(link(query("/arms", by=found.by), "First page"))
-    if len(found.rows) == ON_A_PAGE:
-        after: Any = found.rows[-1].name
-        if found.by != "name":
-            after = int(found.start or 0) + ON_A_PAGE
-        links.append(link(query("/arms", by=found.by, after=after), "Next page"))
-    return f'<p class="turning">{" ".join(links)}</p>'
-
-
-def _state(row: ArmRow) -> str:
-    if row.left is not None:
-        return "left"
-    if row.waiting:
-        return "joins next"
-    return "never seen" if row.last_state is None else str(row.last_state)
-
-
-def _ago(row: ArmRow, tick: int) -> str:
-    return "–" if row.last_tick is None else str(tick - row.last_tick)
 
 
 @dataclass(frozen=True)
@@ -124,30 +113,27 @@ class ArmShown:
         return [(row["tick"], row["state"]) for row in self.history if row["state"] is not None]
 
 
-def arm_page(found: ArmShown, charts: str, caller: Caller) -> str:
+def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
     """Return the page of an arm."""
     row = found.row
-    believed = ("–", "–") if found.posterior is None else _believed(found.posterior)
-    facts = [
-        ("kind", row.kind), ("joined", f"tick {row.joined}"), ("last seen in", _state(row)),
-        ("ticks ago", _ago(row, found.tick)), ("index", number(row.index)),
-        ("chance of the top state", number(row.good)), ("pulls", str(row.pulls)),
-        ("gains", believed[0]), ("stays", believed[1]),
-    ]  # fmt: skip
     history = [
-        (str(pull["tick"]), pull["label"] or "–", pull["status"],
-         "–" if pull["state"] is None else str(pull["state"]), number(pull["expected"]),
-         "yes" if pull["audit"] else "")
+        (
+            pull["tick"],
+            pull["label"] or "–",
+            pull["status"],
+            "–" if pull["state"] is None else pull["state"],
+            "–" if pull["expected"] is None else f"{pull['expected']:.3f}",
+            "yes" if pull["audit"] else "",
+        )
         for pull in reversed(found.history)
-    ]  # fmt: skip
-    parts = [
-        section("Known", table(("", ""), facts), paragraph(NOTE, "note")),
-        charts,
-        section(
-            "Pulls",
-            table(("tick", "date", "what became of it", "state", "expected", "audit"), history)
-            if history
-            else paragraph("None yet."),
-        ),
     ]
-    return document(f"Arm {row.name}", f"Arm {row.name}", parts, caller)
+    return render(
+        "serve/page/arm.html",
+        title=f"Arm {row.name}",
+        heading=f"Arm {row.name}",
+        visitor=caller,
+        here="",
+        arm=Cells.of(row, found.tick, found.posterior),
+        charts=charts,
+        history=history,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,12 @@ from restive.learn.posterior import ArmPosterior
 from restive.live.learned import Entropy
 from restive.measure.intervals import student_quantile
 from restive.pages.axes import Line, draw_line, set_scale
-from restive.pages.chart import Chart, Panel, chart, line_data
-from restive.pages.figures import plot_posterior
-from restive.pages.looks import LIGHT, look
+from restive.pages.chart import Chart, Panel, line_data, render_chart
+from restive.pages.figures import draw_posterior, in_the_plane
+from restive.pages.looks import LIGHT
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 __all__ = ["arm_charts", "belief_curve", "entropy_chart", "reward_chart", "reward_lines"]
 
@@ -23,7 +26,6 @@ FloatArray = NDArray[np.float64]
 MOST_TICKS = 120  # of single ticks
 MOST_POINTS = 200  # of sums
 MOST_KINDS = 8  # lines of one chart
-AREA = 160.0  # of the largest circle, in square points
 NORMAL = student_quantile(10**6)  # standard deviations that hold 95%
 
 
@@ -69,7 +71,7 @@ def reward_chart(rows: Sequence[dict[str, Any]]) -> str:
 
         return Panel(title, draw, line_data(lines))
 
-    return chart(
+    return render_chart(
         Chart(
             name="rewards",
             title="Reward against forecast",
@@ -100,7 +102,7 @@ def entropy_chart(found: Sequence[Entropy]) -> str:
         for line in lines:
             draw_line(axes, line)
 
-    return chart(
+    return render_chart(
         Chart(
             name="entropy",
             title="What was still unknown",
@@ -137,37 +139,36 @@ def arm_charts(
     prior: ArmPosterior,
     sightings: Sequence[tuple[int, int]],
     until: int,
-) -> str:
+) -> list[Markup]:
     """Return the charts of an arm: its sightings with the belief between them, its posterior.
 
     The prior of its kind is drawn behind the posterior.
     """
-    parts = []
     recent = [(tick, state) for tick, state in sightings if tick > until - MOST_TICKS]
-    if recent:
-        parts.append(_sightings_chart(posterior, recent, until))
+    charts = [_sightings_chart(posterior, recent, until)] if recent else []
+    charts.append(_posterior_chart(posterior, prior))
+    return [render_chart(chart) for chart in charts]
+
+
+def _posterior_chart(posterior: ArmPosterior, prior: ArmPosterior) -> Chart:
     alike = np.array_equal(posterior.active, posterior.passive)
-    cloud = posterior.active.shape[1] == 2 and alike
-
-    def draw(axes: Any, scale: Any) -> None:
-        (_draw_cloud if cloud else _draw_intervals)(axes, posterior, prior)
-
     note = (
         "Each circle is a chain that the arm may have, as large as it is likely; the cross is the "
         "mean with 90% intervals. Rings: the same before anything was seen."
-        if cloud
+        if in_the_plane(posterior)
         else "Mean and 90% interval of each transition probability; pale bars: 90% before anything "
         "was seen." + ("" if alike else " Of each two, the left one is for an arm that is pulled.")
     )
-    parts.append(
-        chart(Chart("posterior", "What the arm may be", note, [Panel("posterior", draw, [])]))
-    )
-    return "\n".join(parts)
+
+    def draw(axes: Any, scale: Any) -> None:
+        draw_posterior(axes, posterior, prior=prior)
+
+    return Chart("posterior", "What the arm may be", note, [Panel("posterior", draw, [])])
 
 
 def _sightings_chart(
     posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int
-) -> str:
+) -> Chart:
     ticks, chances = belief_curve(posterior, sightings, until)
     line = Line(0, "chance of the top state", ticks, chances, chances, chances)
     last = posterior.active.shape[1] - 1
@@ -183,46 +184,8 @@ def _sightings_chart(
         axes.set_xlabel("tick")
         axes.set_ylabel("chance of the top state")
 
-    return chart(
-        Chart(
-            "sightings", "Sightings, and the belief between them",
-            "Bars are states that were seen.",
-            [Panel("chance of the top state", draw, line_data([line]))],
-            columns=("line", "chance"), legend=[line],
-        )
+    return Chart(
+        "sightings", "Sightings, and the belief between them", "Bars are states that were seen.",
+        [Panel("chance of the top state", draw, line_data([line]))],
+        columns=("line", "chance"), legend=[line],
     )  # fmt: skip
-
-
-def _draw_cloud(axes: Any, posterior: ArmPosterior, prior: ArmPosterior) -> None:
-    weights = posterior.weights
-    area = AREA / max(weights.max(), prior.weights.max())
-    axes.scatter(
-        prior.active[:, 0, 1], prior.active[:, 1, 1], s=area * prior.weights, facecolors="none",
-        edgecolors=LIGHT["mute"], linewidths=0.9,
-    )  # fmt: skip
-    p01, p11 = posterior.active[:, 0, 1], posterior.active[:, 1, 1]
-    style = look(0)
-    axes.scatter(p01, p11, s=area * weights, color=style.colour, alpha=0.35, lw=0)
-    mean, low, high = (
-        (chains.active[0, 1], chains.active[1, 1])
-        for chains in (posterior.mean(), posterior.quantile(0.05), posterior.quantile(0.95))
-    )
-    for x, y in (((low[0], high[0]), (mean[1],) * 2), ((mean[0],) * 2, (low[1], high[1]))):
-        axes.plot(x, y, color=LIGHT["ink"], linewidth=1.4)
-    axes.set_xlim(-0.03, 1.03)
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("from bad to good, p01")
-    axes.set_ylabel("stays good, p11")
-
-
-def _draw_intervals(axes: Any, posterior: ArmPosterior, prior: ArmPosterior) -> None:
-    plot_posterior(posterior, ax=axes)
-    axes.get_legend().remove()  # it would hide bars
-    alike = np.array_equal(posterior.active, posterior.passive)
-    low, high = prior.quantile(0.05), prior.quantile(0.95)
-    for at, field in enumerate(["active"] if alike else ["active", "passive"]):
-        bottom, top = getattr(low, field).ravel(), getattr(high, field).ravel()
-        axes.bar(
-            np.arange(len(top)) + 0.3 * at, top - bottom, 0.2, bottom, color=LIGHT["mute"],
-            alpha=0.3, zorder=0,
-        )  # fmt: skip

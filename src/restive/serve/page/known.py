@@ -9,9 +9,8 @@ import numpy as np
 from restive.live.agent import LiveAgent
 from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.status import Headroom
-from restive.pages.page import paragraph, section, table
+from restive.pages.page import render
 from restive.serve.auth import Caller
-from restive.serve.page.frame import document, number
 
 __all__ = ["Known", "known_page"]
 
@@ -41,32 +40,25 @@ class Known:
 def known_page(found: Known, chart: str, caller: Caller) -> str:
     """Return the page."""
     seen, arms = (sum(getattr(kind, key) for kind in found.kinds) for key in ("seen", "arms"))
-    header = ("kind", "arms", "seen", "gains", "stays", "chains left")
-    rows = [
+    kinds = [
         (
             kind.kind, f"{kind.arms:,}", f"{kind.seen:,}", _spread(kind.gains),
             _spread(kind.stays), f"{_middle(kind.effective)} of {kind.chains:,}",
         )
         for kind in found.kinds
     ]  # fmt: skip
-    parts = [
-        section(
-            "By kind",
-            table(header, rows, range(1, 6)),
-            paragraph(
-                "Gains and stays: chance to go from state 0 to the one with the highest number, "
-                "and to stay there; the middle 90% of the posterior means of arms that were seen. "
-                "Chains left: the number of equally likely chains that would be as uncertain, for "
-                "the median arm. Of more than 100 arms, evenly chosen ones are looked at.",
-                "note",
-            ),
-        ),
-        section("Learning", *_learning(found.learning)),
-        chart,
-        section("Room left", *_headroom(found.headroom)),
-    ]
-    heading = f"{seen:,} of {arms:,} arms have been seen"
-    return document("What is known", heading, parts, caller, "/known")
+    return render(
+        "serve/page/known.html",
+        title="What is known",
+        heading=f"{seen:,} of {arms:,} arms have been seen",
+        visitor=caller,
+        here="/known",
+        kinds=kinds,
+        learning=found.learning,
+        chart=chart,
+        headroom=found.headroom,
+        share=_share(found.headroom),
+    )
 
 
 def _spread(values: FloatArray) -> str:
@@ -80,38 +72,8 @@ def _middle(values: FloatArray) -> str:
     return f"{np.median(values):.1f}" if len(values) else "–"
 
 
-def _learning(found: Learning) -> list[str]:
-    if found.episode == 0:
-        return [paragraph("Learning begins with the first decision.")]
-    rows = [
-        ("episode", str(found.episode)),
-        ("began", f"tick {found.began}"),
-        ("ticks so far", str(found.length)),
-        ("why the one before ended", found.last_ended),
-        ("drawn system against what is believed", number(found.distance)),
-    ]
-    note = (
-        "In an episode, decisions are the best for one system, drawn from what is believed. "
-        "The last number is the mean difference of their transition probabilities: it shrinks as "
-        "arms become known."
-    )
-    return [table(("", ""), rows), paragraph(note, "note")]
-
-
-def _headroom(found: Headroom | None) -> list[str]:
-    if found is None:
-        return [paragraph("These arms pay without being pulled, which nobody sees here.")]
-    rows = [
-        ("earned a tick", number(found.earned)),
-        ("foreseen for the same pulls", number(found.foreseen)),
-        ("bound, if the model is right", number(found.bound)),
-    ]
-    if found.earned is not None and found.bound > 0:
-        rows.append(("share of the bound", f"{found.earned / found.bound:.0%}"))
-    note = (
-        f"Earned: in the last {found.ticks} ticks that are over, by pulls that were seen, as if "
-        "all had been. Bound: if every arm were what is believed of it on average, no choice of "
-        "arms would earn more a tick in the long run; perhaps none earns as much. Of more than 100 "
-        "arms of a kind, evenly chosen ones stand for the others."
-    )
-    return [table(("", ""), rows), paragraph(note, "note")]
+def _share(headroom: Headroom | None) -> str:
+    """Return how much of the bound is earned, "" where that is not known."""
+    if headroom is None or headroom.earned is None or headroom.bound <= 0:
+        return ""
+    return f"{headroom.earned / headroom.bound:.0%}"

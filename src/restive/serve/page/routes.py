@@ -1,34 +1,110 @@
-"""Where the pages are."""
+"""Where the pages are, and signing in: a token is taken once, and kept in a cookie."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated
+from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
 from restive.live.operator_files import decision_text
 from restive.live.view import ORDERS
-from restive.pages.page import script, stylesheet
-from restive.serve.auth import Bearer, Caller, PageCookie, Reader, Requires
+from restive.pages.page import render, script, stylesheet
+from restive.serve.auth import (
+    COOKIE,
+    Bearer,
+    Caller,
+    PageCookie,
+    Reader,
+    Requires,
+    identify,
+    require_own_site,
+)
 from restive.serve.messages import MOST_TICK
 from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
 from restive.serve.page.charts import arm_charts, entropy_chart, reward_chart
 from restive.serve.page.known import Known, known_page
 from restive.serve.page.today import Today, today_page
-from restive.serve.problems import Problem
+from restive.serve.problems import Problem, refusals
 from restive.serve.service import service_of
 
 __all__ = ["router"]
 
-router = APIRouter(include_in_schema=False)
+COOKIE_SECONDS = 30 * 86_400
+HTML = {"text/html": {"schema": {"type": "string"}}}
+FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/x-www-form-urlencoded": {
+                "schema": {
+                    "type": "object",
+                    "required": ["token"],
+                    "properties": {"token": {"type": "string"}},
+                }
+            }
+        },
+    }
+}
+
+router = APIRouter(tags=["page"])
+page = partial(router.get, include_in_schema=False)
+
+
+@page("/login")
+async def login_page() -> HTMLResponse:
+    """Ask for a token."""
+    return HTMLResponse(_asking())
+
+
+@router.post(
+    "/login",
+    status_code=303,
+    response_class=RedirectResponse,
+    responses=refusals(403, 408, 413, 429, 503)
+    | {401: {"description": "the token is not known, or has ended", "content": HTML}},
+    openapi_extra=FORM,
+)
+async def login(request: Request) -> Response:
+    """Keep a token in the browser's cookie, for the page."""
+    require_own_site(request)
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
+    secret = fields.get("token", [""])[0].strip()
+    if await identify(request, secret) is None:
+        return HTMLResponse(_asking("This token is not known, or has ended."), 401)
+    response = RedirectResponse("/", 303)
+    response.set_cookie(
+        COOKIE, secret, max_age=COOKIE_SECONDS, httponly=True, samesite="strict",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
+    return response
+
+
+@router.post(
+    "/logout",
+    status_code=303,
+    response_class=RedirectResponse,
+    responses=refusals(403, 408, 413, 503),
+)
+async def logout(request: Request) -> Response:
+    """Forget the browser's cookie."""
+    require_own_site(request)
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return response
+
+
+def _asking(wrong: str = "") -> str:
+    template = "serve/page/sign_in.html"
+    return render(template, title="Sign in", heading="Sign in", visitor=None, wrong=wrong)
 
 
 async def visiting(request: Request, bearer: Bearer, cookie: PageCookie) -> Caller:
@@ -44,7 +120,7 @@ async def visiting(request: Request, bearer: Bearer, cookie: PageCookie) -> Call
 Visitor = Annotated[Caller, Depends(visiting)]
 
 
-@router.get("/")
+@page("/")
 async def today(request: Request, caller: Visitor) -> HTMLResponse:
     """What to do now."""
     service = service_of(request)
@@ -53,7 +129,7 @@ async def today(request: Request, caller: Visitor) -> HTMLResponse:
     return HTMLResponse(today_page(found, chart, caller))
 
 
-@router.get("/decisions/{name}")
+@page("/decisions/{name}")
 async def decision_file(request: Request, caller: Reader, name: str) -> Response:
     """Return a decision as a CSV file."""
     number = re.fullmatch(r"([0-9]{1,16})\.csv", name)
@@ -71,7 +147,7 @@ async def decision_file(request: Request, caller: Reader, name: str) -> Response
     return Response(text, headers=headers, media_type="text/csv")
 
 
-@router.get("/arms")
+@page("/arms")
 async def arms(
     request: Request, caller: Visitor, by: str = "index", after: str = "", find: str = ""
 ) -> Response:
@@ -97,7 +173,7 @@ async def _found(request: Request, caller: Caller, name: str) -> Response:
         return HTMLResponse(arms_page(found, caller))
 
 
-@router.get("/arms/{name:path}")
+@page("/arms/{name:path}")
 async def arm(request: Request, caller: Visitor, name: str) -> Response:
     """One arm."""
     service = service_of(request)
@@ -105,7 +181,7 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
         found = await service.read(lambda agent: ArmShown.of(agent, name))
     except ProblemError as error:
         raise Problem(404, str(error)) from None
-    charts = ""
+    charts = []
     if found.posterior is not None:
         charts = await service.draw(
             arm_charts, found.posterior, found.prior, found.sightings, found.tick
@@ -113,7 +189,7 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
     return HTMLResponse(arm_page(found, charts, caller))
 
 
-@router.get("/known")
+@page("/known")
 async def known(request: Request, caller: Visitor) -> HTMLResponse:
     """What is known."""
     service = service_of(request)
@@ -122,7 +198,7 @@ async def known(request: Request, caller: Visitor) -> HTMLResponse:
     return HTMLResponse(known_page(found, chart, caller))
 
 
-@router.get("/static/{name}")
+@page("/static/{name}")
 async def static(name: str) -> Response:
     """Return the style sheet and the scripts."""
     if name not in STATIC:
@@ -137,7 +213,8 @@ def _own(name: str) -> str:
 
 
 STATIC: dict[str, Callable[[], tuple[str, str]]] = {
-    "page.css": lambda: (stylesheet() + _own("page.css"), "text/css"),
-    "page.js": lambda: (_own("page.js"), "text/javascript"),
+    "page.css": lambda: (stylesheet(), "text/css"),
+    "operator.css": lambda: (_own("operator.css"), "text/css"),
     "charts.js": lambda: (script(), "text/javascript"),
+    "operator.js": lambda: (_own("operator.js"), "text/javascript"),
 }

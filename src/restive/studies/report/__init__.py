@@ -1,4 +1,6 @@
-"""Results folders as pages: charts, and one HTML file that needs nothing else.
+"""Results folders as pages: one HTML file that needs nothing else.
 
-Start with `study_page`. `verdicts` makes sentences from intervals.
+Start with `study_page`. `charts` and `forests` are its pictures, `ranking` compares learners,
+`verdicts` makes sentences from intervals, and `numbers` writes a number with its error. HTML is in
+the templates of the same names.
 """

@@ -62,7 +62,7 @@ def learner_title(found: CaseSummary) -> str:
 def regret_chart(points: Points, naming: Naming) -> Chart:
     """Regret against time."""
     lines = _lines(points, naming, lambda case: case.regret)
-    return _regrets(
+    return _chart_of_regrets(
         "regret", "Regret against time", "regret (total reward lost)", points, lines,
         "Total reward lost against the same policy when it knows the truth. Mean and 95% band.",
     )  # fmt: skip
@@ -80,7 +80,7 @@ def bound_chart(points: Points, naming: Naming) -> Chart | None:
         return None
     bounds = {f" of {cases[0].relaxation_bound:.6f}" for cases in bounded.values()}
     bound = bounds.pop() if len(bounds) == 1 else ""
-    return _regrets(
+    return _chart_of_regrets(
         "bound", "Regret against the relaxation bound", "reward lost against the bound", bounded,
         _lines(bounded, naming, lambda case: case.bound_regret),
         f"No policy earns more than the bound{bound} per step in the long run. What the policy "
@@ -90,7 +90,7 @@ def bound_chart(points: Points, naming: Naming) -> Chart | None:
     )  # fmt: skip
 
 
-def _regrets(
+def _chart_of_regrets(
     name: str,
     title: str,
     label: str,

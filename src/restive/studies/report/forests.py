@@ -30,7 +30,7 @@ def ranked_forest(compared: Sequence[Ranking], naming: Naming) -> Chart:
         ]
         for ranking in compared
     }
-    return _regrets(
+    return _forest_of_regrets(
         rows, "learner",
         "Total reward lost against the policy that knows the truth: less is better. Before a name "
         "its place; 2-4 means that the data do not tell second from fourth.",
@@ -49,7 +49,7 @@ def regret_forest(points: Points, naming: Naming) -> Chart:
             ]
             for title, cases in points.items()
         }
-    return _regrets(
+    return _forest_of_regrets(
         rows, "case",
         "Total reward lost against the same policy when it knows the truth. Policies that aim at "
         "less have less to lose: regrets of different policies are no ranking.",
@@ -107,7 +107,7 @@ def forest(
     return Chart(name, title, note, panels, columns, scales, shown, shared="x")
 
 
-def _regrets(rows: Mapping[str, Sequence[Row]], who: str, note: str) -> Chart:
+def _forest_of_regrets(rows: Mapping[str, Sequence[Row]], who: str, note: str) -> Chart:
     values = [row.value for inside in rows.values() for row in inside]
     positive = min(values) > 0
     crowded = positive and max(values) > CROWDED * min(values)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from restive.learn.learners.base import Relative
-from restive.pages.page import folded, paragraph, table
+from restive.pages.page import render
 from restive.plan.policies.registry import mapping_title
 from restive.plan.sanity_checks import blind_learners, looks_wrong
 from restive.studies.paired_differences import LEAST_REPLICATIONS, Ranking
@@ -14,12 +15,15 @@ from restive.studies.report.numbers import at_end, with_half_width
 from restive.studies.runner import seconds_per_step
 from restive.studies.spec import Case
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 __all__ = [
     "HEADER",
     "ranking_caption",
     "ranking_remarks",
     "ranking_rows",
-    "ranking_tables",
+    "ranking_section",
     "ranking_title",
     "ranking_verdict",
     "victories",
@@ -28,13 +32,6 @@ __all__ = [
 HEADER = (
     "learner", "place", "regret", "against the bound", "reward per step", "episodes", "us a step",
 )  # fmt: skip
-READING = (
-    "The last column is the time of a step of the learner alone, on the machine that made this "
-    "page. In the table of pairs each cell is the regret of the row's learner minus that of the "
-    "column's, replication by replication in the same worlds; ± is the half-width of simultaneous "
-    "95% intervals (Student's t, Bonferroni), and a star marks the pairs that the data tell apart. "
-    "A place such as 2-4 means that they do not tell second from fourth."
-)
 
 
 def ranking_caption(ranking: Ranking) -> str:
@@ -139,28 +136,24 @@ def ranking_title(ranking: Ranking, among: Sequence[Ranking]) -> str:
     return ", ".join(filter(None, words))
 
 
-def ranking_tables(compared: Sequence[Ranking]) -> list[str]:
-    """Return the tables of rankings, folded: the order, and every pair."""
-    parts = []
-    for ranking in compared:
-        names = [learner_title(case) for case in ranking.cases]
-        pairs = []
-        for i, name in enumerate(names):
-            cells = ["" if i == j else _cell(ranking, i, j) for j in range(len(names))]
-            pairs.append([name, *cells])
-        parts.append(
-            folded(
-                ranking_title(ranking, compared) or "Learners",
-                paragraph(ranking_caption(ranking)),
-                table(HEADER, ranking_rows(ranking), range(1, len(HEADER))),
-                paragraph(ranking_verdict(ranking)),
-                *(paragraph(remark) for remark in ranking_remarks(ranking)),
-                table(("minus", *names), pairs, range(1, len(names) + 1)),
-                paragraph(READING, "note"),
-                about="the ranking, and every pair",
-            )
-        )
-    return parts
+def ranking_section(ranking: Ranking, among: Sequence[Ranking]) -> Markup:
+    """Return a ranking, folded: the order, and every pair."""
+    names = [learner_title(case) for case in ranking.cases]
+    pairs = []
+    for i, name in enumerate(names):
+        cells = ["" if i == j else _cell(ranking, i, j) for j in range(len(names))]
+        pairs.append([name, *cells])
+    return render(
+        "studies/report/ranking.html",
+        title=ranking_title(ranking, among) or "Learners",
+        caption=ranking_caption(ranking),
+        header=HEADER,
+        rows=ranking_rows(ranking),
+        verdict=ranking_verdict(ranking),
+        remarks=ranking_remarks(ranking),
+        names=names,
+        pairs=pairs,
+    )
 
 
 def _cell(ranking: Ranking, i: int, j: int) -> str:

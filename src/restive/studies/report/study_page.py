@@ -5,35 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from restive.arguments import checked_path
 from restive.errors import RestiveError
 from restive.files import replacing, require_target
-from restive.pages.chart import Chart, chart
-from restive.pages.page import beside, code, folded, page, paragraph, section, table
+from restive.pages.chart import Chart, render_chart
+from restive.pages.page import render
 from restive.plan.policies.registry import mapping_title
 from restive.studies.ledger import Ledger
 from restive.studies.paired_differences import Ranking, rankings
 from restive.studies.report import charts
 from restive.studies.report.forests import difference_forest, ranked_forest, regret_forest
 from restive.studies.report.numbers import at_end, with_error
-from restive.studies.report.ranking import ranking_tables
+from restive.studies.report.ranking import ranking_section
 from restive.studies.report.verdicts import comparison_verdict, study_verdict
 from restive.studies.spec import Study
 from restive.studies.summary import CaseSummary, Curve, load_results
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 __all__ = ["charts_of", "how_it_was_run", "results_table", "write_report"]
 
 MOST_POINTS = 24  # of a sweep that are drawn
-READING = (
-    "Regret is J t minus what the learner earned up to t, where J is what the same mapping earns "
-    "per step when it knows the truth; each mapping is measured against its own J, so regrets of "
-    "different mappings are no ranking: rewards are. Means are over replications, with 95% bands; "
-    "rewards are expected ones, E[r | what is known], which have the same mean as those drawn and "
-    "far less noise. The slope is the exponent a of regret ~ t^a over the last decade of time, "
-    "with a 95% interval by the jackknife."
-)
 
 
 def write_report(folder: str | PathLike[str], path: str | PathLike[str] | None = None) -> Path:
@@ -61,30 +56,21 @@ def _page(ledger: Ledger, found: Sequence[CaseSummary]) -> str:
             f"Not complete: {study.replications:,} replications of every case are wanted.",
             *lead,
         ]
-    legend = [paragraph(line, "note") for line in study.legend]
-    pictures, more = charts_of(found, compared, naming)
-    return page(
-        study.title,
-        _eyebrow(study, found),
-        verdict,
-        lead,
-        [
-            *(map(chart, pictures) if len(_points(found)) > 1 else [beside(*map(chart, pictures))]),
-            *_not_drawn(found),
-            section(
-                "More charts, tables, and how to run it again",
-                *(folded(made.title, chart(made, headed=False)) for made in more),
-                *ranking_tables(compared),
-                folded(
-                    "All results",
-                    results_table(found),
-                    *legend,
-                    paragraph(READING, "note"),
-                    about="a row per case",
-                ),
-                how_it_was_run([ledger], "restive run study.toml --out results"),
-            ),
-        ],
+    shown, folded = charts_of(found, compared, naming)
+    return render(
+        "studies/report/study_page.html",
+        title=study.title,
+        eyebrow=_eyebrow(study, found),
+        heading=verdict,
+        lead=lead,
+        several_points=len(_points(found)) > 1,
+        charts=[render_chart(chart) for chart in shown],
+        not_drawn=_not_drawn(found),
+        folded_charts=[(chart.title, render_chart(chart, headed=False)) for chart in folded],
+        rankings=[ranking_section(ranking, compared) for ranking in compared],
+        results=results_table(found),
+        legend=study.legend,
+        how_it_was_run=how_it_was_run([ledger], "restive run study.toml --out results"),
     )
 
 
@@ -102,7 +88,7 @@ def _span(values: set[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def results_table(found: Sequence[CaseSummary]) -> str:
+def results_table(found: Sequence[CaseSummary]) -> Markup:
     """Return a row per case."""
     swept = [key for key in found[0].case.labels if key != "mapping"]  # and the learner
     header = [
@@ -126,8 +112,13 @@ def results_table(found: Sequence[CaseSummary]) -> str:
             ]
         )
     first = len(swept) + 1
-    caption = f"At t = T; after ± the half-width of a 95% interval. Regret: {found[0].baseline}."
-    return table(header, rows, range(first, first + 6)) + paragraph(caption, "note")
+    return render(
+        "studies/report/results_table.html",
+        header=header,
+        rows=rows,
+        numbers=range(first, first + 6),
+        baseline=found[0].baseline,
+    )
 
 
 def _count(curve: Curve) -> str:
@@ -159,15 +150,11 @@ def _points(found: Sequence[CaseSummary]) -> dict[str, list[CaseSummary]]:
     return points
 
 
-def _not_drawn(found: Sequence[CaseSummary]) -> list[str]:
+def _not_drawn(found: Sequence[CaseSummary]) -> str:
     count = len(_points(found))
     if count <= MOST_POINTS:
-        return []
-    return [
-        paragraph(
-            f"The first {MOST_POINTS} of {count} points are drawn; `restive export` has them all."
-        )
-    ]
+        return ""
+    return f"The first {MOST_POINTS} of {count} points are drawn; `restive export` has them all."
 
 
 def _seeds(study: dict[str, Any]) -> str:
@@ -178,9 +165,9 @@ def _versions(code: dict[str, Any]) -> str:
     return ", ".join(f"{package} {number}" for package, number in code["versions"].items())
 
 
-def how_it_was_run(ledgers: Sequence[Ledger], command: str) -> str:
+def how_it_was_run(ledgers: Sequence[Ledger], command: str) -> Markup:
     """Return what lets a reader run it again, folded."""
-    parts = []
+    runs = []
     for ledger in ledgers:
         manifest = ledger.manifest
         versions = "; ".join(dict.fromkeys(map(_versions, ledger.codes)))
@@ -196,13 +183,5 @@ def how_it_was_run(ledgers: Sequence[Ledger], command: str) -> str:
             ("time taken", f"{seconds:,.1f} s in {len(manifest['runs'])} run(s)"),
             ("hash of the study", ledger.study.hash[:16]),
         ]
-        parts.append(table(("", ""), facts))
-        parts.append(paragraph("The study, as a file study.toml:"))
-        parts.append(code(ledger.study.to_toml()))
-    return folded(
-        "How it was run",
-        *parts,
-        paragraph("The same seed gives the same numbers, on any machine and number of processors:"),
-        code(command),
-        about="seed, versions, the study as a file, the command",
-    )
+        runs.append((facts, ledger.study.to_toml()))
+    return render("studies/report/how_it_was_run.html", runs=runs, command=command)
