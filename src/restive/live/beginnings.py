@@ -17,7 +17,7 @@ from restive.live.roster import ALL, NewArm, arm_of_file
 from restive.live.settings import Settings
 from restive.live.table_file import read_table
 from restive.logs.prior_file import load_prior
-from restive.problem.toml_file import parse_toml, read_text
+from restive.problem.toml_text import parse_toml, read_text
 
 __all__ = ["begin"]
 

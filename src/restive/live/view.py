@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, one_line
 from restive.learn.posterior import ArmPosterior
 from restive.live import checking, forecast, knowledge, reading, status
 from restive.live.answers import Alarm, Decision, Mistake, Status
@@ -277,4 +277,5 @@ class LiveView:
             self._session.journal.backup(path)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.path!r}, tick {self.tick})"
+        own = type(self).__name__
+        return one_line(f"{own}({self.path!r}, tick {self.tick})", f"{own}(tick {self.tick})")

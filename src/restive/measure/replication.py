@@ -109,7 +109,7 @@ def replicate(
             "under a continuous prior the truth has no weight that could be recorded"
         )
     task, truths = with_truths(task, count, seed, first)
-    done = _room(task, times, count, with_oracle, with_posterior)
+    done = _empty_results(task, times, count, with_oracle, with_posterior)
     done.true_kinds[:] = truths
     workers = available_threads() if threads is None else checked_count(threads, "threads")
     slow = isinstance(learner, Own) or task.ranks is None
@@ -169,10 +169,10 @@ def _copy(record: Record, expected: FloatArray, realised: FloatArray) -> None:
     realised[:] = record.realised.reshape(realised.shape)
 
 
-def _room(
+def _empty_results(
     task: Task, times: IntArray, replications: int, with_oracle: bool, with_posterior: bool
 ) -> Replications:
-    """Room for the results of so many replications."""
+    """Return arrays for the results of so many replications."""
     num_arms = task.num_arms
     per_time = 6 + num_arms * with_posterior
     size = 8 * replications * (per_time * len(times) + num_arms)
