@@ -19,8 +19,8 @@ from restive.learn.learners.base import Learner
 from restive.learn.learners.relatives import DynamicEpisodes
 from restive.learn.task import Task, make_task
 from restive.measure.replication import replicate
-from restive.studies.runner import seconds_per_step
 from restive.studies.spec import study_from_data
+from restive.studies.timing import seconds_per_step
 
 __all__ = ["run"]
 

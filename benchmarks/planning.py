@@ -64,12 +64,14 @@ def _arms() -> list[rs.Arm]:
 
 
 def _index_time(arm: rs.Arm, ages: int) -> float:
-    return best_time(lambda: walk_down(rs.belief_table(arm, ages), arm.rewards, 1.0, "arm"), 10)
+    return best_time(
+        lambda: walk_down(rs.theory.belief_table(arm, ages), arm.rewards, 1.0, "arm"), 10
+    )
 
 
 def _chain(arm: rs.Arm) -> dict[str, Any]:
     """The truncated belief chain as the peer takes it: states (s, n), the last age stays."""
-    beliefs = rs.belief_table(arm, AGES)
+    beliefs = rs.theory.belief_table(arm, AGES)
     size = arm.num_states
     total = size * AGES
     rest = np.zeros((total, total))

@@ -381,7 +381,7 @@ def options_of_learners():
         return OwnLearner(task.num_arms, task.num_pulls)
 
     def own_rule(arm):
-        return rs.belief_table(arm, 9) @ arm.rewards + 0.01 * np.arange(9)
+        return rs.theory.belief_table(arm, 9) @ arm.rewards + 0.01 * np.arange(9)
 
     return {
         "doubling": curves(prior, num_pulls, doubling=True),
@@ -548,7 +548,7 @@ def other_policies():
             "round_robin": rs.round_robin(bandit),
             "random": rs.random_policy(bandit, seed=3),
             "own": rs.index_policy(bandit, lambda arm: arm.active[:, :1] @ np.arange(3.0)[None]),
-            "discounted": rs.whittle(bandit, 0.9),
+            "discounted": rs.whittle(bandit, discount=0.9),
         }
         for name, policy in policies.items():
             ran = rs.simulate(bandit, policy, 100, seed=6, hidden=name == "own")
@@ -557,7 +557,10 @@ def other_policies():
         found[f"{kind} simulated"] = values_of(bandit, "whittle", max_states=5)
         start = rs.BeliefState([0] * bandit.num_arms, [7] * bandit.num_arms)
         found[f"{kind} start"] = values_of(bandit, "myopic", start=start, max_elapsed=12)
-        found[f"{kind} bound"] = [rs.relaxation_bound(bandit), rs.relaxation_bound(bandit, 6)]
+        found[f"{kind} bound"] = [
+            rs.relaxation_bound(bandit),
+            rs.relaxation_bound(bandit, max_elapsed=6),
+        ]
     return found
 
 
@@ -568,7 +571,7 @@ def whittle_indices():
     found = {}
     for k, arm in enumerate(arms):
         for discount in (1.0, 0.95, 0.5):
-            index = rs.whittle_index(arm, discount)
+            index = rs.whittle_index(arm, discount=discount)
             found[f"{k} {discount}"] = [index.index, index.upper, index.indexable, index.limit]
         found[f"{k} long"] = rs.whittle_index(arm, max_elapsed=200).index
     found["channels"] = rs.theory.channel_whittle_index([0.1, 0.5, 0.9], [0.8, 0.5, 0.05], 40)
@@ -581,11 +584,11 @@ def chains_and_beliefs():
     arms = [arm for make in BANDITS.values() for arm in make().arms]
     arms += [arm for name in rs.zoo.names() for arm in zoo_arms(name)[:2]]
     for k, arm in enumerate(arms):
-        reduced = [rs.theory.reduce_arm(arm), rs.theory.reduce_arm(arm, 0.9)]
+        reduced = [rs.theory.reduce_arm(arm), rs.theory.reduce_arm(arm, discount=0.9)]
         found[f"{k}"] = {
-            "beliefs": [rs.belief_table(arm, 30), tried(rs.belief_table, arm)],
-            "mixing": [tried(rs.mixing_time, arm), tried(rs.mixing_time, arm, 0.01)],
-            "stationary": [tried(rs.stationary, part) for part in (arm.active, arm.passive)],
+            "beliefs": [rs.theory.belief_table(arm, 30), tried(rs.theory.belief_table, arm)],
+            "mixing": [tried(rs.theory.mixing_time, arm), tried(rs.theory.mixing_time, arm, 0.01)],
+            "stationary": [tried(rs.theory.stationary, part) for part in (arm.active, arm.passive)],
             "reduced": [[one.pulled, one.own_reward, one.potential] for one in reduced],
         }
     return found
@@ -676,7 +679,7 @@ def plans():
         found["channels"] = printed(*words, "--index-table", table)
         with np.load(table) as arrays:
             found["table"] = dict(arrays)
-        text = rs.problem_to_toml(controlled_bandit())
+        text = controlled_bandit().to_toml()
         (here / "problem.toml").write_text(text)
         found["controlled"] = printed("plan", here / "problem.toml", "--json")
     found["problem"] = tomllib.loads(text)
@@ -852,7 +855,7 @@ def study_of(name):
                 "band": [summary.regret.lower, summary.regret.upper],
             }
         for table in ("curves", "replications", *(["posterior"] if name == "frequentist" else [])):
-            path = rs.export_results(results, "npz", table, here / f"{table}.npz")
+            path = rs.export_results(results, format="npz", table=table, path=here / f"{table}.npz")
             with np.load(path) as arrays:
                 found[table] = {key: arrays[key] for key in arrays.files if key != "case"}
     return found

@@ -189,7 +189,7 @@ def true_bandit(prior, num_pulls, seed=5, inside=True):
 
 def own_rule(arm):
     """A user's rule: expected reward, and a little more the longer an arm was not seen."""
-    return rs.belief_table(arm, 9) @ arm.rewards + 0.01 * np.arange(9)
+    return rs.theory.belief_table(arm, 9) @ arm.rewards + 0.01 * np.arange(9)
 
 
 def as_lists(arm):

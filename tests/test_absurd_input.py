@@ -132,7 +132,7 @@ def test_a_candidate_of_weight_zero_may_be_anything():
         lambda: rs.evaluate(BANDIT, rs.myopic(BANDIT), start=3),
         lambda: rs.evaluate(BANDIT, rs.myopic(BANDIT), max_states="a"),
         lambda: rs.index_policy(BANDIT, None),
-        lambda: rs.simulate(BANDIT, "whittle", 10),
+        lambda: rs.simulate(BANDIT, "whittel", 10),
         lambda: rs.World(None),
         lambda: rs.World(BANDIT, replication="a"),
         lambda: rs.frequentist_regret(PRIOR, BANDIT),

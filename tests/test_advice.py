@@ -118,17 +118,17 @@ def test_a_number_of_ages_plans_arms_that_mix_too_slowly(plan):
 
 
 def test_ages_hold_the_belief_of_a_chain_that_never_settles():
-    arm = rs.problem_from_toml("num_pulls = 1\n" + PERIODIC).arms[0]
+    arm = rs.RestlessBandit.from_toml("num_pulls = 1\n" + PERIODIC).arms[0]
     with pytest.raises(rs.errors.AssumptionError, match="give max_elapsed, the same wherever"):
-        rs.belief_table(arm)
-    assert rs.belief_table(arm, 7).shape == (2, 7, 2)
+        rs.theory.belief_table(arm)
+    assert rs.theory.belief_table(arm, 7).shape == (2, 7, 2)
 
 
 def test_fewer_ages_make_a_table_that_fits():
     arm = rs.Arm(np.full((100, 100), 0.01), rewards=np.linspace(0, 1, 100))
     with pytest.raises(rs.errors.TooLargeError, match="use a smaller max_elapsed"):
-        rs.belief_table(arm, 100_000)
-    assert rs.belief_table(arm, 10).shape == (100, 10, 100)
+        rs.theory.belief_table(arm, 100_000)
+    assert rs.theory.belief_table(arm, 10).shape == (100, 10, 100)
 
 
 class LastFirst:

@@ -15,7 +15,7 @@ SLOW = rs.gilbert_elliott(1e-6, 1 - 1e-6, name="glacier")
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
 def test_beliefs_are_active_times_a_power_of_passive(size):
     arm = random_arm(np.random.default_rng(size), size, spread=0.1)
-    table = rs.belief_table(arm, 50)
+    table = rs.theory.belief_table(arm, 50)
     assert table.shape == (size, 50, size)
     for n in range(1, 51):
         expected = arm.active @ np.linalg.matrix_power(arm.passive, n - 1)
@@ -27,7 +27,7 @@ def test_beliefs_of_a_channel_in_its_closed_form():
     p01, p11 = 0.3, 0.8
     rho = p11 - p01
     omega = p01 / (1 - rho)
-    table = rs.belief_table(rs.gilbert_elliott(p01, p11), 30)
+    table = rs.theory.belief_table(rs.gilbert_elliott(p01, p11), 30)
     for s in (0, 1):
         for n in range(1, 31):
             assert table[s, n - 1, 1] == pytest.approx(omega + rho**n * (s - omega), abs=1e-15)
@@ -35,26 +35,29 @@ def test_beliefs_of_a_channel_in_its_closed_form():
 
 @given(arms(sizes=(1, 2, 3, 5), spread=0.2))
 def test_beliefs_sum_to_one(arm):
-    table = rs.belief_table(arm)
+    table = rs.theory.belief_table(arm)
     assert np.abs(table.sum(axis=2) - 1).max() < 4e-16 * arm.num_states
     assert table.min() >= 0
 
 
 def test_beliefs_sum_to_one_even_after_ten_thousand_steps():
-    table = rs.belief_table(random_arm(np.random.default_rng(3), 6, spread=0.001), 10_000)
+    table = rs.theory.belief_table(random_arm(np.random.default_rng(3), 6, spread=0.001), 10_000)
     assert np.abs(table.sum(axis=2) - 1).max() < 3e-15
 
 
 @given(arms(sizes=(2, 3)), st.integers(1, 40), st.integers(0, 40))
 def test_a_longer_table_extends_a_shorter_one_to_the_bit(arm, length, more):
-    shorter, longer = rs.belief_table(arm, length), rs.belief_table(arm, length + more)
+    shorter, longer = (
+        rs.theory.belief_table(arm, length),
+        rs.theory.belief_table(arm, length + more),
+    )
     assert np.array_equal(longer[:, :length], shorter)
 
 
 @given(arms(sizes=(1, 2, 4), spread=0.3))
 def test_the_automatic_table_ends_where_beliefs_have_settled_and_not_before(arm):
-    table = rs.belief_table(arm)
-    gaps = np.abs(table - rs.stationary(arm.passive)).sum(axis=2).max(axis=0)
+    table = rs.theory.belief_table(arm)
+    gaps = np.abs(table - rs.theory.stationary(arm.passive)).sum(axis=2).max(axis=0)
     assert gaps[-1] <= 1e-12
     assert (gaps[:-1] > 1e-12).all()
     assert table.shape[1] == settled_elapsed(arm)
@@ -62,30 +65,30 @@ def test_the_automatic_table_ends_where_beliefs_have_settled_and_not_before(arm)
 
 def test_slow_chains_that_still_settle_get_a_long_table():
     arm = rs.gilbert_elliott(0.002, 0.998)
-    length = rs.belief_table(arm).shape[1]
+    length = rs.theory.belief_table(arm).shape[1]
     assert length == pytest.approx(np.log(1e-12) / np.log(0.996), abs=2)
 
 
 def test_too_slow_a_chain_is_told_with_a_way_out_that_works():
     with pytest.raises(rs.errors.TooLargeError) as caught:
-        rs.belief_table(SLOW)
+        rs.theory.belief_table(SLOW)
     message = str(caught.value)
     assert message.startswith("arm 'glacier': mixes too slowly: after 10,000 steps")
     assert "give max_elapsed = 10000" in message
-    assert rs.belief_table(SLOW, max_elapsed=10_000).shape == (2, 10_000, 2)
+    assert rs.theory.belief_table(SLOW, max_elapsed=10_000).shape == (2, 10_000, 2)
 
 
 def test_a_chain_that_never_settles_is_told_with_a_way_out_that_works():
     flip = rs.Arm([[0.5, 0.5], [0.5, 0.5]], [[0, 1], [1, 0]], [0, 1])
     with pytest.raises(rs.errors.AssumptionError, match=r"period 2.*give max_elapsed"):
-        rs.belief_table(flip)
-    assert rs.belief_table(flip, 3).tolist() == [[[0.5, 0.5]] * 3] * 2
+        rs.theory.belief_table(flip)
+    assert rs.theory.belief_table(flip, 3).tolist() == [[[0.5, 0.5]] * 3] * 2
 
 
 def test_a_table_that_would_fill_the_memory_is_refused():
     arm = rs.Arm(np.full((500, 500), 1 / 500), rewards=np.zeros(500))
     with pytest.raises(rs.errors.TooLargeError, match=r"500 states and 10000 ages takes 18\.6 GiB"):
-        rs.belief_table(arm, 10_000)
+        rs.theory.belief_table(arm, 10_000)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ def test_a_table_that_would_fill_the_memory_is_refused():
 )
 def test_max_elapsed_must_be_a_positive_whole_number(max_elapsed, words):
     with pytest.raises(rs.errors.ProblemError, match=f"max_elapsed must be .*{words}"):
-        rs.belief_table(rs.gilbert_elliott(0.3, 0.7), max_elapsed)
+        rs.theory.belief_table(rs.gilbert_elliott(0.3, 0.7), max_elapsed)
 
 
 def test_the_update_sets_pulled_arms_to_one_and_ages_the_others():

@@ -90,7 +90,7 @@ def test_it_is_never_below_the_mappings_it_chooses_from():
         for name in ("whittle", "lp_priority", "myopic", "best_fixed"):
             assert earned >= worst(bandit, name) - 1e-8
         for discount in (0.3, 0.9):
-            assert earned >= worst(bandit, rs.whittle(bandit, discount)) - 1e-8
+            assert earned >= worst(bandit, rs.whittle(bandit, discount=discount)) - 1e-8
         rewards = [candidate.average_reward for candidate in policy.candidates]
         assert rewards == pytest.approx(sorted(rewards, reverse=True), abs=1e-8)
         assert policy.chosen == policy.candidates[0].name

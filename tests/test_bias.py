@@ -93,14 +93,14 @@ def constant_policy(bandit, arms):
 def check_fixed(bandit, arms, start=None):
     """Compare a fixed policy's value, a sum over arms, with that of the whole joint chain."""
     start = initial_state(bandit) if start is None else start
-    short = rs.evaluate(bandit, constant_policy(bandit, arms), start)
-    long = rs.evaluate(bandit, Fixed(bandit, arms), start)
+    short = rs.evaluate(bandit, constant_policy(bandit, arms), start=start)
+    long = rs.evaluate(bandit, Fixed(bandit, arms), start=start)
     assert short.method == "exact: fixed arms"
     assert long.method == "exact: joint chain"
     assert short.average_reward == pytest.approx(long.average_reward, abs=1e-9)
     assert short.bias_span == pytest.approx(long.bias_span, abs=1e-8)
     assert short.depends_on_start == long.depends_on_start
-    gain = sum(rs.stationary(bandit.arms[k].active) @ bandit.arms[k].rewards for k in arms)
+    gain = sum(rs.theory.stationary(bandit.arms[k].active) @ bandit.arms[k].rewards for k in arms)
     assert short.average_reward == pytest.approx(gain, abs=1e-12)
 
 

@@ -121,7 +121,7 @@ def test_the_arm_that_init_shows_in_comments_is_one(tmp_path):
 
     _, relay = TEMPLATE.split("# [[arm]]\n")
     text = "\n".join(line.removeprefix("# ") for line in relay.splitlines())
-    (arm,) = rs.problem_from_toml(f"num_pulls = 1\n[[arm]]\n{text}")
+    (arm,) = rs.RestlessBandit.from_toml(f"num_pulls = 1\n[[arm]]\n{text}")
     assert arm.states == ("down", "slow", "fast")
 
 
@@ -205,7 +205,7 @@ def test_learners_are_compared_on_problems_and_studies_of_ones_own(tmp_path, mon
         ],
         num_pulls=1,
     )
-    Path("mine.toml").write_text(rs.problem_to_toml(own))
+    Path("mine.toml").write_text(own.to_toml())
     Path("sweep.toml").write_text(STUDY)
     study = comparison_study(
         ["mine.toml", "paper-frequentist", "sweep.toml"], ["tsde", "ucb1"], horizon=30,
@@ -244,9 +244,9 @@ def test_learners_are_compared_on_problems_and_studies_of_ones_own(tmp_path, mon
 def test_what_cannot_be_compared_is_said(tmp_path, monkeypatch, name, words):
     monkeypatch.chdir(tmp_path)
     arm = rs.Arm([[0.2, 0.4, 0.4]] * 3, rewards=[0, 1, 2])
-    Path("three.toml").write_text(rs.problem_to_toml(rs.RestlessBandit([arm], 1)))
+    Path("three.toml").write_text(rs.RestlessBandit([arm], 1).to_toml())
     arm = rs.Arm([[0.2, 0.8], [0.1, 0.9]], [[0.5, 0.5], [0.3, 0.7]], [0, 1])
-    Path("pulled.toml").write_text(rs.problem_to_toml(rs.RestlessBandit([arm], 1)))
+    Path("pulled.toml").write_text(rs.RestlessBandit([arm], 1).to_toml())
     Path("wrong.toml").write_text("num_pulls = 1\n[[arm]]\np01 = 7\np11 = 0.5\n")
     with pytest.raises(rs.errors.ProblemError, match=words):
         comparison_study([name], ["tsde"])

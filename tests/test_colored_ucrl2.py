@@ -190,9 +190,9 @@ def aggregated_truth(arms, ages):
     width = max(arm.num_states for arm in arms)
     rows = []
     for arm in arms:
-        table = rs.belief_table(arm, ages)
+        table = rs.theory.belief_table(arm, ages)
         rows += [table[s, n] for n in range(ages - 1) for s in range(arm.num_states)]
-        rows.append(rs.stationary(arm.passive))
+        rows.append(rs.theory.stationary(arm.passive))
     return np.array([np.pad(row, (0, width - len(row))) for row in rows])
 
 
@@ -248,7 +248,7 @@ def test_it_hopes_for_no_less_than_the_truth(case):
     exact, _ = solved(agent, truth, np.zeros(len(truth)))
     spread = np.ptp(np.concatenate(facts.rewards))
     bandit = rs.RestlessBandit(arms, num_pulls)
-    world = rs.World(bandit, agent.belief_state, seed=1)
+    world = rs.World(bandit, start=agent.belief_state, seed=1)
     hopes = []
     for t in range(1, 6001):
         planning = memory.ints[PLANNING]
@@ -315,7 +315,7 @@ def test_the_papers_own_radius_learns_in_the_end():
 def test_a_snapshot_goes_on_alike():
     arms, num_pulls, options = two_pulls()
     agent = make_learner("colored_ucrl2", certain(arms), num_pulls, horizon=500, **options)
-    world = rs.World(rs.RestlessBandit(arms, num_pulls), agent.belief_state, seed=3)
+    world = rs.World(rs.RestlessBandit(arms, num_pulls), start=agent.belief_state, seed=3)
     for _ in range(200):
         agent.observe(world.pull(agent.select())[0])
     other = rs.restore(json.loads(json.dumps(agent.snapshot())))

@@ -199,7 +199,7 @@ def test_the_time_of_a_step_is_that_of_the_learner_alone(found, monkeypatch):
 def test_who_knows_the_truth_does_not_play_when_a_learner_is_timed(name, monkeypatch):
     """The optimal policy is asked in Python, which takes hundreds of times as long as UCB1."""
     from restive.measure import replication
-    from restive.studies.runner import seconds_per_step
+    from restive.studies.timing import seconds_per_step
 
     (case,) = comparison_study(INSTANCES[1:], [name], "optimal", horizon=20).cases
     ran, learner_state = [], replication.LearnerState
@@ -218,7 +218,7 @@ def test_who_knows_the_truth_does_not_play_when_a_learner_is_timed(name, monkeyp
 @pytest.mark.parametrize(("levels", "most"), [([0.2, 0.5, 0.8], 5), ([0.3, 0.6], 64)])
 def test_a_mapping_that_plans_for_systems_is_timed_by_a_few_plans(levels, most):
     """With 729 systems a few plans stand for all; 64 are remembered, and tried out."""
-    from restive.studies.runner import seconds_per_step
+    from restive.studies.timing import seconds_per_step
 
     made = []
 

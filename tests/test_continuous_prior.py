@@ -195,7 +195,7 @@ def test_mixing_times_of_two_states(alphas, expected):
 def test_mixing_time_of_three_states_and_of_evidence():
     three = rs.DirichletArmPrior(np.ones((3, 3)), rewards=[0, 0.5, 1])
     draws = [
-        rs.mixing_time(three.draw(np.uint64(stream_key(np.uint64(1), r, TRUTH))))
+        rs.theory.mixing_time(three.draw(np.uint64(stream_key(np.uint64(1), r, TRUTH))))
         for r in range(1_000)
     ]
     below, above = np.quantile(draws, [0.93, 0.97])

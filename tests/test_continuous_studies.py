@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 import restive as rs
 from restive.cli import app
 from restive.learn.task import Task
-from restive.studies import runner as timing
+from restive.studies import timing
 from restive.studies.spec import study_from_toml
 from restive.studies.work import run_chunk
 from study_cases import CONTINUOUS, FREQUENTIST, changed, changed_text

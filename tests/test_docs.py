@@ -31,7 +31,7 @@ def test_readme_python_runs(number: int, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_readme_toml_is_a_problem() -> None:
-    bandit = rs.problem_from_toml(blocks("toml")[0])
+    bandit = rs.RestlessBandit.from_toml(blocks("toml")[0])
     assert bandit.num_arms == 4
     assert bandit.num_pulls == 2
 

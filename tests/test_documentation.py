@@ -30,7 +30,7 @@ import pytest
 
 import restive as rs
 from restive.cli import main
-from restive.problem.toml_file import read_text
+from restive.problem.toml_text import read_text
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -34,7 +34,7 @@ INDEX_RULES = ["best_fixed", "myopic", "whittle", own_rule]
 def by_hand(setup, seed, replication, steps, truth):
     """Drive the agent of a replication step by step."""
     agent = rs.types.Agent(*setup, seed, replication)
-    world = World(truth, setup.task.start, seed, replication)
+    world = World(truth, start=setup.task.start, seed=seed, replication=replication)
     arms, states, episodes = [], [], []
     for _ in range(steps):
         arms.append(agent.select().tolist())
@@ -101,7 +101,7 @@ def test_mappings_that_look_at_whole_systems_agree_with_the_oracle(case, mapping
 
 def patient_rule(arm):
     """Expected reward plus the age: poor arms are pulled too, after a long while."""
-    return rs.belief_table(arm, 90) @ arm.rewards + 0.015 * np.arange(90)
+    return rs.theory.belief_table(arm, 90) @ arm.rewards + 0.015 * np.arange(90)
 
 
 @pytest.mark.parametrize("horizon", [64, 2, None])

@@ -71,7 +71,9 @@ def read(path):
 @pytest.mark.parametrize("format", export.FORMATS)
 @pytest.mark.parametrize("table", export.TABLES)
 def test_every_format_holds_the_columns_of_the_docstring(ledger, tmp_path, format, table):  # noqa: A002
-    path = export_results(ledger.folder, format, table, tmp_path / f"mine.{format}")
+    path = export_results(
+        ledger.folder, format=format, table=table, path=tmp_path / f"mine.{format}"
+    )
     assert path == tmp_path / f"mine.{format}"
     found = read(path)
     assert list(found) == [*HEAD, "horizon", "problem", *COLUMNS[table]]
@@ -83,7 +85,11 @@ def test_every_format_holds_the_columns_of_the_docstring(ledger, tmp_path, forma
 def test_the_values_are_those_of_load_results(ledger, tmp_path, format):  # noqa: A002
     """To the bit, also through csv."""
     tables = {
-        table: read(export_results(ledger.folder, format, table, tmp_path / f"{table}.{format}"))
+        table: read(
+            export_results(
+                ledger.folder, format=format, table=table, path=tmp_path / f"{table}.{format}"
+            )
+        )
         for table in export.TABLES
     }
     results = rs.load_results(ledger.folder)
@@ -140,7 +146,7 @@ def test_the_values_are_those_of_load_results(ledger, tmp_path, format):  # noqa
 def test_swept_values_that_are_not_all_numbers_are_text(tmp_path, format):  # noqa: A002
     sweep = "[sweep]\ndoubling = [true, false]\nmixing_time = [2, 3]\ntimes = [4, [1, 40]]\n"
     run(changed(BAYESIAN + sweep, replications=2, policy_mappings='["whittle"]'), tmp_path)
-    path = export_results(tmp_path, format)
+    path = export_results(tmp_path, format=format)
     if format == "csv":
         assert path.read_text().splitlines()[1].startswith("0,tsde,whittle,True,2,4,1,")
         return
@@ -160,14 +166,16 @@ def test_what_a_spreadsheet_would_compute_is_quoted_in_csv(tmp_path):
     shown = [f"'{name}" for name in FORMULAS[:5]] + FORMULAS[5:]
     assert list(dict.fromkeys(found["problem"])) == shown
     assert export._cells(np.array([-1.5, -0.0])) == [-1.5, -0.0]
-    others = read(export_results(ledger.folder, "parquet"))
+    others = read(export_results(ledger.folder, format="parquet"))
     assert list(dict.fromkeys(others["problem"])) == FORMULAS
 
 
 def test_by_default_the_table_is_in_the_folder(tmp_path):
     ledger = run(changed(FREQUENTIST, replications=3), tmp_path)
     assert export_results(tmp_path) == tmp_path / "curves.csv"
-    assert export_results(str(tmp_path), "npz", "posterior") == tmp_path / "posterior.npz"
+    assert (
+        export_results(str(tmp_path), format="npz", table="posterior") == tmp_path / "posterior.npz"
+    )
     before = chunk_paths(tmp_path)
     run(changed(FREQUENTIST, replications=3), tmp_path)  # tables are in nobody's way
     assert chunk_paths(ledger.folder) == before
@@ -178,15 +186,17 @@ def test_by_default_the_table_is_in_the_folder(tmp_path):
 def test_the_ending_of_the_path_says_the_format(ledger, tmp_path, format):  # noqa: A002
     path = export_results(ledger.folder, path=tmp_path / f"MINE.{format.upper()}")
     lower = path.rename(tmp_path / f"mine.{format}")
-    assert read(lower) == read(export_results(ledger.folder, format, path=tmp_path / f"o.{format}"))
+    assert read(lower) == read(
+        export_results(ledger.folder, format=format, path=tmp_path / f"o.{format}")
+    )
     with pytest.raises(rs.errors.ProblemError, match="can be written as"):
-        export_results(ledger.folder, "npz", path=tmp_path / "mine.csv")
+        export_results(ledger.folder, format="npz", path=tmp_path / "mine.csv")
 
 
 def test_a_single_replication_has_errors_that_are_no_numbers(tmp_path):
     run(changed(BAYESIAN, replications=1), tmp_path)
     for format in export.FORMATS:  # noqa: A001
-        found = read(export_results(tmp_path, format))
+        found = read(export_results(tmp_path, format=format))
         assert np.isnan(found["regret_stderr"]).all()
         assert np.isfinite(found["regret"]).all()
         for name in ("relaxation_bound", "bound_regret", "bound_regret_stderr"):
@@ -199,7 +209,7 @@ def test_arms_that_are_swept_and_arms_of_the_posterior(tmp_path):
     text = FREQUENTIST[: FREQUENTIST.index("[[problem.arm]]")]
     text += f"[prior]\nlevels = [0.2, 0.5, 0.8]\n[sweep]\nproblem.arm = {arms}\n"
     run(changed(text, replications=2), tmp_path)
-    found = read(export_results(tmp_path, "npz", "posterior"))
+    found = read(export_results(tmp_path, format="npz", table="posterior"))
     assert set(found["arm"]) == {0, 1, 2}
     (label,) = found.keys() - {*HEAD, *COLUMNS["posterior"]}
     assert len(set(found[label])) == 2
@@ -209,7 +219,7 @@ def test_cases_that_have_no_replication_are_left_out(tmp_path):
     run(changed(FREQUENTIST, replications=9), tmp_path)
     for path in chunk_paths(tmp_path)[:1]:
         path.unlink()
-    found = read(export_results(tmp_path, "parquet", "replications"))
+    found = read(export_results(tmp_path, format="parquet", table="replications"))
     assert set(found["mapping"]) == {"whittle"}
 
 
@@ -245,7 +255,7 @@ def test_what_cannot_be_exported(ledger, tmp_path, monkeypatch, options, words):
 
 @pytest.mark.parametrize("format", export.FORMATS)
 def test_endings_in_capitals_are_endings(ledger, tmp_path, format):  # noqa: A002
-    path = export_results(ledger.folder, format, path=tmp_path / f"MINE.{format.upper()}")
+    path = export_results(ledger.folder, format=format, path=tmp_path / f"MINE.{format.upper()}")
     assert list(tmp_path.iterdir()) == [path]
     lower = path.rename(tmp_path / f"mine.{format}")
     assert read(lower)["time"]
@@ -257,7 +267,7 @@ def test_a_damaged_chunk_is_told_and_leaves_no_file(tmp_path):
     for format in export.FORMATS:  # noqa: A001
         for table in export.TABLES:
             with pytest.raises(rs.RestiveError, match="damaged"):
-                export_results(tmp_path, format, table)
+                export_results(tmp_path, format=format, table=table)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["chunks", "lock", "manifest.json"]
 
 
@@ -283,7 +293,7 @@ def test_without_pyarrow_the_extra_is_named(ledger, tmp_path, monkeypatch):
     with pytest.raises(
         rs.RestiveError, match=r"parquet needs pyarrow: pip install 'restive\[io\]'"
     ):
-        export_results(ledger.folder, "parquet", path=tmp_path / "mine.parquet")
+        export_results(ledger.folder, format="parquet", path=tmp_path / "mine.parquet")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -26,11 +26,12 @@ from restive.learn.snapshots import checksum
 from restive.live.operator_files import arms_of_sheet, record_sheet
 from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet
-from restive.problem.toml_file import load_problem, parse_toml, problem_from_toml
+from restive.problem.problem_file import load_problem, problem_from_toml
+from restive.problem.toml_text import parse_toml, toml_of
 from restive.studies.chunk_file import DamagedChunkError, _checksum, decoded
 from restive.studies.export import export_results
 from restive.studies.ledger import Ledger
-from restive.studies.spec import digest, study_from_data, study_from_toml, toml_text
+from restive.studies.spec import digest, study_from_data, study_from_toml
 from restive.studies.summary import load_results
 from study_cases import (
     BAYESIAN,
@@ -106,7 +107,7 @@ def read_problem(text):
 
 def as_toml(data):
     """Write broken data as TOML, or what comes of it."""
-    text = toml_text(data if isinstance(data, dict) else {"data": data})
+    text = toml_of(data if isinstance(data, dict) else {"data": data})
     deep = b"[" * 100 + b"]" * 100
     return text.encode(errors="replace").replace(json.dumps(DEEP).encode(), deep)
 
@@ -177,8 +178,8 @@ def read_chunk(contents):
         shutil.copytree(results(), folder)
     chunk_paths(folder)[0].write_bytes(contents)
     load_results(folder)
-    export_results(folder, "csv", "replications", workplace() / "out.csv")
-    export_results(folder, "csv", "posterior", workplace() / "out.csv")
+    export_results(folder, format="csv", table="replications", path=workplace() / "out.csv")
+    export_results(folder, format="csv", table="posterior", path=workplace() / "out.csv")
 
 
 LIVES = {  # learners whose snapshots are broken: case, mapping, horizon, steps, options

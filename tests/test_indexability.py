@@ -71,7 +71,7 @@ def test_known_arms_are_not_indexable_and_both_ends_are_right(
     active, passive, rewards, discount, place
 ):
     arm = rs.Arm(active, spread_out(passive), rewards)
-    found = rs.whittle_index(arm, discount)
+    found = rs.whittle_index(arm, discount=discount)
     assert not found.indexable
     widest = np.unravel_index((found.upper - found.index).argmax(), found.index.shape)
     assert (widest[0], widest[1] + 1) == place
@@ -87,7 +87,7 @@ def test_random_three_state_arms_called_not_indexable_are_shown_to_be_so():
         active = 0.95 * active + 0.05 / 3
         arm = rs.Arm(active, spread_out(passive), np.round(rng.random(3), 1))
         discount = float(rng.choice([1.0, 0.9]))
-        found = rs.whittle_index(arm, discount)
+        found = rs.whittle_index(arm, discount=discount)
         gap = found.upper - found.index
         if found.indexable or gap.max() < 1e-3:
             continue
@@ -116,7 +116,7 @@ def test_channels_are_indexable():
     rng = np.random.default_rng(4)
     for p01, p11 in rng.uniform(0.05, 0.95, (30, 2)):
         for discount in (1.0, 0.9):
-            assert rs.whittle_index(rs.gilbert_elliott(p01, p11), discount).indexable
+            assert rs.whittle_index(rs.gilbert_elliott(p01, p11), discount=discount).indexable
 
 
 def test_the_policy_takes_the_lower_end():

@@ -456,7 +456,7 @@ def test_another_start_and_replication(name):
     arms, states = trace(setup, 90, seed=8, replication=5)
     agent = rs.types.Agent(*setup, 8, 5)
     assert agent.belief_state == start
-    world = World(truth, start, 8, 5)
+    world = World(truth, start=start, seed=8, replication=5)
     for t in range(90):
         assert agent.select().tolist() == arms[t].tolist()
         seen, _, _ = world.pull(agent.select())

@@ -176,7 +176,7 @@ def test_worlds_continue_where_the_log_ends():
     log = rs.log_of([0, 0, 0, 1], [0, 1, 9, 4], [1, 0, 1, 0])
     known = fit_arms(log, rs.ArmPrior([arm]), controlled=True)
     worlds = Worlds(known, 20_000, 1)
-    table = rs.belief_table(arm, 10)
+    table = rs.theory.belief_table(arm, 10)
     run = worlds.run(3)
     first = next(run)
     expected = [table[1, 0, 1], table[0, 5, 1]]

@@ -9,7 +9,8 @@ import restive as rs
 from restive.plan import simulated_run, summary
 from restive.plan.summary import plan_bandit
 from restive.problem.bandit import kinds_of
-from restive.problem.beliefs import forgetting_time, settled_lengths
+from restive.problem.beliefs import settled_lengths
+from restive.problem.chains import forgetting_time
 
 
 def plan_of_runs(bandit, max_elapsed=None, replications=None, steps=None):
@@ -21,11 +22,11 @@ def plan_of_runs(bandit, max_elapsed=None, replications=None, steps=None):
 def test_forgetting_takes_as_long_as_the_slower_of_the_two_chains():
     quick, slow = [[0.5, 0.5], [0.4, 0.6]], [[0.99, 0.01], [0.02, 0.98]]
     rewards = [0, 1]
-    expected = rs.mixing_time(rs.Arm(slow, slow, rewards))
+    expected = rs.theory.mixing_time(rs.Arm(slow, slow, rewards))
     assert expected > 20
     assert forgetting_time(rs.Arm(slow, quick, rewards)) == expected
     assert forgetting_time(rs.Arm(quick, slow, rewards)) == expected
-    assert forgetting_time(rs.Arm(quick, quick, rewards)) == rs.mixing_time(
+    assert forgetting_time(rs.Arm(quick, quick, rewards)) == rs.theory.mixing_time(
         rs.Arm(quick, quick, rewards)
     )
 
@@ -50,7 +51,7 @@ def test_quick_arms_are_simulated_as_long_as_there_is_time():
 def test_slow_arms_are_forgotten_before_steps_count():
     bandit = rs.RestlessBandit([rs.gilbert_elliott(2e-5, 1 - 2e-5)] * 2, 1)
     runs, steps, burn_in = plan_of_runs(bandit, max_elapsed=500)
-    assert burn_in == 10 * rs.mixing_time(bandit.arms[0]) > 300_000
+    assert burn_in == 10 * rs.theory.mixing_time(bandit.arms[0]) > 300_000
     assert steps >= burn_in
     assert runs == 64
 

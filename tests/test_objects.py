@@ -1,6 +1,7 @@
 """Objects that show themselves: short reprs, tables in notebooks, data frames and pictures."""
 
 import builtins
+import inspect
 import sys
 from html.parser import HTMLParser
 
@@ -70,6 +71,92 @@ def test_reprs_are_one_short_line(bandit, prior, curve, trajectory):
     assert repr(large) == "Arm(50 states, name='large')"
 
 
+def all_objects(folder):
+    """Objects of all public classes, with many arms and long names where there can be."""
+    rng = np.random.default_rng(0)
+
+    def arm(size, k):
+        laws = rng.dirichlet(np.ones(size), (2, size))
+        states = [f"a state with the name {s}" for s in range(size)]
+        return rs.Arm(*laws, *rng.random((2, size)), f"the very long name of arm {k}", states)
+
+    long = "x" * 120
+    large = rs.RestlessBandit([arm(2 + k % 4, k) for k in range(40)], 7)
+    small = rs.RestlessBandit([rs.gilbert_elliott(*rng.random(2)) for _ in range(3)], 1)
+    prior, continuous = rs.grid_prior([0.2, 0.7], 3), rs.beta_prior(3)
+    three = rs.DirichletArmPrior(np.ones((3, 3)), np.ones((3, 3)), [0, 0.5, 1])
+    evidence = rs.Evidence(3)
+    evidence.add(0, 2, 1, 12345)
+    agent = rs.TSDE(prior, 1, seed=2**63)
+    arms = agent.select()
+    agent.observe([0])
+    options = {"horizon": 20, "replications": 3, "seed": 2**63}
+    learner = {"name": "epsilon_greedy", "epsilon": 0.123456789}
+    log = rs.log_of(
+        *np.indices((20, 50)).reshape(2, -1), rng.integers(0, 2, 1000), states=[long, "b"]
+    )
+    fitted = rs.fit_log(log, checks=False)
+    rs.write_fit(fitted, folder / "fit")
+    study = folder / "study.toml"
+    study.write_text(f"""
+        title = "{long}"
+        kind = "frequentist"
+        policy_mappings = ["myopic", "whittle"]
+        horizon = 20
+        replications = 2
+        problem.zoo = "paper-frequentist"
+        prior.levels = [0.1, 0.5]
+        [sweep]
+        seed = [1, 2]
+        """)
+    ledger = rs.run_study(study, folder / "results")
+    results = rs.load_results(folder / "results")
+    with rs.LiveAgent.create(folder / f"{long}.live", rs.grid_prior([0.2, 0.7], 30), 20) as live:
+        decision = live.decide()
+        yield from (live, decision, live.record(dict.fromkeys(decision.arms, 0)))
+    yield from (
+        *large[:4],
+        large,
+        small,
+        rs.RestlessBandit(large[:2], 1),
+        prior,
+        prior.arms[0],
+        continuous,
+        three,
+    )
+    yield from (continuous.arms[0], rs.IndependentPrior([prior.arms[0], three] * 20), evidence)
+    yield from (rs.IndependentPrior([three]), three.given(evidence), rs.JointPrior([large]))
+    yield from (rs.BeliefState(np.zeros(n, int), np.full(n, 9)) for n in (1, 15, 1000))
+    yield from (agent, agent.episode, agent.posterior(0), agent.explain(int(arms[0])))
+    yield from (rs.World(large, seed=2**63), rs.simulate(large, "random", 9, seed=2**63))
+    yield from (rs.evaluate(small, name) for name in ("best_fixed", "whittle", "round_robin"))
+    yield rs.evaluate(large, "myopic", steps=5, replications=2)
+    yield from (rs.whittle(large), rs.best_index(small), rs.optimal(small))
+    yield from (rs.round_robin(large), rs.random_policy(large), rs.whittle_index(large[3]))
+    yield from (rs.theory.reduce_arm(large[3]), rs.registry.policy_mapping("lp_priority"))
+    yield from (rs.bayesian_regret(prior, 1, learner=learner, **options), log, fitted)
+    yield from rs.compare(small, ["tsde", learner], **options)
+    yield rs.theory.bounds_for(prior, 1, 10**12, 1e9)
+    yield rs.theory.decompose_regret(rs.grid_prior([0.2, 0.7], 2), 1, horizon=20, replications=2)
+    yield from (
+        rs.replay_log(log, 3, ["random"], worlds=20),
+        rs.load_prior(folder / "fit" / "prior.json"),
+    )
+    yield from (rs.load_study(study), ledger, results, *results, results[0].regret)
+    yield from (rs.zoo.load("outreach-cohort"), rs.Clock("calendar", "2026-01-05", "week"))
+
+
+def test_every_repr_fits_on_a_line(tmp_path):
+    found = set()
+    for one in all_objects(tmp_path):
+        assert len(repr(one)) <= 100, type(one)
+        assert "\n" not in repr(one), type(one)
+        found |= set(type(one).__mro__)
+    public = {getattr(space, name) for space in (rs, rs.types) for name in space.__all__}
+    classes = {thing for thing in public if inspect.isclass(thing)} - {rs.RestiveError}
+    assert classes <= found
+
+
 def test_a_bandit_is_a_sequence_of_its_arms(bandit):
     assert len(bandit) == bandit.num_arms == 3
     assert bandit[0] is bandit.arms[0]
@@ -85,6 +172,25 @@ def test_a_bandit_is_a_sequence_of_its_arms(bandit):
 def test_a_policy_can_be_evaluated_by_its_name(bandit, name):
     named, made = rs.evaluate(bandit, name), rs.registry.policy_mapping(name)(bandit)
     assert named == rs.evaluate(bandit, made)
+
+
+def test_whatever_takes_a_policy_takes_its_name(bandit):
+    made = {
+        "whittle": rs.whittle(bandit), "best-fixed": rs.best_fixed(bandit),
+        "round_robin": rs.round_robin(bandit), "random": rs.random_policy(bandit),
+    }  # fmt: skip
+    for name, policy in made.items():
+        named, given = (rs.simulate(bandit, one, 40, seed=3) for one in (name, policy))
+        assert named.arms.tobytes() == given.arms.tobytes()
+        if name != "random":
+            assert rs.evaluate(bandit, name) == rs.evaluate(bandit, policy)
+            spans = [rs.theory.discounted_spans(bandit, one, [0.5]) for one in (name, policy)]
+            assert spans[0] == spans[1]
+    for call in (rs.evaluate, lambda *words: rs.simulate(*words, 5)):
+        with pytest.raises(rs.errors.ProblemError, match="unknown policy 'rondom'; did you mean"):
+            call(bandit, "rondom")
+    with pytest.raises(rs.errors.ProblemError, match=r"no joint chain.*simulate\(bandit, 'random'"):
+        rs.evaluate(bandit, "random")
 
 
 def test_a_seed_that_is_drawn_is_shown_and_gives_the_same_again(bandit, prior):
@@ -203,7 +309,8 @@ def test_posteriors_comparisons_and_results_as_data_frames(prior, bandit, tmp_pa
         assert own["regret"].tolist() == found.regret.mean.tolist()
         assert set(own["mapping"]) == {found.case.mapping}
         assert found.to_pandas()["regret"].tolist() == found.regret.mean.tolist()
-    assert repr(results).splitlines()[0].startswith("CaseSummary(myopic: regret ")
+    assert str(results).splitlines()[0].startswith("CaseSummary(myopic: regret ")
+    assert repr(results) == "Results(2 cases)"
     assert repr(study) == "Study('study', 2 cases, 3 replications)"
     assert len(Cells(results._repr_html_()).rows) == 3
     lines = results.plot().get_lines()
@@ -232,18 +339,18 @@ def test_whittle_indices_are_drawn_with_the_names_of_the_states(bandit):
     drawn = good.get_ydata()
     assert drawn[:3].tolist() == index.index[1, :3].tolist()
     assert index.plot(ax=axes) is axes
-    panels = rs.whittle(bandit).plot()
-    assert [ax.get_title() for ax in panels] == ["arm 0 ('sky')", "arm 1", "arm 2"]
-    (line, *_) = panels[2].get_lines()
+    drawn = rs.whittle(bandit).plot()
+    assert [ax.get_title() for ax in drawn] == ["arm 0 ('sky')", "arm 1", "arm 2"]
+    (line, *_) = drawn[2].get_lines()
     assert line.get_ydata()[0] == rs.whittle_index(bandit[2]).index[0, 0]
     assert line.get_label() == "last seen: state 0"
 
 
 def test_a_trajectory_is_drawn_arm_by_arm_with_pulls_states_and_beliefs(bandit, trajectory):
-    panels = trajectory.plot(steps=25)
-    assert [ax.get_title(loc="left") for ax in panels] == ["arm 0 ('sky')", "arm 1", "arm 2"]
+    drawn_arms = trajectory.plot(steps=25)
+    assert [ax.get_title(loc="left") for ax in drawn_arms] == ["arm 0 ('sky')", "arm 1", "arm 2"]
     times = np.arange(36, 61)
-    for k, axes in enumerate(panels):
+    for k, axes in enumerate(drawn_arms):
         belief, pulls = axes.get_lines()
         assert belief.get_xdata().tolist() == times.tolist()
         for t, drawn in zip(times, belief.get_ydata(), strict=True):
@@ -254,7 +361,7 @@ def test_a_trajectory_is_drawn_arm_by_arm_with_pulls_states_and_beliefs(bandit, 
         assert pulls.get_xdata().tolist() == mine
         seen = [bandit[k].rewards[trajectory.states[t - 1, 0]] for t in mine]
         assert pulls.get_ydata().tolist() == seen
-    assert [label.get_text() for label in panels[0].get_yticklabels()] == ["bad", "good"]
+    assert [label.get_text() for label in drawn_arms[0].get_yticklabels()] == ["bad", "good"]
     assert len(trajectory.plot(arms=[2])) == 1
     for arms in ([], [3], [0, 0]):
         with pytest.raises(rs.errors.ProblemError, match="arms to draw"):

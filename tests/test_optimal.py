@@ -60,7 +60,7 @@ def test_a_sure_arm_adds_its_reward_and_a_useless_one_nothing(seed):
 
 def test_pulling_all_arms_is_worth_the_sum_of_their_long_run_rewards():
     arms = two_arms(0)
-    expected = sum(rs.stationary(arm.active) @ arm.rewards for arm in arms)
+    expected = sum(rs.theory.stationary(arm.active) @ arm.rewards for arm in arms)
     assert rs.optimal(rs.RestlessBandit(arms, 2)).average_reward == pytest.approx(
         expected, abs=1e-8
     )
@@ -96,7 +96,7 @@ def test_the_optimum_chooses_n_arms_in_every_meta_state(data):
 def test_the_gain_does_not_depend_on_the_start(paper_bandit):
     policy = rs.optimal(paper_bandit)
     values = [
-        rs.evaluate(paper_bandit, policy, rs.BeliefState(last_state, elapsed)).average_reward
+        rs.evaluate(paper_bandit, policy, start=rs.BeliefState(last_state, elapsed)).average_reward
         for last_state, elapsed in [([0] * 4, [1] * 4), ([1] * 4, [9, 1, 1, 50])]
     ]
     assert values == pytest.approx([1.1196940387] * 2, abs=1e-8)

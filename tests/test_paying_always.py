@@ -96,9 +96,9 @@ def test_no_stationary_choice_beats_the_optimum_of_the_naive_chain():
 def test_discounted_values_differ_by_what_states_are_worth_alone(sizes, num_pulls, spread):
     rng = np.random.default_rng([9, *sizes])
     bandit = random_paying_bandit(rng, sizes, num_pulls, spread)
-    policy = rs.whittle(bandit, 0.9)
+    policy = rs.whittle(bandit, discount=0.9)
     arms, choose, length = naive_case(bandit, policy)
-    found = [reduce_arm(arm, 0.9) for arm in bandit.arms]
+    found = [reduce_arm(arm, discount=0.9) for arm in bandit.arms]
     pulled = [as_paying_oracle(reduction.pulled) for reduction in found]
     alone = sum(
         arm.active[-1] @ reduction.potential
@@ -234,7 +234,7 @@ def test_arms_that_pay_only_when_pulled_are_planned_as_ever_to_the_bit(stored, n
     )
     assert explicit == bandit
     assert float(rs.relaxation_bound(bandit)).hex() == expected["bound"]
-    assert digest(rs.whittle(bandit, 0.9).tables) == expected["discount 0.9"]
+    assert digest(rs.whittle(bandit, discount=0.9).tables) == expected["discount 0.9"]
     for mapping in MAPPINGS:
         if mapping not in expected:
             continue

@@ -207,7 +207,7 @@ def test_a_world_pays_what_is_expected_of_the_arms_that_are_not_pulled():
     rng = np.random.default_rng(3)
     bandit = random_paying_bandit(rng, (2, 3, 2), 1)
     start = rs.BeliefState([0, 2, 1], [1, 7, 2])
-    world = rs.World(bandit, start, seed=9)
+    world = rs.World(bandit, start=start, seed=9)
     arms = [as_lists(arm) for arm in bandit.arms]
     passive = [arm.passive_rewards.tolist() for arm in bandit.arms]
     naive = tsde_naive.NaiveWorld(arms, start.last_state, start.elapsed, 9, 0, passive)
@@ -225,7 +225,7 @@ def test_a_trajectory_tells_what_all_arms_pay(hidden):
     bandit = random_paying_bandit(rng, (2, 3, 2, 2), 2)
     run = rs.simulate(bandit, rs.whittle(bandit), 300, seed=3, hidden=hidden)
     assert run.hidden_states.shape == ((300, 4) if hidden else (0, 4))
-    tables = [rs.belief_table(arm, 60) for arm in bandit.arms]
+    tables = [rs.theory.belief_table(arm, 60) for arm in bandit.arms]
     for t in range(300):
         earned = expected = 0.0
         seen = dict(zip(run.arms[t].tolist(), run.states[t].tolist(), strict=True))
@@ -265,8 +265,11 @@ def test_hidden_states_begin_with_the_belief():
     arm = rs.Arm([[0.2, 0.8], [0.5, 0.5]], [[0.9, 0.1], [0.3, 0.7]], [0, 1], [0, 1])
     start = rs.BeliefState([0], [3])
     bandit = rs.RestlessBandit([arm], 1)
-    good = [int(rs.World(bandit, start, seed, hidden=True).hidden_states[0]) for seed in range(900)]
-    chance = rs.belief_table(arm, 3)[0, 2, 1]
+    good = [
+        int(rs.World(bandit, start=start, seed=seed, hidden=True).hidden_states[0])
+        for seed in range(900)
+    ]
+    chance = rs.theory.belief_table(arm, 3)[0, 2, 1]
     assert abs(np.mean(good) - chance) < 4.5 * np.sqrt(chance * (1 - chance) / 900)
 
 

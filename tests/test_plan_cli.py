@@ -93,8 +93,8 @@ def test_the_json_holds_what_the_library_says(small):
         "states": None,
         "stationary_reward": pytest.approx(3 / 7),
         "own_reward": 0,
-        "mixing_time": rs.mixing_time(bandit.arms[0]),
-        "settled_elapsed": rs.belief_table(bandit.arms[0]).shape[1],
+        "mixing_time": rs.theory.mixing_time(bandit.arms[0]),
+        "settled_elapsed": rs.theory.belief_table(bandit.arms[0]).shape[1],
         "indexable": True,
         "limiting_index": rs.whittle_index(bandit.arms[0]).limit,
     }
@@ -314,7 +314,7 @@ def test_files_already_there_are_replaced(small, tmp_path):
 def test_any_name_is_printed_as_it_is(tmp_path, name):
     path = tmp_path / "named.toml"
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.6, name=name)], 1)
-    path.write_text(rs.problem_to_toml(bandit), encoding="utf-8")
+    path.write_text(bandit.to_toml(), encoding="utf-8")
     out = run(path)
     for line in name.splitlines():
         assert line in out

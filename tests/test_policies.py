@@ -21,7 +21,7 @@ def channels(*levels, num_pulls=1):
 
 def reward_rule(arm):
     """Own rule: expected reward, for three ages."""
-    return rs.belief_table(arm, 3) @ arm.rewards
+    return rs.theory.belief_table(arm, 3) @ arm.rewards
 
 
 @given(st.data())
@@ -110,7 +110,7 @@ def test_relabelling_arms_relabels_decisions(data):
 def test_myopic_index_is_the_expected_reward():
     bandit = channels((0.3, 0.8), (0.6, 0.1))
     state = rs.BeliefState([0, 1], [1, 3])
-    table = [rs.belief_table(arm, 3) for arm in bandit.arms]
+    table = [rs.theory.belief_table(arm, 3) for arm in bandit.arms]
     expected = [table[0][0, 0, 1], table[1][1, 2, 1]]
     assert rs.myopic(bandit).index(state) == pytest.approx(expected, abs=1e-15)
 
@@ -137,7 +137,7 @@ def test_whittle_policy_ranks_by_the_index_of_each_arm():
     for discount in (1.0, 0.9):
         policy = rs.whittle(bandit, discount=discount)
         for k, arm in enumerate(bandit.arms):
-            assert np.array_equal(policy.table(k), rs.whittle_index(arm, discount).index)
+            assert np.array_equal(policy.table(k), rs.whittle_index(arm, discount=discount).index)
     assert rs.whittle(bandit, max_elapsed=5).table(2).shape == (2, 5)
 
 

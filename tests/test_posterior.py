@@ -114,7 +114,8 @@ def test_the_law_of_a_state_is_the_mixture_of_the_candidates_beliefs():
         for k in range(prior.num_arms):
             age = int(now.elapsed[k])
             beliefs = [
-                rs.belief_table(arm, age)[now.last_state[k], age - 1] for arm in prior.candidates(k)
+                rs.theory.belief_table(arm, age)[now.last_state[k], age - 1]
+                for arm in prior.candidates(k)
             ]
             law = agent.posterior(k).weights @ np.array(beliefs)
             np.testing.assert_allclose(agent.belief(k), law, rtol=1e-10)
@@ -170,7 +171,7 @@ def log_likelihoods(candidates, pulled, states):
     s, n, seen = cells // 1500, cells // 3 % 500, cells % 3
     found = []
     for arm in candidates:
-        likelihood = rs.belief_table(arm, 500)[s, n, seen]
+        likelihood = rs.theory.belief_table(arm, 500)[s, n, seen]
         with np.errstate(divide="ignore"):
             found.append(np.sum(counts * np.log(likelihood)))
     return np.array(found)
@@ -349,7 +350,7 @@ class Exact:
     """The posterior of independent candidates of one arm, by logarithms."""
 
     def __init__(self, candidates, weights, last_state=1):
-        self.tables = [rs.belief_table(arm, 60) for arm in candidates]
+        self.tables = [rs.theory.belief_table(arm, 60) for arm in candidates]
         with np.errstate(divide="ignore"):
             self.logs = np.log(np.asarray(weights, dtype=float))
         self.last_state, self.age = last_state, 1

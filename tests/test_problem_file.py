@@ -19,7 +19,7 @@ CHANNEL = "num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.7\n"
 def refusal(text):
     """Return the message with which a text is refused."""
     with pytest.raises(rs.errors.ProblemError) as caught:
-        rs.problem_from_toml(text)
+        rs.RestlessBandit.from_toml(text)
     return str(caught.value)
 
 
@@ -54,18 +54,18 @@ def named_bandits(draw):
 
 @given(named_bandits())
 def test_what_is_written_reads_back_equal(bandit):
-    assert rs.problem_from_toml(rs.problem_to_toml(bandit)) == bandit
+    assert rs.RestlessBandit.from_toml(bandit.to_toml()) == bandit
 
 
 def test_channels_and_repeats_are_written_short(paper_bandit):
     arm = rs.gilbert_elliott(0.3, 0.7, name="sky")
-    text = rs.problem_to_toml(rs.RestlessBandit([arm] * 5, 2))
+    text = rs.RestlessBandit([arm] * 5, 2).to_toml()
     assert text == 'num_pulls = 2\n\n[[arm]]\nname = "sky"\np01 = 0.3\np11 = 0.7\ncount = 5\n'
-    assert rs.problem_to_toml(paper_bandit).count("[[arm]]") == 4
+    assert paper_bandit.to_toml().count("[[arm]]") == 4
 
 
 def test_every_key_of_the_format_is_read():
-    bandit = rs.problem_from_toml(
+    bandit = rs.RestlessBandit.from_toml(
         """
         num_pulls = 2
         [[arm]]
@@ -92,7 +92,7 @@ def test_every_key_of_the_format_is_read():
 
 
 def test_pay_always_is_short_for_the_same_rewards_while_not_pulled():
-    bandit = rs.problem_from_toml(
+    bandit = rs.RestlessBandit.from_toml(
         """
         num_pulls = 1
         pay = "always"
@@ -111,16 +111,16 @@ def test_pay_always_is_short_for_the_same_rewards_while_not_pulled():
     )
     paid = [arm.passive_rewards.tolist() for arm in bandit.arms]
     assert paid == [[0, 1], [1, 4], [0, 1]]
-    assert 'pay = "always"' not in rs.problem_to_toml(bandit), "one arm pays otherwise"
-    text = rs.problem_to_toml(rs.RestlessBandit(bandit.arms[:2], 1))
+    assert 'pay = "always"' not in bandit.to_toml(), "one arm pays otherwise"
+    text = rs.RestlessBandit(bandit.arms[:2], 1).to_toml()
     assert text.startswith('num_pulls = 1\npay = "always"\n\n[[arm]]\np01 = 0.3\np11 = 0.7\n')
     assert "passive_rewards" not in text
-    pulled = rs.problem_from_toml('pay = "pulled"\n' + CHANNEL)
-    assert pulled == rs.problem_from_toml(CHANNEL)
+    pulled = rs.RestlessBandit.from_toml('pay = "pulled"\n' + CHANNEL)
+    assert pulled == rs.RestlessBandit.from_toml(CHANNEL)
 
 
 def test_repeated_arms_are_one_object_so_that_a_million_cost_nothing():
-    bandit = rs.problem_from_toml(CHANNEL + "count = 1_000_000\n")
+    bandit = rs.RestlessBandit.from_toml(CHANNEL + "count = 1_000_000\n")
     assert bandit.num_arms == 1_000_000
     assert bandit.arms[0] is bandit.arms[-1]
 
@@ -248,7 +248,7 @@ def test_a_mistake_elsewhere_does_not_count_the_arms():
 
 
 def test_states_have_names_for_the_problem_or_for_an_arm():
-    bandit = rs.problem_from_toml(
+    bandit = rs.RestlessBandit.from_toml(
         f"""states = ["bad", "good"]
         {CHANNEL}
         [[arm]]
@@ -258,9 +258,9 @@ def test_states_have_names_for_the_problem_or_for_an_arm():
         """
     )
     assert [arm.states for arm in bandit] == [("bad", "good"), ("dry", "damp", "wet")]
-    assert rs.problem_to_toml(bandit).count("states = ") == 2
+    assert bandit.to_toml().count("states = ") == 2
     alike = rs.RestlessBandit([bandit[0]] * 3, 2)
-    assert rs.problem_to_toml(alike).startswith('num_pulls = 2\nstates = ["bad", "good"]\n\n')
+    assert alike.to_toml().startswith('num_pulls = 2\nstates = ["bad", "good"]\n\n')
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_no_damage_to_a_good_text_raises_anything_but_a_problem_error(data):
     stop = data.draw(st.integers(start, len(good)))
     put = data.draw(st.sampled_from(["", "[", "]", "=", "nan", "-1", "1e999", "'", "true", "\x00"]))
     with contextlib.suppress(rs.errors.ProblemError):
-        rs.problem_from_toml(good[:start] + put + good[stop:])
+        rs.RestlessBandit.from_toml(good[:start] + put + good[stop:])
 
 
 def test_load_names_the_file_and_the_place(tmp_path):
@@ -340,14 +340,14 @@ def test_load_names_the_file_and_the_place(tmp_path):
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, paper_bandit):
     """As Notepad writes it, with its ends of lines."""
     path = tmp_path / "problem.toml"
-    text = rs.problem_to_toml(paper_bandit).replace("\n", "\r\n")
+    text = paper_bandit.to_toml().replace("\n", "\r\n")
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert rs.load_problem(path) == paper_bandit
 
 
 def test_load_reads_what_was_written(tmp_path, paper_bandit):
     path = tmp_path / "good.toml"
-    path.write_text(rs.problem_to_toml(paper_bandit), encoding="utf-8")
+    path.write_text(paper_bandit.to_toml(), encoding="utf-8")
     assert rs.load_problem(path) == paper_bandit
     assert rs.load_problem(str(path)) == paper_bandit
 
@@ -388,7 +388,7 @@ def test_numbers_that_python_writes_long_survive(tmp_path):
     rng = np.random.default_rng(7)
     arm = rs.Arm(rng.dirichlet(np.ones(7), 7), rng.dirichlet(np.ones(7), 7), rng.random(7))
     bandit = rs.RestlessBandit([arm, rs.gilbert_elliott(1e-300, 1 - 1e-16)], 1)
-    assert rs.problem_from_toml(rs.problem_to_toml(bandit)) == bandit
+    assert rs.RestlessBandit.from_toml(bandit.to_toml()) == bandit
 
 
 def test_what_never_ends_is_told_as_such(tmp_path):
@@ -403,7 +403,7 @@ def test_what_never_ends_is_told_as_such(tmp_path):
 
 def test_line_ends_of_other_systems_are_line_ends(tmp_path, paper_bandit):
     path = tmp_path / "problem.toml"
-    path.write_bytes(rs.problem_to_toml(paper_bandit).replace("\n", "\r\n").encode())
+    path.write_bytes(paper_bandit.to_toml().replace("\n", "\r\n").encode())
     assert rs.load_problem(path) == paper_bandit
 
 
@@ -417,6 +417,6 @@ def test_tables_and_lists_that_are_nested_deeply(depth):
         f"{arm}p01 = {'{a = ' * depth}1{'}' * depth}",
     )
     for text in texts:
-        for read in (rs.problem_from_toml, study_from_toml):
+        for read in (rs.RestlessBandit.from_toml, study_from_toml):
             with pytest.raises(rs.errors.ProblemError, match="nested too deeply"):
                 read(text)

@@ -40,7 +40,7 @@ def test_the_potential_solves_poissons_equation(arm, data):
     states = arm.num_states
     paid = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=states, max_size=states)))
     found = reduce_arm(rs.Arm(arm.active, arm.passive, arm.rewards, paid))
-    law, z = rs.stationary(arm.passive), found.potential
+    law, z = rs.theory.stationary(arm.passive), found.potential
     assert found.own_reward == pytest.approx(law @ paid, abs=1e-12)
     assert z == pytest.approx(paid - found.own_reward + arm.passive @ z, abs=1e-10)
     if np.ptp(paid) > 0:
@@ -52,7 +52,7 @@ def test_the_potential_solves_poissons_equation(arm, data):
 @given(arms(sizes=(2, 3), spread=0.05))
 def test_the_discounted_potential_is_what_an_arm_earns_if_it_is_never_pulled(arm):
     paid = np.linspace(-1, 3, arm.num_states)
-    found = reduce_arm(rs.Arm(arm.active, arm.passive, arm.rewards, paid), 0.8)
+    found = reduce_arm(rs.Arm(arm.active, arm.passive, arm.rewards, paid), discount=0.8)
     earned, law = np.zeros(arm.num_states), np.eye(arm.num_states)
     for t in range(200):
         earned += 0.8**t * (law @ paid)
@@ -66,7 +66,7 @@ def test_the_discounted_potential_is_what_an_arm_earns_if_it_is_never_pulled(arm
 @given(arms())
 def test_an_arm_that_pays_only_when_pulled_stays_as_it_is(arm):
     for discount in (1.0, 0.9):
-        found = reduce_arm(arm, discount)
+        found = reduce_arm(arm, discount=discount)
         assert found.pulled is arm
         assert found.own_reward == 0
         assert not found.potential.any()
@@ -104,9 +104,9 @@ def test_several_closed_classes_are_named_with_the_arm_and_what_to_do():
         with pytest.raises(rs.errors.AssumptionError, match=words):
             call(bandit, max_elapsed=20)
     with pytest.raises(rs.errors.AssumptionError, match=words):
-        rs.evaluate(bandit, rs.myopic(bandit, 20))
+        rs.evaluate(bandit, rs.myopic(bandit, max_elapsed=20))
     # the advice: a discount, or a way out
-    assert np.isfinite(rs.whittle_index(stuck, 0.9, max_elapsed=20).index).all()
+    assert np.isfinite(rs.whittle_index(stuck, discount=0.9, max_elapsed=20).index).all()
     rare = rs.Arm(stuck.active, [[0.999, 0.001], [0.001, 0.999]], [0, 1], [0, 1])
     assert np.isfinite(rs.whittle_index(rare, max_elapsed=500).index).all()
 
@@ -133,7 +133,7 @@ def test_discounted_indices_are_where_pulling_and_not_pulling_are_worth_the_same
     rng = np.random.default_rng([5, int(100 * discount)])
     for size in (2, 3, 3):
         arm = random_paying_bandit(rng, [size], 1, spread=0.7).arms[0]
-        found = rs.whittle_index(arm, discount)
+        found = rs.whittle_index(arm, discount=discount)
         length = settled_elapsed(arm)
         for s in range(size):
             for n in (0, 1, 2, length - 1):
@@ -156,7 +156,7 @@ def test_rewards_in_other_units_give_everything_in_those_units_to_the_bit(power,
     if 2.0**-10 <= unit_of(reduce_arm(other).pulled.rewards) <= 1:
         return
     for discount in (1.0, 0.9):
-        here, there = (rs.whittle_index(arm, discount).index for arm in (one, other))
+        here, there = (rs.whittle_index(arm, discount=discount).index for arm in (one, other))
         assert np.array_equal(unit * here, there)
 
 
@@ -184,5 +184,5 @@ def test_large_arms_are_reduced_too():
     arm = random_arm(rng, 40, spread=0.2)
     paid = rng.normal(size=40)
     found = reduce_arm(rs.Arm(arm.active, arm.passive, arm.rewards, paid))
-    system = np.eye(40) - arm.passive + rs.stationary(arm.passive)
+    system = np.eye(40) - arm.passive + rs.theory.stationary(arm.passive)
     assert found.potential == pytest.approx(np.linalg.solve(system, paid - found.own_reward))

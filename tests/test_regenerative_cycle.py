@@ -123,7 +123,7 @@ def test_cycles_estimate_the_reward_of_an_arm_that_is_never_left():
         length = memory.ints[kernels.ARMS + 3 * k + kernels.LENGTH]
         low, high = 0.1, 0.8
         mean = low + (high - low) * memory.floats[k] / length
-        assert mean == pytest.approx(rs.stationary(arm.active) @ arm.rewards, abs=0.03)
+        assert mean == pytest.approx(rs.theory.stationary(arm.active) @ arm.rewards, abs=0.03)
 
 
 def test_it_settles_on_the_best_fixed_arms():

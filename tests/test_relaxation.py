@@ -117,7 +117,7 @@ def test_the_bound_of_the_paper_notes(paper_bandit):
 @given(bandits(num_arms=(2, 3)))
 def test_pulling_all_arms_has_the_sum_of_their_long_run_rewards_as_bound(bandit):
     everything = rs.RestlessBandit(bandit.arms, bandit.num_arms)
-    expected = sum(rs.stationary(arm.active) @ arm.rewards for arm in bandit.arms)
+    expected = sum(rs.theory.stationary(arm.active) @ arm.rewards for arm in bandit.arms)
     assert rs.relaxation_bound(everything) == pytest.approx(expected, abs=1e-9)
 
 

@@ -210,7 +210,7 @@ def test_nothing_but_transitions_between_own_successive_pulls_counts():
 
 
 def stationary_reward(arm):
-    return float(rs.stationary(arm.active) @ arm.rewards)
+    return float(rs.theory.stationary(arm.active) @ arm.rewards)
 
 
 def test_optimism_is_applied():

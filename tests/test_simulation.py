@@ -90,7 +90,7 @@ def test_the_world_is_the_oracles(case):
     prior, num_pulls = CASES[case]()
     bandit = true_bandit(prior, num_pulls)
     start = rs.BeliefState([0] * bandit.num_arms, np.arange(bandit.num_arms) + 1)
-    world = World(bandit, start, seed=6, replication=2)
+    world = World(bandit, start=start, seed=6, replication=2)
     oracle = naive.NaiveWorld(
         [as_lists(arm) for arm in bandit.arms], start.last_state, start.elapsed, 6, 2
     )
@@ -178,7 +178,7 @@ def test_states_of_probability_zero_are_never_seen():
                  [[0, 0.3, 0.7, 0], [0.5, 0.25, 0.25, 0], [1, 0, 0, 0], [0.2, 0, 0.8, 0]],
                  [0, 0.2, 0.4, 1])  # fmt: skip
     start = rs.BeliefState([0, 0], [1, 1])
-    world = World(rs.RestlessBandit([arm, arm], 1), start, seed=3, max_elapsed=40)
+    world = World(rs.RestlessBandit([arm, arm], 1), start=start, seed=3, max_elapsed=40)
     last, seen = {}, set()
     for t in range(4000):
         arms = np.array([0, 1] if t % 3 == 0 else [0])

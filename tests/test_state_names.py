@@ -143,7 +143,7 @@ def test_a_log_hands_its_names_to_problem_prior_and_agent(tmp_path):
 
 def test_names_travel_through_a_study(tmp_path):
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7, states=NAMES)] * 2, 1)
-    (tmp_path / "p.toml").write_text(rs.problem_to_toml(bandit))
+    (tmp_path / "p.toml").write_text(bandit.to_toml())
     (tmp_path / "study.toml").write_text(
         "kind = 'frequentist'\nhorizon = 10\nproblem.file = 'p.toml'\nprior.levels = [0.3, 0.7]\n"
     )

@@ -111,7 +111,7 @@ def test_a_results_folder_is_run_on_and_run_again_elsewhere(study, tmp_path):
 def test_a_relative_folder_and_a_problem_beside_the_study(tmp_path, monkeypatch):
     (tmp_path / "studies").mkdir()
     bandit, _, _ = frequentist().cases[0].settings.systems()
-    (tmp_path / "studies" / "channels.toml").write_text(rs.problem_to_toml(bandit))
+    (tmp_path / "studies" / "channels.toml").write_text(bandit.to_toml())
     text = 'kind = "frequentist"\nhorizon = 5\nreplications = 2\nproblem.file = "channels.toml"\n'
     (tmp_path / "studies" / "mine.toml").write_text(text + "prior.levels = [0.2, 0.5, 0.8]")
     monkeypatch.chdir(tmp_path)
@@ -150,7 +150,7 @@ def test_a_check_tells_what_would_be_run_and_runs_nothing(study, tmp_path):
 
 
 def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
-    from restive.studies.runner import estimate
+    from restive.studies.timing import estimate
 
     run(frequentist(), tmp_path / "out")
     case = frequentist().cases[0]

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import restive as rs
 from restive.measure import zoo
-from restive.studies import tables as tables_module
+from restive.problem.toml_text import toml_of
+from restive.studies import toml_tables as tables_module
 from restive.studies.runner import run_study
-from restive.studies.spec import load_study, study_from_data, study_from_toml, toml_text
+from restive.studies.spec import load_study, study_from_data, study_from_toml
 from study_cases import BAYESIAN, CONTINUOUS, FREQUENTIST, JOINT, changed_text
 
 CANDIDATES = """
@@ -319,7 +320,7 @@ def test_the_keys_of_labels_are_no_columns_of_tables():
 
 def write_channels(folder):
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.2, 0.7, name="up")] * 3, 2)
-    (folder / "channels.toml").write_text(rs.problem_to_toml(bandit))
+    (folder / "channels.toml").write_text(bandit.to_toml())
     return bandit
 
 
@@ -356,13 +357,13 @@ def test_the_manifest_is_whole_without_the_problems_file(tmp_path):
 def test_files_can_be_swept_and_are_taken_in(tmp_path):
     bandit = write_channels(tmp_path)
     other = rs.RestlessBandit(bandit.arms[:2], 1)
-    (tmp_path / "two.toml").write_text(rs.problem_to_toml(other))
+    (tmp_path / "two.toml").write_text(other.to_toml())
     text = FROM_FILE + '[sweep]\nproblem.file = ["channels.toml", "two.toml"]'
     study = study_from_toml(text, tmp_path)
     assert [case.settings.systems()[0] for case in study.cases] == [bandit, other]
     assert len({case.title for case in study.cases}) == 2
     changed = rs.RestlessBandit(bandit.arms, 1)
-    (tmp_path / "channels.toml").write_text(rs.problem_to_toml(changed))
+    (tmp_path / "channels.toml").write_text(changed.to_toml())
     assert study_from_toml(text, tmp_path).hash != study.hash
     for name in ("channels.toml", "two.toml"):
         (tmp_path / name).unlink()
@@ -470,7 +471,7 @@ def test_any_data_is_written_as_toml_that_reads_back_equal(draw):
         max_leaves=12,
     )
     data = draw.draw(st.dictionaries(TEXT, values, max_size=4))
-    assert tomllib.loads(toml_text(data)) == data
+    assert tomllib.loads(toml_of(data)) == data
 
 
 def shuffled(data, rng):

@@ -184,7 +184,7 @@ def test_the_bound_of_arms_that_hardly_move_has_the_studys_longest_age(tmp_path)
     bandit, _, _ = found.case.settings.systems()
     with pytest.raises(rs.errors.TooLargeError):
         rs.relaxation_bound(bandit)
-    assert found.relaxation_bound == rs.relaxation_bound(bandit, 50)
+    assert found.relaxation_bound == rs.relaxation_bound(bandit, max_elapsed=50)
 
 
 def test_where_the_relaxation_cannot_be_solved_there_is_no_regret_against_it(tmp_path, monkeypatch):

@@ -79,7 +79,7 @@ def test_bounds_look_at_the_support_of_the_prior_only():
         arms = [rs.ArmPrior([fast, slow], [1, weight]), rs.ArmPrior([three])]
         bounds = theory.bounds_for(rs.IndependentPrior(arms), 1, 100, 1.0)
         assert bounds.total_states == 5
-        assert bounds.mixing_time == rs.mixing_time(slow if weight else fast)
+        assert bounds.mixing_time == rs.theory.mixing_time(slow if weight else fast)
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 7, 40, 600])
@@ -187,7 +187,7 @@ def test_discounted_spans_are_those_of_a_dense_solution(name):
         _, matrix, rewards, _ = enumerated(bandit, policy, chosen)
         for beta in (0.3, 0.95, 0.9999):
             values = np.linalg.solve(np.eye(len(rewards)) - beta * matrix, rewards)
-            found = theory.discounted_spans(bandit, policy, [beta], chosen)
+            found = theory.discounted_spans(bandit, policy, [beta], starts=chosen)
             assert found == pytest.approx([np.ptp(values)], abs=1e-8)
 
 
@@ -212,14 +212,14 @@ def two_classes():
 def test_discounted_spans_grow_without_bound_where_the_average_depends_on_the_start(two_classes):
     bandit, starts = two_classes
     policy = rs.myopic(bandit)
-    gains = [rs.evaluate(bandit, policy, start).average_reward for start in starts]
+    gains = [rs.evaluate(bandit, policy, start=start).average_reward for start in starts]
     away = np.array([1e-1, 1e-2, 1e-3])
-    both = theory.discounted_spans(bandit, policy, 1 - away, starts)
+    both = theory.discounted_spans(bandit, policy, 1 - away, starts=starts)
     assert both * away == pytest.approx(np.full(3, gains[0] - gains[1]), abs=1.2 * away[0])
     assert both[2] * away[2] == pytest.approx(gains[0] - gains[1], abs=1e-3)
     assert (both[1:] > 6 * both[:-1]).all()
     for start in starts:  # each class alone is as the paper wants it
-        assert theory.discounted_spans(bandit, policy, 1 - away, [start]).max() < 1
+        assert theory.discounted_spans(bandit, policy, 1 - away, starts=[start]).max() < 1
 
 
 def test_discounted_spans_say_what_is_wrong(paper_bandit, two_classes):
@@ -228,12 +228,14 @@ def test_discounted_spans_say_what_is_wrong(paper_bandit, two_classes):
         with pytest.raises(rs.errors.ProblemError, match="numbers between 0 and 1"):
             theory.discounted_spans(paper_bandit, policy, discounts)
     with pytest.raises(rs.errors.ProblemError, match="the state is for 2 arms"):
-        theory.discounted_spans(paper_bandit, policy, [0.5], [rs.BeliefState([1, 1], [1, 1])])
+        theory.discounted_spans(
+            paper_bandit, policy, [0.5], starts=[rs.BeliefState([1, 1], [1, 1])]
+        )
     with pytest.raises(rs.errors.ProblemError, match="the policy is for 4 arms"):
         theory.discounted_spans(rs.RestlessBandit(paper_bandit.arms[:3], 2), policy, [0.5])
     bandit, starts = two_classes
     with pytest.raises(rs.errors.TooLargeError, match="or J depends on the start"):
-        theory.discounted_spans(bandit, rs.myopic(bandit), [1 - 1e-6], starts)
+        theory.discounted_spans(bandit, rs.myopic(bandit), [1 - 1e-6], starts=starts)
 
 
 # ---- the decomposition of Section 5.1
@@ -280,7 +282,9 @@ HORIZON, REPLICATIONS, SEED = 150, 40, 3
 def case(request):
     """Return a prior, pulls, a mapping and what its runs decompose into."""
     prior, num_pulls, mapping = DECOMPOSED[request.param]
-    found = theory.decompose_regret(prior, num_pulls, mapping, HORIZON, REPLICATIONS, SEED)
+    found = theory.decompose_regret(
+        prior, num_pulls, mapping, HORIZON, replications=REPLICATIONS, seed=SEED
+    )
     return prior, num_pulls, mapping, found
 
 
@@ -319,7 +323,7 @@ def test_what_is_used_as_average_and_bias_solves_an_enumerated_bellman_equation(
 
     monkeypatch.setattr(theory, "_bellman", remembered)
     prior, num_pulls, mapping = DECOMPOSED[name]
-    found = theory.decompose_regret(prior, num_pulls, mapping, 30, 5, SEED)
+    found = theory.decompose_regret(prior, num_pulls, mapping, 30, replications=5, seed=SEED)
     assert len(used) == len(found.systems)
     for joint, gain, bias, _ in used:
         states = [rs.BeliefState(*pair) for pair in zip(*joint.unpacked(0, len(bias)), strict=True)]
@@ -385,7 +389,9 @@ def test_each_part_is_that_of_a_dense_solution_step_by_step(name, replication):
     """Every J and v from a chain enumerated in Python, every sum from its definition."""
     prior, num_pulls, mapping = DECOMPOSED[name]
     horizon = 60
-    found = theory.decompose_regret(prior, num_pulls, mapping, horizon, replication + 1, SEED)
+    found = theory.decompose_regret(
+        prior, num_pulls, mapping, horizon, replications=replication + 1, seed=SEED
+    )
     setup = posed(prior, num_pulls, mapping, horizon)
     runs = replicate(*setup, np.array([horizon]), replication + 1, SEED, with_oracle=False)
     truth = setup.task.bandit_of(runs.true_kinds[replication])
@@ -422,7 +428,9 @@ def test_a_learner_that_knows_the_system_loses_by_luck_only():
     """
     arms = [rs.gilbert_elliott(0.2, 0.7), rs.gilbert_elliott(0.6, 0.3)]
     bandit = rs.RestlessBandit(arms, 1)
-    found = theory.decompose_regret(rs.JointPrior([bandit]), 1, "whittle", 100, 200, seed=5)
+    found = theory.decompose_regret(
+        rs.JointPrior([bandit]), 1, "whittle", 100, replications=200, seed=5
+    )
     assert np.abs(found.sampling_regret).max() < 1e-9
     assert np.abs(found.reward_regret).max() < 1e-9
     assert np.abs(found.switching_regret).max() <= found.bias_span + 1e-9
@@ -440,7 +448,7 @@ def test_ties_are_decided_as_the_learner_does():
 
     first = rs.ArmPrior([rs.gilbert_elliott(0.2, 0.3), rs.gilbert_elliott(0.8, 0.9)])
     prior = rs.IndependentPrior([first, rs.ArmPrior([rs.gilbert_elliott(0.5, 0.6)])])
-    found = theory.decompose_regret(prior, 1, hairline, 50, 20)
+    found = theory.decompose_regret(prior, 1, hairline, 50, replications=20)
     assert np.abs(parts_of(found).sum(axis=0) - found.regret).max() < 1e-8
     alone = [rs.evaluate(s, rs.index_policy(s, hairline)).average_reward for s in found.systems]
     assert found.average_rewards == pytest.approx([2 / 9, 8 / 9], abs=1e-9)  # arm 0, always
@@ -451,14 +459,16 @@ def test_the_span_of_one_channel_is_its_closed_form():
     """One arm, always pulled: rho / (1 - rho) of the channel that remembers best."""
     channels = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.8)]
     prior = rs.IndependentPrior([rs.ArmPrior(channels)])
-    found = theory.decompose_regret(prior, 1, "myopic", 20, 3)
+    found = theory.decompose_regret(prior, 1, "myopic", 20, replications=3)
     assert sorted(found.bias_spans) == pytest.approx([0.4 / 0.6, 0.6 / 0.4], abs=1e-9)
     assert found.bias_span == pytest.approx(1.5, abs=1e-9)
 
 
 def test_comparisons_are_means_beside_bounds():
     prior, num_pulls, mapping = DECOMPOSED["K=3, whittle"]
-    found = theory.decompose_regret(prior, num_pulls, mapping, HORIZON, REPLICATIONS, SEED)
+    found = theory.decompose_regret(
+        prior, num_pulls, mapping, HORIZON, replications=REPLICATIONS, seed=SEED
+    )
     rows = {row.name: row for row in found.comparisons}
     assert len(rows) == len(found.comparisons) == 5
     row = rows["R_0, at most N E M_T"]
@@ -481,7 +491,7 @@ def test_comparisons_are_means_beside_bounds():
 def test_comparisons_where_there_is_nothing_to_compare():
     """One replication has no standard error; equal rewards have no bias, so that H = 0."""
     arms = [rs.ArmPrior([rs.gilbert_elliott(0.3, 0.7, rewards=[0.5, 0.5])])] * 2
-    found = theory.decompose_regret(rs.IndependentPrior(arms), 1, "myopic", 10, 1)
+    found = theory.decompose_regret(rs.IndependentPrior(arms), 1, "myopic", 10, replications=1)
     assert found.bias_span == 0
     rows = {row.name: row for row in found.comparisons}
     assert np.isnan(rows["R_1, at most H E M_T"].ratio)
@@ -494,13 +504,13 @@ def test_a_mapping_that_violates_assumption_2_is_refused_by_name(two_classes):
     other = rs.RestlessBandit([rs.gilbert_elliott(0.5, 0.5)] * 4, 2)
     prior = rs.JointPrior([other, bandit])
     with pytest.raises(rs.errors.AssumptionError) as raised:
-        theory.decompose_regret(prior, 2, "myopic", 20, 2)
+        theory.decompose_regret(prior, 2, "myopic", 20, replications=2)
     message = str(raised.value)
     assert "J of 'myopic' depends on the start, 1.44444 to 1.55033" in message
     assert "Assumption 2" in message
     assert "use another policy mapping" in message
     assert repr(bandit) in message
-    assert theory.decompose_regret(prior, 2, "whittle", 20, 2).bias_span < 10
+    assert theory.decompose_regret(prior, 2, "whittle", 20, replications=2).bias_span < 10
 
 
 def test_a_mapping_that_tells_settled_ages_apart_is_refused():
@@ -514,19 +524,19 @@ def test_a_mapping_that_tells_settled_ages_apart_is_refused():
         return Patient()
 
     prior = rs.grid_prior([0.2, 0.8], 2)
-    assert theory.decompose_regret(prior, 1, patient, 60, 2).bias_span > 1
+    assert theory.decompose_regret(prior, 1, patient, 60, replications=2).bias_span > 1
     with pytest.raises(
         rs.errors.ProblemError, match="'patient' does not choose by system and meta-state"
     ):
-        theory.decompose_regret(prior, 1, patient, 80, 2)
+        theory.decompose_regret(prior, 1, patient, 80, replications=2)
 
 
 def test_what_is_too_large_or_too_short_is_said():
     with pytest.raises(rs.errors.TooLargeError, match="more than 1,000 systems"):
         theory.decompose_regret(rs.grid_prior(np.arange(1, 10) / 10, 8), 3)
     with pytest.raises(rs.errors.TooLargeError, match="too many arms or joint states"):
-        theory.decompose_regret(rs.grid_prior([0.4], 9), 1, "whittle", 5, 1)
+        theory.decompose_regret(rs.grid_prior([0.4], 9), 1, "whittle", 5, replications=1)
     with pytest.raises(rs.errors.ProblemError, match="horizon must be at least 2"):
-        theory.decompose_regret(rs.grid_prior([0.4], 2), 1, "whittle", 1, 1)
+        theory.decompose_regret(rs.grid_prior([0.4], 2), 1, "whittle", 1, replications=1)
     with pytest.raises(rs.errors.ProblemError, match="replications must be at least 1"):
-        theory.decompose_regret(rs.grid_prior([0.4], 2), 1, "whittle", 5, 0)
+        theory.decompose_regret(rs.grid_prior([0.4], 2), 1, "whittle", 5, replications=0)

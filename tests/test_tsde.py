@@ -292,7 +292,10 @@ def test_the_policies_of_at_most_256_systems_are_remembered():
 def test_with_the_doubling_trick_memory_grows_with_the_logarithm_of_time():
     prior, num_pulls = channels()
     agent = rs.TSDE(prior, num_pulls, "myopic")
-    states, quarter = 8, max(rs.mixing_time(arm) for k in (0, 1) for arm in prior.candidates(k))
+    states, quarter = (
+        8,
+        max(rs.theory.mixing_time(arm) for k in (0, 1) for arm in prior.candidates(k)),
+    )
     at_start = sizes(agent)
     for epoch in range(1, 13):
         advance(agent, 2**epoch - agent.time + 1)
@@ -454,12 +457,12 @@ def test_arms_that_mix_too_slowly_for_the_automatic_length_can_be_learnt(mapping
 
 def test_the_mixing_time_is_the_largest_over_the_priors_support():
     slow, fast = rs.gilbert_elliott(0.02, 0.97), rs.gilbert_elliott(0.4, 0.6)
-    assert rs.mixing_time(slow) > 20
+    assert rs.theory.mixing_time(slow) > 20
     for weights, arm in (([1, 1], slow), ([0, 1], fast)):
         prior = rs.IndependentPrior([rs.ArmPrior([slow, fast], weights)])
         agent = rs.TSDE(prior, 1, horizon=1000)
         agent.select()
-        assert agent.episode.truncation == int(np.ceil(np.log2(1000) * rs.mixing_time(arm)))
+        assert agent.episode.truncation == int(np.ceil(np.log2(1000) * rs.theory.mixing_time(arm)))
 
 
 def test_truncation_of_the_papers_grid():

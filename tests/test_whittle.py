@@ -115,7 +115,7 @@ def test_an_independent_arm_has_its_mean_as_index(states, discount):
     weights, rewards = np.array(states).T
     law = weights / weights.sum()
     arm = rs.Arm(np.tile(law, (len(law), 1)), rewards=rewards / 9)
-    index = rs.whittle_index(arm, discount, 3).index
+    index = rs.whittle_index(arm, discount=discount, max_elapsed=3).index
     assert index == pytest.approx(np.full((len(law), 3), law @ rewards / 9), abs=1e-12)
 
 
@@ -128,7 +128,7 @@ def test_a_state_whose_pull_pays_and_costs_nothing_else_has_its_reward_as_index(
 
 @given(arms(sizes=(2, 3, 4), spread=0.4), st.sampled_from(DISCOUNTS))
 def test_every_index_is_finite_and_upper_is_never_below_it(arm, discount):
-    found = rs.whittle_index(arm, discount)
+    found = rs.whittle_index(arm, discount=discount)
     assert np.isfinite(found.index).all()
     assert np.isfinite(found.upper).all()
     assert (found.upper >= found.index).all()
@@ -144,8 +144,8 @@ def test_every_index_is_finite_and_upper_is_never_below_it(arm, discount):
     st.integers(0, 60),
 )
 def test_indices_of_a_longer_table_extend_those_of_a_shorter_one(arm, discount, length, more):
-    shorter = rs.whittle_index(arm, discount, length)
-    longer = rs.whittle_index(arm, discount, length + more)
+    shorter = rs.whittle_index(arm, discount=discount, max_elapsed=length)
+    longer = rs.whittle_index(arm, discount=discount, max_elapsed=length + more)
     assert shorter.index.shape == (arm.num_states, length)
     assert np.array_equal(longer.index[:, :length], shorter.index)
     assert np.array_equal(longer.upper[:, :length], shorter.upper)
@@ -162,7 +162,10 @@ def test_affine_rewards_move_the_index_with_them(arm, discount, factor, share):
     """r -> a + b r with b > 0 gives a + b W."""
     shift = share * (1 - factor)
     moved = rs.Arm(arm.active, arm.passive, shift + factor * arm.rewards)
-    before, after = rs.whittle_index(arm, discount), rs.whittle_index(moved, discount)
+    before, after = (
+        rs.whittle_index(arm, discount=discount),
+        rs.whittle_index(moved, discount=discount),
+    )
     assert after.index == pytest.approx(shift + factor * before.index, abs=1e-9)
     if before.indexable:
         assert after.upper == pytest.approx(shift + factor * before.upper, abs=1e-9)
@@ -174,8 +177,8 @@ def test_relabelling_the_states_relabels_the_index(arm, discount, random):
     random.shuffle(order)
     both = np.ix_(order, order)
     other = rs.Arm(arm.active[both], arm.passive[both], arm.rewards[order])
-    expected = rs.whittle_index(arm, discount).index[order]
-    assert rs.whittle_index(other, discount).index == pytest.approx(expected, abs=1e-9)
+    expected = rs.whittle_index(arm, discount=discount).index[order]
+    assert rs.whittle_index(other, discount=discount).index == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_average_index_is_the_limit_of_the_discounted_one():
@@ -183,7 +186,8 @@ def test_the_average_index_is_the_limit_of_the_discounted_one():
     arm = random_arm(np.random.default_rng(5), 3)
     average = rs.whittle_index(arm).index
     gaps = [
-        np.abs(rs.whittle_index(arm, 1 - gap).index - average).max() for gap in (1e-2, 1e-3, 1e-4)
+        np.abs(rs.whittle_index(arm, discount=1 - gap).index - average).max()
+        for gap in (1e-2, 1e-3, 1e-4)
     ]
     assert gaps[0] / gaps[1] == pytest.approx(10, rel=0.1)
     assert gaps[1] / gaps[2] == pytest.approx(10, rel=0.1)
@@ -196,7 +200,7 @@ def test_discounts_close_to_one_give_an_index_close_to_the_average_one(discount)
     rng = np.random.default_rng(6)
     for _ in range(20):
         arm = random_arm(rng, 3)
-        found = rs.whittle_index(arm, discount).index
+        found = rs.whittle_index(arm, discount=discount).index
         noise = 1e-14 / (1 - discount)
         assert found == pytest.approx(rs.whittle_index(arm).index, abs=20 * (1 - discount) + noise)
 
@@ -204,7 +208,7 @@ def test_discounts_close_to_one_give_an_index_close_to_the_average_one(discount)
 def test_one_state_arms_have_their_reward_as_index():
     arm = rs.Arm([[1.0]], rewards=[0.4])
     for discount in DISCOUNTS:
-        index = rs.whittle_index(arm, discount, 5).index
+        index = rs.whittle_index(arm, discount=discount, max_elapsed=5).index
         assert index == pytest.approx(np.full((1, 5), 0.4), abs=1e-15)
 
 
@@ -242,4 +246,4 @@ def test_many_channels_at_once_want_lists_of_equal_length():
 @pytest.mark.parametrize("discount", [0, -1, 1.01, float("nan"), "much", None])
 def test_a_wrong_discount_is_refused(discount):
     with pytest.raises(rs.errors.ProblemError, match="discount must be"):
-        rs.whittle_index(rs.gilbert_elliott(0.3, 0.7), discount)
+        rs.whittle_index(rs.gilbert_elliott(0.3, 0.7), discount=discount)

@@ -59,7 +59,7 @@ def test_a_controlled_arm_without_a_limit_is_led_to_what_works():
 def test_an_active_chain_with_transient_states_has_an_index(discount):
     active = np.array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]])
     arm = rs.Arm(active, MIXING, [1, 0, 0.5])
-    found = rs.whittle_index(arm, discount)
+    found = rs.whittle_index(arm, discount=discount)
     expected = whittle_bisection(*as_oracle(arm), 20, discount, 1e-8)
     assert found.index == pytest.approx(expected[:, : found.index.shape[1]], abs=1e-6)
 
@@ -95,7 +95,7 @@ def test_there_is_no_average_index_exactly_where_active_classes_earn_differently
     """Only then is it worth any price to leave the worse class, once."""
     arm = rs.Arm(active, passive, rewards)
     earned = [
-        rs.stationary(active[np.ix_(members, members)]) @ arm.rewards[members]
+        rs.theory.stationary(active[np.ix_(members, members)]) @ arm.rewards[members]
         for members in closed_classes(arm.active)
     ]
     if np.ptp(earned) > 1e-9:
@@ -123,7 +123,7 @@ def test_classes_that_earn_alike_leave_the_average_index_open():
 @pytest.mark.parametrize("discount", [1.0, 0.9])
 def test_rewards_all_equal_give_that_reward_as_index(discount):
     for rewards in ([0, 0, 0], [0.5, 0.5, 0.5], [1, 1, 1]):
-        index = rs.whittle_index(rs.Arm(MIXING[::-1], MIXING, rewards), discount).index
+        index = rs.whittle_index(rs.Arm(MIXING[::-1], MIXING, rewards), discount=discount).index
         assert index == pytest.approx(np.full(index.shape, rewards[0]), abs=1e-12)
 
 

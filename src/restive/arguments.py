@@ -22,6 +22,7 @@ __all__ = [
     "count_in_words",
     "counted",
     "drawn_seed",
+    "one_line",
     "require_memory",
     "shown",
     "suggestion",
@@ -30,14 +31,24 @@ __all__ = [
 MOST = 10**15  # steps, ages, replications: times and places are 64-bit numbers
 MOST_ELAPSED = 10**7
 MOST_BYTES = 1 << 36
+LONGEST_LINE = 100  # letters of a repr
 
 
 def shown(value: Any) -> str:
     """Show the beginning of a value in a message, whatever it is."""
     try:
-        return f"{value!r:.60}"
+        text = repr(value)
     except RecursionError:
         return f"a {type(value).__name__} that is nested too deeply"
+    except ValueError:  # Python refuses to write out whole numbers of thousands of digits
+        return "a very large number"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def one_line(full: str, short: str) -> str:
+    """Return an object's repr: in full where that fits on a line, else the short one."""
+    line = full if len(full) <= LONGEST_LINE else short
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]}...)"
 
 
 def checked_count(value: Any, what: str, least: int = 1, most: int = MOST) -> int:

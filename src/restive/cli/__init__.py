@@ -1,4 +1,8 @@
-"""The command line: parse, call, print. Everything else is imported when a command needs it."""
+"""The command line: parse, call, print.
+
+A file per group of commands; `tables` and `progress` have what they print with, `chores` what
+`warm-up` compiles. May import everything; what a command needs is imported when it is called.
+"""
 
 from __future__ import annotations
 

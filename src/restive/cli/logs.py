@@ -222,7 +222,7 @@ def _numbers(text: str | None) -> list[float] | None:
 
 
 def _require_pay(pay: str) -> None:
-    from restive.problem.toml_file import PAY
+    from restive.problem.problem_file import PAY
 
     if pay not in PAY:
         raise ProblemError(f"--pay must be one of {', '.join(PAY)}, got {pay!r}")

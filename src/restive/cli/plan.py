@@ -59,7 +59,7 @@ def plan(
     from restive.pages.figures import FIGURE_SUFFIXES
     from restive.pages.looks import matplotlib_figures
     from restive.plan.summary import TABLE_SUFFIXES, plan_bandit, plot_indices, write_index_table
-    from restive.problem.toml_file import load_problem
+    from restive.problem.problem_file import load_problem
 
     # mistakes in the options are reported before anything is computed
     if index_table is not None:

@@ -252,7 +252,7 @@ def export(
         _export_to_output(folder, format or "csv", table)
         return
     with spinner("writing"):
-        path = export_results(folder, format, table, out)
+        path = export_results(folder, format=format, table=table, path=out)
     print(path)
 
 
@@ -265,7 +265,9 @@ def _export_to_output(folder: Path, format: str, table: str) -> None:  # noqa: A
     if format != "csv" and sys.stdout.isatty():
         raise RestiveError(f"{format} is not text: send it to a file, as in --out - > {table}")
     with TemporaryDirectory() as scratch, spinner("writing"):
-        path = export_results(folder, format, table, Path(scratch) / f"{table}.{format}")
+        path = export_results(
+            folder, format=format, table=table, path=Path(scratch) / f"{table}.{format}"
+        )
         written = path.read_bytes()
     sys.stdout.flush()
     sys.stdout.buffer.write(written)
@@ -278,7 +280,8 @@ def tell(line: str) -> None:
 
 def _print_check(study: Study) -> None:
     from restive.arguments import counted
-    from restive.studies.runner import estimate, require_sound
+    from restive.studies.runner import require_sound
+    from restive.studies.timing import estimate
     from restive.threads import available_threads
 
     require_sound(study)

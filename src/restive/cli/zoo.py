@@ -26,7 +26,7 @@ def zoo(
     """List the named instances, or describe one."""
     from restive.errors import ProblemError
     from restive.measure import zoo as instances
-    from restive.problem.toml_file import problem_to_toml
+    from restive.problem.problem_file import problem_to_toml
 
     if name is None:
         known = [instances.load(name) for name in instances.names()]

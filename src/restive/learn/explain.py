@@ -22,7 +22,7 @@ __all__ = ["Explanation", "explain"]
 IntArray = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why arm `arm` is pulled now, or is not; `str()` says it in words, `to_json()` as data.
 
@@ -54,6 +54,10 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(_sentences(self))
+
+    def __repr__(self) -> str:
+        what = "pulled" if self.pulled else "not pulled"
+        return f"Explanation(arm {self.arm}, {what}, time {self.time:,})"
 
     def _repr_html_(self) -> str:
         first, *rest = _sentences(self)

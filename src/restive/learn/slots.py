@@ -31,7 +31,8 @@ from restive.learn.priors.finite import ArmPrior, JointPrior, rewards_of
 from restive.learn.priors.independent import Prior
 from restive.problem.arm import Arm
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_among, starts_of
-from restive.problem.beliefs import belief_tables, mixing_time, settled_lengths
+from restive.problem.beliefs import belief_tables, settled_lengths
+from restive.problem.chains import mixing_time
 
 __all__ = [
     "Choices",

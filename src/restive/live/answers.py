@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from restive.arguments import counted, one_line
 from restive.errors import ProblemError
 
 __all__ = ["Alarm", "ArmRow", "Decision", "Mistake", "Receipt", "RefusedError", "Status"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decision:
     """The arms to pull in a tick; it never changes once it is made."""
 
@@ -23,6 +24,13 @@ class Decision:
     expires: datetime | None
     # of each arm, while the tick is open, where the policy has one
     index: tuple[float | None, ...] = field(compare=False)
+
+    def __repr__(self) -> str:
+        count = counted(len(self.arms), "arm")
+        return one_line(
+            f"Decision(tick={self.tick}, arms={list(self.arms)})",
+            f"Decision(tick={self.tick}, {count})",
+        )
 
 
 @dataclass(frozen=True)

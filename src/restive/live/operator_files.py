@@ -26,7 +26,7 @@ from restive.live.settings import Settings
 from restive.live.sheets import Sheet, read_sheet, sheet_text, write_text
 from restive.live.view import LiveView
 from restive.logs.prior_file import load_prior
-from restive.problem.toml_file import parse_toml, read_text
+from restive.problem.toml_text import parse_toml, read_text
 
 __all__ = [
     "Recorded",

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from restive.arguments import checked_count, shown, suggestion
+from restive.arguments import checked_count, one_line, shown, suggestion
 from restive.errors import ProblemError
 from restive.learn.posterior import ArmPosterior
 from restive.live import learned, sql_tables, status, tokens
@@ -312,7 +312,8 @@ class LiveView:
             self._session.journal.backup(path)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.path!r}, tick {self.tick})"
+        own = type(self).__name__
+        return one_line(f"{own}({self.path!r}, tick {self.tick})", f"{own}(tick {self.tick})")
 
 
 def _arm_row(memory: Memory, slot: int) -> ArmRow:

@@ -22,7 +22,7 @@ from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.page import fit_page
 from restive.logs.prior_file import write_prior
 from restive.logs.sightings.log import Log
-from restive.problem.toml_file import problem_to_toml
+from restive.problem.problem_file import problem_to_toml
 
 __all__ = ["fit_log", "refuse_unlike_pulls", "write_fit"]
 

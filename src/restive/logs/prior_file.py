@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import counted
 from restive.errors import ProblemError, RestiveError
 from restive.files import replacing
 from restive.learn.evidence import Evidence
@@ -37,7 +38,7 @@ from restive.logs.fitted import FittedLog
 from restive.logs.sightings.log import names_or_none
 from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
-from restive.problem.toml_file import read_text
+from restive.problem.toml_text import read_text
 
 __all__ = ["PriorFile", "counts_of_arms", "load_prior", "write_prior"]
 
@@ -45,7 +46,7 @@ FORMAT = "restive prior 1"
 IntArray = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PriorFile:
     """What `restive fit` found, read back.
 
@@ -59,6 +60,10 @@ class PriorFile:
     start: BeliefState
     counts: LogCounts
     log: dict[str, Any]
+
+    def __repr__(self) -> str:
+        arms, kinds = counted(len(self.names), "arm"), counted(len(self.kinds), "kind")
+        return f"PriorFile({arms} of {kinds})"
 
     def evidence(self, k: int) -> Evidence:
         """Return what was seen of arm k."""

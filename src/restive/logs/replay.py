@@ -81,7 +81,7 @@ class PlayedPolicy:
     note: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Replay:
     """Policies played on the later part of a log; `split` is its first step."""
 
@@ -94,6 +94,10 @@ class Replay:
     calibration: Calibration | None
     policies: tuple[PlayedPolicy, ...]
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        policies, steps = f"{len(self.policies):,} policies", counted(self.num_steps, "step")
+        return f"Replay({policies}, {steps}, {counted(self.num_pulls, 'pull')})"
 
 
 def replay_log(
@@ -255,7 +259,7 @@ class _Game:
 
     def _policy(self, name: str, seed: int) -> Any:
         if name == "random":
-            return random_policy(self.bandit, seed)
+            return random_policy(self.bandit, seed=seed)
         if name == "round_robin":
             return round_robin(self.bandit)
         return policy_mapping(name)(self.bandit)

@@ -1,4 +1,4 @@
-"""Learners side by side in one call: regret with bands, and who beats whom.
+"""Learners compared in one call: regret with bands, and who beats whom.
 
 All learners meet the same worlds: replication r has the same truth and the same luck for each. So
 they are compared replication by replication, which removes what the worlds have in common.
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import drawn_seed
+from restive.arguments import counted, drawn_seed, one_line
 from restive.errors import ProblemError
 from restive.learn.learners import describe, learner_of
 from restive.learn.learners.base import Own, Relative
@@ -26,10 +26,10 @@ from restive.measure.intervals import paired_interval
 from restive.measure.regret import EXACT, LearnerLike, RegretCurve, frequentist_regret
 from restive.pages.figures import plot_band
 from restive.pages.frames import data_frame, html_table
-from restive.plan.sanity_checks import blind_learners, looks_wrong
+from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
 from restive.problem.bandit import RestlessBandit
 
-__all__ = ["LEVELS", "Difference", "SideBySide", "compare", "default_prior"]
+__all__ = ["LEVELS", "ComparedLearners", "Difference", "compare", "default_prior"]
 
 FloatArray = NDArray[np.float64]
 
@@ -55,13 +55,13 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SideBySide:
+class ComparedLearners:
     """Learners on one problem, from the smallest regret at T on."""
 
     bandit: RestlessBandit
     curves: tuple[RegretCurve, ...]  # `learner` says whose
     differences: tuple[Difference, ...]  # of each pair, the better one first
-    remarks: tuple[str, ...] = ()  # where the question asked may not be the one meant
+    remarks: tuple[str, ...] = ()  # where the problem may not be the one that was meant
 
     def __str__(self) -> str:
         width = max(len(name) for name in ("learner", *(curve.learner for curve in self.curves)))
@@ -72,7 +72,12 @@ class SideBySide:
         return "\n".join([*lines, *self.remarks])
 
     def __repr__(self) -> str:
-        return str(self)
+        first = self.curves[0]
+        count, regret = counted(len(self.curves), "learner"), f"{first.mean[-1]:.4g}"
+        return one_line(
+            f"ComparedLearners({count}, the best {first.learner}: regret {regret})",
+            f"ComparedLearners({count}, the best regret {regret})",
+        )
 
     def to_pandas(self) -> Any:
         """Return a data frame, a row per learner from the best on (needs pandas)."""
@@ -115,7 +120,7 @@ def compare(
     threads: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
     **options: Any,
-) -> list[SideBySide]:
+) -> list[ComparedLearners]:
     """Run learners on problems, in the same worlds.
 
     Parameters
@@ -197,16 +202,16 @@ def _remarks(
 ) -> tuple[str, ...]:
     specs = [learner_of(given) for given in learners]
     blind = [spec.title for spec in specs if not isinstance(spec, Relative | Own)]
-    remarks = [blind_learners(bandit.arms, blind)]
+    remarks = [blind_learners_hint(bandit.arms, blind)]
     if curve.baseline == EXACT:
         known = {curve.policy_mapping: (curve.average_reward_of_truth, 0.0)}
-        remarks.append(looks_wrong(bandit, known))
+        remarks.append(fixed_arms_hint(bandit, known))
     return tuple(filter(None, remarks))
 
 
 def _ordered(
     bandit: RestlessBandit, curves: list[RegretCurve], remarks: tuple[str, ...]
-) -> SideBySide:
+) -> ComparedLearners:
     ordered = sorted(curves, key=lambda curve: float(curve.mean[-1]))
     count = max(1, comb(len(ordered), 2))
     differences = tuple(
@@ -217,4 +222,4 @@ def _ordered(
         )
         for first, second in combinations(ordered, 2)
     )
-    return SideBySide(bandit, tuple(ordered), differences, remarks)
+    return ComparedLearners(bandit, tuple(ordered), differences, remarks)

@@ -49,12 +49,12 @@ def drive(
     world
         Tables of the true arms.
     record, trace
-        What is to be run, and room for what happens.
+        What is to be run, and arrays for what happens.
     player
         Somebody in Python who chooses, where the learner state has no learner.
     """
     at_once = steps_at_once(learner_state.task.num_arms)
-    parts: tuple[bool | None, ...] = (None, True, None)  # see `kernels.engine.run`
+    parts: tuple[bool | None, ...] = (None, True, None)  # see `kernels.loop.engine.run`
     if learner_state.actor.who[0] <= steps.TSDE:
         parts = (True, None, True if learner_state.task.choices.has_particles else None)
     held: steps.Actor | None = None

@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, drawn_seed
+from restive.arguments import checked_count, counted, drawn_seed, one_line
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.files import replacing
 from restive.learn.learners import describe, learner_of
@@ -122,9 +122,11 @@ class RegretCurve:
 
     def __repr__(self) -> str:
         half = self.upper[-1] - self.mean[-1]
-        return (
-            f"RegretCurve({self.learner}, {self.policy_mapping}: {self.mean[-1]:.4g} ± {half:.2g} "
-            f"at t = {self.times[-1]:,}, {self.replications:,} replications, seed {self.seed})"
+        regret = f"{self.mean[-1]:.4g} ± {half:.2g} at t = {self.times[-1]:,}"
+        runs = f"{counted(self.replications, 'replication')}, seed {self.seed}"
+        return one_line(
+            f"RegretCurve({self.learner}, {self.policy_mapping}: {regret}, {runs})",
+            f"RegretCurve({regret}, {runs})",
         )
 
     def _repr_html_(self) -> str:

@@ -172,7 +172,7 @@ def _copy(record: Record, expected: FloatArray, realised: FloatArray) -> None:
 def _empty_results(
     task: Task, times: IntArray, replications: int, with_oracle: bool, with_posterior: bool
 ) -> Replications:
-    """Room for the results of so many replications."""
+    """Return arrays for the results of so many replications."""
     num_arms = task.num_arms
     per_time = 6 + num_arms * with_posterior
     size = 8 * replications * (per_time * len(times) + num_arms)

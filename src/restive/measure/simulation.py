@@ -19,6 +19,7 @@ from restive.measure.world import World
 from restive.pages.figures import Track, plot_tracks
 from restive.pages.frames import data_frame
 from restive.plan.policies.base import Policy
+from restive.plan.policies.registry import as_policy
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState, belief_table
 
@@ -97,7 +98,7 @@ class Trajectory:
 
         Returns
         -------
-        The matplotlib axes, one of each arm drawn.
+        The matplotlib Axes, an array with one for each arm.
         """
         num_arms = self.bandit.num_arms
         if arms is None:
@@ -107,7 +108,7 @@ class Trajectory:
             raise ProblemError("arms to draw: none were given")
         first = max(0, len(self) - checked_count(steps, "steps"))
         times = np.arange(first, len(self)) + 1
-        return plot_tracks(times, [self._track(k, first) for k in chosen.tolist()])
+        return np.array(plot_tracks(times, [self._track(k, first) for k in chosen.tolist()]).axes)
 
     def _track(self, k: int, first: int) -> Track:
         arm, ages = self.bandit.arms[k], self.elapsed[first:, k]
@@ -125,7 +126,7 @@ class Trajectory:
 
 def simulate(
     bandit: RestlessBandit,
-    agent_or_policy: InPython | Policy,
+    agent_or_policy: InPython | Policy | str,
     horizon: int,
     *,
     seed: int | None = 0,
@@ -140,7 +141,8 @@ def simulate(
     bandit
         The true arms.
     agent_or_policy
-        A fresh agent with `select()` and `observe(states)`, or a policy with `select(state)`.
+        A fresh agent with `select()` and `observe(states)`, a policy with `select(state)`, or the
+        name of a policy, as in `evaluate`, or "random".
     horizon
         Number of steps.
     seed
@@ -157,13 +159,11 @@ def simulate(
     seed = drawn_seed(seed)
     if not isinstance(bandit, RestlessBandit):
         raise ProblemError(f"a simulation needs a RestlessBandit, got {bandit!r:.60}")
-    if not callable(getattr(agent_or_policy, "select", None)):
-        raise ProblemError(f"expected an agent or a policy, got {agent_or_policy!r:.60}")
+    player = _Player(agent_or_policy, bandit, max_elapsed)
     num_arms, num_pulls = bandit.num_arms, bandit.num_pulls
     numbers = horizon * (2 * num_pulls + (3 if hidden else 2) * num_arms)
     require_memory(8 * numbers, "the trajectory", "use a smaller horizon")
-    world = World(bandit, start, seed, max_elapsed=max_elapsed, hidden=hidden)
-    player = _Player(agent_or_policy)
+    world = World(bandit, start=start, seed=seed, max_elapsed=max_elapsed, hidden=hidden)
     arms, states = (np.empty((horizon, num_pulls), dtype=np.int64) for _ in range(2))
     last_state, elapsed = (np.empty((horizon, num_arms), dtype=np.int64) for _ in range(2))
     earned, expected = np.empty(horizon), np.empty(horizon)
@@ -186,7 +186,10 @@ def simulate(
 class _Player:
     """An agent, or a policy that is shown the meta-state."""
 
-    def __init__(self, acting: Any) -> None:
+    def __init__(self, given: Any, bandit: RestlessBandit, max_elapsed: int | None) -> None:
+        acting: Any = as_policy(given, bandit, max_elapsed=max_elapsed)
+        if not callable(getattr(acting, "select", None)):
+            raise ProblemError(f"expected an agent or a policy, got {given!r:.60}")
         self._acting = acting
         self._learns = callable(getattr(acting, "observe", None))
         self._counts = isinstance(acting, Agent) and isinstance(acting.learner, Relative)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, counted
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.loop.tables import TABLED
 from restive.learn.learner_state import LearnerState
@@ -32,6 +32,7 @@ from restive.plan.actors import make_record, make_trace, world_of
 from restive.plan.evaluate import chooser, require_same_shape, told_ages
 from restive.plan.joint_chain import JointStates, Outcomes, closed_components, gain_and_bias, joined
 from restive.plan.policies.base import Policy
+from restive.plan.policies.registry import as_policy
 from restive.plan.solved_run import (
     DAMPING,
     EQUAL,
@@ -119,7 +120,7 @@ def regret_bound(
     return (bias_span + num_pulls) * episodes + (bias_span + 1) * model_error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bounds:
     """What the theory allows. No regret exceeds N T: where Theorem 1 does, it says nothing yet.
 
@@ -140,6 +141,10 @@ class Bounds:
     covered: float = 1.0  # prior probability, at least, that all arms mix within T^mix(1/4)
     scale: float = 1.0  # range of rewards that do not lie in [0, 1]
     remarks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        numbers = f"regret {self.regret:.4g}, episodes {self.episodes:.4g}"
+        return f"Bounds({numbers}, N = {self.num_pulls:,}, T = {self.horizon:,})"
 
 
 def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> Bounds:
@@ -196,8 +201,9 @@ def _scale_of(arms: Sequence[Arm]) -> tuple[float, tuple[str, ...]]:
 
 def discounted_spans(
     bandit: RestlessBandit,
-    policy: Policy,
+    policy: Policy | str,
     discounts: Sequence[float] | FloatArray,
+    *,
     starts: Sequence[BeliefState] | None = None,
 ) -> FloatArray:
     """Span of the discounted values v^beta over all that a policy reaches, by beta (Condition 2).
@@ -218,6 +224,7 @@ def discounted_spans(
     betas = numbers_array(discounts, "discounted_spans", "discounts").ravel().tolist()
     if not all(0 < beta < 1 for beta in betas):
         raise ProblemError(f"discounts must be numbers between 0 and 1, got {discounts!r:.60}")
+    policy = as_policy(policy, bandit)
     joint = _joint_states(bandit, policy)
     for start in starts or [initial_state(bandit)]:
         start.require_fits(bandit)
@@ -238,7 +245,7 @@ class Comparison(NamedTuple):
     ratio: float  # measured over bound; nan where the bound is 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decomposition:
     """Regret of TSDE and the four parts whose sum it is, by replication (Section 5.1)."""
 
@@ -254,6 +261,12 @@ class Decomposition:
     bias_span: float  # H, the largest of them
     bellman_residual: float  # largest error in Eq. 9 over all systems and states
     bounds: Bounds
+
+    def __repr__(self) -> str:
+        parts = (self.sampling_regret, self.switching_regret, self.transition_regret)
+        means = ", ".join(f"{part.mean():.4g}" for part in (*parts, self.reward_regret))
+        count = counted(len(self.regret), "replication")
+        return f"Decomposition(R = {self.regret.mean():.4g}, R_0 to R_3 = {means}; {count})"
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -281,6 +294,7 @@ def decompose_regret(
     num_pulls: int,
     policy_mapping: Mapping = "whittle",
     horizon: int = 200,
+    *,
     replications: int = 100,
     seed: int = 0,
 ) -> Decomposition:

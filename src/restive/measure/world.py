@@ -57,6 +57,7 @@ class World:
     def __init__(
         self,
         bandit: RestlessBandit,
+        *,
         start: BeliefState | None = None,
         seed: int | None = 0,
         replication: int = 0,

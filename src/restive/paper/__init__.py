@@ -6,6 +6,8 @@ OUT/claims.json            the claims with their verdicts
 OUT/figure-2.png, .svg, figure-3.png, .svg
 OUT/report.html            everything on one page
 
-Start with `runs`. `comparison_study` is the study behind `restive compare`. May import studies and
-what that may import.
+Start with `runs`; `claims` has the verdicts, `page` and `theory_section` what is shown.
+`comparison_study` is the study behind `restive compare`, the same for any learners and instances.
+
+May import studies and what that may import.
 """

@@ -19,7 +19,8 @@ from restive.measure.compare import LEVELS, default_prior
 from restive.plan.policies.registry import mapping_name
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit
-from restive.problem.toml_file import load_problem, parse_toml, problem_to_toml, read_text
+from restive.problem.problem_file import load_problem, problem_to_toml
+from restive.problem.toml_text import parse_toml, read_text
 from restive.studies.runner import require_sound
 from restive.studies.settings import OWN_SETTINGS, Data, Settings
 from restive.studies.spec import Study, load_study, study_from_data

@@ -16,7 +16,7 @@ from restive.pages.looks import matplotlib_figures
 from restive.paper.claims import Claim, check_claims
 from restive.paper.page import MARKER, STUDIES, paper_results, write_json, write_page
 from restive.paper.theory_section import theory_numbers
-from restive.problem.toml_file import parse_toml
+from restive.problem.toml_text import parse_toml
 from restive.studies.ledger import Ledger
 from restive.studies.runner import Progress, run_study
 from restive.studies.spec import Study, study_from_data

@@ -38,7 +38,12 @@ def theory_numbers(
     policy = whittle(bandit)
     span = float(evaluate(bandit, policy).bias_span)
     parts = decompose_regret(
-        grid_prior(LEVELS, NUM_ARMS), NUM_PULLS, "whittle", HORIZON, replications, seed
+        grid_prior(LEVELS, NUM_ARMS),
+        NUM_PULLS,
+        "whittle",
+        HORIZON,
+        replications=replications,
+        seed=seed,
     )
     terms = {
         "R_0 (sampled J against true J)": parts.sampling_regret,

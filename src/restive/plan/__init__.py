@@ -3,7 +3,8 @@
 Start with `policies` (a mapping per file) and `evaluate` (J of any policy). Below them, `subsidy`
 solves one arm with a subsidy for not pulling, `relaxation` bounds every policy, `joint_chain` is
 all arms at once; `solved_run` and `simulated_run` find what a choice of arms earns. `summary` is
-what `restive plan` prints.
+what `restive plan` shows and `sanity_checks` what it asks back; `actors` are the arrays with which
+a policy enters the compiled loop.
 
 May import problem and what that may import.
 """

@@ -1,4 +1,4 @@
-"""What a policy is worth: average reward J, bias span and how they were found (Section 4).
+"""What a policy earns: average reward J, bias span and how they were found (Section 4).
 
 Small problems are solved exactly on the joint chain that the policy can reach from the start; fixed
 policies exactly at any size; everything else is simulated, with a standard error. The exact way
@@ -10,17 +10,18 @@ by themselves is added to J, and their potential to the bias.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, one_line
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.plan.joint_chain import JointStates
 from restive.plan.policies.base import IndexPolicy, Policy, checked_choice
 from restive.plan.policies.optimal import OptimalPolicy
-from restive.plan.policies.registry import policy_mapping
+from restive.plan.policies.random import RandomPolicy
+from restive.plan.policies.registry import as_policy
 from restive.plan.simulated_run import plan_of_runs, simulated_reward
 from restive.plan.solved_run import MAX_STATES, Chooser, solve_long_run
 from restive.problem.arm import Arm
@@ -34,7 +35,7 @@ from restive.problem.beliefs import (
     settled_lengths,
     start_or_initial,
 )
-from restive.problem.chains import stationary
+from restive.problem.chains import unichain_law
 from restive.problem.reduction import ReducedKinds, reduce_kinds
 
 __all__ = ["Value", "chooser", "evaluate", "exact_value", "require_same_shape", "told_ages"]
@@ -46,7 +47,7 @@ OLD = 10_000  # a belief of this age has settled, for the bias of a start
 MOST_PHASES = 10_000  # sets of states that fixed arms may pass through
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Value:
     """What a policy earns in the long run from a start.
 
@@ -66,12 +67,18 @@ class Value:
     depends_on_start: bool | None
     average_reward_range: tuple[float, float]
 
+    def __repr__(self) -> str:
+        error = f", stderr={self.stderr:.2g}" if self.stderr else ""
+        span = "" if isnan(self.bias_span) else f", bias_span={self.bias_span:.6g}"
+        fields = f"average_reward={self.average_reward:.9g}{error}{span}"
+        return one_line(f"Value({fields}, {self.method})", f"Value({fields})")
+
 
 def evaluate(
     bandit: RestlessBandit,
     policy: Policy | str,
-    start: BeliefState | None = None,
     *,
+    start: BeliefState | None = None,
     max_states: int = MAX_STATES,
     max_elapsed: int | None = None,
     replications: int | None = None,
@@ -85,8 +92,8 @@ def evaluate(
     bandit
         The true arms; they may differ from those the policy was made for.
     policy
-        Any policy of this package, an object with `select(state)`, or the name of a policy mapping,
-        such as "whittle", for the policy that it makes of this bandit.
+        Any policy of this package, an object with `select(state)`, or a name such as "whittle": the
+        policy that this mapping makes of this bandit, or "round_robin".
     start
         Meta-state to start from; by default every arm was seen in its last (good) state one step
         ago, as in the paper.
@@ -99,8 +106,7 @@ def evaluate(
         at most 50,000 steps, fewer for very many arms, after as many as the slowest arm takes to
         forget the start. With `steps` given, a tenth as many go before them.
     """
-    if isinstance(policy, str):
-        policy = policy_mapping(policy)(bandit, max_elapsed=max_elapsed, max_states=max_states)
+    policy = as_policy(policy, bandit, max_elapsed=max_elapsed, max_states=max_states)
     try:
         return exact_value(bandit, policy, start, max_states=max_states, max_elapsed=max_elapsed)
     except TooLargeError as error:
@@ -145,6 +151,11 @@ def require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
             f"expected a policy, such as whittle(bandit), or an object with select(state); got "
             f"{policy!r:.60}"
         )
+    if isinstance(policy, RandomPolicy):
+        raise ProblemError(
+            "a policy that draws its arms anew each time has no joint chain to solve; simulate it: "
+            "simulate(bandit, 'random', horizon)"
+        )
     made_for = getattr(policy, "bandit", None)
     if not isinstance(made_for, RestlessBandit):
         return  # a policy of the user's, which is asked and checked state by state
@@ -163,7 +174,7 @@ def require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
 def _fixed_value(
     bandit: RestlessBandit, reduced: ReducedKinds, pulled: IntArray, start: BeliefState
 ) -> Value:
-    """Worth of always pulling the same arms: they are independent, so all is a sum over arms.
+    """Value of always pulling the same arms: they are independent, so all is a sum over arms.
 
     The bias of a pulled arm in (s, n) is b(s, n).h, with h = r - g + P_active h, plus b(s, n).z for
     what its state is worth alone. At each time the states that can be reached are a product over
@@ -175,15 +186,15 @@ def _fixed_value(
     drift = _drift(reduced, start, np.setdiff1d(np.arange(bandit.num_arms), pulled))
     for k in pulled.tolist():
         arm, potential = _reduced_arm(reduced, k)
-        law = stationary(arm.active, bandit.label(k))
+        law = unichain_law(arm.active, bandit.label(k))
         reward = float(law @ arm.rewards)
         gain += reward
         system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.h = 0
-        worth = np.linalg.solve(system, arm.rewards - reward) + potential
+        bias = np.linalg.solve(system, arm.rewards - reward) + potential
         belief = _belief_at(arm, int(start.last_state[k]), int(start.elapsed[k]))
-        highest = lowest = highest + float(belief @ worth)
+        highest = lowest = highest + float(belief @ bias)
         supports.append(belief > 0)
-        biases.append(arm.active @ worth)
+        biases.append(arm.active @ bias)
     highest = lowest = highest + float(drift[0])
     moves = [bandit.arms[k].active > 0 for k in pulled.tolist()]
     met: set[bytes] = set()
@@ -274,9 +285,9 @@ def _potentials(joint: JointStates, reduced: ReducedKinds, count: int) -> FloatA
             continue
         members = np.flatnonzero(reduced.kinds.of == kind)
         length = int(joint.lengths[members[0]])
-        worth = expected(potential, belief_table(reduced.kinds.arms[kind], length))
+        values = expected(potential, belief_table(reduced.kinds.arms[kind], length))
         for k in members:
-            total += worth[last_state[:, k], elapsed[:, k] - 1]
+            total += values[last_state[:, k], elapsed[:, k] - 1]
     return total
 
 

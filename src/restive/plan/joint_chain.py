@@ -1,12 +1,9 @@
-"""The joint chain of all arms' meta-states, explored state by state.
+"""The joint chain of all arms' meta-states: explored state by state, and solved.
 
 Under Assumption 1 ages may be pooled once the belief has settled, so that finitely many joint
-meta-states matter; few enough, for few arms, to solve for long-run values exactly.
-
-Long-run values of a joint chain: closed classes, gain and bias, absorption, the optimum.
-
-A chain is given by its outcomes, see `joint.Outcomes`. Kernels are called for a moment at a time,
-so that Ctrl-C is heard in between.
+meta-states matter; few enough, for few arms, to solve for long-run values exactly: closed classes,
+gain and bias, absorption, the optimum. States are numbered as they are found (`JointStates`); a
+chain is given by what follows from each of them (`Outcomes`).
 """
 
 from __future__ import annotations
@@ -43,6 +40,7 @@ Int32Array = NDArray[np.int32]
 
 MOST_OUTCOMES = 4096  # of one step: the product of the pulled arms' numbers of states
 ROUNDING = 1e-9  # of sums of logarithms
+STAGE = 10_000  # sweeps after which one looks how they get on
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +121,7 @@ class JointStates:
 
     def add(self, rows: Int32Array) -> None:
         """Number the rows that are new."""
-        self._make_room(len(rows))
+        self._make_space(len(rows))
         for part in _parts(len(rows), self._states.shape[1]):
             self.count = kernels.find_or_add(rows[part], self._states, self._slots, self.count)
 
@@ -144,9 +142,9 @@ class JointStates:
         """Outcomes of pulling actions[i] (ascending arms [M, N]) in rows[i]; all arms are paid."""
         shape = (len(rows), self.most_outcomes)
         if add:
-            self._make_room(len(rows) * self.most_outcomes)
+            self._make_space(len(rows) * self.most_outcomes)
         found = Outcomes(np.empty(shape, dtype=np.int32), np.empty(shape), np.empty(len(rows)))
-        arms = self._arms._replace(  # with room of this call's own: threads share a policy
+        arms = self._arms._replace(  # with scratch of this call's own: threads share a policy
             following=np.empty(self.bandit.num_arms, dtype=np.int32),
             seen=np.empty(self.bandit.num_arms, dtype=np.int64),
         )
@@ -161,7 +159,7 @@ class JointStates:
             found.reward[:] += paid.sum(axis=1)
         return found
 
-    def _make_room(self, more: int) -> None:
+    def _make_space(self, more: int) -> None:
         wanted = self.count + more
         if wanted > len(self._states):
             larger = np.empty((max(wanted, 2 * len(self._states)), self._states.shape[1]), np.int32)
@@ -177,9 +175,6 @@ def _parts(count: int, work: int) -> Iterator[slice]:
     """Rows that a kernel takes at once, so that Ctrl-C is heard in between; `work` is of a row."""
     at_once = max(1, WORK_AT_ONCE // (10 * work))  # a number looked up in memory costs ten products
     return (slice(first, min(first + at_once, count)) for first in range(0, count, at_once))
-
-
-STAGE = 10_000  # sweeps
 
 
 def closed_components(successor: Int32Array) -> tuple[Int32Array, int]:

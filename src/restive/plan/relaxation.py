@@ -27,7 +27,7 @@ SLOPE_NOISE = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """The relaxed problem solved: its worth, the price of a pull, and each kind of arm's path."""
+    """The relaxed problem solved: its bound, the price of a pull, and each kind of arm's path."""
 
     bound: float
     own_reward: float  # of all arms by themselves; part of the bound
@@ -36,7 +36,7 @@ class Relaxation:
     paths: tuple[SubsidyPath, ...]  # one per kind
 
 
-def relaxation_bound(bandit: RestlessBandit, max_elapsed: int | None = None) -> float:
+def relaxation_bound(bandit: RestlessBandit, *, max_elapsed: int | None = None) -> float:
     """Reward per step that no policy can exceed."""
     return relaxed(bandit, max_elapsed).bound
 

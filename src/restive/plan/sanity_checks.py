@@ -1,4 +1,4 @@
-"""Whether the question asked is the one meant: do arms count while they are not pulled?"""
+"""Sanity checks of a problem: do arms count while they are not pulled, and was that said?"""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from restive.plan.policies.best_fixed import best_fixed
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit, kinds_of
 
-__all__ = ["blind_learners", "looks_wrong"]
+__all__ = ["blind_learners_hint", "fixed_arms_hint"]
 
 NO_MORE = 1e-6  # relative: a policy that earns this much more than fixed arms is no better
 
 
-def looks_wrong(bandit: RestlessBandit, rewards: Mapping[str, tuple[float, float]]) -> str:
+def fixed_arms_hint(bandit: RestlessBandit, rewards: Mapping[str, tuple[float, float]]) -> str:
     """Say so where always pulling the same arms is best only because the others do not count.
 
     Parameters
@@ -46,7 +46,7 @@ def looks_wrong(bandit: RestlessBandit, rewards: Mapping[str, tuple[float, float
     )
 
 
-def blind_learners(arms: Iterable[Arm], learners: Sequence[str]) -> str:
+def blind_learners_hint(arms: Iterable[Arm], learners: Sequence[str]) -> str:
     """Say which learners, by name, do not know what these arms pay while they are not pulled."""
     if not learners or not any(arm.pays_unpulled for arm in arms):
         return ""

@@ -18,10 +18,11 @@ from restive.errors import TooLargeError
 from restive.kernels.loop.tables import BeliefTables, RankTables
 from restive.plan.actors import earned_by_policy
 from restive.problem.bandit import Kinds, RestlessBandit, computed_once
-from restive.problem.beliefs import BeliefState, forgetting_time
+from restive.problem.beliefs import BeliefState
+from restive.problem.chains import forgetting_time
 from restive.threads import on_all_cores
 
-__all__ = ["FORGOTTEN", "LongRun", "Runs", "plan_of_runs", "simulated_reward", "slowest_arm"]
+__all__ = ["FORGOTTEN", "Runs", "SimulatedRun", "plan_of_runs", "simulated_reward", "slowest_arm"]
 
 IntArray = NDArray[np.int64]
 
@@ -36,7 +37,7 @@ FORGOTTEN = 10  # forgetting times after which the start no longer counts: to ab
 
 
 @dataclass(frozen=True)
-class LongRun:
+class SimulatedRun:
     """A simulated average reward, its standard error and how it was found."""
 
     mean: float
@@ -61,7 +62,7 @@ def simulated_reward(
     start: BeliefState,
     runs: Runs,
     seed: int,
-) -> LongRun:
+) -> SimulatedRun:
     """Simulate an index policy, given by ranks and by which of their tables each arm has.
 
     `arms` are the tables of `kinds`. Luck is a function of (seed, run, time, arm), so that policies
@@ -81,7 +82,7 @@ def simulated_reward(
     means = (earned[:, 1] - earned[:, 0]) / steps
     usual = burn_in == max(steps // 10, int(arms.lengths.max()))
     method = f"simulation: {count} runs of {steps:,} steps"
-    return LongRun(
+    return SimulatedRun(
         mean=float(means.mean()),
         stderr=float(means.std(ddof=1) / np.sqrt(count)),
         method=method if usual else f"{method} after {burn_in:,}",

@@ -1,7 +1,7 @@
 """The long run under a choice of arms, solved on the joint chain.
 
 Whoever chooses is a function of meta-states here, so that policies can be compared where policies
-are made (`policies.best_index`) as well as where they are judged (`worth`). Rewards are those of
+are made (`policies.best_index`) as well as where they are judged (`evaluate`). Rewards are those of
 pulls alone; see `reduction` for arms that also pay while not pulled.
 """
 
@@ -28,7 +28,7 @@ from restive.problem.beliefs import BeliefState
 
 __all__ = [
     "Chooser",
-    "LongRun",
+    "SolvedRun",
     "explore",
     "explore_other_starts",
     "lowest_reward",
@@ -52,7 +52,7 @@ EQUAL = 1e-8  # gains closer than this are one
 
 
 @dataclass(frozen=True, eq=False)
-class LongRun:
+class SolvedRun:
     """The long run on a joint chain.
 
     `average_reward` is that from the first state, `lowest` and `highest` those of the closed
@@ -72,7 +72,7 @@ class LongRun:
 
 def solve_long_run(
     joint: JointStates, start: BeliefState, choose: Chooser, max_states: int
-) -> LongRun:
+) -> SolvedRun:
     """Follow a choice of arms from a start, on an empty joint chain, and solve for the long run.
 
     Raises a `TooLargeError` beyond `max_states` or where the chain mixes too slowly.
@@ -89,7 +89,7 @@ def solve_long_run(
     if not depends:  # whichever class is reached
         gains[component < 0] = classes[0]
     solved = not depends and _absorb(bias, component, chain, chain.reward - gains, unit)
-    return LongRun(
+    return SolvedRun(
         average_reward=float(gains[0]),
         lowest=low,
         highest=high,

@@ -4,7 +4,7 @@ A `SubsidyPath` holds the optimal gain g(lambda) of one arm that earns lambda fo
 which it is not pulled, for all lambda at once, and what follows from it: the Whittle index (where
 pulling stops being worth it), the verdict on indexability, and the advantage of pulling at one
 subsidy, from which the relaxation bound and the LP priority are made. The method is described in
-`kernels.subsidy`. An arm that pays while not pulled is first reduced to one that does not
+`kernels.plan.subsidy`. An arm that pays while not pulled is first reduced to one that does not
 (`reduction`); g is then without what the arm earns by itself.
 """
 
@@ -72,7 +72,7 @@ class SubsidyPath:
     index: FloatArray  # [S, L]
     upper: FloatArray  # [S, L]
     indexable: bool
-    pieces: FloatArray  # [pieces, 4 + 2 S], see kernels.subsidy
+    pieces: FloatArray  # [pieces, 4 + 2 S], see kernels.plan.subsidy
 
     def breakpoints(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the gain as lines: tops of the pieces (falling), values at zero and slopes.
@@ -88,7 +88,7 @@ class SubsidyPath:
         """Worth [S, L] of pulling now over the best way of not pulling now, at one subsidy."""
         advantage = np.empty(self.index.shape)
         length = self.beliefs.shape[1]
-        problem, walk = _room_for(self.beliefs, self.rewards, self.discount, length)
+        problem, walk = _arrays_for(self.beliefs, self.rewards, self.discount, length)
         advantage_on_path(problem, walk, self.pieces, subsidy / self.unit, advantage)
         return self.unit * advantage
 
@@ -103,7 +103,7 @@ def subsidy_path(
     """
     label = arm_label(arm) if label is None else label
     discount = checked_discount(discount)
-    reduction = reduce_arm(arm, discount, label)
+    reduction = reduce_arm(arm, discount=discount, label=label)
     unit = unit_of(reduction.pulled.rewards)
     rewards = reduction.pulled.rewards / unit
     beliefs = belief_table(arm, _planning_length(arm, discount, max_elapsed, label))
@@ -123,8 +123,8 @@ def walk_down(beliefs: FloatArray, rewards: FloatArray, discount: float, label: 
     """
     length = beliefs.shape[1]
     width = length if length <= FEW_AGES else BLOCK
-    problem, walk = _room_for(beliefs, rewards, discount, width)
-    shortcuts = None if length <= FEW_AGES else _room_for_shortcuts(*beliefs.shape[:2])
+    problem, walk = _arrays_for(beliefs, rewards, discount, width)
+    shortcuts = None if length <= FEW_AGES else _arrays_for_shortcuts(*beliefs.shape[:2])
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
     while (end := follow_subsidy(problem, shortcuts, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
         stop_if_interrupted()
@@ -184,7 +184,7 @@ def _planning_length(arm: Arm, discount: float, max_elapsed: int | None, label: 
         return wanted
 
 
-def _room_for(
+def _arrays_for(
     beliefs: FloatArray, rewards: FloatArray, discount: float, width: int
 ) -> tuple[SubsidyProblem, SubsidyWalk]:
     """Make the arrays in which kernels work, with ages in blocks of `width`."""
@@ -222,7 +222,7 @@ def _room_for(
     return problem, walk
 
 
-def _room_for_shortcuts(size: int, length: int) -> Shortcuts:
+def _arrays_for_shortcuts(size: int, length: int) -> Shortcuts:
     blocks = -(-length // BLOCK)
     levels = np.array([0, *accumulate(blocks >> level for level in range(blocks.bit_length()))])
     return Shortcuts(

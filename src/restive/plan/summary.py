@@ -1,9 +1,8 @@
 """A plan: what the arms of a bandit are like and what each policy mapping would earn on it.
 
-`plan_bandit` collects, nothing here prints. Arms are described by kind, since a bandit may have
-very many alike.
-
-The indices of a bandit's arms as a file: a table (.csv, .npz) or a picture.
+`plan_bandit` collects what `restive plan` prints; `write_index_table` and `plot_indices` write the
+indices behind it into a table (.csv, .npz) or a picture. Arms are described by kind, since a bandit
+may have very many alike.
 """
 
 from __future__ import annotations
@@ -31,12 +30,13 @@ from restive.plan.policies.myopic import myopic_table
 from restive.plan.policies.registry import policy_mappings
 from restive.plan.policies.whittle import WhittleIndex, whittle_index
 from restive.plan.relaxation import Relaxation, relaxed
-from restive.plan.sanity_checks import looks_wrong
+from restive.plan.sanity_checks import fixed_arms_hint
 from restive.plan.solved_run import MAX_STATES
 from restive.plan.subsidy import checked_discount
 from restive.problem.arm import arm_label
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
-from restive.problem.beliefs import mixing_time, settled_elapsed
+from restive.problem.beliefs import settled_elapsed
+from restive.problem.chains import mixing_time
 from restive.problem.reduction import ReducedKinds, reduce_kinds
 from restive.threads import on_all_cores
 
@@ -52,11 +52,15 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Progress = Callable[[str, int, int], None]
+TellProgress = Callable[[str, int, int], None]
+Tables = dict[str, NDArray[np.float64]]  # of one kind of arm, by the name of the index
 
 # A simulated J may lie this many standard errors above a bound, and any J a rounding error.
 SURE = 5
 ROUNDING = 1e-6
+
+TABLE_SUFFIXES = (".csv", ".npz")
+INDICES = ("whittle", "whittle_upper", "myopic", "lp_priority", "best_index")
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ def plan_bandit(
     max_states: int = MAX_STATES,
     max_elapsed: int | None = None,
     seed: int = 0,
-    progress: Progress = lambda step, done, total: None,
+    progress: TellProgress = lambda step, done, total: None,
 ) -> Plan:
     """Describe the arms and evaluate every registered policy mapping.
 
@@ -184,7 +188,7 @@ def _arm_summaries(
     reduced: ReducedKinds,
     discount: float,
     max_elapsed: int | None,
-    progress: Progress,
+    progress: TellProgress,
 ) -> list[ArmSummary]:
     kinds = kinds_of(bandit)
     total = len(kinds.arms)
@@ -213,7 +217,7 @@ def _arm_summaries(
 
 
 def _relaxation(
-    bandit: RestlessBandit, max_elapsed: int | None, progress: Progress
+    bandit: RestlessBandit, max_elapsed: int | None, progress: TellProgress
 ) -> tuple[Relaxation | None, str]:
     """Return the relaxed problem, or why there is none."""
     kinds = len(kinds_of(bandit).arms)
@@ -223,7 +227,7 @@ def _relaxation(
         return None, str(error)
 
 
-def _counted(progress: Progress, step: str, total: int) -> Callable[[int], None]:
+def _counted(progress: TellProgress, step: str, total: int) -> Callable[[int], None]:
     """Return a function that adds up what is done of a step."""
     done = 0
     progress(step, 0, total)
@@ -284,13 +288,13 @@ def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:
         for policy in policies
         if policy.average_reward is not None
     }
-    return looks_wrong(bandit, values) if "best_fixed" in values else ""
+    return fixed_arms_hint(bandit, values) if "best_fixed" in values else ""
 
 
 def _whittle_index(kinds: Kinds, j: int, discount: float, max_elapsed: int | None) -> WhittleIndex:
     """Index of one kind of arm; errors name its first arm by number."""
     try:
-        return whittle_index(kinds.arms[j], discount, max_elapsed)
+        return whittle_index(kinds.arms[j], discount=discount, max_elapsed=max_elapsed)
     except (AssumptionError, TooLargeError) as error:
         message = str(error).removeprefix(f"{arm_label(kinds.arms[j])}: ")
         raise type(error)(f"{kinds.labels[j]}: {message}") from None
@@ -316,12 +320,6 @@ def _finite(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [_finite(value) for value in data]
     return None if isinstance(data, float) and not isfinite(data) else data
-
-
-TABLE_SUFFIXES = (".csv", ".npz")
-INDICES = ("whittle", "whittle_upper", "myopic", "lp_priority", "best_index")
-
-Tables = dict[str, NDArray[np.float64]]  # of one kind of arm, by the name of the index
 
 
 def write_index_table(
@@ -358,7 +356,7 @@ def plot_indices(
     suffix = require_target(path, FIGURE_SUFFIXES)
     kinds = kinds_of(bandit)
     panels = [
-        whittle_index(arm, discount, max_elapsed).panel(label)
+        whittle_index(arm, discount=discount, max_elapsed=max_elapsed).panel(label)
         for arm, label in zip(kinds.arms, kinds.labels, strict=True)
     ]
     title = f"Whittle index of {bandit.num_arms} arms ({len(panels)} kinds)"
@@ -370,11 +368,11 @@ def plot_indices(
 def _tables(
     bandit: RestlessBandit, kinds: Kinds, max_elapsed: int | None, discount: float
 ) -> list[Tables]:
-    priority = lp_priority(bandit, max_elapsed).tables
-    best = best_index(bandit, max_elapsed).tables
+    priority = lp_priority(bandit, max_elapsed=max_elapsed).tables
+    best = best_index(bandit, max_elapsed=max_elapsed).tables
     found = []
     for j, arm in enumerate(kinds.arms):
-        whittle = whittle_index(arm, discount, max_elapsed)
+        whittle = whittle_index(arm, discount=discount, max_elapsed=max_elapsed)
         myopic = myopic_table(arm, max_elapsed)
         values = (whittle.index, whittle.upper, myopic, priority[j], best[j])
         found.append(dict(zip(INDICES, values, strict=True)))

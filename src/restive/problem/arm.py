@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import one_line, shown
 from restive.errors import ProblemError
 
 __all__ = [
     "Arm",
+    "arm_cells",
     "arm_label",
     "arm_rewards",
     "gilbert_elliott",
@@ -144,9 +146,10 @@ class Arm:
         return self.name, self.states
 
     def __repr__(self) -> str:
+        named = "" if self.name is None else f", name={self.name!r}"
+        short = f"Arm({self.num_states} states{named})"
         if self.num_states > MOST_SHOWN_STATES:
-            named = "" if self.name is None else f", name={self.name!r}"
-            return f"Arm({self.num_states} states{named})"
+            return one_line(short, short)
         fields = [f"active={self.active.tolist()}"]
         if not self.is_uncontrolled:
             fields.append(f"passive={self.passive.tolist()}")
@@ -157,7 +160,7 @@ class Arm:
             fields.append(f"name={self.name!r}")
         if self.states is not None:
             fields.append(f"states={list(self.states)}")
-        return f"Arm({', '.join(fields)})"
+        return one_line(f"Arm({', '.join(fields)})", short)
 
 
 def arm_label(arm: Arm) -> str:
@@ -202,7 +205,7 @@ def numbers_array(values: ArrayLike, label: str, field: str) -> FloatArray:
         array = np.array(values, dtype=np.float64) + 0.0
     except (TypeError, ValueError, OverflowError):
         raise ProblemError(
-            f"{label}: {field} must be numbers in a regular array, got {shortened(values)}"
+            f"{label}: {field} must be numbers in a regular array, got {shown(values)}"
         ) from None
     return np.asarray(array)
 
@@ -212,7 +215,7 @@ def probability(value: Any, label: str, field: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise ProblemError(f"{label}: {field} must be a number, got {shortened(value)}") from None
+        raise ProblemError(f"{label}: {field} must be a number, got {shown(value)}") from None
     if not 0 <= number <= 1:
         raise ProblemError(f"{label}: {field} is {number:g}, expected a probability in [0, 1]")
     return number
@@ -221,17 +224,17 @@ def probability(value: Any, label: str, field: str) -> float:
 def state_names(names: Any, count: int | None, label: str) -> tuple[str, ...]:
     """Return the names of an arm's states, or say what is wrong with them; any count for None."""
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise ProblemError(f"{label}: states must be a list of names, got {shortened(names)}")
+        raise ProblemError(f"{label}: states must be a list of names, got {shown(names)}")
     found = tuple(names)
     for name in found:
         if not isinstance(name, str) or not name.strip():
-            raise ProblemError(f"{label}: a state's name must be text, got {shortened(name)}")
+            raise ProblemError(f"{label}: a state's name must be text, got {shown(name)}")
     if count is not None and len(found) != count:
         raise ProblemError(
             f"{label}: states must hold one name for each of its {count} states, got {len(found)}"
         )
     if len(set(found)) < len(found):
-        raise ProblemError(f"{label}: two states have the same name: {shortened(list(found))}")
+        raise ProblemError(f"{label}: two states have the same name: {shown(list(found))}")
     return found
 
 
@@ -295,11 +298,3 @@ def _rows_in_words(matrix: FloatArray) -> str:
 
 def _label(name: str | None) -> str:
     return "arm" if name is None else f"arm {name!r}"
-
-
-def shortened(values: object) -> str:
-    try:
-        text = repr(values)
-    except ValueError:  # Python refuses to write out whole numbers of thousands of digits
-        text = "a very large number"
-    return text if len(text) <= 60 else text[:57] + "..."

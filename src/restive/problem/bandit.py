@@ -13,13 +13,10 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restive.arguments import counted, one_line, shown
 from restive.errors import ProblemError
 from restive.pages.frames import html_table
-from restive.problem.arm import (
-    Arm,
-    arm_cells,
-    shortened,
-)
+from restive.problem.arm import Arm, arm_cells
 
 __all__ = [
     "Kinds",
@@ -33,7 +30,7 @@ __all__ = [
 
 Frozen = TypeVar("Frozen")
 Found = TypeVar("Found")
-MOST_SHOWN_ARMS = 8  # of a bandit, when it is written as code
+MOST_SHOWN_ARMS = 2  # of a bandit, when it is written as code
 MOST_SHOWN_KINDS = 20  # of a bandit, in a notebook
 
 
@@ -54,7 +51,7 @@ class RestlessBandit:
 
     def __init__(self, arms: Iterable[Arm], num_pulls: int) -> None:
         if isinstance(arms, Arm) or not isinstance(arms, Iterable):
-            raise ProblemError(f"arms must be a list of arms, got {shortened(arms)}")
+            raise ProblemError(f"arms must be a list of arms, got {shown(arms)}")
         arms = tuple(arms)
         for k, arm in enumerate(arms):
             if not isinstance(arm, Arm):
@@ -66,6 +63,19 @@ class RestlessBandit:
     def num_arms(self) -> int:
         """The number of arms K."""
         return len(self.arms)
+
+    @classmethod
+    def from_toml(cls, text: str) -> RestlessBandit:
+        """Read a bandit from the text of a problem file; all mistakes are reported at once."""
+        from restive.problem.problem_file import problem_from_toml  # which needs this class
+
+        return problem_from_toml(text)
+
+    def to_toml(self) -> str:
+        """Write the bandit as the text of a problem file, which reads back equal."""
+        from restive.problem.problem_file import problem_to_toml
+
+        return problem_to_toml(self)
 
     def label(self, k: int) -> str:
         """How messages call arm k: its number and, where it has one, its name."""
@@ -86,10 +96,11 @@ class RestlessBandit:
         return iter(self.arms)
 
     def __repr__(self) -> str:
-        shown = [repr(arm) for arm in self.arms[:MOST_SHOWN_ARMS]]
-        if self.num_arms > len(shown):
-            shown.append(f"... {self.num_arms - len(shown)} more")
-        return f"RestlessBandit([{', '.join(shown)}], num_pulls={self.num_pulls})"
+        arms = ", ".join(map(repr, self.arms[:MOST_SHOWN_ARMS]))
+        short = f"RestlessBandit({counted(self.num_arms, 'arm')}, num_pulls={self.num_pulls})"
+        if self.num_arms > MOST_SHOWN_ARMS:
+            return short
+        return one_line(f"RestlessBandit([{arms}], num_pulls={self.num_pulls})", short)
 
     def _repr_html_(self) -> str:
         kinds = kinds_of(self)

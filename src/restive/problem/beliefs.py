@@ -19,29 +19,20 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import MOST, checked_elapsed
+from restive.arguments import MOST, checked_elapsed, counted, one_line
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.chain import belief_powers, settling_age
 from restive.kernels.loop.tables import BeliefTables
 from restive.problem.arm import Arm, arm_label
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
-from restive.problem.chains import (
-    closed_classes,
-    irreducible_law,
-    mixing_ages,
-    period,
-    require_ergodic,
-    stationary,
-)
+from restive.problem.chains import irreducible_law, require_ergodic
 from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
 __all__ = [
     "BeliefState",
     "belief_table",
     "belief_tables",
-    "forgetting_time",
     "initial_state",
-    "mixing_time",
     "settled_elapsed",
     "settled_lengths",
     "start_or_initial",
@@ -54,6 +45,7 @@ IntArray = NDArray[np.int64]
 BELIEF_TOLERANCE = 1e-12  # L1 distance to the stationary law at which a belief has settled
 MOST_ELAPSED = 10_000  # ages in an automatic table
 MOST_TABLE_BYTES = 4 << 30
+MOST_SHOWN_ARMS = 20  # of a meta-state, when it is written as code
 
 
 def belief_table(arm: Arm, max_elapsed: int | None = None) -> FloatArray:
@@ -97,12 +89,12 @@ def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIE
         ) from None
     law = irreducible_law(arm.passive)
     rows, passive = arm.active.copy(), arm.passive.copy()
-    room = np.empty_like(rows)
+    scratch = np.empty_like(rows)
     age, gap = 1, inf
     while gap > tolerance and age < MOST_ELAPSED:
         stop_if_interrupted()
         age, gap = settling_age(
-            rows, room, passive, law, tolerance, age, MOST_ELAPSED, WORK_AT_ONCE
+            rows, scratch, passive, law, tolerance, age, MOST_ELAPSED, WORK_AT_ONCE
         )
     if gap > tolerance:
         raise TooLargeError(
@@ -183,43 +175,7 @@ def expected(values: FloatArray, beliefs: FloatArray) -> FloatArray:
     return means
 
 
-def mixing_time(arm: Arm, epsilon: float = 0.25) -> int:
-    """T_k^mix(epsilon) of Section 2.1: steps until the passive chain forgets its start.
-
-    The first t >= 1 at which the law of the chain, passive for t steps from any state, is within
-    `epsilon` of the stationary law in L1 norm (twice the total variation).
-    """
-    if not (isinstance(epsilon, int | float | np.number) and 0 < epsilon <= 2):
-        raise ProblemError(f"epsilon must be in (0, 2], an L1 distance, got {epsilon!r:.60}")
-    label = arm_label(arm)
-    require_ergodic(arm.passive, label)
-    age = _mixing_age(arm.passive, irreducible_law(arm.passive), float(epsilon))
-    if age < 0:
-        raise TooLargeError(f"{label}: does not mix to {epsilon:g} within 2^60 steps")
-    return age
-
-
-def forgetting_time(arm: Arm) -> int:
-    """Steps until the arm forgets its state, pulled in every step or in none: T^mix(1/4) of both.
-
-    A chain with several closed classes never forgets, and one that is periodic need not for its
-    averages to settle; these do not count.
-    """
-    longest = 1
-    for matrix in (arm.passive,) if arm.is_uncontrolled else (arm.passive, arm.active):
-        closed = closed_classes(matrix)
-        members = np.ix_(closed[0], closed[0])
-        if len(closed) == 1 and period(matrix[members]) == 1:
-            age = _mixing_age(matrix, stationary(matrix), 0.25)
-            longest = max(longest, age if age > 0 else 1 << 60)
-    return longest
-
-
-def _mixing_age(matrix: FloatArray, law: FloatArray, epsilon: float) -> int:
-    return int(mixing_ages(matrix[:, :, None], law[:, None], epsilon)[0])
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BeliefState:
     """The meta-state xi = (sigma, n): when and in which state each arm was last seen.
 
@@ -282,6 +238,13 @@ class BeliefState:
                 f"{bandit.label(k)}: last_state is {self.last_state[k]}, "
                 f"its states are 0 to {sizes[k] - 1}"
             )
+
+    def __repr__(self) -> str:
+        short = f"BeliefState({counted(self.num_arms, 'arm')})"
+        if self.num_arms > MOST_SHOWN_ARMS:
+            return short
+        states, ages = self.last_state.tolist(), self.elapsed.tolist()
+        return one_line(f"BeliefState(last_state={states}, elapsed={ages})", short)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BeliefState):

@@ -1,11 +1,10 @@
-"""Facts about one Markov chain: its classes, its period, its stationary law.
+"""Markov chains by their matrices: classes, period, stationary law, and how soon they forget.
 
 The paper's Assumption 1 asks every passive chain to be irreducible and aperiodic. `require_ergodic`
-checks it and, where it fails, says what is wrong in terms of the chain's states.
-
-How long Markov chains remember where they started, for many of equal size at once.
-
-Products are plain sums in a fixed order, so that the ages are the same on every machine.
+checks it and, where it fails, says what is wrong in terms of the chain's states. Laws and mixing
+times are found for one chain (`stationary`, `mixing_time`) or for many of equal size at once
+(`irreducible_laws`, `mixing_ages`); products are plain sums in a fixed order, so that they are the
+same on every machine.
 """
 
 from __future__ import annotations
@@ -15,30 +14,99 @@ from math import gcd
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.errors import AssumptionError
+from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.chain import stationary_law
-from restive.problem.arm import stochastic_matrix
+from restive.problem.arm import Arm, arm_label, stochastic_matrix
 from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
 __all__ = [
     "closed_classes",
     "communicating_classes",
+    "forgetting_time",
     "irreducible_law",
     "irreducible_laws",
     "mixing_ages",
+    "mixing_time",
     "period",
     "require_ergodic",
     "stationary",
+    "unichain_law",
 ]
 
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
-def stationary(matrix: ArrayLike, label: str = "matrix") -> NDArray[np.float64]:
-    """Stationary law [S] of a row-stochastic matrix: the share of time spent in each state.
+MOST_DOUBLINGS = 60
+PASSIVE = "the passive chain"
+
+
+def stationary(chain: Arm | ArrayLike) -> FloatArray:
+    """Stationary law [S] of a chain: the share of time that it spends in each state.
 
     The chain may be periodic and may have transient states, but must have one closed class only;
     otherwise the law depends on where the chain starts, which is an `AssumptionError`.
+
+    Parameters
+    ----------
+    chain
+        A row-stochastic matrix [S, S], or an arm for its passive chain.
     """
-    matrix = stochastic_matrix(matrix, label, "the matrix")
+    matrix, label, _ = _matrix_of(chain)
+    return unichain_law(matrix, label)
+
+
+def mixing_time(chain: Arm | ArrayLike, epsilon: float = 0.25) -> int:
+    """T_k^mix(epsilon) of Section 2.1: steps until a chain forgets its start.
+
+    The first t >= 1 at which the law of the chain, after t steps from any state, is within
+    `epsilon` of the stationary law in L1 norm (twice the total variation).
+
+    Parameters
+    ----------
+    chain
+        A row-stochastic matrix [S, S], or an arm for its passive chain.
+    epsilon
+        In (0, 2].
+    """
+    if not (isinstance(epsilon, int | float | np.number) and 0 < epsilon <= 2):
+        raise ProblemError(f"epsilon must be in (0, 2], an L1 distance, got {epsilon!r:.60}")
+    matrix, label, what = _matrix_of(chain)
+    require_ergodic(matrix, label, what)
+    age = _mixing_age(matrix, irreducible_law(matrix), float(epsilon))
+    if age < 0:
+        raise TooLargeError(f"{label}: does not mix to {epsilon:g} within 2^60 steps")
+    return age
+
+
+def _matrix_of(chain: Arm | ArrayLike) -> tuple[FloatArray, str, str]:
+    """Return the matrix of a chain, and how messages call whose it is and what it is."""
+    if isinstance(chain, Arm):
+        return chain.passive, arm_label(chain), PASSIVE
+    return stochastic_matrix(chain, "matrix", "the matrix"), "matrix", "the chain"
+
+
+def forgetting_time(arm: Arm) -> int:
+    """Steps until the arm forgets its state, pulled in every step or in none: T^mix(1/4) of both.
+
+    A chain with several closed classes never forgets, and one that is periodic need not for its
+    averages to settle; these do not count.
+    """
+    longest = 1
+    for matrix in (arm.passive,) if arm.is_uncontrolled else (arm.passive, arm.active):
+        closed = closed_classes(matrix)
+        members = np.ix_(closed[0], closed[0])
+        if len(closed) == 1 and period(matrix[members]) == 1:
+            age = _mixing_age(matrix, unichain_law(matrix, arm_label(arm)), 0.25)
+            longest = max(longest, age if age > 0 else 1 << 60)
+    return longest
+
+
+def _mixing_age(matrix: FloatArray, law: FloatArray, epsilon: float) -> int:
+    return int(mixing_ages(matrix[:, :, None], law[:, None], epsilon)[0])
+
+
+def unichain_law(matrix: FloatArray, label: str) -> FloatArray:
+    """Stationary law [S] of a matrix with one closed class; raise for one with several."""
     closed = closed_classes(matrix)
     if len(closed) > 1:
         raise AssumptionError(
@@ -51,7 +119,7 @@ def stationary(matrix: ArrayLike, label: str = "matrix") -> NDArray[np.float64]:
     return law
 
 
-def irreducible_law(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def irreducible_law(matrix: FloatArray) -> FloatArray:
     """Stationary law [S] of a matrix that is known to be irreducible."""
     work = np.array(matrix, order="C")
     law = np.empty(len(work))
@@ -61,7 +129,7 @@ def irreducible_law(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return law
 
 
-def communicating_classes(matrix: NDArray[np.float64]) -> list[list[int]]:
+def communicating_classes(matrix: FloatArray) -> list[list[int]]:
     """Sets of states that can reach each other, each ascending, in order of their first states."""
     reach = _reachable(matrix)
     mutual = reach & reach.T
@@ -70,7 +138,7 @@ def communicating_classes(matrix: NDArray[np.float64]) -> list[list[int]]:
     ]
 
 
-def closed_classes(matrix: NDArray[np.float64]) -> list[list[int]]:
+def closed_classes(matrix: FloatArray) -> list[list[int]]:
     """Return the communicating classes that the chain never leaves."""
     reach = _reachable(matrix)
     return [
@@ -80,7 +148,7 @@ def closed_classes(matrix: NDArray[np.float64]) -> list[list[int]]:
     ]
 
 
-def period(matrix: NDArray[np.float64]) -> int:
+def period(matrix: FloatArray) -> int:
     """Greatest common divisor of the lengths of all cycles of an irreducible chain."""
     level = {0: 0}
     queue = [0]
@@ -95,25 +163,25 @@ def period(matrix: NDArray[np.float64]) -> int:
     return abs(divisor)
 
 
-def require_ergodic(matrix: NDArray[np.float64], label: str) -> None:
+def require_ergodic(matrix: FloatArray, label: str, what: str = PASSIVE) -> None:
     """Check Assumption 1: raise unless the chain is irreducible and aperiodic."""
     if matrix.all():
         return  # every state leads to every state at once: the usual case, and a quick test
     classes = communicating_classes(matrix)
     if len(classes) > 1:
         raise AssumptionError(
-            f"{label}: the passive chain is reducible (Assumption 1 of the paper asks for an "
+            f"{label}: {what} is reducible (Assumption 1 of the paper asks for an "
             f"irreducible one): its classes are {_listed(classes)}"
         )
     cycle = period(matrix)
     if cycle > 1:
         raise AssumptionError(
-            f"{label}: the passive chain is periodic with period {cycle} (Assumption 1 of the "
+            f"{label}: {what} is periodic with period {cycle} (Assumption 1 of the "
             "paper asks for an aperiodic one), so its belief never settles"
         )
 
 
-def _reachable(matrix: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _reachable(matrix: FloatArray) -> NDArray[np.bool_]:
     reach = (matrix > 0) | np.eye(len(matrix), dtype=bool)
     for middle in range(len(matrix)):
         reach |= np.outer(reach[:, middle], reach[middle])
@@ -125,12 +193,6 @@ def _listed(classes: list[list[int]]) -> str:
     if len(classes) > len(shown):
         shown.append(f"and {len(classes) - len(shown)} more")
     return ", ".join(shown)
-
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-MOST_DOUBLINGS = 60
 
 
 def mixing_ages(matrices: FloatArray, laws: FloatArray, epsilon: float) -> IntArray:

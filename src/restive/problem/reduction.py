@@ -29,10 +29,11 @@ from math import frexp
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import counted
 from restive.errors import AssumptionError
 from restive.problem.arm import Arm, arm_label
 from restive.problem.bandit import Kinds, computed_once
-from restive.problem.chains import stationary
+from restive.problem.chains import unichain_law
 
 __all__ = ["ReducedKinds", "Reduction", "reduce_arm", "reduce_kinds", "unit_of"]
 
@@ -42,7 +43,7 @@ FloatArray = NDArray[np.float64]
 SMALLEST = 2.0**-10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reduction:
     """An arm as one that pays only when pulled.
 
@@ -54,8 +55,12 @@ class Reduction:
     own_reward: float
     potential: FloatArray  # [S]
 
+    def __repr__(self) -> str:
+        own = f"{self.own_reward:.6g} by itself"
+        return f"Reduction({counted(self.pulled.num_states, 'state')}, {own})"
 
-def reduce_arm(arm: Arm, discount: float = 1.0, label: str | None = None) -> Reduction:
+
+def reduce_arm(arm: Arm, *, discount: float = 1.0, label: str | None = None) -> Reduction:
     """Reduce an arm to one that pays only when pulled; an arm that does so already stays as it is.
 
     Parameters
@@ -134,7 +139,7 @@ def unit_of(rewards: FloatArray) -> float:
 
 def _passive_law(arm: Arm, label: str) -> FloatArray:
     try:
-        return stationary(arm.passive, label)
+        return unichain_law(arm.passive, label)
     except AssumptionError as error:
         raise AssumptionError(
             f"{error} (its passive chain is reducible), and so does what its passive_rewards earn; "

@@ -32,9 +32,10 @@ TABLES = ("curves", "replications", "posterior")
 
 def export_results(
     folder: str | PathLike[str],
-    format: str | None = None,  # noqa: A002
-    table: str = "curves",
     path: str | PathLike[str] | None = None,
+    *,
+    table: str = "curves",
+    format: str | None = None,  # noqa: A002
 ) -> Path:
     """Write a table of a results folder; return the file's path.
 

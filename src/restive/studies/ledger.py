@@ -8,11 +8,10 @@ Every file appears under its name only when it is whole. The finished chunks are
 progress: what is missing is what no chunk covers. Readers need no lock. Folders are made when a
 run begins and never again: one that vanishes while it writes ends the run.
 
-The lock of a results folder: one run writes at a time, and knows when its folder is taken away.
-
-The lock is an open file. The system lets go of it when the process ends, however it does. The same
-file tells whether the folder's name still leads to the folder that was locked. Where the system or
-the file system has no locks, the latter still holds, and the user is warned of the former.
+One run writes at a time, and knows when its folder is taken away: it holds the lock, an open file,
+of which the system lets go when the process ends, however it does. The same file tells whether the
+folder's name still leads to the folder that was locked. Where the system or the file system has no
+locks, the latter still holds, and the user is warned of the former.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from stat import S_ISREG
 from time import perf_counter, sleep
 from typing import Any
 
+from restive.arguments import counted, one_line
 from restive.errors import RestiveError
 from restive.files import CAREFUL, leftover_of, remove_leftovers, replacing, try_lock
 from restive.measure.replication import NUMBERS
@@ -55,20 +55,29 @@ from restive.studies.manifest import (
 from restive.studies.spec import Case, Study
 from restive.studies.work import Arrays, Chunk, fits
 
-__all__ = ["LOCK", "Ledger", "is_locked", "locked"]
+__all__ = ["Ledger"]
 
 CHUNKS = "chunks"
 CHUNK_NAME = re.compile(r"(\d{10,})-(\d+)\.chunk")
+LOCK = "lock"
+NOT_OURS = "a link, a pipe or a device, and no file of its own; remove it"
+ATTEMPTS = 20  # to lock a folder
+SECONDS = 0.05  # between two of them
+HOLDER_BYTES = 200  # of the lock's text that are shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ledger:
     """A results folder."""
 
     folder: Path
     study: Study  # with as many replications as have been asked for so far
     manifest: dict[str, Any]
-    require_held: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
+    require_held: Callable[[], None] = field(default=lambda: None, compare=False)
+
+    def __repr__(self) -> str:
+        folder, cases = repr(str(self.folder)), counted(len(self.study.cases), "case")
+        return one_line(f"Ledger({folder}, {cases})", f"Ledger({cases})")
 
     @classmethod
     @contextmanager
@@ -341,13 +350,6 @@ def _described(chunk: Chunk) -> str:
 def _is_own(name: str) -> bool:
     """Whether a file may be left over from a run that was killed before its manifest was there."""
     return name == LOCK or leftover_of(name) == MANIFEST
-
-
-LOCK = "lock"
-NOT_OURS = "a link, a pipe or a device, and no file of its own; remove it"
-ATTEMPTS = 20
-SECONDS = 0.05  # between two of them
-HOLDER_BYTES = 200  # of the lock's text that are shown
 
 
 @contextmanager

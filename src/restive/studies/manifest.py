@@ -1,6 +1,6 @@
 """The manifest of a results folder: what is run there and by which code, checked when read.
 
-Which code ran: commit and versions of packages, as a ledger keeps them.
+Code is the commit of the checkout, where there is one, and the versions of packages.
 """
 
 from __future__ import annotations
@@ -40,17 +40,19 @@ __all__ = [
 MANIFEST = "manifest.json"
 FORMAT = 1
 LARGEST = 1 << 28  # bytes
+VERSION = version("restive")
+PACKAGES = ("numpy", "numba", "llvmlite", "pydantic")  # whose versions are kept
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
 
 
-class Record(BaseModel):
+class ManifestTable(BaseModel):
     """A table of the manifest."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Run(Record):
+class PastRun(ManifestTable):
     """A run that took part."""
 
     begun: str
@@ -60,7 +62,7 @@ class Run(Record):
     versions: dict[str, str]
 
 
-class Manifest(Record):
+class Manifest(ManifestTable):
     """All that a manifest holds."""
 
     format: Literal[1]
@@ -75,7 +77,7 @@ class Manifest(Record):
     commit: str | None
     machine: str
     begun: str
-    runs: list[Run]
+    runs: list[PastRun]
 
 
 def new_manifest(study: Study) -> dict[str, Any]:
@@ -144,10 +146,6 @@ def _short(value: Any) -> str:
         return "not given"
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-VERSION = version("restive")
-PACKAGES = ("numpy", "numba", "llvmlite", "pydantic")
 
 
 @cache  # what is loaded stays what it is

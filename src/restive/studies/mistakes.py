@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from restive.arguments import suggestion
 from restive.errors import ProblemError
-from restive.problem.toml_tables import placed
+from restive.problem.toml_text import placed
 
 __all__ = ["PlacedError", "place_of", "told", "told_at"]
 

@@ -177,8 +177,8 @@ def _execute(
         results.add(future)
 
     def fill() -> None:
-        room = max(1, WAITING_PER_THREAD * crew.threads()) - len(waiting)
-        for chunk in islice(left, max(0, room)):  # less than none where a worker has gone
+        free = max(1, WAITING_PER_THREAD * crew.threads()) - len(waiting)
+        for chunk in islice(left, max(0, free)):  # less than none where a worker has gone
             submit(chunk)
 
     try:

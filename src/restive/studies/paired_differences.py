@@ -1,4 +1,4 @@
-"""Learners side by side on common random numbers: "A beats B" is said only where it is so.
+"""Learners compared on common random numbers: "A beats B" is said only where it is so.
 
 All learners of a point of a study play in the same worlds: replication r has the same truth and the
 same luck for each. So differences are taken replication by replication, which removes what the

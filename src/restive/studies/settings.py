@@ -30,19 +30,19 @@ from restive.learn.priors.independent import Prior, is_continuous
 from restive.measure import zoo
 from restive.measure.regret import recorded_times
 from restive.plan.policies.registry import mapping_name
+from restive.problem.arm_tables import unknown_keys
 from restive.problem.bandit import RestlessBandit
-from restive.problem.toml_tables import unknown_keys
 from restive.studies.mistakes import PlacedError
-from restive.studies.tables import (
+from restive.studies.toml_tables import (
     BetaTable,
     Count,
     Data,
     DirichletTable,
-    PriorArm,
-    PriorBandit,
+    PriorArmTable,
+    PriorBanditTable,
     PriorTable,
-    Problem,
-    Table,
+    ProblemTable,
+    TomlTable,
 )
 
 __all__ = ["Data", "Settings", "StudyTable", "beside_instance", "canonical_json", "keys_at"]
@@ -72,7 +72,7 @@ def _checked_learner(value: Any) -> str | Data:
 LearnerEntry = Annotated[Any, AfterValidator(_checked_learner)]
 
 
-class Settings(Table):
+class Settings(TomlTable):
     """Everything that decides the numbers of a case.
 
     `instance` names a zoo instance, which then says kind, problem, prior and, unless given, the
@@ -93,7 +93,7 @@ class Settings(Table):
     posterior: bool = False
     mixing_time: Count | None = None
     max_elapsed: Count | None = None
-    problem: Problem | None = None
+    problem: ProblemTable | None = None
     prior: PriorTable
 
     @model_validator(mode="before")
@@ -290,11 +290,11 @@ def canonical_json(data: Any) -> str:
 
 def keys_at(place: tuple[int | str, ...]) -> list[str]:
     """Keys that the table at a place may have."""
-    tables: dict[str, type[Table]] = {
-        "problem": Problem, "prior": PriorTable, "arm": PriorArm, "bandit": PriorBandit,
-        "beta": BetaTable, "dirichlet": DirichletTable,
+    tables: dict[str, type[TomlTable]] = {
+        "problem": ProblemTable, "prior": PriorTable, "arm": PriorArmTable,
+        "bandit": PriorBanditTable, "beta": BetaTable, "dirichlet": DirichletTable,
     }  # fmt: skip
     names = [part for part in place if isinstance(part, str)]
     model = tables[names[-1]] if names else StudyTable
-    files = {StudyTable: ["sweep"], Problem: ["file"]}
+    files = {StudyTable: ["sweep"], ProblemTable: ["file"]}
     return [*model.model_fields, *files.get(model, [])]

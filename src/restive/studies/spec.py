@@ -26,15 +26,12 @@ A study names a prior, policy mappings, a horizon and, where the truth is fixed,
 Where arms also pay while not pulled, problem and prior both say ``pay = "always"`` or give
 ``passive_rewards``. A study becomes cases, one per mapping and point of the sweep. A case is plain
 data: it travels to a worker as text and is all that a worker needs.
-
-Plain data as TOML that reads back equal, with a table to each heading.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -48,11 +45,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from restive.arguments import counted
+from restive.arguments import counted, one_line
 from restive.errors import ProblemError
 from restive.learn.learners import describe
-from restive.problem.toml_file import basic_string, parse_toml, read_text, require_shallow
-from restive.problem.toml_tables import placed
+from restive.problem.toml_text import parse_toml, placed, read_text, require_shallow, toml_of
 from restive.studies.mistakes import place_of, told, told_at
 from restive.studies.settings import (
     Data,
@@ -70,7 +66,6 @@ __all__ = [
     "load_study",
     "study_from_data",
     "study_from_toml",
-    "toml_text",
 ]
 
 MOST_CASES = 10_000
@@ -86,13 +81,16 @@ Label = str | int | float  # of a swept value: a number is kept as one
 Swept = list[tuple[tuple[str, ...], list[Any]]]  # paths of keys, and their values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Case:
     """One mapping at one point of the sweep."""
 
     number: int
     labels: Mapping[str, Label]  # what tells it from the others: swept values, learner and mapping
     settings: Settings  # with that one learner and mapping
+
+    def __repr__(self) -> str:
+        return one_line(f"Case({self.number}: {self.title})", f"Case({self.number})")
 
     @property
     def mapping(self) -> str:
@@ -147,11 +145,11 @@ class Study:
 
     def __repr__(self) -> str:
         cases, count = counted(len(self.cases), "case"), counted(self.replications, "replication")
-        return f"Study({self.title!r}, {cases}, {count})"
+        return one_line(f"Study({self.title!r}, {cases}, {count})", f"Study({cases}, {count})")
 
     def to_toml(self) -> str:
         """Write it as the text of a study's file, which needs no other files."""
-        return toml_text({"title": self.title, "replications": self.replications, **self.data})
+        return toml_of({"title": self.title, "replications": self.replications, **self.data})
 
 
 def digest(data: Data) -> str:
@@ -361,42 +359,3 @@ def _number(at: int) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LEGEND else f"{text[: LEGEND - 3]}..."
-
-
-BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-Place = tuple[str, ...]
-
-
-def toml_text(data: Mapping[str, Any]) -> str:
-    """Return a table as the text of a file."""
-    return "\n".join(_lines(data, ())) + "\n"
-
-
-def _lines(table: Mapping[str, Any], place: Place) -> list[str]:
-    """Return the lines of a table: its values, then the tables below it."""
-    values, below = [], []
-    for key, value in table.items():
-        name = ".".join(map(_key, (*place, key)))
-        if isinstance(value, dict):
-            below += ["", f"[{name}]", *_lines(value, (*place, key))]
-        elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-            for item in value:
-                below += ["", f"[[{name}]]", *_lines(item, (*place, key))]
-        else:
-            values.append(f"{_key(key)} = {_value(value)}")
-    return values + below
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    if isinstance(value, str):
-        return basic_string(value)
-    return str(value).lower() if isinstance(value, bool) else repr(value)
-
-
-def _key(key: str) -> str:
-    return key if BARE.fullmatch(key) else basic_string(key)

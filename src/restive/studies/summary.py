@@ -4,7 +4,7 @@ Rows are added in order of replications, one by one, so a summary depends only o
 that are there: not on chunks, workers or restarts. Memory grows with the recorded times and with
 one or two numbers per replication.
 
-Results as columns: for files and for data frames alike.
+`curve_table` has summaries as columns, for files and for data frames alike.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_path
+from restive.arguments import checked_path, counted, one_line
 from restive.errors import RestiveError
 from restive.kernels.moments import add_rows
 from restive.measure.intervals import student_quantile
@@ -27,13 +27,11 @@ from restive.measure.regret import COUPLED, EXACT, recorded_times
 from restive.pages.figures import new_axes, plot_band
 from restive.pages.frames import data_frame, html_table
 from restive.plan.relaxation import relaxation_bound
+from restive.studies.exact_rewards import drawn_rewards, fixed_truth_reward
 from restive.studies.ledger import Ledger
 from restive.studies.settings import Settings
 from restive.studies.spec import OWN_LABELS, Case
-from restive.studies.work import Arrays, drawn_rewards, fixed_truth_reward, prepared
-
-if TYPE_CHECKING:
-    pass
+from restive.studies.work import Arrays, prepared
 
 __all__ = [
     "CaseSummary",
@@ -51,19 +49,24 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Columns = dict[str, NDArray[Any]]  # equally long
 
 GROUPS = 50  # of replications, for the jackknife
 KEPT_BOUNDS = 256  # systems whose bound is remembered
 LEAST_TIMES = 5  # through which a slope is laid
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Curve:
     """Means over replications with their standard errors; nan for a single one."""
 
     mean: FloatArray
     stderr: FloatArray
     replications: int
+
+    def __repr__(self) -> str:
+        times, count = counted(len(self.mean), "time"), counted(self.replications, "replication")
+        return f"Curve({times}, {count})"
 
     @property
     def lower(self) -> FloatArray:
@@ -136,10 +139,9 @@ class CaseSummary:
 
     def __repr__(self) -> str:
         half = self.regret.upper[-1] - self.regret.mean[-1]
-        return (
-            f"CaseSummary({self.case.title}: regret {self.regret.mean[-1]:.4g} ± {half:.2g} at "
-            f"t = {self.times[-1]:,}, {self.replications:,} replications)"
-        )
+        regret = f"regret {self.regret.mean[-1]:.4g} ± {half:.2g} at t = {self.times[-1]:,}"
+        found = f"{regret}, {counted(self.replications, 'replication')}"
+        return one_line(f"CaseSummary({self.case.title}: {found})", f"CaseSummary({found})")
 
     def to_pandas(self) -> Any:
         """Return the case's curves as a data frame, a row per time (needs pandas)."""
@@ -162,6 +164,9 @@ class Results(list[CaseSummary]):
     """The cases of a results folder, in the order of the study."""
 
     def __repr__(self) -> str:
+        return f"Results({counted(len(self), 'case')})"
+
+    def __str__(self) -> str:
         return "\n".join(map(repr, self)) or "Results of no case"
 
     def to_pandas(self) -> Any:
@@ -277,7 +282,7 @@ def _bound(settings: str) -> float | None:
     if bandit is None:
         return None
     try:
-        return relaxation_bound(bandit, checked.max_elapsed)
+        return relaxation_bound(bandit, max_elapsed=checked.max_elapsed)
     except RestiveError:  # an arm that is against the assumptions, or too large
         return None
 
@@ -329,9 +334,6 @@ def _slope(times: IntArray, regret: _Sums) -> Slope | None:
 def _fitted(times: IntArray, values: FloatArray) -> float:
     x = np.log(times) - np.log(times).mean()
     return float((x * np.log(values)).sum() / (x * x).sum())
-
-
-Columns = dict[str, NDArray[Any]]  # equally long
 
 
 def curve_table(found: Sequence[CaseSummary]) -> Columns:

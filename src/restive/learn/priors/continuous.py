@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, one_line
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.random import key_at
 from restive.learn.evidence import Evidence
@@ -269,7 +269,10 @@ class DirichletArmPrior:
         if self.states is not None:
             fields.append(f"states={list(self.states)}")
         seen = f".given({self.evidence!r})" if self.evidence.total else ""
-        return f"DirichletArmPrior({', '.join(fields)}){seen}"
+        short = f"{self.num_states} states, particles={self.num_particles}"
+        return one_line(
+            f"DirichletArmPrior({', '.join(fields)}){seen}", f"DirichletArmPrior({short}){seen}"
+        )
 
 
 def _alphas(values: ArrayLike, field: str) -> FloatArray:

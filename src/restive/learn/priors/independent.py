@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count, counted
+from restive.arguments import checked_count, counted, one_line
 from restive.errors import ProblemError
 from restive.learn.evidence import Evidence
 from restive.learn.priors.continuous import DirichletArmPrior
@@ -109,7 +109,8 @@ class IndependentPrior:
     def __repr__(self) -> str:
         kinds = {id(arm): arm for arm in self.arms}
         each = repr(self.arms[0]) if len(kinds) == 1 else f"{len(kinds):,} different priors"
-        return f"IndependentPrior({counted(self.num_arms, 'arm')}, {each})"
+        count = counted(self.num_arms, "arm")
+        return one_line(f"IndependentPrior({count}, {each})", f"IndependentPrior({count})")
 
 
 def _pooled(

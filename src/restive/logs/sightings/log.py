@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import counted, suggestion
+from restive.arguments import counted, one_line, suggestion
 from restive.errors import ProblemError
 from restive.learn.evidence import MOST_STATES
 from restive.logs.sightings import sorter
@@ -133,7 +133,9 @@ class Log:
         return Block(first, self.starts[first : last + 1] - begin, steps, codes)
 
     def __repr__(self) -> str:
-        return f"Log({self.in_brief}, states {', '.join(self.states)})"
+        return one_line(
+            f"Log({self.in_brief}, states {', '.join(self.states)})", f"Log({self.in_brief})"
+        )
 
 
 def sorted_log(

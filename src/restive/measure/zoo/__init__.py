@@ -14,7 +14,6 @@ ages at most.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -23,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, checked_seed
+from restive.arguments import checked_count, checked_seed, suggestion
 from restive.errors import ProblemError
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior, beta_prior, grid_prior
@@ -87,6 +86,10 @@ STICKY = (0.8, 0.99)  # least and largest probability to stay, before spreading
 MOST_NOISE = 0.06  # of a step that is nearly deterministic, before spreading
 
 
+def __dir__() -> list[str]:  # what users call, and not what this module imports
+    return list(__all__)
+
+
 def names() -> tuple[str, ...]:
     """Return the names of all instances."""
     return tuple(_ZOO)
@@ -98,9 +101,7 @@ def load(name: str) -> Instance:
         raise ProblemError(f"an instance's name must be text, got {name!r:.60}")
     known = name.replace("_", "-")
     if known not in _ZOO:
-        near = difflib.get_close_matches(known, _ZOO, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(_ZOO)}"
-        raise ProblemError(f"unknown instance {name!r:.60}; {hint}")
+        raise ProblemError(f"unknown instance {name!r:.60}; {suggestion(known, _ZOO)}")
     return _made(known)
 
 

@@ -100,7 +100,12 @@ class IndexPolicy:
         return data_frame({key: np.concatenate([p[key] for p in parts]) for key in parts[0]})
 
     def plot(self) -> Any:
-        """Draw the index of each kind of arm against elapsed steps; returns an array of axes."""
+        """Draw the index of each kind of arm against elapsed steps.
+
+        Returns
+        -------
+        The matplotlib Axes, an array with one for each kind that is drawn, the first 12.
+        """
         panels = [
             IndexPanel(label, arm.states, table)
             for label, arm, table in zip(
@@ -108,7 +113,7 @@ class IndexPolicy:
             )
         ]
         title = f"{self.name}: {self.bandit.num_arms:,} arms ({len(panels):,} kinds)"
-        return plot_panels(panels, "index", title)
+        return np.array([ax for ax in plot_panels(panels, "index", title).axes if ax.axison])
 
     def __repr__(self) -> str:
         return policy_repr(self)

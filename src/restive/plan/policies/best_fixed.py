@@ -11,7 +11,7 @@ from restive.errors import AssumptionError
 from restive.plan.policies.base import IndexPolicy, index_policy
 from restive.problem.arm import Arm, arm_label
 from restive.problem.bandit import RestlessBandit
-from restive.problem.chains import stationary
+from restive.problem.chains import unichain_law
 from restive.problem.reduction import reduce_arm
 
 __all__ = ["best_fixed", "fixed_reward", "fixed_rewards", "fixed_table"]
@@ -29,7 +29,7 @@ def best_fixed(bandit: RestlessBandit) -> IndexPolicy:
 def fixed_reward(arm: Arm) -> float:
     """Long-run reward per step of an arm that is always pulled."""
     try:
-        law = stationary(arm.active, arm_label(arm))
+        law = unichain_law(arm.active, arm_label(arm))
     except AssumptionError as error:
         raise AssumptionError(
             f"{error}: as a fixed arm its reward is not one number (its active chain is reducible)"

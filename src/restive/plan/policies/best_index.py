@@ -49,7 +49,7 @@ _Maker: TypeAlias = tuple[str, Callable[[], IndexPolicy]]
 # Discounts at which Whittle's index is tried, and how many prices at each.
 PRICES = {1.0: 38, 0.3: 0, 0.5: 19, 0.7: 0, 0.8: 19, 0.9: 0, 0.95: 0}
 MOST_KINDS = 5_000  # beyond, prices are not tried: all tables together would fill the memory
-MAX_STATES = 20_000  # of each joint chain; beyond, a simulation tells as much in less time
+FEW_STATES = 20_000  # of each joint chain; beyond, a simulation tells as much in less time
 EQUAL = 1e-9  # rewards closer than this, in their unit, are one: the candidate named first wins
 
 # The simulations: runs and steps over all arms and runs, of every candidate and of the finalists.
@@ -96,8 +96,9 @@ class BestIndexPolicy(IndexPolicy):
 
 def best_index(
     bandit: RestlessBandit,
+    *,
+    max_states: int = FEW_STATES,
     max_elapsed: int | None = None,
-    max_states: int = MAX_STATES,
     relaxation: Relaxation | None = None,
 ) -> BestIndexPolicy:
     """Return the index policy with the largest J among about ninety.
@@ -120,7 +121,7 @@ def best_index(
     system = _System(bandit, max_elapsed)
     policies = _different(_candidates(bandit, max_elapsed, relaxation))
     try:
-        found = system.exactly(policies, min(max_states, MAX_STATES))
+        found = system.exactly(policies, min(max_states, FEW_STATES))
         method = "exact: joint chains"
     except TooLargeError:
         try:
@@ -140,8 +141,8 @@ def _candidates(
 ) -> Iterator[_Maker]:
     """Names and makers, those first that win where they earn no less."""
     yield "whittle", lambda: whittle(bandit, max_elapsed=max_elapsed)
-    yield "lp_priority", lambda: lp_priority(bandit, max_elapsed, relaxation)
-    yield "myopic", lambda: myopic(bandit, max_elapsed)
+    yield "lp_priority", lambda: lp_priority(bandit, max_elapsed=max_elapsed, relaxation=relaxation)
+    yield "myopic", lambda: myopic(bandit, max_elapsed=max_elapsed)
     yield "best_fixed", lambda: best_fixed(bandit)
     kinds = kinds_of(bandit)
     if len(kinds.arms) > MOST_KINDS:

@@ -14,7 +14,10 @@ __all__ = ["lp_priority"]
 
 
 def lp_priority(
-    bandit: RestlessBandit, max_elapsed: int | None = None, relaxation: Relaxation | None = None
+    bandit: RestlessBandit,
+    *,
+    max_elapsed: int | None = None,
+    relaxation: Relaxation | None = None,
 ) -> IndexPolicy:
     """Return the policy that pulls the N arms with the largest advantage at the best price.
 

@@ -17,7 +17,7 @@ from restive.problem.beliefs import belief_table, expected
 __all__ = ["myopic", "myopic_table"]
 
 
-def myopic(bandit: RestlessBandit, max_elapsed: int | None = None) -> IndexPolicy:
+def myopic(bandit: RestlessBandit, *, max_elapsed: int | None = None) -> IndexPolicy:
     """Return the policy that pulls the N arms that gain most now.
 
     The index is b.(r_a - r_p + (P_active - P_passive) r_p): what a pull gains over no pull in this

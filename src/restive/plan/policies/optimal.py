@@ -18,6 +18,7 @@ from restive.arguments import count_in_words
 from restive.errors import AssumptionError, TooLargeError
 from restive.plan.joint_chain import JointStates, optimal_bias
 from restive.plan.policies.base import policy_repr
+from restive.plan.solved_run import MAX_STATES
 from restive.problem.bandit import RestlessBandit, kinds_of
 from restive.problem.beliefs import BeliefState, settled_lengths
 from restive.problem.reduction import reduce_kinds
@@ -30,7 +31,6 @@ IntArray = NDArray[np.int64]
 # Ages are told apart until beliefs are this close to their limit: coarser than elsewhere, since the
 # number of states is a power of it; what it costs is of its own size.
 AGE_TOLERANCE = 1e-9
-MAX_STATES = 200_000
 MAX_ENTRIES = 100_000_000  # states x actions x outcomes
 DAMPING = 0.9
 GAP = 1e-10
@@ -80,7 +80,7 @@ class OptimalPolicy:
 
 
 def optimal(
-    bandit: RestlessBandit, max_states: int = MAX_STATES, max_elapsed: int | None = None
+    bandit: RestlessBandit, *, max_states: int = MAX_STATES, max_elapsed: int | None = None
 ) -> OptimalPolicy:
     """Return the policy with the largest average reward; small bandits only.
 

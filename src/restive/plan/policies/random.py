@@ -39,7 +39,7 @@ class RandomPolicy:
         return np.sort(drawn, axis=1).astype(np.int64)
 
 
-def random_policy(bandit: RestlessBandit, seed: int = 0) -> RandomPolicy:
+def random_policy(bandit: RestlessBandit, *, seed: int = 0) -> RandomPolicy:
     """Return the policy that pulls N arms at random.
 
     It is no mapping: it does not always choose the same arms in the same state, so that it has no

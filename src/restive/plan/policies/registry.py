@@ -22,12 +22,15 @@ from restive.plan.policies.best_index import best_index
 from restive.plan.policies.lp_priority import lp_priority
 from restive.plan.policies.myopic import myopic, myopic_table
 from restive.plan.policies.optimal import optimal
+from restive.plan.policies.random import random_policy
+from restive.plan.policies.round_robin import round_robin
 from restive.plan.policies.whittle import whittle, whittle_table
 from restive.problem.arm import Arm, gilbert_elliott
 from restive.problem.bandit import RestlessBandit
 
 __all__ = [
     "PolicyMapping",
+    "as_policy",
     "mapping_name",
     "mapping_title",
     "own_mapping",
@@ -44,7 +47,7 @@ ExactRewards: TypeAlias = Callable[
 ]  # of the kinds of arms, systems [R, K] by kind, and the number of pulls: J [R]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PolicyMapping:
     """A policy mapping: called with a bandit it returns the policy.
 
@@ -57,6 +60,9 @@ class PolicyMapping:
     make: Maker  # RestlessBandit -> Policy
     rule: Rule | None = None  # Arm -> table [S, L]
     exact_rewards: ExactRewards | None = None
+
+    def __repr__(self) -> str:
+        return f"PolicyMapping({self.name})"
 
     def __call__(self, bandit: RestlessBandit, **options: Any) -> Policy:
         """Return the policy; options that this mapping has no use for are left out."""
@@ -77,6 +83,8 @@ _OWN = (
     PolicyMapping("optimal", "optimal", optimal),
 )
 _ROWS = {row.name: row for row in _OWN}
+# No mappings, since they know nothing of the arms; where a policy is asked for they have names.
+_UNKNOWING: dict[str, Maker] = {"round_robin": round_robin, "random": random_policy}
 
 # Enough to tell an index rule from a mapping.
 _ANY_ARM = gilbert_elliott(0.3, 0.6)
@@ -100,6 +108,21 @@ def mapping_name(name: str) -> str:
 def policy_mapping(name: str) -> PolicyMapping:
     """Return the mapping with this name."""
     return _ROWS[mapping_name(name)]
+
+
+def as_policy(policy: Policy | str, bandit: RestlessBandit, **options: Any) -> Policy:
+    """Return a policy as it is given or, given its name, as it is made for this bandit.
+
+    Options are those of the mappings; those that one has no use for are left out.
+    """
+    if not isinstance(policy, str):
+        return policy
+    known = policy.replace("-", "_")
+    if known in _ROWS:
+        return _ROWS[known](bandit, **options)
+    if known not in _UNKNOWING:
+        raise ProblemError(f"unknown policy {policy!r}; {suggestion(known, (*_ROWS, *_UNKNOWING))}")
+    return _UNKNOWING[known](bandit)
 
 
 def mapping_title(name: str) -> str:

@@ -85,7 +85,7 @@ class WhittleIndex:
 
 
 def whittle(
-    bandit: RestlessBandit, discount: float = 1.0, max_elapsed: int | None = None
+    bandit: RestlessBandit, *, discount: float = 1.0, max_elapsed: int | None = None
 ) -> IndexPolicy:
     """Return the Whittle index policy: pull the N arms with the largest index.
 
@@ -98,10 +98,12 @@ def whittle_table(
     arm: Arm, max_elapsed: int | None = None, discount: float = 1.0
 ) -> NDArray[np.float64]:
     """Index table [S, L] of the Whittle index."""
-    return whittle_index(arm, discount, max_elapsed).index
+    return whittle_index(arm, discount=discount, max_elapsed=max_elapsed).index
 
 
-def whittle_index(arm: Arm, discount: float = 1.0, max_elapsed: int | None = None) -> WhittleIndex:
+def whittle_index(
+    arm: Arm, *, discount: float = 1.0, max_elapsed: int | None = None
+) -> WhittleIndex:
     """Whittle index of any arm, with the verdict on indexability.
 
     Parameters
@@ -175,11 +177,11 @@ def channel_indices(p01: FloatArray, p11: FloatArray, length: int) -> FloatArray
     """Indices [M, 2, L] of M channels, some of them at once, so that Ctrl-C is heard in between."""
     out = np.empty((len(p01), 2, length))
     rise, stay = np.array(p01, order="C"), np.array(p11, order="C")
-    room = np.empty((2, length))
+    scratch = np.empty((2, length))
     at_once = max(1, WORK_AT_ONCE // (10 * length))  # an index takes two divisions
     for first in range(0, len(out), at_once):
         part = slice(first, first + at_once)
-        gilbert_elliott.channel_indices(rise[part], stay[part], room[0], room[1], out[part])
+        gilbert_elliott.channel_indices(rise[part], stay[part], scratch[0], scratch[1], out[part])
     return out
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from restive.learn.learners.base import Relative
 from restive.pages.page import render
 from restive.plan.policies.registry import mapping_title
-from restive.plan.sanity_checks import blind_learners, looks_wrong
+from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
 from restive.studies.paired_differences import LEAST_REPLICATIONS, Ranking
 from restive.studies.report.charts import learner_title
 from restive.studies.report.numbers import at_end, with_half_width
-from restive.studies.runner import seconds_per_step
 from restive.studies.spec import Case
+from restive.studies.timing import seconds_per_step
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -61,9 +61,9 @@ def ranking_remarks(ranking: Ranking) -> list[str]:
         if not isinstance(found.case.settings.learner(), Relative)
     ]
     arms = (prior.typical(k) for k in range(prior.num_arms))
-    remarks = [blind_learners(arms, blind)]
+    remarks = [blind_learners_hint(arms, blind)]
     if bandit is not None:
-        remarks.append(looks_wrong(bandit, {ranking.mapping: first.truth_reward}))
+        remarks.append(fixed_arms_hint(bandit, {ranking.mapping: first.truth_reward}))
     return [f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark]
 
 

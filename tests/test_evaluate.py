@@ -63,7 +63,7 @@ def test_the_myopic_example_of_reading_15_is_found_to_depend_on_the_start():
     bandit = rs.RestlessBandit([rs.gilbert_elliott(*pair) for pair in levels], 2)
     policy = rs.myopic(bandit)
     fresh = rs.evaluate(bandit, policy)
-    old = rs.evaluate(bandit, policy, rs.BeliefState([1] * 4, [1, 1, 1000, 1]))
+    old = rs.evaluate(bandit, policy, start=rs.BeliefState([1] * 4, [1, 1, 1000, 1]))
     for value in (fresh, old):
         assert value.depends_on_start is True
         assert value.bias_span == float("inf")
@@ -95,7 +95,7 @@ def test_values_from_a_given_start_are_those_of_the_enumerated_joint_chain(seed)
     bandit = random_bandit(rng, (2, 3, 2), 1)
     policy = rs.index_policy(bandit, lambda arm: rng.random((arm.num_states, 3)))
     start = ([1, 0, 0], [2, 7, 1])
-    value = rs.evaluate(bandit, policy, rs.BeliefState(*start))
+    value = rs.evaluate(bandit, policy, start=rs.BeliefState(*start))
     assert value.average_reward == pytest.approx(enumerated(bandit, policy, start), abs=1e-9)
 
 
@@ -299,10 +299,10 @@ def test_any_object_with_select_is_evaluated_exactly():
     bandit = random_bandit(np.random.default_rng(2), (2, 2, 2), 2)
     value = rs.evaluate(bandit, Own(bandit))
     # arm 2 of age 1: pull 0 and 1, age 2: pull 1 and 2; so arm 1 always, 0 and 2 in turn
-    expected = rs.stationary(bandit.arms[1].active) @ bandit.arms[1].rewards
+    expected = rs.theory.stationary(bandit.arms[1].active) @ bandit.arms[1].rewards
     for k in (0, 2):
         arm = bandit.arms[k]
-        expected += 0.5 * rs.stationary(arm.active @ arm.passive) @ arm.rewards
+        expected += 0.5 * rs.theory.stationary(arm.active @ arm.passive) @ arm.rewards
     assert value.average_reward == pytest.approx(expected, abs=1e-9)
     with pytest.raises(
         rs.errors.TooLargeError, match=r"more than 3 joint states.*only index policies"
@@ -348,7 +348,7 @@ def test_what_does_not_fit_together_is_refused(paper_bandit):
     ):
         rs.evaluate(paper_bandit, rs.whittle(two))
     with pytest.raises(rs.errors.ProblemError, match="the state is for 2 arms, the bandit has 4"):
-        rs.evaluate(paper_bandit, rs.whittle(paper_bandit), rs.BeliefState([0, 0], [1, 1]))
+        rs.evaluate(paper_bandit, rs.whittle(paper_bandit), start=rs.BeliefState([0, 0], [1, 1]))
     three_states = random_bandit(np.random.default_rng(0), (2, 3), 1)
     with pytest.raises(rs.errors.ProblemError):
         rs.evaluate(three_states, rs.whittle(two))
@@ -379,6 +379,6 @@ def test_slow_arms_can_be_evaluated_with_the_ages_held():
     arms = [as_oracle(arm) for arm in bandit.arms]
     tables = [policy.table(k) for k in range(2)]
     for start in (([1, 1], [1, 1]), ([0, 1], [3, 1])):
-        value = rs.evaluate(bandit, policy, rs.BeliefState(*start), max_elapsed=50)
+        value = rs.evaluate(bandit, policy, start=rs.BeliefState(*start), max_elapsed=50)
         expected = average_reward_enumerated(arms, 1, tables, 50, start)
         assert value.average_reward == pytest.approx(expected, abs=1e-9)

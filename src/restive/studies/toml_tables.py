@@ -31,15 +31,16 @@ from restive.learn.priors.finite import ArmPrior, JointPrior
 from restive.learn.priors.independent import IndependentPrior, Prior, beta_prior, grid_prior
 from restive.measure import zoo
 from restive.problem.arm import Arm
-from restive.problem.bandit import RestlessBandit
-from restive.problem.toml_file import load_problem, parse_toml, problem_to_toml
-from restive.problem.toml_tables import (
+from restive.problem.arm_tables import (
     ARM_KEYS,
     MOST_ARMS,
     read_arm,
     read_arms,
     refuse_unknown_keys,
 )
+from restive.problem.bandit import RestlessBandit
+from restive.problem.problem_file import load_problem, problem_to_toml
+from restive.problem.toml_text import parse_toml
 from restive.studies.mistakes import PlacedError
 
 __all__ = [
@@ -47,11 +48,11 @@ __all__ = [
     "Count",
     "Data",
     "DirichletTable",
-    "PriorArm",
-    "PriorBandit",
+    "PriorArmTable",
+    "PriorBanditTable",
     "PriorTable",
-    "Problem",
-    "Table",
+    "ProblemTable",
+    "TomlTable",
     "num_arms",
 ]
 
@@ -102,14 +103,14 @@ ArmTable = Annotated[Data, AfterValidator(_checked_arm)]
 CandidateTable = Annotated[Data, AfterValidator(_checked_candidate)]
 
 
-class Table(BaseModel):
+class TomlTable(BaseModel):
     """A table of a study: unknown keys are refused, and numbers are not guessed from text."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same; what was made of it meanwhile does not matter."""
-        return isinstance(other, Table) and self.__dict__ == other.__dict__
+        return isinstance(other, TomlTable) and self.__dict__ == other.__dict__
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -119,7 +120,7 @@ WANTED = (
 )
 
 
-class ZooName(Table):
+class ZooName(TomlTable):
     """Anything that a zoo instance can stand for."""
 
     zoo: str | None = None
@@ -130,7 +131,7 @@ class ZooName(Table):
         return None if name is None else zoo.load(name).name
 
 
-class Problem(ZooName):
+class ProblemTable(ZooName):
     """The truth: arms and pulls, or the name of a zoo instance."""
 
     name: str | None = None
@@ -155,7 +156,7 @@ class Problem(ZooName):
         return {"name": data.get("name", path.stem), **inlined}
 
     @model_validator(mode="after")
-    def _whole(self) -> Problem:
+    def _whole(self) -> ProblemTable:
         _require_one({"zoo": self.zoo, "arm": self.arm}, "zoo = ..., file = ... or [[problem.arm]]")
         if self.arm is not None and self.num_pulls is None:
             raise ProblemError("the arms need num_pulls")
@@ -185,7 +186,7 @@ class Problem(ZooName):
         return self._made[pulls]
 
 
-class BetaTable(Table):
+class BetaTable(TomlTable):
     """Channels whose probabilities have Beta laws; the rewards are the problem's unless given."""
 
     p01: list[float] = [1.0, 1.0]
@@ -209,7 +210,7 @@ class BetaTable(Table):
         return arm
 
 
-class DirichletTable(Table):
+class DirichletTable(TomlTable):
     """Arms whose rows have Dirichlet laws; the rewards are the problem's unless given."""
 
     active: list[list[float]]
@@ -235,7 +236,7 @@ class DirichletTable(Table):
             return DirichletArmPrior(self.active, self.passive, rewards, passive, self.particles)
 
 
-class PriorArm(Table):
+class PriorArmTable(TomlTable):
     """What some arms may be, each by itself; or all alike, if pooled."""
 
     candidate: list[CandidateTable] | None = Field(default=None, min_length=1)
@@ -245,7 +246,7 @@ class PriorArm(Table):
     pooled: bool = False
 
     @model_validator(mode="after")
-    def _whole(self) -> PriorArm:
+    def _whole(self) -> PriorArmTable:
         given = {"candidate": self.candidate, "beta": self.beta, "dirichlet": self.dirichlet}
         _require_one(given, "[[prior.arm.candidate]], beta = ... or dirichlet = ...")
         return self
@@ -260,7 +261,7 @@ class PriorArm(Table):
         return table.prior(truth, always)
 
 
-class PriorBandit(Table):
+class PriorBanditTable(TomlTable):
     """One system of a joint prior."""
 
     arm: list[ArmTable] = Field(min_length=1)
@@ -277,8 +278,8 @@ class PriorTable(ZooName):
     rewards: list[float] | None = None
     passive_rewards: list[float] | None = None
     pay: Pay | None = None
-    arm: list[PriorArm] | None = None
-    bandit: list[PriorBandit] | None = None
+    arm: list[PriorArmTable] | None = None
+    bandit: list[PriorBanditTable] | None = None
     _made: dict[tuple[Any, ...], Prior] = PrivateAttr(default_factory=dict)
 
     @field_validator("levels")
@@ -418,7 +419,7 @@ def _pay(
 
 
 def _shared(
-    tables: Sequence[PriorArm | BetaTable | DirichletTable | _Grid], truths: Sequence[Arm],
+    tables: Sequence[PriorArmTable | BetaTable | DirichletTable | _Grid], truths: Sequence[Arm],
     always: bool,
 ) -> list[ArmPrior | DirichletArmPrior]:  # fmt: skip
     """Return the prior of each arm, one object for all that are equal."""
@@ -440,7 +441,7 @@ def _rewards_key(arm: Arm) -> tuple[bytes, bytes]:
     return arm.rewards.tobytes(), arm.passive_rewards.tobytes()
 
 
-def _pools(tables: Sequence[PriorArm]) -> list[range]:
+def _pools(tables: Sequence[PriorArmTable]) -> list[range]:
     ends = list(accumulate(table.count for table in tables))
     return [
         range(end - table.count, end)

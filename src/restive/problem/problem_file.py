@@ -22,8 +22,6 @@ The format is small::
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from os import PathLike
@@ -31,31 +29,18 @@ from typing import Any
 
 import numpy as np
 
-from restive.arguments import checked_path
 from restive.errors import ProblemError
-from restive.files import read_regular
 from restive.problem.arm import Arm, gilbert_elliott, state_names
+from restive.problem.arm_tables import MOST_ARMS, ArmReader, unknown_keys
 from restive.problem.bandit import RestlessBandit, checked_num_pulls
-from restive.problem.toml_tables import MOST_ARMS, ArmReader, line_of, unknown_keys
+from restive.problem.toml_text import basic_string, line_of, parse_toml, read_text
 
-__all__ = [
-    "basic_string",
-    "load_problem",
-    "parse_toml",
-    "problem_from_toml",
-    "problem_to_toml",
-    "read_text",
-    "require_shallow",
-]
+__all__ = ["PAY", "load_problem", "pays_always", "problem_from_toml", "problem_to_toml"]
 
 PROBLEM_KEYS = ("num_pulls", "pay", "states", "arm")
 NEEDED = {"num_pulls": "num_pulls = ...", "arm": "at least one [[arm]]"}
 PAY = ("pulled", "always")  # when arms pay their rewards, unless they say otherwise
 FILE = "the problem"  # how checks begin their messages that are about no arm
-LARGEST_FILE = 1 << 28  # bytes
-DEEPEST = 50  # tables and lists in one another; nothing sound has ten
-TOO_DEEP = f"brackets or tables are nested too deeply (more than {DEEPEST} in one another)"
-BYTE_ORDER_MARK = "\ufeff"  # with which some editors on Windows begin a file
 
 
 def load_problem(path: str | PathLike[str]) -> RestlessBandit:
@@ -65,20 +50,6 @@ def load_problem(path: str | PathLike[str]) -> RestlessBandit:
         return problem_from_toml(text)
     except ProblemError as error:
         raise ProblemError(f"{path}: {error}") from None
-
-
-def read_text(path: str | PathLike[str]) -> str:
-    """Read a text file of sane size, or say what is wrong with it."""
-    path = checked_path(path, "path")
-    try:
-        contents = read_regular(path, LARGEST_FILE)
-        if len(contents) > LARGEST_FILE:
-            raise ProblemError(f"{path}: larger than {LARGEST_FILE >> 20} MiB; use `count`")
-        return contents.decode().replace("\r\n", "\n").removeprefix(BYTE_ORDER_MARK)
-    except UnicodeDecodeError as error:
-        raise ProblemError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    except OSError as error:
-        raise ProblemError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def problem_from_toml(text: str) -> RestlessBandit:
@@ -146,33 +117,6 @@ class _Reader:
         self._found.append((line or 0, f"{where}: {words}" if where else words))
 
 
-def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML, or say what is wrong with it."""
-    try:
-        data = tomllib.loads(text)
-    except RecursionError:
-        raise ProblemError(TOO_DEEP) from None
-    except ValueError as error:  # also numbers with thousands of digits
-        raise ProblemError(f"not valid TOML: {error}") from None
-    require_shallow(data)
-    return data
-
-
-def require_shallow(data: Any) -> None:
-    """Raise for tables and lists in one another so deep that whatever walks them would fail."""
-    level = [data]
-    for _ in range(DEEPEST):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-    if level:
-        raise ProblemError(TOO_DEEP)
-
-
 def pays_always(data: Mapping[str, Any]) -> bool:
     """Whether a table of the problem says `pay = "always"`."""
     pay = data.get("pay", PAY[0])
@@ -223,9 +167,3 @@ def _write_arm(arm: Arm, always: bool) -> list[str]:
         lines.append(f"passive = {arm.passive.tolist()}")
     lines.append(f"rewards = {arm.rewards.tolist()}")
     return lines + passive_rewards
-
-
-def basic_string(text: str) -> str:
-    """Write text as a TOML string."""
-    # TOML's basic strings are JSON's, except that JSON leaves the control character U+007F bare
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,29 @@
+"""What calls return."""
+
+from restive.learn.agent import Agent as Agent
+from restive.learn.agent_view import Episode as Episode
+from restive.learn.explain import Explanation as Explanation
+from restive.learn.posterior import ArmPosterior as ArmPosterior
+from restive.live.answers import Decision as Decision
+from restive.live.answers import Receipt as Receipt
+from restive.logs.fitted import FittedLog as FittedLog
+from restive.logs.prior_file import PriorFile as PriorFile
+from restive.logs.replay import Replay as Replay
+from restive.logs.sightings.log import Log as Log
+from restive.measure.compare import ComparedLearners as ComparedLearners
+from restive.measure.regret import RegretCurve as RegretCurve
+from restive.measure.simulation import Trajectory as Trajectory
+from restive.measure.theory import Bounds as Bounds
+from restive.measure.theory import Decomposition as Decomposition
+from restive.plan.evaluate import Value as Value
+from restive.plan.policies.base import IndexPolicy as IndexPolicy
+from restive.plan.policies.best_index import BestIndexPolicy as BestIndexPolicy
+from restive.plan.policies.optimal import OptimalPolicy as OptimalPolicy
+from restive.plan.policies.registry import PolicyMapping as PolicyMapping
+from restive.plan.policies.whittle import WhittleIndex as WhittleIndex
+from restive.problem.reduction import Reduction as Reduction
+from restive.studies.spec import Study as Study
+from restive.studies.summary import CaseSummary as CaseSummary
+from restive.studies.summary import Results as Results
+
+__all__: list[str]
