@@ -1,10 +1,11 @@
 """Kernels are compiled once: later processes reuse them, also from a read-only installation.
 
+What is damaged is compiled anew, what is stale is never found, and a full disk stops nothing.
+
 Permissions do not stop root, as whom tests may run, so a file stands where a folder would be made.
 """
 
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 import restive
-from restive.kernels.jit.checked_cache import CheckedCacheFile
+from restive.kernels.jit import cache
+from restive.kernels.jit.cache import FOLDERS_KEPT
+from restive.kernels.jit.compiler import kernel
 
 PROGRAM = """
 import numpy as np
@@ -51,20 +54,21 @@ def compiled_install(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def install(compiled_install: Path, tmp_path: Path) -> Path:
-    """Copy that, with what is compiled."""
-    return Path(shutil.copytree(compiled_install, tmp_path / "site"))
+def kept(compiled_install: Path, tmp_path: Path) -> Path:
+    """Copy what is compiled, to where kernels are kept if NUMBA_CACHE_DIR says so."""
+    (folder,) = compiled_install.rglob("restive-*")
+    return Path(shutil.copytree(folder.parent, tmp_path / "kept"))
 
 
-def cache_hits_and_misses(install: Path, home: Path) -> list[int]:
-    return [int(word) for word in compiled(install, home).stdout.split()]
+def cache_hits_and_misses(install: Path, home: Path, **environment: str) -> list[int]:
+    return [int(word) for word in compiled(install, home, **environment).stdout.split()]
 
 
-def compiled(install: Path, home: Path) -> subprocess.CompletedProcess[str]:
+def compiled(install: Path, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(install)}
     done = subprocess.run(
         [sys.executable, "-P", "-B", "-c", PROGRAM],
-        env=env,
+        env=env | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -91,93 +95,95 @@ def test_nowhere_to_cache_compiles_all_the_same(read_only_install: Path, tmp_pat
         assert cache_hits_and_misses(read_only_install, home)[0] == 0
 
 
+def test_modes_do_not_share_what_is_compiled(compiled_install: Path, kept: Path) -> None:
+    found = [
+        cache_hits_and_misses(
+            compiled_install, kept, NUMBA_CACHE_DIR=str(kept), RESTIVE_PLAIN_NUMBA=plain
+        )
+        for plain in ("0", "1", "1", "0")
+    ]
+    assert found == [[1, 0], [0, 1], [1, 0], [1, 0]]
+    assert len(list(kept.rglob("*stationary_law-*.nbc"))) == 2
+
+
 def truncated(contents: bytes) -> bytes:
     return contents[: len(contents) // 2]
 
 
-def flipped(contents: bytes) -> bytes:
-    at = len(contents) // 2
-    return contents[:at] + bytes([contents[at] ^ 1]) + contents[at + 1 :]
-
-
-def test_damaged_code_is_told_and_compiled_anew(tmp_path: Path, install: Path) -> None:
-    """A flipped bit in what Numba would run."""
-    assert cache_hits_and_misses(install, tmp_path) == [1, 0]
-    (path,) = install.rglob("*stationary_law-*.nbc")
-    path.write_bytes(flipped(path.read_bytes()))
-    done = compiled(install, tmp_path)
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", [truncated, lambda found: b""])
+def test_what_cannot_be_read_is_told_and_compiled_anew(
+    compiled_install: Path, kept: Path, suffix: str, damage
+) -> None:
+    (path,) = kept.rglob(f"*stationary_law-*.{suffix}")
+    path.write_bytes(damage(path.read_bytes()))
+    done = compiled(compiled_install, kept, NUMBA_CACHE_DIR=str(kept))
     assert done.stdout.split() == ["0", "1"]
     lines = [line for line in done.stderr.splitlines() if "first run only" not in line]
     assert lines == [
         f"restive: {path.parent}: kernels that were kept here are damaged: compiled anew"
     ]
-    done = compiled(install, tmp_path)
+    done = compiled(compiled_install, kept, NUMBA_CACHE_DIR=str(kept))
     assert (done.stdout.split(), done.stderr) == (["1", "0"], "")
 
 
-def test_a_change_in_any_kernel_is_seen(tmp_path: Path, install: Path) -> None:
+def test_a_change_in_any_kernel_is_seen(compiled_install: Path, kept: Path) -> None:
     """Numba itself looks only at the file of the kernel that is called."""
-    with (install / "restive" / "kernels" / "random.py").open("a") as file:
-        file.write("# a change\n")
-    assert cache_hits_and_misses(install, tmp_path) == [0, 1]
+    path = compiled_install / "restive" / "kernels" / "random.py"
+    before = path.read_bytes()
+    path.write_bytes(before + b"# a change\n")
+    assert cache_hits_and_misses(compiled_install, kept, NUMBA_CACHE_DIR=str(kept)) == [0, 1]
+    path.write_bytes(before)
+    assert cache_hits_and_misses(compiled_install, kept, NUMBA_CACHE_DIR=str(kept)) == [1, 0]
 
 
-def kept(folder: Path, key: str, data: object, stamp: str = "now") -> CheckedCacheFile:
-    """Keep something as compiled code."""
-    file = CheckedCacheFile(str(folder), "kernel", stamp)
-    file.save(key, data)
-    return file
+def test_only_the_folders_used_last_are_kept(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(cache.config, "CACHE_DIR", str(tmp_path))
+    for age in range(2 * FOLDERS_KEPT):
+        (tmp_path / f"restive-old-{age}").mkdir()
+        os.utime(tmp_path / f"restive-old-{age}", (1e9 - age, 1e9 - age))
+    own = cache._folder.__wrapped__()
+    kept = [tmp_path / f"restive-old-{age}" for age in range(FOLDERS_KEPT - 1)]
+    assert sorted(tmp_path.iterdir()) == [*kept, own]
+    (tmp_path / "restive-other").mkdir()
+    assert cache._folder.__wrapped__() == own  # not new, so nothing goes
+    assert len(list(tmp_path.iterdir())) == FOLDERS_KEPT + 1
 
 
-@pytest.mark.parametrize("name", ["kernel.nbi", "kernel.1.nbc"])
-@pytest.mark.parametrize(
-    "damage",
-    [truncated, flipped, lambda found: b"", lambda found: bytes(len(found)), lambda found: b"a"],
-)
-def test_whatever_is_damaged_is_no_file(tmp_path: Path, capsys, name: str, damage) -> None:
-    file = kept(tmp_path, "int64", list(range(1000)))
-    kept(tmp_path, "float64", "other")
-    assert file.load("int64") == list(range(1000))
-    path = tmp_path / name
-    path.write_bytes(damage(path.read_bytes()))
-    for _ in range(2):
-        assert file.load("int64") is None
-        assert file.load("float64") == (None if name == "kernel.nbi" else "other")
-    told = f"restive: {tmp_path}: kernels that were kept here are damaged: compiled anew\n"
-    assert capsys.readouterr().err == told  # once
-    file.save("int64", "anew")
-    assert file.load("int64") == "anew"
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch) -> Path:
+    """Let kernels that are made from now on be kept elsewhere."""
+    monkeypatch.setattr(cache, "_folder", lambda: tmp_path)
+    return tmp_path
 
 
-def test_files_of_other_versions_are_not_called_damaged(tmp_path: Path, capsys) -> None:
-    file = kept(tmp_path, "int64", "old")
-    assert CheckedCacheFile(str(tmp_path), "kernel", "later").load("int64") is None
-    path = tmp_path / "kernel.nbi"
-    for contents in (path.read_bytes().replace(b"numba ", b"numba 9"), pickle.dumps("0.60.0")):
-        path.write_bytes(contents)
-        assert file.load("int64") is None
-    assert capsys.readouterr().err == ""
-
-
-def test_what_was_compiled_for_another_signature_is_not_taken(tmp_path: Path) -> None:
+def test_what_was_compiled_for_another_signature_is_not_taken(own_folder: Path) -> None:
     """Two processes that fill an empty cache may give the same name to different code."""
-    file = kept(tmp_path, "int64", "code for whole numbers")
-    index = (tmp_path / "kernel.nbi").read_bytes()
-    (tmp_path / "kernel.nbi").unlink()
-    kept(tmp_path, "float64", "other code")
-    (tmp_path / "kernel.nbi").write_bytes(index)
-    assert file.load("int64") is None
+
+    def halved(number):
+        return number / 2
+
+    assert kernel(halved)(3) == 1.5
+    (index,) = own_folder.rglob("*.nbi")
+    of_whole_numbers = index.read_bytes()
+    index.unlink()
+    assert kernel(halved)(3.0) == 1.5
+    index.write_bytes(of_whole_numbers)
+    assert len(list(own_folder.rglob("*.nbc"))) == 1
+    again = kernel(halved)
+    assert again(3) == 1.5
+    assert sum(again.stats.cache_misses.values()) == 1
 
 
 def test_a_cache_that_cannot_be_written_does_not_stop_anything(
-    tmp_path: Path, capsys, monkeypatch
+    own_folder: Path, capsys, monkeypatch
 ) -> None:
     def full(source, target):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    file = kept(tmp_path, "int64", "code")
-    assert capsys.readouterr().err == (
-        f"restive: {tmp_path}: compiled kernels cannot be kept here: No space left on device\n"
-    )
-    assert file.load("int64") is None
+    assert kernel(lambda number: number + 1)(3) == 4
+    told = [line for line in capsys.readouterr().err.splitlines() if "first run" not in line]
+    assert len(told) == 1
+    assert told[0].startswith(f"restive: {own_folder}")
+    assert told[0].endswith("compiled kernels cannot be kept here: No space left on device")

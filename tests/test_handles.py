@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numba.core.errors import TypingError
+from numba.core.errors import NumbaError, TypingError
 from numpy.typing import NDArray
 
-from restive.kernels.jit.compiler import hot_kernel, part
+from restive.kernels.jit.compiler import hot_kernel, kernel, part
 from restive.kernels.jit.handles import Handle, by_address, opener
 
 
@@ -145,6 +145,22 @@ def test_a_tuple_is_handed_on_by_its_address():
     assert shake_all(backwards, 2) == 2 * (2 + 24)
     assert backwards.line.tolist() == [9, 8, 2, 1, 0]
     assert backwards.block[:, 1, 2].tolist() == [1 + 5 * 4, 1 + 4 * 3]
+
+
+def test_a_kernel_that_counts_references_cannot_hand_on_by_address():
+    """An array read out of the tuple would be given back without having been taken."""
+    tables = Tables(np.arange(5.0), np.arange(6, dtype=np.int32).reshape(2, 3), np.ones((3, 2, 4)))
+
+    @kernel
+    def count_and_shake(tables, times):
+        tables = by_address(tables)
+        for i in range(times):
+            line = tables.line
+            line[i] += 1
+        return shake(tables, 0)
+
+    with pytest.raises(NumbaError, match="by_address is for hot kernels"):
+        count_and_shake(tables, 3)
 
 
 def test_tuples_of_one_name_are_told_apart():

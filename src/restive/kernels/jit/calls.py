@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 from numpy.typing import NDArray
 
-from restive.kernels.jit.compiler import JIT_DISABLED
+from restive.kernels.jit.mode import MODE, TRICKS
 
 __all__ = ["address_of", "call_at"]
 
@@ -23,16 +22,15 @@ IntArray = NDArray[np.int64]
 
 # Numba has no types of its own.
 numbers: Any = types.Array(types.int64, 1, "C")
-if_unlikely: Any = cgutils.if_unlikely
 
 
 @cache
 def address_of(kernel: Any) -> int:
     """Where the machine code of a kernel lies that takes whole numbers [n] and tells a truth value.
 
-    It is 0 where nothing is compiled.
+    It is 0 where nothing is compiled, or plainly.
     """
-    if JIT_DISABLED:
+    if MODE != TRICKS:
         return 0
     kernel.compile((numbers,))
     found = kernel.overloads[(numbers,)]
@@ -41,7 +39,7 @@ def address_of(kernel: Any) -> int:
 
 
 def _called(address: int, where: IntArray) -> bool:
-    raise AssertionError("nothing is compiled, so there are no addresses")
+    return False  # where there are no addresses, which nobody calls
 
 
 def _type_called(context: Any, address: Any, where: Any) -> Any:
@@ -52,7 +50,7 @@ def _type_called(context: Any, address: Any, where: Any) -> Any:
         status, told = convention.call_function(
             builder, code, types.boolean, (where,), arguments[1:]
         )
-        with if_unlikely(builder, status.is_error):
+        with builder.if_then(status.is_error, likely=False):
             convention.return_status_propagate(builder, status)
         return told
 
@@ -60,4 +58,4 @@ def _type_called(context: Any, address: Any, where: Any) -> Any:
 
 
 # For kernels: call what lies at an address, as `address_of` gives it, and return what it tells.
-call_at: Any = _called if JIT_DISABLED else intrinsic(_type_called)
+call_at: Any = intrinsic(_type_called) if MODE == TRICKS else register_jitable(_called)

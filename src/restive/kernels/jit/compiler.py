@@ -1,21 +1,24 @@
 """The one way in which kernels are compiled.
 
 Python calls a `kernel` or a `hot_kernel`. Kernels call these too, and besides them `part`s and
-`inlined` functions, which Python cannot call (`kernels.parts`) and which most functions are.
+`inlined` functions, which Python cannot call (`parts`) and which most functions are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 
-from restive.kernels.jit.checked_cache import checked
-from restive.kernels.jit.compiling import watch_compiling
-from restive.kernels.jit.parts import PART, only_for_kernels
-from restive.kernels.jit.pipeline import KernelCompiler
+from restive.kernels.jit.cache import kept_on_disk
+from restive.kernels.jit.mode import MODE, PLAIN, PYTHON, TRICKS
+
+if MODE == TRICKS:
+    from restive.kernels.jit import parts
+    from restive.kernels.jit.cache_guard import guarded
 
 __all__ = ["Place", "hot_kernel", "inlined", "kernel", "part", "place"]
 
@@ -25,16 +28,19 @@ __all__ = ["Place", "hot_kernel", "inlined", "kernel", "part", "place"]
 place = np.uint64
 Place = int | np.uint64
 
-JIT_DISABLED = bool(getattr(numba.config, "DISABLE_JIT", False))
+PARTS = ("PART", "INLINED")
 
-watch_compiling()
+with suppress(ImportError):  # a Numba without events compiles all the same
+    from restive.kernels.jit.compiling import watch_compiling
+
+    watch_compiling()
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
     """Compile `function` on its first call, without the GIL, cached on disk where possible."""
-    return _compiled(function)
+    return _compiled(function, "KERNEL")
 
 
 def hot_kernel(function: Function) -> Function:
@@ -43,12 +49,12 @@ def hot_kernel(function: Function) -> Function:
     Counting is atomic and happens at every mention of an array, which in a loop of short steps
     costs more than the steps.
     """
-    return _compiled(function, _nrt=False)
+    return _compiled(function, "HOT_KERNEL")
 
 
 def part(function: Function) -> Function:
     """Compile a function that makes no arrays and that only kernels call."""
-    return _compiled_part(function)
+    return _compiled(function, "PART")
 
 
 def inlined(function: Function) -> Function:
@@ -57,32 +63,19 @@ def inlined(function: Function) -> Function:
     For steps of a hot loop, of which a call would be a large part. The compiler's back end inlines
     it, so it is typed once and not once for each caller.
     """
-    return _compiled_part(function, forceinline=True)
+    return _compiled(function, "INLINED")
 
 
-def _compiled_part(function: Function, **options: Any) -> Function:
-    compiled = _compiled(function, **PART, **options)
-    return compiled if JIT_DISABLED else only_for_kernels(compiled)
+def _compiled(function: Function, kind: str) -> Function:
+    """Compile as the mode says; what distinguishes the kinds are options that Numba may drop."""
+    if MODE == PYTHON:
+        # whole numbers wrap around without a warning, as compiled
+        return np.errstate(over="ignore")(function)
 
+    def compiled(**options: Any) -> Any:
+        return numba.njit(nogil=True, error_model="numpy", **options)(function)
 
-def _compiled(function: Function, **options: Any) -> Function:
-    """Compile with a cache on disk.
-
-    Numba caches beside the source or, where that is read-only, in the user's cache folder. Where
-    neither can be written it refuses to cache at all; the kernel then compiles in each process.
-    """
-    if JIT_DISABLED:
-        return _plain(function)
-    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    options.setdefault("pipeline_class", KernelCompiler)
-    try:
-        return cast(Function, checked(numba.njit(cache=True, **options)(function)))
-    except RuntimeError as error:
-        if "cannot cache" not in str(error):
-            raise
-        return cast(Function, numba.njit(**options)(function))
-
-
-def _plain(function: Function) -> Function:
-    """Run as Python, for debugging; whole numbers wrap around without a warning, as compiled."""
-    return np.errstate(over="ignore")(function)
+    if MODE == PLAIN:
+        return cast(Function, kept_on_disk(compiled))
+    made = guarded(kept_on_disk(compiled, **getattr(parts, kind)))
+    return cast(Function, parts.only_for_kernels(made) if kind in PARTS else made)

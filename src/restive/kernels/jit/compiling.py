@@ -1,4 +1,9 @@
-"""What happens while kernels are compiled: the user is told, and nobody looks for garbage."""
+"""What happens while kernels are compiled: the user is told, and nobody looks for garbage.
+
+Python's search for garbage would look through all that Numba makes again and again, for a sixth of
+the time. Private names: Numba's events (`numba.core.event`), in every mode: its manual describes
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +21,21 @@ register: Any = event.register
 PATIENCE = 0.5  # seconds of compiling that nobody minds
 
 
-class _Notice(event.Listener):
-    """Says it once in a process, as soon as compiling has taken longer than that."""
+class _Watch(event.Listener):
+    """Pauses the search, and tells once in a process, when compiling takes long."""
 
     def __init__(self) -> None:
-        self.spent = 0.0  # seconds, on kernels that are done
+        self.depth = 0  # a kernel is compiled while others that call it are
         self.begun = 0.0
-        self.depth = 0
-        self.said = False
+        self.spent = 0.0  # seconds, on kernels that are done
+        self.told = False
+        self.paused = False
 
     def on_start(self, happened: Any) -> None:
         if self.depth == 0:
             self.begun = monotonic()
+            self.paused = gc.isenabled()
+            gc.disable()
         self.depth += 1
 
     def on_end(self, happened: Any) -> None:
@@ -36,8 +44,10 @@ class _Notice(event.Listener):
         spent = self.spent + monotonic() - self.begun
         if self.depth == 0:
             self.spent = spent
-        if not self.said and spent > PATIENCE and _is_ours(happened):
-            self.said = True
+            if self.paused:
+                gc.enable()
+        if not self.told and spent > PATIENCE and _is_ours(happened):
+            self.told = True
             print("restive: compiling (first run only)", file=sys.stderr, flush=True)
 
 
@@ -46,30 +56,6 @@ def _is_ours(happened: Any) -> bool:
     return module.startswith("restive.")
 
 
-class _Pause(event.Listener):
-    """Lets Python's search for garbage wait.
-
-    It would look through all that Numba makes again and again, for a sixth of the time.
-    """
-
-    def __init__(self) -> None:
-        self.depth = 0
-        self.paused = False
-
-    def on_start(self, happened: Any) -> None:
-        if self.depth == 0 and gc.isenabled():
-            self.paused = True
-            gc.disable()
-        self.depth += 1
-
-    def on_end(self, happened: Any) -> None:
-        self.depth -= 1
-        if self.depth == 0 and self.paused:
-            self.paused = False
-            gc.enable()
-
-
 def watch_compiling() -> None:
     """Do so from now on whenever kernels must be compiled."""
-    register("numba:compile", _Notice())
-    register("numba:compile", _Pause())
+    register("numba:compile", _Watch())

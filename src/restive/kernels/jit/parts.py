@@ -4,26 +4,27 @@ Numba treats every function as one that Python may call: it optimises it, makes 
 and a wrapper. But a kernel contains the parts that it calls and optimises them with the rest, so
 all of that is done again. Here a part is only simplified and kept for its kernels, which makes
 compiling everything a third cheaper and kernels no slower.
+
+Private names: the class of Numba's code libraries (JITCodeLibrary) and four of its methods, that of
+its compiler and of what it compiles (Compiler, CPUDispatcher), llvmlite's parser, and the options
+`_nrt`, `no_cpython_wrapper` and `no_cfunc_wrapper` of `njit`.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
-from restive.kernels.jit.pipeline import KernelCompiler
-
-__all__ = ["PART", "only_for_kernels"]
-
-Function = TypeVar("Function")
+__all__ = ["HOT_KERNEL", "INLINED", "KERNEL", "PART", "only_for_kernels"]
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # a variable that Numba sets for each function it has compiled
 
 
-class _PartCompiler(KernelCompiler):
+class _PartCompiler(Compiler):
     def compile_extra(self, func: Any) -> Any:
         self.state.library = _PartLibrary(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
@@ -60,11 +61,15 @@ class _Part(CPUDispatcher):
         raise TypeError(f"{self.py_func.__name__} is a part of kernels; Python cannot call it")
 
 
-# How `numba.njit` compiles a part. A part makes no arrays, so references need no counting.
-PART = {"_nrt": False, "no_cpython_wrapper": True, "pipeline_class": _PartCompiler}
+# Options of `numba.njit`: of a kernel, of one that counts no references, and of a part. A part
+# makes no arrays, so there is nothing to count.
+KERNEL = {"no_cfunc_wrapper": True}
+HOT_KERNEL = KERNEL | {"_nrt": False}
+PART = HOT_KERNEL | {"no_cpython_wrapper": True, "pipeline_class": _PartCompiler}
+INLINED = PART | {"forceinline": True}
 
 
-def only_for_kernels(function: Function) -> Function:
+def only_for_kernels(function: Any) -> Any:
     """Refuse calls of a compiled part from Python."""
-    cast(Any, function).__class__ = _Part
+    function.__class__ = _Part
     return function

@@ -2,24 +2,23 @@
 
 The compiler makes vectors of simple loops by itself, but not of running sums: eight of them in
 variables it would add one by one, and in memory each must be stored before the next can be added.
-So a few operations are spelled out. The Python below says what each does; compiled, it is the few
-instructions beside it. Numbers are added in the same order everywhere, so results are the same to
-the bit on every processor, whatever the width of its registers.
+So a few operations are spelled out. The Python below says what each does, on tuples of eight
+numbers; plainly compiled it is just that, else the few instructions that `registers` has for it.
+Numbers are added in the same order everywhere, so results are the same to the bit on every
+processor, whatever the width of its registers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature
 from typing import Any, TypeVar
 
 import numba.extending
 import numpy as np
-from llvmlite import ir
-from numba import types
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import Place, place
+from restive.kernels.jit.mode import MODE, TRICKS
 
 __all__ = [
     "LANES",
@@ -42,227 +41,162 @@ __all__ = [
 
 LANES = 8
 
-Vector = NDArray[np.float64]  # [LANES]; compiled, a register
+Vector = tuple[float, ...]  # of LANES numbers; compiled to instructions, a register
 FloatArray = NDArray[np.float64]
-
-REGISTER = ir.VectorType(ir.DoubleType(), LANES)
-NUMBERS = ir.VectorType(ir.IntType(64), LANES)
-PLACE = ir.IntType(32)
-BITS = ir.IntType(LANES)
-ALIGNMENT = 8  # of a load or store: any number may be the first
-
-extending: Any = numba.extending  # which has no types of its own
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-class _Register(types.Type):
-    """A vector, to numba's type inference."""
-
-    def __init__(self) -> None:
-        super().__init__(name="float64x8")
+if MODE == TRICKS:
+    from restive.kernels.jit.registers import as_instructions
 
 
-@extending.register_model(_Register)
-class _RegisterModel(extending.models.PrimitiveModel):  # type: ignore[misc]
-    """A vector, in the code that is made."""
-
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, REGISTER)
-
-
-register: Any = _Register()
-everything: Any = types.VarArg(types.Any)
+def operation(function: Function) -> Function:
+    """Let kernels use a function of vectors."""
+    if MODE == TRICKS:
+        return as_instructions(function)
+    compile_plainly: Any = numba.extending.register_jitable
+    made: Function = compile_plainly(function)
+    return made
 
 
-def _instructions(
-    result: Any, generate: Callable[[Any, Any], Any]
-) -> Callable[[Function], Function]:
-    """Compile a function to what `generate` makes of its arguments, instead of its Python.
-
-    An array comes as the address of its first number.
-    """
-
-    def lowered(context: Any, builder: Any, call: Any, arguments: Any) -> Any:
-        values = [
-            context.make_array(kind)(context, builder, value).data
-            if isinstance(kind, types.Array)
-            else value
-            for kind, value in zip(call.args, arguments, strict=True)
-        ]
-        made = generate(builder, values)
-        return context.get_dummy_value() if made is None else made
-
-    def registered(function: Function) -> Function:
-        def typed(*arguments: Any) -> Any:
-            return result
-
-        typed.pysig = signature(function)  # type: ignore[attr-defined]
-        extending.type_callable(function)(lambda context: typed)
-        extending.lower_builtin(function, everything)(lowered)
-        return function
-
-    return registered
-
-
-def _address(builder: Any, data: Any, at: Any) -> Any:
-    return builder.bitcast(builder.gep(data, [at]), REGISTER.as_pointer())
-
-
-def _load(builder: Any, values: Any) -> Any:
-    return builder.load(_address(builder, *values), align=ALIGNMENT)
-
-
-@_instructions(register, _load)
+@operation
 def load(values: FloatArray, at: Place) -> Vector:
     """LANES numbers, from `at` on."""
-    return values[place(at) : place(at) + place(LANES)].copy()
+    v = values[place(at) : place(at) + place(LANES)]
+    return v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
 
 
-def _store(builder: Any, values: Any) -> None:
-    data, at, vector = values
-    builder.store(vector, _address(builder, data, at), align=ALIGNMENT)
-
-
-@_instructions(types.none, _store)
+@operation
 def store(values: FloatArray, at: Place, vector: Vector) -> None:
     """Write LANES numbers, from `at` on."""
-    values[place(at) : place(at) + place(LANES)] = vector
+    for lane in range(LANES):
+        values[place(at) + place(lane)] = vector[lane]
 
 
-@_instructions(register, lambda builder, values: builder.fadd(*values))
+@operation
 def plus(a: Vector, b: Vector) -> Vector:
     """Add number by number."""
-    return a + b
+    return (
+        a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3],
+        a[4] + b[4], a[5] + b[5], a[6] + b[6], a[7] + b[7],
+    )  # fmt: skip
 
 
-@_instructions(register, lambda builder, values: builder.fsub(*values))
+@operation
 def minus(a: Vector, b: Vector) -> Vector:
     """Subtract number by number."""
-    return a - b
+    return (
+        a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3],
+        a[4] - b[4], a[5] - b[5], a[6] - b[6], a[7] - b[7],
+    )  # fmt: skip
 
 
-@_instructions(register, lambda builder, values: builder.fmul(*values))
+@operation
 def times(a: Vector, b: Vector) -> Vector:
     """Multiply number by number."""
-    return a * b
+    return (
+        a[0] * b[0], a[1] * b[1], a[2] * b[2], a[3] * b[3],
+        a[4] * b[4], a[5] * b[5], a[6] * b[6], a[7] * b[7],
+    )  # fmt: skip
 
 
-@_instructions(register, lambda builder, values: builder.fdiv(*values))
+@operation
 def over(a: Vector, b: Vector) -> Vector:
     """Divide number by number."""
-    return a / b
+    return (
+        a[0] / b[0], a[1] / b[1], a[2] / b[2], a[3] / b[3],
+        a[4] / b[4], a[5] / b[5], a[6] / b[6], a[7] / b[7],
+    )  # fmt: skip
 
 
-def _lesser(builder: Any, values: Any) -> Any:
-    return builder.select(builder.fcmp_ordered("<", *values), *values)
-
-
-@_instructions(register, _lesser)
+@operation
 def lesser(a: Vector, b: Vector) -> Vector:
     """Return the smaller of each two numbers."""
-    return np.where(a < b, a, b)
+    return (
+        _chosen(a[0] < b[0], a[0], b[0]), _chosen(a[1] < b[1], a[1], b[1]),
+        _chosen(a[2] < b[2], a[2], b[2]), _chosen(a[3] < b[3], a[3], b[3]),
+        _chosen(a[4] < b[4], a[4], b[4]), _chosen(a[5] < b[5], a[5], b[5]),
+        _chosen(a[6] < b[6], a[6], b[6]), _chosen(a[7] < b[7], a[7], b[7]),
+    )  # fmt: skip
 
 
-def _where_below(builder: Any, values: Any) -> Any:
-    vector, x, a, b = values
-    return builder.select(builder.fcmp_ordered("<", vector, _everywhere(builder, x)), a, b)
-
-
-@_instructions(register, _where_below)
+@operation
 def where_below(vector: Vector, x: float, a: Vector, b: Vector) -> Vector:
     """Return the numbers of `a` where those of `vector` are less than x, else those of `b`."""
-    return np.where(vector < x, a, b)
+    v = vector
+    return (
+        _chosen(v[0] < x, a[0], b[0]), _chosen(v[1] < x, a[1], b[1]),
+        _chosen(v[2] < x, a[2], b[2]), _chosen(v[3] < x, a[3], b[3]),
+        _chosen(v[4] < x, a[4], b[4]), _chosen(v[5] < x, a[5], b[5]),
+        _chosen(v[6] < x, a[6], b[6]), _chosen(v[7] < x, a[7], b[7]),
+    )  # fmt: skip
 
 
-def _where_equal(builder: Any, values: Any) -> Any:
-    vector, x, a, b = values
-    return builder.select(builder.fcmp_ordered("==", vector, _everywhere(builder, x)), a, b)
-
-
-@_instructions(register, _where_equal)
+@operation
 def where_equal(vector: Vector, x: float, a: Vector, b: Vector) -> Vector:
     """Return the numbers of `a` where those of `vector` are x, else those of `b`."""
-    return np.where(vector == x, a, b)
+    v = vector
+    return (
+        _chosen(v[0] == x, a[0], b[0]), _chosen(v[1] == x, a[1], b[1]),
+        _chosen(v[2] == x, a[2], b[2]), _chosen(v[3] == x, a[3], b[3]),
+        _chosen(v[4] == x, a[4], b[4]), _chosen(v[5] == x, a[5], b[5]),
+        _chosen(v[6] == x, a[6], b[6]), _chosen(v[7] == x, a[7], b[7]),
+    )  # fmt: skip
 
 
-@_instructions(register, lambda builder, values: _everywhere(builder, values[0]))
+def _chosen(condition: bool, a: float, b: float) -> float:
+    return a if condition else b
+
+
+if MODE != TRICKS:
+    numba.extending.register_jitable(_chosen)
+
+
+@operation
 def everywhere(x: float) -> Vector:
     """LANES times the same number."""
-    return np.full(LANES, x)
+    x = np.float64(x)
+    return x, x, x, x, x, x, x, x
 
 
-def _sums_before(builder: Any, values: Any) -> Any:
-    (vector,) = values
-    sums = ir.Constant(REGISTER, [0.0] * LANES)
-    total = builder.extract_element(vector, PLACE(0))
-    for lane in range(1, LANES):
-        sums = builder.insert_element(sums, total, PLACE(lane))
-        total = builder.fadd(total, builder.extract_element(vector, PLACE(lane)))
-    return sums
-
-
-@_instructions(register, _sums_before)
+@operation
 def sums_before(vector: Vector) -> Vector:
     """For each number the sum of those before it, added from the first on."""
-    sums = np.zeros(LANES)
-    for lane in range(1, LANES):
-        sums[lane] = sums[lane - 1] + vector[lane - 1]
-    return sums
+    v = vector
+    two = v[0] + v[1]
+    three = two + v[2]
+    four = three + v[3]
+    five = four + v[4]
+    six = five + v[5]
+    return 0.0, v[0], two, three, four, five, six, six + v[6]
 
 
-@_instructions(
-    types.float64, lambda builder, values: builder.extract_element(values[0], PLACE(LANES - 1))
-)
+@operation
 def last(vector: Vector) -> float:
     """Return the last number."""
-    return float(vector[LANES - 1])
+    return vector[LANES - 1]
 
 
-def _not_above(builder: Any, values: Any) -> Any:
-    vector, x = values
-    return _count(builder, _bits(builder, "<=", vector, _everywhere(builder, x)))
-
-
-def _everywhere(builder: Any, x: Any, kind: Any = REGISTER) -> Any:
-    """A vector of one number."""
-    nothing = ir.Constant(kind, ir.Undefined)
-    first = builder.insert_element(nothing, x, PLACE(0))
-    everywhere = ir.Constant(ir.VectorType(PLACE, LANES), [0] * LANES)
-    return builder.shuffle_vector(first, nothing, everywhere)
-
-
-def _bits(builder: Any, comparison: str, a: Any, b: Any) -> Any:
-    """A bit for each two numbers that compare so, the first the lowest."""
-    return builder.bitcast(builder.fcmp_ordered(comparison, a, b), BITS)
-
-
-def _count(builder: Any, bits: Any) -> Any:
-    return builder.zext(builder.ctpop(bits), ir.IntType(64))
-
-
-@_instructions(types.int64, _not_above)
+@operation
 def not_above(vector: Vector, x: float) -> int:
     """How many of the numbers are at most x."""
-    return int(np.count_nonzero(vector <= x))
-
-
-def _largest(builder: Any, values: Any) -> Any:
-    vector, count = values
-    ahead = ir.Constant(NUMBERS, [0] * LANES)
+    count = 0
     for lane in range(LANES):
-        # a number is ahead of those it exceeds, and of equal ones in later lanes
-        other = _everywhere(builder, builder.extract_element(vector, PLACE(lane)))
-        later = ir.Constant(ir.VectorType(ir.IntType(1), LANES), [i > lane for i in range(LANES)])
-        equal = builder.and_(builder.fcmp_ordered("==", other, vector), later)
-        before = builder.or_(builder.fcmp_ordered(">", other, vector), equal)
-        ahead = builder.add(ahead, builder.zext(before, NUMBERS))
-    few = builder.icmp_unsigned("<", ahead, _everywhere(builder, count, NUMBERS))
-    return builder.zext(builder.bitcast(few, BITS), ir.IntType(64))
+        if vector[lane] <= x:
+            count += 1
+    return count
 
 
-@_instructions(types.int64, _largest)
+@operation
 def largest(vector: Vector, count: int) -> int:
     """Return a bit for each of the `count` largest numbers, the first of equals first."""
-    places = np.argsort(-vector, kind="stable")[:count]
-    return int(np.bitwise_or.reduce(np.int64(1) << places, initial=0))
+    bits = 0
+    for lane in range(LANES):
+        ahead = 0
+        for other in range(LANES):
+            is_equal = vector[other] == vector[lane]
+            if vector[other] > vector[lane] or (is_equal and other < lane):
+                ahead += 1
+        if ahead < count:
+            bits |= 1 << lane
+    return bits
