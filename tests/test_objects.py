@@ -315,6 +315,7 @@ def test_posteriors_comparisons_and_results_as_data_frames(prior, bandit, tmp_pa
     assert len(Cells(results._repr_html_()).rows) == 3
     lines = results.plot().get_lines()
     assert [line.get_label() for line in lines] == ["myopic", "whittle"]
+    assert not type(results)().plot().get_lines()  # axes even where there is nothing to draw
 
 
 def test_without_pandas_the_error_names_the_extra(curve, trajectory, monkeypatch):

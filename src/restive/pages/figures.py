@@ -93,7 +93,7 @@ def plot_index(panel: IndexPanel, name: str, ax: Any = None) -> Any:
     """Draw one index into axes, new ones by default; returns the axes."""
     with settings():
         ax = new_axes(6, 4) if ax is None else ax
-        _draw_panel(ax, panel)
+        _draw_index(ax, panel)
         _label(ax, name, bottom=True, left=True)
     return ax
 
@@ -110,7 +110,7 @@ def plot_panels(panels: Sequence[IndexPanel], name: str, title: str) -> Any:
             if j >= len(shown):
                 ax.set_axis_off()
                 continue
-            _draw_panel(ax, shown[j])
+            _draw_index(ax, shown[j])
             ax.set_title(shown[j].title)
             _label(ax, name, bottom=j + columns >= len(shown), left=j % columns == 0)
         if len(panels) > len(shown):
@@ -126,7 +126,7 @@ def _label(ax: Any, name: str, *, bottom: bool, left: bool) -> None:
         ax.set_ylabel(name)
 
 
-def _draw_panel(ax: Any, panel: IndexPanel) -> None:
+def _draw_index(ax: Any, panel: IndexPanel) -> None:
     index = _visible(panel.index)
     length = index.shape[1]
     ages = np.arange(1, length + 1)

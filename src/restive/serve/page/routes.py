@@ -56,10 +56,10 @@ FORM = {
 }
 
 router = APIRouter(tags=["page"])
-page = partial(router.get, include_in_schema=False)
+get_page = partial(router.get, include_in_schema=False)
 
 
-@page("/login")
+@get_page("/login")
 async def login_page() -> HTMLResponse:
     """Ask for a token."""
     return HTMLResponse(_asking())
@@ -120,7 +120,7 @@ async def visiting(request: Request, bearer: Bearer, cookie: PageCookie) -> Call
 Visitor = Annotated[Caller, Depends(visiting)]
 
 
-@page("/")
+@get_page("/")
 async def today(request: Request, caller: Visitor) -> HTMLResponse:
     """What to do now."""
     service = service_of(request)
@@ -129,7 +129,7 @@ async def today(request: Request, caller: Visitor) -> HTMLResponse:
     return HTMLResponse(today_page(found, chart, caller))
 
 
-@page("/decisions/{name}")
+@get_page("/decisions/{name}")
 async def decision_file(request: Request, caller: Reader, name: str) -> Response:
     """Return a decision as a CSV file."""
     number = re.fullmatch(r"([0-9]{1,16})\.csv", name)
@@ -147,7 +147,7 @@ async def decision_file(request: Request, caller: Reader, name: str) -> Response
     return Response(text, headers=headers, media_type="text/csv")
 
 
-@page("/arms")
+@get_page("/arms")
 async def arms(
     request: Request, caller: Visitor, by: str = "index", after: str = "", find: str = ""
 ) -> Response:
@@ -173,7 +173,7 @@ async def _found(request: Request, caller: Caller, name: str) -> Response:
         return HTMLResponse(arms_page(found, caller))
 
 
-@page("/arms/{name:path}")
+@get_page("/arms/{name:path}")
 async def arm(request: Request, caller: Visitor, name: str) -> Response:
     """One arm."""
     service = service_of(request)
@@ -189,7 +189,7 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
     return HTMLResponse(arm_page(found, charts, caller))
 
 
-@page("/known")
+@get_page("/known")
 async def known(request: Request, caller: Visitor) -> HTMLResponse:
     """What is known."""
     service = service_of(request)
@@ -198,7 +198,7 @@ async def known(request: Request, caller: Visitor) -> HTMLResponse:
     return HTMLResponse(known_page(found, chart, caller))
 
 
-@page("/static/{name}")
+@get_page("/static/{name}")
 async def static(name: str) -> Response:
     """Return the style sheet and the scripts."""
     if name not in STATIC:
