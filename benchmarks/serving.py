@@ -12,7 +12,7 @@ from benchmarks.harness import Result, best_time
 from restive.serve.app import make_app
 
 ARMS, PULLS, TICKS = 100_000, 1000, 4
-LISTS = ("/arms?by=index", "/arms?by=index&after=50000", "/arms?by=name", "/arms?by=pulls",
+LISTS = ("/", "/arms?by=index", "/arms?by=index&after=50000", "/arms?by=name", "/arms?by=pulls",
          "/arms?by=age", "/arms?by=belief", "/known", "/v1/arms?by=index")  # fmt: skip
 
 

@@ -59,8 +59,8 @@ class ArmPosterior:
     def plot(self, truth: Arm | None = None, ax: Any = None) -> Any:
         """Draw what is believed, with the true arm where it is given; returns the axes.
 
-        A chain of two states, the same pulled or not, as density of (p01, p11); any other as mean
-        and 90% interval of each transition probability.
+        Chains of two states, the same pulled or not, as density of (p01, p11) with the chains and
+        their mean; any others as means. 90% intervals are those of each transition probability.
         """
         from restive.pages.figures import plot_posterior
 
