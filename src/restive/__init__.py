@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from restive.live.agent import LiveAgent
     from restive.live.clock import Clock
     from restive.logs.fitting import fit_log, write_fit
+    from restive.logs.log import log_of
     from restive.logs.prior_file import load_prior
     from restive.logs.reading import load_log
     from restive.logs.replay import replay_log
-    from restive.logs.sightings.log import log_of
     from restive.measure import zoo
     from restive.measure.compare import compare
     from restive.measure.regret import bayesian_regret, frequentist_regret
@@ -77,7 +77,7 @@ _HOMES: dict[str, dict[str, tuple[str, ...]]] = {
         "logs.prior_file": ("load_prior",),
         "logs.reading": ("load_log",),
         "logs.replay": ("replay_log",),
-        "logs.sightings.log": ("log_of",),
+        "logs.log": ("log_of",),
         "measure.compare": ("compare",),
         "measure.regret": ("bayesian_regret", "frequentist_regret"),
         "measure.simulation": ("simulate",),
@@ -113,7 +113,7 @@ _HOMES: dict[str, dict[str, tuple[str, ...]]] = {
         "logs.fitted": ("FittedLog",),
         "logs.prior_file": ("PriorFile",),
         "logs.replay": ("Replay",),
-        "logs.sightings.log": ("Log",),
+        "logs.log": ("Log",),
         "measure.regret": ("RegretCurve",),
         "measure.simulation": ("Trajectory",),
         "plan.evaluate": ("Value",),
