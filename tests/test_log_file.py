@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import sys
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 
 import restive as rs
 from oracles.logs_naive import naive_counts
+from restive.logs import log as sightings_of_arms
 from restive.logs.counts import count_log
-from restive.logs.sightings import columns, sorter
 from restive.logs.time_steps import Steps, ZoneOffsets, step_rule
 
 PLAIN = {"time": "at", "arm": "line", "state": "ok"}
@@ -96,33 +97,43 @@ NAMES = st.sampled_from(["a", "b", "long name", "d"])
     ),
     st.integers(1, 20),
 )
-def test_any_order_and_any_size_of_run_give_the_same_counts(rows, run):
-    """Runs of a few rows are sorted, put into files and merged as large ones are."""
-    names = [row[0] for row in rows]
-    steps, states = [row[1] for row in rows], [row[2] for row in rows]
+def test_any_order_and_any_size_of_block_give_the_same_counts(rows, size):
+    arms, steps, states = zip(*rows, strict=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorter, "RUN_ROWS", run)
-        patch.setattr(sorter, "BLOCK_ROWS", run)
-        patch.setattr(columns, "MOST_IN_MEMORY", 2 * run)
-        made = sorter.SightingSorter()
-        place = {}
-        arms = [place.setdefault(name, len(place)) for name in names]
-        made.take_in(  # row by row, so that runs end where they should
-            sorter.Rows.of(*(np.array([v]) for v in (arm, step * MICROS, at, 2 * state + 1)))
-            for at, (arm, step, state) in enumerate(zip(arms, steps, states, strict=True))
-        )
-        from restive.logs.sightings.log import sorted_log
-
-        log = sorted_log(
-            made, arms=list(place), states="012", kinds=["all"], kind_of=np.zeros(len(place), int),
-            rule=step_rule(1), aware=False, has_pulled=False,
-        )  # fmt: skip
+        patch.setattr(sightings_of_arms, "BLOCK_ROWS", size)
+        log = rs.log_of(arms, steps, states, num_states=3)
         counts = count_log(log)
     expected = naive_counts(rows)
     for k, name in enumerate(log.arms):
         last, age, following, number = counts.evidence(k).cells()
         found = dict(zip(zip(last, age, following, strict=True), number, strict=True))
         assert found == expected[name]
+
+
+@pytest.mark.parametrize("num_arms", [3, 70_000])
+def test_rows_are_sorted_by_arm_then_time_then_place(num_arms):
+    """Also where arms have numbers of more than 16 bits."""
+    rng = np.random.default_rng(num_arms)
+    arms = rng.integers(num_arms, size=100_000).astype(np.int32)
+    times, lines = rng.integers(-50, 50, size=100_000), np.arange(100_000, dtype=np.uint32)
+    found = sightings_of_arms.Rows(arms, times, lines, arms.astype(np.int16)).in_order()
+    order = sorted(lines.tolist(), key=lambda at: (arms[at], times[at], at))
+    assert found.lines.tolist() == order
+    assert (found.arms == arms[order]).all()
+
+
+def test_huge_ages_and_many_states_are_counted():
+    """Cells that do not fit into 64 bits together with an arm."""
+    steps = [0, 2**42 - 1, 0, 7, 2**42 - 1]
+    log = rs.log_of([0, 0, 1, 1, 1], steps, [1023, 5, 0, 1023, 1], num_states=1024)
+    counts = count_log(log)
+    assert [*zip(*(c.tolist() for c in counts.evidence(0).cells()), strict=True)] == [
+        (1023, 2**42 - 1, 5, 1)
+    ]
+    assert {*zip(*(c.tolist() for c in counts.evidence(1).cells()), strict=True)} == {
+        (0, 7, 1023, 1),
+        (1023, 2**42 - 8, 1, 1),
+    }
 
 
 def test_counts_of_a_shuffled_file_equal_a_loop_over_its_rows(tmp_path):
@@ -140,29 +151,26 @@ def test_counts_of_a_shuffled_file_equal_a_loop_over_its_rows(tmp_path):
         assert found == expected[name]
 
 
-def test_memory_does_not_grow_with_the_rows(tmp_path):
-    """Twenty times the rows of the same arms take no more memory."""
+def test_a_row_takes_150_bytes_at_most(tmp_path):
+    """So that 10^7 rows fit into 1.5 GB."""
     import tracemalloc
 
-    peaks = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorter, "RUN_ROWS", 20_000)
-        patch.setattr(sorter, "BLOCK_ROWS", 5_000)
-        patch.setattr(columns, "MOST_IN_MEMORY", 20_000)
-        from restive.logs.reading import rows as reading
+    import pyarrow as pa
 
-        patch.setattr(reading, "CHUNK_BYTES", 1 << 13)
-        for steps in (500, 10_000):
-            text = "".join(f"{t},a{k},{(t + k) % 2}\n" for t in range(steps) for k in range(50))
-            path = written(tmp_path / "log.csv", "at,line,ok\n" + text)
-            del text
-            tracemalloc.start()
-            log = rs.load_log(path, **PLAIN)
-            assert count_log(log).totals.sum() == 50 * (steps - 1)
-            peaks.append(tracemalloc.get_traced_memory()[1])
-            tracemalloc.stop()
-    # the larger one has 500,000 rows, which as sightings alone would be 5 MB
-    assert peaks[1] < peaks[0] + 2_000_000
+    rows = 500_000
+    text = "".join(f"{t},a{k},{(t + k) % 2}\n" for t in range(rows // 50) for k in range(50))
+    path = written(tmp_path / "log.csv", "at,line,ok\n" + text)
+    del text
+    before = pa.total_allocated_bytes()
+    peaks = []
+    tracemalloc.start()
+    log = rs.load_log(
+        path, **PLAIN, progress=lambda share: peaks.append(pa.total_allocated_bytes() - before)
+    )
+    peak = tracemalloc.get_traced_memory()[1] + max(peaks)
+    tracemalloc.stop()
+    assert log.num_sightings == rows
+    assert peak < 150 * rows
 
 
 # --- states ------------------------------------------------------------------------------------
@@ -262,45 +270,84 @@ def test_times_in_milliseconds(tmp_path):
     ]
 
 
-@given(st.dates(), st.integers(0, 86_399), st.integers(-14 * 4, 14 * 4))
-def test_dates_are_read_as_python_reads_them(day, second, quarters):
-    from restive.kernels.logs.values import AWARE, LOCAL, read_times
+@given(st.dates(), st.integers(0, 86_399), st.integers(-14 * 4, 14 * 4), st.booleans())
+def test_dates_are_read_as_python_reads_them(day, second, quarters, short):
+    import pyarrow as pa
+
+    from restive.logs.reading.times import AWARE, LOCAL, _times, time_of
 
     moment = datetime(day.year, day.month, day.day) + timedelta(seconds=second)
     sign, minutes = "-" if quarters < 0 else "+", abs(quarters) * 15
-    offset = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}"
+    offset = f"{sign}{minutes // 60:02d}{'' if short else ':'}{minutes % 60:02d}"
     texts = [day.isoformat(), moment.isoformat(), moment.isoformat(" ") + offset]
-    raw = "".join(texts).encode()
-    ends = np.cumsum([len(text) for text in texts])
-    times, kinds = np.empty(3, dtype=np.int64), np.empty(3, dtype=np.int8)
-    read_times(np.frombuffer(raw, np.uint8), ends - [len(t) for t in texts], ends, times, kinds)
     epoch = datetime(1970, 1, 1)
     local = (moment - epoch) // timedelta(microseconds=1)
-    assert times.tolist() == [
-        (datetime(day.year, day.month, day.day) - epoch) // timedelta(microseconds=1),
-        local,
-        local - quarters * 15 * 60 * MICROS,
+    expected = [
+        ((datetime(day.year, day.month, day.day) - epoch) // timedelta(microseconds=1), LOCAL),
+        (local, LOCAL),
+        (local - quarters * 15 * 60 * MICROS, AWARE),
     ]
-    assert kinds.tolist() == [LOCAL, LOCAL, AWARE]
+    assert [time_of(text) for text in texts] == expected
+    for text, (time, kind) in zip(texts, expected, strict=True):  # many of a kind at once
+        times, kinds = _times(pa.array([text.encode()] * 2, "binary"))
+        assert (times.tolist(), kinds.tolist()) == ([time] * 2, [kind] * 2)
+
+
+ODD_TIMES = [
+    "5.",
+    "5.25",
+    "-7",
+    "-.5",
+    "+5",
+    "1e5",
+    "0x1F",
+    "12345678901234",
+    "-2199023255551",
+    "2199023255552",
+    "2026-1-1",
+    "0000-01-01",
+    "2026-02-29",
+    "2026-13-01",
+    "2026-01-01T25:00",
+    "2026-01-01T10",
+    "2026-01-01T10:00:60",
+    "2026-01-01T10:00:0",
+    "2026-01-01t10:00:00.z",
+    "2026-01-01T10:00:00.1234567",
+    "2026-01-01T10:00+02:",
+    "2026-01-01T10:00+24:00",
+    "2026-01-01T10:00+02:60",
+    "2026-01-01Z",
+    "2026-01-01T10:00.5",
+    "0001-01-01T00:00+10:00",
+]
+
+
+def test_odd_times_are_read_alike_one_by_one_and_at_once():
+    import pyarrow as pa
+
+    from restive.logs.reading.times import UNREADABLE, _times, time_of
+
+    for text in ODD_TIMES:
+        times, kinds = _times(pa.array([text.encode()], "binary"))
+        assert (int(times[0]), int(kinds[0])) == time_of(text), text
+    readable = [text for text in ODD_TIMES if time_of(text)[1] != UNREADABLE]
+    assert readable == [
+        "5.", "5.25", "-7", "-2199023255551", "2026-01-01t10:00:00.z",
+        "2026-01-01T10:00:00.1234567", "0001-01-01T00:00+10:00",
+    ]  # fmt: skip
+    assert time_of("2026-01-01T10:00:00.1234567")[0] % MICROS == 123_456
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.decimals(-1000, 1000, places=4))
 def test_numbers_are_read_as_python_reads_them(number, decimal):
-    from restive.logs.reading.columns import NumberColumn
-    from restive.logs.reading.mistakes import Mistakes
-    from restive.logs.reading.rows import Chunk
+    import pyarrow as pa
 
-    texts = [repr(number), str(decimal)]
-    ends = np.cumsum([len(text) for text in texts])
-    starts = ends - [len(text) for text in texts]
-    raw = np.frombuffer("".join(texts).encode(), np.uint8)
-    lines, faults = np.array([2, 3]), np.zeros(2, int)
-    chunk = Chunk(raw, starts[None], ends[None], lines, faults, len(raw), 2)
-    mistakes = Mistakes("log", "line", skip=False)
-    column = NumberColumn("x", 0)
-    found = column.read(chunk, column.look(chunk), np.ones(2, bool), mistakes)
-    assert found.tolist() == [number, float(decimal)]
-    assert mistakes.count == 0
+    from restive.logs.reading.columns import _numbers
+
+    for texts in ([repr(number), str(decimal)], [repr(number)], [str(decimal), "-0", "5."]):
+        (found,) = _numbers(pa.array([text.encode() for text in texts], "binary"))
+        assert found.tobytes() == np.array([float(text) for text in texts]).tobytes()
 
 
 def test_calendar_of_steps():
@@ -488,6 +535,17 @@ def test_missing_file_and_wrong_parquet(tmp_path):
     written(tmp_path / "bad.parquet", "no parquet")
     with pytest.raises(rs.RestiveError, match="is not a Parquet file"):
         rs.load_log(tmp_path / "bad.parquet", **PLAIN)
+
+
+def test_without_pyarrow_only_files_cannot_be_read(tmp_path, monkeypatch):
+    log = rs.log_of([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [0, 1, 1, 1, 0, 1])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = written(tmp_path / "log.csv", "at,line,ok\n5,a,1\n")
+    with pytest.raises(rs.RestiveError) as caught:
+        rs.load_log(path, **PLAIN)
+    assert str(caught.value) == "reading logs needs pyarrow: pip install 'restive[io]'"
+    rs.write_fit(rs.fit_log(log, checks=False), tmp_path / "fit")
+    assert rs.load_prior(tmp_path / "fit" / "prior.json").names == ("0", "1")
 
 
 def test_all_mistakes_are_named_and_can_be_left_out(tmp_path):

@@ -12,9 +12,8 @@ import pytest
 import restive as rs
 from restive import threads
 from restive.logs import finite
-from restive.logs.reading import rows as reading
-from restive.logs.reading.columns import Words
-from restive.logs.sightings import sorter
+from restive.logs import log as sightings_of_arms
+from restive.logs.reading import file as reading
 from restive.threads import in_order
 
 COLUMNS = {"time": "at", "arm": "line", "state": "ok"}
@@ -22,12 +21,11 @@ THREADS = (1, 2, 3)
 
 
 @contextmanager
-def settings(num_threads, chunk=1 << 19, run=1 << 21, block=1 << 18, weights=1 << 18):
+def settings(num_threads, cut=1 << 22, block=1 << 18, weights=1 << 18):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "available_threads", lambda: num_threads)
-        patch.setattr(reading, "CHUNK_BYTES", chunk)
-        patch.setattr(sorter, "RUN_ROWS", run)
-        patch.setattr(sorter, "BLOCK_ROWS", block)
+        patch.setattr(reading, "BLOCK_BYTES", cut)
+        patch.setattr(sightings_of_arms, "BLOCK_ROWS", block)
         patch.setattr(finite, "FEW_WEIGHTS", weights)
         yield
 
@@ -76,8 +74,8 @@ def test_any_threads_and_any_cut_give_what_a_loop_over_rows_gives(tmp_path, seed
     path.write_bytes(text)
     order = list(dict.fromkeys(name for name, _ in expected))
     for num_threads in THREADS:
-        for chunk in (rng.randrange(40, 90), rng.randrange(90, 2000), 1 << 19):
-            with settings(num_threads, chunk, rng.randrange(1, 200), rng.randrange(1, 60)):
+        for cut in (rng.randrange(40, 90), rng.randrange(90, 2000), 1 << 22):
+            with settings(num_threads, cut, rng.randrange(1, 60)):
                 if mistakes:
                     with pytest.raises(rs.errors.LogError) as caught:
                         rs.load_log(path, **COLUMNS)
@@ -105,8 +103,8 @@ def test_a_bad_row_anywhere_is_named_with_its_line(tmp_path, at):
     path = tmp_path / "log.csv"
     path.write_text("at,line,ok\n" + "\n".join(rows))
     for num_threads in THREADS:
-        for chunk in (31, 64, 257, 1 << 19):
-            with settings(num_threads, chunk), pytest.raises(rs.errors.LogError) as caught:
+        for cut in (31, 257, 1 << 22):
+            with settings(num_threads, cut), pytest.raises(rs.errors.LogError) as caught:
                 rs.load_log(path, **COLUMNS)
             ((line, reason),) = caught.value.mistakes
             assert line == at + 2
@@ -120,13 +118,9 @@ def test_doubles_are_named_in_the_same_order(tmp_path):
     path.write_text("at,line,ok\n" + "".join(f"{t},a{k},{(t + k) % 2}\n" for t, k in rows))
     said = set()
     for num_threads in THREADS:
-        for block in (1, 37, 1 << 18):
-            with (
-                settings(num_threads, 100, 50, block),
-                pytest.raises(rs.errors.ProblemError) as caught,
-            ):
-                rs.load_log(path, **COLUMNS)
-            said.add(str(caught.value))
+        with settings(num_threads, 100), pytest.raises(rs.errors.ProblemError) as caught:
+            rs.load_log(path, **COLUMNS)
+        said.add(str(caught.value))
     (message,) = said
     assert f"{len(rows) - len(set(rows))} rows are of the same arm and step" in message
 
@@ -159,32 +153,6 @@ def test_fits_are_the_same_to_the_bit(tmp_path):
                     repr(fitted.held_out.chain_against_coin),
                 ))  # fmt: skip
     assert all(result == results[0] for result in results)
-
-
-def chunk_of(words):
-    text = np.frombuffer("\n".join(words).encode(), dtype=np.uint8)
-    slots = np.zeros(1, dtype=np.int64)
-    return reading._Fields(ord(","), slots, slots).found(text, True)
-
-
-def test_words_that_are_added_while_others_are_looked_up_have_one_number():
-    """A chunk that was looked at before words became known gets the numbers that they have now."""
-    rng = random.Random(0)
-    names = [f"name {k}" for k in range(3000)] + list("abcdef")
-    texts = [[rng.choice(names) for _ in range(2000)] for _ in range(6)]
-    chunks = [chunk_of(words) for words in texts]
-    place = {}
-    expected = [[place.setdefault(word, len(place)) for word in words] for words in texts]
-    for ahead in range(6):
-        words = Words("arm", 1 << 30)
-        looked = [words.look(chunk, 0) for chunk in chunks[: ahead + 1]]
-        found = []
-        for at, chunk in enumerate(chunks):
-            found.append(words.read(chunk, 0, looked[at]).tolist())
-            if len(looked) < len(chunks):
-                looked.append(words.look(chunks[len(looked)], 0))
-        assert found == expected
-        assert words.words() == list(place)
 
 
 @pytest.mark.parametrize("num_threads", THREADS)
@@ -239,6 +207,6 @@ def test_an_interrupt_is_passed_on_and_leaves_no_thread(tmp_path, stage):
         log = rs.load_log(path, **COLUMNS, progress=loading)
         return rs.fit_log(log, progress=interrupt).arms
 
-    with settings(3, 500, 400, 100, 1000), pytest.raises(KeyboardInterrupt):
+    with settings(3, 500, 100, 1000), pytest.raises(KeyboardInterrupt):
         fit()
     assert not [t for t in threading.enumerate() if t.name.startswith("restive-worker")]

@@ -7,9 +7,9 @@ from restive.learn.posterior import ArmPosterior as ArmPosterior
 from restive.live.answers import Decision as Decision
 from restive.live.answers import Receipt as Receipt
 from restive.logs.fitted import FittedLog as FittedLog
+from restive.logs.log import Log as Log
 from restive.logs.prior_file import PriorFile as PriorFile
 from restive.logs.replay import Replay as Replay
-from restive.logs.sightings.log import Log as Log
 from restive.measure.compare import ComparedLearners as ComparedLearners
 from restive.measure.regret import RegretCurve as RegretCurve
 from restive.measure.simulation import Trajectory as Trajectory

@@ -9,7 +9,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from datetime import date, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import sleep
@@ -24,7 +23,7 @@ from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior, beta_prior, grid_prior
 from restive.learn.snapshots import restore
 from restive.logs.fitting import fit_log, write_fit
-from restive.logs.reading import load_log
+from restive.logs.log import log_of
 from restive.logs.replay import replay_log
 from restive.measure.regret import bayesian_regret, frequentist_regret
 from restive.measure.world import World
@@ -93,19 +92,13 @@ def _plans() -> None:
 
 
 def _logs() -> None:
-    """Logs read, fitted, checked and replayed: one with dates and names, one with numbers."""
-    rng = np.random.default_rng(0)
+    """A log fitted, checked and replayed."""
+    shown = np.random.default_rng(0).integers(2, size=60)
+    arms, steps = np.tile(["a", "b"], 30), np.repeat(np.arange(30), 2)
+    log = log_of(arms, steps, shown, states=["no", "yes"])
     with TemporaryDirectory() as folder:
-        path = Path(folder, "log.csv")
-        days = [date(2024, 1, 1) + timedelta(days=7 * t) for t in range(30)]
-        rows = [f"{day},{arm},{['no', 'yes'][rng.integers(2)]}" for day in days for arm in "ab"]
-        path.write_text("\n".join(["week,who,ok", *rows]) + "\n", encoding="utf-8")
-        log = load_log(path, time="week", arm="who", state="ok", states=["no", "yes"], step="1w")
         write_fit(fit_log(log), Path(folder, "fit"))
-        replay_log(log, num_pulls=1, policies=["whittle", "tsde"])
-        rows = [f"{t};{arm};{rng.random():.3f}" for t in range(30) for arm in range(3)]
-        path.write_text("\n".join(["at;arm;level", *rows]) + "\n", encoding="utf-8")
-        load_log(path, time="at", arm="arm", state="level", states=3)
+    replay_log(log, num_pulls=1, policies=["whittle", "tsde"])
 
 
 def _particles() -> None:

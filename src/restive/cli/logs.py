@@ -17,8 +17,8 @@ from restive.errors import ProblemError
 
 if TYPE_CHECKING:
     from restive.logs.fitted import FittedLog
+    from restive.logs.log import Log
     from restive.logs.replay import Replay
-    from restive.logs.sightings.log import Log
 
 __all__ = ["fit", "replay"]
 

@@ -228,7 +228,7 @@ def _drift(sample: Sample) -> _Question:
 def _calendar(sample: Sample) -> list[_Question]:
     steps = sample.steps + sample.log.first_step
     found = []
-    weekdays, hours = sample.log.steps.weekdays(steps), sample.log.steps.hours(steps)
+    weekdays, hours = sample.log.calendar.weekdays(steps), sample.log.calendar.hours(steps)
     if weekdays is not None and sample.log.num_steps >= 14:
         found.append(_grouped("weekday", "weekday", sample, weekdays, WEEKDAYS))
     if hours is not None:

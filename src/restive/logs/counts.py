@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.logs.order import count_cells, last_seen
 from restive.learn.evidence import Evidence
-from restive.logs.sightings.log import Block, Log
+from restive.logs.log import Block, Log
 from restive.threads import in_order
 
 __all__ = ["LogCounts", "count_log"]
 
 IntArray = NDArray[np.int64]
+
+MOST_PACKED = 1 << 32  # a cell up to which any arm's number fits beside it
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +88,9 @@ def count_log(
     def counted(block: Block) -> tuple[int, IntArray, IntArray, IntArray]:
         if pulled_only:
             block = block.of_pulled()
-        seen = block.steps, block.codes, block.starts
         own = slice(block.first_arm, block.first_arm + len(block.starts) - 1)
-        last_seen(*seen, end, last_step[own], last_state[own])
-        return own.stop, *count_cells(*seen, log.num_states, since, end)
+        _note_last(block, end, last_step[own], last_state[own])
+        return own.stop, *_count_cells(block, log.num_states, since, end)
 
     cells, counts, ends = [], [], [np.zeros(1, dtype=np.int64)]
     for done, own_cells, own_counts, own_starts in in_order(counted, log.blocks()):
@@ -106,3 +106,35 @@ def count_log(
         last_state,
         last_step,
     )
+
+
+def _note_last(block: Block, until: int, last_step: IntArray, last_state: IntArray) -> None:
+    """Note step and state [K] of each arm's last sighting before step `until`, if there is one."""
+    earlier = np.concatenate([[0], np.cumsum(block.steps < until)])
+    count = np.diff(earlier[block.starts])
+    seen = np.flatnonzero(count)
+    last = block.starts[seen] + count[seen] - 1
+    last_step[seen], last_state[seen] = block.steps[last], block.states[last]
+
+
+def _count_cells(
+    block: Block, num_states: int, since: int, until: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Count, for each arm, how often state s was followed by s' at age n.
+
+    Only what was seen again from step `since` on and before step `until` is counted. Returns cells
+    [C] as in `LogCounts`, their counts [C], and where each arm's cells begin [K + 1].
+    """
+    arms, steps, states = block.arms - block.first_arm, block.steps, block.states
+    cells = np.diff(steps) * num_states + states[:-1]
+    cells = cells * num_states + states[1:]
+    later = (arms[1:] == arms[:-1]) & (since <= steps[1:]) & (steps[1:] < until)
+    arms, cells = arms[1:][later], cells[later]
+    distinct = None
+    if len(cells) and int(cells.max()) >= MOST_PACKED:  # arm and cell do not fit into 64 bits
+        distinct, cells = np.unique(cells, return_inverse=True)
+    width = int(cells.max(initial=0)) + 1
+    keys, counts = np.unique(arms * width + cells, return_counts=True)
+    arms, cells = np.divmod(keys, width)
+    starts = np.searchsorted(arms, np.arange(len(block.starts)))
+    return cells if distinct is None else distinct[cells], counts, starts

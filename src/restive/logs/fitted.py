@@ -1,6 +1,6 @@
-"""Fit the arms of a log: what each is like, and where it was last seen.
+"""The arms of a log, fitted: what each is like, and where it was last seen.
 
-What was found of each arm: a table.
+`fit_arms` puts priors and counts together into a `FittedLog`, whose `ArmTable` has a row per arm.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from restive.learn.priors.independent import IndependentPrior
 from restive.logs.counts import LogCounts, count_log
 from restive.logs.finite import INTERVAL, SharedCandidates
 from restive.logs.kind_priors import AnyArmPrior, kind_priors_of, passive_rewards_of
-from restive.logs.sightings.log import Log
+from restive.logs.log import Log
 from restive.pages.frames import data_frame
 from restive.problem.arm import Arm, numbers_array
 from restive.problem.bandit import RestlessBandit

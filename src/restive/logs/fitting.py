@@ -1,7 +1,4 @@
-"""`fit_log`: fit, check and predict.
-
-What `restive fit` writes.
-"""
+"""`fit_log`: fit a log, check it and predict its later part; `write_fit`: the files of a fit."""
 
 from __future__ import annotations
 
@@ -19,9 +16,9 @@ from restive.logs.checks import Check, check_log
 from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.held_out import held_out
 from restive.logs.kind_priors import AnyArmPrior
+from restive.logs.log import Log
 from restive.logs.page import fit_page
 from restive.logs.prior_file import write_prior
-from restive.logs.sightings.log import Log
 from restive.problem.problem_file import problem_to_toml
 
 __all__ = ["fit_log", "refuse_unlike_pulls", "write_fit"]

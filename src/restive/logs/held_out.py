@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from restive.errors import ProblemError
 from restive.logs.finite import chances
 from restive.logs.fitted import FittedLog, fit_arms
+from restive.logs.log import Log
 from restive.logs.sample import Sample, sample_of
-from restive.logs.sightings.log import Log
 
 __all__ = ["Gain", "HeldOut", "held_out", "predictions"]
 

@@ -1,18 +1,16 @@
 """What arms of each kind may be, before anything was seen: as given, or estimated from the log.
 
-What arms of two states may be, for the empirical prior: a grid, finer where more was seen.
+An estimated prior is that of the kind's arms taken together (empirical Bayes). Each row of an arm's
+matrices has a Dirichlet law (for two states: p01 and p11 have Beta laws) whose parameters are those
+that the arms of the kind speak for: the law's means and its variance are those of the arms'
+posteriors under it, on average. A freely chosen distribution on the grid (NPMLE) fits better still
+but puts weight just where each arm happened to be seen: its 90% intervals covered 70% of the truths
+where 40 arms were seen 160 times each.
 
-Levels of a probability are sin^2 of equally spaced angles, since the standard error of an estimated
-probability is the same everywhere on that scale. Each has the weight of its stretch of [0, 1], so
-that the grid stands for the uniform distribution.
-
-The prior of a kind of arms, estimated from the arms themselves (empirical Bayes).
-
-Each row of an arm's matrices has a Dirichlet law (for two states: p01 and p11 have Beta laws) whose
-parameters are those that the arms of the kind, taken together, speak for: the law's means and its
-variance are those of the arms' posteriors under it, on average. A freely chosen distribution on the
-grid (NPMLE) fits better still but puts weight just where each arm happened to be seen: its 90%
-intervals covered 70% of the truths where 40 arms were seen 160 times each.
+Arms of two states have their law on a grid of p01 and p11, finer where more was seen. Levels of a
+probability are sin^2 of equally spaced angles, since the standard error of an estimated probability
+is the same everywhere on that scale. Each has the weight of its stretch of [0, 1], so that the grid
+stands for the uniform distribution.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior
 from restive.logs.counts import LogCounts
 from restive.logs.finite import SharedCandidates
-from restive.logs.sightings.log import Log
+from restive.logs.log import Log
 from restive.problem.arm import gilbert_elliott
 
 __all__ = [
@@ -49,6 +47,22 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# the grid of two-state arms
+LEAST_LEVELS, MOST_LEVELS = 16, 64
+MOST_WEIGHTS = 20_000_000  # arms times candidates
+SLOWEST = 0.997  # the second eigenvalue up to which an agent's tables take in an arm
+
+# the search for a kind's parameters
+FEW_ARMS = 2000  # are enough to estimate a prior
+FEW_PARTICLE_ARMS = 100  # the same where each costs milliseconds
+LEAST_PARAMETER = 0.05
+UNKNOWN_ARMS = 2.0  # arms of which nothing is known, beside those seen: a few arms prove little
+MOST_ALIKE = 500.0  # the largest sum of a row's parameters
+CLOSE = 1e-3  # relative change of parameters that ends the search
+MOST_ITERATIONS = 300
+FEW_ITERATIONS = 6  # where each draws particles
 
 
 class AnyArmPrior(Protocol):
@@ -146,15 +160,10 @@ def _empirical(
     return tuple(empirical_grid(base, counts, arms, log.arms)[0] for arms in own)
 
 
-LEAST_LEVELS, MOST_LEVELS = 16, 64
-MOST_CELLS = 20_000_000  # arms times candidates
-SLOWEST = 0.997  # the second eigenvalue up to which an agent's tables take in an arm
-
-
 def num_levels(seen_again: float, num_arms: int) -> int:
     """Levels of each probability, for arms that were seen again so often (the median)."""
     wanted = np.pi * np.sqrt(max(seen_again, 1) / 2)  # a spacing of one standard error
-    room = np.sqrt(MOST_CELLS / num_arms)
+    room = np.sqrt(MOST_WEIGHTS / num_arms)
     return int(np.clip(min(wanted, room), LEAST_LEVELS, MOST_LEVELS))
 
 
@@ -209,18 +218,6 @@ def _grid(
     return ArmPrior(candidates, masses)
 
 
-IntArray = NDArray[np.int64]
-
-FEW_ARMS = 2000  # are enough to estimate a prior
-FEW_PARTICLE_ARMS = 100  # the same where each costs milliseconds
-FEW_STEPS = 6
-LEAST_PARAMETER = 0.05
-UNKNOWN_ARMS = 2.0  # arms of which nothing is known, beside those seen: a few arms prove little
-MOST_ALIKE = 500.0  # the largest sum of a row's parameters
-CLOSE = 1e-3  # relative change of parameters that ends the search
-MOST_STEPS = 300
-
-
 def empirical_grid(
     base: ArmPrior, counts: LogCounts, arms: IntArray, names: Sequence[str]
 ) -> tuple[ArmPrior, FloatArray]:
@@ -239,7 +236,7 @@ def empirical_grid(
     rows = shared.matrices[0]  # [M, S, S]
     log_rows = np.log(rows)
     parameters = np.ones(rows.shape[1:])
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_ITERATIONS):
         weights = mean_posterior(likelihoods, _weights(base.weights, log_rows, parameters))
         moments = [(weights[:, None, None] * rows**power).sum(axis=0) for power in (1, 2)]
         found = _matched_parameters(moments[0], moments[1], len(likelihoods))
@@ -267,7 +264,7 @@ def empirical_dirichlet(
     size = counts.num_states
     some = [counts.evidence(k) for k in _some(arms, FEW_PARTICLE_ARMS).tolist()]
     parameters = np.ones((size * (2 if controlled else 1), size))
-    for _ in range(FEW_STEPS):
+    for _ in range(FEW_ITERATIONS):
         prior = _dirichlet(parameters, controlled, more)
         moments = np.zeros((2, *parameters.shape))
         for evidence in some:

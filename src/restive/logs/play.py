@@ -1,6 +1,6 @@
 """Playing a policy: on a record of what every arm did, or in worlds drawn from the model.
 
-The later part of a log, step by step: what was pulled, and all states where all were seen.
+A record is the later part of a log in which every arm was seen in every step.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from restive.logs.finite import times
 from restive.logs.fitted import FittedLog
+from restive.logs.log import Log
 from restive.logs.sample import Sample, drawn_arms
-from restive.logs.sightings.log import Log
 from restive.plan.policies.base import Policy, checked_choice
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState
 
 __all__ = [
-    "MOST_STATES",
+    "MOST_HELD",
     "Player",
     "Worlds",
     "agent_player",
@@ -37,6 +37,8 @@ __all__ = [
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+
+MOST_HELD = 50_000_000  # states of arms and steps, or of arms and worlds, held at once
 
 
 class Player(Protocol):
@@ -107,7 +109,7 @@ def play_record(
 
 
 def play_worlds(
-    worlds: Worlds, policy: Any, start: BeliefState, steps: int,
+    worlds: Worlds, policy: Any, start: BeliefState, num_steps: int,
     progress: Callable[[float], None] = lambda share: None,
 ) -> FloatArray:  # fmt: skip
     """Total reward [R] of a policy that has `select_many`, in all worlds at once."""
@@ -115,31 +117,31 @@ def play_worlds(
     elapsed = np.tile(start.elapsed, (worlds.count, 1))
     totals = np.zeros(worlds.count)
     rows = np.arange(worlds.count)[:, None]
-    for step, states in enumerate(worlds.run(steps)):
+    for step, states in enumerate(worlds.run(num_steps)):
         arms = policy.select_many(last_state, elapsed)
         seen = states[rows, arms]
         totals += earned(states, arms, worlds.rewards, worlds.passive_rewards)
         elapsed += 1
         last_state[rows, arms], elapsed[rows, arms] = seen, 1
         worlds.pull(arms)
-        progress((step + 1) / steps)
+        progress((step + 1) / num_steps)
     return totals
 
 
 def play_worlds_one_by_one(
-    worlds: Worlds, make: Callable[[int], Player], steps: int,
+    worlds: Worlds, make: Callable[[int], Player], num_steps: int,
     progress: Callable[[float], None] = lambda share: None,
 ) -> FloatArray:  # fmt: skip
     """Total reward [R] of players that act in one world each."""
     players = [make(r) for r in range(worlds.count)]
     totals = np.zeros(worlds.count)
-    for step, states in enumerate(worlds.run(steps)):
+    for step, states in enumerate(worlds.run(num_steps)):
         chosen = np.array([player.select() for player in players])
         totals += earned(states, chosen, worlds.rewards, worlds.passive_rewards)
         for r, player in enumerate(players):
             player.observe(states[r, chosen[r]])
         worlds.pull(chosen)
-        progress((step + 1) / steps)
+        progress((step + 1) / num_steps)
     return totals
 
 
@@ -170,10 +172,10 @@ class Worlds:
         self._states: IntArray = np.zeros((count, len(arms)), dtype=np.int64)
         self._pulled: NDArray[np.bool_] = np.zeros((count, len(arms)), dtype=np.bool_)
 
-    def run(self, steps: int) -> Iterator[IntArray]:
+    def run(self, num_steps: int) -> Iterator[IntArray]:
         """Yield all states [R, K] step by step; `pull` says in between which arms were pulled."""
         law = self._law_at_start()
-        for step in range(steps):
+        for step in range(num_steps):
             uniform = np.random.default_rng([self.seed, 3, step]).random(self._states.shape)
             below = np.cumsum(law, axis=2)[:, :, :-1]
             self._states = (uniform[:, :, None] >= below).sum(axis=2)
@@ -206,9 +208,6 @@ class Worlds:
         return np.asarray(power[np.arange(shape[0]), rows].reshape(count, num_arms, size))
 
 
-MOST_STATES = 50_000_000  # of arms and steps, or arms and worlds, held at once
-
-
 def logged_pulls(log: Log, split: int, rewards: FloatArray) -> tuple[float, float]:
     """What the logged pulls earned per step from `split` on, and how many there were."""
     total, pulls = 0.0, 0
@@ -216,16 +215,16 @@ def logged_pulls(log: Log, split: int, rewards: FloatArray) -> tuple[float, floa
         mine = block.pulled & (block.steps >= split)
         total += float(rewards[block.states[mine]].sum())
         pulls += int(mine.sum())
-    steps = log.num_steps - split
-    return total / steps, pulls / steps
+    num_steps = log.num_steps - split
+    return total / num_steps, pulls / num_steps
 
 
 def full_record(log: Log, split: int) -> IntArray | None:
     """States [T, K] from `split` on, if every arm was seen in every one of these steps."""
-    steps = log.num_steps - split
-    if log.num_sightings < steps * log.num_arms or steps * log.num_arms > MOST_STATES:
+    num_steps = log.num_steps - split
+    if log.num_sightings < num_steps * log.num_arms or num_steps * log.num_arms > MOST_HELD:
         return None
-    record = np.full((steps, log.num_arms), -1, dtype=np.int64)
+    record = np.full((num_steps, log.num_arms), -1, dtype=np.int64)
     for block in log.blocks():
         mine = block.steps >= split
         record[block.steps[mine] - split, block.arms[mine]] = block.states[mine]

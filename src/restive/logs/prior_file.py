@@ -35,7 +35,7 @@ from restive.learn.priors.independent import IndependentPrior
 from restive.logs.counts import LogCounts
 from restive.logs.finite import SharedCandidates
 from restive.logs.fitted import FittedLog
-from restive.logs.sightings.log import names_or_none
+from restive.logs.log import names_or_none
 from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
 from restive.problem.toml_text import read_text

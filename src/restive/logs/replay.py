@@ -28,8 +28,9 @@ from restive.logs.checks import check_log
 from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.fitting import refuse_unlike_pulls
 from restive.logs.kind_priors import AnyArmPrior
+from restive.logs.log import Log
 from restive.logs.play import (
-    MOST_STATES,
+    MOST_HELD,
     Player,
     Worlds,
     agent_player,
@@ -42,7 +43,6 @@ from restive.logs.play import (
     sightings_by_step,
 )
 from restive.logs.sample import sample_of
-from restive.logs.sightings.log import Log
 from restive.measure.intervals import student_quantile
 from restive.plan.policies.random import random_policy
 from restive.plan.policies.registry import policy_mapping, policy_mappings
@@ -160,11 +160,11 @@ def replay_log(
     if log.has_pulled and not known.controlled:
         refuse_unlike_pulls(check_log(known, seed))
     bandit = known.problem(num_pulls)
-    steps = log.num_steps - at
-    if steps > MOST_PLAYED:
+    num_steps = log.num_steps - at
+    if num_steps > MOST_PLAYED:
         raise ProblemError(
-            f"the part to be played lasts {steps:,} steps, more than {MOST_PLAYED:,}; is a time "
-            "wrong, or the step too short?"
+            f"the part to be played lasts {num_steps:,} steps, more than {MOST_PLAYED:,}; is a "
+            "time wrong, or the step too short?"
         )
     sample = sample_of(log, pulled_only=known.controlled)
     earned, pulls = logged_pulls(log, at, known.rewards)
@@ -177,7 +177,7 @@ def replay_log(
     if at:
         calibration = calibrate(known, sample, at)
     record = None if known.controlled else full_record(log, at)
-    game = _Game(known, bandit, steps, seed, record, worlds, progress)
+    game = _Game(known, bandit, num_steps, seed, record, worlds, progress)
     if record is not None:
         played = [*game.exact(policies), game.best_in_hindsight()]
     else:
@@ -188,7 +188,7 @@ def replay_log(
     if random_pulls:
         played += [game.matched(name, log, at) for name in policies]
     return Replay(
-        log, num_pulls, at, steps, earned, pulls, calibration, tuple(played),
+        log, num_pulls, at, num_steps, earned, pulls, calibration, tuple(played),
         (*known.notes, *notes),
     )  # fmt: skip
 
@@ -247,7 +247,7 @@ class _Game:
 
     known: FittedLog
     bandit: RestlessBandit
-    steps: int
+    num_steps: int
     seed: int
     record: IntArray | None
     num_worlds: int
@@ -269,13 +269,13 @@ class _Game:
         plain, _, mapping = name.replace("-", "_").partition(":")
         if plain in LEARNERS:
             prior = _pruned(self.known.prior)
-            oldest = int(self.start.elapsed.max()) + self.steps  # that an arm can get
+            oldest = int(self.start.elapsed.max()) + self.num_steps  # that an arm can get
             ages = oldest if oldest <= MOST_AGES else None
 
             def learner(seed: int) -> Player:
                 return agent_player(
                     make_learner(
-                        plain, prior, self.bandit.num_pulls, mapping or "whittle", self.steps,
+                        plain, prior, self.bandit.num_pulls, mapping or "whittle", self.num_steps,
                         seed=self.seed + seed, start=self.start, max_elapsed=ages,
                     )
                 )  # fmt: skip
@@ -307,7 +307,7 @@ class _Game:
                     )
                 )
                 self.progress("playing", (at + (seed + 1) / seeds) / len(policies))
-            values = np.array(totals) / self.steps
+            values = np.array(totals) / self.num_steps
             half = 0.0
             if seeds > 1:
                 half = student_quantile(seeds) * float(values.std(ddof=1)) / sqrt(seeds)
@@ -330,10 +330,10 @@ class _Game:
 
     def model_based(self, policies: Sequence[str]) -> list[PlayedPolicy]:
         size = self.bandit.num_arms * self.known.log.num_states**2
-        if self.num_worlds * size > MOST_STATES:
+        if self.num_worlds * size > MOST_HELD:
             raise TooLargeError(
                 f"{self.num_worlds} worlds of {self.bandit.num_arms:,} arms do not fit in memory; "
-                f"pass worlds = {max(MOST_STATES // size, 20)}, or replay a part of the arms"
+                f"pass worlds = {max(MOST_HELD // size, 20)}, or replay a part of the arms"
             )
         found = []
         for at, name in enumerate(policies):
@@ -345,11 +345,11 @@ class _Game:
             policy = None if plain.partition(":")[0] in LEARNERS else self._policy(plain, self.seed)
             if hasattr(policy, "select_many"):
                 drawn = Worlds(self.known, self.num_worlds, self.seed)
-                totals = play_worlds(drawn, policy, self.start, self.steps, tell)
+                totals = play_worlds(drawn, policy, self.start, self.num_steps, tell)
             else:
                 drawn = Worlds(self.known, min(self.num_worlds, SEEDS), self.seed)
-                totals = play_worlds_one_by_one(drawn, self._players(name), self.steps, tell)
-            values = totals / self.steps
+                totals = play_worlds_one_by_one(drawn, self._players(name), self.num_steps, tell)
+            values = totals / self.num_steps
             low, high = np.quantile(values, [0.025, 0.975])
             note = f"{drawn.count} worlds"
             found.append(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.logs.fitted import FittedLog
-from restive.logs.sightings.log import Log
+from restive.logs.log import Log
 
 __all__ = ["Sample", "drawn_arms", "sample_of"]
 

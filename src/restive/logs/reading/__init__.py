@@ -1,30 +1,30 @@
-"""Logs as files: CSV and Parquet to sightings, with every mistake named by its line."""
+"""Logs as files: CSV and Parquet to sightings, with every mistake named by its line.
+
+pyarrow reads the file (`file`, with `lines`). What its fields mean is decided here for a column at
+a time, and for each different field only once: `times`, `states`, and in `columns` all others.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
-from restive.logs.reading.columns import FlagColumn, Found, TextColumn, row_faults
-from restive.logs.reading.mistakes import Mistakes
-from restive.logs.reading.rows import Chunk, Table, open_table
-from restive.logs.reading.states import StateReader, state_reader
-from restive.logs.reading.times import Times, TimesFound
-from restive.logs.sightings.log import Log, sorted_log
-from restive.logs.sightings.sorter import Rows, SightingSorter
-from restive.logs.time_steps import StepRule, step_rule
+from restive.logs.log import Log, Rows, UnsortedLog, checked_same_step, sorted_log
+from restive.logs.reading.columns import Mistakes, Words, read_flags
+from restive.logs.reading.file import FileRows, LogFile, open_log_file
+from restive.logs.reading.states import StateRule, state_rule
+from restive.logs.reading.times import read_times
+from restive.logs.time_steps import MICROS, StepRule, step_rule
 
 __all__ = ["load_log"]
 
 IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
-ONE_BY_ONE = StepRule("1", length=1_000_000)
+ONE_BY_ONE = StepRule("1", length=MICROS)
 READING = 0.9  # of the time a log takes; the rest is sorting
 
 
@@ -46,11 +46,12 @@ def load_log(
 ) -> Log:
     """Read a log: a row says when which arm was seen in which state. Rows come in any order.
 
+    Needs pyarrow (`pip install 'restive[io]'`).
+
     Parameters
     ----------
     path
-        CSV (comma or semicolon, UTF-8) with the columns' names in its first line, or Parquet
-        (needs `restive[io]`).
+        CSV (comma or semicolon, UTF-8) with the columns' names in its first line, or Parquet.
     time
         Column of times: numbers, or dates and times such as 2026-03-29 14:30, also with an offset.
     arm
@@ -80,138 +81,82 @@ def load_log(
     progress
         Called with the share that is done.
     """
-    rule = step_rule(step, zone)
-    sorter = SightingSorter(same_step)
-    table = open_table(path)
-    columns = [table.column(time, "time"), table.column(arm, "arm")]
-    reading = state_reader(table, 2, state, state_from, states)
-    columns.append(reading.column)
-    kinds = flags = None
-    if by is not None:
-        kinds = TextColumn("kind", len(columns))
-        columns.append(table.column(by, "by"))
-    if pulled is not None:
-        flags = FlagColumn("pulled", len(columns))
-        columns.append(table.column(pulled, "pulled"))
-    mistakes = Mistakes(str(table.path), table.row, skip_bad)
-    times, arms = Times(0, time, rule, zone), _Arms(kinds)
-
-    def look(chunk: Chunk) -> _Looked:
-        return _Looked(
-            times.look(chunk), reading.look(chunk), arms.names.look(chunk),
-            None if kinds is None else kinds.look(chunk),
-            None if flags is None else flags.look(chunk),
-        )  # fmt: skip
-
-    def rows() -> Iterator[Rows]:
-        for chunk, found in table.chunks(columns, look, lambda share: progress(READING * share)):
-            good = row_faults(chunk, mistakes)
-            when = times.read(chunk, found.times, good, mistakes)
-            shown = reading.read(chunk, found.states, good, mistakes)
-            flag: IntArray | int = 1
-            if flags is not None and found.flags is not None:
-                flag = flags.read(chunk, found.flags, good, mistakes)
-            which = arms.read(chunk, found.arms, found.kinds, good, mistakes)
-            parts = which, when, chunk.lines, 2 * shown + flag
-            yield Rows.of(*(parts if good.all() else (part[good] for part in parts)))
-
-    sorter.take_in(rows())
-    mistakes.refuse()
-    if not sorter.num_rows:
-        raise ProblemError(
-            f"{table.path}: no rows below the header" + " that can be used" * bool(mistakes.count)
-        )
-    return _finished(
-        sorter, table, reading, arms, times, rule or ONE_BY_ONE, pulled is not None,
-        [*reading.notes, *times.notes(), *mistakes.notes()], progress,
+    rule, same_step = step_rule(step, zone), checked_same_step(same_step)
+    file = open_log_file(path)
+    meaning = state_rule(state, state_from, states)
+    columns = [(time, "time"), (arm, "arm"), (meaning.column, meaning.argument)]
+    columns += [(name, what) for name, what in [(by, "by"), (pulled, "pulled")] if name is not None]
+    places = [file.column(name, what) for name, what in columns]
+    taken_in = _understood(  # which keeps nothing of the file: sorting needs the memory
+        file.rows(places, lambda share: progress(READING * share)),
+        file, meaning, rule, time, zone, by is not None, pulled is not None, skip_bad,
     )  # fmt: skip
-
-
-def _finished(
-    sorter: SightingSorter, table: Table, reading: StateReader, arms: _Arms, times: Times,
-    rule: StepRule, has_pulled: bool, notes: list[str], progress: Callable[[float], None],
-) -> Log:  # fmt: skip
-    names = reading.finish()
+    progress(READING)
     try:
-        log = sorted_log(
-            sorter,
-            arms=arms.names.texts,
-            states=names,
-            kinds=arms.kinds,
-            kind_of=arms.kind_of,
-            rule=rule,
-            aware=times.are_instants,
-            has_pulled=has_pulled,
-            notes=notes,
-            row=table.row,
-            progress=lambda share: progress(READING + (1 - READING) * share),
-        )
+        log = sorted_log(taken_in, same_step, file.row)
     except ProblemError as error:
-        raise ProblemError(f"{table.path}: {error}") from None
+        raise ProblemError(f"{file.path}: {error}") from None
     if len(log.states) == 1:
         raise ProblemError(
-            f"{table.path}: every row is of state {log.states[0]}; how arms change cannot be "
+            f"{file.path}: every row is of state {log.states[0]}; how arms change cannot be "
             "learned from one state (if there are others, name them all with states)"
         )
+    progress(1.0)
     return log
 
 
-class _Looked(NamedTuple):
-    """What was found in a chunk ahead of time."""
+def _understood(
+    found: FileRows, file: LogFile, meaning: StateRule, rule: StepRule | None, time: str,
+    zone: str | None, has_kinds: bool, has_pulled: bool, skip_bad: bool,
+) -> UnsortedLog:  # fmt: skip
+    """Return what the columns of a file mean: time, arm, state and, where they are, kind and flag.
 
-    times: TimesFound
-    states: Any
-    arms: Found
-    kinds: Found | None
-    flags: Found | None
+    Of the things that may be wrong with a row, the first in the order of the steps here is told.
+    """
+    if not len(found.lines):
+        raise ProblemError(f"{file.path}: no rows below the header")
+    mistakes = Mistakes(file, found.lines, found.faults, skip_bad)
+    times = read_times(found.columns[0], time, rule, zone, mistakes)
+    states = meaning.read(found.columns[2], mistakes)
+    flags = read_flags(found.columns[-1], "pulled", mistakes) if has_pulled else 1
+    arms = Words(found.columns[1], "arm", mistakes)
+    kinds, kind_of = ["all"], np.zeros(len(arms.texts), dtype=np.int64)
+    if has_kinds:
+        of_rows = Words(found.columns[3], "kind", mistakes)
+        kinds, kind_of = of_rows.texts, _kind_of(arms, of_rows, mistakes)
+    mistakes.refuse()
+    if not mistakes.good.any():
+        raise ProblemError(f"{file.path}: no rows below the header that can be used")
+    if states.refusal:
+        raise ProblemError(states.refusal)
+    codes = (2 * states.codes + flags).astype(np.int16)
+    rows = Rows(arms.numbers, times.micros, found.lines, codes)
+    return UnsortedLog(
+        rows if mistakes.good.all() else rows.picked(mistakes.good),
+        arms=arms.texts,
+        states=states.names,
+        kinds=kinds,
+        kind_of=kind_of,
+        rule=rule or ONE_BY_ONE,
+        aware=times.are_instants,
+        has_pulled=has_pulled,
+        notes=[*states.notes, *times.notes, *mistakes.notes()],
+    )
 
 
-class _Arms:
-    """The arms' names and kinds."""
+def _kind_of(arms: Words, kinds: Words, mistakes: Mistakes) -> IntArray:
+    """Return the kind of each arm [K], that of its first good row; it must be that of the others.
 
-    def __init__(self, kinds: TextColumn | None) -> None:
-        self.names = TextColumn("arm", 1)
-        self._column = kinds
-        self._kind_of: IntArray = np.zeros(0, dtype=np.int64)  # -1 for an arm without a good row
+    It is -1 for an arm without a good row.
+    """
+    kind_of = np.full(len(arms.texts) + 1, -1, dtype=np.int64)  # the last is for no arm at all
+    good = np.flatnonzero(mistakes.good)[::-1]
+    kind_of[arms.numbers[good]] = kinds.numbers[good]  # the last one stays, of the first row
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return ("all",) if self._column is None else tuple(self._column.texts)
+    def detail(row: int) -> str:
+        k = arms.numbers[row]
+        here, known = kinds.texts[kinds.numbers[row]], kinds.texts[kind_of[k]]
+        return f"{arms.texts[k]!r} is {here!r} here and {known!r} before"
 
-    @property
-    def kind_of(self) -> IntArray:
-        """The kind of each arm [K]."""
-        count = len(self.names.texts)
-        return np.zeros(count, dtype=np.int64) if self._column is None else self._kind_of
-
-    def read(
-        self, chunk: Chunk, arms: Found, kinds: Found | None, good: BoolArray, mistakes: Mistakes
-    ) -> IntArray:
-        """Return the arm of each row [R]; an arm is of one kind."""
-        found = self.names.read(chunk, arms, good, mistakes)
-        if self._column is not None and kinds is not None:
-            own = self._column.read(chunk, kinds, good, mistakes)
-            self._read_kinds(found, own, chunk, good, mistakes)
-        return found
-
-    def _read_kinds(
-        self, found: IntArray, kinds: IntArray, chunk: Chunk, good: BoolArray, mistakes: Mistakes
-    ) -> None:
-        more = len(self.names.texts) - len(self._kind_of)
-        self._kind_of = np.concatenate([self._kind_of, np.full(more, -1, dtype=np.int64)])
-        rows = np.flatnonzero(good)
-        first = rows[np.unique(found[rows], return_index=True)[1]]
-        fresh = first[self._kind_of[found[first]] < 0]
-        self._kind_of[found[fresh]] = kinds[fresh]
-        other = np.flatnonzero(good & (kinds != self._kind_of[found]))
-        if not len(other):
-            return
-
-        def detail(at: int) -> str:
-            row = other[at]
-            known = self.kinds[self._kind_of[found[row]]]
-            here = self.kinds[kinds[row]]
-            return f"{self.names.texts[found[row]]!r} is {here!r} here and {known!r} before"
-
-        mistakes.add(chunk.lines[other].tolist(), "arm {}", detail)
-        good[other] = False
+    mistakes.mark(kinds.numbers != kind_of[arms.numbers], "arm {}", detail)
+    return kind_of[:-1]

@@ -1,230 +1,205 @@
-"""What the fields of a column mean: words, truth values, numbers."""
+"""What the fields of a column mean: words, truth values, numbers; and which rows cannot be used."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
-from math import isfinite
-from typing import NamedTuple
+from math import isfinite, nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.errors import ProblemError
-from restive.kernels.logs.fields import STRAY_QUOTE, UNCLOSED_QUOTE, WRONG_WIDTH
-from restive.kernels.logs.values import read_numbers
-from restive.kernels.logs.words import EMPTY, add_words, find_words, rehash_words
-from restive.logs.reading.mistakes import Mistakes
-from restive.logs.reading.rows import Chunk
+from restive.arguments import counted
+from restive.errors import LogError, ProblemError
+from restive.logs.reading.file import Column, LogFile
+from restive.logs.reading.lines import STRAY_QUOTE, UNCLOSED_QUOTE, WRONG_WIDTH
 
-__all__ = [
-    "TRUTH",
-    "FlagColumn",
-    "Found",
-    "NumberColumn",
-    "TextColumn",
-    "mark",
-    "row_faults",
-]
+__all__ = ["TRUTH", "Mistakes", "Words", "all_match", "is_empty", "read_flags", "read_numbers"]
 
-Bytes = NDArray[np.uint8]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 
+MOST_SHOWN = 20
+MOST_KEPT = 100_000
+MOST_WORDS = 1 << 30
 TRUTH = {"1": 1, "true": 1, "yes": 1, "t": 1, "0": 0, "false": 0, "no": 0, "f": 0}
 FAULTS = {
     WRONG_WIDTH: "has another number of fields than the header",
     STRAY_QUOTE: "has a quote inside a field; quote the whole field and double the quote",
     UNCLOSED_QUOTE: "has a quote that is never closed",
 }
+DECIMAL = r"^-?[0-9]+(\.[0-9]*)?$"
 
 
-def mark(
-    good: BoolArray,
-    bad: BoolArray,
-    chunk: Chunk,
-    mistakes: Mistakes,
-    reason: str,
-    slot: int | None = None,
-) -> None:
-    """Note the rows that are `bad` and still good; a {} in the reason is what the field holds."""
-    wrong = np.flatnonzero(bad & good)
-    if not len(wrong):
-        return
-    detail: Callable[[int], str] | None = None
-    if slot is not None:
+class Mistakes:
+    """Which rows are good; the others are refused together, or left out if that was asked for.
 
-        def detail(at: int) -> str:
-            return f"{chunk.word(int(wrong[at]), slot)!r:.60}"
+    A row is marked for the first thing that is wrong with it.
 
-    mistakes.add(chunk.lines[wrong].tolist(), reason, detail)
-    good[wrong] = False
+    Parameters
+    ----------
+    file
+        The log, as messages call it and its rows.
+    lines
+        Line of each row [R].
+    faults
+        What is wrong with rows before their fields are looked at [R].
+    skip
+        Whether bad rows are left out.
+    """
 
+    def __init__(
+        self, file: LogFile, lines: NDArray[np.uint32], faults: NDArray[np.int8], skip: bool
+    ) -> None:
+        self.file, self.lines, self.skip = file, lines, skip
+        self.good: BoolArray = np.ones(len(lines), dtype=np.bool_)
+        self._found: list[tuple[IntArray, str, Callable[[int], str] | None]] = []
+        for fault, reason in FAULTS.items():
+            self.mark(faults == fault, reason)
+        self.is_row = self.good.copy()  # [R]
 
-def row_faults(chunk: Chunk, mistakes: Mistakes) -> BoolArray:
-    """Return which rows are rows at all."""
-    good = np.ones(len(chunk.lines), dtype=np.bool_)
-    if chunk.faults.any():
-        for fault, reason in reversed(FAULTS.items()):
-            mark(good, (chunk.faults & fault) != 0, chunk, mistakes, reason)
-    return good
+    def mark(self, bad: BoolArray, reason: str, detail: Callable[[int], str] | None = None) -> None:
+        """Note rows that are bad; `detail` tells, by row, what a {} in the reason stands for."""
+        rows = np.flatnonzero(bad & self.good)
+        if len(rows):
+            self._found.append((rows, reason, detail))
+            self.good[rows] = False
 
+    def mark_field(self, bad: BoolArray, reason: str, column: Column) -> None:
+        """Note rows that are bad, where a {} in the reason stands for what their field holds."""
+        self.mark(bad, reason, lambda row: f"{column.text(row)!r:.60}")
 
-class Found(NamedTuple):
-    """Words that were looked up ahead of time."""
+    @property
+    def count(self) -> int:
+        """How many bad rows there are."""
+        return sum(len(rows) for rows, _, _ in self._found)
 
-    numbers: IntArray  # [R], or EMPTY or NEW
-    num_new: int
-    num_empty: int
+    def refuse(self) -> None:
+        """Raise if there are any, unless they are to be skipped."""
+        if self.skip or not self.count:
+            return
+        rows = np.concatenate([rows for rows, _, _ in self._found])
+        which = np.repeat(range(len(self._found)), [len(rows) for rows, _, _ in self._found])
+        first = np.argsort(rows)[:MOST_KEPT]
+        found = []
+        for row, at in zip(rows[first].tolist(), which[first].tolist(), strict=True):
+            _, reason, detail = self._found[at]
+            told = reason if detail is None else reason.replace("{}", detail(row))
+            found.append((int(self.lines[row]), told))
+        shown = [f"  {self.file.row} {line}: {reason}" for line, reason in found[:MOST_SHOWN]]
+        if self.count > MOST_SHOWN:
+            shown.append(f"  and {self.count - MOST_SHOWN:,} more")
+        them = "it" if self.count == 1 else "them"
+        raise LogError(
+            f"{self.file.path}: {counted(self.count, 'bad row')}; mend {them}, or leave {them} out "
+            "with skip_bad (--skip-bad):\n" + "\n".join(shown),
+            found,
+        )
+
+    def notes(self) -> list[str]:
+        """Tell how many rows were left out, by reason."""
+        return [
+            f"{counted(len(rows), 'row')} {'was' if len(rows) == 1 else 'were'} left out: "
+            + reason.replace("{}", "...")
+            for rows, reason, _ in sorted(self._found, key=lambda found: found[1])
+        ]
 
 
 class Words:
-    """Numbers words in the order in which they first appear."""
+    """A column of words, each of which must be there and be UTF-8.
 
-    def __init__(self, what: str, most: int) -> None:
-        self.what, self.most = what, most
-        self._slots = np.full(1 << 10, -1, dtype=np.int64)
-        self._pool = np.zeros(1 << 14, dtype=np.uint8)
-        self._ends = np.zeros(1 << 9, dtype=np.int64)
-        self._following = np.zeros(1 << 9, dtype=np.int64)
-        self._short = np.full(256, -1, dtype=np.int64)
-        self.count = 0
-        self._known = self._tables()
+    Parameters
+    ----------
+    column
+        The column.
+    what
+        What messages call it.
+    mistakes
+        Where rows without such a word are marked.
+    most
+        How many different words there may be.
 
-    def _tables(self) -> tuple[IntArray, Bytes, IntArray, IntArray, IntArray, int]:
-        return self._slots, self._pool, self._ends, self._following, self._short, self.count
+    `texts` are the different words in the order of their first rows, '' where one is not UTF-8;
+    `numbers` [R] tell which one each row has, -1 for a field that is empty.
+    """
 
-    def look(self, chunk: Chunk, slot: int) -> Found:
-        """Look up what is known by now; threads do this ahead of `read`."""
-        starts, ends = chunk.starts[slot], chunk.ends[slot]
-        numbers = np.empty(len(starts), dtype=np.int64)
-        return Found(numbers, *find_words(chunk.text, starts, ends, numbers, *self._known))
-
-    def read(self, chunk: Chunk, slot: int, found: Found) -> IntArray:
-        """Return the number of the word in each row [R]; EMPTY where the field is empty."""
-        if not found.num_new:
-            return found.numbers
-        starts, ends = chunk.starts[slot], chunk.ends[slot]
-        row = 0
-        while row < len(starts):
-            row, self.count = add_words(
-                chunk.text, starts, ends, row, found.numbers, *self._tables()
+    def __init__(
+        self, column: Column, what: str, mistakes: Mistakes, most: int = MOST_WORDS
+    ) -> None:
+        words, numbers = column.words
+        if b"" in words:
+            empty = words.index(b"")
+            mistakes.mark(numbers == empty, f"{what} is empty")
+            words = words[:empty] + words[empty + 1 :]
+            numbers = np.where(numbers == empty, -1, numbers - (numbers > empty))
+        self.texts, self.numbers = [_decoded(word) for word in words], numbers.astype(np.int32)
+        if len(words) > most:
+            raise ProblemError(
+                f"{what} has more than {most:,} different values, as "
+                + ", ".join(repr(text) for text in self.texts[most - 2 : most + 1])
             )
-            if self.count > self.most:
-                raise ProblemError(
-                    f"{self.what} has more than {self.most:,} different values, as "
-                    f"{', '.join(repr(word) for word in self.words(self.most - 2, self.most + 1))}"
-                )
-            if row < len(starts):
-                self._grow(int(ends[row] - starts[row]))
-        self._known = self._tables()  # at once: threads may be looking words up
-        return found.numbers
+        if "" in self.texts:
+            foreign = np.array([not text for text in self.texts] + [False])
+            reason = f"{what} is not UTF-8: {{}}; save the file as CSV in UTF-8"
+            mistakes.mark_field(foreign[self.numbers], reason, column)
 
-    def _grow(self, size: int) -> None:
-        self._pool = np.concatenate([self._pool, np.zeros(len(self._pool) + size, np.uint8)])
-        self._ends = np.concatenate([self._ends, np.zeros_like(self._ends)])
-        self._following = np.concatenate([self._following, np.zeros_like(self._following)])
-        self._slots = np.full(2 * len(self._slots), -1, dtype=np.int64)
-        rehash_words(self._pool, self._ends, self.count, self._slots)
-
-    def words(self, first: int = 0, end: int | None = None) -> list[str]:
-        """Return the words from number `first` on; '' for one that is not UTF-8."""
-        limits = self._ends[first : (self.count if end is None else end) + 1]
-        raw = self._pool[limits[0] : limits[-1]].tobytes()
-        places = (limits - limits[0]).tolist()
-        if raw.isascii():
-            text = raw.decode("ascii")
-            found = [text[a:b] for a, b in pairwise(places)]
-        else:
-            found = [_decoded(raw[a:b]) for a, b in pairwise(places)]
-        return [word.replace('""', '"') for word in found] if b'""' in raw else found
+    def meanings(self, meaning: Callable[[str], int]) -> IntArray:
+        """What each word stands for [words + 1]; the last one, -1, is for a field that is empty."""
+        return np.array([*map(meaning, self.texts), -1], dtype=np.int64)
 
 
 def _decoded(word: bytes) -> str:
+    """Return a word, '' for one that is not UTF-8."""
     try:
         return word.decode("utf-8")
     except UnicodeDecodeError:
         return ""
 
 
-class TextColumn:
-    """A column of words, each of which must be there and be UTF-8."""
-
-    def __init__(self, what: str, slot: int, most: int = 1 << 30) -> None:
-        self.what, self.slot = what, slot
-        self.words = Words(what, most)
-        self.texts: list[str] = []
-        self._foreign: list[int] = []  # words that are not UTF-8
-        self._meanings: list[int] = []
-
-    def look(self, chunk: Chunk) -> Found:
-        """Look words up ahead of time."""
-        return self.words.look(chunk, self.slot)
-
-    def read(self, chunk: Chunk, found: Found, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        """Return the number of each row's word [R]."""
-        numbers = self.words.read(chunk, self.slot, found)
-        if found.num_empty:
-            mark(good, numbers == EMPTY, chunk, mistakes, f"{self.what} is empty")
-        known = len(self.texts)
-        if self.words.count > known:
-            self.texts += self.words.words(known)
-            self._foreign += [at for at in range(known, len(self.texts)) if not self.texts[at]]
-        if self._foreign:
-            mark(
-                good, np.isin(numbers, self._foreign), chunk, mistakes,
-                f"{self.what} is not UTF-8: {{}}; save the file as CSV in UTF-8", self.slot,
-            )  # fmt: skip
-        return numbers
-
-    def meanings(self, meaning: Callable[[str], int]) -> IntArray:
-        """What each word stands for [words + 1]; the last one is for a field that is empty."""
-        if len(self._meanings) < len(self.texts):
-            self._meanings += map(meaning, self.texts[len(self._meanings) :])
-        return np.array([*self._meanings, -1], dtype=np.int64)
+def read_flags(column: Column, what: str, mistakes: Mistakes) -> IntArray:
+    """Return 1 where a field says yes, 0 where it says no [R]."""
+    words = Words(column, what, mistakes)
+    flags = words.meanings(lambda text: TRUTH.get(text.lower(), -1))[words.numbers]
+    reason = f"{what} is {{}}, expected 1 or 0, true or false, yes or no"
+    mistakes.mark_field(flags < 0, reason, column)
+    return flags
 
 
-class FlagColumn(TextColumn):
-    """A column of truth values."""
-
-    def read(self, chunk: Chunk, found: Found, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        """Return 1 where the field says yes, 0 where it says no [R]."""
-        numbers = super().read(chunk, found, good, mistakes)
-        values = self.meanings(lambda text: TRUTH.get(text.lower(), -1))[numbers]
-        reason = f"{self.what} is {{}}, expected 1 or 0, true or false, yes or no"
-        mark(good, values < 0, chunk, mistakes, reason, self.slot)
-        return np.asarray(np.maximum(values, 0))
+def read_numbers(column: Column, what: str, mistakes: Mistakes) -> FloatArray:
+    """Return numbers [R]; rows without one are marked."""
+    (values,) = column.read(_numbers)
+    wrong = np.isnan(values)
+    if wrong.any():
+        mistakes.mark(is_empty(column), f"{what} is empty")
+        mistakes.mark_field(wrong, f"{what} is {{}}, expected a number", column)
+    return values
 
 
-class NumberColumn:
-    """A column of numbers."""
+def _numbers(texts: Any) -> tuple[FloatArray]:
+    if all_match(texts, DECIMAL):
+        found: FloatArray = texts.cast("string").cast("float64").to_numpy()
+        return (np.where(np.isfinite(found), found, nan),)
+    return (np.array([_number(text) for text in texts.to_pylist()], dtype=np.float64),)
 
-    def __init__(self, what: str, slot: int) -> None:
-        self.what, self.slot = what, slot
 
-    def look(self, chunk: Chunk) -> FloatArray:
-        """Read plain decimal numbers ahead of time [R]; nan for others."""
-        starts, ends = chunk.starts[self.slot], chunk.ends[self.slot]
-        values = np.empty(len(starts))
-        read_numbers(chunk.text, starts, ends, values)
-        return values
+def _number(text: bytes) -> float:
+    try:
+        value = float(text.decode("utf-8", errors="replace"))
+    except ValueError:
+        return nan
+    return value if isfinite(value) else nan
 
-    def read(
-        self, chunk: Chunk, values: FloatArray, good: BoolArray, mistakes: Mistakes
-    ) -> FloatArray:
-        """Return the numbers [R]; rows without one are marked."""
-        if not np.isnan(values).any():
-            return values
-        empty = chunk.ends[self.slot] <= chunk.starts[self.slot]
-        for row in np.flatnonzero(np.isnan(values) & good & ~empty).tolist():
-            try:  # it may be written with an exponent
-                value = float(chunk.word(row, self.slot))
-            except ValueError:
-                continue
-            if isfinite(value):
-                values[row] = value
-        mark(good, empty, chunk, mistakes, f"{self.what} is empty")
-        reason = f"{self.what} is {{}}, expected a number"
-        mark(good, np.isnan(values), chunk, mistakes, reason, self.slot)
-        return values
+
+def all_match(texts: Any, pattern: str) -> bool:
+    """Whether a pattern describes each of these texts, an array of bytes."""
+    import pyarrow.compute
+
+    return bool(pyarrow.compute.all(pyarrow.compute.match_substring_regex(texts, pattern)).as_py())
+
+
+def is_empty(column: Column) -> BoolArray:
+    """Return which fields are empty [R]."""
+    words, numbers = column.words
+    empty: BoolArray = np.array([not word for word in words])[numbers]
+    return empty

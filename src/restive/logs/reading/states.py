@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 from restive.arguments import checked_count
 from restive.errors import ProblemError
 from restive.learn.evidence import MOST_STATES
-from restive.logs.reading.columns import TRUTH, NumberColumn, TextColumn, mark, row_faults
-from restive.logs.reading.mistakes import Mistakes
-from restive.logs.reading.rows import Chunk, Table
+from restive.logs.reading.columns import TRUTH, Mistakes, Words, read_numbers
+from restive.logs.reading.file import Column
 from restive.problem.arm import state_names
 
-__all__ = ["StateReader", "state_reader"]
+__all__ = ["StateRule", "States", "state_rule"]
 
 IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
@@ -34,26 +33,28 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
 }
 SAMPLE = 1_000_000  # values of which quantiles are taken
+MOST_WORDS = 1 << 16  # in a column of states
 
 
-@dataclass
-class StateReader:
-    """Reads states: `look` ahead of time, `read` chunk after chunk; `finish` gives their names."""
+class States(NamedTuple):
+    """Which states rows show."""
 
-    column: int
-    look: Callable[[Chunk], Any]
-    read: Callable[[Chunk, Any, BoolArray, Mistakes], IntArray]
-    finish: Callable[[], tuple[str, ...]]
-    notes: list[str] = field(default_factory=list)
+    codes: IntArray  # [R], anything where the row is marked
+    names: tuple[str, ...]  # of the states, worst first
+    notes: tuple[str, ...] = ()
+    refusal: str = ""  # why they are not what was meant, told after all bad rows
 
 
-def state_reader(
-    table: Table, slot: int, state: str | None, state_from: str | None, states: Any
-) -> StateReader:
-    """Return how states are read; exactly one of `state` and `state_from` names a column.
+class StateRule(NamedTuple):
+    """How states are read: of which column, and what its fields mean."""
 
-    `slot` is the place at which that column's fields will be in a chunk.
-    """
+    column: str
+    argument: str  # that named the column
+    read: Callable[[Column, Mistakes], States]
+
+
+def state_rule(state: Any, state_from: Any, states: Any) -> StateRule:
+    """Return how states are read; exactly one of `state` and `state_from` names a column."""
     if (state is None) == (state_from is None):
         raise ProblemError(
             "say what an arm's state is: state = a column of states, or state_from = 'delay < 15'"
@@ -61,25 +62,37 @@ def state_reader(
     if state_from is not None:
         if states is not None:
             raise ProblemError("state_from makes two states, bad and good; leave states out")
-        return _compared(table, slot, state_from)
-    assert state is not None
-    column = table.column(state, "state")
+        return _compared(str(state_from))
     if isinstance(states, int | np.integer) and not isinstance(states, bool):
         count = checked_count(states, "states", 2, MOST_STATES)
-        return _by_quantiles(table, slot, column, state, count)
-    return _named(slot, column, state, states)
+        return StateRule(state, "state", partial(_by_quantiles, name=state, count=count))
+    order = None if states is None else _order(states)
+    return StateRule(state, "state", partial(_named, name=state, order=order))
 
 
-def _compared(table: Table, slot: int, text: str) -> StateReader:
-    found = re.fullmatch(r"\s*(.+?)\s*(<=|>=|==|!=|<|>)\s*(.+?)\s*", str(text))
+def _compared(text: str) -> StateRule:
+    found = re.fullmatch(r"\s*(.+?)\s*(<=|>=|==|!=|<|>)\s*(.+?)\s*", text)
     if found is None:
         raise ProblemError(
             "state_from must be a column, a comparison and a value, as 'delay < 15', got "
             f"{text!r:.60}"
         )
     name, sign, value = found.groups()
-    column = table.column(name, "state_from")
     names = (f"not {name} {sign} {value}", f"{name} {sign} {value}")
+
+    def read_texts(column: Column, mistakes: Mistakes) -> States:
+        wanted = value.strip("'\"")
+        words = Words(column, name, mistakes)
+        codes = words.meanings(lambda text: int((text == wanted) == (sign == "==")))
+        missing = "" if wanted in words.texts else f"state_from: no row has {name} {wanted!r}"
+        return States(codes[words.numbers], names, refusal=missing)
+
+    def compare_numbers(column: Column, mistakes: Mistakes) -> States:
+        values = read_numbers(column, name, mistakes)
+        with np.errstate(invalid="ignore"):
+            holds = COMPARISONS[sign](values, threshold)
+        return States(holds.astype(np.int64), names)
+
     try:
         threshold = float(value)
     except ValueError:
@@ -87,109 +100,52 @@ def _compared(table: Table, slot: int, text: str) -> StateReader:
             raise ProblemError(
                 f"state_from: {value!r:.60} is not a number; text can only be compared by == and !="
             ) from None
-        return _compared_text(slot, column, name, sign, value.strip("'\""), names)
-
-    numbers = NumberColumn(name, slot)
-
-    def read(chunk: Chunk, found: Any, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        values = numbers.read(chunk, found, good, mistakes)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(COMPARISONS[sign](values, threshold), dtype=np.int64)
-
-    return StateReader(column, numbers.look, read, lambda: names)
+        return StateRule(name, "state_from", read_texts)
+    return StateRule(name, "state_from", compare_numbers)
 
 
-def _compared_text(
-    slot: int, column: int, name: str, sign: str, value: str, names: tuple[str, str]
-) -> StateReader:
-    words = TextColumn(name, slot)
-
-    def read(chunk: Chunk, found: Any, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        numbers = words.read(chunk, found, good, mistakes)
-        same = words.meanings(lambda text: text == value)[numbers] == 1
-        return np.asarray(same == (sign == "=="), dtype=np.int64)
-
-    def finish() -> tuple[str, ...]:
-        if value not in words.texts:
-            raise ProblemError(f"state_from: no row has {name} {value!r}")
-        return names
-
-    return StateReader(column, words.look, read, finish)
-
-
-def _by_quantiles(table: Table, slot: int, column: int, name: str, count: int) -> StateReader:
-    thresholds, told = _quantiles(table, column, name, count)
-
-    numbers = NumberColumn(name, slot)
-
-    def read(chunk: Chunk, found: Any, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        values = numbers.read(chunk, found, good, mistakes)
-        return np.searchsorted(thresholds, values, side="right").astype(np.int64)
-
-    edges = [f"{edge:g}" for edge in thresholds]
-    middle = [f"{low} <= {name} < {high}" for low, high in pairwise(edges)]
-    names = (f"{name} < {edges[0]}", *middle, f"{name} >= {edges[-1]}")
-    return StateReader(column, numbers.look, read, lambda: names, [told])
-
-
-def _quantiles(table: Table, column: int, name: str, count: int) -> tuple[NDArray[np.float64], str]:
-    """Thresholds between states that are about equally frequent, from a first reading."""
-    ignored = Mistakes("", "", skip=True)
-    values = np.zeros(0)
-    num_seen, keep_every = 0, 1
-    numbers = NumberColumn(name, 0)
-    for chunk, looked in table.chunks([column], numbers.look):
-        good = row_faults(chunk, ignored)
-        found = numbers.read(chunk, looked, good, ignored)
-        places = np.arange(num_seen, num_seen + len(found))
-        num_seen += len(found)
-        values = np.concatenate([values, found[good & (places % keep_every == 0)]])
-        while len(values) > SAMPLE:  # every second, every fourth, ... row of the file
-            values, keep_every = values[::2], 2 * keep_every
-    if not len(values):
+def _by_quantiles(column: Column, mistakes: Mistakes, name: str, count: int) -> States:
+    """Cut numbers so that states are about equally frequent."""
+    values = read_numbers(column, name, mistakes)
+    known = values[mistakes.is_row & ~np.isnan(values)]
+    if not len(known):
         raise ProblemError(f"column {name!r} holds no number, so it has no quantiles")
-    thresholds = np.quantile(values, np.arange(1, count) / count)
-    if len(np.unique(thresholds)) < count - 1 or thresholds[0] <= values.min():
+    keep_every = 1
+    while len(known) > keep_every * SAMPLE:  # every second, every fourth, ... row of the file
+        keep_every *= 2
+    sample = known[::keep_every]
+    thresholds = np.quantile(sample, np.arange(1, count) / count)
+    if len(np.unique(thresholds)) < count - 1 or thresholds[0] <= sample.min():
         raise ProblemError(
             f"column {name!r} cannot be cut into {count} states by quantiles: too many rows have "
             "the same value; use fewer states, or state_from"
         )
-    told = f"states are {name} cut at {', '.join(f'{edge:g}' for edge in thresholds)}"
+    edges = [f"{edge:g}" for edge in thresholds]
+    told = f"states are {name} cut at {', '.join(edges)}"
     if keep_every > 1:
         told += f" (quantiles of every {keep_every:,}th row)"
-    return thresholds, told
+    middle = [f"{low} <= {name} < {high}" for low, high in pairwise(edges)]
+    names = (f"{name} < {edges[0]}", *middle, f"{name} >= {edges[-1]}")
+    codes = np.searchsorted(thresholds, values, side="right").astype(np.int64)
+    return States(codes, names, (told,))
 
 
-def _named(slot: int, column: int, name: str, states: Any) -> StateReader:
-    words = TextColumn("state", slot, most=1 << 16)
-    order = None if states is None else _order(states)
-
-    def code(text: str) -> int:
-        if order is not None:
-            return order.get(text, -1)
-        return _plain_state(text)
-
-    def read(chunk: Chunk, found: Any, good: BoolArray, mistakes: Mistakes) -> IntArray:
-        numbers = words.read(chunk, found, good, mistakes)
-        codes = words.meanings(code)
-        if order is None and (codes < 0).all() and good.any():
+def _named(column: Column, mistakes: Mistakes, name: str, order: dict[str, int] | None) -> States:
+    """States as they stand there: by name, in a given order, or as whole numbers."""
+    words = Words(column, "state", mistakes, MOST_WORDS)
+    if order is None:
+        codes = words.meanings(_plain_state)
+        if (codes < 0).all() and mistakes.good.any():
             raise _need_names(name, words.texts)
-        expected = (
-            "expected a whole number from 0 (the worst), or true or false; or name the states"
-            if order is None
-            else f"expected one of {', '.join(order)}"
-        )
-        shown = codes[numbers]
-        if (codes[:-1] < 0).any():
-            mark(good, shown < 0, chunk, mistakes, f"state is {{}}, {expected}", slot)
-        return np.asarray(shown)
-
-    def finish() -> tuple[str, ...]:
-        if order is not None:
-            return tuple(order)
-        return tuple(str(s) for s in range(int(words.meanings(code).max()) + 1))
-
-    return StateReader(column, words.look, read, finish)
+        expected = "a whole number from 0 (the worst), or true or false; or name the states"
+        names = tuple(str(state) for state in range(int(codes.max(initial=-1)) + 1))
+    else:
+        known = order
+        codes = words.meanings(lambda text: known.get(text, -1))
+        expected, names = f"one of {', '.join(order)}", tuple(order)
+    shown = codes[words.numbers]
+    mistakes.mark_field(shown < 0, f"state is {{}}, expected {expected}", column)
+    return States(shown, names)
 
 
 def _order(states: Any) -> dict[str, int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,21 +12,29 @@ from numpy.typing import ArrayLike, NDArray
 from restive.arguments import counted, one_line, suggestion
 from restive.errors import ProblemError
 from restive.learn.evidence import MOST_STATES
-from restive.logs.sightings import sorter
-from restive.logs.sightings.columns import Columns
-from restive.logs.sightings.sorter import Rows, SightingSorter, end_of_block
-from restive.logs.time_steps import StepRule, Steps
+from restive.logs.time_steps import MICROS, StepRule, Steps
 from restive.problem.arm import state_names
 
-__all__ = ["Block", "Log", "log_of", "names_or_none", "sorted_log"]
-
-MOST_STEPS = 1 << 42  # of a log: an age of as many fits into evidence
+__all__ = [
+    "Block",
+    "Log",
+    "Rows",
+    "UnsortedLog",
+    "checked_same_step",
+    "log_of",
+    "names_or_none",
+    "sorted_log",
+]
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Codes = NDArray[np.int16]
 
+SAME_STEP = ("error", "last", "worst")
 MOST_ARMS = 1 << 30
-MICROS = 1_000_000
+MOST_STEPS = 1 << 42  # of a log: an age of as many fits into evidence
+BLOCK_ROWS = 1 << 18  # sightings that are looked at together
+MOST_NAMED = 10  # rows of the same arm and step in a message
 
 
 class Block(NamedTuple):
@@ -35,7 +43,7 @@ class Block(NamedTuple):
     first_arm: int
     starts: IntArray  # [arms of the block + 1]
     steps: IntArray  # [R]
-    codes: NDArray[np.int16]  # [R] twice the state, and one more where the arm was pulled
+    codes: Codes  # [R] twice the state, and one more where the arm was pulled
 
     @property
     def states(self) -> IntArray:
@@ -66,20 +74,22 @@ class Log:
 
     `arms` are their names, in the order of their first row, and `kinds` what they were grouped by;
     `states` are the states' names, worst first. Steps are counted from 0, the first in which an arm
-    was seen; `steps` says what they are called. `notes` tell what was decided in reading the log.
+    was seen; `calendar` says what they are called. `notes` tell what was decided in reading the
+    log.
     """
 
     arms: tuple[str, ...]
     states: tuple[str, ...]
     kinds: tuple[str, ...]
     kind_of: IntArray  # [K]
-    steps: Steps
-    first_step: int  # as `steps` counts
+    calendar: Steps
+    first_step: int  # as `calendar` counts
     num_steps: int
     starts: IntArray  # [K + 1]
     notes: tuple[str, ...]
     has_pulled: bool  # whether the log says which arms were pulled
-    sightings: Columns = field(repr=False)
+    step_column: IntArray = field(repr=False)  # [R], as `steps` of a block
+    code_column: Codes = field(repr=False)  # [R], as `codes` of a block
 
     @property
     def num_arms(self) -> int:
@@ -103,7 +113,7 @@ class Log:
 
     def label(self, step: int) -> str:
         """Return how a person calls a step: a number, a date, or a date and time."""
-        return self.steps.label(step + self.first_step)
+        return self.calendar.label(step + self.first_step)
 
     @property
     def span(self) -> str:
@@ -119,56 +129,24 @@ class Log:
         )
 
     def blocks(self) -> Iterator[Block]:
-        """Yield all sightings, arm by arm, in blocks that fit in memory."""
+        """Yield all sightings, some arms at a time."""
         first = 0
         while first < self.num_arms:
-            last = end_of_block(self.starts, first, sorter.BLOCK_ROWS)
+            full = int(np.searchsorted(self.starts, self.starts[first] + BLOCK_ROWS, side="right"))
+            last = min(max(full - 1, first + 1), self.num_arms)
             yield self.block(first, last)
             first = last
 
     def block(self, first: int, last: int) -> Block:
         """Return the sightings of arms `first` to `last` - 1."""
         begin, end = int(self.starts[first]), int(self.starts[last])
-        steps, codes = self.sightings.read(begin, end)
-        return Block(first, self.starts[first : last + 1] - begin, steps, codes)
+        starts = self.starts[first : last + 1] - begin
+        return Block(first, starts, self.step_column[begin:end], self.code_column[begin:end])
 
     def __repr__(self) -> str:
         return one_line(
             f"Log({self.in_brief}, states {', '.join(self.states)})", f"Log({self.in_brief})"
         )
-
-
-def sorted_log(
-    taken_in: SightingSorter,
-    *,
-    arms: Sequence[str],
-    states: Sequence[str],
-    kinds: Sequence[str],
-    kind_of: IntArray,
-    rule: StepRule,
-    aware: bool,
-    has_pulled: bool,
-    notes: Sequence[str] = (),
-    row: str = "line",
-    progress: Callable[[float], None] = lambda share: None,
-) -> Log:
-    """Make a log of what a sorter has taken in."""
-    steps = Steps.spanning(rule, taken_in.first, taken_in.last, aware)
-    merged = taken_in.merged(steps, len(arms), row, progress)
-    seen = merged.counts > 0  # all rows of an arm may have been left out
-    return Log(
-        arms=tuple(arms) if seen.all() else tuple(np.array(arms, object)[seen]),
-        states=tuple(states),
-        kinds=tuple(kinds),
-        kind_of=kind_of[seen],
-        steps=steps,
-        first_step=merged.first_step,
-        num_steps=merged.num_steps,
-        starts=np.concatenate([[0], np.cumsum(merged.counts[seen])]),
-        notes=(*notes, *merged.notes()),
-        has_pulled=has_pulled,
-        sightings=merged.sightings,
-    )
 
 
 def log_of(
@@ -221,20 +199,18 @@ def log_of(
         raise ProblemError(
             f"states are whole numbers from 0 to {size - 1}, got {codes.min()} to {codes.max()}"
         )
-    rows = SightingSorter(same_step)
-    rows.take_in([Rows.of(arms, steps * MICROS, np.arange(len(arms)), codes * 2 + flags)])
     labels, kind_of = _kinds(kinds, len(names))
-    return sorted_log(
-        rows,
-        arms=names,
-        states=names_of_states,
-        kinds=labels,
-        kind_of=kind_of,
-        rule=StepRule("1", length=MICROS),
-        aware=False,
-        has_pulled=pulled is not None,
-        row="row",
+    rows = Rows(
+        arms.astype(np.int32),
+        steps * MICROS,
+        np.arange(len(arms), dtype=np.uint32),
+        (codes * 2 + flags).astype(np.int16),
     )
+    one_by_one = StepRule("1", length=MICROS)
+    unsorted = UnsortedLog(
+        rows, names, names_of_states, labels, kind_of, one_by_one, False, pulled is not None
+    )
+    return sorted_log(unsorted, checked_same_step(same_step), "row")
 
 
 def names_or_none(states: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -292,3 +268,122 @@ def _kinds(kinds: Sequence[str] | None, num_arms: int) -> tuple[tuple[str, ...],
     place: dict[str, int] = {}
     of = [place.setdefault(str(kind), len(place)) for kind in kinds]
     return tuple(place), np.array(of, dtype=np.int64)
+
+
+# --- rows in any order -------------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """Rows as they were read: who was seen when, in which state."""
+
+    arms: NDArray[np.int32]  # [R]
+    times: IntArray  # [R] in micros
+    lines: NDArray[np.uint32]  # [R] for messages
+    codes: Codes  # [R] as in a block
+
+    def picked(self, which: IntArray | BoolArray) -> Rows:
+        """Return some of the rows, or all in another order."""
+        return Rows(self.arms[which], self.times[which], self.lines[which], self.codes[which])
+
+    def in_order(self) -> Rows:
+        """Return the rows sorted by arm, then time; those of one time stay in their order."""
+        order = np.argsort(self.times, kind="stable")  # one pass, where a log is in order
+        # Stable sorts by 16 bits take one pass, too: first by the low bits, then by the high ones.
+        for digit in (self.arms & 0xFFFF, self.arms >> 16):
+            if digit.any():
+                order = order[np.argsort(digit.astype(np.uint16)[order], kind="stable")]
+        return self.picked(order)
+
+
+class UnsortedLog(NamedTuple):
+    """A log whose rows are still in any order."""
+
+    rows: Rows
+    arms: Sequence[str]  # their names [K]
+    states: Sequence[str]
+    kinds: Sequence[str]
+    kind_of: IntArray  # [K]
+    rule: StepRule
+    aware: bool  # whether times are instants
+    has_pulled: bool
+    notes: Sequence[str] = ()
+
+
+def checked_same_step(same_step: Any) -> str:
+    """Return what counts where an arm has several rows in one step, or raise."""
+    if same_step not in SAME_STEP:
+        raise ProblemError(
+            f"same_step must be one of {', '.join(SAME_STEP)}, got {same_step!r:.60}"
+        )
+    return str(same_step)
+
+
+def sorted_log(log: UnsortedLog, same_step: str, row: str) -> Log:
+    """Return the log with one sighting for each arm and step; `row` is what messages call a row."""
+    first, last = int(log.rows.times.min()), int(log.rows.times.max())
+    calendar = Steps.spanning(log.rule, first, last, log.aware)
+    limits = calendar.of(np.array([first, last]))
+    first_step, num_steps = int(limits[0]), int(limits[1] - limits[0]) + 1
+    if num_steps > MOST_STEPS:
+        raise ProblemError(
+            f"the log spans {num_steps:,} steps, more than {MOST_STEPS:,}; is a time wrong, or "
+            "the step too short?"
+        )
+    found = log.rows.in_order()
+    steps, own, codes = calendar.of(found.times) - first_step, found.arms, found.codes
+    notes = [*log.notes]
+    again = np.flatnonzero((steps[1:] == steps[:-1]) & (own[1:] == own[:-1]))
+    if len(again):
+        if same_step == "error":
+            named = []
+            for at in again[:MOST_NAMED].tolist():
+                low, high = sorted(found.lines[at : at + 2].tolist())
+                time = calendar.label(int(steps[at]) + first_step)
+                named.append(f"{row}s {low} and {high} ({time})")
+            raise _doubles(len(again), named)
+        which = "the latest counts" if same_step == "last" else "the lowest state counts"
+        notes.append(
+            f"{len(again):,} of {len(steps):,} rows are of the same arm and step as another; "
+            + which
+        )
+        begins = np.delete(np.arange(len(steps)), again + 1)
+        codes = _settled(codes, begins, same_step)
+        steps, own = steps[begins], own[begins]
+    counts = np.bincount(own, minlength=len(log.arms))
+    seen = counts > 0  # all rows of an arm may have been left out
+    return Log(
+        arms=tuple(log.arms) if seen.all() else tuple(np.array(log.arms, object)[seen]),
+        states=tuple(log.states),
+        kinds=tuple(log.kinds),
+        kind_of=log.kind_of[seen],
+        calendar=calendar,
+        first_step=first_step,
+        num_steps=num_steps,
+        starts=np.concatenate([[0], np.cumsum(counts[seen])]),
+        notes=tuple(notes),
+        has_pulled=log.has_pulled,
+        step_column=steps,
+        code_column=codes,
+    )
+
+
+def _settled(codes: Codes, begins: IntArray, same_step: str) -> Codes:
+    """Return one code for the rows from each beginning to the next; a pull among them counts."""
+    states = codes >> 1
+    if same_step == "last":
+        chosen = states[np.append(begins[1:], len(codes)) - 1]
+    else:
+        chosen = np.minimum.reduceat(states, begins)
+    settled: Codes = 2 * chosen + np.maximum.reduceat(codes & 1, begins)
+    return settled
+
+
+def _doubles(count: int, named: Sequence[str]) -> ProblemError:
+    more = count - len(named)
+    return ProblemError(
+        f"{count:,} rows are of the same arm and step as another: "
+        + ", ".join(named)
+        + (f" and {more:,} more" if more else "")
+        + "; say which counts with same_step (--same-step): 'last' (the later) or 'worst' (the "
+        "lowest state), or take a shorter step"
+    )

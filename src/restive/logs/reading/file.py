@@ -1,0 +1,325 @@
+"""A log's file, CSV or Parquet, read by pyarrow: the columns that are wanted, and the rows' lines.
+
+A CSV file is cut into blocks of whole rows, which threads read while the next ones are looked for.
+A block with a row that pyarrow cannot read, or would not read as we do, is read row by row in
+Python (`lines`). Of each block and column the different fields are kept once, and for each row
+which of them it has.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import checked_path, suggestion
+from restive.errors import ProblemError, RestiveError
+from restive.logs.reading.lines import (
+    PADDING,
+    UTF8_MARK,
+    ReadRows,
+    end_of_rows,
+    read_rows,
+    row_lines,
+)
+from restive.threads import in_order
+
+__all__ = ["Column", "FileRows", "LogFile", "open_log_file"]
+
+Lines = NDArray[np.uint32]
+
+HEADER_BYTES = 1 << 19
+BLOCK_BYTES = 1 << 22
+BATCH_ROWS = 1 << 17  # of a Parquet file
+MOST_ROW_BYTES = 1 << 22  # a quote that is never closed makes one row of the rest of a file
+MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
+GZIP_MARK = b"\x1f\x8b"
+DELIMITERS = (b",", b";", b"\t")
+LINE = re.compile(rb"([^\r\n]*)(\r\n?|\n|\Z)")
+
+
+class Column:
+    """The fields of a column.
+
+    Parameters
+    ----------
+    chunks
+        Dictionary-encoded arrays of bytes, end to end.
+    """
+
+    def __init__(self, chunks: Sequence[Any]) -> None:
+        import pyarrow
+
+        self._chunks = pyarrow.chunked_array(chunks, pyarrow.dictionary("int32", "binary"))
+
+    def text(self, row: int) -> str:
+        """Return a field as text, for messages."""
+        return str(self._chunks[int(row)].as_py().decode("utf-8", errors="replace"))
+
+    @cached_property
+    def words(self) -> tuple[list[bytes], NDArray[np.int32]]:
+        """The different fields in the order of their first rows, and which one each row has [R]."""
+        chunks = self._chunks.unify_dictionaries().chunks
+        words = chunks[-1].dictionary.to_pylist() if chunks else []
+        return words, np.concatenate([chunk.indices.to_numpy() for chunk in chunks])
+
+    def read(self, convert: Callable[[Any], tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
+        """Return what fields mean, arrays [R]; `convert` is given an array of bytes at a time."""
+        parts = []
+        for chunk in self._chunks.chunks:
+            which = chunk.indices.to_numpy()
+            parts.append([meaning[which] for meaning in convert(chunk.dictionary)])
+        return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+class FileRows(NamedTuple):
+    """All rows of a file."""
+
+    columns: list[Column]  # those that were wanted
+    lines: Lines  # [R]
+    faults: NDArray[np.int8]  # [R], 0 where there is none
+
+
+class _Batch(NamedTuple):
+    """Some rows of a file."""
+
+    columns: list[Any]
+    lines: Lines  # [r]
+    faults: NDArray[np.int8]  # [r]
+    share: float  # of the file that has been read
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A file with named columns."""
+
+    path: Path
+    header: tuple[str, ...]
+    delimiter: bytes = b""  # of a CSV file
+    body: int = 0  # where the rows below its header begin
+    first_line: int = 1  # of the first row
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether this is a Parquet file."""
+        return not self.delimiter
+
+    @property
+    def row(self) -> str:
+        """What a message calls a row's place."""
+        return "row" if self.is_parquet else "line"
+
+    def column(self, name: Any, what: str) -> int:
+        """Return the place of the column with this name."""
+        if not isinstance(name, str):
+            raise ProblemError(f"{what} must be a column's name, got {name!r:.60}")
+        places = [at for at, known in enumerate(self.header) if known == name]
+        if len(places) > 1:
+            raise ProblemError(f"{self.path}: {len(places)} columns are called {name!r}")
+        if not places:
+            raise ProblemError(
+                f"{self.path}: no column {name!r} for {what}; {suggestion(name, self.header)}"
+            )
+        return places[0]
+
+    def rows(
+        self, columns: Sequence[int], progress: Callable[[float], None] = lambda share: None
+    ) -> FileRows:
+        """Return these columns, by their places, of all rows below the header."""
+        batches = []
+        for batch in self._parquet(columns) if self.is_parquet else self._csv(columns):
+            batches.append(batch)
+            progress(batch.share)
+        return FileRows(
+            [Column([batch.columns[at] for batch in batches]) for at in range(len(columns))],
+            np.concatenate([np.zeros(0, np.uint32), *(batch.lines for batch in batches)]),
+            np.concatenate([np.zeros(0, np.int8), *(batch.faults for batch in batches)]),
+        )
+
+    def _csv(self, columns: Sequence[int]) -> Iterator[_Batch]:
+        def read(block: _Block) -> _Batch:
+            found = block.rows
+            if found is None:
+                lines = row_lines(block.text) + np.uint32(block.line)
+                fields = _parsed(block.text, self.delimiter, len(self.header), columns)
+                if fields is not None and len(fields[0]) == len(lines):
+                    return _Batch(fields, lines, np.zeros(len(lines), np.int8), block.share)
+                found = read_rows(block.text, self.delimiter, len(self.header), final=True)
+            lines = np.array(found.lines, dtype=np.uint32) + np.uint32(block.line)
+            faults = np.array(found.faults, dtype=np.int8)
+            return _Batch(_picked(found, columns), lines, faults, block.share)
+
+        return in_order(read, self._blocks())
+
+    def _blocks(self) -> Iterator[_Block]:
+        """Yield all rows below the header."""
+        line, rest = self.first_line, b""
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                size = max(os.fstat(file.fileno()).st_size, 1)
+                file.seek(self.body)
+                while text := rest + (part := file.read(BLOCK_BYTES)):
+                    rows, final = None, not part
+                    end = end_of_rows(text, self.delimiter, final)
+                    if end is None:
+                        rows = read_rows(text, self.delimiter, len(self.header), final)
+                        end = rows.end
+                    block = text[:end]
+                    if block:
+                        yield _Block(block, rows, line, min(file.tell() / size, 1.0))
+                    line += block.count(b"\n") if rows is None else rows.num_lines
+                    rest = text[end:]
+                    if len(rest) > MOST_ROW_BYTES:
+                        raise ProblemError(
+                            f"{self.path}: line {line} is longer than {MOST_ROW_BYTES:,} bytes; "
+                            "is a quote never closed?"
+                        )
+        except OSError as error:
+            raise RestiveError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+
+    def _parquet(self, columns: Sequence[int]) -> Iterator[_Batch]:
+        import pyarrow
+
+        file = _parquet_file(self.path)
+        names = [self.header[at] for at in columns]
+        done, total = 0, max(int(file.metadata.num_rows), 1)
+        try:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=[*dict.fromkeys(names)]):
+                fields = [_as_bytes(batch.column(name)) for name in names]
+                lines = np.arange(done + 1, done + 1 + batch.num_rows, dtype=np.uint32)
+                done += batch.num_rows
+                yield _Batch(fields, lines, np.zeros(batch.num_rows, dtype=np.int8), done / total)
+        except pyarrow.ArrowException as error:
+            raise ProblemError(
+                f"{self.path}: columns {', '.join(names)} cannot be read: {error}"
+            ) from None
+
+
+class _Block(NamedTuple):
+    """Whole rows of a CSV file."""
+
+    text: bytes
+    rows: ReadRows | None  # if pyarrow may not read them
+    line: int  # of the first one
+    share: float  # of the file that has been read
+
+
+def _parsed(text: bytes, delimiter: bytes, width: int, columns: Sequence[int]) -> list[Any] | None:
+    """Return columns as pyarrow reads them; None where a row has another number of fields."""
+    import pyarrow
+    import pyarrow.compute
+    import pyarrow.csv
+
+    names = [str(at) for at in range(width)]
+    wanted = [names[at] for at in dict.fromkeys(columns)]  # a column may serve twice
+    try:
+        table = pyarrow.csv.read_csv(
+            pyarrow.BufferReader(text),
+            pyarrow.csv.ReadOptions(
+                use_threads=False, block_size=len(text) + 1, column_names=names
+            ),
+            pyarrow.csv.ParseOptions(delimiter=delimiter.decode(), newlines_in_values=True),
+            pyarrow.csv.ConvertOptions(
+                include_columns=wanted, column_types=dict.fromkeys(wanted, pyarrow.binary())
+            ),
+        )
+    except pyarrow.ArrowInvalid:
+        return None
+    padding = PADDING.replace(delimiter, b"").decode()
+    fields = {}
+    for name in wanted:
+        found = table.column(name).combine_chunks().dictionary_encode()
+        words = found.dictionary
+        # looks at bytes only, and text need not be UTF-8 yet
+        trimmed = pyarrow.compute.ascii_trim(words.view("string"), padding).view("binary")
+        if not trimmed.equals(words):
+            found = trimmed.take(found.indices).dictionary_encode()
+        fields[name] = found
+    return [fields[names[at]] for at in columns]
+
+
+def _picked(rows: ReadRows, columns: Sequence[int]) -> list[Any]:
+    """Return columns of rows that were read one by one; a missing field is empty."""
+    import pyarrow
+
+    return [
+        pyarrow.array(
+            [own[at] if at < len(own) else b"" for own in rows.fields], "binary"
+        ).dictionary_encode()
+        for at in columns
+    ]
+
+
+def _as_bytes(values: Any) -> Any:
+    """Return a Parquet file's column as text, so that both kinds of files are judged alike."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    found = values.dictionary_encode()
+    words = found.dictionary.cast("string").cast("binary")
+    if found.null_count:
+        return words.take(found.indices).fill_null(b"").dictionary_encode()
+    return pyarrow.DictionaryArray.from_arrays(found.indices, words)
+
+
+def _parquet_file(path: Path) -> Any:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        return pyarrow.parquet.ParquetFile(path)
+    except OSError as error:
+        raise RestiveError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except pyarrow.ArrowException as error:
+        raise ProblemError(f"{path}: is not a Parquet file: {error}") from None
+
+
+def open_log_file(path: str | os.PathLike[str]) -> LogFile:
+    """Look at a file: its kind, its delimiter and the names of its columns."""
+    file = checked_path(path, "path")
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise RestiveError("reading logs needs pyarrow: pip install 'restive[io]'") from None
+    if file.suffix.lower() in (".parquet", ".pq"):
+        return LogFile(file, tuple(_parquet_file(file).schema_arrow.names))
+    try:
+        with file.open("rb") as opened:
+            begin = opened.read(HEADER_BYTES)
+    except OSError as error:
+        raise RestiveError(f"{file}: cannot be read: {error.strerror or error}") from None
+    for mark, encoding in MARKS.items():
+        if begin.startswith(mark):
+            raise ProblemError(f"{file}: is {encoding}; save it as CSV in UTF-8")
+    if begin.startswith(GZIP_MARK):
+        raise ProblemError(f"{file}: is compressed; unpack it first")
+    if b"\0" in begin:
+        raise ProblemError(
+            f"{file}: is not text; a log is a CSV or Parquet file (save a spreadsheet as CSV)"
+        )
+    at = len(UTF8_MARK) if begin.startswith(UTF8_MARK) else 0
+    for line, found in enumerate(LINE.finditer(begin, at), start=1):
+        if found[1].strip():
+            return _with_header(file, found[1], found.end(), line)
+    raise ProblemError(f"{file}: is empty; the first line must name the columns")
+
+
+def _with_header(file: Path, text: bytes, end: int, line: int) -> LogFile:
+    bare = b"".join(text.split(b'"')[::2])
+    delimiter = max(DELIMITERS, key=bare.count)
+    names = read_rows(text, delimiter, bare.count(delimiter) + 1, final=True).fields[0]
+    try:
+        header = tuple(name.decode("utf-8") for name in names)
+    except UnicodeDecodeError:
+        raise ProblemError(
+            f"{file}: line {line} is not UTF-8; save the file as CSV in UTF-8"
+        ) from None
+    return LogFile(file, header, delimiter, end, line + 1)
