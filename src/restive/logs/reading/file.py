@@ -261,6 +261,8 @@ def _as_bytes(values: Any) -> Any:
     """Return a Parquet file's column as text, so that both kinds of files are judged alike."""
     import pyarrow
 
+    if pyarrow.types.is_nested(values.type):
+        raise pyarrow.ArrowNotImplementedError(f"unsupported type {values.type}")
     if pyarrow.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     found = values.dictionary_encode()
