@@ -25,6 +25,7 @@ def settings(num_threads, cut=1 << 22, block=1 << 18, weights=1 << 18):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "available_threads", lambda: num_threads)
         patch.setattr(reading, "BLOCK_BYTES", cut)
+        patch.setattr(reading, "FEW_BYTES", min(cut, 300))
         patch.setattr(sightings_of_arms, "BLOCK_ROWS", block)
         patch.setattr(finite, "FEW_WEIGHTS", weights)
         yield

@@ -17,7 +17,7 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 MOST_SIGHTINGS = 30_000
-MOST_ARMS = 1_000
+MOST_SAMPLED_ARMS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Sample:
 def sample_of(log: Log, most: int = MOST_SIGHTINGS, pulled_only: bool = False) -> Sample:
     """Return the sightings of evenly spread arms, about `most` in all."""
     seen_twice = np.flatnonzero(np.diff(log.starts) > 1)
-    every = max(-(-log.num_sightings // most), -(-len(seen_twice) // MOST_ARMS), 1)
+    every = max(-(-log.num_sightings // most), -(-len(seen_twice) // MOST_SAMPLED_ARMS), 1)
     arms = seen_twice[::every]
     blocks = [log.block(k, k + 1) for k in arms.tolist()]
     if pulled_only:

@@ -1,8 +1,8 @@
 """A log's file, CSV or Parquet, read by pyarrow: the columns that are wanted, and the rows' lines.
 
 A CSV file is cut into blocks of whole rows, which threads read while the next ones are looked for.
-A block with a row that pyarrow cannot read, or would not read as we do, is read row by row in
-Python (`lines`). Of each block and column the different fields are kept once, and for each row
+Where pyarrow cannot read a row, or would not read it as we do, those around it are read one by one
+in Python (`lines`). Of each block and column the different fields are kept once, and for each row
 which of them it has.
 """
 
@@ -37,6 +37,7 @@ Lines = NDArray[np.uint32]
 
 HEADER_BYTES = 1 << 19
 BLOCK_BYTES = 1 << 22
+FEW_BYTES = 1 << 17  # that are read row by row at once, if they must be
 BATCH_ROWS = 1 << 17  # of a Parquet file
 MOST_ROW_BYTES = 1 << 22  # a quote that is never closed makes one row of the rest of a file
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
@@ -144,19 +145,29 @@ class LogFile:
         )
 
     def _csv(self, columns: Sequence[int]) -> Iterator[_Batch]:
-        def read(block: _Block) -> _Batch:
-            found = block.rows
-            if found is None:
-                lines = row_lines(block.text) + np.uint32(block.line)
-                fields = _parsed(block.text, self.delimiter, len(self.header), columns)
-                if fields is not None and len(fields[0]) == len(lines):
-                    return _Batch(fields, lines, np.zeros(len(lines), np.int8), block.share)
-                found = read_rows(block.text, self.delimiter, len(self.header), final=True)
-            lines = np.array(found.lines, dtype=np.uint32) + np.uint32(block.line)
-            faults = np.array(found.faults, dtype=np.int8)
-            return _Batch(_picked(found, columns), lines, faults, block.share)
+        for batches in in_order(lambda block: self._read(block, columns), self._blocks()):
+            yield from batches
 
-        return in_order(read, self._blocks())
+    def _read(self, block: _Block, columns: Sequence[int]) -> list[_Batch]:
+        """Return the rows of a block; one that pyarrow cannot read is halved until it is small."""
+        text, found, line, share = block
+        if found is None:
+            lines = row_lines(text) + np.uint32(line)
+            fields = _parsed(text, self.delimiter, len(self.header), columns)
+            if fields is not None and len(fields[0]) == len(lines):
+                return [_Batch(fields, lines, np.zeros(len(lines), np.int8), share)]
+            half = end_of_rows(text[: len(text) // 2], self.delimiter, final=False)
+            if half is not None and len(text) > FEW_BYTES:
+                second = line + text.count(b"\n", 0, half)
+                halves = (
+                    _Block(text[:half], None, line, share),
+                    _Block(text[half:], None, second, share),
+                )
+                return [batch for part in halves for batch in self._read(part, columns)]
+            found = read_rows(text, self.delimiter, len(self.header), final=True)
+        lines = np.array(found.lines, dtype=np.uint32) + np.uint32(line)
+        faults = np.array(found.faults, dtype=np.int8)
+        return [_Batch(_picked(found, columns), lines, faults, share)]
 
     def _blocks(self) -> Iterator[_Block]:
         """Yield all rows below the header."""
@@ -261,6 +272,8 @@ def _as_bytes(values: Any) -> Any:
     """Return a Parquet file's column as text, so that both kinds of files are judged alike."""
     import pyarrow
 
+    if pyarrow.types.is_nested(values.type):
+        raise pyarrow.ArrowNotImplementedError(f"unsupported type {values.type}")
     if pyarrow.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     found = values.dictionary_encode()
