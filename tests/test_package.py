@@ -7,6 +7,7 @@ import json
 import pkgutil
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,15 @@ def test_a_stub_says_where_each_name_lives(space):
         assert getattr(found, "__module__", home) == home, f"{name} is defined elsewhere"
 
 
+def test_what_calls_return_is_public():
+    classes = {thing for thing in PUBLIC.values() if inspect.isclass(thing)} | {rs.zoo.Instance}
+    for name in (name for name in PUBLIC if inspect.isfunction(PUBLIC[name])):
+        returned = typing.get_type_hints(PUBLIC[name])["return"]
+        for kind in (returned, *typing.get_args(returned)):
+            if getattr(kind, "__module__", "").startswith("restive"):
+                assert kind in classes, name
+
+
 def test_namespaces_are_modules():
     from restive.theory import mixing_time
     from restive.types import Agent
@@ -178,6 +188,32 @@ def test_every_parameter_of_a_public_function_is_annotated(name):
     for parameter in signature.parameters.values():
         assert parameter.annotation is not inspect.Parameter.empty, parameter
     assert signature.return_annotation is not inspect.Signature.empty
+
+
+ORDER = (
+    "bandit", "prior", "num_pulls", "policy", "agent_or_policy", "policy_mapping", "horizon",
+)  # fmt: skip
+OPTIONS = {
+    "discount", "max_elapsed", "max_states", "mixing_time", "progress", "relaxation",
+    "replications", "seed", "start", "starts", "threads", "times",
+}  # fmt: skip
+NO_OPTIONS = {  # there it is a size, or a quantity of a formula
+    "theory.belief_table", "theory.channel_whittle_index", "theory.episode_bound",
+    "theory.regret_bound",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PUBLIC if inspect.isfunction(PUBLIC[name]) or name == "World"]
+)
+def test_arguments_come_in_one_order_and_options_by_name(name):
+    parameters = inspect.signature(PUBLIC[name]).parameters
+    given = [each.name for each in parameters.values() if each.kind != each.KEYWORD_ONLY]
+    main = [ORDER.index(parameter) for parameter in given if parameter in ORDER]
+    assert main == sorted(main)
+    for parameter in parameters.values():
+        if parameter.name in OPTIONS and name not in NO_OPTIONS:
+            assert parameter.kind == inspect.Parameter.KEYWORD_ONLY, parameter
 
 
 def test_every_error_is_a_restive_error_and_wrong_values_are_value_errors():

@@ -188,7 +188,7 @@ def test_the_bound_of_arms_that_hardly_move_has_the_studys_longest_age(tmp_path)
 
 
 def test_where_the_relaxation_cannot_be_solved_there_is_no_regret_against_it(tmp_path, monkeypatch):
-    def unsolved(*_):
+    def unsolved(*_, **__):
         raise rs.errors.AssumptionError("has no bound")
 
     summary._bound.cache_clear()
@@ -206,8 +206,8 @@ def test_too_many_drawn_systems_for_an_exact_baseline_are_told_beforehand(tmp_pa
     drawn = concatenated(ledger, study.cases[0])["true_kinds"]
     few = len(np.unique(drawn[:20], axis=0))
     assert len(np.unique(drawn, axis=0)) > few
-    monkeypatch.setattr("restive.studies.work.MOST_SYSTEMS_FOR_J", few)
-    monkeypatch.setattr("restive.studies.work.AT_ONCE", 7)
+    monkeypatch.setattr("restive.studies.exact_rewards.MOST_SYSTEMS_FOR_J", few)
+    monkeypatch.setattr("restive.studies.exact_rewards.AT_ONCE", 7)
     run(study, tmp_path / "few", replications=20)
     message = f"whittle: its replications draw more than {few} different systems, .*'coupled'"
     with pytest.raises(rs.errors.TooLargeError, match=message):

@@ -19,9 +19,12 @@ from restive.plan.evaluate import Value as Value
 from restive.plan.policies.base import IndexPolicy as IndexPolicy
 from restive.plan.policies.best_index import BestIndexPolicy as BestIndexPolicy
 from restive.plan.policies.optimal import OptimalPolicy as OptimalPolicy
+from restive.plan.policies.random import RandomPolicy as RandomPolicy
 from restive.plan.policies.registry import PolicyMapping as PolicyMapping
+from restive.plan.policies.round_robin import RoundRobinPolicy as RoundRobinPolicy
 from restive.plan.policies.whittle import WhittleIndex as WhittleIndex
 from restive.problem.reduction import Reduction as Reduction
+from restive.studies.ledger import Ledger as Ledger
 from restive.studies.spec import Study as Study
 from restive.studies.summary import CaseSummary as CaseSummary
 from restive.studies.summary import Results as Results

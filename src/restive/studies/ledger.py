@@ -66,6 +66,10 @@ SECONDS = 0.05  # between two of them
 HOLDER_BYTES = 200  # of the lock's text that are shown
 
 
+def _only_read() -> None:
+    """Stand in for the check of a lock: who only reads holds none."""
+
+
 @dataclass(frozen=True, repr=False)
 class Ledger:
     """A results folder."""
@@ -73,7 +77,7 @@ class Ledger:
     folder: Path
     study: Study  # with as many replications as have been asked for so far
     manifest: dict[str, Any]
-    require_held: Callable[[], None] = field(default=lambda: None, compare=False)
+    require_held: Callable[[], None] = field(default=_only_read, compare=False)
 
     def __repr__(self) -> str:
         folder, cases = repr(str(self.folder)), counted(len(self.study.cases), "case")
