@@ -4,7 +4,7 @@ A `SubsidyPath` holds the optimal gain g(lambda) of one arm that earns lambda fo
 which it is not pulled, for all lambda at once, and what follows from it: the Whittle index (where
 pulling stops being worth it), the verdict on indexability, and the advantage of pulling at one
 subsidy, from which the relaxation bound and the LP priority are made. The method is described in
-`kernels.subsidy`. An arm that pays while not pulled is first reduced to one that does not
+`kernels.plan.subsidy`. An arm that pays while not pulled is first reduced to one that does not
 (`reduction`); g is then without what the arm earns by itself.
 """
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_elapsed
 from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
-from restive.kernels.plan.age_bounds import NUM_ROWS, Shortcuts
+from restive.kernels.plan.age_bounds import NUM_ROWS, AgeBounds
 from restive.kernels.plan.subsidy import (
     AMBIGUOUS,
     AVERAGE,
@@ -72,7 +72,7 @@ class SubsidyPath:
     index: FloatArray  # [S, L]
     upper: FloatArray  # [S, L]
     indexable: bool
-    pieces: FloatArray  # [pieces, 4 + 2 S], see kernels.subsidy
+    pieces: FloatArray  # [pieces, 4 + 2 S], see kernels.plan.subsidy
 
     def breakpoints(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the gain as lines: tops of the pieces (falling), values at zero and slopes.
@@ -124,9 +124,9 @@ def walk_down(beliefs: FloatArray, rewards: FloatArray, discount: float, label: 
     length = beliefs.shape[1]
     width = length if length <= FEW_AGES else BLOCK
     problem, walk = _room_for(beliefs, rewards, discount, width)
-    shortcuts = None if length <= FEW_AGES else _room_for_shortcuts(*beliefs.shape[:2])
+    bounds = None if length <= FEW_AGES else _room_for_bounds(*beliefs.shape[:2])
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
-    while (end := follow_subsidy(problem, shortcuts, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
+    while (end := follow_subsidy(problem, bounds, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
         look()
         if end == FULL:
             walk = walk._replace(path=np.concatenate([walk.path, np.empty_like(walk.path)]))
@@ -222,10 +222,10 @@ def _room_for(
     return problem, walk
 
 
-def _room_for_shortcuts(size: int, length: int) -> Shortcuts:
+def _room_for_bounds(size: int, length: int) -> AgeBounds:
     blocks = -(-length // BLOCK)
     levels = np.array([0, *accumulate(blocks >> level for level in range(blocks.bit_length()))])
-    return Shortcuts(
+    return AgeBounds(
         nodes=np.empty((NUM_ROWS, size, levels[-1], size)),
         levels=levels.astype(np.int64),
         num_active=np.empty((size, levels[-1]), dtype=np.int64),
