@@ -39,7 +39,7 @@ def measure():
 
 def logs():
     rng = np.random.default_rng(1)
-    log = rs.log_of(rng.integers(0, 3, 90), np.repeat(np.arange(45), 2), rng.integers(0, 2, 90))
+    log = rs.log_of(np.tile([0, 1], 45), np.repeat(np.arange(45), 2), rng.integers(0, 2, 90))
     fitted = rs.fit_log(log, checks=False)
     return fitted.arms.passive, fitted.arms.low
 
@@ -72,7 +72,7 @@ def test_every_room_computes_the_same_bits():
     usual, plain = ran(CHORES), ran(CHORES, RESTIVE_PLAIN_NUMBA="1")
     found = json.loads(usual.stdout)
     assert json.loads(plain.stdout) == found
-    assert sum(len(number) for chore in found.values() for number in chore) > 5_000
+    assert sum(len(number) for chore in found.values() for number in chore) > 2_000
     assert told(usual) == told(plain) == []
 
 

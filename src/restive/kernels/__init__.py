@@ -1,5 +1,5 @@
 """Compiled inner loops: arrays in, arrays out; no classes, no validation, no input or output.
 
-Only this folder imports numba. Every kernel releases the GIL and keeps IEEE arithmetic (no
+Only `jit` in it imports numba. Every kernel releases the GIL and keeps IEEE arithmetic (no
 fastmath), so that results are the same to the bit on every machine and for any number of threads.
 """

@@ -4,7 +4,7 @@ Symbols: P a matrix [S, S]; pi its stationary law [S]; b(s, n) = e_s P_active P_
 law of an arm's state that was seen in s, n steps ago (pulled then, passive since).
 
 All kernels return after a bounded number of products and continue where they left off when called
-again with the same arrays; `chains` and `belief` do so.
+again with the same arrays; `problem.chains` and `problem.beliefs` do so.
 """
 
 from __future__ import annotations
@@ -103,15 +103,16 @@ def belief_powers(
 
 @hot_kernel
 def settling_age(
-    rows: FloatArray, following: FloatArray, passive: FloatArray, law: FloatArray,
-    tolerance: float, age: int, most: int, most_work: int,
+    beliefs: FloatArray, passive: FloatArray, law: FloatArray, tolerance: float, age: int,
+    most: int, most_work: int,
 ) -> tuple[int, float]:  # fmt: skip
     """First age n <= most from which every b(s, n) is within `tolerance` of the stationary law.
 
-    `rows` [S, S] holds the beliefs at `age` and is led on, `following` is room for as many. Also
+    `beliefs` [2, S, S] holds those at `age`, which are led on, and room for as many. Also
     returns the largest distance at the age; unless that is small enough or the age is `most`, the
     search goes on from there.
     """
+    rows, following = beliefs[0], beliefs[1]
     size = len(rows)
     done = 0
     while True:

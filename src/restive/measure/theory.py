@@ -9,7 +9,7 @@ turns R = J(theta*) T - sum r_*(xi_t, A_t) into R_0 + R_1 + R_2 + R_3, whatever 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, product
 from math import ceil, log, log2, nan, sqrt
 from typing import NamedTuple
@@ -469,7 +469,7 @@ def _bellman(joint: JointStates, policy: Policy, name: str) -> tuple[float, Floa
 def _solved(chain: Outcomes, members: IntArray, beta: float = 1.0) -> tuple[float, FloatArray]:
     """Solve g + v = r + beta P v on a closed set; for beta < 1 v is v^beta - g / (1 - beta)."""
     values = np.zeros(len(chain.reward))
-    scaled = replace(chain, probability=beta * chain.probability)
+    scaled = chain._replace(probability=beta * chain.probability)
     limits = (DAMPING, GAP, MOST_SWEEPS)
     gain, gap = gain_and_bias(members, scaled, values, *limits)
     if gap > GAP:

@@ -9,7 +9,6 @@ chain is given by what follows from each of them (`Outcomes`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import log
 from math import log10 as log10_of
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from restive.arguments import count_in_words
 from restive.errors import TooLargeError
 from restive.kernels.plan import joint_chain as kernels
+from restive.kernels.plan.joint_chain import Outcomes
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
 from restive.problem.beliefs import BeliefState, belief_tables
 from restive.problem.reduction import unit_of
@@ -43,15 +43,6 @@ ROUNDING = 1e-9  # of sums of logarithms
 STAGE = 10_000  # sweeps after which one looks how they get on
 
 
-@dataclass(frozen=True, eq=False)
-class Outcomes:
-    """What follows from some joint states: a row each, unused places are -1 and 0."""
-
-    successor: Int32Array  # [M, B] numbers of the next states
-    probability: FloatArray  # [M, B]
-    reward: FloatArray  # [M] expected reward of the step
-
-
 def most_outcomes(bandit: RestlessBandit) -> int:
     """Ways in which one step can end, or raise if they are too many for a joint chain."""
     largest = np.sort(kinds_of(bandit).sizes)[-bandit.num_pulls :]
@@ -66,11 +57,7 @@ def most_outcomes(bandit: RestlessBandit) -> int:
 
 def joined(blocks: Sequence[Outcomes], count: int | None = None) -> Outcomes:
     """Return blocks of outcomes as one, up to the first `count` rows."""
-    successor, probability, reward = (
-        np.concatenate([getattr(block, field) for block in blocks])[:count]
-        for field in ("successor", "probability", "reward")
-    )
-    return Outcomes(successor, probability, reward)
+    return Outcomes(*(np.concatenate(arrays)[:count] for arrays in zip(*blocks, strict=True)))
 
 
 class JointStates:
@@ -107,8 +94,10 @@ class JointStates:
             seen=np.empty(0, dtype=np.int64),
         )
         self.count = 0
-        self._states = np.empty((64, bandit.num_arms), dtype=np.int32)
-        self._slots = np.full(256, -1, dtype=np.int32)
+        self._numbers = kernels.StateNumbers(
+            states=np.empty((64, bandit.num_arms), dtype=np.int32),
+            slots=np.full(256, -1, dtype=np.int32),
+        )
 
     def cells(self, last_state: IntArray, elapsed: IntArray) -> Int32Array:
         """Rows of cells for meta-states given as [M, K] arrays."""
@@ -116,19 +105,19 @@ class JointStates:
 
     def unpacked(self, first: int, last: int) -> tuple[IntArray, IntArray]:
         """Last states and elapsed steps [M, K] of the states with numbers in [first, last)."""
-        last_state, age = np.divmod(self._states[first:last].astype(np.int64), self.lengths)
+        last_state, age = np.divmod(self._numbers.states[first:last].astype(np.int64), self.lengths)
         return last_state, age + 1
 
     def add(self, rows: Int32Array) -> None:
         """Number the rows that are new."""
         self._make_space(len(rows))
-        for part in _parts(len(rows), self._states.shape[1]):
-            self.count = kernels.find_or_add(rows[part], self._states, self._slots, self.count)
+        for part in _parts(len(rows), self.bandit.num_arms):
+            self.count = kernels.find_or_add(rows[part], self._numbers, self.count)
 
     def number_of(self, state: BeliefState) -> int:
         """Return the number of a state, which is added if it is new."""
         row = self.cells(state.last_state[None], state.elapsed[None])
-        known = np.flatnonzero((self._states[: self.count] == row).all(axis=1))
+        known = np.flatnonzero((self._numbers.states[: self.count] == row).all(axis=1))
         if known.size:
             return int(known[0])
         self.add(row)
@@ -136,7 +125,7 @@ class JointStates:
 
     def rows(self, first: int, last: int) -> Int32Array:
         """Cells of the states with numbers in [first, last)."""
-        return self._states[first:last].copy()
+        return self._numbers.states[first:last].copy()
 
     def outcomes(self, rows: Int32Array, actions: IntArray, add: bool) -> Outcomes:
         """Outcomes of pulling actions[i] (ascending arms [M, N]) in rows[i]; all arms are paid."""
@@ -148,10 +137,10 @@ class JointStates:
             following=np.empty(self.bandit.num_arms, dtype=np.int32),
             seen=np.empty(self.bandit.num_arms, dtype=np.int64),
         )
-        for part in _parts(len(rows), self.most_outcomes * self._states.shape[1]):
+        for part in _parts(len(rows), self.most_outcomes * self.bandit.num_arms):
             self.count = kernels.successors(
-                rows[part], actions[part], arms, self._states, self._slots, self.count, add,
-                found.successor[part], found.probability[part], found.reward[part],
+                rows[part], actions[part], arms, self._numbers, self.count, add,
+                Outcomes(found.successor[part], found.probability[part], found.reward[part]),
             )  # fmt: skip
         if len(self._passive_means):
             paid = self._passive_means[self._arms.mean_begins + rows]
@@ -161,14 +150,16 @@ class JointStates:
 
     def _make_space(self, more: int) -> None:
         wanted = self.count + more
-        if wanted > len(self._states):
-            larger = np.empty((max(wanted, 2 * len(self._states)), self._states.shape[1]), np.int32)
-            larger[: self.count] = self._states[: self.count]
-            self._states = larger
-        if 2 * wanted > len(self._slots):
-            self._slots = np.full(1 << (2 * wanted).bit_length(), -1, dtype=np.int32)
-            for part in _parts(self.count, self._states.shape[1]):
-                kernels.rehash(self._states, part.start, part.stop, self._slots)
+        states, slots = self._numbers
+        if wanted > len(states):
+            larger = np.empty((max(wanted, 2 * len(states)), states.shape[1]), dtype=np.int32)
+            larger[: self.count] = states[: self.count]
+            self._numbers = self._numbers._replace(states=larger)
+        if 2 * wanted > len(slots):
+            empty = np.full(1 << (2 * wanted).bit_length(), -1, dtype=np.int32)
+            self._numbers = self._numbers._replace(slots=empty)
+            for part in _parts(self.count, states.shape[1]):
+                kernels.rehash(self._numbers, part.start, part.stop)
 
 
 def _parts(count: int, work: int) -> Iterator[slice]:
@@ -204,20 +195,24 @@ def gain_and_bias(
 
     Returns the gain and the gap that is left between its bounds.
     """
-    following, bounds = np.empty(len(members)), np.empty(2)
-    progress = np.zeros(2, dtype=np.int64)
+    following, sweeps = np.empty(len(members)), _sweeps(tolerance, most_sweeps)
     gaps: list[float] = []
-    for sweeps in _stages(most_sweeps):
+    for most in _stages(most_sweeps):
+        sweeps = sweeps._replace(most=most)
         while not kernels.improve_bias(
-            members, chain.successor, chain.probability, chain.reward, bias, following, bounds,
-            progress, damping, tolerance, sweeps, WORK_AT_ONCE,
-        ):  # fmt: skip
+            members, chain, bias, following, damping, sweeps, WORK_AT_ONCE
+        ):
             stop_if_interrupted()
-        gaps.append(float(bounds[1] - bounds[0]))
+        gaps.append(float(sweeps.increase[1] - sweeps.increase[0]))
         if gaps[-1] <= tolerance or _is_hopeless(gaps, tolerance, most_sweeps):
             break
-    lowest, highest = bounds.tolist()
+    lowest, highest = sweeps.increase.tolist()
     return 0.5 * (lowest + highest), highest - lowest
+
+
+def _sweeps(tolerance: float, most: int) -> kernels.Sweeps:
+    """Sweeps that have not begun."""
+    return kernels.Sweeps(np.zeros(2, dtype=np.int64), np.zeros(2), float(tolerance), int(most))
 
 
 def _stages(most_sweeps: int) -> range:
@@ -248,14 +243,10 @@ def absorbed_values(
 
     Returns the last sweep's largest change.
     """
-    change = np.zeros(1)
-    progress = np.zeros(2, dtype=np.int64)
-    while not kernels.absorb(
-        values, component, chain.successor, chain.probability, earned, change, progress, tolerance,
-        most_sweeps, WORK_AT_ONCE,
-    ):  # fmt: skip
+    sweeps = _sweeps(tolerance, most_sweeps)
+    while not kernels.absorb(values, component, chain, earned, sweeps, WORK_AT_ONCE):
         stop_if_interrupted()
-    return float(change[0])
+    return float(sweeps.increase[1])
 
 
 def optimal_bias(
@@ -263,12 +254,11 @@ def optimal_bias(
 ) -> tuple[FloatArray, float, float]:
     """Optimal bias, gain and the gap of its bounds; row m * num_actions + a is action a in m."""
     count = len(choices.reward) // num_actions
-    bias, following, bounds = np.zeros(count), np.empty(count), np.empty(2)
-    best_row, progress = np.zeros(count, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    bias, following, best_row = np.zeros(count), np.empty(count), np.zeros(count, dtype=np.int64)
+    sweeps = _sweeps(tolerance, most_sweeps)
     while not kernels.improve_optimal_bias(
-        choices.successor, choices.probability, choices.reward, num_actions, bias, following,
-        best_row, bounds, progress, damping, tolerance, most_sweeps, WORK_AT_ONCE,
-    ):  # fmt: skip
+        choices, bias, following, best_row, damping, sweeps, WORK_AT_ONCE
+    ):
         stop_if_interrupted()
-    lowest, highest = bounds.tolist()
+    lowest, highest = sweeps.increase.tolist()
     return bias, 0.5 * (lowest + highest), highest - lowest

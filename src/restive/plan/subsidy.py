@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_elapsed
 from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
-from restive.kernels.plan.age_bounds import NUM_ROWS, Shortcuts
+from restive.kernels.plan.age_bounds import NUM_ROWS, AgeBounds
 from restive.kernels.plan.subsidy import (
     AMBIGUOUS,
     AVERAGE,
@@ -124,9 +124,9 @@ def walk_down(beliefs: FloatArray, rewards: FloatArray, discount: float, label: 
     length = beliefs.shape[1]
     width = length if length <= FEW_AGES else BLOCK
     problem, walk = _arrays_for(beliefs, rewards, discount, width)
-    shortcuts = None if length <= FEW_AGES else _arrays_for_shortcuts(*beliefs.shape[:2])
+    bounds = None if length <= FEW_AGES else _arrays_for_age_bounds(*beliefs.shape[:2])
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
-    while (end := follow_subsidy(problem, shortcuts, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
+    while (end := follow_subsidy(problem, bounds, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
         stop_if_interrupted()
         if end == FULL:
             walk = walk._replace(path=np.concatenate([walk.path, np.empty_like(walk.path)]))
@@ -222,10 +222,10 @@ def _arrays_for(
     return problem, walk
 
 
-def _arrays_for_shortcuts(size: int, length: int) -> Shortcuts:
+def _arrays_for_age_bounds(size: int, length: int) -> AgeBounds:
     blocks = -(-length // BLOCK)
     levels = np.array([0, *accumulate(blocks >> level for level in range(blocks.bit_length()))])
-    return Shortcuts(
+    return AgeBounds(
         nodes=np.empty((NUM_ROWS, size, levels[-1], size)),
         levels=levels.astype(np.int64),
         num_active=np.empty((size, levels[-1]), dtype=np.int64),

@@ -88,14 +88,11 @@ def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIE
             "its value of that age"
         ) from None
     law = irreducible_law(arm.passive)
-    rows, passive = arm.active.copy(), arm.passive.copy()
-    scratch = np.empty_like(rows)
+    beliefs, passive = np.array([arm.active, arm.active]), arm.passive.copy()
     age, gap = 1, inf
     while gap > tolerance and age < MOST_ELAPSED:
         stop_if_interrupted()
-        age, gap = settling_age(
-            rows, scratch, passive, law, tolerance, age, MOST_ELAPSED, WORK_AT_ONCE
-        )
+        age, gap = settling_age(beliefs, passive, law, tolerance, age, MOST_ELAPSED, WORK_AT_ONCE)
     if gap > tolerance:
         raise TooLargeError(
             f"{label}: mixes too slowly: after {MOST_ELAPSED:,} steps its belief is still "

@@ -5,6 +5,7 @@ version: a kernel contains those that it calls, from whatever file, so a change 
 another folder and stale code is never found. The last few folders in use are kept. They are in the
 folder that NUMBA_CACHE_DIR names, or else beside the kernels, or else, where an installation is
 read-only, in the user's cache folder; where none can be written, kernels compile in each process.
+Numba also goes by where the sources lie: an installation that is moved compiles anew.
 
 Numba itself writes each file in one go, so a crash leaves none half written. What it cannot read
 all the same is compiled anew and told (`cache_guard`; not in plain mode, where a file that was

@@ -9,7 +9,8 @@ Whoever holds a handle holds the arrays, and makes a new handle when one of them
 Kernels hand such a tuple on to their parts as one address, too, and read an array out of it where
 they mention it; `by_address` does the same to a tuple that a kernel was given as it is. Handed on
 as tuples, all arrays would be taken apart and put together again in every call of a part, and that
-would be most of what there is to compile. `addresses` tells Numba how.
+would be most of what there is to compile. `addresses` tells Numba how, and which private names that
+takes. A step of a small agent takes 4 us so, and 51 us where its tuple is handed over as it is.
 
 Compiled plainly, or not at all, a handle's `where` is the tuple itself, and kernels take it so.
 """

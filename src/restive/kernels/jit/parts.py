@@ -3,7 +3,7 @@
 Numba treats every function as one that Python may call: it optimises it, makes machine code of it
 and a wrapper. But a kernel contains the parts that it calls and optimises them with the rest, so
 all of that is done again. Here a part is only simplified and kept for its kernels, which makes
-compiling everything a third cheaper and kernels no slower.
+compiling everything a third cheaper (13 CPU s instead of 18 for one chore) and kernels no slower.
 
 Private names: the class of Numba's code libraries (JITCodeLibrary) and four of its methods, that of
 its compiler and of what it compiles (Compiler, CPUDispatcher), llvmlite's parser, and the options

@@ -5,7 +5,7 @@ variables it would add one by one, and in memory each must be stored before the 
 So a few operations are spelled out. The Python below says what each does, on tuples of eight
 numbers; plainly compiled it is just that, else the few instructions that `registers` has for it.
 Numbers are added in the same order everywhere, so results are the same to the bit on every
-processor, whatever the width of its registers.
+processor, whatever the width of its registers. `registers` says which private names it uses.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ages passed over together: bounds that spare looking at each age of an arm that mixes slowly.
 
-The subsidy problem and its symbols are told in `kernels.subsidy`. Beliefs of such an arm change
+`kernels.plan.subsidy` tells the subsidy problem and its symbols. Beliefs of such an arm change
 little and smoothly from age to age. So ages are taken in blocks, blocks in pairs, pairs in fours
 and so on: the *nodes* of a tree, those of a level laid end to end. Within a node the belief b(s, n)
 is a straight line in n, middle + tilt (n - a), up to a small rest; so what is linear in the belief,
@@ -10,7 +10,7 @@ Both sides of a comparison with these bounds are rounded, so they leave a margin
 bounds do not settle is looked at age by age. Laws sum to one, so that any constant may be taken off
 the vector y that they are multiplied with.
 
-Arms of few ages have no shortcuts: kernels are then given None, and compiled without them.
+Arms of few ages have no bounds: kernels are then given None, and compiled without them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from restive.kernels.plan.waiting_times import (
     SubsidyWalk,
     pull_line,
     scale_of,
-    worth_of_waiting,
+    waiting_line,
 )
 
 FloatArray = NDArray[np.float64]
@@ -36,16 +36,16 @@ IntArray = NDArray[np.int64]
 
 __all__ = [
     "NUM_ROWS",
-    "Shortcuts",
-    "aim_shortcuts",
-    "count_turn",
+    "AgeBounds",
+    "aim_bounds",
+    "count_sign_change",
     "passed_later",
-    "passed_turns",
+    "passed_of_one_sign",
     "passed_waits",
     "summarise_ages",
 ]
 
-# Rows of `Shortcuts.nodes`: the line, the largest distance from it, and that of a step from one age
+# Rows of `AgeBounds.nodes`: the line, the largest distance from it, and that of a step from one age
 # to the next from its tilt.
 MIDDLE, TILT, REST, STEP_REST = 0, 1, 2, 3
 NUM_ROWS = 4
@@ -54,7 +54,15 @@ NUM_ROWS = 4
 BETWEEN = 2
 
 
-class Shortcuts(NamedTuple):
+class Node(NamedTuple):
+    """Ages that are bounded together."""
+
+    number: int
+    first: int  # age
+    last: int
+
+
+class AgeBounds(NamedTuple):
     """Nodes of ages, and the values with which they are bounded."""
 
     nodes: FloatArray  # [NUM_ROWS, S, nodes, S] by last state, node and state now
@@ -66,9 +74,9 @@ class Shortcuts(NamedTuple):
 
 
 @part
-def summarise_ages(beliefs: FloatArray, shortcuts: Shortcuts, width: int) -> None:
+def summarise_ages(beliefs: FloatArray, bounds: AgeBounds, width: int) -> None:
     """Fill in the nodes of blocks of `width` ages."""
-    nodes, levels = shortcuts.nodes, shortcuts.levels
+    nodes, levels = bounds.nodes, bounds.levels
     size, length = beliefs.shape[0], beliefs.shape[1]
     for level in range(len(levels) - 1):
         ages = width << level
@@ -78,7 +86,7 @@ def summarise_ages(beliefs: FloatArray, shortcuts: Shortcuts, width: int) -> Non
             steps = float(max(1, last - first))
             centre = 0.5 * (first + last)
             for s in range(size):
-                shortcuts.num_active[s, node] = 0
+                bounds.num_active[s, node] = 0
                 for j in range(size):
                     start, end = beliefs[s, first, j], beliefs[s, last, j]
                     middle, tilt = 0.5 * (start + end), (end - start) / steps
@@ -96,35 +104,35 @@ def summarise_ages(beliefs: FloatArray, shortcuts: Shortcuts, width: int) -> Non
 
 
 @part
-def aim_shortcuts(
-    problem: SubsidyProblem, shortcuts: Shortcuts, walk: SubsidyWalk, at: int, subsidy: float
+def aim_bounds(
+    problem: SubsidyProblem, bounds: AgeBounds, walk: SubsidyWalk, at: int, subsidy: float
 ) -> None:
     """Let nodes be bounded at a subsidy."""
     for j in range(len(problem.rewards)):
         ahead = walk.x[0, j] + walk.x[1, j] * subsidy
-        shortcuts.y[at, j] = problem.rewards[j] + problem.powers[1] * ahead
-    shortcuts.subsidy[at] = subsidy
+        bounds.y[at, j] = problem.rewards[j] + problem.powers[1] * ahead
+    bounds.subsidy[at] = subsidy
     scale = scale_of(walk.x, subsidy)
-    shortcuts.margin[at] = NOISE * (2 * scale + walk.f.shape[2] * (1 + abs(subsidy)))
+    bounds.margin[at] = NOISE * (2 * scale + walk.f.shape[2] * (1 + abs(subsidy)))
 
 
 @part
-def count_turn(shortcuts: Shortcuts, s: int, m: int, index: float) -> None:
-    """Count an age of block m that has turned on, or off if -inf, in every node that holds it."""
-    levels = shortcuts.levels
+def count_sign_change(bounds: AgeBounds, s: int, m: int, index: float) -> None:
+    """Count an age of block m that turns active, or passive if -inf, in every node with it."""
+    levels = bounds.levels
     change = -1 if index == -np.inf else 1
     for level in range(len(levels) - 1):
         node = levels[level] + (m >> level)
         if node < levels[level + 1]:
-            shortcuts.num_active[s, node] += change
+            bounds.num_active[s, node] += change
 
 
 @part
 def passed_waits(
-    problem: SubsidyProblem, shortcuts: Shortcuts, walk: SubsidyWalk, s: int, m: int
+    problem: SubsidyProblem, bounds: AgeBounds, walk: SubsidyWalk, s: int, m: int
 ) -> int:
     """Return how many blocks from m on hold no wait that adds to the value of state s."""
-    levels = shortcuts.levels
+    levels = bounds.levels
     level = -1
     while (
         level + 2 < len(levels)
@@ -133,15 +141,15 @@ def passed_waits(
     ):
         level += 1
     while level >= 0:
-        if _most_gained(problem, shortcuts, walk, s, m, level) < -shortcuts.margin[BETWEEN]:
+        if _most_gained(problem, bounds, walk, s, m, level) < -bounds.margin[BETWEEN]:
             return 1 << level
         level -= 1
     return 0
 
 
 @part
-def passed_turns(
-    problem: SubsidyProblem, shortcuts: Shortcuts, walk: SubsidyWalk, s: int, m: int
+def passed_of_one_sign(
+    problem: SubsidyProblem, bounds: AgeBounds, walk: SubsidyWalk, s: int, m: int
 ) -> int:
     """Return how many blocks up to m, all active or all passive, stay so throughout the piece.
 
@@ -149,52 +157,50 @@ def passed_turns(
     Passive ages are compared with one line of waiting, that of the top: so A < 0 in between, too.
     """
     later, later_aim = walk.later, walk.later_aim
-    for level in range(_coarsest_ending_at(m, shortcuts.levels), -1, -1):
-        node, first, last = _node_ending_at(shortcuts, walk, m, level)
-        ages = last + 1 - first
-        active = shortcuts.num_active[s, node]
+    for level in range(_coarsest_ending_at(m, bounds.levels), -1, -1):
+        node = _node_ending_at(bounds, walk, m, level)
+        ages = node.last + 1 - node.first
+        active = bounds.num_active[s, node.number]
         stays = active * (ages - active) == 0  # all or none
         for end in range(2):
             line = end if active else 0
-            value = later[line, 0] + later[line, 1] * shortcuts.subsidy[end]
-            other = later[line, 0] + later[line, 1] * shortcuts.subsidy[1 - end]
+            value = later[line, 0] + later[line, 1] * bounds.subsidy[end]
+            other = later[line, 0] + later[line, 1] * bounds.subsidy[1 - end]
             if stays and active:
-                stays = _surely_active(problem, shortcuts, walk, s, node, first, last, end, value)
+                stays = _surely_active(problem, bounds, walk, s, node, end, value)
             elif stays:
-                pulls_later = value > 0 and other > 0
-                stays = _surely_passive(
-                    problem, shortcuts, walk, s, node, ages, end, pulls_later, value
-                )
+                if not walk.marks[AVERAGE_FORM] and min(value, other) <= 0:
+                    value = 0.0  # of never pulling
+                stays = _surely_passive(problem, bounds, walk, s, node, end, value)
         if stays:
             for end in range(2):
                 later[end, 0], later[end, 1] = _led_past(
-                    problem, walk, s, first, ages, active > 0, later[end, 0], later[end, 1]
+                    problem, walk, s, node, active > 0, later[end, 0], later[end, 1]
                 )
-                later_aim[end] = first if active else later_aim[end]
+                later_aim[end] = node.first if active else later_aim[end]
             return 1 << level
     return 0
 
 
 @part
 def passed_later(
-    problem: SubsidyProblem, shortcuts: Shortcuts, walk: SubsidyWalk, s: int, m: int, least: int,
-    later0: float, later1: float,
+    problem: SubsidyProblem, bounds: AgeBounds, walk: SubsidyWalk, s: int, m: int, least: int,
+    later: tuple[float, float],
 ) -> tuple[int, float, float]:  # fmt: skip
     """Return how many blocks up to m, but not below `least`, are active or passive as a whole.
 
     With them the line of the best that can be done, led past them, at the subsidy BETWEEN.
     """
-    value = later0 + later1 * shortcuts.subsidy[BETWEEN]
-    for level in range(_coarsest_ending_at(m, shortcuts.levels), -1, -1):
-        node, first, last = _node_ending_at(shortcuts, walk, m, level)
+    later0, later1 = later
+    value = later0 + later1 * bounds.subsidy[BETWEEN]
+    for level in range(_coarsest_ending_at(m, bounds.levels), -1, -1):
+        node = _node_ending_at(bounds, walk, m, level)
         if m + 1 - (1 << level) < least:
             continue
-        ages = last + 1 - first
-        active = _surely_active(problem, shortcuts, walk, s, node, first, last, BETWEEN, value)
-        if active or _surely_passive(
-            problem, shortcuts, walk, s, node, ages, BETWEEN, value > 0, value
-        ):
-            later0, later1 = _led_past(problem, walk, s, first, ages, active, later0, later1)
+        active = _surely_active(problem, bounds, walk, s, node, BETWEEN, value)
+        waited = value if walk.marks[AVERAGE_FORM] or value > 0 else 0.0
+        if active or _surely_passive(problem, bounds, walk, s, node, BETWEEN, waited):
+            later0, later1 = _led_past(problem, walk, s, node, active, later0, later1)
             return 1 << level, later0, later1
     return 0, later0, later1
 
@@ -209,25 +215,24 @@ def _coarsest_ending_at(m: int, levels: IntArray) -> int:
 
 
 @inlined
-def _node_ending_at(
-    shortcuts: Shortcuts, walk: SubsidyWalk, m: int, level: int
-) -> tuple[int, int, int]:
-    """Return the node of a level whose last block is m, its first age and its last."""
+def _node_ending_at(bounds: AgeBounds, walk: SubsidyWalk, m: int, level: int) -> Node:
+    """Return the node of a level whose last block is m."""
     width, length = walk.aims.shape[1], walk.f.shape[2]
     first = ((m >> level) << level) * width
-    return shortcuts.levels[level] + (m >> level), first, min((m + 1) * width, length) - 1
+    return Node(bounds.levels[level] + (m >> level), first, min((m + 1) * width, length) - 1)
 
 
 @inlined
 def _led_past(
-    problem: SubsidyProblem, walk: SubsidyWalk, s: int, first: int, ages: int, active: bool,
-    later0: float, later1: float,
+    problem: SubsidyProblem, walk: SubsidyWalk, s: int, node: Node, active: bool, later0: float,
+    later1: float,
 ) -> tuple[float, float]:  # fmt: skip
-    """Lead the line of the best that can be done past a node from `first` on."""
+    """Lead the line of the best that can be done back past a node."""
     if active:
-        return pull_line(problem, walk, s, first)
+        return pull_line(problem, walk, s, node.first)
+    ages = node.last + 1 - node.first
     power = problem.powers[ages]
-    c0, c1 = worth_of_waiting(walk)
+    c0, c1 = waiting_line(walk)
     return power * later0 + ages * c0, power * later1 + ages * c1
 
 
@@ -248,15 +253,15 @@ def _line_in_node(
 
 @inlined
 def _most_gained(
-    problem: SubsidyProblem, shortcuts: Shortcuts, walk: SubsidyWalk, s: int, m: int, level: int
+    problem: SubsidyProblem, bounds: AgeBounds, walk: SubsidyWalk, s: int, m: int, level: int
 ) -> float:
     """Return a bound on what any wait in a node adds to the value of state s."""
     width, length = walk.aims.shape[1], walk.f.shape[2]
     first = m * width
     last = min(first + (width << level), length) - 1
-    node = shortcuts.levels[level] + (m >> level)
-    subsidy = shortcuts.subsidy[BETWEEN]
-    middle, tilt, rest = _line_in_node(shortcuts.nodes, s, node, shortcuts.y[BETWEEN])
+    node = bounds.levels[level] + (m >> level)
+    subsidy = bounds.subsidy[BETWEEN]
+    middle, tilt, rest = _line_in_node(bounds.nodes, s, node, bounds.y[BETWEEN])
     half = 0.5 * (last - first)
     value = walk.x[0, s] + walk.x[1, s] * subsidy
     if walk.marks[AVERAGE_FORM]:
@@ -270,42 +275,45 @@ def _most_gained(
 
 @part
 def _surely_active(
-    problem: SubsidyProblem, shortcuts: Shortcuts, walk: SubsidyWalk, s: int, node: int,
-    first: int, last: int, at: int, later: float,
+    problem: SubsidyProblem, bounds: AgeBounds, walk: SubsidyWalk, s: int, node: Node, at: int,
+    later: float,
 ) -> bool:  # fmt: skip
     """Whether A > 0 at all ages of a node for sure, given the value of waiting beyond it."""
-    nodes, y, subsidy = shortcuts.nodes, shortcuts.y[at], shortcuts.subsidy[at]
+    nodes, y, subsidy = bounds.nodes, bounds.y[at], bounds.subsidy[at]
     discount = problem.powers[1]
-    c0, c1 = worth_of_waiting(walk)
+    c0, c1 = waiting_line(walk)
     wait = c0 + c1 * subsidy
     least = -wait
     for j in range(len(y)):  # (b(s, n) - b(s, n + 1)).y
-        least -= nodes[TILT, s, node, j] * y[j]
-        least -= nodes[STEP_REST, s, node, j] * abs(y[j] - y[s])
+        least -= nodes[TILT, s, node.number, j] * y[j]
+        least -= nodes[STEP_REST, s, node.number, j] * abs(y[j] - y[s])
     if discount < 1:
-        middle, tilt, rest = _line_in_node(nodes, s, node, y)
-        least += (1 - discount) * (middle - 0.5 * (last - first) * abs(tilt) - rest - subsidy)
-    if least <= shortcuts.margin[at]:
+        middle, tilt, rest = _line_in_node(nodes, s, node.number, y)
+        half = 0.5 * (node.last - node.first)
+        least += (1 - discount) * (middle - half * abs(tilt) - rest - subsidy)
+    if least <= bounds.margin[at]:
         return False
-    f0, f1 = pull_line(problem, walk, s, last)
-    return bool(f0 + f1 * subsidy - wait - discount * later > shortcuts.margin[at])
+    f0, f1 = pull_line(problem, walk, s, node.last)
+    return bool(f0 + f1 * subsidy - wait - discount * later > bounds.margin[at])
 
 
 @part
 def _surely_passive(
-    problem: SubsidyProblem, shortcuts: Shortcuts, walk: SubsidyWalk, s: int, node: int,
-    ages: int, at: int, pulls_later: bool, later: float,
+    problem: SubsidyProblem, bounds: AgeBounds, walk: SubsidyWalk, s: int, node: Node, at: int,
+    later: float,
 ) -> bool:  # fmt: skip
-    """Whether A < 0 at all ages of a node for sure, given the worth of one way of waiting."""
-    subsidy = shortcuts.subsidy[at]
+    """Whether A < 0 at all ages of a node for sure, given the value of one way of waiting.
+
+    In the stopping form that is at least 0, that of never pulling.
+    """
+    subsidy = bounds.subsidy[at]
+    ages = node.last + 1 - node.first
     half = 0.5 * (ages - 1)
-    middle, tilt, rest = _line_in_node(shortcuts.nodes, s, node, shortcuts.y[at])
+    middle, tilt, rest = _line_in_node(bounds.nodes, s, node.number, bounds.y[at])
     if walk.marks[AVERAGE_FORM]:
         gain = walk.gain[0] + walk.gain[1] * subsidy
         wait = subsidy - gain
         most = middle + half * abs(tilt + wait) + rest - gain - (half + 1) * wait - later
     else:
-        most = middle + half * abs(tilt) + rest - subsidy
-        if pulls_later:  # else compare with never pulling
-            most -= problem.powers[ages] * later
-    return bool(most < -shortcuts.margin[at])
+        most = middle + half * abs(tilt) + rest - subsidy - problem.powers[ages] * later
+    return bool(most < -bounds.margin[at])

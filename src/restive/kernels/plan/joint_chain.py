@@ -1,14 +1,13 @@
-"""The joint chain of all arms' meta-states: numbering states, and what follows from them.
+"""The joint chain of all arms' meta-states: numbering its states, and its long-run values.
 
 A joint state is a row of K cells; the cell of arm k is sigma_k * L_k + (n_k - 1), with ages pooled
-from L_k on. States are numbered as they are found, through an open-addressing hash table `slots`
-(a power of two long, -1 for free).
+from L_k on. States are numbered as they are found, through an open-addressing hash table, and what
+follows from each is written down by number (`Outcomes`). From that come closed classes, the gain
+and bias of a class, what is earned on the way to it, and the best that can be done.
 
-Long-run values of the joint chain: its closed classes, gain, bias, and the best of them.
-
-Row v of `successor` and `probability` [M, B] has the outcomes of state v, -1 for unused places.
-All kernels return after about `most_work` outcomes, and continue where they left off when called
-again with the same arrays; `progress` begins as zeros. They return whether they are done.
+Kernels that sweep over states return after about `most_work` outcomes, and continue where they left
+off when called again with the same arrays; `progress` begins as zeros. They return whether they are
+done.
 """
 
 from __future__ import annotations
@@ -19,9 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import hot_kernel, inlined, part
+from restive.kernels.jit.handles import by_address
 
 __all__ = [
     "ArmTables",
+    "Outcomes",
+    "StateNumbers",
+    "Sweeps",
     "absorb",
     "find_or_add",
     "improve_bias",
@@ -34,6 +37,17 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Int32Array = NDArray[np.int32]
+
+
+# What `Sweeps.progress` holds, and `Sweeps.increase`.
+ROW, SWEEP = 0, 1
+LOWEST, HIGHEST = 0, 1
+
+# Rows of `found` [NUM_ROWS, M] and places of `progress` while components are labelled.
+ORDER, LOW, COMPONENT, STACKED, STACK, CALL, EDGE = 0, 1, 2, 3, 4, 5, 6
+NUM_ROWS = 7
+ROOT, DEPTH, HEIGHT, VISITED, COMPONENTS = 0, 1, 2, 3, 4
+NUM_PLACES = 5
 
 
 class ArmTables(NamedTuple):
@@ -49,9 +63,34 @@ class ArmTables(NamedTuple):
     seen: IntArray  # [K] room
 
 
+class StateNumbers(NamedTuple):
+    """Joint states by number, and the table in which a state's number is looked up."""
+
+    states: Int32Array  # [room, K]
+    slots: Int32Array  # [a power of two] numbers, -1 for free
+
+
+class Outcomes(NamedTuple):
+    """What follows from some joint states: a row each, unused places are -1 and 0."""
+
+    successor: Int32Array  # [M, B] numbers of the next states
+    probability: FloatArray  # [M, B]
+    reward: FloatArray  # [M] expected reward of the step
+
+
+class Sweeps(NamedTuple):
+    """How far sweeps over all states have come, and when they end."""
+
+    progress: IntArray  # [2] ROW and SWEEP
+    increase: FloatArray  # [2] the least and the largest of the last sweep
+    tolerance: float  # for how far these may be apart
+    most: int
+
+
 @part
-def _slot_of(row: Int32Array, states: Int32Array, slots: Int32Array) -> int:
+def _slot_of(row: Int32Array, numbers: StateNumbers) -> int:
     """Slot that holds the row, or the free slot where it belongs."""
+    states, slots = numbers.states, numbers.slots
     mask = len(slots) - 1
     mixed = 0
     for k in range(len(row)):
@@ -71,45 +110,45 @@ def _slot_of(row: Int32Array, states: Int32Array, slots: Int32Array) -> int:
 
 
 @part
-def _number_of(
-    row: Int32Array, states: Int32Array, slots: Int32Array, count: int, add: bool
-) -> int:
+def _number_of(row: Int32Array, numbers: StateNumbers, count: int, add: bool) -> int:
     """Return the number of a state; if it is new it is `count`, and entered where `add` says so."""
-    slot = _slot_of(row, states, slots)
-    if slots[slot] < 0 and add:
+    slot = _slot_of(row, numbers)
+    if numbers.slots[slot] < 0 and add:
         for k in range(len(row)):
-            states[count, k] = row[k]
-        slots[slot] = count
-    return int(slots[slot])
+            numbers.states[count, k] = row[k]
+        numbers.slots[slot] = count
+    return int(numbers.slots[slot])
 
 
 @hot_kernel
-def find_or_add(rows: Int32Array, states: Int32Array, slots: Int32Array, count: int) -> int:
+def find_or_add(rows: Int32Array, numbers: StateNumbers, count: int) -> int:
     """Add the rows that are new; return the new number of states. Room must be there."""
+    numbers = by_address(numbers)
     for i in range(len(rows)):
-        if _number_of(rows[i], states, slots, count, bool(1)) == count:
+        if _number_of(rows[i], numbers, count, bool(1)) == count:
             count += 1
     return count
 
 
 @hot_kernel
-def rehash(states: Int32Array, first: int, last: int, slots: Int32Array) -> None:
+def rehash(numbers: StateNumbers, first: int, last: int) -> None:
     """Enter the states with numbers in [first, last) into a table that does not hold them."""
+    numbers = by_address(numbers)
     for i in range(first, last):
-        slots[_slot_of(states[i], states, slots)] = i
+        numbers.slots[_slot_of(numbers.states[i], numbers)] = i
 
 
 @hot_kernel
 def successors(
-    rows: Int32Array, actions: IntArray, arms: ArmTables, states: Int32Array, slots: Int32Array,
-    count: int, add: bool, successor: Int32Array, probability: FloatArray, reward: FloatArray,
+    rows: Int32Array, actions: IntArray, arms: ArmTables, numbers: StateNumbers, count: int,
+    add: bool, found: Outcomes,
 ) -> int:  # fmt: skip
     """Outcomes of pulling actions[i] in rows[i]: numbers and probabilities of the next states.
 
     With `add` unknown states are numbered anew; without, they must be there. Outcomes of
-    probability zero, and the unused places of a row, have probability 0 and successor -1. Returns
-    the number of states.
+    probability zero are left out. Returns the number of states.
     """
+    numbers = by_address(numbers)
     beliefs, sizes, lengths = arms.beliefs, arms.sizes, arms.lengths
     following, seen = arms.following, arms.seen
     num_pulls = actions.shape[1]
@@ -117,10 +156,10 @@ def successors(
         for k in range(rows.shape[1]):
             age = rows[i, k] % lengths[k]
             following[k] = rows[i, k] + (1 if age + 1 < lengths[k] else 0)
-        reward[i] = 0.0
+        found.reward[i] = 0.0
         for j in range(num_pulls):
             k = actions[i, j]
-            reward[i] += arms.means[arms.mean_begins[k] + rows[i, k]]
+            found.reward[i] += arms.means[arms.mean_begins[k] + rows[i, k]]
             seen[j] = 0
         place = 0
         j = 0
@@ -131,11 +170,11 @@ def successors(
                 chance *= beliefs[arms.begins[k] + rows[i, k] * sizes[k] + seen[pull]]
                 following[k] = seen[pull] * lengths[k]
             if chance > 0:
-                number = _number_of(following, states, slots, count, add)
+                number = _number_of(following, numbers, count, add)
                 if number == count:
                     count += 1
-                successor[i, place] = number
-                probability[i, place] = chance
+                found.successor[i, place] = number
+                found.probability[i, place] = chance
                 place += 1
             j = 0
             while j < num_pulls:  # count on, arm by arm
@@ -144,22 +183,10 @@ def successors(
                     break
                 seen[j] = 0
                 j += 1
-        for rest in range(place, successor.shape[1]):
-            successor[i, rest] = -1
-            probability[i, rest] = 0.0
+        for rest in range(place, found.successor.shape[1]):
+            found.successor[i, rest] = -1
+            found.probability[i, rest] = 0.0
     return count
-
-
-# What `progress` holds while sweeps are made.
-ROW, SWEEP = 0, 1
-# What `bounds` holds: the least and the largest increase of the last sweep.
-LOWEST, HIGHEST = 0, 1
-
-# Rows of `found` [NUM_ROWS, M] and places of `progress` while components are labelled.
-ORDER, LOW, COMPONENT, STACKED, STACK, CALL, EDGE = 0, 1, 2, 3, 4, 5, 6
-NUM_ROWS = 7
-ROOT, DEPTH, HEIGHT, VISITED, COMPONENTS = 0, 1, 2, 3, 4
-NUM_PLACES = 5
 
 
 @hot_kernel
@@ -219,50 +246,49 @@ def label_components(
 
 
 @inlined
-def _ahead(
-    successor: Int32Array, probability: FloatArray, row: int, value: float, bias: FloatArray
-) -> float:
-    """Add to a value what is expected after it."""
-    for j in range(successor.shape[1]):
-        w = successor[row, j]
+def _ahead(chain: Outcomes, row: int, bias: FloatArray) -> float:
+    """Return the reward of a row and the bias that is expected after it."""
+    value = chain.reward[row]
+    for j in range(chain.successor.shape[1]):
+        w = chain.successor[row, j]
         if w < 0:
             break
-        value += probability[row, j] * bias[w]
-    return value
+        value += chain.probability[row, j] * bias[w]
+    return float(value)
 
 
 @hot_kernel
 def improve_bias(
-    members: IntArray, successor: Int32Array, probability: FloatArray, reward: FloatArray,
-    bias: FloatArray, following: FloatArray, bounds: FloatArray, progress: IntArray,
-    damping: float, tolerance: float, most_sweeps: int, most_work: int,
+    members: IntArray, chain: Outcomes, bias: FloatArray, following: FloatArray, damping: float,
+    sweeps: Sweeps, most_work: int,
 ) -> bool:  # fmt: skip
     """Bias of a closed set of states with one recurrent class, in place.
 
     Damped relative value iteration. Each sweep's least and largest increase bound the gain from
-    both sides; it ends when they agree to `tolerance`.
+    both sides; it ends when they agree to the tolerance.
     """
+    progress, increase = sweeps.progress, sweeps.increase
     done = 0
-    while progress[SWEEP] < most_sweeps:
+    while progress[SWEEP] < sweeps.most:
         if progress[ROW] == 0:
-            bounds[LOWEST], bounds[HIGHEST] = np.inf, -np.inf
+            increase[LOWEST], increase[HIGHEST] = np.inf, -np.inf
         while progress[ROW] < len(members):
             if done > most_work:
                 return False
-            done += successor.shape[1]
+            done += chain.successor.shape[1]
             i = progress[ROW]
             v = members[i]
-            increase = _ahead(successor, probability, v, reward[v], bias) - bias[v]
-            bounds[LOWEST] = min(bounds[LOWEST], increase)
-            bounds[HIGHEST] = max(bounds[HIGHEST], increase)
-            following[i] = bias[v] + damping * increase
+            change = _ahead(chain, v, bias) - bias[v]
+            increase[LOWEST] = min(increase[LOWEST], change)
+            increase[HIGHEST] = max(increase[HIGHEST], change)
+            following[i] = bias[v] + damping * change
             progress[ROW] += 1
         shift = following[0]
         for i in range(len(members)):
             bias[members[i]] = following[i] - shift
         progress[ROW] = 0
         progress[SWEEP] += 1
-        if bounds[HIGHEST] - bounds[LOWEST] <= tolerance:
+        if increase[HIGHEST] - increase[LOWEST] <= sweeps.tolerance:
             break
     bias[members[0]] = 0.0
     return True
@@ -270,20 +296,22 @@ def improve_bias(
 
 @hot_kernel
 def absorb(
-    values: FloatArray, component: Int32Array, successor: Int32Array, probability: FloatArray,
-    earned: FloatArray, change: FloatArray, progress: IntArray, tolerance: float,
-    most_sweeps: int, most_work: int,
+    values: FloatArray, component: Int32Array, chain: Outcomes, earned: FloatArray, sweeps: Sweeps,
+    most_work: int,
 ) -> bool:  # fmt: skip
     """What transient states earn until they reach a closed class, plus its value there, in place.
 
     `values` holds the closed classes' values on their states (component >= 0) and is left alone
-    there. Sweeps of Gauss and Seidel; the chance to stay is solved for, since a state may hardly
-    ever be left. `change` [1] is the last sweep's largest.
+    there; `earned` [M] takes the place of the rewards. Sweeps of Gauss and Seidel; the chance to
+    stay is solved for, since a state may hardly ever be left. The largest `increase` is that of a
+    sweep's absolute changes.
     """
+    progress, increase = sweeps.progress, sweeps.increase
+    successor, probability = chain.successor, chain.probability
     done = 0
-    while progress[SWEEP] < most_sweeps:
+    while progress[SWEEP] < sweeps.most:
         if progress[ROW] == 0:
-            change[0] = 0.0
+            increase[HIGHEST] = 0.0
         while progress[ROW] < len(values):
             if done > most_work:
                 return False
@@ -304,54 +332,55 @@ def absorb(
                 else:
                     value += probability[v, j] * values[w]
             value /= leaving
-            change[0] = max(change[0], abs(value - values[v]))
+            increase[HIGHEST] = max(increase[HIGHEST], abs(value - values[v]))
             values[v] = value
         progress[ROW] = 0
         progress[SWEEP] += 1
-        if change[0] <= tolerance:
+        if increase[HIGHEST] <= sweeps.tolerance:
             break
     return True
 
 
 @hot_kernel
 def improve_optimal_bias(
-    successor: Int32Array, probability: FloatArray, reward: FloatArray, num_actions: int,
-    bias: FloatArray, following: FloatArray, best_row: IntArray, bounds: FloatArray,
-    progress: IntArray, damping: float, tolerance: float, most_sweeps: int, most_work: int,
+    choices: Outcomes, bias: FloatArray, following: FloatArray, best_row: IntArray, damping: float,
+    sweeps: Sweeps, most_work: int,
 ) -> bool:  # fmt: skip
-    """Optimal bias of a decision problem whose row m * num_actions + a is action a in m, in place.
+    """Optimal bias of a decision problem, in place; every state m has as many rows, its actions.
 
     Damped relative value iteration; between two sweeps over all actions several over the best ones
     so far (modified policy iteration).
     """
+    progress, increase = sweeps.progress, sweeps.increase
+    num_actions = len(choices.reward) // len(bias)
     done = 0
-    while progress[SWEEP] < most_sweeps:
+    while progress[SWEEP] < sweeps.most:
         full = progress[SWEEP] % 8 == 0
         if progress[ROW] == 0:
-            bounds[LOWEST], bounds[HIGHEST] = np.inf, -np.inf
+            increase[LOWEST], increase[HIGHEST] = np.inf, -np.inf
         while progress[ROW] < len(bias):
             if done > most_work:
                 return False
             m = progress[ROW]
             first = m * num_actions if full else best_row[m]
             last = first + num_actions if full else first + 1
-            done += (last - first) * successor.shape[1]
+            done += (last - first) * choices.successor.shape[1]
             best = -np.inf
             for row in range(first, last):
-                value = _ahead(successor, probability, row, reward[row], bias)
+                value = _ahead(choices, row, bias)
                 if value > best:
                     best = value
                     best_row[m] = row
-            increase = best - bias[m]
-            bounds[LOWEST] = min(bounds[LOWEST], increase)
-            bounds[HIGHEST] = max(bounds[HIGHEST], increase)
-            following[m] = bias[m] + damping * increase
+            change = best - bias[m]
+            increase[LOWEST] = min(increase[LOWEST], change)
+            increase[HIGHEST] = max(increase[HIGHEST], change)
+            following[m] = bias[m] + damping * change
             progress[ROW] += 1
         shift = following[0]
         for m in range(len(bias)):
             bias[m] = following[m] - shift
         progress[ROW] = 0
         progress[SWEEP] += 1
-        if full and bounds[HIGHEST] - bounds[LOWEST] <= tolerance:
+        if full and increase[HIGHEST] - increase[LOWEST] <= sweeps.tolerance:
             break
     return True

@@ -1,8 +1,8 @@
-"""Where on a piece of the path pulling starts, or stops, to be worth it.
+"""Where on a piece of the path the advantage of pulling changes its sign.
 
-The subsidy problem and its symbols are told in `kernels.subsidy`. The advantage A(s, n) compares
+`kernels.plan.subsidy` tells the subsidy problem and its symbols. The advantage A(s, n) compares
 pulling at age n with waiting for the best later age, so it is found from the oldest age backwards,
-at both ends of the piece. Where there are `kernels.shortcuts`, blocks of ages of which all stay
+at both ends of the piece. Where there are `age_bounds`, blocks of ages of which all stay
 active or passive are passed over.
 """
 
@@ -14,30 +14,30 @@ from numpy.typing import NDArray
 from restive.kernels.jit.compiler import part
 from restive.kernels.plan.age_bounds import (
     BETWEEN,
-    Shortcuts,
-    aim_shortcuts,
-    count_turn,
+    AgeBounds,
+    aim_bounds,
+    count_sign_change,
     passed_later,
-    passed_turns,
+    passed_of_one_sign,
 )
 from restive.kernels.plan.waiting_times import (
     AVERAGE_FORM,
     INDEXABLE,
     NOISE,
-    TURN_BLOCK,
-    TURN_STATE,
+    SIGN_BLOCK,
+    SIGN_STATE,
     WORK,
     SubsidyProblem,
     SubsidyWalk,
     pull_line,
     pull_values,
     scale_of,
-    worth_of_waiting,
+    waiting_line,
 )
 
 FloatArray = NDArray[np.float64]
 
-__all__ = ["mark_turns", "write_advantages"]
+__all__ = ["mark_sign_changes", "write_advantages"]
 
 REVERSAL = 1e-10  # a fall of A below zero, relative, that is a reversal and no rounding error
 # Rounding errors this large are not taken for a sign. They come where a class is left so rarely
@@ -46,8 +46,8 @@ DOUBT = 1e-5
 
 
 @part
-def mark_turns(
-    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, most_work: int
+def mark_sign_changes(
+    problem: SubsidyProblem, bounds: AgeBounds | None, walk: SubsidyWalk, most_work: int
 ) -> bool:
     """Note every (s, n) whose A changes sign on the piece; False where it has to be called again.
 
@@ -58,30 +58,30 @@ def mark_turns(
     marks = walk.marks
     for end in range(2):
         walk.scale[end] = scale_of(walk.x, walk.piece[end])
-        if shortcuts is not None:
-            aim_shortcuts(problem, shortcuts, walk, end, walk.piece[end])
-    while marks[TURN_STATE] < size:
-        s = marks[TURN_STATE]
-        m = marks[TURN_BLOCK]
+        if bounds is not None:
+            aim_bounds(problem, bounds, walk, end, walk.piece[end])
+    while marks[SIGN_STATE] < size:
+        s = marks[SIGN_STATE]
+        m = marks[SIGN_BLOCK]
         if m == blocks - 1:
             for end in range(2):
                 _look_beyond_the_last_age(problem, walk, s, end)
         while m >= 0:
             if marks[WORK] > most_work:
-                marks[TURN_BLOCK] = m
+                marks[SIGN_BLOCK] = m
                 return False
             passed = 0
-            if shortcuts is not None:
-                passed = passed_turns(problem, shortcuts, walk, s, m)
+            if bounds is not None:
+                passed = passed_of_one_sign(problem, bounds, walk, s, m)
             if passed == 0:
                 pull_values(problem, walk, s, m)
                 for end in range(2):
                     _write_lines(problem, walk, s, m, end)
-                _mark_block(problem, shortcuts, walk, s, m)
+                _mark_block(problem, bounds, walk, s, m)
                 passed = 1
             m -= passed
-        marks[TURN_STATE] += 1
-        marks[TURN_BLOCK] = blocks - 1
+        marks[SIGN_STATE] += 1
+        marks[SIGN_BLOCK] = blocks - 1
     return True
 
 
@@ -132,7 +132,7 @@ def _write_lines(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int, end
     width = aims.shape[1]
     first = m * width
     discount = problem.powers[1]
-    c0, c1 = worth_of_waiting(walk)
+    c0, c1 = waiting_line(walk)
     subsidy = walk.piece[end]
     leftward = end == 0
     noise = NOISE * walk.scale[end]
@@ -154,7 +154,7 @@ def _write_lines(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int, end
 
 @part
 def _mark_block(
-    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, s: int, m: int
+    problem: SubsidyProblem, bounds: AgeBounds | None, walk: SubsidyWalk, s: int, m: int
 ) -> None:
     """Note the changes of sign in a block, from the lines at both ends of the piece."""
     ends, aims, lower, upper = walk.ends, walk.aims, walk.lower, walk.upper
@@ -167,49 +167,52 @@ def _mark_block(
         i = n - first
         at_top = ends[0, i] + ends[1, i] * top
         at_low = ends[2, i] + ends[3, i] * low
-        turns = lower[s, n] == -np.inf
-        if not turns and (at_top < fall_at_top or at_low < fall_at_low):
+        is_passive = lower[s, n] == -np.inf
+        if not is_passive and (at_top < fall_at_top or at_low < fall_at_low):
             walk.marks[INDEXABLE] = 0
             lower[s, n] = -np.inf
-            if shortcuts is not None:
-                count_turn(shortcuts, s, m, lower[s, n])
-            turns = at_low >= 0  # passive at the top only: it turns on again within the piece
-        if not turns:
+            if bounds is not None:
+                count_sign_change(bounds, s, m, lower[s, n])
+            is_passive = at_low >= 0  # at the top only: it changes again within the piece
+        if not is_passive:
             continue
-        steady = aims[0, i] == aims[1, i]
-        turn = _turn_on(problem, shortcuts, walk, s, n, i, at_top, at_low, steady)
-        if turn == -np.inf:
+        zero = _zero_of_advantage(problem, bounds, walk, s, m, i)
+        if zero == -np.inf:
             continue
-        lower[s, n] = turn
-        if shortcuts is not None:
-            count_turn(shortcuts, s, m, turn)
+        lower[s, n] = zero
+        if bounds is not None:
+            count_sign_change(bounds, s, m, zero)
         if upper[s, n] == -np.inf:
-            upper[s, n] = turn
+            upper[s, n] = zero
 
 
 @part
-def _turn_on(
-    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, s: int, n: int,
-    i: int, at_top: float, at_low: float, steady: bool,
-) -> float:  # fmt: skip
-    """Where A(s, n), negative above the piece, first stops being negative in it; else -inf.
+def _zero_of_advantage(
+    problem: SubsidyProblem, bounds: AgeBounds | None, walk: SubsidyWalk, s: int, m: int, i: int
+) -> float:
+    """Where A, negative above the piece, first stops being negative in it; else -inf.
 
-    A is concave on the piece, so Newton's steps from the right never overshoot the root.
+    It is that of age i of block m, whose lines are written. A is concave on the piece, so Newton's
+    steps from the right never overshoot the root.
     """
     top: float = walk.piece[0]
     low: float = walk.piece[1]
+    ends, aims = walk.ends, walk.aims
+    at_top = ends[0, i] + ends[1, i] * top
+    at_low = ends[2, i] + ends[3, i] * low
+    steady = aims[0, i] == aims[1, i]
     noise = NOISE * walk.scale[0]
     if at_top > noise:
         return top  # it jumps at the breakpoint: a plateau
     if noise > DOUBT and at_low <= NOISE * walk.scale[1]:
         return -np.inf
-    a0, a1 = walk.ends[0, i], walk.ends[1, i]
+    a0, a1 = ends[0, i], ends[1, i]
     if at_top >= -noise and a1 <= 0:
         return top
     if at_low >= 0:
         if steady:
             return float(min(top, max(low, -a0 / a1)))
-    elif steady or walk.ends[3, i] <= 0 or a1 >= 0:
+    elif steady or ends[3, i] <= 0 or a1 >= 0:
         # negative at both ends: only a hump in between, rising from both, could reach zero
         return -np.inf
     x: float = top
@@ -222,7 +225,7 @@ def _turn_on(
         if following >= x - NOISE * (1 + abs(x)):
             break
         x = following
-        a0, a1 = _advantage_line(problem, shortcuts, walk, s, n, x)
+        a0, a1 = _advantage_line(problem, bounds, walk, s, m * aims.shape[1] + i, x)
         if a0 + a1 * x >= -noise:
             break
     return x
@@ -230,16 +233,16 @@ def _turn_on(
 
 @part
 def _advantage_line(
-    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, s: int, n: int,
+    problem: SubsidyProblem, bounds: AgeBounds | None, walk: SubsidyWalk, s: int, n: int,
     subsidy: float,
 ) -> tuple[float, float]:  # fmt: skip
     """Return the line of A(s, n) that holds at `subsidy`, for one (s, n)."""
     f = walk.f
     width, length = walk.aims.shape[1], f.shape[2]
     discount = problem.powers[1]
-    c0, c1 = worth_of_waiting(walk)
-    if shortcuts is not None:
-        aim_shortcuts(problem, shortcuts, walk, BETWEEN, subsidy)
+    c0, c1 = waiting_line(walk)
+    if bounds is not None:
+        aim_bounds(problem, bounds, walk, BETWEEN, subsidy)
     later0, later1 = pull_line(problem, walk, s, length - 1)
     if not walk.marks[AVERAGE_FORM] and later0 + later1 * subsidy < 0:
         later0, later1 = 0.0, 0.0
@@ -247,9 +250,9 @@ def _advantage_line(
     m = walk.made.shape[1] - 1
     while m >= own:
         passed = 0
-        if shortcuts is not None:
+        if bounds is not None:
             passed, later0, later1 = passed_later(
-                problem, shortcuts, walk, s, m, own + 1, later0, later1
+                problem, bounds, walk, s, m, own + 1, (later0, later1)
             )
         if passed == 0:
             pull_values(problem, walk, s, m)

@@ -35,12 +35,12 @@ from restive.kernels.jit.compiler import hot_kernel, inlined, part
 from restive.kernels.jit.handles import by_address
 from restive.kernels.plan.age_bounds import (
     BETWEEN,
-    Shortcuts,
-    aim_shortcuts,
+    AgeBounds,
+    aim_bounds,
     passed_waits,
     summarise_ages,
 )
-from restive.kernels.plan.sign_changes import mark_turns, write_advantages
+from restive.kernels.plan.sign_changes import mark_sign_changes, write_advantages
 from restive.kernels.plan.waiting_times import (
     AVERAGE_FORM,
     BEGUN,
@@ -51,13 +51,13 @@ from restive.kernels.plan.waiting_times import (
     NOISE,
     PIECES,
     PROBABILITY_NOISE,
+    SIGN_BLOCK,
+    SIGN_STATE,
     STEEPEST,
     SWITCH_STATE,
     SWITCH_WAIT,
     SWITCHES,
     TOP,
-    TURN_BLOCK,
-    TURN_STATE,
     VERSION,
     WORK,
     SubsidyProblem,
@@ -65,7 +65,7 @@ from restive.kernels.plan.waiting_times import (
     has_rival,
     pull_values,
     switch_wait,
-    worth_of_waiting,
+    waiting_line,
 )
 
 FloatArray = NDArray[np.float64]
@@ -82,7 +82,7 @@ BEGIN, AVERAGE, GAIN0, GAIN1, VALUES = 0, 1, 2, 3, 4
 
 @hot_kernel
 def follow_subsidy(
-    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk, most_switches: int,
+    problem: SubsidyProblem, bounds: AgeBounds | None, walk: SubsidyWalk, most_switches: int,
     most_work: int,
 ) -> int:  # fmt: skip
     """Lead the subsidy down from the largest reward and note where each (s, n) turns active.
@@ -97,27 +97,27 @@ def follow_subsidy(
     marks[WORK] = 0
     if marks[BEGUN] == 0:
         _begin(problem, walk)
-        if shortcuts is not None:
-            summarise_ages(problem.beliefs, shortcuts, walk.aims.shape[1])
+        if bounds is not None:
+            summarise_ages(problem.beliefs, bounds, walk.aims.shape[1])
     while marks[WORK] <= most_work:
-        if marks[TURN_STATE] < 0:
+        if marks[SIGN_STATE] < 0:
             if marks[PIECES] == len(walk.path):
                 return FULL
-            _find_next_switch(problem, shortcuts, walk)
-            marks[TURN_BLOCK] = walk.made.shape[1] - 1
-            marks[TURN_STATE] = 0
+            _find_next_switch(problem, bounds, walk)
+            marks[SIGN_BLOCK] = walk.made.shape[1] - 1
+            marks[SIGN_STATE] = 0
             if piece[LOW] == piece[TOP]:  # several waiting times take over at one breakpoint
-                marks[TURN_STATE] = len(walk.wait)
+                marks[SIGN_STATE] = len(walk.wait)
             else:
                 _write_piece(walk)
                 if marks[AVERAGE_FORM] and marks[HAS_ZEROS] and has_rival(problem, walk):
                     return AMBIGUOUS
-        if not mark_turns(problem, shortcuts, walk, most_work):
+        if not mark_sign_changes(problem, bounds, walk, most_work):
             return WORKING
         if marks[SWITCH_STATE] < 0:
             return DONE
         piece[TOP] = piece[LOW]
-        marks[TURN_STATE] = -1
+        marks[SIGN_STATE] = -1
         while marks[SWITCH_STATE] >= 0:
             marks[SWITCHES] += 1
             if marks[SWITCHES] > most_switches or not switch_wait(problem, walk):
@@ -159,7 +159,7 @@ def _begin(problem: SubsidyProblem, walk: SubsidyWalk) -> None:
     marks[INDEXABLE] = 1
     marks[HAS_ZEROS] = least <= PROBABILITY_NOISE
     marks[VERSION] = 1
-    marks[TURN_STATE] = -1
+    marks[SIGN_STATE] = -1
 
 
 @part
@@ -177,9 +177,7 @@ def _write_piece(walk: SubsidyWalk) -> None:
 
 
 @part
-def _find_next_switch(
-    problem: SubsidyProblem, shortcuts: Shortcuts | None, walk: SubsidyWalk
-) -> None:
+def _find_next_switch(problem: SubsidyProblem, bounds: AgeBounds | None, walk: SubsidyWalk) -> None:
     """Find the largest subsidy from the top of the piece down at which another wait takes over.
 
     It is the piece's low end; the state and its wait go to `marks` (-1 when there is none, and the
@@ -187,26 +185,26 @@ def _find_next_switch(
     over at once, the steepest first: the slopes then fall strictly, so that ties cannot make the
     path run in circles.
 
-    With shortcuts, waits near the present ones come first; ages that cannot take over before they
+    With bounds, waits near the present ones come first; ages that cannot take over before they
     do are passed over.
     """
     size, blocks = walk.made.shape
     marks = walk.marks
-    if shortcuts is not None:
+    if bounds is not None:
         _forget_switch(walk)
         for s in range(size):
             last = walk.wait[s] - 1 if walk.wait[s] > 0 else walk.f.shape[2] - 1
             _compare_block(problem, walk, s, last // walk.aims.shape[1])
-        aim_shortcuts(problem, shortcuts, walk, BETWEEN, walk.piece[LOW])
-        marks[WORK] += 64 * size * size * len(shortcuts.levels)  # about what bounds take
+        aim_bounds(problem, bounds, walk, BETWEEN, walk.piece[LOW])
+        marks[WORK] += 64 * size * size * len(bounds.levels)  # about what bounds take
     _forget_switch(walk)
     for s in range(size):
         passed = 0
         for m in range(blocks):
-            if shortcuts is not None and m > 0:
+            if bounds is not None and m > 0:
                 if m < passed:
                     continue
-                passed = m + passed_waits(problem, shortcuts, walk, s, m)
+                passed = m + passed_waits(problem, bounds, walk, s, m)
             if m >= passed:
                 _compare_block(problem, walk, s, m)
 
@@ -223,7 +221,7 @@ def _compare_block(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int) -
     """Compare the waits of one block with the best switch so far; never pulling is in the first."""
     pull_values(problem, walk, s, m)
     f, piece, marks, powers = walk.f, walk.piece, walk.marks, problem.powers
-    c0, c1 = worth_of_waiting(walk)
+    c0, c1 = waiting_line(walk)
     x0, x1 = walk.x[0, s], walk.x[1, s]
     noise = 4 * NOISE * (1 + f.shape[2] + abs(x1))
     width = walk.aims.shape[1]

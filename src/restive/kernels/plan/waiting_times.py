@@ -1,6 +1,6 @@
 """Waiting times of one arm: evaluating them, and switching from one to a better one.
 
-The subsidy problem and its symbols are told in `kernels.subsidy`, whose path these functions walk.
+`kernels.plan.subsidy` tells the subsidy problem and its symbols; these functions walk its path.
 Lines are kept as (value at zero, slope): suffix 0 and 1.
 """
 
@@ -28,7 +28,7 @@ __all__ = [
     "pull_values",
     "scale_of",
     "switch_wait",
-    "worth_of_waiting",
+    "waiting_line",
 ]
 
 NOISE = 1e-14  # relative rounding error allowed for when values are compared
@@ -46,8 +46,8 @@ VERSION = 6  # number of times that x has changed
 WORK = 7  # products since Python called
 SWITCH_STATE = 8  # the state that waits differently below this piece, -1 for none
 SWITCH_WAIT = 9  # and how long
-TURN_STATE = 10  # where the search for turns stands: state, -1 before the piece is known
-TURN_BLOCK = 11  # and block of ages
+SIGN_STATE = 10  # where the search for sign changes stands: state, -1 before the piece is known
+SIGN_BLOCK = 11  # and block of ages
 IMPROVING = 12  # whether waits may have become worse than others, since a class has closed
 NUM_MARKS = 13
 
@@ -70,7 +70,7 @@ class SubsidyWalk(NamedTuple):
 
     marks: IntArray  # [NUM_MARKS]
     piece: FloatArray  # [3]
-    path: FloatArray  # [room, 4 + 2 S], see kernels.subsidy
+    path: FloatArray  # [room, 4 + 2 S], see kernels.plan.subsidy
     lower: FloatArray  # [S, L] the index; -inf where pulling is not best at this subsidy
     upper: FloatArray  # [S, L] the largest subsidy at which pulling is best
     wait: IntArray  # [S] waiting times, 0 for never
@@ -86,7 +86,7 @@ class SubsidyWalk(NamedTuple):
     aims: IntArray  # [2, block]
     scale: FloatArray  # [2] size of the numbers that are added up at both ends of a piece
     later: FloatArray  # [2, 2]
-    later_aim: IntArray  # [2], see kernels.turns
+    later_aim: IntArray  # [2], see kernels.plan.sign_changes
 
 
 @part
@@ -99,7 +99,7 @@ def scale_of(x: FloatArray, subsidy: float) -> float:
 
 
 @inlined
-def worth_of_waiting(walk: SubsidyWalk) -> tuple[float, float]:
+def waiting_line(walk: SubsidyWalk) -> tuple[float, float]:
     """Line c of one step of waiting."""
     if walk.marks[AVERAGE_FORM]:
         return -walk.gain[0], 1.0 - walk.gain[1]
