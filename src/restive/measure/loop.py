@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import ProblemError
 from restive.kernels.jit.handles import Handle
-from restive.kernels.loop import engine, steps
+from restive.kernels.loop import steps
+from restive.kernels.loop.actor import Actor
 from restive.kernels.loop.engine import Record, Run, Trace, run
 from restive.kernels.loop.world import World
 from restive.learn.learner_state import LearnerState
@@ -57,10 +58,10 @@ def drive(
         Called about ten times a second; whatever it raises ends the run.
     """
     at_once = steps_at_once(learner_state.task.num_arms)
-    parts: tuple[bool | None, ...] = (None, True, None)  # see `kernels.engine.run`
-    if learner_state.actor.who[0] <= steps.TSDE:
+    parts: tuple[bool | None, ...] = (None, True, None)  # see `kernels.loop.engine.run`
+    if learner_state.actor.role[0].who <= steps.TSDE:
         parts = (True, None, True if learner_state.task.choices.has_particles else None)
-    held: steps.Actor | None = None
+    held: Actor | None = None
     while True:
         if held is not learner_state.actor:
             held = learner_state.actor
@@ -76,7 +77,7 @@ def drive(
             assert player is not None
             player.observe(learner_state.actor.states[: learner_state.task.num_pulls].copy())
         elif event == steps.MAKE_RANKS and learner_state.learner is None:
-            first = int(record.cursor[engine.ROW]) * learner_state.task.num_arms
+            first = int(record.cursor[0].row) * learner_state.task.num_arms
             learner_state.follow(record.truths[first : first + learner_state.task.num_arms])
         elif event != steps.PAUSE:
             learner_state.respond(event)

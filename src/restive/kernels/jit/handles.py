@@ -3,7 +3,8 @@
 Numba looks up the type of every array in every call, which for the arrays of a learner takes
 longer than a step. So whoever holds the arrays writes down once where they lie (`Handle`), a kernel
 takes that one array of addresses, and `opener` makes of it what looks like the named tuple again.
-The arrays are one-dimensional and contiguous; their types are read off the tuples' annotations.
+The arrays are one-dimensional and contiguous; their types are read off the tuples' annotations,
+those of records too (`records`).
 Whoever holds a handle holds the arrays, and makes a new handle when one of them is replaced.
 
 Kernels hand such a tuple on to their parts as one address, too, and read an array out of it where
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, NamedTuple, cast, get_args, get_type_hints
+from typing import Any, NamedTuple, cast, get_type_hints
 
 import numba
 import numpy as np
@@ -29,6 +30,7 @@ from numba.extending import infer_getattr, intrinsic, models, register_model
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import JIT_DISABLED
+from restive.kernels.jit.records import element_dtype
 
 __all__ = ["Handle", "by_address", "opener", "where_wanted"]
 
@@ -88,7 +90,7 @@ def _fields(kind: Any) -> dict[str, _Field]:
     before = 0
     for name, hint in get_type_hints(kind).items():
         is_tuple = isinstance(hint, type) and issubclass(hint, tuple)
-        element = hint if is_tuple else np.dtype(get_args(get_args(hint)[1])[0])
+        element = hint if is_tuple else element_dtype(hint)
         fields[name] = _Field(is_tuple, element, before)
         before += _width(fields[name])
     return fields
