@@ -155,10 +155,8 @@ def largest_mean(values, at, size, laws, colour, radius):
 
 
 @numba.njit
-def hopes_of(sizes, sets, shares, colours, following, laws, radii, values, scratch, hopes):
-    return kernels._hopes(
-        sizes, sets, shares, colours, following, laws, radii, values, scratch, hopes
-    )
+def hopes_of(arms, earned, colours, following, values, scratch, hopes):
+    return kernels._hopes(arms, earned, colours, following, values, scratch, hopes)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
@@ -201,10 +199,11 @@ def solved(agent, laws, radii, precision=1e-9):
     spec, facts = agent.learner, agent.task.facts
     tables = spec.tables(facts, agent._actor.memory)
     policy = np.full(len(tables.policy), -1)
-    gain, sweeps = kernels.optimistic_policy(
-        facts.sizes, spec.ages, tables.sets, np.concatenate(facts.rewards), laws, radii,
-        int(agent._actor.memory.ints[kernels.STATE]), precision, 100_000, policy,
-    )  # fmt: skip
+    arms = kernels.PlausibleArms(
+        facts.sizes, tables.sets, np.concatenate(facts.rewards), laws, radii
+    )
+    start = int(agent._actor.memory.ints[kernels.STATE])
+    gain, sweeps = kernels.optimistic_policy(arms, spec.ages, start, precision, 100_000, policy)
     assert sweeps < 100_000
     return gain, policy
 
@@ -276,10 +275,8 @@ def test_laws_that_depend_on_other_arms_are_worth_no_less():
         sets = np.array([[0, 1]])
         scratch, hopes = np.zeros(4), np.zeros(1)
         colours, following = np.array([[0, 1]], np.int32), np.arange(4, dtype=np.int32)[None]
-        found = hopes_of(
-            np.array([2, 2]), sets, shares[None], colours, following, laws, radii, values, scratch,
-            hopes,
-        )  # fmt: skip
+        arms = kernels.PlausibleArms(np.array([2, 2]), sets, shares, laws, radii)
+        found = hopes_of(arms, shares[None], colours, following, values, scratch, hopes)
         pairs = product(*(naive.extreme_laws(laws[k], radii[k]) for k in range(2)))
         independent = max(np.outer(p, q).ravel() @ values for p, q in pairs)
         assert independent - 1e-12 <= found <= values.max()

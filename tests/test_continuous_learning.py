@@ -147,14 +147,14 @@ def test_the_same_bytes_for_any_threads_chunks_and_first_replication(case):
 
 
 def test_a_finite_prior_decides_as_particles_that_are_never_renewed():
-    """The same chains as candidates, and as particles of which any worth is enough."""
+    """The same chains as candidates, and as particles of which any number is enough."""
     prior = dirichlet([[1, 1], [1, 1]], particles=64)
     chains = prior.particles()
     arms = [prior.arm(a, p) for a, p in zip(chains.active, chains.passive, strict=True)]
     bandit = rs.RestlessBandit([rs.gilbert_elliott(a, b) for a, b in [(0.2, 0.7), (0.4, 0.6)]], 1)
 
     def never_renew(learner_state):
-        learner_state.actor.particles.first_effective_sizes[:] = 0.0
+        learner_state.actor.posterior.particles.first_effective_sizes[:] = 0.0
 
     found = []
     for one in (rs.ArmPrior(arms, chains.weights), prior):

@@ -12,26 +12,31 @@ from scipy import stats
 
 import restive as rs
 from learning_cases import posed
+from restive.kernels.jit.handles import Handle, opener
 from restive.kernels.jit.vectors import LANES
-from restive.kernels.learn.weights import add_up, draw_slot, take_in
-from restive.kernels.loop.tables import IMPOSSIBLE
+from restive.kernels.learn.draws import draw_slot
+from restive.kernels.learn.weights import add_up, take_in
+from restive.kernels.loop.tables import Posterior
 from restive.learn.learner_state import LearnerState
 from restive.learn.slots import home_size, lane_places
 
 COUNTS = [1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 81, 100, 300]
 LARGEST = 1 - 2.0**-53  # of the random numbers
 
+_opened = opener(Posterior)
+
 
 @numba.njit  # not kept on disk, where a change in what it calls would not be seen
-def draw_many(slots, weights, group, us, drawn):
-    add_up(slots, weights, group)
+def draw_many(where, group, us, drawn):
+    posterior = _opened(where)
+    add_up(posterior, group)
     for i in range(len(us)):
-        drawn[i] = draw_slot(slots, weights, group, us[i])
+        drawn[i] = draw_slot(posterior, group, us[i])
 
 
 @numba.njit
-def see_good(slots, weights, arm):
-    take_in(slots, weights, arm, 1, 1, 1, True)
+def see_good(where, arm):
+    take_in(_opened(where), arm, 1, 1, 1, True)
 
 
 @cache
@@ -46,8 +51,9 @@ class Group:
     """The second of two groups of candidates, with weights set from outside."""
 
     def __init__(self, weights):
-        actor = LearnerState(*two_groups(len(weights))).actor
-        self.slots, self.weights = actor.slots, actor.weights
+        posterior = LearnerState(*two_groups(len(weights))).actor.posterior
+        self.slots, self.weights = posterior.slots, posterior.weights
+        self.handle = Handle(posterior)
         begin = int(self.weights.homes[1])
         self.rows = int(self.slots.row_counts[1])
         self.home = self.weights.numbers[begin : begin + home_size(self.rows)]
@@ -56,7 +62,7 @@ class Group:
 
     def draw(self, us):
         drawn = np.empty(len(us), dtype=np.int64)
-        draw_many(self.slots, self.weights, 1, us, drawn)
+        draw_many(self.handle.where, 1, us, drawn)
         return drawn
 
     @property
@@ -111,11 +117,11 @@ def test_the_largest_random_number_takes_the_last_that_is_possible(count):
 
 def test_where_all_are_ruled_out_the_weights_say_so():
     group = Group(np.ones(20))
-    see_good(group.slots, group.weights, 1)
-    assert group.weights.status[IMPOSSIBLE] == 0
+    see_good(group.handle.where, 1)
+    assert group.weights.status[0].impossible == 0
     group.slots.likelihoods[:] = 0.0
-    see_good(group.slots, group.weights, 1)
-    assert group.weights.status[IMPOSSIBLE] == 2
+    see_good(group.handle.where, 1)
+    assert group.weights.status[0].impossible == 2
     two_groups.cache_clear()  # its table of likelihoods is spoilt
     assert Group(np.zeros(20)).draw(np.array([0.0, LARGEST])).tolist() == [0, 0]
 

@@ -14,6 +14,7 @@ from restive.kernels.learn.lattice import (
     student_points,
 )
 from restive.kernels.learn.proposals import (
+    FittedParticles,
     draw_around,
     draw_at_particles,
     draw_mixture,
@@ -98,7 +99,8 @@ def test_densities_are_those_of_what_is_drawn(d):
         np.testing.assert_allclose(
             root @ root.T, np.atleast_2d(np.cov(old, aweights=weights, ddof=0))
         )
-        draw_at_particles(old, weights, centre, root, 0.3, generators, np.uint64(3), x, log_q)
+        fitted = FittedParticles(old, weights, centre, root)
+        draw_at_particles(fitted, 0.3, generators, np.uint64(3), x, log_q)
         parts = [
             np.log(w / weights.sum()) + log_t(x, point, 0.3 * root, degrees)
             for w, point in zip(weights, old.T, strict=True)

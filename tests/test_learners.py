@@ -17,7 +17,6 @@ import pytest
 import restive as rs
 from learning_cases import channels, joint, posed, random_prior, trace, true_bandit
 from restive.kernels.learn.learners.memory import DRAWS
-from restive.kernels.loop.tables import DRAWS as TSDE_DRAWS
 from restive.learn.learners import LEARNERS, describe, learner
 from restive.learn.learners.base import Compiled, Relative
 from restive.learn.make import make_learner
@@ -301,7 +300,7 @@ def test_the_seed_decides(name, instance):
     assert runs[0] == runs[1]
     assert known(agents[0]) == known(agents[1])
     actor, relative = agents[0]._actor, isinstance(agents[0].learner, Relative)
-    draws = actor.episodes.clock[TSDE_DRAWS] if relative else actor.memory.ints[DRAWS]
+    draws = actor.episodes.clock[0].draws if relative else actor.memory.ints[DRAWS]
     assert (runs[0] != runs[2]) == (draws > 0)
 
 

@@ -256,8 +256,9 @@ def test_the_agent_goes_on_after_a_known_horizon():
 def sizes(agent):
     """Return the sizes of all arrays that the agent holds."""
     actor = agent._actor
-    arrays = [*actor.meta, *actor.weights, *actor.episodes, *actor.lookup, agent._notes]
-    names = [*actor.meta._fields, *actor.weights._fields, *actor.episodes._fields]
+    weights = actor.posterior.weights
+    arrays = [*actor.meta, *weights, *actor.episodes, *actor.lookup, agent._notes]
+    names = [*actor.meta._fields, *weights._fields, *actor.episodes._fields]
     names += [*actor.lookup._fields, "notes"]
     return {name: array.nbytes for name, array in zip(names, arrays, strict=True)}
 

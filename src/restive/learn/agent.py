@@ -6,7 +6,8 @@
         agent.observe(look_at(arms))
 
 Each step calls the compiled functions that the engine calls in its loop, so the agent and a
-simulation with the same seed make the same decisions.
+simulation with the same seed make the same decisions. What acts is here; what can be asked of an
+agent, and what it holds, is in `agent_view`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from restive.arguments import MOST, checked_count, shown
 from restive.errors import ProblemError
 from restive.kernels.loop import online, steps
 from restive.learn.agent_view import AgentView
-from restive.learn.explain import Explanation, explain
 from restive.learn.learners.base import Compiled
 from restive.learn.requests import checked_arm, checked_arms, checked_mask, checked_states
 from restive.plan.policies.base import checked_choice
@@ -40,25 +40,6 @@ class Agent(AgentView):
     Made by `TSDE` or `make_learner`, or by `restore` from a snapshot. One thread at a time may use
     it.
     """
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Agent:
-        from restive.learn.snapshots import restore
-
-        return restore(self.snapshot(), self.task.mapping)
-
-    def __reduce__(self) -> Any:
-        from restive.learn.snapshots import restore
-
-        return restore, (self.snapshot(), self.task.mapping)
-
-    def explain(self, k: int) -> Explanation:
-        """Explain why arm k is pulled now, or is not: in words by `print`, and as data.
-
-        After `select` it speaks of the arms selected; before, of those that would be if the
-        present episode continues.
-        """
-        self._require_posterior("explanation")
-        return explain(self, checked_arm(k, self.task.num_arms))
 
     def select(self, num_pulls: int | None = None, available: ArrayLike | None = None) -> IntArray:
         """Return the arms to pull now, ascending.
@@ -88,15 +69,6 @@ class Agent(AgentView):
             elif not usual:
                 self._require_same(*self._checked_request(num_pulls, available))
             return self._chosen[: self._pulled].copy()
-
-    def _choose(self, event: int, wanted: int, mask: NDArray[np.bool_] | None) -> None:
-        """Do what Python must before arms can be chosen, until they are."""
-        while event != steps.GO:
-            if event == steps.ASK:
-                self._chosen[:wanted] = self._asked(wanted, mask)
-                return
-            self._respond(event)
-            event = online.select(self._where, wanted, *self._parts)
 
     def pull(self, arms: ArrayLike) -> None:
         """Take these arms as selected, where somebody else decided; call `observe` next."""
@@ -204,16 +176,24 @@ class Agent(AgentView):
                 raise self._no_such_state(k, int(seen[0]))
             self._late(k, int(seen[0]), time)
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return everything the agent knows as plain data, for `json.dumps`.
+    def __deepcopy__(self, memo: dict[int, Any]) -> Agent:
+        from restive.learn.snapshots import restore
 
-        It holds the prior too; a policy mapping that is a function is named only.
-        """
-        from restive.learn.snapshots import snapshot_of
+        return restore(self.snapshot(), self.task.mapping)
 
-        with self._alone:
-            self._count_notes()
-            return snapshot_of(self)
+    def __reduce__(self) -> Any:
+        from restive.learn.snapshots import restore
+
+        return restore, (self.snapshot(), self.task.mapping)
+
+    def _choose(self, event: int, wanted: int, mask: NDArray[np.bool_] | None) -> None:
+        """Do what Python must before arms can be chosen, until they are."""
+        while event != steps.GO:
+            if event == steps.ASK:
+                self._chosen[:wanted] = self._asked(wanted, mask)
+                return
+            self._respond(event)
+            event = online.select(self._where, wanted, *self._parts)
 
     def _asked(self, wanted: int, mask: NDArray[np.bool_] | None) -> IntArray:
         """Return the arms that a policy without ranks pulls."""
@@ -233,7 +213,7 @@ class Agent(AgentView):
 
     def _set_available(self, mask: NDArray[np.bool_] | None) -> None:
         self._masked = mask is not None
-        self._actor.who[steps.MASKED] = self._masked
+        self._actor.role["masked"] = self._masked
         if mask is None:
             return
         if not len(self._actor.available):  # made when it is first needed
@@ -242,6 +222,32 @@ class Agent(AgentView):
             )
             self._hold()
         self._actor.available[:] = mask
+
+    def _checked_request(
+        self, num_pulls: int | None, available: ArrayLike | None
+    ) -> tuple[int, NDArray[np.bool_] | None]:
+        task = self.task
+        wanted = task.num_pulls if num_pulls is None else checked_count(num_pulls, "num_pulls", 0)
+        mask = None if available is None else checked_mask(available, task.num_arms)
+        possible = task.num_arms if mask is None else int(mask.sum())
+        if wanted > possible:
+            raise ProblemError(
+                f"cannot pull {wanted} arms, only {possible} available; pass "
+                "num_pulls to pull fewer in this step"
+            )
+        if wanted != task.num_pulls or (mask is not None and not mask.all()):
+            self._require_narrowing("narrow pulls and arms for a step")
+        return wanted, mask
+
+    def _require_same(self, wanted: int, mask: NDArray[np.bool_] | None) -> None:
+        """Raise unless what was selected answers this question too."""
+        selected = self._chosen[: self._pulled]
+        if wanted != len(selected) or (mask is not None and not mask[selected].all()):
+            raise self._selected_already()
+
+    def _selected_already(self) -> ProblemError:
+        selected = self._chosen[: self._pulled].tolist()
+        return ProblemError(f"arms {selected!s:.60} were selected already; observe them first")
 
     def _see(self, answer: int, count: int, selected: IntArray | None) -> None:
         """Take in what was seen, after a first try that did not succeed, or say why it cannot.
@@ -273,30 +279,6 @@ class Agent(AgentView):
         self._chosen[: len(seen)] = seen
         return len(seen)
 
-    def _late(self, k: int, state: int, time: int) -> None:
-        answer = online.late_sighting(self._where, k, state, time, *self._with_particles)
-        if answer == online.NOTES_FULL:
-            self._count_notes()
-            answer = online.late_sighting(self._where, k, state, time, *self._with_particles)
-        if answer != online.TAKEN_IN:
-            raise self._impossible(k, state)
-
-    def _checked_request(
-        self, num_pulls: int | None, available: ArrayLike | None
-    ) -> tuple[int, NDArray[np.bool_] | None]:
-        task = self.task
-        wanted = task.num_pulls if num_pulls is None else checked_count(num_pulls, "num_pulls", 0)
-        mask = None if available is None else checked_mask(available, task.num_arms)
-        possible = task.num_arms if mask is None else int(mask.sum())
-        if wanted > possible:
-            raise ProblemError(
-                f"cannot pull {wanted} arms, only {possible} available; pass "
-                "num_pulls to pull fewer in this step"
-            )
-        if wanted != task.num_pulls or (mask is not None and not mask.all()):
-            self._require_narrowing("narrow pulls and arms for a step")
-        return wanted, mask
-
     def _checked_part(self, selected: IntArray, arms: ArrayLike, missing: str | None) -> IntArray:
         """Return the arms that were seen, of those selected."""
         seen = checked_arms(arms, self.task.num_arms, "arms that were seen")
@@ -311,7 +293,7 @@ class Agent(AgentView):
             self._require_narrowing("be shown only some of the arms")
         if missing is None:
             for k in unseen.tolist():
-                if not self._moves_alike(k):
+                if not self.prior.moves_alike(k):
                     raise ProblemError(
                         f"arm {k} was selected and not seen, and it moves differently when pulled: "
                         "pass missing='not pulled' if it was not pulled (or if that is close "
@@ -319,15 +301,13 @@ class Agent(AgentView):
                     )
         return seen
 
-    def _require_same(self, wanted: int, mask: NDArray[np.bool_] | None) -> None:
-        """Raise unless what was selected answers this question too."""
-        selected = self._chosen[: self._pulled]
-        if wanted != len(selected) or (mask is not None and not mask[selected].all()):
-            raise self._selected_already()
-
-    def _selected_already(self) -> ProblemError:
-        selected = self._chosen[: self._pulled].tolist()
-        return ProblemError(f"arms {selected!s:.60} were selected already; observe them first")
+    def _late(self, k: int, state: int, time: int) -> None:
+        answer = online.late_sighting(self._where, k, state, time, *self._with_particles)
+        if answer == online.NOTES_FULL:
+            self._count_notes()
+            answer = online.late_sighting(self._where, k, state, time, *self._with_particles)
+        if answer != online.TAKEN_IN:
+            raise self._impossible(k, state)
 
     def _require_narrowing(self, what: str) -> None:
         if isinstance(self.learner, Compiled) and not self.learner.narrows:

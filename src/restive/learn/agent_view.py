@@ -1,10 +1,15 @@
-"""What an agent knows, as its callers may ask: nothing here changes what it will do."""
+"""What an agent holds, and what its callers may ask of it.
+
+Nothing here changes what the agent will do: asking brings weights up to date, counts what was noted
+and makes the handle anew where arrays were replaced, and that is all.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +22,7 @@ from restive.kernels.loop import online, tables
 from restive.kernels.loop.online import NOTE, OnlineLearner
 from restive.kernels.random import LEARNER, RENEWAL, stream
 from restive.learn.evidence import Evidence
+from restive.learn.explain import Explanation, explain
 from restive.learn.learner_state import LearnerState
 from restive.learn.learners.base import Learner, Own, Relative
 from restive.learn.particle_groups import ParticleKeeper
@@ -100,25 +106,13 @@ class AgentView:
         self._hold()
         online.reset(self._where, *self._with_particles)
 
-    def _hold(self) -> None:
-        """Write down where the arrays lie; whenever the learner's state has new ones."""
-        key = np.array([stream(self._seed, self._replication, LEARNER)], dtype=np.uint64)
-        start, one = self.task.start, np.zeros(2, dtype=np.int64)
-        self._actor = actor = self._learner_state.actor
-        actor.particles.keys[0] = stream(self._seed, self._replication, RENEWAL)
-        self._handle = Handle(
-            OnlineLearner(
-                actor,
-                key,
-                start.last_state,
-                start.elapsed,
-                self._notes,
-                self._num_notes,
-                one[:1],
-                one[1:],
-            )
+    def __repr__(self) -> str:
+        task = self.task
+        return (
+            f"Agent({self.learner.name}, {counted(task.num_arms, 'arm')}, "
+            f"{counted(task.num_pulls, 'pull')}, "
+            f"{task.mapping_name}, time {self.time:,}, seed {self.seed})"
         )
-        self._where, self._chosen, self._states = self._handle.where, actor.chosen, actor.states
 
     @property
     def task(self) -> Task:
@@ -147,37 +141,51 @@ class AgentView:
         return self._learner_state.time
 
     @property
-    def belief_state(self) -> BeliefState:
-        """When and in which state each arm was last seen."""
-        return self._learner_state.belief_state
-
-    @property
     def num_phases(self) -> int:
         """Episodes or phases begun, however the learner calls them."""
         if self._has_posterior:
-            return int(self._actor.episodes.clock[tables.EPISODE])
+            return int(self._actor.episodes.clock["episode"][0])
         return int(self._actor.memory.ints[PHASES])
 
     @property
     def episode(self) -> Episode:
         """The current episode."""
         self._require_posterior("episodes")
-        clock = self._actor.episodes.clock
-        started = int(clock[tables.STARTED])
+        clock = self._actor.episodes.clock[0]
+        started = int(clock.started)
         return Episode(
-            number=int(clock[tables.EPISODE]),
+            number=int(clock.episode),
             start=started,
             length=self.time - started if started else 0,
-            last_ended=REASONS[int(clock[tables.REASON])],
-            epoch=max(0, int(clock[tables.EPOCH])),
-            truncation=int(self._actor.episodes.truncations[max(0, clock[tables.EPOCH])]),
+            last_ended=REASONS[int(clock.reason)],
+            epoch=max(0, int(clock.epoch)),
+            truncation=int(self._actor.episodes.truncations[max(0, clock.epoch)]),
         )
+
+    @property
+    def belief_state(self) -> BeliefState:
+        """When and in which state each arm was last seen."""
+        return self._learner_state.belief_state
+
+    def last_seen(self, k: int) -> tuple[int, int]:
+        """State in which arm k was last seen, and the time of that step."""
+        k = checked_arm(k, self.task.num_arms)
+        return int(self._actor.meta.last_state[k]), int(self._actor.meta.seen[k])
+
+    def last_states(self, arms: ArrayLike | None = None) -> IntArray:
+        """State in which each of some arms was last seen; of those selected by default."""
+        return self._actor.meta.last_state[self._some(arms)]
+
+    @property
+    def selected(self) -> IntArray | None:
+        """The arms selected in this step; None before `select` or `pull`."""
+        return None if self._pulled is None else self._chosen[: self._pulled].copy()
 
     @property
     def sampled_bandit(self) -> RestlessBandit | None:
         """The system drawn for the current episode, None before the first step."""
         self._require_posterior("sampled system")
-        if self._actor.episodes.clock[tables.EPISODE] == 0:
+        if self._actor.episodes.clock["episode"][0] == 0:
             return None
         return self._learner_state.sampled_bandit()
 
@@ -185,14 +193,34 @@ class AgentView:
     def sampled_policy(self) -> Policy | None:
         """The policy of that system, None before the first step."""
         self._require_posterior("sampled system")
-        if self._actor.episodes.clock[tables.EPISODE] == 0:
+        if self._actor.episodes.clock["episode"][0] == 0:
             return None
         return self._learner_state.sampled_policy()
 
-    @property
-    def selected(self) -> IntArray | None:
-        """The arms selected in this step; None before `select` or `pull`."""
-        return None if self._pulled is None else self._chosen[: self._pulled].copy()
+    def index(self) -> FloatArray:
+        """Index of each arm now, under the sampled system; nan where the mapping has none."""
+        policy = self.sampled_policy
+        if policy is None:
+            raise ProblemError("no system has been sampled yet: call select() first")
+        if isinstance(policy, IndexPolicy):
+            return policy.index(self.belief_state)
+        return np.full(self.task.num_arms, np.nan)
+
+    def index_of(self, arms: ArrayLike | None = None) -> list[float]:
+        """Index of some arms now, as `index` gives it; of those selected by default."""
+        some, tables = self._some(arms), self.task.index_tables
+        if self.task.choices.has_particles or not tables or not self.num_phases:
+            return list(map(float, self.index()[some]))
+        meta, posterior = self._actor.meta, self._actor.posterior
+        drawn, slots = posterior.weights.drawn, posterior.slots
+        found: list[float] = []
+        now = self.time
+        for k in some.tolist():
+            kind = slots.kinds.item(slots.kind_offsets.item(k) + drawn.item(slots.groups.item(k)))
+            table = tables[kind]
+            age = min(now - meta.seen.item(k), table.shape[1])
+            found.append(table.item(meta.last_state.item(k), age - 1))
+        return found
 
     def posterior(self, k: int) -> ArmPosterior:
         """Return what is believed of arm k: its candidates' chains and weights."""
@@ -210,30 +238,6 @@ class AgentView:
         names = self.prior.typical(k).states
         return ArmPosterior(active, passive, self._weights(k, len(active)), states=names)
 
-    @property
-    def _particle_keeper(self) -> ParticleKeeper:
-        assert self._learner_state.particle_keeper is not None
-        return self._learner_state.particle_keeper
-
-    def _num_slots(self, k: int) -> int:
-        """How many arms may be drawn for arm k: candidates or particles."""
-        group = self._group(k)
-        if self._particle_keeper.has(group):
-            return self._particle_keeper.num_particles(group)
-        return len(self.prior.candidates(k))
-
-    def _group(self, k: int) -> int:
-        return int(self._actor.slots.groups[k])
-
-    def _weights(self, k: int, count: int) -> FloatArray:
-        slots, weights = self._actor.slots, self._actor.weights
-        group = int(slots.groups[k])
-        with self._alone:
-            online.bring_up_to_date(self._where, group)
-        home = int(weights.homes[group])
-        size = home_size(int(slots.row_counts[group]))
-        return posterior_weights(weights.numbers[home : home + size], count)
-
     def belief(self, k: int) -> FloatArray:
         """Law of arm k's state now, over the posterior."""
         return self.beliefs([checked_arm(k, self.task.num_arms)])[0]
@@ -247,47 +251,6 @@ class AgentView:
         with self._alone:
             online.foresee(self._where, some, laws, *self._with_particles)
         return [laws[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
-
-    def index(self) -> FloatArray:
-        """Index of each arm now, under the sampled system; nan where the mapping has none."""
-        policy = self.sampled_policy
-        if policy is None:
-            raise ProblemError("no system has been sampled yet: call select() first")
-        if isinstance(policy, IndexPolicy):
-            return policy.index(self.belief_state)
-        return np.full(self.task.num_arms, np.nan)
-
-    def index_of(self, arms: ArrayLike | None = None) -> list[float]:
-        """Index of some arms now, as `index` gives it; of those selected by default."""
-        some, tables = self._some(arms), self.task.index_tables
-        if self.task.choices.has_particles or not tables or not self.num_phases:
-            return list(map(float, self.index()[some]))
-        meta, drawn, slots = self._actor.meta, self._actor.weights.drawn, self._actor.slots
-        found: list[float] = []
-        now = self.time
-        for k in some.tolist():
-            kind = slots.kinds.item(slots.kind_offsets.item(k) + drawn.item(slots.groups.item(k)))
-            table = tables[kind]
-            age = min(now - meta.seen.item(k), table.shape[1])
-            found.append(table.item(meta.last_state.item(k), age - 1))
-        return found
-
-    def last_seen(self, k: int) -> tuple[int, int]:
-        """State in which arm k was last seen, and the time of that step."""
-        k = checked_arm(k, self.task.num_arms)
-        return int(self._actor.meta.last_state[k]), int(self._actor.meta.seen[k])
-
-    def last_states(self, arms: ArrayLike | None = None) -> IntArray:
-        """State in which each of some arms was last seen; of those selected by default."""
-        return self._actor.meta.last_state[self._some(arms)]
-
-    def _some(self, arms: ArrayLike | None) -> IntArray:
-        """Return arms that the caller asks for, or those selected, which need no check."""
-        if arms is not None:
-            return checked_arms(arms, self.task.num_arms, "arms")
-        if self._pulled is None:
-            raise ProblemError("nothing is selected: call select() first, or name the arms")
-        return self._chosen[: self._pulled]
 
     def impossible(self, arms: ArrayLike, states: ArrayLike) -> int | None:
         """Return an arm that cannot be in its state now, for all that is known; None if all can.
@@ -320,6 +283,87 @@ class AgentView:
             else found + Evidence(found.num_states)
         )
 
+    def explain(self, k: int) -> Explanation:
+        """Explain why arm k is pulled now, or is not: in words by `print`, and as data.
+
+        After `select` it speaks of the arms selected; before, of those that would be if the
+        present episode continues.
+        """
+        self._require_posterior("explanation")
+        return explain(self, checked_arm(k, self.task.num_arms))
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything the agent knows as plain data, for `json.dumps`.
+
+        It holds the prior too; a policy mapping that is a function is named only.
+        """
+        from restive.learn.snapshots import snapshot_of
+
+        with self._alone:
+            self._count_notes()
+            return snapshot_of(self)
+
+    def _some(self, arms: ArrayLike | None) -> IntArray:
+        """Return arms that the caller asks for, or those selected, which need no check."""
+        if arms is not None:
+            return checked_arms(arms, self.task.num_arms, "arms")
+        if self._pulled is None:
+            raise ProblemError("nothing is selected: call select() first, or name the arms")
+        return self._chosen[: self._pulled]
+
+    def _require_posterior(self, what: str) -> None:
+        if not self._has_posterior:
+            raise ProblemError(
+                f"learner {self.learner.name} has no {what}: it is not of TSDE's family"
+            )
+
+    @property
+    def _particle_keeper(self) -> ParticleKeeper:
+        assert self._learner_state.particle_keeper is not None
+        return self._learner_state.particle_keeper
+
+    def _group(self, k: int) -> int:
+        return int(self._actor.posterior.slots.groups[k])
+
+    def _num_slots(self, k: int) -> int:
+        """How many arms may be drawn for arm k: candidates or particles."""
+        group = self._group(k)
+        if self._particle_keeper.has(group):
+            return self._particle_keeper.num_particles(group)
+        return len(self.prior.candidates(k))
+
+    def _weights(self, k: int, count: int) -> FloatArray:
+        slots, weights = self._actor.posterior.slots, self._actor.posterior.weights
+        group = int(slots.groups[k])
+        with self._alone:
+            online.bring_up_to_date(self._where, group)
+        home = int(weights.homes[group])
+        size = home_size(int(slots.row_counts[group]))
+        return posterior_weights(weights.numbers[home : home + size], count)
+
+    def _hold(self) -> None:
+        """Write down where the arrays lie; whenever the learner's state has new ones."""
+        start, one = self.task.start, np.zeros(2, dtype=np.int64)
+        self._actor = actor = self._learner_state.actor
+        actor.role["key"] = stream(self._seed, self._replication, LEARNER)
+        actor.posterior.particles.keys[0] = stream(self._seed, self._replication, RENEWAL)
+        self._handle = Handle(
+            OnlineLearner(
+                actor,
+                start.last_state,
+                start.elapsed,
+                self._notes,
+                self._num_notes,
+                one[:1],
+                one[1:],
+            )
+        )
+        self._where, self._chosen, self._states = self._handle.where, actor.chosen, actor.states
+
+    def _hold_new(self) -> None:
+        if self._learner_state.actor is not self._actor:
+            self._hold()
+
     def _count_notes(self) -> None:
         """Move what was noted into the arms' evidence."""
         self._learner_state.count_sightings()
@@ -335,24 +379,3 @@ class AgentView:
                 self._evidence[k] = Evidence(int(self.task.choices.sizes[k]))
             self._evidence[k].add(of_arm[:, 1], of_arm[:, 2], of_arm[:, 3])
         self._num_notes[0] = 0
-
-    def _hold_new(self) -> None:
-        if self._learner_state.actor is not self._actor:
-            self._hold()
-
-    def _moves_alike(self, k: int) -> bool:
-        return self.prior.moves_alike(k)
-
-    def _require_posterior(self, what: str) -> None:
-        if not self._has_posterior:
-            raise ProblemError(
-                f"learner {self.learner.name} has no {what}: it is not of TSDE's family"
-            )
-
-    def __repr__(self) -> str:
-        task = self.task
-        return (
-            f"Agent({self.learner.name}, {counted(task.num_arms, 'arm')}, "
-            f"{counted(task.num_pulls, 'pull')}, "
-            f"{task.mapping_name}, time {self.time:,}, seed {self.seed})"
-        )

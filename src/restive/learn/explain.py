@@ -15,7 +15,7 @@ from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
 
 if TYPE_CHECKING:
-    from restive.learn.agent import Agent
+    from restive.learn.agent_view import AgentView
 
 __all__ = ["Explanation", "explain"]
 
@@ -64,7 +64,7 @@ class Explanation:
         return html_table(first, ("why",), [(line,) for line in rest])
 
 
-def explain(agent: Agent, k: int) -> Explanation:
+def explain(agent: AgentView, k: int) -> Explanation:
     """Explain arm k of an agent that has sampled a system."""
     policy, chosen = agent.sampled_policy, agent.selected
     if policy is None:
@@ -131,7 +131,7 @@ def _age_of_pull(
     return now + int(beats[0]) if len(beats) else None
 
 
-def _index_at_mean(agent: Agent, arm: Arm, k: int) -> float | None:
+def _index_at_mean(agent: AgentView, arm: Arm, k: int) -> float | None:
     """Index of the arm that is the mean of the posterior, where the mapping is an index rule."""
     rule = agent.task.rule
     if rule is None:

@@ -12,39 +12,37 @@ from numpy.typing import NDArray
 
 from restive.arguments import require_memory
 from restive.errors import ProblemError
+from restive.kernels.jit.handles import Handle
+from restive.kernels.jit.records import new_record
 from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.learners.memory import OWN, Memory
 from restive.kernels.learn.weights import add_up_groups
 from restive.kernels.loop import steps
+from restive.kernels.loop.actor import Actor
 from restive.kernels.loop.tables import (
-    ASKED,
     AT_ONCE,
     BUFFER,
     CHANNEL,
-    CLOCK_SIZE,
-    EPOCH,
     GOOD,
-    IMPOSSIBLE,
     LOW,
     MYOPIC,
-    SHARED,
     SPAN,
-    STATUS_SIZE,
-    TIME,
-    VALUED,
     VISITS,
     WHITTLE,
+    Clock,
     Episodes,
     IndexLookup,
     Meta,
+    Posterior,
     Slots,
     Weights,
+    WeightStatus,
 )
 from restive.learn.learners.base import Compiled, Learner, Relative
 from restive.learn.particle_groups import ParticleKeeper
 from restive.learn.slots import aligned_zeros, home_size
 from restive.learn.task import Facts, Task
-from restive.plan.actors import int_zeros, lookup_of, plain_actor
+from restive.plan.actors import int_zeros, lookup_of, no_particles, plain_actor
 from restive.plan.policies.base import IndexPolicy, Policy
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState
@@ -83,7 +81,7 @@ class LearnerState:
         self.particle_keeper: ParticleKeeper | None = None
         self.actor = self._actor(steps, knows)
 
-    def _actor(self, num_steps: int, knows: bool) -> steps.Actor:
+    def _actor(self, num_steps: int, knows: bool) -> Actor:
         task, learner = self.task, self.learner
         if isinstance(learner, Relative):
             ranks = None if task.choices.has_particles else task.ranks
@@ -92,9 +90,7 @@ class LearnerState:
             weights = prior_weights(task, task.choices.slots)
             self.particle_keeper = ParticleKeeper(task.choices, task.choices.slots, weights)
             return actor._replace(
-                slots=self.particle_keeper.slots,
-                weights=weights,
-                particles=self.particle_keeper.particles,
+                posterior=self.particle_keeper.posterior,
                 episodes=_episodes(task, learner, num_steps),
             )
         if isinstance(learner, Compiled):
@@ -108,7 +104,7 @@ class LearnerState:
     @property
     def time(self) -> int:
         """The time t of the next or current step, from 1."""
-        return int(self.actor.meta.now[TIME])
+        return int(self.actor.meta.now["time"][0])
 
     @property
     def belief_state(self) -> BeliefState:
@@ -118,7 +114,7 @@ class LearnerState:
     @property
     def sampled_kinds(self) -> IntArray:
         """Kinds [K] of the arms that were drawn last."""
-        slots, drawn = self.actor.slots, self.actor.weights.drawn
+        slots, drawn = self.actor.posterior.slots, self.actor.posterior.weights.drawn
         kinds: IntArray = slots.kinds[slots.kind_offsets + drawn[slots.groups]]
         return kinds
 
@@ -127,7 +123,7 @@ class LearnerState:
         assert self.particle_keeper is not None
         if not self.task.choices.has_particles:
             return self.task.bandit_of(self.sampled_kinds)
-        slots, drawn = self.actor.slots, self.actor.weights.drawn
+        slots, drawn = self.actor.posterior.slots, self.actor.posterior.weights.drawn
         arms = [
             self.particle_keeper.arm(group, int(drawn[group]))
             if self.particle_keeper.has(group)
@@ -148,7 +144,7 @@ class LearnerState:
             assert isinstance(self.learner, Compiled)
             self.learner.plan(self.task.facts, self.actor.memory)
         elif event == steps.GROW:
-            self.make_counters(int(self.actor.episodes.clock[EPOCH]) + 1)
+            self.make_counters(int(self.actor.episodes.clock[0].epoch) + 1)
         elif event == steps.MAKE_RANKS:
             self.follow_sampled()
         elif event == steps.COUNT:
@@ -176,21 +172,21 @@ class LearnerState:
     def _renew(self) -> None:
         """Draw particles anew where their effective size is too small."""
         assert self.particle_keeper is not None
-        if self.actor.weights.status[IMPOSSIBLE] != 0:
+        if self.actor.posterior.weights.status[0].impossible != 0:
             raise self._ruled_out()
         self.particle_keeper.renew()
         self.use_particles()
 
     def use_particles(self) -> None:
         """Take the arrays of the particle groups, which may have been replaced."""
-        keeper = self.particle_keeper
-        assert keeper is not None
-        if keeper.slots is not self.actor.slots or keeper.particles is not self.actor.particles:
-            self.actor = self.actor._replace(slots=keeper.slots, particles=keeper.particles)
+        assert self.particle_keeper is not None
+        posterior = self.particle_keeper.posterior
+        if posterior is not self.actor.posterior:
+            self.actor = self.actor._replace(posterior=posterior)
 
     def follow_sampled(self) -> None:
         """Follow the policy of the system that was drawn last."""
-        if self.actor.lookup.mode[VALUED]:
+        if self.actor.lookup.mode[0].valued:
             return  # the compiled steps need no tables
         if self.task.choices.has_particles:
             bandit = self.sampled_bandit()
@@ -208,7 +204,7 @@ class LearnerState:
     def _follow(self, policy: Policy, bandit: RestlessBandit | None) -> None:
         self.policy = policy
         lookup = self.actor.lookup
-        lookup.mode[ASKED] = not isinstance(policy, IndexPolicy)
+        lookup.mode["asked"] = not isinstance(policy, IndexPolicy)
         if not isinstance(policy, IndexPolicy):
             self.followed = bandit
             return
@@ -221,8 +217,8 @@ class LearnerState:
         lookup.length[:] = policy.ranked.lengths[policy.kinds.of]
 
     def _ruled_out(self) -> ProblemError:
-        group = int(self.actor.weights.status[IMPOSSIBLE]) - 1
-        arms = np.flatnonzero(self.actor.slots.groups == group).tolist()
+        group = int(self.actor.posterior.weights.status[0].impossible) - 1
+        arms = np.flatnonzero(self.actor.posterior.slots.groups == group).tolist()
         who = f"arm {arms[0]}" if len(arms) == 1 else "the arms"
         return ProblemError(
             f"what was seen of {who} has probability zero under every candidate: the prior rules "
@@ -255,7 +251,7 @@ def channel_lookup(task: Task) -> IndexLookup | None:
     columns[LOW] = -np.inf  # fillers are never chosen
     arms = np.s_[: task.num_arms]
     columns[LOW, arms], columns[SPAN, arms], columns[GOOD, arms] = low, high - low, good
-    lookup.mode[VALUED] = forms[str(task.mapping)]
+    lookup.mode["valued"] = forms[str(task.mapping)]
     return lookup._replace(channels=columns.ravel(), values=np.zeros(width))
 
 
@@ -270,8 +266,6 @@ def prior_weights(task: Task, slots: Slots) -> Weights:
     require_memory(8 * (shared + own), "the posterior's weights", "use fewer arms or candidates")
     numbers = aligned_zeros(shared + own)
     numbers[:shared] = choices.prior_homes
-    status = int_zeros(STATUS_SIZE)
-    status[SHARED:IMPOSSIBLE] = shared
     weights = Weights(
         numbers=numbers,
         homes=choices.first_homes.copy(),
@@ -282,9 +276,10 @@ def prior_weights(task: Task, slots: Slots) -> Weights:
         drawn=int_zeros(num_groups),
         changed=np.ones(num_groups, dtype=bool),
         uniforms=np.zeros(AT_ONCE),
-        status=status,
+        status=new_record(WeightStatus, shared=shared, free=shared),
     )
-    add_up_groups(slots, weights, np.unique(choices.pool_of_group, return_index=True)[1])
+    handle = Handle(Posterior(slots, weights, no_particles()))
+    add_up_groups(handle.where, np.unique(choices.pool_of_group, return_index=True)[1])
     return weights
 
 
@@ -297,11 +292,11 @@ def _episodes(task: Task, learner: Relative, num_steps: int) -> Episodes:
         truncations = np.array([task.truncation(epoch) for epoch in range(epochs)], dtype=np.int64)
         longest = int(truncations[0 if known else num_steps.bit_length() - 1])
     return Episodes(
-        clock=int_zeros(CLOCK_SIZE),
+        clock=new_record(Clock),
         visits=_visits(task, longest),
         size_starts=np.concatenate([[0], np.cumsum(task.choices.sizes)]).astype(np.int64),
         truncations=truncations,
-        rules=np.append(rules.as_numbers(), np.int64(known)),
+        rules=rules.as_record(known),
     )
 
 

@@ -1,7 +1,4 @@
-"""Agents by name.
-
-Arms that join: an agent with more arms than before, which remembers all it knew.
-"""
+"""Making agents: by the name of their learner, and from one that has fewer arms."""
 
 from __future__ import annotations
 
@@ -103,10 +100,10 @@ def make_learner(
 def with_more_arms(
     agent: Agent, prior: IndependentPrior, last_state: Sequence[int], elapsed: Sequence[int]
 ) -> Agent:
-    """Return an agent that has more arms, after its own; the one given stays as it is.
+    """Return an agent that has more arms, after its own, and remembers all that the other knew.
 
-    The system has changed, so the next step begins a new episode, as it does when a counter has
-    doubled.
+    The one given stays as it is. The system has changed, so the next step begins a new episode, as
+    it does when a counter has doubled.
 
     Parameters
     ----------

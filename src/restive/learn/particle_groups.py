@@ -16,29 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_count, require_memory
-from restive.kernels.jit.calls import address_of
 from restive.kernels.jit.handles import Handle
+from restive.kernels.jit.records import new_record, record_dtype
 from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.lattice import FEW
 from restive.kernels.learn.particles import DENSE, ArmParticles
 from restive.kernels.learn.renewals import (
-    Posterior,
     count_sightings,
     put,
     put_particles,
     renew_around_fit,
-    renew_spent,
     renewal_key,
+    renewal_size,
     spent_groups,
     take_weights,
 )
 from restive.kernels.loop.tables import (
-    NUM_SIGHTINGS,
-    PARTICLES_NOW,
-    RUNS,
     SIGHTING,
     DirichletPriors,
     ParticleGroups,
+    ParticlesNow,
+    Posterior,
+    PriorStarts,
     Slots,
     Weights,
 )
@@ -69,12 +68,14 @@ HOMES_AT_ONCE = 64  # groups that get room at once
 class ParticleKeeper:
     """The groups of a learner that have continuous priors, and what was counted of them.
 
-    `slots` and `particles` are the learner's; they are replaced when room runs out.
+    `slots` and `particles` are the learner's; they are replaced when room runs out, and `posterior`
+    with them.
     """
 
     def __init__(self, choices: Choices, slots: Slots, weights: Weights) -> None:
         self.choices, self.slots, self.weights = choices, slots, weights
         self.particles = no_particles()
+        self.posterior = Posterior(slots, weights, self.particles)
         if choices.has_particles:
             self._settle()
 
@@ -125,10 +126,9 @@ class ParticleKeeper:
             sightings=int_zeros(max(SIGHTINGS, 2 * len(self.slots.groups)) * SIGHTING),
             firsts=np.full(len(groups), -1, dtype=np.int64),
             lasts=np.full(len(groups), -1, dtype=np.int64),
-            now=int_zeros(PARTICLES_NOW),
+            now=new_record(ParticlesNow),
             keys=np.zeros(1, dtype=np.uint64),
-            renewer=np.array([address_of(renew_spent)], dtype=np.int64),
-            where=int_zeros(0),
+            renewal=aligned_zeros(max(_renewal_size(prior) for prior in distinct)),
             priors=dirichlet_priors_of(distinct),
         )
         self.slots = self.slots._replace(offsets=self.slots.offsets.copy())
@@ -146,12 +146,10 @@ class ParticleKeeper:
             begin_anew(self._arm(group))
 
     def _open(self) -> None:
-        """Write down where the arrays lie, for Python and for the loop."""
-        particles = self.particles._replace(where=int_zeros(0))  # which renewals do not need
-        self._handle = Handle(Posterior(self.slots, self.weights, particles))
+        """Write down where the arrays lie."""
+        self.posterior = Posterior(self.slots, self.weights, self.particles)
+        self._handle = Handle(self.posterior)
         self._where = self._handle.where
-        if self.particles.renewer[0]:
-            self.particles = self.particles._replace(where=self._where)
 
     def _has_prior(self, group: int) -> bool:
         return self.choices.continuous[int(self.choices.pool_of_group[group])] is not None
@@ -283,7 +281,7 @@ class ParticleKeeper:
         for group in np.flatnonzero(self.particles.number_of >= 0).tolist():
             if self.particles.firsts[self._number(group)] >= 0:
                 self._count(group)
-        self.particles.now[NUM_SIGHTINGS] = 0
+        self.particles.now["num_sightings"] = 0
 
     def _count(self, group: int) -> None:
         """Count what was written down of a group."""
@@ -294,7 +292,7 @@ class ParticleKeeper:
     def _begin(self, group: int) -> None:
         """See to it that a group's counts are of this run: they begin with the prior's evidence."""
         particle_group, prior = self._number(group), self._prior(group)
-        if self.particles.begun[particle_group] == self.particles.now[RUNS]:
+        if self.particles.begun[particle_group] == self.particles.now[0].runs:
             return
         if not self.particles.age_capacities[particle_group]:
             self._make_tally(group, AGES)
@@ -307,7 +305,7 @@ class ParticleKeeper:
             arm = self._arm(group)
             arm.ages[:used], arm.cells[:used] = counted.ages[:used], counted.cells[:used]
             arm.num_ages[0] = used
-        self.particles.begun[particle_group] = self.particles.now[RUNS]
+        self.particles.begun[particle_group] = self.particles.now[0].runs
 
     def _grow(self, group: int) -> None:
         self._make_tally(group, 2 * int(self.particles.age_capacities[self._number(group)]))
@@ -332,7 +330,7 @@ class ParticleKeeper:
 
     def to_data(self) -> dict[str, Any]:
         """What a snapshot holds of the particle groups that were counted; all sightings must be."""
-        begun = self.particles.begun == self.particles.now[RUNS]
+        begun = self.particles.begun == self.particles.now[0].runs
         groups = np.flatnonzero(self.particles.number_of >= 0).tolist()
         return {
             str(group): _to_data(self._arm(group)) for group in groups if begun[self._number(group)]
@@ -357,7 +355,7 @@ class ParticleKeeper:
         arm.num_ages[0] = used
         arm.renewals[0] = checked_count(data["renewals"], "renewals", 0)
         arm.effective_size[0] = float(data["worth"])
-        self.particles.begun[particle_group] = self.particles.now[RUNS]
+        self.particles.begun[particle_group] = self.particles.now[0].runs
         if arm.renewals[0]:
             self._load_particles(group, np.array(data["logits"], dtype=np.float64))
 
@@ -401,6 +399,14 @@ def _scratch_size(prior: DirichletArmPrior) -> int:
     return 2 * prior.num_states * (1 + prior.num_states) * _width(prior)
 
 
+def _renewal_size(prior: DirichletArmPrior) -> int:
+    """Scratch for a renewal in the loop, which is for few free numbers."""
+    free = prior.rows.free
+    if free > FEW:
+        return 0
+    return renewal_size(free, _num_rows(prior), prior.num_states, prior.num_particles)
+
+
 def _with_more(starts: IntArray, count: int) -> IntArray:
     return np.concatenate([starts, np.zeros(count, dtype=np.int64)])
 
@@ -428,7 +434,8 @@ def dirichlet_priors_of(priors: Sequence[DirichletArmPrior]) -> DirichletPriors:
     lengths = [
         (law.alphas.size, len(law.totals), len(law.columns), len(law.generators)) for law in tables
     ]
-    starts = np.concatenate([[(0, 0, 0, 0)], np.cumsum(lengths, axis=0)])
+    starts = np.zeros(len(priors) + 1, dtype=record_dtype(PriorStarts))
+    starts[1:] = [tuple(ends) for ends in np.cumsum(lengths, axis=0).tolist()]
     return DirichletPriors(
         alphas=np.concatenate([law.alphas.ravel() for law in tables]),
         totals=np.concatenate([law.totals for law in tables]),
@@ -437,7 +444,7 @@ def dirichlet_priors_of(priors: Sequence[DirichletArmPrior]) -> DirichletPriors:
         columns=np.concatenate([law.columns for law in tables]),
         precisions=np.concatenate([law.precisions for law in tables]),
         generators=np.concatenate([law.generators for law in tables]),
-        starts=starts.astype(np.int64).ravel(),
+        starts=starts,
         enough=np.array([enough(prior.rows) for prior in priors], dtype=np.float64),
         evident=np.array([prior.evidence.total > 0 for prior in priors], dtype=np.int64),
     )

@@ -24,6 +24,7 @@ from restive.kernels.loop import online, tables
 from restive.kernels.loop.engine import NUMBERS
 from restive.kernels.loop.tables import VISITS
 from restive.learn.agent import Agent
+from restive.learn.agent_view import AgentView
 from restive.learn.evidence import Evidence
 from restive.learn.learner_state import LearnerState
 from restive.learn.learners import learner
@@ -51,20 +52,20 @@ MOST_LIFT = 1 << 52
 PRIOR_BITS = 64  # by which the largest of the prior's weights may be less than 1
 
 
-def snapshot_of(agent: Agent) -> dict[str, Any]:
+def snapshot_of(agent: AgentView) -> dict[str, Any]:
     """Return everything an agent knows as plain data."""
     data = _data_of(agent, {"prior": prior_to_data(agent.prior)})
     return data | {"checksum": checksum(data)}
 
 
-def learned_data(agent: Agent) -> dict[str, Any]:
+def learned_data(agent: AgentView) -> dict[str, Any]:
     """Return what an agent knows beyond its prior, for `load_snapshot` with that prior."""
     with agent._alone:
         agent._count_notes()
         return _data_of(agent, {})
 
 
-def _data_of(agent: Agent, prior: dict[str, Any]) -> dict[str, Any]:
+def _data_of(agent: AgentView, prior: dict[str, Any]) -> dict[str, Any]:
     task, actor = agent.task, agent._actor
     seen = np.flatnonzero(actor.meta.seen != 1 - task.start.elapsed)
     spec: Any = agent.learner
@@ -161,7 +162,7 @@ def load_snapshot(
 def _load(agent: Agent, data: dict[str, Any]) -> None:
     actor, num_arms = agent._actor, agent.task.num_arms
     time = checked_count(data["time"], "the snapshot's time")
-    actor.meta.now[tables.TIME] = time
+    actor.meta.now["time"] = time
     arms, states, times = (_numbers(column) for column in data["seen"])
     _require(_distinct(arms, num_arms), "the arms that were seen")
     _require(len(arms) == len(states) == len(times), "the arms that were seen")
@@ -188,10 +189,10 @@ def _load(agent: Agent, data: dict[str, Any]) -> None:
         _load_memory(agent, data["memory"])
 
 
-def _posterior_to_data(agent: Agent) -> dict[str, Any]:
+def _posterior_to_data(agent: AgentView) -> dict[str, Any]:
     """Weights of the groups that have their own, and the draws that cannot be repeated."""
     online.bring_up_to_date(agent._where, -1)
-    slots, weights = agent._actor.slots, agent._actor.weights
+    slots, weights = agent._actor.posterior.slots, agent._actor.posterior.weights
     groups = np.flatnonzero(weights.homes != weights.first_homes)
     first_arm = _first_arms(slots.groups)
     rows = []
@@ -210,7 +211,7 @@ def _posterior_to_data(agent: Agent) -> dict[str, Any]:
 
 
 def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any]) -> None:
-    slots, weights = agent._actor.slots, agent._actor.weights
+    slots, weights = agent._actor.posterior.slots, agent._actor.posterior.weights
     groups, lost = _numbers(data["groups"]), _numbers(data["lost"])
     _require(_distinct(groups, len(weights.homes)), "the groups of the posterior")
     _require(len(lost) == len(groups) and _within(lost, 0, tables.MOST_LOSS), "lost bits")
@@ -233,7 +234,7 @@ def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any
         weights.lost[group] = bits
     online.settle(agent._where)
     _load_particles(agent, particles)
-    began = agent._actor.episodes.clock[tables.EPISODE] > 0
+    began = agent._actor.episodes.clock[0].episode > 0
     changed, drawn = (_numbers(column) for column in data["changed"])
     _require(_distinct(changed, len(weights.homes)), "the draws")
     if not began:
@@ -255,7 +256,7 @@ def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any
 
 def _load_particles(agent: Agent, data: dict[str, Any]) -> None:
     """Particles and counts of the groups with continuous priors of which something was seen."""
-    keeper, weights = agent._particle_keeper, agent._actor.weights
+    keeper, weights = agent._particle_keeper, agent._actor.posterior.weights
     for name, particle_group in data.items():
         group = int(name)
         _require(0 <= group < len(weights.homes) and keeper.has(group), "who has particles")
@@ -265,9 +266,9 @@ def _load_particles(agent: Agent, data: dict[str, Any]) -> None:
     agent._hold()
 
 
-def _home_of(agent: Agent, group: int, count: int) -> tuple[FloatArray, FloatArray]:
+def _home_of(agent: AgentView, group: int, count: int) -> tuple[FloatArray, FloatArray]:
     """Weights and lifts [count] of a group's slots."""
-    slots, weights = agent._actor.slots, agent._actor.weights
+    slots, weights = agent._actor.posterior.slots, agent._actor.posterior.weights
     rows, home = int(slots.row_counts[group]), int(weights.homes[group])
     lifts = home + home_size(rows) - rows * LANES
     places = lane_places(count)
@@ -278,37 +279,37 @@ def _settle_home(
     agent: Agent, group: int, numbers: FloatArray, raised: IntArray, lifts: IntArray
 ) -> None:
     """Give a group a home of its own with these weights."""
-    slots, weights = agent._actor.slots, agent._actor.weights
-    rows, home = int(slots.row_counts[group]), int(weights.status[tables.FREE])
+    slots, weights = agent._actor.posterior.slots, agent._actor.posterior.weights
+    rows, home = int(slots.row_counts[group]), int(weights.status[0].free)
     size = home_size(rows)
     places = lane_places(len(numbers))
     weights.numbers[home : home + size] = 0.0
     weights.numbers[home + places] = numbers
     weights.numbers[home + size - rows * LANES + places[raised]] = lifts
     weights.homes[group] = home
-    weights.status[tables.FREE] = home + size
+    weights.status["free"] = home + size
 
 
-def _episodes_to_data(agent: Agent, seen: IntArray) -> dict[str, Any]:
+def _episodes_to_data(agent: AgentView, seen: IntArray) -> dict[str, Any]:
     """The clock, and the counters that were visited in this epoch."""
-    clock, visits = agent._actor.episodes.clock, agent._actor.episodes.visits
+    clock, visits = agent._actor.episodes.clock[0], agent._actor.episodes.visits
     cells = _cells_of_arms(agent, seen)
     rows = visits.reshape(-1, VISITS)[cells]
-    floor = clock[tables.FLOOR]
+    floor = clock.floor
     visited = rows[:, tables.COUNT] > floor
     rows = rows - np.array([floor, floor, 0])
     return {
-        "clock": {name: int(clock[getattr(tables, name)]) for name in CLOCK},
+        "clock": {name: int(getattr(clock, name.lower())) for name in CLOCK},
         "visits": [cells[visited].tolist(), rows[visited].T.tolist()],
     }
 
 
-def _cells_of_arms(agent: Agent, arms: IntArray) -> IntArray:
+def _cells_of_arms(agent: AgentView, arms: IntArray) -> IntArray:
     """Cells of the counters of some arms."""
     episodes = agent._actor.episodes
     if not len(episodes.visits):
         return np.zeros(0, dtype=np.int64)
-    truncation = int(episodes.clock[tables.TRUNCATION])
+    truncation = int(episodes.clock[0].truncation)
     starts = episodes.size_starts[arms] * truncation
     lengths = (episodes.size_starts[arms + 1] - episodes.size_starts[arms]) * truncation
     return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
@@ -316,26 +317,26 @@ def _cells_of_arms(agent: Agent, arms: IntArray) -> IntArray:
 
 def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
     time = agent.time
-    clock = agent._actor.episodes.clock
+    clock = agent._actor.episodes.clock[0]
     for name in CLOCK:
-        clock[getattr(tables, name)] = checked_count(data["clock"][name], name, -1)
-    episode, epoch = int(clock[tables.EPISODE]), int(clock[tables.EPOCH])
+        setattr(clock, name.lower(), checked_count(data["clock"][name], name, -1))
+    episode, epoch = int(clock.episode), int(clock.epoch)
     known = agent.task.horizon is not None
-    _require(0 <= episode <= time and 0 <= clock[tables.STARTED] <= time, "the clock")
-    _require(clock[tables.REASON] in (0, 1, 2, 3), "why the last episode ended")
-    _require(clock[tables.DOUBLED] in (0, 1), "whether a counter has doubled")
-    _require(clock[tables.LAST_LENGTH] <= time and clock[tables.DRAWS] >= 0, "the clock")
+    _require(0 <= episode <= time and 0 <= clock.started <= time, "the clock")
+    _require(clock.reason in (0, 1, 2, 3), "why the last episode ended")
+    _require(clock.doubled in (0, 1), "whether a counter has doubled")
+    _require(clock.last_length <= time and clock.draws >= 0, "the clock")
     _require(-1 <= epoch < (1 if known else time.bit_length()), "the epoch")
     _require((epoch < 0) == (episode == 0), "the epoch")
-    draws = agent._actor.episodes.rules[tables.PICK_MODE] == 0 and episode > 0
-    _require(clock[tables.DRAWS] >= len(agent._actor.weights.drawn) * draws, "the clock")
+    draws = agent._actor.episodes.rules[0].pick_mode == 0 and episode > 0
+    _require(clock.draws >= len(agent._actor.posterior.weights.drawn) * draws, "the clock")
     if epoch < 0:
         return
-    clock[tables.EPOCH_END] = np.iinfo(np.int64).max if known else 2 << epoch
-    clock[tables.TRUNCATION] = agent._actor.episodes.truncations[epoch]
-    fixed = agent._actor.episodes.rules[tables.FIXED_LIMIT]
-    clock[tables.LIMIT] = clock[tables.LAST_LENGTH] if fixed < 0 else fixed
-    clock[tables.FLOOR] = tables.FLOOR_STEP
+    clock.epoch_end = np.iinfo(np.int64).max if known else 2 << epoch
+    clock.truncation = agent._actor.episodes.truncations[epoch]
+    fixed = agent._actor.episodes.rules[0].fixed_limit
+    clock.limit = clock.last_length if fixed < 0 else fixed
+    clock.floor = tables.FLOOR_STEP
     agent._learner_state.make_counters(epoch)
     agent._hold()
     cells, columns = _numbers(data["visits"][0]), np.array(data["visits"][1])
@@ -351,7 +352,7 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
     visits[cells] = columns.T + np.array([tables.FLOOR_STEP, tables.FLOOR_STEP, 0])
 
 
-def _memory_to_data(agent: Agent) -> dict[str, Any]:
+def _memory_to_data(agent: AgentView) -> dict[str, Any]:
     """What a compiled learner remembers, where that differs from what it began with."""
     fresh, memory = LearnerState(agent.task, agent.learner).actor.memory, agent._actor.memory
     data = {}

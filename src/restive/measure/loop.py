@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import ProblemError
 from restive.kernels.jit.handles import Handle
-from restive.kernels.loop import engine, steps
+from restive.kernels.loop import steps
+from restive.kernels.loop.actor import Actor
 from restive.kernels.loop.engine import Record, Run, Trace, run
 from restive.kernels.loop.world import World
 from restive.learn.learner_state import LearnerState
@@ -55,9 +56,9 @@ def drive(
     """
     at_once = steps_at_once(learner_state.task.num_arms)
     parts: tuple[bool | None, ...] = (None, True, None)  # see `kernels.loop.engine.run`
-    if learner_state.actor.who[0] <= steps.TSDE:
+    if learner_state.actor.role[0].who <= steps.TSDE:
         parts = (True, None, True if learner_state.task.choices.has_particles else None)
-    held: steps.Actor | None = None
+    held: Actor | None = None
     while True:
         if held is not learner_state.actor:
             held = learner_state.actor
@@ -73,7 +74,7 @@ def drive(
             assert player is not None
             player.observe(learner_state.actor.states[: learner_state.task.num_pulls].copy())
         elif event == steps.MAKE_RANKS and learner_state.learner is None:
-            first = int(record.cursor[engine.ROW]) * learner_state.task.num_arms
+            first = int(record.cursor[0].row) * learner_state.task.num_arms
             learner_state.follow(record.truths[first : first + learner_state.task.num_arms])
         elif event != steps.PAUSE:
             learner_state.respond(event)

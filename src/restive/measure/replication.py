@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_count, checked_seed, require_memory
 from restive.errors import ProblemError
-from restive.kernels.learn.weights import draw_truths
+from restive.kernels.jit.handles import Handle
+from restive.kernels.learn.draws import draw_truths
 from restive.kernels.loop.engine import NUMBERS, Record
+from restive.kernels.loop.tables import Posterior
 from restive.kernels.random import LEARNER, TRUTH, key_at, stream
 from restive.learn.learner_state import LearnerState, prior_weights
 from restive.learn.learners.base import Learner, Own, Relative
@@ -24,7 +26,7 @@ from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.independent import IndependentPrior
 from restive.learn.task import Task
 from restive.measure.loop import InPython, drive
-from restive.plan.actors import make_record, make_trace, world_of
+from restive.plan.actors import make_record, make_trace, no_particles, world_of
 from restive.problem.bandit import RestlessBandit
 from restive.threads import available_threads, worker_pool
 
@@ -226,5 +228,6 @@ def drawn_truths(task: Task, count: int, seed: int, first: int = 0) -> IntArray:
         return truths
     keys = np.array([stream(seed, first + r, TRUTH) for r in range(count)], dtype=np.uint64)
     slots = task.choices.drawable
-    draw_truths(slots, prior_weights(task, slots), keys, truths)
+    posterior = Handle(Posterior(slots, prior_weights(task, slots), no_particles()))
+    draw_truths(posterior.where, keys, truths)
     return truths

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_count, counted
 from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.kernels.loop.tables import TABLED
 from restive.learn.learner_state import LearnerState
 from restive.learn.learners.relatives import DynamicEpisodes
 from restive.learn.priors.continuous import MIXING_SHARE
@@ -412,7 +411,7 @@ class _Watched(LearnerState):
 
     def __init__(self, task: Task, steps: int) -> None:
         super().__init__(task, DynamicEpisodes(), steps)
-        self.actor.lookup.mode[TABLED] = 0
+        self.actor.lookup.mode["tabled"] = 0
         self.drawn: list[tuple[int, IntArray]] = []
 
     def follow(self, kinds: IntArray) -> None:

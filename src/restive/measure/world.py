@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from restive.arguments import checked_count, counted, drawn_seed
 from restive.errors import ProblemError
 from restive.kernels.loop.world import (
+    OF_ARMS,
     HiddenArms,
     draw_first,
     paid_by_others,
@@ -74,12 +75,15 @@ class World:
         self.seed = drawn_seed(seed)
         kinds = kinds_of(bandit)
         tables = belief_tables(kinds.arms, settled_lengths(kinds, max_elapsed))
-        fields = ("offsets", "mean_offsets", "reward_offsets", "sizes", "lengths")
-        self._tables = Tables(tables, *(getattr(tables, field)[kinds.of] for field in fields))
+        self._hidden = _hidden_arms(kinds) if hidden else None
+        self._tables = Tables(
+            tables,
+            **{name: getattr(tables, name)[kinds.of] for name in OF_ARMS},
+            hidden=np.empty(0, dtype=np.int64) if self._hidden is None else self._hidden.states,
+        )
         self._key = stream(self.seed, replication, HIDDEN if hidden else WORLD)
         self._last_state = start.last_state.copy()
         self._seen = 1 - start.elapsed
-        self._hidden = _hidden_arms(kinds) if hidden else None
         if self._hidden is not None:
             draw_first(self._hidden, self._tables, self._last_state, self._seen, self._key)
 
@@ -99,7 +103,7 @@ class World:
     @property
     def hidden_states(self) -> IntArray:
         """The states [K] that the arms are in now; none if they are not simulated."""
-        return np.empty(0, dtype=np.int64) if self._hidden is None else self._hidden.states.copy()
+        return self._tables.hidden.copy()
 
     def pull(self, arms: IntArray) -> tuple[IntArray, float, float]:
         """Pull arms: their states, the reward earned and the reward that was to be expected.
@@ -109,9 +113,8 @@ class World:
         arms = self._checked(arms)
         states = np.empty(len(arms), dtype=np.int64)
         earned, expected = pull_arms(
-            self._tables, self.time, self._last_state, self._seen, self._key, arms,
-            self.hidden_states, states,
-        )  # fmt: skip
+            self._tables, self.time, self._last_state, self._seen, self._key, arms, states
+        )
         others = 0.0
         if len(self._tables.tables.passive_means):
             others = paid_by_others(self._tables, self._last_state, self._seen, self.time)

@@ -1,6 +1,6 @@
 """Arrays for the compiled loop: empty parts of an actor, worlds, records and traces.
 
-An index policy in the world it was made for: what it earns up to some times.
+And the simplest run of it: what an index policy earns in the world it was made for.
 """
 
 from __future__ import annotations
@@ -10,29 +10,31 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_seed
 from restive.kernels.jit.handles import Handle
+from restive.kernels.jit.records import new_record
 from restive.kernels.learn.learners.memory import OWN, Knowledge, Memory
-from restive.kernels.loop import engine, steps
-from restive.kernels.loop.engine import CURSOR_SIZE, KEYS_SIZE, SUMS_SIZE, Record, Run, Trace, run
+from restive.kernels.loop import steps
+from restive.kernels.loop.actor import Actor, Role
+from restive.kernels.loop.engine import Cursor, Keys, Record, Run, Sums, Trace, run
 from restive.kernels.loop.tables import (
-    CLOCK_SIZE,
-    MODE_SIZE,
-    NOW_SIZE,
-    PARTICLES_NOW,
-    RULES_SIZE,
-    STATUS_SIZE,
-    TABLED,
-    TIME,
     BeliefTables,
+    Clock,
     DirichletPriors,
+    EpisodeRules,
     Episodes,
     IndexLookup,
+    LookupMode,
     Meta,
+    Now,
     ParticleGroups,
+    ParticlesNow,
+    Posterior,
+    PriorStarts,
     RankTables,
     Slots,
     Weights,
+    WeightStatus,
 )
-from restive.kernels.loop.world import World
+from restive.kernels.loop.world import OF_ARMS, World
 from restive.problem.beliefs import BeliefState
 from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
@@ -57,21 +59,23 @@ def int_zeros(size: int) -> IntArray:
     return np.zeros(size, dtype=np.int64)
 
 
-def plain_actor(who: int, start: BeliefState, lookup: IndexLookup | None = None) -> steps.Actor:
+def plain_actor(who: int, start: BeliefState, lookup: IndexLookup | None = None) -> Actor:
     """Return an actor that knows nothing but the meta-state and the policy it follows, if any."""
     num_arms = start.num_arms
-    meta = Meta(start.last_state.copy(), 1 - start.elapsed, int_zeros(NOW_SIZE))
-    meta.now[TIME] = 1
+    meta = Meta(start.last_state.copy(), 1 - start.elapsed, new_record(Now, time=1))
     none, floats, truths = int_zeros(0), np.zeros(0), np.zeros(0, dtype=bool)
-    return steps.Actor(
-        who=np.array([who, 0], dtype=np.int64),
-        meta=meta,
+    posterior = Posterior(
         slots=Slots(none, none, none, none, floats, none, none, none, none),
         weights=Weights(
-            floats, none, none, none, none, none, none, truths, floats, int_zeros(STATUS_SIZE)
+            floats, none, none, none, none, none, none, truths, floats, new_record(WeightStatus)
         ),
         particles=no_particles(),
-        episodes=Episodes(int_zeros(CLOCK_SIZE), none, int_zeros(1), none, int_zeros(RULES_SIZE)),
+    )
+    return Actor(
+        role=new_record(Role, who=who),
+        meta=meta,
+        posterior=posterior,
+        episodes=Episodes(new_record(Clock), none, int_zeros(1), none, new_record(EpisodeRules)),
         lookup=lookup_of(None, 0) if lookup is None else lookup,
         knowledge=Knowledge(none, none, floats, floats),
         memory=Memory(none, none, int_zeros(OWN), floats, floats),
@@ -91,16 +95,16 @@ def no_particles() -> ParticleGroups:
         chain_starts=none, logits=floats, logit_starts=none, row_starts=none, filled=none,
         scratch=floats, ages=none, cells=floats, age_starts=none, age_capacities=none,
         cell_starts=none, num_ages=none, renewals=none, begun=none, ready=none, sightings=none,
-        firsts=none, lasts=none, now=int_zeros(PARTICLES_NOW), keys=np.zeros(1, dtype=np.uint64),
-        renewer=int_zeros(1), where=none,
-        priors=DirichletPriors(floats, floats, none, none, none, floats, none, none, floats, none),
+        firsts=none, lasts=none, now=new_record(ParticlesNow), keys=np.zeros(1, dtype=np.uint64),
+        renewal=floats,
+        priors=DirichletPriors(
+            floats, floats, none, none, none, floats, none, new_record(PriorStarts), floats, none
+        ),
     )  # fmt: skip
 
 
 def lookup_of(ranks: RankTables | None, num_arms: int) -> IndexLookup:
     """Room to follow an index policy; its ranks by kind, or None if they are made for a system."""
-    mode = int_zeros(MODE_SIZE)
-    mode[TABLED] = ranks is not None
 
     def small(size: int) -> NDArray[np.int32]:
         return np.zeros(size, dtype=np.int32)
@@ -116,13 +120,14 @@ def lookup_of(ranks: RankTables | None, num_arms: int) -> IndexLookup:
         rank=small(num_arms),
         channels=np.zeros(0),
         values=np.zeros(0),
-        mode=mode,
+        mode=new_record(LookupMode, tabled=ranks is not None),
     )
 
 
 def world_of(tables: BeliefTables, num_arms: int) -> World:
     """Room for a world whose arms are of the kinds in these tables."""
-    return World(tables, *(int_zeros(num_arms) for _ in range(5)))
+    own = {name: int_zeros(num_arms) for name in OF_ARMS}
+    return World(tables, **own, hidden=int_zeros(0))
 
 
 def make_record(
@@ -155,10 +160,6 @@ def make_record(
     """
     rows, num_arms = truths.shape
     size = rows * len(times)
-    cursor = int_zeros(CURSOR_SIZE)
-    cursor[engine.NUM_PULLS], cursor[engine.FIRST] = num_pulls, first
-    keys = np.zeros(KEYS_SIZE, dtype=np.uint64)
-    keys[engine.SEED] = np.uint64(checked_seed(seed))
     return Record(
         times=times,
         truths=np.ascontiguousarray(truths).ravel(),
@@ -170,9 +171,9 @@ def make_record(
         realised=np.empty(size),
         phases=np.empty(size, dtype=np.int64),
         truth_weights=np.empty(size * num_arms if with_posterior else 0),
-        sums=np.zeros(SUMS_SIZE),
-        cursor=cursor,
-        keys=keys,
+        sums=new_record(Sums),
+        cursor=new_record(Cursor, num_pulls=num_pulls, first=first),
+        keys=new_record(Keys, seed=np.uint64(checked_seed(seed))),
     )
 
 
@@ -218,7 +219,7 @@ def earned_by_policy(
     lookup = lookup_of(ranked, len(kinds))
     lookup.begin[:] = ranked.offsets[ranked_kinds]
     lookup.length[:] = ranked.lengths[ranked_kinds]
-    lookup.mode[TABLED] = 0  # the ranks are the policy's, whatever the truth's kinds
+    lookup.mode["tabled"] = 0  # the ranks are the policy's, whatever the truth's kinds
     actor = plain_actor(steps.POLICY, start, lookup)
     truth = kinds.astype(np.int64)[None]
     record = make_record(num_pulls, start, times, truth, seed, replication)

@@ -3,7 +3,8 @@
 Numba looks up the type of every array in every call, which for the arrays of a learner takes
 longer than a step. So whoever holds the arrays writes down once where they lie (`Handle`), a kernel
 takes that one array of addresses, and `opener` makes of it what looks like the named tuple again.
-The arrays are one-dimensional and contiguous; their types are read off the tuples' annotations.
+The arrays are one-dimensional and contiguous; their types are read off the tuples' annotations,
+those of records too (`records`).
 Whoever holds a handle holds the arrays, and makes a new handle when one of them is replaced.
 
 Kernels hand such a tuple on to their parts as one address, too, and read an array out of it where
@@ -75,7 +76,8 @@ def _of_one_type(held: Any) -> Any:
 def _writable(array: NDArray[Any]) -> NDArray[Any]:
     known = array.__array_interface__
     lie = known | {"data": (known["data"][0], False)}
-    return np.asarray(SimpleNamespace(__array_interface__=lie, held=array))
+    # whose elements are records again, which the interface says of their fields only
+    return np.asarray(SimpleNamespace(__array_interface__=lie, held=array)).view(array.dtype)
 
 
 def _as_it_is(part: Any) -> Any:

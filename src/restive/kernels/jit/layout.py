@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
-import numpy as np
 from numpy.typing import NDArray
+
+from restive.kernels.jit.records import element_dtype
 
 __all__ = ["Field", "fields_of", "leaves"]
 
@@ -31,7 +32,7 @@ def fields_of(kind: Any) -> dict[str, Field]:
     before = 0
     for name, hint in get_type_hints(kind).items():
         is_tuple = isinstance(hint, type) and issubclass(hint, tuple)
-        element = hint if is_tuple else np.dtype(get_args(get_args(hint)[1])[0])
+        element = hint if is_tuple else element_dtype(hint)
         fields[name] = Field(is_tuple, element, before)
         before += _width(fields[name])
     return fields

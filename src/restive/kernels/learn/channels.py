@@ -40,6 +40,7 @@ from restive.kernels.jit.vectors import (
     where_below,
     where_equal,
 )
+from restive.kernels.loop.actor import Actor
 from restive.kernels.loop.tables import (
     AGE,
     B_BAD,
@@ -56,17 +57,13 @@ from restive.kernels.loop.tables import (
     RISE,
     SEEN_BAD,
     SPAN,
-    STANDS,
     STAY,
-    VALUED,
     A,
     D,
     F,
     IndexLookup,
     Meta,
-    ParticleGroups,
-    Slots,
-    Weights,
+    Posterior,
 )
 from restive.kernels.loop.world import top_lanes, top_many
 
@@ -80,10 +77,9 @@ TINY = 1e-200  # powers below it are 0: the smallest numbers are slow
 
 
 @part
-def follow_channels(
-    slots: Slots, weights: Weights, particles: ParticleGroups, lookup: IndexLookup
-) -> None:
+def follow_channels(posterior: Posterior, lookup: IndexLookup) -> None:
     """Let every arm, all of them channels, follow the particle that was drawn for it."""
+    slots, weights, particles = posterior.slots, posterior.weights, posterior.particles
     channels, step = lookup.channels, place(len(lookup.values))
     for k in range(place(len(lookup.rank))):
         group = place(slots.groups[k])
@@ -97,10 +93,10 @@ def follow_channels(
         # of a matrix [2, 2], rise is at [1 - good, good] and stay at [good, good]
         channels[place(RISE) * step + k] = particles.chains[first + (place(2) - good) * width]
         channels[place(STAY) * step + k] = particles.chains[first + place(3) * good * width]
-    myopic = lookup.mode[VALUED] == MYOPIC
+    myopic = lookup.mode[0].valued == MYOPIC
     for k in range(place(0), step, place(LANES)):
         _write_form(channels, k, step, myopic)
-    lookup.mode[STANDS] = -1  # so the next choice makes all that depends on what was seen
+    lookup.mode[0].stands = -1  # so the next choice makes all that depends on what was seen
 
 
 @inlined
@@ -146,30 +142,28 @@ def see_channel(lookup: IndexLookup, k: int, state: int) -> None:
 
 
 @inlined
-def choose_by_value(
-    lookup: IndexLookup, meta: Meta, began: int, t: int, available: BoolArray, masked: bool,
-    chosen: IntArray, num_chosen: int,
-) -> None:  # fmt: skip
-    """Write the `num_chosen` channels of the largest indices; the lowest arm wins ties.
+def choose_by_value(actor: Actor, t: int, count: int) -> None:
+    """Write the `count` channels of the largest indices; the lowest arm wins ties.
 
-    `began` is the time at which the episode did. Afterwards the values and powers stand for the
-    next time, t + 1, as if nothing were seen now: `see_channel` does the rest.
+    Afterwards the values and powers stand for the next time, t + 1, as if nothing were seen now:
+    `see_channel` does the rest.
     """
+    lookup, masked = actor.lookup, actor.role[0].masked != 0
     values, num_arms = lookup.values, len(lookup.rank)
-    if lookup.mode[STANDS] != t:
-        _age_anew(lookup, meta, began, t)
+    if lookup.mode[0].stands != t:
+        _age_anew(lookup, actor.meta, actor.episodes.clock[0].started, t)
         _write_indices(lookup)
     if num_arms <= LANES and not masked:
-        top_lanes(load(values, place(0)), num_arms, chosen, num_chosen)
+        top_lanes(load(values, place(0)), num_arms, actor.chosen, count)
     else:
         if masked:
             for k in range(num_arms):
-                if not available[k]:
+                if not actor.available[k]:
                     values[k] = -np.inf
-        top_many(values[:num_arms], chosen, num_chosen)
+        top_many(values[:num_arms], actor.chosen, count)
     _age(lookup)
     _write_indices(lookup)
-    lookup.mode[STANDS] = t + 1
+    lookup.mode[0].stands = t + 1
 
 
 @inlined
@@ -211,7 +205,7 @@ def _age(lookup: IndexLookup) -> None:
 
 @part
 def _age_anew(lookup: IndexLookup, meta: Meta, began: int, t: int) -> None:
-    """Make the powers of all arms: by squaring up to the episode's beginning, then step by step.
+    """Make the powers of all arms: by squaring up to when the episode began, then step by step.
 
     Bit by bit of the ages and arm by arm, so that there is nothing for the processor to guess.
     """

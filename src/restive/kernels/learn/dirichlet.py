@@ -7,9 +7,8 @@ stand side by side, particle last, so that the compiler handles several at once.
 Symbols: S states, R rows (S where one matrix serves pulled and passive steps, else 2 S, active rows
 first), d free numbers in all, M particles.
 
-Points of a prior: uniform numbers through the quantiles of stick breaking.
-
-Of what a row's earlier entries leave, entry j takes a share that is Beta(alpha_j, alphas after it).
+Points of a prior are uniform numbers through the quantiles of stick breaking: of what a row's
+earlier entries leave, entry j takes a share that is Beta(alpha_j, alphas after it).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from restive.kernels.jit.compiler import kernel, part
 from restive.kernels.learn.quantiles import beta_log_odds, log_share
 from restive.kernels.random import uniform_at
 
-__all__ = ["DirichletRows", "lattice_logits", "place_rows", "random_logits"]
+__all__ = ["DirichletRows", "lattice_logits", "place_each_row", "place_rows", "random_logits"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -47,7 +46,15 @@ def place_rows(
     rows: DirichletRows, logits: FloatArray, matrices: FloatArray, logs: FloatArray
 ) -> None:
     """Write the matrices [R, S, M] at logits [d, M], and their log prior [M] up to a constant."""
-    scratch = np.empty((2, len(logs)))
+    place_each_row(rows, logits, matrices, logs, np.empty((2, len(logs))))
+
+
+@part
+def place_each_row(
+    rows: DirichletRows, logits: FloatArray, matrices: FloatArray, logs: FloatArray,
+    scratch: FloatArray,
+) -> None:  # fmt: skip
+    """Do so in an array of the caller's [2, M]."""
     logs[:] = 0.0
     matrices[:] = 0.0
     for r in range(len(rows.totals)):

@@ -17,28 +17,13 @@ import numpy as np
 from restive.kernels.jit.compiler import inlined, part, place
 from restive.kernels.loop.tables import (
     BASE,
-    CLOCK_SIZE,
     COUNT,
-    DOUBLED,
-    DOUBLING,
     DOUBLING_RULE,
-    EPISODE,
-    EPOCH,
-    EPOCH_END,
     EPOCH_RULE,
-    FIXED_LIMIT,
-    FLOOR,
     FLOOR_STEP,
-    HORIZON_KNOWN,
-    LAST_LENGTH,
     LENGTH_RULE,
-    LIMIT,
     NONE,
-    REASON,
     STAMP,
-    STAMPED,
-    STARTED,
-    TRUNCATION,
     VISITS,
     Episodes,
     cell_of,
@@ -61,45 +46,49 @@ HIGHEST_FLOOR = 1 << 62
 @part
 def forget_episodes(episodes: Episodes) -> None:
     """Go back to time 1."""
-    clock = episodes.clock
-    stamped, floor = clock[STAMPED] + clock[EPISODE], clock[FLOOR]
-    for i in range(CLOCK_SIZE):
-        clock[i] = 0
-    clock[STAMPED] = stamped
-    clock[FLOOR] = floor
-    clock[EPOCH] = -1  # none has begun
-    clock[EPOCH_END] = 1
+    clock = episodes.clock[0]
+    clock.stamped += clock.episode
+    clock.episode = 0
+    clock.started = 0
+    clock.last_length = 0
+    clock.limit = 0
+    clock.doubled = 0
+    clock.reason = NONE
+    clock.epoch = -1  # none has begun
+    clock.epoch_end = 1
+    clock.truncation = 0
+    clock.draws = 0
 
 
 @inlined
 def epoch_fits(episodes: Episodes) -> bool:
     """Whether there is room for the counters of the next epoch."""
-    cells = episodes.size_starts[-1] * episodes.truncations[episodes.clock[EPOCH] + 1]
+    cells = episodes.size_starts[-1] * episodes.truncations[episodes.clock[0].epoch + 1]
     return bool(cells * VISITS <= len(episodes.visits))
 
 
 @inlined
 def begin_epoch(episodes: Episodes, t: int) -> None:
     """Start Algorithm 1 anew, with the posterior and meta-state as they are."""
-    clock = episodes.clock
-    clock[EPOCH] += 1
-    clock[TRUNCATION] = episodes.truncations[clock[EPOCH]]
-    clock[EPOCH_END] = NEVER if episodes.rules[HORIZON_KNOWN] != 0 else 2 * t
-    clock[FLOOR] += FLOOR_STEP
-    if clock[FLOOR] > HIGHEST_FLOOR:
+    clock = episodes.clock[0]
+    clock.epoch += 1
+    clock.truncation = episodes.truncations[clock.epoch]
+    clock.epoch_end = NEVER if episodes.rules[0].horizon_known != 0 else 2 * t
+    clock.floor += FLOOR_STEP
+    if clock.floor > HIGHEST_FLOOR:
         _clear(episodes)
-    clock[STARTED] = 0  # no episode of this epoch has begun
+    clock.started = 0  # no episode of this epoch has begun
 
 
 @inlined
 def due(episodes: Episodes, t: int) -> int:
     """Why a new episode must begin at this time, NONE if none must."""
-    clock = episodes.clock
-    if clock[STARTED] == 0:
+    clock = episodes.clock[0]
+    if clock.started == 0:
         return EPOCH_RULE
-    if clock[DOUBLED] != 0:
+    if clock.doubled != 0:
         return DOUBLING_RULE
-    if t > clock[STARTED] + clock[LIMIT]:
+    if t > clock.started + clock.limit:
         return LENGTH_RULE
     return NONE
 
@@ -107,28 +96,28 @@ def due(episodes: Episodes, t: int) -> int:
 @inlined
 def begin_episode(episodes: Episodes, t: int, reason: int) -> None:
     """Begin an episode; `reason` says why the last one ended."""
-    clock = episodes.clock
-    clock[LAST_LENGTH] = 0 if clock[STARTED] == 0 else t - clock[STARTED]
-    clock[STARTED] = t
-    clock[REASON] = reason if clock[EPISODE] > 0 else NONE
-    clock[EPISODE] += 1
-    clock[DOUBLED] = 0
-    fixed = episodes.rules[FIXED_LIMIT]
-    clock[LIMIT] = clock[LAST_LENGTH] if fixed < 0 else fixed
+    clock = episodes.clock[0]
+    clock.last_length = 0 if clock.started == 0 else t - clock.started
+    clock.started = t
+    clock.reason = reason if clock.episode > 0 else NONE
+    clock.episode += 1
+    clock.doubled = 0
+    fixed = episodes.rules[0].fixed_limit
+    clock.limit = clock.last_length if fixed < 0 else fixed
 
 
 @inlined
 def visit(episodes: Episodes, k: int, last_state: int, age: int) -> bool:
     """Count a visit of arm k's cell; tell whether its counter has more than doubled."""
-    if episodes.rules[DOUBLING] == 0:
+    if episodes.rules[0].doubling == 0:
         return False
-    clock, visits = episodes.clock, episodes.visits
-    stamp = clock[STAMPED] + clock[EPISODE]
-    truncation = clock[TRUNCATION]
+    clock, visits = episodes.clock[0], episodes.visits
+    stamp = clock.stamped + clock.episode
+    truncation = clock.truncation
     row = episodes.size_starts[place(k)] + last_state
     cell = cell_of(row, age, truncation) * VISITS
     # without branches, since the processor could not guess them
-    floor = clock[FLOOR]
+    floor = clock.floor
     count = max(visits[place(cell + COUNT)], floor)
     fresh = visits[place(cell + STAMP)] != stamp
     # counts only grow, so this is the count where the cell is fresh; written as a choice between
@@ -145,10 +134,10 @@ def _clear(episodes: Episodes) -> None:
     """Begin again with the lowest floor; apart, since it is very rare."""
     for i in range(len(episodes.visits)):
         episodes.visits[i] = 0
-    episodes.clock[FLOOR] = FLOOR_STEP
+    episodes.clock[0].floor = FLOOR_STEP
 
 
 @inlined
 def note_visits(episodes: Episodes, doubled: bool) -> None:
     """Remember whether a counter has more than doubled in this step."""
-    episodes.clock[DOUBLED] |= doubled & episodes.rules[DOUBLING]
+    episodes.clock[0].doubled |= doubled & episodes.rules[0].doubling

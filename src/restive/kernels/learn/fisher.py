@@ -23,7 +23,14 @@ from restive.kernels.learn.cholesky import (
     log_diagonal,
 )
 from restive.kernels.learn.dirichlet import DirichletRows
-from restive.kernels.learn.likelihood import AgedBeliefs, Counts, advance, begin, empty_beliefs
+from restive.kernels.learn.likelihood import (
+    AgedBeliefs,
+    Counts,
+    advance,
+    begin,
+    empty_beliefs,
+    in_use,
+)
 
 __all__ = ["SLIGHTLY", "look_around", "scoring_step", "squared_distance"]
 
@@ -43,7 +50,7 @@ def look_around(
     d = len(rows.columns)
     gradient, information = np.zeros(d), np.zeros((d, d))
     _add_prior(rows, matrices, gradient, information)
-    _add_counts(counts, empty_beliefs(matrices, counts.ages), gradient, information)
+    _add_counts(counts, empty_beliefs(counts, matrices), gradient, information)
     for i in range(d):
         information[i, i] = max(information[i, i], rows.precisions[i])
         for k in range(i):
@@ -73,6 +80,8 @@ def _add_counts(
     begin(aged)
     age = 1
     for k in range(len(counts.ages)):
+        if not in_use(counts, k):
+            continue
         advance(aged, counts.ages[k] - age)
         age = counts.ages[k]
         for s in range(size):

@@ -23,10 +23,13 @@ __all__ = [
     "AgedBeliefs",
     "Counts",
     "add_log_likelihood",
+    "add_logs",
     "advance",
     "begin",
     "copy_rows",
     "empty_beliefs",
+    "in_use",
+    "levels_of",
     "multiply_row",
 ]
 
@@ -38,7 +41,10 @@ MOST_FACTORS = 1800  # each within [2^-1/2, 2^1/2): their product is within [2^-
 
 
 class Counts(NamedTuple):
-    """What was seen of an arm; ages ascend, and are nodes (see `particles`)."""
+    """What was seen of an arm; ages ascend, and are nodes (see `particles`).
+
+    Ages at which nothing was counted may be among them.
+    """
 
     ages: IntArray  # [A]
     cells: FloatArray  # [A, S, S] number seen in s, that age ago, and now in s'
@@ -56,13 +62,22 @@ class AgedBeliefs(NamedTuple):
 @kernel
 def add_log_likelihood(counts: Counts, matrices: FloatArray, logs: FloatArray) -> None:
     """Add the log likelihood of matrices [R, S, M] to `logs` [M]."""
-    size = matrices.shape[1]
-    aged = empty_beliefs(matrices, counts.ages)
+    add_logs(counts, empty_beliefs(counts, matrices), logs, np.empty((3, len(logs))))
+
+
+@part
+def add_logs(counts: Counts, aged: AgedBeliefs, logs: FloatArray, scratch: FloatArray) -> None:
+    """Do so in arrays of the caller's; `scratch` is [3, M]: a product, a power, exponents."""
+    product, power, exponents = scratch[0], scratch[1], scratch[2]
+    product[:] = 1.0
+    exponents[:] = 0.0
+    size = aged.beliefs.shape[0]
     begin(aged)
-    product, power, exponents = np.ones(len(logs)), np.empty(len(logs)), np.zeros(len(logs))
     factors = 0.0
     age = 1
     for i in range(len(counts.ages)):
+        if not in_use(counts, i):
+            continue
         advance(aged, counts.ages[i] - age)
         age = counts.ages[i]
         for s in range(size):
@@ -82,6 +97,17 @@ def add_log_likelihood(counts: Counts, matrices: FloatArray, logs: FloatArray) -
     _add_logarithms(product, logs)
     for m in range(len(logs)):
         logs[m] += LOG2 * exponents[m]
+
+
+@part
+def in_use(counts: Counts, i: int) -> bool:
+    """Whether anything was counted at an age; others are passed over in one leap."""
+    size = counts.cells.shape[1]
+    for s in range(size):
+        for j in range(size):
+            if counts.cells[i, s, j] > 0.0:
+                return True
+    return False
 
 
 @part
@@ -118,22 +144,29 @@ def _add_logarithms(product: FloatArray, logs: FloatArray) -> None:
 
 
 @kernel
-def empty_beliefs(matrices: FloatArray, ages: IntArray) -> AgedBeliefs:
-    """Empty beliefs of as many matrices, and for as wide gaps as there are between these ages."""
+def empty_beliefs(counts: Counts, matrices: FloatArray) -> AgedBeliefs:
+    """Return beliefs of these matrices [R, S, M], to be aged as the counts need it."""
     _, size, count = matrices.shape
-    widest, before = 1, 1
-    for i in range(len(ages)):
-        widest = max(widest, ages[i] - before)
-        before = ages[i]
-    levels = 1
-    while widest >> levels:
-        levels += 1
     return AgedBeliefs(
         matrices,
         np.empty((size, size, count)),
         np.empty((size, count)),
-        np.empty((levels, size, size, count)),
+        np.empty((levels_of(counts), size, size, count)),
     )
+
+
+@part
+def levels_of(counts: Counts) -> int:
+    """How many powers P^(2^k) cross the widest gap between ages in use."""
+    widest, before = 1, 1
+    for i in range(len(counts.ages)):
+        if in_use(counts, i):
+            widest = max(widest, counts.ages[i] - before)
+            before = counts.ages[i]
+    levels = 1
+    while widest >> levels:
+        levels += 1
+    return levels
 
 
 @part

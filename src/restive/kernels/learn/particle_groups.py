@@ -12,20 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.jit.calls import call_at
 from restive.kernels.jit.compiler import inlined, part, place
 from restive.kernels.jit.vectors import LANES, load, plus, store, times
 from restive.kernels.learn.particles import DENSE, LOST
 from restive.kernels.learn.weights import sum_of_squares, total_of
-from restive.kernels.loop.tables import (
-    NUM_SIGHTINGS,
-    RUNS,
-    SIGHTING,
-    ParticleGroups,
-    Slots,
-    Weights,
-    cell_of,
-)
+from restive.kernels.loop.tables import SIGHTING, ParticleGroups, Posterior, cell_of
 
 FloatArray = NDArray[np.float64]
 
@@ -36,7 +27,6 @@ __all__ = [
     "impossible_for_particles",
     "is_spent",
     "must_count",
-    "must_renew",
     "prepare_sighting",
     "require_likelihoods",
     "take_central_slots",
@@ -44,47 +34,49 @@ __all__ = [
 
 
 @part
-def forget_particles(slots: Slots, particles: ParticleGroups) -> None:
+def forget_particles(posterior: Posterior) -> None:
     """Go back to the points that stand for the priors."""
+    slots, particles = posterior.slots, posterior.particles
     for particle_group in range(len(particles.homes)):
         particles.homes[particle_group] = particles.first_homes[particle_group]
         particles.effective_sizes[particle_group] = particles.first_effective_sizes[particle_group]
         particles.firsts[particle_group] = -1
         particles.ready[particle_group] = 0
     for k in range(len(slots.groups)):
-        if has_particles(particles, slots.groups[k]):
+        if has_particles(posterior, slots.groups[k]):
             particle_group = particles.number_of[slots.groups[k]]
             slots.offsets[k] = particles.row_starts[particles.homes[particle_group]]
-    particles.now[NUM_SIGHTINGS] = 0
-    particles.now[RUNS] += 1
+    particles.now[0].num_sightings = 0
+    particles.now[0].runs += 1
 
 
 @inlined
-def has_particles(particles: ParticleGroups, group: int) -> bool:
+def has_particles(posterior: Posterior, group: int) -> bool:
     """Whether a group has a continuous prior."""
+    particles = posterior.particles
     return len(particles.number_of) > 0 and particles.number_of[place(group)] >= 0
 
 
 @inlined
-def must_count(slots: Slots, particles: ParticleGroups) -> bool:
+def must_count(posterior: Posterior) -> bool:
     """Whether sightings must be counted so that there is room for those of another step."""
-    used = (particles.now[NUM_SIGHTINGS] + len(slots.groups)) * SIGHTING
+    slots, particles = posterior.slots, posterior.particles
+    used = (particles.now[0].num_sightings + len(slots.groups)) * SIGHTING
     return len(particles.number_of) > 0 and bool(used > len(particles.sightings))
 
 
 @inlined
-def prepare_sighting(
-    slots: Slots, particles: ParticleGroups, k: int, last_state: int, age: int, seen: int
-) -> bool:
+def prepare_sighting(posterior: Posterior, k: int, last_state: int, age: int, seen: int) -> bool:
     """Count that arm k was seen `age` steps after it was, and see to the likelihoods of that age.
 
     Tells whether they are not kept: the sighting must then be multiplied as soon as it is taken in.
     """
+    slots, particles = posterior.slots, posterior.particles
     particle_group = particles.number_of[place(slots.groups[place(k)])]
     if age <= particles.ready[place(particle_group)]:
         _count(particles, particle_group, last_state, age, seen)
         return False
-    return _prepare_unready(slots, particles, k, particle_group, last_state, age, seen)
+    return _prepare_unready(posterior, k, particle_group, last_state, age, seen)
 
 
 @inlined
@@ -99,23 +91,18 @@ def _count(
 
 @part
 def _prepare_unready(
-    slots: Slots,
-    particles: ParticleGroups,
-    k: int,
-    particle_group: int,
-    last_state: int,
-    age: int,
-    seen: int,
+    posterior: Posterior, k: int, particle_group: int, last_state: int, age: int, seen: int
 ) -> bool:
     """Do so where something may be missing; what cannot be counted yet is written down."""
-    begun = particles.begun[particle_group] == particles.now[RUNS]
+    slots, particles = posterior.slots, posterior.particles
+    begun = particles.begun[particle_group] == particles.now[0].runs
     if begun and age <= DENSE:
         _count(particles, particle_group, last_state, age, seen)
     else:
         _write_down(particles, particle_group, last_state, age, seen)
     filled, home = particles.filled, particles.homes[particle_group]
     if age > filled[home]:
-        require_likelihoods(slots, particles, k, last_state, age)
+        require_likelihoods(posterior, k, last_state, age)
     particles.ready[particle_group] = min(filled[home], DENSE) if begun else 0
     return bool(age >= slots.lengths[k])
 
@@ -124,13 +111,13 @@ def _prepare_unready(
 def _write_down(
     particles: ParticleGroups, particle_group: int, last_state: int, age: int, seen: int
 ) -> None:
-    number, own = particles.now[NUM_SIGHTINGS], place(particle_group)
+    number, own = particles.now[0].num_sightings, place(particle_group)
     at = place(number * SIGHTING)
     particles.sightings[at] = -1
     particles.sightings[at + place(1)] = last_state
     particles.sightings[at + place(2)] = age
     particles.sightings[at + place(3)] = seen
-    particles.now[NUM_SIGHTINGS] = number + 1
+    particles.now[0].num_sightings = number + 1
     if particles.firsts[own] < 0:
         particles.firsts[own] = number
     else:
@@ -139,25 +126,25 @@ def _write_down(
 
 
 @part
-def require_likelihoods(
-    slots: Slots, particles: ParticleGroups, k: int, last_state: int, age: int
-) -> None:
+def require_likelihoods(posterior: Posterior, k: int, last_state: int, age: int) -> None:
     """See to it that the likelihoods of arm k at an age are there.
 
     Those of ages that are not kept take turns on the last place, on which nothing waits
     (`prepare_sighting`).
     """
+    slots, particles = posterior.slots, posterior.particles
     home = particles.homes[particles.number_of[slots.groups[k]]]
     if age >= slots.lengths[k]:
-        _write_old(slots, particles, k, home, last_state, age)
+        _write_old(posterior, k, home, last_state, age)
     else:
         while particles.filled[home] < age:
-            _fill_next(slots, particles, k, home)
+            _fill_next(posterior, k, home)
 
 
 @part
-def _fill_next(slots: Slots, particles: ParticleGroups, k: int, home: int) -> None:
+def _fill_next(posterior: Posterior, k: int, home: int) -> None:
     """Write the likelihoods of arm k's particles at the next age: b(s, n) = b(s, n - 1) P."""
+    slots, particles = posterior.slots, posterior.particles
     size, length = slots.sizes[k], slots.lengths[k]
     group = slots.groups[k]
     width = slots.row_counts[group] * LANES
@@ -171,25 +158,19 @@ def _fill_next(slots: Slots, particles: ParticleGroups, k: int, home: int) -> No
             for j in range(row):
                 likelihoods[place(target + j)] = particles.chains[place(chains + s * row + j)]
         else:
-            _multiply(
-                likelihoods,
-                target - row,
-                particles.chains,
-                passive,
-                likelihoods,
-                target,
-                size,
-                width,
-            )
+            _multiply(likelihoods, target - row, target, particles.chains, passive, size, width)
     particles.filled[home] = n + 1
 
 
 @inlined
 def _multiply(
-    rows: FloatArray, row: int, matrices: FloatArray, matrix: int, results: FloatArray, result: int,
-    size: int, width: int,
+    rows: FloatArray, row: int, result: int, matrices: FloatArray, matrix: int, size: int,
+    width: int,
 ) -> None:  # fmt: skip
-    """Write the products of rows [size, width] and matrices [size, size, width]."""
+    """Write the products of rows [size, width] and matrices [size, size, width].
+
+    The row and the result begin where they say in `rows`, the matrix in `matrices`.
+    """
     for j in range(size):
         for m in range(0, width, LANES):
             product = times(
@@ -199,21 +180,20 @@ def _multiply(
                 entry = matrix + (i * size + j) * width + m
                 share = load(rows, place(row + i * width + m))
                 product = plus(product, times(share, load(matrices, place(entry))))
-            store(results, place(result + j * width + m), product)
+            store(rows, place(result + j * width + m), product)
 
 
 @part
-def _write_old(
-    slots: Slots, particles: ParticleGroups, k: int, home: int, last_state: int, age: int
-) -> None:
+def _write_old(posterior: Posterior, k: int, home: int, last_state: int, age: int) -> None:
     """Write the likelihoods of arm k's particles at an age that is not kept."""
+    slots, particles = posterior.slots, posterior.particles
     group = slots.groups[k]
     particle_group, size = particles.number_of[group], slots.sizes[k]
     width = slots.row_counts[group] * LANES
     target = particles.row_starts[home] + ((last_state + 1) * slots.lengths[k] - 1) * size * width
     chains = particles.chain_starts[home]
     if size == 2 and particles.num_rows[particle_group] == 2:
-        _write_channel(slots, particles, chains, target, width, last_state, age)
+        _write_channel(posterior, chains, target, width, last_state, age)
     else:
         passive = chains + (particles.num_rows[particle_group] - size) * size * width
         _write_beliefs(particles, chains, passive, width, size, last_state, age)
@@ -223,18 +203,13 @@ def _write_old(
 
 @inlined
 def _write_channel(
-    slots: Slots,
-    particles: ParticleGroups,
-    chains: int,
-    target: int,
-    width: int,
-    last_state: int,
-    age: int,
+    posterior: Posterior, chains: int, target: int, width: int, last_state: int, age: int
 ) -> None:
     """Two states and one matrix: the chance to be in the other is p (1 - rho^n) / (1 - rho).
 
     rho^n is made by squaring; 1 - rho is p01 + p10, and all particles do the same.
     """
+    slots, particles = posterior.slots, posterior.particles
     numbers, power = particles.chains, particles.scratch
     up, down = chains + width, chains + 2 * width
     for j in range(width):
@@ -283,35 +258,23 @@ def _write_beliefs(
         if steps & 1:
             for j in range(row):
                 scratch[row + j] = scratch[j]
-            _multiply(scratch, row, scratch, power, scratch, 0, size, width)
+            _multiply(scratch, row, 0, scratch, power, size, width)
         steps >>= 1
         if steps > 0:
             for s in range(size):
-                _multiply(
-                    scratch, power + s * row, scratch, power, scratch, square + s * row, size, width
-                )
+                _multiply(scratch, power + s * row, square + s * row, scratch, power, size, width)
             for j in range(size * row):
                 scratch[power + j] = scratch[square + j]
 
 
-@part
-def must_renew(slots: Slots, weights: Weights, particles: ParticleGroups) -> bool:
-    """Renew particles of too small an effective size; tell whether Python must."""
-    spent = False
-    for group in range(len(particles.number_of)):
-        spent |= is_spent(slots, weights, particles, group)
-    if spent and particles.renewer[0] != 0:
-        return bool(call_at(particles.renewer[0], particles.where))
-    return spent
-
-
 @inlined
-def is_spent(slots: Slots, weights: Weights, particles: ParticleGroups, group: int) -> bool:
+def is_spent(posterior: Posterior, group: int) -> bool:
     """Whether a group's effective size is below a quarter of what it was after its renewal."""
-    if not (has_particles(particles, group) and weights.changed[group]):
+    weights, particles = posterior.weights, posterior.particles
+    if not (has_particles(posterior, group) and weights.changed[group]):
         return False
-    total = total_of(slots, weights, group)
-    squares = sum_of_squares(slots, weights, group)
+    total = total_of(posterior, group)
+    squares = sum_of_squares(posterior, group)
     return bool(
         total * total < LOST * particles.effective_sizes[particles.number_of[group]] * squares
     )
@@ -319,18 +282,13 @@ def is_spent(slots: Slots, weights: Weights, particles: ParticleGroups, group: i
 
 @part
 def impossible_for_particles(
-    slots: Slots,
-    weights: Weights,
-    particles: ParticleGroups,
-    k: int,
-    last_state: int,
-    age: int,
-    seen: int,
+    posterior: Posterior, k: int, last_state: int, age: int, seen: int
 ) -> bool:
     """Whether no particle that is left allows a sighting."""
+    slots, weights = posterior.slots, posterior.weights
     group = slots.groups[k]
     width = slots.row_counts[group] * LANES
-    require_likelihoods(slots, particles, k, last_state, age)
+    require_likelihoods(posterior, k, last_state, age)
     cell = cell_of(last_state, age, slots.lengths[k])
     first = slots.offsets[k] + (cell * slots.sizes[k] + seen) * width
     home = weights.homes[group]
@@ -341,21 +299,23 @@ def impossible_for_particles(
 
 
 @part
-def take_central_slots(slots: Slots, weights: Weights, particles: ParticleGroups) -> None:
+def take_central_slots(posterior: Posterior) -> None:
     """Take the central particle of every group whose weights have changed."""
+    weights, particles = posterior.weights, posterior.particles
     for group in range(len(particles.number_of)):
-        if has_particles(particles, group) and weights.changed[group]:
-            weights.drawn[group] = central_slot(slots, weights, particles, group)
+        if has_particles(posterior, group) and weights.changed[group]:
+            weights.drawn[group] = central_slot(posterior, group)
             weights.changed[group] = False
 
 
 @part
-def central_slot(slots: Slots, weights: Weights, particles: ParticleGroups, group: int) -> int:
+def central_slot(posterior: Posterior, group: int) -> int:
     """Slot of a group's particle that is closest to their mean.
 
     A particle's weight says how much it stands for and not how likely it is, so the heaviest one
     means nothing.
     """
+    slots, weights, particles = posterior.slots, posterior.weights, posterior.particles
     particle_group = particles.number_of[group]
     rows = slots.row_counts[group]
     width = rows * LANES

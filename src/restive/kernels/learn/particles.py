@@ -30,6 +30,7 @@ __all__ = ["DENSE", "LOST", "ArmParticles", "add_sighting", "count_one", "neighb
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+DENSE = 64  # ages up to which every age is a node
 LOST = 0.25  # share of the effective size after a renewal at which another is due
 
 
@@ -89,9 +90,6 @@ def _place_of(arm: ArmParticles, age: int) -> int:
                 arm.cells[low, s, j] = 0.0
         arm.num_ages[0] += 1
     return low
-
-
-DENSE = 64  # ages up to which every age is a node
 
 
 @part

@@ -4,12 +4,13 @@ A component has a centre [d] and a root A [d, d], its shape being A A'. Points o
 lattice are mapped through the components, each as often as its share says. What is returned beside
 the particles is the logarithm of the mixture's density q, without the t's constant.
 
-Metropolis steps of many particles at once.
+Where no such law fits, particles take Metropolis steps instead, many of them at once.
 """
 
 from __future__ import annotations
 
 from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from restive.kernels.learn.weighing import choose_ancestors, effective_sample_si
 from restive.kernels.random import bits_at, uniform_at
 
 __all__ = [
+    "FittedParticles",
     "accept",
     "draw_around",
     "draw_at_particles",
@@ -31,17 +33,42 @@ __all__ = [
     "kernel_width",
     "propose",
     "resample",
+    "write_draws",
+    "write_fit",
 ]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+LEAST = 2.0**-54  # the middle of the lowest number that 53 bits stand for
+
+
+class FittedParticles(NamedTuple):
+    """Weighted particles, and what fits them."""
+
+    logits: FloatArray  # [d, M]
+    weights: FloatArray  # [M]
+    centre: FloatArray  # [d] their mean
+    root: FloatArray  # [d, d] the root of their covariance
+
 
 @kernel
 def fit_particles(logits: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean [d] of weighted particles [d, M], and the root [d, d] of their covariance."""
+    d = len(logits)
+    centre, root = np.empty(d), np.empty((d, d))
+    write_fit(logits, weights, centre, root)
+    return centre, root
+
+
+@part
+def write_fit(
+    logits: FloatArray, weights: FloatArray, centre: FloatArray, root: FloatArray
+) -> None:
+    """Write both into arrays of the caller's."""
     d, count = logits.shape
-    centre, root = np.zeros(d), np.zeros((d, d))
+    centre[:] = 0.0
+    root[:] = 0.0
     total = 0.0
     for m in range(count):
         total += weights[m]
@@ -55,7 +82,6 @@ def fit_particles(logits: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
                 root[i, j] += weights[m] * (logits[i, m] - centre[i]) * (logits[j, m] - centre[j])
             root[i, j] /= total
     factorise(root, root)
-    return centre, root
 
 
 @kernel
@@ -64,9 +90,17 @@ def draw_around(
     log_q: FloatArray,
 ) -> None:  # fmt: skip
     """Draw particles [d, M] from one t."""
+    write_draws(centre, root, generators, key, np.empty(logits.shape), logits, log_q)
+
+
+@part
+def write_draws(
+    centre: FloatArray, root: FloatArray, generators: IntArray, key: np.uint64, points: FloatArray,
+    logits: FloatArray, log_q: FloatArray,
+) -> None:  # fmt: skip
+    """Do so with the points of the t in an array of the caller's [d, M]."""
     d, count = logits.shape
     degrees = degrees_of(d)
-    points = np.empty((d, count))
     student_points(generators, key, points, log_q)
     scale = log_diagonal(root)
     log_q[:] = 0.0
@@ -130,19 +164,20 @@ def kernel_width(weights: FloatArray, d: int) -> float:
 
 @kernel
 def draw_at_particles(
-    old: FloatArray, weights: FloatArray, centre: FloatArray, root: FloatArray, width: float,
-    generators: IntArray, key: np.uint64, logits: FloatArray, log_q: FloatArray,
+    old: FittedParticles, width: float, generators: IntArray, key: np.uint64, logits: FloatArray,
+    log_q: FloatArray,
 ) -> None:  # fmt: skip
     """Draw particles [d, M] from t's of four degrees at weighted old ones [d, M], d <= 3.
 
-    All have the root width A, where (centre, A) fit the old particles.
+    All have the root width A, where A is that of the fit.
     """
+    weights, centre, root = old.weights, old.centre, old.root
     d, count = logits.shape
     points, chosen = np.empty((d, count)), np.empty(count, dtype=np.int64)
     places, vector = np.empty((d, count)), np.empty(d)
     for m in range(count):
         for i in range(d):
-            vector[i] = old[i, m] - centre[i]
+            vector[i] = old.logits[i, m] - centre[i]
         forward_solve(root, vector)
         for i in range(d):
             places[i, m] = vector[i]
@@ -184,9 +219,6 @@ def _kernel_sum(
             power *= sqrt(t)
         total += weights[j] / power
     return total
-
-
-LEAST = 2.0**-54
 
 
 @kernel

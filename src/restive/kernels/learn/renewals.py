@@ -1,153 +1,169 @@
-"""Renewal of particles in the loop's arrays: the way that nearly always suffices, in one call.
+"""Renewal of particles in the loop's arrays: the way that nearly always suffices.
 
 `restive.learn.particles.drawing` has all ways; what is here is its first, with the same bits, for
-as many groups as are due.
+as many groups as are due. All that it makes stands in `ParticleGroups.renewal`, so that it can be a
+part of hot loops, which make no arrays: an arm's logits [d, M], matrices [R, S, M] and weights [M],
+then log posterior, log q, new weights and three more [M], points [d, M] of a t, the beliefs that
+the likelihood needs and, at the end, centre [d] and root [d, d] of the t.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.jit.compiler import hot_kernel, inlined, kernel, part
+from restive.kernels.jit.compiler import hot_kernel, inlined, part
 from restive.kernels.jit.handles import opener
 from restive.kernels.jit.vectors import LANES
-from restive.kernels.learn.dirichlet import DirichletRows, place_rows
+from restive.kernels.learn.dirichlet import DirichletRows, place_each_row
 from restive.kernels.learn.lattice import FEW
-from restive.kernels.learn.likelihood import Counts, add_log_likelihood
+from restive.kernels.learn.likelihood import AgedBeliefs, Counts, add_logs, levels_of
 from restive.kernels.learn.particle_groups import is_spent
 from restive.kernels.learn.particles import DENSE, ArmParticles, count_one
-from restive.kernels.learn.proposals import draw_around, fit_particles
-from restive.kernels.learn.weighing import weigh
+from restive.kernels.learn.proposals import write_draws, write_fit
+from restive.kernels.learn.weighing import write_weights
 from restive.kernels.learn.weights import add_up
-from restive.kernels.loop.tables import (
-    BLOCK,
-    ENTRIES,
-    FREE_NUMBERS,
-    GENERATORS,
-    PRIOR_STARTS,
-    ROWS,
-    RUNS,
-    SIGHTING,
-    ParticleGroups,
-    Slots,
-    Weights,
-)
+from restive.kernels.loop.tables import BLOCK, SIGHTING, ParticleGroups, Posterior
 from restive.kernels.random import key_at
 
 __all__ = [
     "ONE_T",
-    "Posterior",
     "count_sightings",
+    "must_renew",
     "put",
     "put_particles",
     "renew_around_fit",
-    "renew_spent",
     "renewal_key",
+    "renewal_size",
     "spent_groups",
     "take_weights",
 ]
 
 ONE_T = 1  # place of the key, as in `restive.learn.particles.drawing`
+MOST_LEVELS = 20  # powers of matrices: wider gaps than 2^20 steps between ages are left to Python
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-class Posterior(NamedTuple):
-    """The posterior of a learner, of which some groups have particles."""
-
-    slots: Slots
-    weights: Weights
-    particles: ParticleGroups
-
-
 _opened = opener(Posterior)
 
 
-@kernel
-def renew_spent(where: IntArray) -> bool:
-    """Renew the particles of all groups that must be; whether some are left that need Python."""
-    whole = _opened(where)
+@part
+def must_renew(posterior: Posterior) -> bool:
+    """Renew particles of too small an effective size; tell whether some are left for Python."""
     some_left = False
-    for group in range(len(whole.particles.number_of)):
-        if is_spent(whole.slots, whole.weights, whole.particles, group):
-            some_left |= not renew_around_fit(where, group)
+    for group in range(len(posterior.particles.number_of)):
+        if is_spent(posterior, group):
+            some_left |= not _renew(posterior, group)
     return some_left
 
 
 @hot_kernel
 def spent_groups(where: IntArray, spent: BoolArray) -> None:
     """Tell which groups' particles [groups] must be renewed."""
-    whole = _opened(where)
+    posterior = _opened(where)
     for group in range(len(spent)):
-        spent[group] = is_spent(whole.slots, whole.weights, whole.particles, group)
+        spent[group] = is_spent(posterior, group)
 
 
-@kernel
+@hot_kernel
 def renew_around_fit(where: IntArray, group: int) -> bool:
+    """Renew a group's particles, for Python; False where they are as before."""
+    return _renew(_opened(where), group)
+
+
+@part
+def _renew(posterior: Posterior, group: int) -> bool:
     """Count a group's sightings and draw its particles from one t that fits the old ones.
 
     False where they are as before: if the effective size would be too small, if too many numbers
-    are free, or if there is no room yet for particles or counts.
+    are free, or if there is no room yet for particles, counts or powers.
     """
-    particles = _opened(where).particles
-    particle_group = particles.number_of[group]
-    rows = _rows_of(particles, particle_group)
-    if (
-        len(rows.columns) > FEW
-        or particles.own_homes[particle_group] < 0
-        or not _begin(particles, particle_group)
-    ):
+    particles = posterior.particles
+    own = particles.number_of[group]
+    rows = _rows_of(particles, own)
+    if len(rows.columns) > FEW or particles.own_homes[own] < 0 or not _begin(particles, own):
         return False
-    arm = _arm_of(particles, particle_group)
-    if not count_sightings(where, particle_group, arm):
+    arm = _arm_of(particles, own)
+    if not _count(particles, own, arm):
         return False
-    take_weights(where, group, arm)
-    count = len(arm.weights)
-    centre, root = fit_particles(arm.logits, arm.weights)
-    log_q, logs, weights = np.empty(count), np.empty(count), np.empty(count)
-    key = key_at(key_at(renewal_key(where, group), arm.renewals[0]), ONE_T)
-    draw_around(centre, root, rows.generators, key, arm.logits, log_q)
-    place_rows(rows, arm.logits, arm.matrices, logs)
-    add_log_likelihood(_counts_of(arm), arm.matrices, logs)
-    effective_size = weigh(logs - log_q, weights)[0]
-    if effective_size < particles.priors.enough[particles.first_homes[particle_group]]:
+    counts = Counts(arm.ages[: arm.num_ages[0]], arm.cells[: arm.num_ages[0]])
+    levels = levels_of(counts)
+    if levels > MOST_LEVELS:
         return False
-    arm.weights[:] = weights
+    _take_weights(posterior, group, arm)
+    d, count = arm.logits.shape
+    num_rows, size, _ = arm.matrices.shape
+    rest = particles.renewal[count * (d + num_rows * size + 1) :]
+    logs, log_q, fresh = rest[:count], rest[count : 2 * count], rest[2 * count : 3 * count]
+    three = rest[3 * count : 6 * count].reshape((3, count))
+    points = rest[6 * count : (6 + d) * count].reshape((d, count))
+    aged = _beliefs(arm.matrices, rest[(6 + d) * count :], levels)
+    end = len(rest) - d * d
+    centre, root = rest[end - d : end], rest[end:].reshape((d, d))
+    write_fit(arm.logits, arm.weights, centre, root)
+    key = key_at(key_at(_key(particles, group), arm.renewals[0]), ONE_T)
+    write_draws(centre, root, rows.generators, key, points, arm.logits, log_q)
+    place_each_row(rows, arm.logits, arm.matrices, logs, three[:2])
+    add_logs(counts, aged, logs, three)
+    for m in range(count):
+        logs[m] -= log_q[m]
+    effective_size = write_weights(logs, fresh)[0]
+    if effective_size < particles.priors.enough[particles.first_homes[own]]:
+        return False
+    for m in range(count):
+        arm.weights[m] = fresh[m]
     arm.effective_size[0] = effective_size
     arm.renewals[0] += 1
-    put(where, group, arm)
+    _put(posterior, group, arm)
     return True
+
+
+def renewal_size(d: int, num_rows: int, size: int, count: int) -> int:
+    """Return the numbers of scratch that a renewal takes, for Python."""
+    vectors = 6 + d + size * (size + 1) + MOST_LEVELS * size * size
+    return count * (d + num_rows * size + 1 + vectors) + d + d * d
+
+
+@inlined
+def _beliefs(matrices: FloatArray, scratch: FloatArray, levels: int) -> AgedBeliefs:
+    """Beliefs of matrices [R, S, M], in scratch."""
+    _, size, count = matrices.shape
+    row = size * count
+    end = (size + 1 + levels * size) * row
+    return AgedBeliefs(
+        matrices,
+        scratch[: size * row].reshape((size, size, count)),
+        scratch[size * row : (size + 1) * row].reshape((size, count)),
+        scratch[(size + 1) * row : end].reshape((levels, size, size, count)),
+    )
 
 
 @inlined
 def _rows_of(particles: ParticleGroups, particle_group: int) -> DirichletRows:
     """What is fixed of a particle group's prior."""
-    laws, size = particles.priors, particles.sizes[particle_group]
-    law = particles.first_homes[particle_group]
-    begin = laws.starts[law * PRIOR_STARTS : (law + 1) * PRIOR_STARTS]
-    end = laws.starts[(law + 1) * PRIOR_STARTS : (law + 2) * PRIOR_STARTS]
+    priors, size = particles.priors, particles.sizes[particle_group]
+    prior = particles.first_homes[particle_group]
+    begin, end = priors.starts[prior], priors.starts[prior + 1]
     return DirichletRows(
-        laws.alphas[begin[ENTRIES] : end[ENTRIES]].reshape(
+        priors.alphas[begin.entries : end.entries].reshape(
             (particles.num_rows[particle_group], size)
         ),
-        laws.totals[begin[ROWS] : end[ROWS]],
-        laws.references[begin[ROWS] : end[ROWS]],
-        laws.firsts[begin[ROWS] + law : end[ROWS] + law + 1],
-        laws.columns[begin[FREE_NUMBERS] : end[FREE_NUMBERS]],
-        laws.precisions[begin[FREE_NUMBERS] : end[FREE_NUMBERS]],
-        laws.generators[begin[GENERATORS] : end[GENERATORS]],
+        priors.totals[begin.rows : end.rows],
+        priors.references[begin.rows : end.rows],
+        priors.firsts[begin.rows + prior : end.rows + prior + 1],
+        priors.columns[begin.free_numbers : end.free_numbers],
+        priors.precisions[begin.free_numbers : end.free_numbers],
+        priors.generators[begin.generators : end.generators],
     )
 
 
 @part
 def _begin(particles: ParticleGroups, particle_group: int) -> bool:
     """See to it that a particle group's counts are of this run; False if Python must."""
-    if particles.begun[particle_group] == particles.now[RUNS]:
+    if particles.begun[particle_group] == particles.now[0].runs:
         return True
     if (
         particles.age_capacities[particle_group] == 0
@@ -159,60 +175,46 @@ def _begin(particles: ParticleGroups, particle_group: int) -> bool:
         particles.cells[first + i] = 0.0
     particles.num_ages[particle_group] = DENSE
     particles.renewals[particle_group] = 0
-    particles.begun[particle_group] = particles.now[RUNS]
+    particles.begun[particle_group] = particles.now[0].runs
     return True
 
 
-@kernel
+@inlined
 def _arm_of(particles: ParticleGroups, particle_group: int) -> ArmParticles:
-    """A particle group as an arm by itself: its counts, a copy of its logits, room for the rest."""
+    """A particle group as an arm by itself: its counts and, in scratch, a copy of its logits."""
     home, size = particles.homes[particle_group], particles.sizes[particle_group]
-    law, num_rows = particles.first_homes[particle_group], particles.num_rows[particle_group]
+    prior, num_rows = particles.first_homes[particle_group], particles.num_rows[particle_group]
     starts = particles.priors.starts
-    free = (
-        starts[(law + 1) * PRIOR_STARTS + FREE_NUMBERS] - starts[law * PRIOR_STARTS + FREE_NUMBERS]
-    )
+    d = starts[prior + 1].free_numbers - starts[prior].free_numbers
     count = particles.num_particles[particle_group]
-    logits = np.empty((free, count))
+    scratch, logits = particles.renewal, particles.logits
     first = particles.logit_starts[home]
-    for i in range(free):
-        for m in range(count):
-            logits[i, m] = particles.logits[first + i * count + m]
+    for i in range(d * count):
+        scratch[i] = logits[first + i]
+    matrices = d * count + num_rows * size * count
     first, space = particles.age_starts[particle_group], particles.age_capacities[particle_group]
     cells = particles.cell_starts[particle_group]
     return ArmParticles(
         particles.ages[first : first + space],
         particles.cells[cells : cells + space * size * size].reshape((space, size, size)),
-        logits,
-        np.empty((num_rows, size, count)),
-        np.empty(count),
+        scratch[: d * count].reshape((d, count)),
+        scratch[d * count : matrices].reshape((num_rows, size, count)),
+        scratch[matrices : matrices + count],
         particles.effective_sizes[particle_group : particle_group + 1],
         particles.num_ages[particle_group : particle_group + 1],
         particles.renewals[particle_group : particle_group + 1],
     )
 
 
-@kernel
-def _counts_of(arm: ArmParticles) -> Counts:
-    """The ages at which something was counted, and the counts."""
-    used, size = 0, arm.cells.shape[1]
-    ages = np.empty(arm.num_ages[0], dtype=np.int64)
-    cells = np.empty((arm.num_ages[0], size, size))
-    for i in range(arm.num_ages[0]):
-        some = False
-        for s in range(size):
-            for j in range(size):
-                cells[used, s, j] = arm.cells[i, s, j]
-                some |= arm.cells[i, s, j] > 0.0
-        ages[used] = arm.ages[i]
-        used += some
-    return Counts(ages[:used], cells[:used])
-
-
 @hot_kernel
 def count_sightings(where: IntArray, particle_group: int, arm: ArmParticles) -> bool:
+    """Count what was written down of a particle group, for Python."""
+    return _count(_opened(where).particles, particle_group, arm)
+
+
+@part
+def _count(particles: ParticleGroups, particle_group: int, arm: ArmParticles) -> bool:
     """Count what was written down of a particle group, in order; False if there is no room."""
-    particles = _opened(where).particles
     while particles.firsts[particle_group] >= 0:
         at = particles.firsts[particle_group] * SIGHTING
         numbers = particles.sightings[at : at + SIGHTING]
@@ -225,41 +227,58 @@ def count_sightings(where: IntArray, particle_group: int, arm: ArmParticles) -> 
 @hot_kernel
 def renewal_key(where: IntArray, group: int) -> np.uint64:
     """Key of all renewals of a group; Python calls it as `np.uint64(renewal_key(...))`."""
-    return key_at(_opened(where).particles.keys[0], group)
+    return _key(_opened(where).particles, group)
+
+
+@inlined
+def _key(particles: ParticleGroups, group: int) -> np.uint64:
+    return key_at(particles.keys[0], group)
 
 
 @hot_kernel
 def take_weights(where: IntArray, group: int, arm: ArmParticles) -> None:
-    """Copy the weights of a group."""
-    whole = _opened(where)
-    rows, home = whole.slots.row_counts[group], whole.weights.homes[group]
+    """Copy the weights of a group, for Python."""
+    _take_weights(_opened(where), group, arm)
+
+
+@part
+def _take_weights(posterior: Posterior, group: int, arm: ArmParticles) -> None:
+    rows, home = posterior.slots.row_counts[group], posterior.weights.homes[group]
     count, m = len(arm.weights), 0
     for lane in range(LANES):
         for row in range(rows):
             if m < count:
-                arm.weights[m] = whole.weights.numbers[home + row * LANES + lane]
+                arm.weights[m] = posterior.weights.numbers[home + row * LANES + lane]
             m += 1
 
 
 @hot_kernel
 def put(where: IntArray, group: int, arm: ArmParticles) -> None:
-    """Let a group, which has homes of its own, have these particles and weights."""
-    put_particles(where, group, arm)
-    whole = _opened(where)
-    slots, weights = whole.slots, whole.weights
+    """Let a group, which has homes of its own, have these particles and weights, for Python."""
+    _put(_opened(where), group, arm)
+
+
+@part
+def _put(posterior: Posterior, group: int, arm: ArmParticles) -> None:
+    _put_particles(posterior, group, arm)
+    slots, weights = posterior.slots, posterior.weights
     rows, first = slots.row_counts[group], weights.homes[group]
     for m in range((2 * rows + rows // BLOCK + 2) * LANES):
         weights.numbers[first + m] = 0.0
     _write_lanes(arm.weights, 0.0, weights.numbers, first, rows)
     weights.changed[group] = True
-    add_up(slots, weights, group)
+    add_up(posterior, group)
 
 
 @hot_kernel
 def put_particles(where: IntArray, group: int, arm: ArmParticles) -> None:
-    """Let a group have these particles, in a home of its own."""
-    whole = _opened(where)
-    slots, particles = whole.slots, whole.particles
+    """Let a group have these particles, in a home of its own, for Python."""
+    _put_particles(_opened(where), group, arm)
+
+
+@part
+def _put_particles(posterior: Posterior, group: int, arm: ArmParticles) -> None:
+    slots, particles = posterior.slots, posterior.particles
     rows, particle_group = slots.row_counts[group], particles.number_of[group]
     home = particles.own_homes[particle_group]
     particles.homes[particle_group] = home

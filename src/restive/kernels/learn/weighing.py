@@ -14,7 +14,7 @@ from restive.kernels.elementary import exponential, logarithm
 from restive.kernels.jit.compiler import kernel, part
 from restive.kernels.random import uniform_at
 
-__all__ = ["choose_ancestors", "effective_sample_size", "logarithms", "weigh"]
+__all__ = ["choose_ancestors", "effective_sample_size", "logarithms", "weigh", "write_weights"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -26,8 +26,14 @@ def weigh(logs: FloatArray, weights: FloatArray) -> tuple[float, float]:
 
     Returns
     -------
-    How many particles they are effective_size, and the logarithm of the mean of e^logs.
+    Their effective sample size, and the logarithm of the mean of e^logs.
     """
+    return write_weights(logs, weights)
+
+
+@part
+def write_weights(logs: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Do what `weigh` does, for kernels."""
     top = -inf
     for m in range(len(logs)):
         top = max(top, logs[m])
@@ -39,7 +45,7 @@ def weigh(logs: FloatArray, weights: FloatArray) -> tuple[float, float]:
         weights[m] = exponential(logs[m] - top)
     for m in range(len(logs)):
         total += weights[m]
-    return effective_sample_size(weights), top + logarithm(total / len(logs))
+    return _effective_sample_size(weights), top + logarithm(total / len(logs))
 
 
 @kernel
@@ -52,6 +58,11 @@ def logarithms(values: FloatArray, result: FloatArray) -> None:
 @kernel
 def effective_sample_size(weights: FloatArray) -> float:
     """How many equal weights estimate as well as these: (sum w)^2 / sum w^2, 0 if all are 0."""
+    return _effective_sample_size(weights)
+
+
+@part
+def _effective_sample_size(weights: FloatArray) -> float:
     total, squares = 0.0, 0.0
     for m in range(len(weights)):
         total += weights[m]

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import hot_kernel, part, place
-from restive.kernels.jit.handles import opener, where_wanted
-from restive.kernels.learn.learners.memory import Memory
+from restive.kernels.jit.handles import opener
+from restive.kernels.jit.records import Block, Records
 from restive.kernels.learn.weights import multiply_all, weigh_kinds
+from restive.kernels.loop.actor import Actor
 from restive.kernels.loop.index_lookup import follow_all, follow_kind
 from restive.kernels.loop.steps import (
     DONE,
     GO,
     MAKE_RANKS,
-    MASKED,
     PAUSE,
     POLICY,
     PYTHON,
@@ -30,7 +30,6 @@ from restive.kernels.loop.steps import (
     SEE,
     TELL,
     TSDE,
-    Actor,
     begin,
     choose,
     end_step,
@@ -39,18 +38,7 @@ from restive.kernels.loop.steps import (
     take_in_arm,
     take_in_others,
 )
-from restive.kernels.loop.tables import (
-    IMPOSSIBLE,
-    STAGE,
-    TABLED,
-    TIME,
-    Episodes,
-    IndexLookup,
-    Meta,
-    ParticleGroups,
-    Slots,
-    Weights,
-)
+from restive.kernels.loop.tables import Posterior
 from restive.kernels.loop.world import (
     World,
     become,
@@ -63,28 +51,35 @@ from restive.kernels.random import LEARNER, RENEWAL, WORLD, stream_key
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-KeyArray = NDArray[np.uint64]
 
-__all__ = ["NUMBERS", "Record", "Run", "Trace", "run"]
+__all__ = ["NUMBERS", "Cursor", "Keys", "Record", "Run", "Sums", "Trace", "run"]
 
 NUMBERS = 3  # to be raised with any change that gives a replication other numbers than before
 
-# What `Record.cursor` holds.
-ROW = 0  # the replication that is running, from 0
-STARTED = 1  # whether it has begun
-MARK = 2  # the next time to record
-NUM_PULLS = 3
-FIRST = 4  # number of the replication in row 0
-CURSOR_SIZE = 5
 
-# What `Record.sums` holds, so far.
-EXPECTED, REALISED = 0, 1  # of pulls
-UNPULLED = 2  # what arms paid until they were pulled again
-SUMS_SIZE = 3
+class Cursor(Block):
+    """Where the loop stands in its replications."""
 
-# What `Record.keys` holds.
-SEED, WORLD_KEY, LEARNER_KEY = 0, 1, 2
-KEYS_SIZE = 3
+    row: int  # the replication that is running, from 0
+    started: int  # whether it has begun
+    mark: int  # the next time to record
+    num_pulls: int
+    first: int  # number of the replication in row 0
+
+
+class Sums(Block):
+    """What the running replication has earned so far."""
+
+    expected: float  # of pulls
+    realised: float  # of pulls
+    unpulled: float  # what arms paid until they were pulled again
+
+
+class Keys(Block):
+    """The luck of the running replication; that of the actor is the actor's."""
+
+    seed: np.uint64
+    world: np.uint64
 
 
 class Record(NamedTuple):
@@ -100,9 +95,9 @@ class Record(NamedTuple):
     realised: FloatArray  # [R * M] sum of the rewards; of arms not pulled, those expected
     phases: IntArray  # [R * M] episodes or phases begun
     truth_weights: FloatArray  # [R * M * K] posterior weight of each true arm, or empty
-    sums: FloatArray  # [SUMS_SIZE]
-    cursor: IntArray  # [CURSOR_SIZE]
-    keys: KeyArray  # [KEYS_SIZE]
+    sums: Records[Sums]  # [1]
+    cursor: Records[Cursor]  # [1]
+    keys: Records[Keys]  # [1]
 
 
 class Trace(NamedTuple):
@@ -139,46 +134,32 @@ def run(
     wait for learners to be compiled, and candidates do not pay for particles.
     """
     whole = _opened(where)
-    actor, world, record, trace = whole.actor, whole.world, whole.record, whole.trace
-    slots, weights = where_wanted(tsde, actor.slots), where_wanted(tsde, actor.weights)
-    particles, episodes = (
-        where_wanted(with_particles, actor.particles),
-        where_wanted(tsde, actor.episodes),
-    )
-    knowledge, memory = where_wanted(others, actor.knowledge), where_wanted(others, actor.memory)
-    who, masked = actor.who[0], actor.who[MASKED] != 0
-    meta, lookup = actor.meta, actor.lookup
-    available, chosen, states = actor.available, actor.chosen, actor.states
-    now, cursor, times, sums = meta.now, record.cursor, record.times, record.sums
-    num_pulls = cursor[NUM_PULLS]
+    actor, world, record = whole.actor, whole.world, whole.record
+    who, meta, chosen, states = actor.role[0].who, actor.meta, actor.chosen, actor.states
+    now, cursor, sums, times = meta.now[0], record.cursor[0], record.sums[0], record.times
+    num_pulls = cursor.num_pulls
     pays_unpulled = len(world.tables.passive_means) > 0
-    while cursor[ROW] * len(times) < len(record.expected):
-        if cursor[STARTED] == 0:
-            _start(who, meta, slots, weights, particles, episodes, lookup, memory, world, record)
-            if who == POLICY and lookup.mode[TABLED] == 0:
+    while cursor.row * len(times) < len(record.expected):
+        if cursor.started == 0:
+            _start(whole, tsde, others, with_particles)
+            if who == POLICY and actor.lookup.mode[0].tabled == 0:
                 return MAKE_RANKS
-        key, luck = record.keys[LEARNER_KEY], record.keys[WORLD_KEY]
-        mark = cursor[MARK]
-        for t in range(now[TIME], times[-1] + 1):
+        luck, mark = record.keys[0].world, cursor.mark
+        for t in range(now.time, times[-1] + 1):
             if steps == 0:
                 return PAUSE
             steps -= 1
-            if now[STAGE] != SEE:
-                event = begin(
-                    who, meta, slots, weights, particles, episodes, lookup, memory, t, key
-                )
+            if now.stage != SEE:
+                event = begin(actor, who, t, tsde, others, with_particles)
                 if event == GO:
-                    event = choose(
-                        who, meta, particles, episodes, lookup, knowledge, memory, available,
-                        masked, chosen, t, key, num_pulls,
-                    )  # fmt: skip
-                    now[STAGE] = SEE
+                    event = choose(actor, who, t, num_pulls, tsde, others, with_particles)
+                    now.stage = SEE
                 if event != GO:
                     return event
             doubled = False
             expected, earned = 0.0, 0.0
             if pays_unpulled:
-                sums[UNPULLED] += paid_until_pulled(
+                sums.unpulled += paid_until_pulled(
                     world, meta.last_state, meta.seen, chosen[:num_pulls], t
                 )
             for i in range(num_pulls):
@@ -186,105 +167,94 @@ def run(
                 at = place(k)
                 state, mean = pull(world, k, t, meta.last_state[at], t - meta.seen[at], luck)
                 reward = world.tables.rewards[place(world.reward_offsets[at] + state)]
-                sums[EXPECTED] += mean
-                sums[REALISED] += reward
+                sums.expected += mean
+                sums.realised += reward
                 expected += mean
                 earned += reward
                 states[i] = state
                 if who <= TSDE:
-                    doubled |= take_in_arm(
-                        who, meta, slots, weights, particles, episodes, lookup, k, state, t
-                    )
+                    doubled |= take_in_arm(actor, who, k, state, t, tsde, with_particles)
             if others is not None and who > TSDE:
-                take_in_others(
-                    who, meta, knowledge, memory, t, key, chosen[:num_pulls],
-                    states[:num_pulls],
-                )  # fmt: skip
-            end_step(who, meta, episodes, t, doubled)
-            phases = num_phases(who, episodes, memory)
-            if len(trace.expected) > 0:
+                take_in_others(actor, who, t, num_pulls)
+            end_step(actor, who, t, doubled, tsde)
+            phases = num_phases(actor, who, tsde, others)
+            if len(whole.trace.expected) > 0:
                 if pays_unpulled:
                     unseen = paid_by_others(world, meta.last_state, meta.seen, t)
                     expected += unseen
                     earned += unseen
-                _note(trace, t, chosen, states, num_pulls, expected, earned, phases)
+                _note(whole, t, expected, earned, phases)
             if t == times[place(mark)]:
-                at_mark = cursor[ROW] * len(times) + mark
-                record.expected[at_mark] = sums[EXPECTED]
-                record.realised[at_mark] = sums[REALISED]
+                at_mark = cursor.row * len(times) + mark
+                record.expected[at_mark] = sums.expected
+                record.realised[at_mark] = sums.realised
                 if pays_unpulled:
-                    unpulled = sums[UNPULLED] + paid_by_all(world, meta.last_state, meta.seen, t)
+                    unpulled = sums.unpulled + paid_by_all(world, meta.last_state, meta.seen, t)
                     record.expected[at_mark] += unpulled
                     record.realised[at_mark] += unpulled
                 record.phases[at_mark] = phases
                 if tsde is not None and len(record.truth_weights) > 0:
-                    _weigh_truth(slots, weights, record, at_mark)
+                    _weigh_truth(actor.posterior, record, at_mark)
                 mark += 1
-                cursor[MARK] = mark
+                cursor.mark = mark
             if who == PYTHON:
                 return TELL
         if tsde is not None and who == TSDE:
-            multiply_all(slots, weights)
-            if weights.status[IMPOSSIBLE] != 0:
+            multiply_all(actor.posterior)
+            if actor.posterior.weights.status[0].impossible != 0:
                 return RULED_OUT
-        cursor[ROW] += 1
-        cursor[STARTED] = 0
+        cursor.row += 1
+        cursor.started = 0
     return DONE
 
 
 @part
-def _start(
-    who: int, meta: Meta, slots: Slots, weights: Weights, particles: ParticleGroups | None,
-    episodes: Episodes, lookup: IndexLookup, memory: Memory, world: World, record: Record,
-) -> None:  # fmt: skip
+def _start(whole: Run, tsde: bool | None, others: bool | None, with_particles: bool | None) -> None:
     """Begin a replication."""
-    cursor, keys = record.cursor, record.keys
+    actor, record = whole.actor, whole.record
+    cursor, keys, sums = record.cursor[0], record.keys[0], record.sums[0]
     num_arms = len(record.start_state)
-    number = cursor[FIRST] + cursor[ROW]
+    number = cursor.first + cursor.row
     # int: constants have types of their own, and a function is compiled for each
-    keys[WORLD_KEY] = stream_key(keys[SEED], number, int(WORLD))
-    keys[LEARNER_KEY] = stream_key(keys[SEED], number, int(LEARNER))
-    first = cursor[ROW] * num_arms
-    become(world, record.truths, first)
-    if particles is not None:
-        particles.keys[0] = stream_key(keys[SEED], number, int(RENEWAL))
-    start_over(
-        who, meta, slots, weights, particles, episodes, lookup, record.start_state,
-        record.start_elapsed,
-    )  # fmt: skip
-    if memory is not None:
+    keys.world = stream_key(keys.seed, number, int(WORLD))
+    actor.role[0].key = stream_key(keys.seed, number, int(LEARNER))
+    first = cursor.row * num_arms
+    become(whole.world, record.truths, first)
+    if with_particles is not None:
+        actor.posterior.particles.keys[0] = stream_key(keys.seed, number, int(RENEWAL))
+    start_over(actor, record.start_state, record.start_elapsed, tsde, with_particles)
+    if others is not None:
         for i in range(len(record.fresh_ints)):
-            memory.ints[i] = record.fresh_ints[i]
+            actor.memory.ints[i] = record.fresh_ints[i]
         for i in range(len(record.fresh_floats)):
-            memory.floats[i] = record.fresh_floats[i]
-    if who == POLICY and lookup.mode[TABLED] != 0:
+            actor.memory.floats[i] = record.fresh_floats[i]
+    if actor.role[0].who == POLICY and actor.lookup.mode[0].tabled != 0:
         for k in range(num_arms):
-            follow_kind(lookup, k, record.truths[first + k])
-        follow_all(lookup, meta, meta.now[TIME])
-    for i in range(SUMS_SIZE):
-        record.sums[i] = 0.0
-    cursor[MARK] = 0
-    cursor[STARTED] = 1
+            follow_kind(actor.lookup, k, record.truths[first + k])
+        follow_all(actor.lookup, actor.meta, actor.meta.now[0].time)
+    sums.expected = 0.0
+    sums.realised = 0.0
+    sums.unpulled = 0.0
+    cursor.mark = 0
+    cursor.started = 1
 
 
 @part
-def _note(
-    trace: Trace, t: int, chosen: IntArray, states: IntArray, num_pulls: int, expected: float,
-    earned: float, phases: int,
-) -> None:  # fmt: skip
+def _note(whole: Run, t: int, expected: float, earned: float, phases: int) -> None:
     """Write down a step."""
+    trace, num_pulls = whole.trace, whole.record.cursor[0].num_pulls
     for i in range(num_pulls):
-        trace.arms[(t - 1) * num_pulls + i] = chosen[i]
-        trace.states[(t - 1) * num_pulls + i] = states[i]
+        trace.arms[(t - 1) * num_pulls + i] = whole.actor.chosen[i]
+        trace.states[(t - 1) * num_pulls + i] = whole.actor.states[i]
     trace.expected[t - 1] = expected
     trace.earned[t - 1] = earned
     trace.phases[t - 1] = phases
 
 
 @part
-def _weigh_truth(slots: Slots, weights: Weights, record: Record, at: int) -> None:
+def _weigh_truth(posterior: Posterior, record: Record, at: int) -> None:
     """Write the posterior weights of the true arms."""
     num_arms = len(record.start_state)
-    first = record.cursor[ROW] * num_arms
+    first = record.cursor[0].row * num_arms
     truth = record.truths[first : first + num_arms]
-    weigh_kinds(slots, weights, truth, record.truth_weights, at * num_arms)
+    weigh_kinds(posterior, truth, record.truth_weights, at * num_arms)

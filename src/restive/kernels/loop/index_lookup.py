@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import inlined, part, place
-from restive.kernels.loop.tables import FOLLOWED, IndexLookup, Meta, cell_of
+from restive.kernels.loop.actor import Actor
+from restive.kernels.loop.tables import IndexLookup, Meta, cell_of
 from restive.kernels.loop.world import top_arms
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 __all__ = [
     "REBASED",
@@ -34,7 +31,7 @@ def follow_kind(lookup: IndexLookup, k: int, kind: int) -> None:
 @inlined
 def follow_all(lookup: IndexLookup, meta: Meta, t: int) -> None:
     """Place every arm in its ranks."""
-    lookup.mode[FOLLOWED] = t
+    lookup.mode[0].since = t
     for k in range(len(lookup.first)):
         begin, length = lookup.begin[k], lookup.length[k]
         state = meta.last_state[k]
@@ -48,27 +45,27 @@ def follow_pulled(lookup: IndexLookup, k: int, state: int, t: int) -> None:
     at = place(k)
     length = lookup.length[at]
     row = lookup.begin[at] + state * length
-    lookup.first[at] = row + min(lookup.mode[FOLLOWED] - t - 1, int(length))
+    lookup.first[at] = row + min(lookup.mode[0].since - t - 1, int(length))
     lookup.last[at] = row + length - 1
 
 
 @inlined
-def choose_by_rank(
-    lookup: IndexLookup, t: int, available: BoolArray, masked: bool, chosen: IntArray, count: int
-) -> None:
-    """Write the `count` arms of the largest ranks now; `available` [K] counts if `masked`."""
-    steps = np.int32(t - lookup.mode[FOLLOWED])
+def choose_by_rank(actor: Actor, t: int, count: int) -> None:
+    """Write the `count` arms of the largest ranks now, among those that are available."""
+    lookup = actor.lookup
+    steps = np.int32(t - lookup.mode[0].since)
     for k in range(len(lookup.rank)):
         cell = min(lookup.first[place(k)] + steps, lookup.last[place(k)])
         lookup.rank[place(k)] = lookup.ranks[place(cell)]
-    if masked:
-        hide_unavailable(lookup, available)
-    top_arms(lookup.rank, chosen, count)
+    if actor.role[0].masked != 0:
+        hide_unavailable(actor)
+    top_arms(lookup.rank, actor.chosen, count)
 
 
 @part
-def hide_unavailable(lookup: IndexLookup, available: BoolArray) -> None:
+def hide_unavailable(actor: Actor) -> None:
     """Rank the arms that cannot be pulled below all others."""
+    available, rank = actor.available, actor.lookup.rank
     for k in range(len(available)):
         if not available[k]:
-            lookup.rank[k] = -1
+            rank[k] = -1

@@ -2,63 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import hot_kernel, inlined, part
-from restive.kernels.jit.handles import opener, where_wanted
+from restive.kernels.jit.handles import opener
 from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.channels import follow_channels
+from restive.kernels.learn.draws import draw_slot, likeliest_slot
 from restive.kernels.learn.episodes import note_visits, visit
 from restive.kernels.learn.particle_groups import (
     central_slot,
     has_particles,
     must_count,
-    prepare_sighting,
     require_likelihoods,
 )
-from restive.kernels.learn.weights import (
-    add_up,
-    draw_slot,
-    likeliest_slot,
-    multiply_all,
-    multiply_pending,
-    take_in,
-)
+from restive.kernels.learn.weights import add_up, lifts_at, multiply_all, multiply_pending
+from restive.kernels.loop.actor import Actor
 from restive.kernels.loop.index_lookup import follow_all, follow_pulled
 from restive.kernels.loop.steps import (
     GO,
-    MASKED,
     TSDE,
-    Actor,
     begin,
     choose,
     end_step,
     follow_drawn,
+    learn_sighting,
     start_over,
     take_in_arm,
     take_in_others,
     wrong_arm,
 )
-from restive.kernels.loop.tables import (
-    BLOCK,
-    DRAWS,
-    FIXED_LIMIT,
-    PICK_MODE,
-    STANDS,
-    TABLED,
-    TIME,
-    VALUED,
-    Meta,
-    cell_of,
-)
+from restive.kernels.loop.tables import cell_of
 from restive.kernels.random import uniform_at
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-KeyArray = NDArray[np.uint64]
 
 __all__ = [
     "NOTE",
@@ -84,7 +65,6 @@ class OnlineLearner(NamedTuple):
     """A learner that is asked step by step, and notes of what it has seen."""
 
     actor: Actor
-    key: KeyArray  # [1] of its stream
     start_state: IntArray  # [K]
     start_elapsed: IntArray  # [K]
     notes: IntArray  # [notes * NOTE]
@@ -105,11 +85,8 @@ IMPOSSIBLE_BASE = 1 << 40  # added where no system allows what was seen
 def reset(where: IntArray, with_particles: bool | None = None) -> None:
     """Go back to time 1."""
     learner = _opened(where)
-    actor = learner.actor
     start_over(
-        actor.who[0], actor.meta, actor.slots, actor.weights,
-        where_wanted(with_particles, actor.particles), actor.episodes, actor.lookup,
-        learner.start_state, learner.start_elapsed,
+        learner.actor, learner.start_state, learner.start_elapsed, True, with_particles
     )  # fmt: skip
 
 
@@ -123,23 +100,15 @@ def begin_step(
     where: IntArray, others: bool | None = None, with_particles: bool | None = None
 ) -> int:
     """Do what is due; GO, or what Python must do first."""
-    learner = _opened(where)
-    return _begin(learner.actor, learner.key[0], others, with_particles)
+    return _begin(_opened(where).actor, others, with_particles)
 
 
 @inlined
-def _begin(actor: Actor, key: np.uint64, others: bool | None, with_particles: bool | None) -> int:
-    no: Any = None
+def _begin(actor: Actor, others: bool | None, with_particles: bool | None) -> int:
+    who, t = actor.role[0].who, actor.meta.now[0].time
     if others is None:
-        return begin(
-            actor.who[0], actor.meta, actor.slots, actor.weights,
-            where_wanted(with_particles, actor.particles), actor.episodes, actor.lookup, no,
-            actor.meta.now[TIME], key,
-        )  # fmt: skip
-    return begin(
-        actor.who[0], actor.meta, no, no, no, no, actor.lookup, actor.memory,
-        actor.meta.now[TIME], key,
-    )  # fmt: skip
+        return begin(actor, who, t, True, None, with_particles)
+    return begin(actor, who, t, None, True, None)
 
 
 @hot_kernel
@@ -147,28 +116,15 @@ def select(
     where: IntArray, count: int, others: bool | None = None, with_particles: bool | None = None
 ) -> int:
     """Do what is due and write the `count` arms to pull; GO, or what Python must do first."""
-    learner = _opened(where)
-    event = _begin(learner.actor, learner.key[0], others, with_particles)
+    actor = _opened(where).actor
+    event = _begin(actor, others, with_particles)
     if event == GO and count > 0:
-        event = _choose(learner.actor, learner.key[0], count, others, with_particles)
+        who, t = actor.role[0].who, actor.meta.now[0].time
+        if others is None:
+            event = choose(actor, who, t, count, True, None, with_particles)
+        else:
+            event = choose(actor, who, t, count, None, True, None)
     return event
-
-
-@inlined
-def _choose(
-    actor: Actor, key: np.uint64, count: int, others: bool | None, with_particles: bool | None
-) -> int:
-    no: Any = None
-    masked, t = actor.who[MASKED] != 0, actor.meta.now[TIME]
-    if others is None:
-        return choose(
-            actor.who[0], actor.meta, where_wanted(with_particles, actor.particles), actor.episodes,
-            actor.lookup, no, no, actor.available, masked, actor.chosen, t, key, count,
-        )  # fmt: skip
-    return choose(
-        actor.who[0], actor.meta, no, no, actor.lookup, actor.knowledge, actor.memory,
-        actor.available, masked, actor.chosen, t, key, count,
-    )  # fmt: skip
 
 
 @hot_kernel
@@ -178,16 +134,14 @@ def see(
     """Take in the states of the first `count` chosen arms, unless one of them cannot be."""
     learner = _opened(where)
     actor = learner.actor
-    t = actor.meta.now[TIME]
     if (learner.num_notes[0] + count) * NOTE > len(learner.notes):
         return NOTES_FULL
     wrong = _wrong(actor, count, others, with_particles)
     if wrong != TAKEN_IN:
         return wrong
     for i in range(count):
-        k = actor.chosen[i]
-        _note(learner.notes, learner.num_notes, actor.meta, k, t, actor.states[i])
-    _take_in(actor, t, learner.key[0], count, others, with_particles)
+        _note(learner, actor.chosen[i], actor.meta.now[0].time, actor.states[i])
+    _take_in(actor, count, others, with_particles)
     return TAKEN_IN
 
 
@@ -202,54 +156,41 @@ def could_see(
 @part
 def _wrong(actor: Actor, count: int, others: bool | None, with_particles: bool | None) -> int:
     """Tell which state of the first `count` chosen arms cannot be; TAKEN_IN if all can."""
-    sizes = actor.slots.sizes if others is None else actor.knowledge.sizes
+    sizes = actor.posterior.slots.sizes if others is None else actor.knowledge.sizes
     for i in range(count):
         if actor.states[i] < 0 or actor.states[i] >= sizes[actor.chosen[i]]:
             return 1 + i
     if others is None:
-        wrong = wrong_arm(
-            actor.slots, actor.weights, where_wanted(with_particles, actor.particles), actor.meta,
-            actor.chosen, count, actor.states, actor.scratch,
-        )  # fmt: skip
+        wrong = wrong_arm(actor, actor.chosen, actor.states, count, with_particles)
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
     return TAKEN_IN
 
 
 @part
-def _note(notes: IntArray, num_notes: IntArray, meta: Meta, k: int, time: int, state: int) -> None:
+def _note(learner: OnlineLearner, k: int, time: int, state: int) -> None:
     """Write down in which state arm k is seen."""
-    at = num_notes[0] * NOTE
+    notes, meta = learner.notes, learner.actor.meta
+    at = learner.num_notes[0] * NOTE
     notes[at] = k
     notes[at + 1] = meta.last_state[k]
     notes[at + 2] = time - meta.seen[k]
     notes[at + 3] = state
-    num_notes[0] += 1
+    learner.num_notes[0] += 1
 
 
 @inlined
-def _take_in(
-    actor: Actor,
-    t: int,
-    key: np.uint64,
-    count: int,
-    others: bool | None,
-    with_particles: bool | None,
-) -> None:
-    doubled = False
+def _take_in(actor: Actor, count: int, others: bool | None, with_particles: bool | None) -> None:
+    who, t = actor.role[0].who, actor.meta.now[0].time
     if others is None:
-        particles = where_wanted(with_particles, actor.particles)
+        doubled = False
         for i in range(count):
-            doubled |= take_in_arm(
-                actor.who[0], actor.meta, actor.slots, actor.weights, particles, actor.episodes,
-                actor.lookup, actor.chosen[i], actor.states[i], t,
-            )  # fmt: skip
+            k = actor.chosen[i]
+            doubled |= take_in_arm(actor, who, k, actor.states[i], t, True, with_particles)
+        end_step(actor, who, t, doubled, True)
     else:
-        take_in_others(
-            actor.who[0], actor.meta, actor.knowledge, actor.memory, t, key, actor.chosen[:count],
-            actor.states[:count],
-        )  # fmt: skip
-    end_step(actor.who[0], actor.meta, actor.episodes, t, doubled)
+        take_in_others(actor, who, t, count)
+        end_step(actor, who, t, False, None)
 
 
 @hot_kernel
@@ -257,13 +198,12 @@ def pass_steps(
     where: IntArray, end: int, others: bool | None = None, with_particles: bool | None = None
 ) -> int:
     """Let steps without pulls pass until time `end`; GO, or what Python must do first."""
-    learner = _opened(where)
-    actor = learner.actor
-    for t in range(actor.meta.now[TIME], end):
-        event = _begin(actor, learner.key[0], others, with_particles)
+    actor = _opened(where).actor
+    while actor.meta.now[0].time < end:
+        event = _begin(actor, others, with_particles)
         if event != GO:
             return event
-        _take_in(actor, t, learner.key[0], 0, others, with_particles)
+        _take_in(actor, 0, others, with_particles)
     return GO
 
 
@@ -277,33 +217,25 @@ def late_sighting(
     meta = actor.meta
     if (learner.num_notes[0] + 1) * NOTE > len(learner.notes):
         return NOTES_FULL
-    if with_particles is not None and must_count(actor.slots, actor.particles):
+    if with_particles is not None and must_count(actor.posterior):
         return NOTES_FULL
-    now = meta.now[TIME]
+    now = meta.now[0].time
     last_state, age = meta.last_state[k], time - meta.seen[k]
-    if actor.who[0] == TSDE:
+    who = actor.role[0].who
+    if who == TSDE:
         learner.one_arm[0], learner.one_state[0] = k, state
-        meta.now[TIME] = time
-        wrong = wrong_arm(
-            actor.slots, actor.weights, where_wanted(with_particles, actor.particles), meta,
-            learner.one_arm, 1, learner.one_state, actor.scratch,
-        )  # fmt: skip
-        meta.now[TIME] = now
+        meta.now[0].time = time
+        wrong = wrong_arm(actor, learner.one_arm, learner.one_state, 1, with_particles)
+        meta.now[0].time = now
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
-        at_once = False
-        if with_particles is not None and has_particles(actor.particles, actor.slots.groups[k]):
-            at_once = prepare_sighting(actor.slots, actor.particles, k, last_state, age, state)
-        each_step = actor.episodes.rules[FIXED_LIMIT] == 0
-        take_in(actor.slots, actor.weights, k, last_state, age, state, each_step)
-        if at_once:
-            multiply_pending(actor.slots, actor.weights, actor.slots.groups[k])
+        learn_sighting(actor, k, last_state, age, state, with_particles)
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
-    _note(learner.notes, learner.num_notes, meta, k, time, state)
+    _note(learner, k, time, state)
     meta.last_state[k] = state
     meta.seen[k] = time
-    actor.lookup.mode[STANDS] = -1
-    if actor.who[0] <= TSDE:
+    actor.lookup.mode[0].stands = -1
+    if who <= TSDE:
         follow_pulled(actor.lookup, k, state, time)
     return TAKEN_IN
 
@@ -311,11 +243,11 @@ def late_sighting(
 @hot_kernel
 def bring_up_to_date(where: IntArray, group: int) -> None:
     """Multiply what waits of a group, or of all groups if it is negative."""
-    actor = _opened(where).actor
+    posterior = _opened(where).actor.posterior
     if group < 0:
-        multiply_all(actor.slots, actor.weights)
+        multiply_all(posterior)
     else:
-        multiply_pending(actor.slots, actor.weights, group)
+        multiply_pending(posterior, group)
 
 
 @hot_kernel
@@ -324,27 +256,27 @@ def foresee(
 ) -> None:
     """Write the law of each arm's state now, over the posterior: S numbers each, end to end."""
     actor = _opened(where).actor
-    slots, weights, meta = actor.slots, actor.weights, actor.meta
+    posterior, meta = actor.posterior, actor.meta
+    slots, numbers = posterior.slots, posterior.weights.numbers
     at = 0
     for i in range(len(arms)):
         k = arms[i]
         group, size = slots.groups[k], slots.sizes[k]
-        last_state, age = meta.last_state[k], meta.now[TIME] - meta.seen[k]
-        if with_particles is not None and has_particles(actor.particles, group):
-            require_likelihoods(slots, actor.particles, k, last_state, age)
-        multiply_pending(slots, weights, group)
-        lanes = slots.row_counts[group] * LANES
-        home = weights.homes[group]
-        lifts = home + lanes + (slots.row_counts[group] // BLOCK + 2) * LANES
+        last_state, age = meta.last_state[k], meta.now[0].time - meta.seen[k]
+        if with_particles is not None and has_particles(posterior, group):
+            require_likelihoods(posterior, k, last_state, age)
+        multiply_pending(posterior, group)
+        width, home = slots.row_counts[group] * LANES, posterior.weights.homes[group]
+        lifts = lifts_at(home, slots.row_counts[group])
         cell = cell_of(last_state, age, slots.lengths[k])
         total = 0.0
         for s in range(size):
-            row = slots.offsets[k] + (cell * size + s) * lanes
+            row = slots.offsets[k] + (cell * size + s) * width
             law = 0.0
-            for j in range(lanes):
-                weight = weights.numbers[home + j]
-                if weights.numbers[lifts + j] > 0:
-                    weight *= 2.0 ** -weights.numbers[lifts + j]
+            for j in range(width):
+                weight = numbers[home + j]
+                if numbers[lifts + j] > 0:
+                    weight *= 2.0 ** -numbers[lifts + j]
                 law += weight * slots.likelihoods[row + j]
             laws[at + s] = law
             total += law
@@ -356,37 +288,39 @@ def foresee(
 @hot_kernel
 def draw_again(where: IntArray, with_particles: bool | None = None) -> None:
     """Repeat the last draw, for groups whose weights have not changed since."""
-    learner = _opened(where)
-    actor = learner.actor
-    draws = actor.episodes.clock[DRAWS] - len(actor.weights.drawn)
-    for group in range(len(actor.weights.drawn)):
-        if not actor.weights.changed[group]:
-            if actor.episodes.rules[PICK_MODE] == 0:
-                u = uniform_at(learner.key[0], draws + group)
-                slot = draw_slot(actor.slots, actor.weights, group, u)
-            elif with_particles is not None and has_particles(actor.particles, group):
-                slot = central_slot(actor.slots, actor.weights, actor.particles, group)
+    actor = _opened(where).actor
+    posterior, episodes = actor.posterior, actor.episodes
+    weights = posterior.weights
+    draws = episodes.clock[0].draws - len(weights.drawn)
+    for group in range(len(weights.drawn)):
+        if not weights.changed[group]:
+            if episodes.rules[0].pick_mode == 0:
+                u = uniform_at(actor.role[0].key, draws + group)
+                slot = draw_slot(posterior, group, u)
+            elif with_particles is not None and has_particles(posterior, group):
+                slot = central_slot(posterior, group)
             else:
-                slot = likeliest_slot(actor.slots, actor.weights, group)
-            actor.weights.drawn[group] = slot
+                slot = likeliest_slot(posterior, group)
+            weights.drawn[group] = slot
 
 
 @hot_kernel
 def settle(where: IntArray) -> None:
     """Make sums anew, for weights that were set from outside."""
-    actor = _opened(where).actor
-    for group in range(len(actor.weights.homes)):
-        if actor.weights.homes[group] != actor.weights.first_homes[group]:
-            add_up(actor.slots, actor.weights, group)
+    posterior = _opened(where).actor.posterior
+    weights = posterior.weights
+    for group in range(len(weights.homes)):
+        if weights.homes[group] != weights.first_homes[group]:
+            add_up(posterior, group)
 
 
 @hot_kernel
 def follow_again(where: IntArray, with_particles: bool | None = None) -> None:
     """Place all arms anew, for draws and sightings that were set from outside."""
     actor = _opened(where).actor
-    if with_particles is not None and actor.lookup.mode[VALUED] != 0:
-        follow_channels(actor.slots, actor.weights, actor.particles, actor.lookup)
+    if with_particles is not None and actor.lookup.mode[0].valued != 0:
+        follow_channels(actor.posterior, actor.lookup)
         return
-    if actor.lookup.mode[TABLED] != 0:
-        follow_drawn(actor.slots, actor.weights, actor.lookup)
-    follow_all(actor.lookup, actor.meta, actor.meta.now[TIME])
+    if actor.lookup.mode[0].tabled != 0:
+        follow_drawn(actor.posterior, actor.lookup)
+    follow_all(actor.lookup, actor.meta, actor.meta.now[0].time)

@@ -3,19 +3,23 @@
 A step is: begin (what is due before anything is chosen), choose, see, take in. The engine runs all
 four in its loop, with a world of its own; an online agent runs the first two when it is asked and
 the last when it is shown what was seen. Where Python must act (a learner plans, an index table is
-made), `begin` returns an event, and is called again afterwards; `Meta.now[STAGE]` says where to
-continue.
+made), `begin` returns an event, and is called again afterwards; the stage in `Meta.now` says where
+to continue.
+
+Parts of kernels that only some actors need are left out where their flag is None: `tsde` is for
+TSDE, its relatives and policies beside them, `with_particles` for continuous priors among these,
+`others` for the other learners. The compiler decides that, so whoever does not need a learner does
+not wait until it is compiled.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import inlined, part, place
 from restive.kernels.learn.channels import choose_by_value, follow_channels, see_channel
+from restive.kernels.learn.draws import draw_all, take_modes
 from restive.kernels.learn.episodes import (
     begin_episode,
     begin_epoch,
@@ -32,25 +36,24 @@ from restive.kernels.learn.learners import (
     restless_ucb,
     ucb1,
 )
-from restive.kernels.learn.learners.memory import PHASES, PLANNING, Knowledge, Memory
+from restive.kernels.learn.learners.memory import PHASES, PLANNING
 from restive.kernels.learn.particle_groups import (
     forget_particles,
     has_particles,
     impossible_for_particles,
     must_count,
-    must_renew,
     prepare_sighting,
     take_central_slots,
 )
+from restive.kernels.learn.renewals import must_renew
 from restive.kernels.learn.weights import (
-    draw_all,
     forget_all,
     impossible_arm,
     multiply_all,
     multiply_pending,
     take_in,
-    take_modes,
 )
+from restive.kernels.loop.actor import Actor
 from restive.kernels.loop.index_lookup import (
     REBASED,
     choose_by_rank,
@@ -59,40 +62,18 @@ from restive.kernels.loop.index_lookup import (
     follow_pulled,
     hide_unavailable,
 )
-from restive.kernels.loop.tables import (
-    ASKED,
-    DRAWS,
-    EPISODE,
-    EPOCH_END,
-    EXPLORING,
-    FIXED_LIMIT,
-    FOLLOWED,
-    NONE,
-    PICK_MODE,
-    STAGE,
-    STARTED,
-    TABLED,
-    TIME,
-    VALUED,
-    Episodes,
-    IndexLookup,
-    Meta,
-    ParticleGroups,
-    Slots,
-    Weights,
-)
+from restive.kernels.loop.tables import NONE, IndexLookup, Posterior
 from restive.kernels.loop.world import top_arms
 from restive.kernels.random import uniform_at
 
 IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 __all__ = [
-    "Actor",
     "begin",
     "choose",
     "end_step",
     "follow_drawn",
+    "learn_sighting",
     "num_phases",
     "start_over",
     "take_in_arm",
@@ -105,8 +86,6 @@ __all__ = [
 POLICY, TSDE, UCB1, BETA_BERNOULLI, REGENERATIVE_CYCLE, RESTLESS_UCB, COLORED_UCRL2, PYTHON = range(
     8
 )
-
-MASKED = 1  # in `Actor.who`
 
 # Stages of a step.
 BEGIN, DRAW, FOLLOW, CHOOSE, SEE = 0, 1, 2, 3, 4
@@ -125,171 +104,143 @@ RENEW = 9  # particles whose effective sample size is too small
 COUNT = 10  # what was seen of arms with particles
 
 
-class Actor(NamedTuple):
-    """A learner or a policy: all that it knows and remembers."""
-
-    who: IntArray  # [2] who acts, and whether only some arms are available
-    meta: Meta
-    slots: Slots
-    weights: Weights
-    particles: ParticleGroups
-    episodes: Episodes
-    lookup: IndexLookup
-    knowledge: Knowledge
-    memory: Memory
-    chosen: IntArray  # [K] arms to pull; the first N count
-    states: IntArray  # [K] in which they are seen
-    scratch: IntArray  # [K]
-    available: BoolArray  # [K] arms that can be pulled now; empty until it is needed
-
-
-# Steps take the parts of an actor that they need: handed over whole, it costs the compiler dearly.
-# Parts that only some actors have may be None: the compiler then leaves out all that follows
-# `if ... is not None`.
+# Who acts is told beside the actor, so that the compiler sees that it does not change in a loop.
 
 
 @part
 def start_over(
-    who: int, meta: Meta, slots: Slots, weights: Weights, particles: ParticleGroups | None,
-    episodes: Episodes, lookup: IndexLookup, start_state: IntArray, start_elapsed: IntArray,
+    actor: Actor, start_state: IntArray, start_elapsed: IntArray, tsde: bool | None,
+    with_particles: bool | None,
 ) -> None:  # fmt: skip
     """Go back to time 1; a compiled learner's memory is not touched."""
+    meta = actor.meta
     for k in range(len(start_state)):
         meta.last_state[k] = start_state[k]
         meta.seen[k] = 1 - start_elapsed[k]
-    meta.now[TIME] = 1
-    meta.now[STAGE] = BEGIN
-    lookup.mode[FOLLOWED] = -REBASED
-    if weights is not None and who == TSDE:
-        forget_all(weights)
-        if particles is not None:
-            forget_particles(slots, particles)
-        forget_episodes(episodes)
+    meta.now[0].time = 1
+    meta.now[0].stage = BEGIN
+    actor.lookup.mode[0].since = -REBASED
+    if tsde is not None and actor.role[0].who == TSDE:
+        forget_all(actor.posterior)
+        if with_particles is not None:
+            forget_particles(actor.posterior)
+        forget_episodes(actor.episodes)
 
 
 @inlined
 def begin(
-    who: int, meta: Meta, slots: Slots, weights: Weights, particles: ParticleGroups | None,
-    episodes: Episodes, lookup: IndexLookup, memory: Memory, t: int, key: np.uint64,
+    actor: Actor, who: int, t: int, tsde: bool | None, others: bool | None,
+    with_particles: bool | None,
 ) -> int:  # fmt: skip
     """Do what is due before arms can be chosen; GO, or what Python must do first."""
-    if weights is not None and who == TSDE:
-        return _begin_tsde(meta, slots, weights, particles, episodes, lookup, t, key)
-    if memory is not None and who > TSDE:
-        return PLAN if who != PYTHON and memory.ints[PLANNING] != 0 else GO
-    if t - lookup.mode[FOLLOWED] >= REBASED:
-        follow_all(lookup, meta, t)
+    if tsde is not None and who == TSDE:
+        return _begin_tsde(actor, t, with_particles)
+    if others is not None and who > TSDE:
+        return PLAN if who != PYTHON and actor.memory.ints[PLANNING] != 0 else GO
+    if t - actor.lookup.mode[0].since >= REBASED:
+        follow_all(actor.lookup, actor.meta, t)
     return GO
 
 
 @inlined
-def _begin_tsde(
-    meta: Meta, slots: Slots, weights: Weights, particles: ParticleGroups | None,
-    episodes: Episodes, lookup: IndexLookup, t: int, key: np.uint64,
-) -> int:  # fmt: skip
+def _begin_tsde(actor: Actor, t: int, with_particles: bool | None) -> int:
     """Begin an epoch and an episode where one is due: draw a system and follow its policy."""
-    clock = episodes.clock
-    if meta.now[STAGE] == BEGIN:
-        if particles is not None and must_count(slots, particles):
+    posterior, episodes, lookup = actor.posterior, actor.episodes, actor.lookup
+    clock, rules, now = episodes.clock[0], episodes.rules[0], actor.meta.now[0]
+    if now.stage == BEGIN:
+        if with_particles is not None and must_count(posterior):
             return COUNT
-        if t == clock[EPOCH_END]:
+        if t == clock.epoch_end:
             if not epoch_fits(episodes):
                 return GROW
             begin_epoch(episodes, t)
         reason = due(episodes, t)
         if reason == NONE:
-            if t - lookup.mode[FOLLOWED] >= REBASED:
-                follow_all(lookup, meta, t)
+            if t - lookup.mode[0].since >= REBASED:
+                follow_all(lookup, actor.meta, t)
             return GO
         begin_episode(episodes, t, reason)
-        if episodes.rules[FIXED_LIMIT] != 0:  # otherwise nothing has waited
-            multiply_all(slots, weights)
-        meta.now[STAGE] = DRAW
-    if meta.now[STAGE] == DRAW:
-        if particles is not None and must_renew(slots, weights, particles):
+        if rules.fixed_limit != 0:  # otherwise nothing has waited
+            multiply_all(posterior)
+        now.stage = DRAW
+    if now.stage == DRAW:
+        if with_particles is not None and must_renew(posterior):
             return RENEW
-        if episodes.rules[PICK_MODE] != 0:
-            if particles is not None:
-                take_central_slots(slots, weights, particles)
-            take_modes(slots, weights)
+        if rules.pick_mode != 0:
+            if with_particles is not None:
+                take_central_slots(posterior)
+            take_modes(posterior)
         else:
-            draw_all(slots, weights, key, clock[DRAWS])
-            clock[DRAWS] += len(weights.drawn)
-        meta.now[STAGE] = FOLLOW
-        if particles is not None and lookup.mode[VALUED] != 0:
-            follow_channels(slots, weights, particles, lookup)
-            meta.now[STAGE] = BEGIN
+            draw_all(posterior, actor.role[0].key, clock.draws)
+            clock.draws += len(posterior.weights.drawn)
+        now.stage = FOLLOW
+        if with_particles is not None and lookup.mode[0].valued != 0:
+            follow_channels(posterior, lookup)
+            now.stage = BEGIN
             return GO
-        if lookup.mode[TABLED] == 0:
+        if lookup.mode[0].tabled == 0:
             return MAKE_RANKS
-        follow_drawn(slots, weights, lookup)
-    follow_all(lookup, meta, t)
-    meta.now[STAGE] = BEGIN
+        follow_drawn(posterior, lookup)
+    follow_all(lookup, actor.meta, t)
+    now.stage = BEGIN
     return GO
 
 
 @inlined
-def follow_drawn(slots: Slots, weights: Weights, lookup: IndexLookup) -> None:
+def follow_drawn(posterior: Posterior, lookup: IndexLookup) -> None:
     """Let every arm follow the ranks of what was drawn for it."""
+    slots = posterior.slots
     for k in range(len(lookup.begin)):
-        drawn = weights.drawn[place(slots.groups[k])]
+        drawn = posterior.weights.drawn[place(slots.groups[k])]
         follow_kind(lookup, k, slots.kinds[place(slots.kind_offsets[k] + drawn)])
 
 
 @inlined
 def choose(
-    who: int, meta: Meta, particles: ParticleGroups | None, episodes: Episodes, lookup: IndexLookup,
-    knowledge: Knowledge, memory: Memory, available: BoolArray, masked: bool, chosen: IntArray,
-    t: int, key: np.uint64, count: int,
+    actor: Actor, who: int, t: int, count: int, tsde: bool | None, others: bool | None,
+    with_particles: bool | None,
 ) -> int:  # fmt: skip
-    """Write the `count` arms to pull, ascending; GO, or ASK where Python chooses.
-
-    Of the arms those that are `available` can be pulled, all if not `masked`.
-    """
-    if memory is not None:
+    """Write the `count` arms to pull, ascending; GO, or ASK where Python chooses."""
+    mode = actor.lookup.mode[0]
+    if others is not None:
         if who == PYTHON:
             return ASK
         if who > TSDE:
-            some = available if masked else available[:0]
-            _choose_others(who, knowledge, memory, t, key, some, chosen[:count])
+            _choose_others(actor, who, t, count)
             return GO
-    if particles is not None and lookup.mode[VALUED] != 0:
-        began = episodes.clock[STARTED]
-        choose_by_value(lookup, meta, began, t, available, masked, chosen, count)
-    elif lookup.mode[ASKED] != 0:
+    if with_particles is not None and mode.valued != 0:
+        choose_by_value(actor, t, count)
+    elif mode.asked != 0:
         return ASK
     else:
-        choose_by_rank(lookup, t, available, masked, chosen, count)
-    if episodes is not None and who == TSDE and episodes.rules[EXPLORING] != 0:
-        _explore(episodes, lookup, key, available, masked, chosen, count)
+        choose_by_rank(actor, t, count)
+    if tsde is not None and who == TSDE and actor.episodes.rules[0].exploring != 0:
+        _explore(actor, count)
     return GO
 
 
 @part
-def _explore(
-    episodes: Episodes, lookup: IndexLookup, key: np.uint64, available: BoolArray,
-    masked: bool, chosen: IntArray, count: int,
-) -> None:  # fmt: skip
+def _explore(actor: Actor, count: int) -> None:
     """With the probability that the rules say, choose arms at random instead."""
-    clock = episodes.clock
-    u = uniform_at(key, clock[DRAWS])
-    clock[DRAWS] += 1
-    if u * 2.0**53 >= episodes.rules[EXPLORING]:
+    clock, rank, key = actor.episodes.clock[0], actor.lookup.rank, actor.role[0].key
+    u = uniform_at(key, clock.draws)
+    clock.draws += 1
+    if u * 2.0**53 >= actor.episodes.rules[0].exploring:
         return
-    for k in range(len(lookup.rank)):
-        lookup.rank[k] = int(uniform_at(key, clock[DRAWS] + k) * 2.0**31)
-    clock[DRAWS] += len(lookup.rank)
-    if masked:
-        hide_unavailable(lookup, available)
-    top_arms(lookup.rank, chosen, count)
+    for k in range(len(rank)):
+        rank[k] = int(uniform_at(key, clock.draws + k) * 2.0**31)
+    clock.draws += len(rank)
+    if actor.role[0].masked != 0:
+        hide_unavailable(actor)
+    top_arms(rank, actor.chosen, count)
 
 
 @part
-def _choose_others(
-    who: int, knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
-    chosen: IntArray,
-) -> None:  # fmt: skip
+def _choose_others(actor: Actor, who: int, t: int, count: int) -> None:
     """Let a learner that is not of TSDE's family choose."""
+    knowledge, memory, key = actor.knowledge, actor.memory, actor.role[0].key
+    available = actor.available if actor.role[0].masked != 0 else actor.available[:0]
+    chosen = actor.chosen[:count]
     if who == UCB1:
         ucb1.choose(knowledge, memory, t, key, available, chosen)
     elif who == BETA_BERNOULLI:
@@ -304,64 +255,71 @@ def _choose_others(
 
 @inlined
 def take_in_arm(
-    who: int, meta: Meta, slots: Slots, weights: Weights, particles: ParticleGroups | None,
-    episodes: Episodes, lookup: IndexLookup, k: int, state: int, t: int,
+    actor: Actor, who: int, k: int, state: int, t: int, tsde: bool | None,
+    with_particles: bool | None,
 ) -> bool:  # fmt: skip
     """Learn that arm k was seen at time t; tell whether TSDE's counter has more than doubled.
 
     For TSDE and policies; the others take in all arms of a step together.
     """
-    at = place(k)
+    meta, at = actor.meta, place(k)
     doubled = False
-    if weights is not None and who == TSDE:
-        last_state = meta.last_state[at]
-        age = t - meta.seen[at]
-        at_once = False
-        if particles is not None and has_particles(particles, slots.groups[at]):
-            at_once = prepare_sighting(slots, particles, k, last_state, age, state)
-        take_in(slots, weights, k, last_state, age, state, episodes.rules[FIXED_LIMIT] == 0)
-        if particles is not None and at_once:
-            multiply_pending(slots, weights, slots.groups[at])
-        doubled = visit(episodes, k, last_state, age)
+    if tsde is not None and who == TSDE:
+        last_state, age = meta.last_state[at], t - meta.seen[at]
+        learn_sighting(actor, k, last_state, age, state, with_particles)
+        doubled = visit(actor.episodes, k, last_state, age)
     meta.last_state[at] = state
     meta.seen[at] = t
-    if particles is not None and lookup.mode[VALUED] != 0:
-        see_channel(lookup, k, state)
+    if with_particles is not None and actor.lookup.mode[0].valued != 0:
+        see_channel(actor.lookup, k, state)
     else:
-        follow_pulled(lookup, k, state, t)
+        follow_pulled(actor.lookup, k, state, t)
     return doubled
 
 
 @inlined
+def learn_sighting(
+    actor: Actor, k: int, last_state: int, age: int, state: int, with_particles: bool | None
+) -> None:
+    """Let the posterior learn that arm k was seen, `age` steps after it was in `last_state`."""
+    posterior = actor.posterior
+    group = posterior.slots.groups[place(k)]
+    at_once = False
+    if with_particles is not None and has_particles(posterior, group):
+        at_once = prepare_sighting(posterior, k, last_state, age, state)
+    each_step = actor.episodes.rules[0].fixed_limit == 0
+    take_in(posterior, k, last_state, age, state, each_step)
+    if with_particles is not None and at_once:
+        multiply_pending(posterior, group)
+
+
+@inlined
 def wrong_arm(
-    slots: Slots, weights: Weights, particles: ParticleGroups | None, meta: Meta, pulled: IntArray,
-    count: int, states: IntArray, rows: IntArray,
-) -> int:  # fmt: skip
+    actor: Actor, pulled: IntArray, states: IntArray, count: int, with_particles: bool | None
+) -> int:
     """Pulled arm, among the first `count`, whose state is impossible by all that is left; or -1.
 
     Arms of one group must be possible together. All particles of a group rule out the same, so
     there each arm counts by itself.
     """
+    posterior, meta, rows = actor.posterior, actor.meta, actor.scratch
     for i in range(count):
         rows[i] = 0
-        if particles is not None:
+        if with_particles is not None:
             k = pulled[i]
-            age = meta.now[TIME] - meta.seen[k]
-            if has_particles(particles, slots.groups[k]):
+            age = meta.now[0].time - meta.seen[k]
+            if has_particles(posterior, posterior.slots.groups[k]):
                 rows[i] = -1
-                if impossible_for_particles(
-                    slots, weights, particles, k, meta.last_state[k], age, states[i]
-                ):
+                if impossible_for_particles(posterior, k, meta.last_state[k], age, states[i]):
                     return int(k)
-    return impossible_arm(slots, weights, meta, pulled, count, states, rows)
+    return impossible_arm(posterior, meta, pulled, states, count, rows)
 
 
 @part
-def take_in_others(
-    who: int, meta: Meta, knowledge: Knowledge, memory: Memory, t: int, key: np.uint64,
-    pulled: IntArray, states: IntArray,
-) -> None:  # fmt: skip
+def take_in_others(actor: Actor, who: int, t: int, count: int) -> None:
     """Let a learner that is not of TSDE's family learn; the meta-state follows."""
+    knowledge, memory, key = actor.knowledge, actor.memory, actor.role[0].key
+    pulled, states = actor.chosen[:count], actor.states[:count]
     if who == UCB1:
         ucb1.learn(knowledge, memory, t, key, pulled, states)
     elif who == BETA_BERNOULLI:
@@ -372,25 +330,25 @@ def take_in_others(
         restless_ucb.learn(knowledge, memory, t, key, pulled, states)
     elif who == COLORED_UCRL2:
         colored_ucrl2.learn(knowledge, memory, t, key, pulled, states)
-    for i in range(len(pulled)):
-        meta.last_state[pulled[i]] = states[i]
-        meta.seen[pulled[i]] = t
+    for i in range(count):
+        actor.meta.last_state[pulled[i]] = states[i]
+        actor.meta.seen[pulled[i]] = t
 
 
 @inlined
-def end_step(who: int, meta: Meta, episodes: Episodes, t: int, doubled: bool) -> None:
+def end_step(actor: Actor, who: int, t: int, doubled: bool, tsde: bool | None) -> None:
     """Go to the next time."""
-    meta.now[TIME] = t + 1
-    meta.now[STAGE] = BEGIN
-    if episodes is not None and who == TSDE:
-        note_visits(episodes, doubled)
+    actor.meta.now[0].time = t + 1
+    actor.meta.now[0].stage = BEGIN
+    if tsde is not None and who == TSDE:
+        note_visits(actor.episodes, doubled)
 
 
 @inlined
-def num_phases(who: int, episodes: Episodes, memory: Memory) -> int:
+def num_phases(actor: Actor, who: int, tsde: bool | None, others: bool | None) -> int:
     """Episodes or phases begun, however the learner calls them."""
-    if episodes is not None and who == TSDE:
-        return int(episodes.clock[EPISODE])
-    if memory is not None and TSDE < who < PYTHON:
-        return int(memory.ints[PHASES])
+    if tsde is not None and who == TSDE:
+        return int(actor.episodes.clock[0].episode)
+    if others is not None and TSDE < who < PYTHON:
+        return int(actor.memory.ints[PHASES])
     return 0

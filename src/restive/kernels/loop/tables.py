@@ -6,6 +6,8 @@ get the tables and, apart, the kind of each arm. All arrays are flat, so that a 
 
 A table has a row per last state and a column per age, 1 to `length`; older arms use the last.
 `cell_of` is the one formula for where something about (last state, age) stands in it.
+
+Single numbers with names are records (`kernels.jit.records`): `meta.now[0].time`.
 """
 
 from __future__ import annotations
@@ -16,16 +18,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import inlined
+from restive.kernels.jit.records import Block, Records
 
 __all__ = [
     "BeliefTables",
+    "Clock",
     "DirichletPriors",
+    "EpisodeRules",
     "Episodes",
     "IndexLookup",
+    "LookupMode",
     "Meta",
+    "Now",
     "ParticleGroups",
+    "ParticlesNow",
+    "Posterior",
+    "PriorStarts",
     "RankTables",
     "Slots",
+    "WeightStatus",
     "Weights",
     "cell_of",
     "cells_of",
@@ -67,18 +78,19 @@ class RankTables(NamedTuple):
     lengths: IntArray  # [kinds] numbers of ages
 
 
+class Now(Block):
+    """Where a learner stands in time."""
+
+    time: int  # t, from 1
+    stage: int  # what of this step is done, see kernels.loop.steps
+
+
 class Meta(NamedTuple):
     """The meta-state of all arms, and the time. Every learner has it."""
 
     last_state: IntArray  # [K] in which each arm was last seen
     seen: IntArray  # [K] time at which it was
-    now: IntArray  # [NOW_SIZE]
-
-
-# What `Meta.now` holds.
-TIME = 0  # t, from 1
-STAGE = 1  # what of this step is done, see kernels.loop.steps
-NOW_SIZE = 2
+    now: Records[Now]  # [1]
 
 
 class Slots(NamedTuple):
@@ -105,6 +117,14 @@ class Slots(NamedTuple):
     losses: IntArray  # [K] bits by which an observation can lower a weight
 
 
+class WeightStatus(Block):
+    """What is to be known of all weights together."""
+
+    shared: int  # where the homes that groups share end
+    free: int  # where the next home begins
+    impossible: int  # 1 + a group all of whose slots have been ruled out, 0 if there is none
+
+
 class Weights(NamedTuple):
     """The posterior: a weight for each slot of each group, up to a factor per group.
 
@@ -122,18 +142,12 @@ class Weights(NamedTuple):
     drawn: IntArray  # [groups] slot that was drawn last
     changed: BoolArray  # [groups] whether the weights have changed since
     uniforms: FloatArray  # [AT_ONCE] scratch for random numbers
-    status: IntArray  # [STATUS_SIZE]
+    status: Records[WeightStatus]  # [1]
 
 
 BLOCK = 4  # rows of weights that make a block
 BUFFER = 16  # observations of a group that may wait; most episodes bring fewer
 AT_ONCE = 64  # groups whose random numbers are made together
-
-# What `Weights.status` holds.
-SHARED = 0  # where the homes that groups share end
-FREE = 1  # where the next home begins
-IMPOSSIBLE = 2  # 1 + a group all of whose slots have been ruled out, 0 if there is none
-STATUS_SIZE = 3
 
 # Weights are rescaled by a power of two before they can fall below 2^-1022. A weight that is then
 # below 2^-600 of the largest is lifted there, and its lift is remembered: so it stays exact, and
@@ -147,6 +161,15 @@ FAINT = 2.0**-450
 MOST_SHIFT = 4096  # bits: more than this makes any float 0
 
 
+class PriorStarts(Block):
+    """Where the numbers of a continuous prior begin."""
+
+    entries: int  # alphas
+    rows: int  # totals, references and, one more for each prior before, firsts
+    free_numbers: int  # columns, precisions
+    generators: int
+
+
 class DirichletPriors(NamedTuple):
     """What is fixed of continuous priors, one after the other (`kernels.learn.dirichlet`)."""
 
@@ -157,17 +180,16 @@ class DirichletPriors(NamedTuple):
     columns: IntArray
     precisions: FloatArray
     generators: IntArray
-    starts: IntArray  # [(priors + 1) * PRIOR_STARTS] where the numbers of each begin
+    starts: Records[PriorStarts]  # [priors + 1] where the numbers of each begin, and where all end
     enough: FloatArray  # [priors] effective size that new particles should have
     evident: IntArray  # [priors] whether something was seen beforehand
 
 
-# What `DirichletPriors.starts` holds for each prior: where the following begin.
-ENTRIES = 0  # alphas
-ROWS = 1  # totals, references and, one more for each prior before, firsts
-FREE_NUMBERS = 2  # columns, precisions
-GENERATORS = 3
-PRIOR_STARTS = 4
+class ParticlesNow(Block):
+    """What is to be known of all particle groups together."""
+
+    num_sightings: int  # that are written down
+    runs: int  # how often it started over: what was counted before then does not count
 
 
 class ParticleGroups(NamedTuple):
@@ -214,68 +236,84 @@ class ParticleGroups(NamedTuple):
     sightings: IntArray  # [.. * SIGHTING] what was seen and is not counted yet
     firsts: IntArray  # [P] number of its first sighting, -1 if there is none
     lasts: IntArray  # [P] number of the last
-    now: IntArray  # [PARTICLES_NOW]
+    now: Records[ParticlesNow]  # [1]
     keys: KeyArray  # [1] names the random numbers of renewals
-    renewer: IntArray  # [1] address of the code that renews particles, 0 if there is none
-    where: IntArray  # what it takes: the addresses of these arrays and of the posterior's
+    renewal: FloatArray  # scratch for one renewal, see kernels.learn.renewals
     priors: DirichletPriors
 
 
 SIGHTING = 4  # numbers of a sighting: the group's next one or -1, last state, age, state
 
-# What `ParticleGroups.now` holds.
-NUM_SIGHTINGS = 0
-RUNS = 1  # how often it started over: what was counted before then does not count
-PARTICLES_NOW = 2
+
+class Posterior(NamedTuple):
+    """What is believed of the arms."""
+
+    slots: Slots
+    weights: Weights
+    particles: ParticleGroups
+
+
+class Clock(Block):
+    """Where TSDE stands in its episodes: one record of whole numbers."""
+
+    episode: int  # number of the current episode, from 1; 0 before the first
+    started: int  # t_i
+    last_length: int  # T_(i-1)
+    limit: int  # steps after t_i at which rule 1 ends the episode
+    doubled: int  # whether a counter has more than doubled in this episode
+    reason: int  # why the episode before the current one ended
+    epoch: int  # number of the epoch, from 0
+    epoch_end: int  # time at which the next epoch begins
+    truncation: int  # T^mix
+    draws: int  # random numbers used
+    stamped: int  # episodes that were stamped before this run
+    floor: int  # what counters of this epoch begin with; those below have not been visited in it
+
+
+class EpisodeRules(Block):
+    """When episodes end and what is played in them; TSDE itself is (-1, 1, 0, 0, ...)."""
+
+    fixed_limit: int  # limit of every episode, -1 for the length of the one before (rule 1)
+    doubling: int  # whether rule 2 is on
+    pick_mode: int  # whether the most likely system is taken instead of a draw
+    exploring: int  # steps in 2^53, on average, in which arms are pulled at random
+    horizon_known: int  # whether there is but one epoch
 
 
 class Episodes(NamedTuple):
     """Where TSDE stands in its episodes."""
 
-    clock: IntArray  # [CLOCK_SIZE]
+    clock: Records[Clock]  # [1]
     visits: IntArray  # [cells * VISITS] by (arm, state, truncated age)
     size_starts: IntArray  # [K + 1] states of all arms before this one
     truncations: IntArray  # [epochs] T^mix of each
-    rules: IntArray  # [RULES_SIZE] they never change
+    rules: Records[EpisodeRules]  # [1] they never change
 
-
-# What `Episodes.clock` holds.
-EPISODE = 0  # number of the current episode, from 1; 0 before the first
-STARTED = 1  # t_i
-LAST_LENGTH = 2  # T_(i-1)
-LIMIT = 3  # steps after t_i at which rule 1 ends the episode
-DOUBLED = 4  # whether a counter has more than doubled in this episode
-REASON = 5  # why the episode before the current one ended
-EPOCH = 6  # number of the epoch, from 0
-EPOCH_END = 7  # time at which the next epoch begins
-TRUNCATION = 8  # T^mix
-DRAWS = 9  # random numbers used
-STAMPED = 10  # episodes that were stamped before this run
-FLOOR = 11  # what counters of this epoch begin with; those below have not been visited in it
-CLOCK_SIZE = 12
-
-# What `Episodes.rules` holds; TSDE itself is (-1, 1, 0, 0, ...).
-FIXED_LIMIT = 0  # LIMIT of every episode, -1 for the length of the one before (rule 1)
-DOUBLING = 1  # whether rule 2 is on
-PICK_MODE = 2  # whether the most likely system is taken instead of a draw
-EXPLORING = 3  # steps in 2^53, on average, in which arms are pulled at random
-HORIZON_KNOWN = 4  # whether there is but one epoch
-RULES_SIZE = 5
 
 # Why an episode ended.
 NONE, LENGTH_RULE, DOUBLING_RULE, EPOCH_RULE = 0, 1, 2, 3
 
-# A cell's numbers in `visits`: FLOOR + N_t, its value when the episode of the stamp began, and
+# A cell's numbers in `visits`: floor + N_t, its value when the episode of the stamp began, and
 # the stamp, which names the episode in which the cell was last visited.
 COUNT, BASE, STAMP = 0, 1, 2
 VISITS = 3
 FLOOR_STEP = 1 << 40  # more than any counter
 
 
+class LookupMode(Block):
+    """How an index policy is followed."""
+
+    since: int  # the time from which `first` counts
+    tabled: int  # whether the ranks of all kinds are there; else Python makes them for each system
+    asked: int  # whether the policy has no ranks, so that Python asks it in every step
+    valued: int  # whether indices are computed from `channels` in every step: WHITTLE, MYOPIC or 0
+    stands: int  # the time for which `values` and the powers in `channels` stand, -1 if for none
+
+
 class IndexLookup(NamedTuple):
     """The index policy that is followed: the ranks of each arm, and where it stands in them.
 
-    Arm k is at first[k] + t - followed in `ranks`, or at last[k] once that is passed. Small whole
+    Arm k is at first[k] + t - since in `ranks`, or at last[k] once that is passed. Small whole
     numbers, since with a million arms a step is one pass over them.
     """
 
@@ -289,16 +327,8 @@ class IndexLookup(NamedTuple):
     rank: Int32Array  # [K] scratch for the ranks now
     channels: FloatArray  # [CHANNEL * W] where indices have a closed form: what it needs
     values: FloatArray  # [W] scratch for them
-    mode: IntArray  # [MODE_SIZE]
+    mode: Records[LookupMode]  # [1]
 
-
-# What `IndexLookup.mode` holds.
-FOLLOWED = 0  # the time from which `first` counts
-TABLED = 1  # whether the ranks of all kinds are there; else Python makes them for each system
-ASKED = 2  # whether the policy has no ranks, so that Python asks it in every step
-VALUED = 3  # whether indices are computed from `channels` in every step: WHITTLE, MYOPIC or 0
-STANDS = 4  # the time for which `values` and the powers in `channels` stand, -1 if for none
-MODE_SIZE = 5
 
 WHITTLE, MYOPIC = 1, 2
 

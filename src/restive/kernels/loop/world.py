@@ -1,21 +1,16 @@
-"""Acting in the world: the N largest ranks, and what is seen of the arms that are pulled.
+"""Acting in the world: the N largest ranks, what is seen of the arms pulled, and what others pay.
 
 Only what is seen is drawn: the meta-state (sigma, n) is Markov by itself, so the state of a pulled
 arm is drawn from its belief b(sigma, n), and the others are left alone. The law of everything seen
-is that of K chains that move every step.
+is that of K chains that move every step. For whoever wants to look behind the scenes, `HiddenArms`
+are these K chains; the law of what is seen is the same, the luck is another.
 
 Times: an arm last seen at time `seen` has age t - seen at time t; the first step is t = 1, so an
 arm of age n at the start was seen at 1 - n.
 
-What arms pay while they are not pulled: their expected reward, given what was last seen of them.
-
-An arm is left alone from one pull to the next, so what it pays meanwhile depends only on the state
-it was seen in and on the ages it goes through. A table has the sums over ages, so that a pull
-settles all steps since the last one at once, and a look at the totals settles the rest.
-
-The states of all arms, seen or not: for whoever wants to look behind the scenes.
-
-The law of what is seen is the same as that of `pull`; the luck is another.
+An arm is left alone from one pull to the next, so what it pays meanwhile, in the mean, depends only
+on the state it was seen in and on the ages it goes through. A table has the sums over ages, so that
+a pull settles all steps since the last one at once, and a look at the totals settles the rest.
 """
 
 from __future__ import annotations
@@ -31,6 +26,7 @@ from restive.kernels.loop.tables import BeliefTables, cell_of
 from restive.kernels.random import uniform_at
 
 __all__ = [
+    "OF_ARMS",
     "HiddenArms",
     "World",
     "become",
@@ -65,6 +61,10 @@ class World(NamedTuple):
     reward_offsets: IntArray  # [K]
     sizes: IntArray  # [K] numbers of states
     lengths: IntArray  # [K] numbers of ages
+    hidden: IntArray  # [K] states that the arms are in, where these are simulated, else empty
+
+
+OF_ARMS = ("offsets", "mean_offsets", "reward_offsets", "sizes", "lengths")  # where they stand
 
 
 @part
@@ -81,6 +81,15 @@ def become(world: World, kinds: IntArray, first: int) -> None:
 
 
 @inlined
+def _state_at(thresholds: FloatArray, begin: int, size: int, u: float) -> int:
+    """State that u draws: the number of thresholds, of those from place `begin` on, at most u."""
+    state = 0
+    for s in range(size - 1):
+        state += thresholds[place(begin + s)] <= u
+    return state
+
+
+@inlined
 def pull(
     world: World, k: int, t: int, last_state: int, age: int, key: np.uint64
 ) -> tuple[int, float]:
@@ -89,28 +98,25 @@ def pull(
     cell = cell_of(last_state, age, world.lengths[at])
     size = world.sizes[at]
     u = uniform_at(key, t * len(world.sizes) + k)
-    begin = world.offsets[at] + cell * size
-    state = 0
-    for s in range(size - 1):
-        state += world.tables.thresholds[place(begin + s)] <= u
+    state = _state_at(world.tables.thresholds, world.offsets[at] + cell * size, size, u)
     return state, world.tables.means[place(world.mean_offsets[at] + cell)]
 
 
 @hot_kernel
 def pull_arms(
     world: World, t: int, last_state: IntArray, seen: IntArray, key: np.uint64, pulled: IntArray,
-    hidden: IntArray, states: IntArray,
+    states: IntArray,
 ) -> tuple[float, float]:  # fmt: skip
     """Pull arms at time t: write their states, return the rewards earned and expected.
 
-    The states are those in `hidden` [K] where all arms' states are simulated, else drawn.
+    The states are those of the world where all arms' states are simulated, else drawn.
     """
     earned, expected = 0.0, 0.0
     for i in range(len(pulled)):
         k = pulled[i]
         state, mean = pull(world, k, t, last_state[k], t - seen[k], key)
-        if len(hidden) > 0:
-            state = hidden[k]
+        if len(world.hidden) > 0:
+            state = world.hidden[k]
         earned += world.tables.rewards[world.reward_offsets[k] + state]
         expected += mean
         states[i] = state
@@ -277,7 +283,8 @@ def draw_first(
     for k in range(len(hidden.states)):
         cell = cell_of(last_state[k], 1 - seen[k], world.lengths[k])
         begin = world.offsets[k] + cell * world.sizes[k]
-        hidden.states[k] = _drawn(world.tables.thresholds, begin, world.sizes[k], key, k)
+        u = uniform_at(key, k)
+        hidden.states[k] = _state_at(world.tables.thresholds, begin, world.sizes[k], u)
 
 
 @hot_kernel
@@ -291,14 +298,6 @@ def pay_and_move(hidden: HiddenArms, world: World, seen: IntArray, t: int, key: 
             paid += hidden.passive_rewards[world.reward_offsets[k] + row]
             row += size
         begin = hidden.move_offsets[k] + row * size
-        hidden.states[k] = _drawn(hidden.moves, begin, size, key, t * num_arms + k)
+        u = uniform_at(key, t * num_arms + k)
+        hidden.states[k] = _state_at(hidden.moves, begin, size, u)
     return paid
-
-
-@part
-def _drawn(thresholds: FloatArray, begin: int, size: int, key: np.uint64, place: int) -> int:
-    u = uniform_at(key, place)
-    state = 0
-    for s in range(size - 1):
-        state += thresholds[begin + s] <= u
-    return state

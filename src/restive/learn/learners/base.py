@@ -1,10 +1,8 @@
 """What a learner is made of.
 
 A learner is a frozen dataclass whose fields are its options. It has `rules`, and is a relative of
-TSDE that runs in TSDE's own kernels; or it is `Compiled`: it has a number in `kernels.steps` and
-says how much it must remember; or it is the user's own (`own.py`).
-
-A learner of the user's own, in Python.
+TSDE that runs in TSDE's own kernels; or it is `Compiled`: it has a number in
+`kernels.loop.steps` and says how much it must remember; or it is the user's own, in Python.
 """
 
 from __future__ import annotations
@@ -14,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from restive.errors import ProblemError
+from restive.kernels.jit.records import Records, new_record
 from restive.kernels.learn.learners.memory import PLANNING, Memory
+from restive.kernels.loop.tables import EpisodeRules
 from restive.learn.task import Facts, Task
 
 __all__ = ["Compiled", "Learner", "Own", "Relative", "Rules", "checked_number", "counts_only"]
@@ -35,13 +34,17 @@ class Rules:
     most_likely: bool = False  # take the posterior's mode instead of a draw from it
     exploring: float = 0.0  # share of steps in which arms are pulled at random
 
-    def as_numbers(self) -> NDArray[np.int64]:
-        """Return them as `Episodes.rules` begins with them."""
+    def as_record(self, horizon_known: bool) -> Records[EpisodeRules]:
+        """Return them for kernels."""
         limit = -1 if self.length is None else self.length - 1
-        if not self.length_rule:
-            limit = NEVER
-        exploring = round(self.exploring * 2**53)
-        return np.array([limit, self.doubling_rule, self.most_likely, exploring], dtype=np.int64)
+        return new_record(
+            EpisodeRules,
+            fixed_limit=limit if self.length_rule else NEVER,
+            doubling=self.doubling_rule,
+            pick_mode=self.most_likely,
+            exploring=round(self.exploring * 2**53),
+            horizon_known=horizon_known,
+        )
 
 
 @runtime_checkable
@@ -61,7 +64,7 @@ class Compiled(Protocol):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    number: ClassVar[int]  # in kernels.steps
+    number: ClassVar[int]  # in kernels.loop.steps
     narrows: ClassVar[bool]  # whether it can pull fewer arms, or be shown only some of them
 
     def memory_size(self, facts: Facts) -> tuple[int, int]:

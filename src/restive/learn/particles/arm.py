@@ -1,11 +1,12 @@
-"""What a learner keeps of an arm with a continuous prior (see `kernels.learn.particles`).
+"""What is known of one arm with a continuous prior: its counts, and particles of its posterior.
 
-The posterior given much at once: a log of years, where the prior's points are of no use.
+A learner keeps an `ArmParticles` (see `kernels.learn.particles`), counts as things are seen, and
+renews the particles now and then (`renew_arm`).
 
-Where the prior's points still carry weight, they are weighed. Else t's are put at all modes that
-are found. Where these fit badly, the likelihood is let in by and by: raised to a power that grows
-to one, each time by as much as halves their effective size, and the particles are renewed in
-between.
+Where much was seen at once, a log of years, the prior's points are of no use (`particles_given`).
+Where these still carry weight, they are weighed. Else t's are put at all modes that are found.
+Where these fit badly, the likelihood is let in by and by: raised to a power that grows to one, each
+time by as much as halves their effective size, and the particles are renewed in between.
 """
 
 from __future__ import annotations
@@ -41,7 +42,12 @@ __all__ = [
     "renew_arm",
 ]
 
+FloatArray = NDArray[np.float64]
+
 AGES = 2 * DENSE  # for which there is room at first
+LEFT = 0.5  # share of the effective size that a step of tempering leaves
+BISECTIONS = 50
+LEAST_STEP = 1e-9
 
 
 def fresh_arm(prior: RowsPrior, particles: Particles | None = None) -> ArmParticles:
@@ -115,13 +121,6 @@ def renew_arm(prior: RowsPrior, arm: ArmParticles, key: np.uint64) -> int:
     arm.effective_size[0] = drawn.effective_size
     arm.renewals[0] += 1
     return drawn.way
-
-
-FloatArray = NDArray[np.float64]
-
-LEFT = 0.5  # share of the effective size that a step of tempering leaves
-BISECTIONS = 50
-LEAST_STEP = 1e-9
 
 
 def particles_given(prior: RowsPrior, counts: Counts) -> Particles:

@@ -4,10 +4,9 @@ The weight of a particle is prior times likelihood of the count table over the d
 that drew it. So whatever the law, and however badly it fits, averages are those of the posterior;
 how well it fits is told by the effective sample size: how many equal particles are worth as much.
 
-Renewal: particles that have lost their weight are drawn anew.
-
-All are thrown away and M others drawn from a law that fits the old ones, each with its exact
-weight. So errors never add up. The law is, in this order, until the effective size is large enough:
+In a renewal (`renew`) all particles are thrown away and M others drawn from a law that fits the old
+ones, each with its exact weight. So errors never add up. The law is, in this order, until the
+effective size is large enough:
 
 1. One t that fits the old particles. Its tails cover a Dirichlet's, which a normal law's would not.
    It nearly always suffices.
@@ -28,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.learn.lattice import FEW
-from restive.kernels.learn.likelihood import Counts, add_log_likelihood
+from restive.kernels.learn.likelihood import Counts
 from restive.kernels.learn.proposals import (
+    FittedParticles,
     accept,
     draw_around,
     draw_at_particles,
@@ -157,15 +157,12 @@ def at_particles(
     key: np.uint64,
 ) -> Particles:  # fmt: skip
     """Draw from small t's at weighted particles [d, M], ever narrower ones until it is enough."""
-    centre, root = fit_particles(logits, weights)
+    old = FittedParticles(logits, weights, *fit_particles(logits, weights))
     width = kernel_width(weights, prior.free)
     best = None
     for trial in range(NARROWINGS):
         drawn, log_q = _empty_particles(prior)
-        draw_at_particles(
-            logits, weights, centre, root, width, prior.tables.generators, subkey(key, trial),
-            drawn, log_q,
-        )  # fmt: skip
+        draw_at_particles(old, width, prior.tables.generators, subkey(key, trial), drawn, log_q)
         particles = _weighed(prior, counts, drawn, log_q, KERNELS)
         best = particles if best is None else best.or_better(particles)
         if best.effective_size >= enough:
@@ -182,13 +179,11 @@ def moved(
     _, root = fit_particles(logits, weights)
     old = resample(logits, weights, subkey(key, 0))
     place, trial = old.copy(), np.empty_like(old)
-    matrices, logs = prior.placed(place)
-    add_log_likelihood(counts, matrices, logs)
+    _, logs = prior.log_posterior(counts, place)
     for step in range(NUM_MOVES):
         step_key = subkey(key, 1 + step)
         propose(old, root, step, step_key, place, trial)
-        matrices, trial_logs = prior.placed(trial)
-        add_log_likelihood(counts, matrices, trial_logs)
+        _, trial_logs = prior.log_posterior(counts, trial)
         accept(step_key, trial, trial_logs, place, logs)
     count = prior.count
     return Particles(place, prior.matrices(place), np.ones(count), float(count), np.nan, MOVES)
@@ -207,8 +202,7 @@ def _weighed(
     prior: RowsPrior, counts: Counts, logits: FloatArray, log_q: FloatArray, way: int
 ) -> Particles:
     """Give particles [d, M] drawn from a density q, known up to the t's constant, their weights."""
-    matrices, logs = prior.placed(logits)
-    add_log_likelihood(counts, matrices, logs)
+    matrices, logs = prior.log_posterior(counts, logits)
     weights = np.empty(prior.count)
     effective_size, log_mean = weigh(logs - log_q, weights)
     return Particles(logits, matrices, weights, effective_size, log_mean + prior.log_constant, way)

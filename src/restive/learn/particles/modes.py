@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.learn.fisher import SLIGHTLY, look_around, scoring_step, squared_distance
 from restive.kernels.learn.lattice import FEW
-from restive.kernels.learn.likelihood import Counts, add_log_likelihood
+from restive.kernels.learn.likelihood import Counts
 from restive.kernels.learn.weighing import weigh
 from restive.learn.particles.rows import RowsPrior
 
@@ -79,11 +79,11 @@ def outlook(prior: RowsPrior, counts: Counts) -> FloatArray:
     """
     if prior.free > FEW:
         logits = prior.first_logits
-        logs = _log_posterior(prior, counts, logits)
+        _, logs = prior.log_posterior(counts, logits)
     else:
         axis = np.linspace(-FAR, FAR, GRID[prior.free])
         logits = np.array(np.meshgrid(*[axis] * prior.free)).reshape(prior.free, -1)
-        logs = _log_posterior(prior, counts, logits)
+        _, logs = prior.log_posterior(counts, logits)
         logs = np.where(_peaks(logs, prior.free), logs, -np.inf)
     best = np.argsort(-logs, kind="stable")[:STARTS]
     return logits[:, best[np.isfinite(logs[best])]]
@@ -140,10 +140,5 @@ def _near(prior: RowsPrior, point: FloatArray) -> FloatArray:
 
 
 def _height(prior: RowsPrior, counts: Counts, point: FloatArray) -> float:
-    return float(_log_posterior(prior, counts, np.ascontiguousarray(point[:, np.newaxis]))[0])
-
-
-def _log_posterior(prior: RowsPrior, counts: Counts, logits: FloatArray) -> FloatArray:
-    matrices, logs = prior.placed(logits)
-    add_log_likelihood(counts, matrices, logs)
-    return logs
+    _, logs = prior.log_posterior(counts, np.ascontiguousarray(point[:, np.newaxis]))
+    return float(logs[0])

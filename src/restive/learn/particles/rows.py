@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.learn.dirichlet import DirichletRows, lattice_logits, place_rows, random_logits
 from restive.kernels.learn.lattice import FEW, degrees_of, dimensions_of, lattice_generators
+from restive.kernels.learn.likelihood import Counts, add_log_likelihood
 from restive.kernels.learn.quantiles import log_gamma, trigamma
 from restive.kernels.learn.weighing import logarithms
 from restive.problem.chains import irreducible_laws, mixing_ages
@@ -106,6 +107,12 @@ class RowsPrior:
         count = logits.shape[1]
         matrices, logs = np.empty((*self.tables.alphas.shape, count)), np.empty(count)
         place_rows(self.tables, logits, matrices, logs)
+        return matrices, logs
+
+    def log_posterior(self, counts: Counts, logits: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Matrices [R, S, M] and log posterior [M] at logits [d, M], up to a constant."""
+        matrices, logs = self.placed(logits)
+        add_log_likelihood(counts, matrices, logs)
         return matrices, logs
 
     def lattice(self, count: int) -> FloatArray:

@@ -12,6 +12,7 @@ state. `floats` holds the average reward that the episode hopes for.
 from __future__ import annotations
 
 from math import inf, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ __all__ = [
     "SWEEPS",
     "TABLES",
     "WIDTH",
+    "PlausibleArms",
     "begin_episode",
     "choose",
     "joint_state",
@@ -55,6 +57,16 @@ GAIN = 0  # in floats
 
 LAZINESS = 0.5  # of a sweep: weight of the new value; the rest stays, so that no cycle goes round
 TIE = 1e-9  # actions whose values differ by no more are equally good
+
+
+class PlausibleArms(NamedTuple):
+    """What may be pulled, what that pays, and the laws that are plausible."""
+
+    sizes: IntArray  # [K] numbers of states
+    sets: IntArray  # [A, N] arms that can be pulled together
+    shares: FloatArray  # rewards, flat
+    laws: FloatArray  # [C, B] estimated law of each colour
+    radii: FloatArray  # [C] how far others may be from it
 
 
 @part
@@ -119,7 +131,7 @@ def learn(
         colour = _colour(knowledge, memory, t, pulled[i])
         ints[during + colour] += 1
         ints[outcomes + colour * width + states[i]] += 1
-    for i in range(num_pulls):  # as `play.learn` does again
+    for i in range(num_pulls):  # as `kernels.loop.steps` does again
         memory.last_state[pulled[i]] = states[i]
         memory.seen[pulled[i]] = t
     ints[STEP] = t + 1
@@ -145,10 +157,11 @@ def begin_episode(
     laws, radii = plausible(knowledge, memory, epsilon, delta, scale)
     sets = TABLES + colours * (2 + ints[WIDTH])
     policy = sets + ints[SETS] * num_pulls
+    sets_of_arms = ints[sets:policy].reshape(-1, num_pulls)
+    arms = PlausibleArms(knowledge.sizes, sets_of_arms, knowledge.shares, laws, radii)
     gain, ints[SWEEPS] = optimistic_policy(
-        knowledge.sizes, ints[AGES], ints[sets:policy].reshape(-1, num_pulls), knowledge.shares,
-        laws, radii, ints[STATE], 1 / sqrt(ints[STEP]), most_sweeps, ints[policy:],
-    )  # fmt: skip
+        arms, ints[AGES], ints[STATE], 1 / sqrt(ints[STEP]), most_sweeps, ints[policy:]
+    )
     low, high = knowledge.rewards.min(), knowledge.rewards.max()
     memory.floats[GAIN] = num_pulls * low + gain * (high - low)
     ints[PLANNING] = 0
@@ -183,23 +196,23 @@ def plausible(
 
 @kernel
 def optimistic_policy(
-    sizes: IntArray, ages: int, sets: IntArray, shares: FloatArray, laws: FloatArray,
-    radii: FloatArray, start: int, precision: float, most_sweeps: int, policy: IntArray,
+    arms: PlausibleArms, ages: int, start: int, precision: float, most_sweeps: int,
+    policy: IntArray,
 ) -> tuple[float, int]:  # fmt: skip
     """Extended value iteration on the joint states that can be reached from `start`.
 
-    `laws` and `radii` are of each colour; `shares` are the rewards, flat. Writes for each joint
-    state that can be reached the number of the set to pull; returns the gain, halfway between its
-    bounds, and the sweeps done. The last sweep leaves the values as they are; `most_sweeps` are
-    those that change them.
+    Writes for each joint state that can be reached the number of the set to pull; returns the gain,
+    halfway between its bounds, and the sweeps done. The last sweep leaves the values as they are;
+    `most_sweeps` are those that change them.
     """
+    sizes, sets = arms.sizes, arms.sets
     num_sets, num_pulls = sets.shape
     colour_starts = np.zeros(len(sizes), dtype=np.int64)
     share_starts = np.zeros(len(sizes), dtype=np.int64)
     for k in range(1, len(sizes)):
         colour_starts[k] = colour_starts[k - 1] + (ages - 1) * sizes[k - 1] + 1
         share_starts[k] = share_starts[k - 1] + sizes[k - 1]
-    earned = _rewards_of_outcomes(sizes, sets, shares, share_starts)
+    earned = _rewards_of_outcomes(sizes, sets, arms.shares, share_starts)
     cells, following, found = _reachable(sizes, ages, sets, start, len(policy), earned.shape[1])
     count = len(found)
     colours = np.empty((count, num_sets, num_pulls), dtype=np.int32)
@@ -215,9 +228,7 @@ def optimistic_policy(
     while True:
         lowest, highest = inf, -inf
         for m in range(count):
-            best = _hopes(
-                sizes, sets, earned, colours[m], following[m], laws, radii, values, scratch, hopes
-            )
+            best = _hopes(arms, earned, colours[m], following[m], values, scratch, hopes)
             a = 0
             while hopes[a] < best - TIE:
                 a += 1
@@ -309,15 +320,15 @@ def _reachable(
 
 @part
 def _hopes(
-    sizes: IntArray, sets: IntArray, earned: FloatArray, colours: Int32Array,
-    following: Int32Array, laws: FloatArray, radii: FloatArray, values: FloatArray,
-    scratch: FloatArray, hopes: FloatArray,
+    arms: PlausibleArms, earned: FloatArray, colours: Int32Array, following: Int32Array,
+    values: FloatArray, scratch: FloatArray, hopes: FloatArray,
 ) -> float:  # fmt: skip
     """Write for each set of arms the largest reward plus value of what follows; return the best.
 
     Largest in the mean over the plausible laws. The law of an arm may depend on what was seen of
     the set's arms before it.
     """
+    sizes, sets = arms.sizes, arms.sets
     best = -inf
     for a in range(len(sets)):
         outcomes = 1
@@ -331,7 +342,7 @@ def _hopes(
             outcomes //= size
             for outcome in range(outcomes):
                 scratch[outcome] = _largest_mean(
-                    scratch, outcome * size, size, laws, colour, radii[colour]
+                    scratch, outcome * size, size, arms.laws, colour, arms.radii[colour]
                 )
         hopes[a] = scratch[0]
         best = max(best, hopes[a])
