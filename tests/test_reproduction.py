@@ -63,9 +63,9 @@ def whole_run(base):
     """Run it once for all tests of a process; what `decompose_regret` found is kept."""
     folder, seen = base / "reproduced", []
 
-    def spied(*arguments):
-        seen.append((arguments, decompose(*arguments)))
-        return seen[0][1]
+    def spied(*arguments, **options):
+        seen.append((arguments, options, decompose(*arguments, **options)))
+        return seen[0][2]
 
     decompose = theory_section.decompose_regret
     with pytest.MonkeyPatch.context() as patch:
@@ -362,7 +362,8 @@ def test_the_figures_show_both_experiments(whole, copied, monkeypatch):
 
 
 def test_regret_is_taken_apart_as_the_library_does(whole):
-    (prior, num_pulls, mapping, horizon, replications, seed), parts = whole.decomposed
+    (prior, num_pulls, mapping, horizon), options, parts = whole.decomposed
+    replications, seed = options["replications"], options["seed"]
     assert (prior.num_arms, num_pulls, mapping, horizon) == (3, 1, "whittle", 200)
     assert (replications, seed) == (REPLICATIONS, 0)
     theory = whole.theory

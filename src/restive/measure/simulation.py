@@ -108,7 +108,7 @@ class Trajectory:
             raise ProblemError("arms to draw: none were given")
         first = max(0, len(self) - checked_count(steps, "steps"))
         times = np.arange(first, len(self)) + 1
-        return np.array(plot_tracks(times, [self._track(k, first) for k in chosen.tolist()]).axes)
+        return plot_tracks(times, [self._track(k, first) for k in chosen.tolist()])
 
     def _track(self, k: int, first: int) -> Track:
         arm, ages = self.bandit.arms[k], self.elapsed[first:, k]

@@ -113,7 +113,7 @@ class IndexPolicy:
             )
         ]
         title = f"{self.name}: {self.bandit.num_arms:,} arms ({len(panels):,} kinds)"
-        return np.array([ax for ax in plot_panels(panels, "index", title).axes if ax.axison])
+        return plot_panels(panels, "index", title)
 
     def __repr__(self) -> str:
         return policy_repr(self)
