@@ -87,6 +87,16 @@ def test_two_types_called_in_turn_by_matrices():
     assert outcome.expected.sum() == pytest.approx(outcome.engaged.sum(), rel=0.02)
 
 
+def test_whoever_is_reached_moves_by_their_own_chain_of_called_weeks():
+    world = replace(centre.MAIN, calls=2, weeks=6, reach=1.0, late=0)
+    outcome = centre.run(world, copies(1, PERSUADABLE, LOST), 1, scripted([[1, 0]] * 6))
+    for week in range(5):
+        states = {report.person: report.state for report in outcome.reports if report.week == week}
+        hoped = PERSUADABLE[2:][states[0]] + LOST[2:][states[1]]
+        assert outcome.expected[week + 1] == pytest.approx(hoped)
+        assert outcome.engaged[week] == sum(states.values())
+
+
 def test_types_are_mixed_by_kind_and_spread_by_betas():
     world = replace(centre.MAIN, people=40_000, joining=0.0, concentration=inf)
     people = centre.draw_people(world, 1)
@@ -195,6 +205,9 @@ def test_calls_reach_people_and_records_are_wrong_at_their_rates():
     np.testing.assert_array_equal(reached, opposite != centre.NOBODY)
     share = (states != noisy).sum() / reached.sum()
     assert share == pytest.approx(0.05, abs=4 * sqrt(0.05 / reached.sum()))
+    people = np.array([report.person for report in right.reports])
+    wrong_about, right_about = (set(people[reached & (noisy == e)]) for e in (1 - states, states))
+    assert wrong_about & right_about  # in another week
     # records are wrong, people are not
     np.testing.assert_array_equal(right.engaged, flipped.engaged)
 
@@ -222,6 +235,18 @@ def test_a_shock_halves_p01_for_some_weeks():
         good = (1 - good) * up + good * p11
 
 
+def test_whoever_joins_during_a_shock_starts_as_if_there_had_been_none():
+    world = replace(centre.MAIN, weeks=8, shock_week=0, shock_weeks=4, shock_factor=0.5)
+    people = replace(copies(4000, PERSUADABLE), joins=np.full(4000, 3))
+    outcome = centre.run(world, people, 0, scripted([[]] * world.weeks))
+    p01, p11 = PERSUADABLE[:2]
+    settled = p01 / (p01 + 1 - p11)
+    after = (1 - settled) * p01 / 2 + settled * p11
+    shares = [0, 0, 0, settled, after]
+    np.testing.assert_allclose(outcome.expected[:5] / 4000, shares)
+    np.testing.assert_allclose(outcome.engaged[:5] / 4000, shares, atol=4 * sqrt(0.2 / 4000))
+
+
 def test_drawn_worlds_are_worlds_that_differ():
     worlds = [centre.world_named(f"drawn-{seed}") for seed in range(centre.DRAWN)]
     assert worlds == [centre.drawn_world(seed) for seed in range(centre.DRAWN)]
@@ -247,8 +272,11 @@ def test_numbers_that_make_no_world_are_refused():
             replace(centre.MAIN, **wrong)
 
 
-def test_the_history_is_of_other_people_each_called_six_weeks_running():
+def test_the_history_is_of_other_people_each_called_six_weeks_running(monkeypatch):
+    seeds, draw = [], centre.draw_people
+    monkeypatch.setattr(centre, "draw_people", lambda w, seed: seeds.append(seed) or draw(w, seed))
     reports = centre.history(centre.MAIN, 0).reports
+    assert min(seeds) > 1000  # not the study's people
     assert len(reports) == 500 * 6
     weeks_of = {}
     for report in reports:
@@ -343,6 +371,15 @@ def test_a_learner_does_as_an_agent_that_is_shown_everything_in_time():
         reports = [report for report in outcome.reports if report.week == week]
         assert agent.select().tolist() == [report.person for report in reports]
         agent.observe([report.state for report in reports])
+
+
+def test_learners_are_what_their_names_say(monkeypatch):
+    programme = replace(PROGRAMME, kind=np.array([0, 1, 0, 1, 1, 0]))
+    monkeypatch.setattr(rules, "learner", lambda name, prior, *rest: (name, prior.pooled))
+    made = {name: maker(programme, 0) for name, maker in rules.RULES.items()}
+    assert made["TSDE flat"] == ("tsde", [])
+    assert made["certainty equivalence"] == ("certainty_equivalence", [])
+    assert made["TSDE pooled"] == ("tsde", [[0, 2, 5], [1, 3, 4]])
 
 
 @pytest.mark.parametrize("name", list(rules.RULES))
