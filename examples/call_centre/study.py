@@ -173,7 +173,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--rules", nargs="+", choices=NAMES, default=NAMES, metavar="RULE",
                         help=f"some of: {', '.join(NAMES)}")  # fmt: skip
-    parser.add_argument("--out", type=Path, default=Path("call_centre_results"), help="folder")
+    parser.add_argument("--out", type=Path, default=Path("results/call_centre"), help="folder")
     given = parser.parse_args(arguments)
     if given.seeds < 1 or given.jobs < 1:
         parser.error("--seeds and --jobs must be 1 at least")
