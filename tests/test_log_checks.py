@@ -7,7 +7,7 @@ import pytest
 
 import restive as rs
 from log_cases import simulated_log, simulated_states
-from restive.kernels.logs.checks import covariances, shuffle_states, simulate_states
+from restive.kernels.logs.checks import Items, covariances, shuffle_states, simulate_states
 from restive.logs.checks import LEVEL, check_log
 from restive.logs.fitted import fit_arms
 from restive.logs.held_out import held_out
@@ -183,9 +183,11 @@ def test_covariances_equal_numpys(given, refined):
     starts, arm_of_stratum = np.array([0, 50, 130, 131, 300]), np.array([0, 0, 1, 1])
     none = np.zeros(0, dtype=np.int32)
     out = np.empty((2, 3))
-    covariances(states, np.array([0.0, 1.0]), target, none if given else source, numbers,
-                split if refined else none, starts, arm_of_stratum, np.empty((2, 6)),
-                out)  # fmt: skip
+    items = Items(
+        target, none if given else source, numbers, split if refined else none, starts,
+        arm_of_stratum,
+    )  # fmt: skip
+    covariances(states, np.array([0.0, 1.0]), items, np.empty((2, 6)), out)
     expected = np.zeros((2, 3))
     x, y = numbers if given else states[source].astype(float), states[target].astype(float)
     for group in range(4):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.logs.checks import covariances, step_covariances
+from restive.kernels.logs.checks import Items, covariances, step_covariances
 from restive.logs.sample import Sample
 
 __all__ = [
@@ -62,7 +62,7 @@ def _items(
     order = np.argsort(which, kind="stable")
     starts = np.searchsorted(which[order], np.arange(len(distinct) + 1))
     none = np.zeros(0, dtype=np.int32)
-    parts = (
+    items = Items(
         target[order].astype(np.int32),
         none if source is None else source[order].astype(np.int32),
         np.zeros(0) if given is None else given[order].astype(np.float64),
@@ -72,8 +72,8 @@ def _items(
     )
 
     def measure(states: States, out: FloatArray) -> None:
-        # room of its own: replicates are measured on several threads
-        covariances(states, sample.scores, *parts, np.empty((sample.log.num_states, 6)), out)
+        # scratch of its own: replicates are measured on several threads
+        covariances(states, sample.scores, items, np.empty((sample.log.num_states, 6)), out)
 
     return Comparison(measure, len(target))
 

@@ -24,13 +24,12 @@ from typing import Any
 
 import numba.extending
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
 from restive.kernels.jit.layout import leaves
 from restive.kernels.jit.mode import MODE, PLAIN, TRICKS
 
-__all__ = ["Handle", "by_address", "opener", "where_wanted"]
+__all__ = ["Handle", "by_address", "opener"]
 
 extending: Any = numba.extending  # which has no types of its own
 
@@ -99,19 +98,3 @@ if MODE == TRICKS:
     by_address = addresses.by_address
 else:
     extending.register_jitable(_as_it_is)
-
-
-def where_wanted(wanted: Any, part: Any) -> Any:
-    """For kernels: a part of a tuple, or None where `wanted` is None.
-
-    The compiler decides that, and leaves out whatever follows `if part is not None` in the
-    functions that are handed the part.
-    """
-    return None if wanted is None else part
-
-
-@extending.overload(where_wanted, strict=False)  # type: ignore[untyped-decorator]
-def _where_wanted(wanted: Any, part: Any) -> Any:
-    if isinstance(wanted, types.NoneType):
-        return lambda wanted, part: None
-    return lambda wanted, part: part

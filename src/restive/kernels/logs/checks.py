@@ -7,13 +7,15 @@ items within which x and y would not go together if the chain were right.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import hot_kernel, inlined, kernel, place
 from restive.kernels.random import stream_key, uniform_at
 
-__all__ = ["covariances", "shuffle_states", "simulate_states", "step_covariances"]
+__all__ = ["Items", "covariances", "shuffle_states", "simulate_states", "step_covariances"]
 
 IntArray = NDArray[np.int64]
 Places = NDArray[np.int32]
@@ -22,6 +24,17 @@ FloatArray = NDArray[np.float64]
 
 LOG_STREAM = 100  # a stream that nothing else draws from
 SETTLED = 1e-13
+
+
+class Items(NamedTuple):
+    """The items of a check, sorted by stratum."""
+
+    target: Places  # [Q] the sighting that is y
+    source: Places  # [Q] the one that is x; or none
+    given: FloatArray  # [Q] x itself, where there is no source
+    refined_by: Places  # [Q] the sighting whose state splits its stratum further; or none
+    starts: IntArray  # [G + 1] where the items of each stratum begin
+    arm_of_stratum: IntArray  # [G]
 
 
 @kernel
@@ -90,50 +103,42 @@ def shuffle_states(starts: IntArray, seed: np.uint64, replicate: int, states: St
 
 @hot_kernel
 def covariances(
-    states: States, scores: FloatArray, target: Places, source: Places, given: FloatArray,
-    refined_by: Places, starts: IntArray, arm_of_stratum: IntArray, sums: FloatArray,
-    out: FloatArray,
-) -> None:  # fmt: skip
+    states: States, scores: FloatArray, items: Items, sums: FloatArray, out: FloatArray
+) -> None:
     """Add up, for each arm, how x and y go together within strata.
 
     Parameters
     ----------
     states, scores
         States [R], and the number that each state counts as [S].
-    target, source, given
-        By item [Q], sorted by stratum: the sighting that is y; the one that is x or, where there
-        are none, x itself.
-    refined_by
-        By item: the sighting whose state splits its stratum further; or none.
-    starts, arm_of_stratum
-        Where the items of each stratum begin [G + 1], and its arm [G].
+    items
+        What is compared.
     sums
-        Room [S, 6].
+        Scratch [S, 6].
     out
         By arm [K, 3]: sums over strata of the covariance of x and y, and of their variances, each
         times the number of items.
     """
     out[:] = 0.0
-    for stratum in range(len(arm_of_stratum)):
-        items = starts[stratum], starts[stratum + 1]
-        own = out[arm_of_stratum[stratum]]
-        if len(refined_by):
+    for stratum in range(len(items.arm_of_stratum)):
+        own = out[items.arm_of_stratum[stratum]]
+        if len(items.refined_by):
             sums[:] = 0.0
-            _add_refined(states, scores, target, source, given, refined_by, items, sums)
+            _add_refined(states, scores, items, stratum, sums)
             for state in range(len(sums)):
                 _add_covariance(sums[state], own)
         else:
-            _add_plain(states, scores, target, source, given, items, sums[0])
+            _add_plain(states, scores, items, stratum, sums[0])
             _add_covariance(sums[0], own)
 
 
 @inlined
 def _add_refined(
-    states: States, scores: FloatArray, target: Places, source: Places, given: FloatArray,
-    refined_by: Places, items: tuple[int, int], sums: FloatArray,
-) -> None:  # fmt: skip
+    states: States, scores: FloatArray, items: Items, stratum: int, sums: FloatArray
+) -> None:
     """Add up a stratum's items by the state that refines it."""
-    for q in range(items[0], items[1]):
+    target, source, given, refined_by = items.target, items.source, items.given, items.refined_by
+    for q in range(items.starts[stratum], items.starts[stratum + 1]):
         x = scores[place(states[place(source[q])])] if len(source) else given[q]
         y = scores[place(states[place(target[q])])]
         own = sums[place(states[place(refined_by[q])])]
@@ -147,12 +152,13 @@ def _add_refined(
 
 @inlined
 def _add_plain(
-    states: States, scores: FloatArray, target: Places, source: Places, given: FloatArray,
-    items: tuple[int, int], sums: FloatArray,
-) -> None:  # fmt: skip
+    states: States, scores: FloatArray, items: Items, stratum: int, sums: FloatArray
+) -> None:
     """Add up a stratum's items, without memory in between."""
+    target, source, given = items.target, items.source, items.given
+    first, last = items.starts[stratum], items.starts[stratum + 1]
     xs = ys = products = x_squares = y_squares = 0.0
-    for q in range(items[0], items[1]):
+    for q in range(first, last):
         x = scores[place(states[place(source[q])])] if len(source) else given[q]
         y = scores[place(states[place(target[q])])]
         xs += x
@@ -160,7 +166,7 @@ def _add_plain(
         products += x * y
         x_squares += x * x
         y_squares += y * y
-    sums[0], sums[1], sums[2] = items[1] - items[0], xs, ys
+    sums[0], sums[1], sums[2] = last - first, xs, ys
     sums[3], sums[4], sums[5] = products, x_squares, y_squares
 
 
@@ -187,7 +193,7 @@ def step_covariances(
     step
         Number [R] of each sighting's step among those [T] that occur.
     sums
-        Room [T, 2].
+        Scratch [T, 2].
     out
         By arm [K, 3]: sum over its sightings of its deviation from its own mean times that of the
         others seen in that step; the same of squared deviations, times how many others; zero.
