@@ -20,7 +20,7 @@ from restive.serve.page import routes
 from restive.serve.problems import add_handlers
 from restive.serve.service import Service
 
-__all__ = ["HOST", "PORT", "make_app", "run_server"]
+__all__ = ["make_app", "run_server"]
 
 HOST, PORT = "127.0.0.1", 8765
 LOCAL = ("127.0.0.1", "::1", "localhost")
