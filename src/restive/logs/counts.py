@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.learn.evidence import Evidence
-from restive.logs.log import Block, Log
+from restive.logs.log import ArmBlock, Log
 from restive.threads import in_order
 
 __all__ = ["LogCounts", "count_log"]
@@ -84,7 +84,7 @@ def count_log(
     last_state = np.zeros(log.num_arms, dtype=np.int64)
     last_step = np.full(log.num_arms, -1, dtype=np.int64)
 
-    def counted(block: Block) -> tuple[int, IntArray, IntArray, IntArray]:
+    def counted(block: ArmBlock) -> tuple[int, IntArray, IntArray, IntArray]:
         if pulled_only:
             block = block.of_pulled()
         own = slice(block.first_arm, block.first_arm + len(block.starts) - 1)
@@ -107,7 +107,7 @@ def count_log(
     )
 
 
-def _note_last(block: Block, until: int, last_step: IntArray, last_state: IntArray) -> None:
+def _note_last(block: ArmBlock, until: int, last_step: IntArray, last_state: IntArray) -> None:
     """Note step and state [K] of each arm's last sighting before step `until`, if there is one."""
     earlier = np.concatenate([[0], np.cumsum(block.steps < until)])
     count = np.diff(earlier[block.starts])
@@ -116,7 +116,9 @@ def _note_last(block: Block, until: int, last_step: IntArray, last_state: IntArr
     last_step[seen], last_state[seen] = block.steps[last], block.states[last]
 
 
-def _count_cells(block: Block, num_states: int, until: int) -> tuple[IntArray, IntArray, IntArray]:
+def _count_cells(
+    block: ArmBlock, num_states: int, until: int
+) -> tuple[IntArray, IntArray, IntArray]:
     """Count, for each arm, how often state s was followed by s' at age n.
 
     Only what was seen again before step `until` is counted. Returns cells [C] as in `LogCounts`,
