@@ -48,7 +48,7 @@ def trace(setup, horizon, seed, replication=0):
 
 
 def agent_with(learner_state, seed, replication=0):
-    """Return an agent that continues with what the engine left in a learner_state."""
+    """Return an agent that continues with what the engine left in a learner's state."""
     agent = rs.types.Agent(learner_state.task, learner_state.learner, seed, replication)
     agent._learner_state = learner_state
     agent._hold()

@@ -17,9 +17,9 @@ from chromium import browser
 from log_cases import simulated_log
 from restive.pages.looks import DARK, LIGHT
 from restive.paper.comparison_study import comparison_study
+from test_pages import where
 from test_report import LONG, Page, swept_run
 from test_reproduction import whole_run
-from test_style import where
 
 SCREENS = {"phone": 390, "desk": 1280}
 STUDIES = ("reproduction", "study", "comparison")

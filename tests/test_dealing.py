@@ -12,7 +12,7 @@ def test_files_that_share_something_are_dealt_whole():
         for number in range(3)
     }
     assert len(scopes) == 1
-    one, other = (Dealer._split_scope(None, f"tests/test_belief.py::test_it[{i}]") for i in (0, 1))
+    one, other = (Dealer._split_scope(None, f"tests/test_beliefs.py::test_it[{i}]") for i in (0, 1))
     assert one != other
 
 

@@ -201,7 +201,7 @@ from learning_cases import channels, joint, posed, run_engine, true_bandit
 from restive.learn.learners import LEARNERS
 from restive.learn.learners import Relative, learner
 from restive.measure.replication import replicate
-from test_snapshot import FIXED, OPTIONS
+from test_snapshots import FIXED, OPTIONS
 
 said = []
 rng = np.random.default_rng(1)

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import restive as rs
 from restive.cli import app
 from restive.measure.replication import NUMBERS
-from restive.studies import manifest as provenance
+from restive.studies import manifest as manifest_module
 from restive.studies.chunk_file import DamagedChunkError, decoded, encoded
 from restive.studies.ledger import Ledger
 from restive.studies.runner import run_study
@@ -308,7 +308,7 @@ def test_results_of_other_random_numbers_are_not_added_to(tmp_path, monkeypatch)
 
 
 def test_the_version_of_the_numbers_is_that_of_the_numbers():
-    """If a change that is meant breaks this, raise `NUMBERS` in kernels/engine.py and mend it."""
+    """If a change that is meant breaks this, raise `NUMBERS` in kernels.loop.engine and mend it."""
     found = run_chunk(STUDY.cases[1].settings.to_json(), 0, 200)
     drawn = run_chunk(changed(BAYESIAN).cases[1].settings.to_json(), 0, 200)
     assert (
@@ -325,7 +325,7 @@ def test_other_code_in_a_folder_is_told_and_recorded(tmp_path, monkeypatch):
     def code(commit, numpy):
         monkeypatch.setattr("restive.studies.manifest._commit", lambda: commit)
         monkeypatch.setattr("restive.studies.manifest._versions", lambda: {"numpy": numpy})
-        provenance.code.cache_clear()
+        manifest_module.code.cache_clear()
 
     told = []
     code("abc", "2.1")
@@ -344,7 +344,7 @@ def test_other_code_in_a_folder_is_told_and_recorded(tmp_path, monkeypatch):
     assert [once["commit"] for once in ledger.manifest["runs"]] == ["abc", "abc", "def", None]
     assert ledger.commits == "commits abc, def, not known"
     assert "0.1.0, commits abc, def, not known" in shell("status", tmp_path).stdout
-    provenance.code.cache_clear()
+    manifest_module.code.cache_clear()
 
 
 def test_the_code_of_a_run_that_is_killed_is_recorded(tmp_path):
@@ -364,21 +364,21 @@ def test_the_code_of_a_run_that_is_killed_is_recorded(tmp_path):
 
 
 def test_changes_that_are_not_committed_are_told_apart(tmp_path, monkeypatch):
-    place = tmp_path / "src" / "restive" / "experiment" / "provenance.py"
+    place = tmp_path / "src" / "restive" / "studies" / "manifest.py"
     place.parent.mkdir(parents=True)
     monkeypatch.setattr("restive.studies.manifest.__file__", str(place))
-    assert provenance._commit() is None
+    assert manifest_module._commit() is None
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b"]
     place.write_text("one")
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         subprocess.run([*git, *words], check=True)
-    clean = provenance._commit()
+    clean = manifest_module._commit()
     assert len(clean) == 12
     names = {clean}
     for text in ("two", "three"):
         place.write_text(text)
-        names.add(provenance._commit())
-        assert provenance._commit().startswith(f"{clean}-dirty-")
+        names.add(manifest_module._commit())
+        assert manifest_module._commit().startswith(f"{clean}-dirty-")
     assert len(names) == 3
 
 

@@ -12,8 +12,8 @@ import pytest
 import restive as rs
 from restive import threads
 from restive.logs import finite
-from restive.logs import log as sightings_of_arms
-from restive.logs.reading import file as reading
+from restive.logs import log as log_module
+from restive.logs.reading import file as file_module
 from restive.threads import in_order
 
 COLUMNS = {"time": "at", "arm": "line", "state": "ok"}
@@ -24,9 +24,9 @@ THREADS = (1, 2, 3)
 def settings(num_threads, cut=1 << 22, block=1 << 18, weights=1 << 18):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "available_threads", lambda: num_threads)
-        patch.setattr(reading, "BLOCK_BYTES", cut)
-        patch.setattr(reading, "FEW_BYTES", min(cut, 300))
-        patch.setattr(sightings_of_arms, "BLOCK_ROWS", block)
+        patch.setattr(file_module, "BLOCK_BYTES", cut)
+        patch.setattr(file_module, "FEW_BYTES", min(cut, 300))
+        patch.setattr(log_module, "BLOCK_ROWS", block)
         patch.setattr(finite, "FEW_WEIGHTS", weights)
         yield
 
@@ -131,7 +131,7 @@ def test_a_row_without_end_is_named_with_its_line(tmp_path):
     path.write_text("at,line,ok\n1,a,1\n\n2,a,0\n" + '3,"' + "x" * 5000 + "\n1,a,0\n")
     for num_threads in THREADS:
         with settings(num_threads, 100), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reading, "MOST_ROW_BYTES", 1000)
+            patch.setattr(file_module, "MOST_ROW_BYTES", 1000)
             with pytest.raises(rs.errors.ProblemError, match="line 5 is longer than 1,000 bytes"):
                 rs.load_log(path, **COLUMNS)
 

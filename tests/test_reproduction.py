@@ -24,16 +24,8 @@ from typer.testing import CliRunner
 import restive as rs
 from restive.cli import app
 from restive.measure.regret import recorded_times
-from restive.paper import (
-    claims,
-    theory_section,
-)
-from restive.paper import (
-    page as paper_charts,
-)
-from restive.paper import (
-    page as paper_page,
-)
+from restive.paper import claims, theory_section
+from restive.paper import page as paper_page
 from restive.paper import runs as paper_runs
 from restive.studies.ledger import Ledger
 from restive.studies.runner import run_study
@@ -334,7 +326,7 @@ def test_the_figures_show_both_experiments(whole, copied, monkeypatch):
         figures[Path(stem).name] = figure
         return []
 
-    monkeypatch.setattr(paper_charts, "write_figure", kept)
+    monkeypatch.setattr(paper_page, "write_figure", kept)
     monkeypatch.setattr(paper_page, "page_figures", lambda bayesian, frequentist: [])
     paper_page.write_page(copied)
     bayesian, frequentist = (load_results(copied / name) for name in ("bayesian", "frequentist"))

@@ -20,7 +20,7 @@ from restive.logs.play import agent_player, play_record, policy_player
 
 LATE_MINUTES = 15
 GOOD_BELOW = 0.2
-DAYS, HOURS = 365, 8755
+DAYS = 365
 PULLS = 7
 SEEDS = 20
 

@@ -108,30 +108,18 @@ def on_all_cores(
             progress(done)
 
 
-def in_order(
-    work: Callable[[Item], Result], items: Iterable[Item], ahead: int | None = None
-) -> Iterator[Result]:
+def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield `work(item)` for each item in turn, while threads work on those that follow.
 
-    An error, of `work` or of the items themselves, is raised in its turn.
-
-    Parameters
-    ----------
-    work
-        What threads do with an item.
-    items
-        They are asked for one by one, in the caller's thread.
-    ahead
-        How many items may be worked on, or wait, beyond the one whose result is due; by default a
-        few for each thread.
+    An error, of `work` or of the items themselves, is raised in its turn. Items are asked for one
+    by one, in the caller's thread, a few for each thread ahead of the one whose result is due.
     """
     count = min(available_threads(), MOST)
-    most_waiting = AHEAD * count if ahead is None else ahead
     waiting: deque[Future[Result]] = deque()
     with worker_pool(count) as pool:
         for coming in _submitted(pool, work, items):
             waiting.append(coming)
-            if len(waiting) > most_waiting:
+            if len(waiting) > AHEAD * count:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

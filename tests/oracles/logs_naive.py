@@ -1,10 +1,8 @@
-"""Logs, one row after the other: what the compiled and sorted ways must agree with."""
+"""Logs, one row after the other: what the fast ways must agree with."""
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 
@@ -20,11 +18,6 @@ def naive_counts(rows: list[tuple[str, int, int]]) -> dict[str, Counter[tuple[in
             counts[before, step - then, state] += 1
         last[arm] = step, state
     return found
-
-
-def naive_rows(path: Path, arm: str, step: str, state: str) -> list[tuple[str, int, int]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return [(r[arm], int(r[step]), int(r[state])) for r in csv.DictReader(file)]
 
 
 def naive_replay(record: np.ndarray, index: list[np.ndarray], num_pulls: int, start: list) -> float:

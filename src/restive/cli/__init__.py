@@ -1,7 +1,9 @@
 """The command line: parse, call, print.
 
-A file per group of commands; `tables` and `progress` have what they print with, `chores` what
-`warm-up` compiles. May import everything; what a command needs is imported when it is called.
+A file per group of commands: start with that of `plan`. `tables` and `progress` have what they
+print with, `completion` what a shell completes, `chores` what `warm-up` compiles.
+
+May import everything; what a command needs is imported when it is called.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""restive serve."""
+"""`restive serve`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Learning unknown parameters: priors, posteriors, and agents that act on them.
 
-Start with `make` (TSDE by name) and `agent` (its calls). A `task` is what a learner is put on; its
-arrays are its `learner_state`, and what may be drawn sits in `slots`. `evidence` is what was seen
-of an arm, `posterior` what is believed of it; `priors` says what arms may be, `particles` and
-`particle_groups` carry continuous ones. `learners` has a file for each rival.
+Start with `make` (TSDE, or any learner by its name) and `agent` (its calls). A `task` is what a
+learner is put on; its arrays are its `learner_state`, and what may be drawn sits in `slots`.
+`evidence` is what was seen of an arm, `posterior` what is believed of it; `priors` says what arms
+may be, `particles` and `particle_groups` carry continuous ones. `learners` has a file for each
+rival; `explain` says why an arm is pulled, `snapshots` are agents as plain data.
 
 May import plan and what that may import.
 """

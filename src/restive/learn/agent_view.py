@@ -97,7 +97,7 @@ class AgentView:
         self._alone = OneThread()
         self._num_pulls, self._masked = task.num_pulls, False
         self._has_posterior = isinstance(learner, Relative)  # which takes a while to find out
-        # which parts of the kernels are needed (see `kernels.online`)
+        # which parts of the kernels are needed (see `kernels.loop.steps`)
         with_particles = self._has_posterior and task.choices.has_particles
         self._with_particles: tuple[bool, ...] = (True,) if with_particles else ()
         self._parts: tuple[bool | None, ...] = () if self._has_posterior else (True,)

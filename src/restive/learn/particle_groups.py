@@ -56,7 +56,7 @@ from restive.plan.actors import int_zeros, no_particles
 from restive.problem.arm import Arm
 from restive.problem.bandit import starts_of
 
-__all__ = ["ParticleKeeper", "dirichlet_priors_of"]
+__all__ = ["ParticleKeeper"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -129,7 +129,7 @@ class ParticleKeeper:
             now=new_record(ParticlesNow),
             keys=np.zeros(1, dtype=np.uint64),
             renewal=aligned_zeros(max(_renewal_size(prior) for prior in distinct)),
-            priors=dirichlet_priors_of(distinct),
+            priors=_dirichlet_priors_of(distinct),
         )
         self.slots = self.slots._replace(offsets=self.slots.offsets.copy())
         at_once, sizes = min(len(groups), HOMES_AT_ONCE), self.particles.sizes
@@ -428,7 +428,7 @@ def _to_data(arm: ArmParticles) -> dict[str, Any]:
     }
 
 
-def dirichlet_priors_of(priors: Sequence[DirichletArmPrior]) -> DirichletPriors:
+def _dirichlet_priors_of(priors: Sequence[DirichletArmPrior]) -> DirichletPriors:
     """Return the numbers of priors, one prior after the other."""
     tables = [prior.rows.tables for prior in priors]
     lengths = [

@@ -38,7 +38,6 @@ __all__ = [
     "Choices",
     "aligned_zeros",
     "home_size",
-    "in_lanes",
     "kept_ages",
     "lane_places",
     "num_rows",
@@ -261,7 +260,7 @@ class Choices:
             table = tables.beliefs[begin : begin + size * own * size].reshape(size, own, size)
             rows[..., c] = table[:, np.minimum(np.arange(length), own - 1)]
         held = np.where(rows > 0, np.maximum(rows, LEAST_LIKELIHOOD), 0.0)
-        return in_lanes(held)
+        return _in_lanes(held)
 
 
 def _layout(
@@ -330,7 +329,7 @@ def _home(weights: FloatArray) -> FloatArray:
     held = np.where(low, np.ldexp(mantissas, LIFTED + largest), weights)
     rows = num_rows(len(weights))
     between = np.zeros((rows // BLOCK + 2) * LANES)
-    return np.concatenate([in_lanes(held), between, in_lanes(lifts)])
+    return np.concatenate([_in_lanes(held), between, _in_lanes(lifts)])
 
 
 def home_size(rows: int) -> int:
@@ -366,7 +365,7 @@ def lane_places(count: int) -> IntArray:
     return places
 
 
-def in_lanes(values: FloatArray) -> FloatArray:
+def _in_lanes(values: FloatArray) -> FloatArray:
     """Lay numbers by slot, on the last axis, out in lanes, filled up with zeros."""
     count = values.shape[-1]
     laid = np.zeros((*values.shape[:-1], num_rows(count) * LANES))

@@ -1,8 +1,8 @@
 """A task: what is to be done, whoever does it.
 
 Prior, pulls, policy mapping, horizon and start, checked, with the tables that learners share. No
-learner is in it: a learner is put on it (`agents`), and so are the truths that it meets
-(`replication`).
+learner is in it: a learner is put on it (`learner_state`), and so are the truths that it meets
+(`measure.replication`).
 """
 
 from __future__ import annotations

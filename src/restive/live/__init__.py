@@ -4,7 +4,8 @@ A live agent is its `journal`, one SQLite file of events; `memory` is a pure fun
 `session` keeps the two in step. Start with `agent`: its calls write, those of its base in `view`
 read. A decision is made in `deciding`, results are taken in by `recording`, and both write the
 tables beside the events (`sql_tables`). `learned` and `status` tell what it knows and how it does;
-`operator_files` is what it exchanges with people as CSV files.
+`operator_files` is what it exchanges with people as CSV files. `roster` says who the arms are,
+`settings` and `clock` what was told once; `alarms` watch whether the model holds.
 
 May import logs, learn and what these may import.
 """

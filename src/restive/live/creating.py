@@ -169,9 +169,7 @@ def _copy_events(journal: Journal, copy: Journal, last: int) -> None:
 # ---------------------------------------------------------------- of all sightings, in order
 
 
-def rebuild_file(
-    path: str | os.PathLike[str], out: str | os.PathLike[str], now: Now | None = None
-) -> None:
+def rebuild_file(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
     """Write a new file of all that is known now."""
     require_absent(out)
     old = Journal(path)
@@ -185,8 +183,8 @@ def rebuild_file(
     settings = Settings.from_data(first["settings"])
     arms = arms_from_data(first["arms"], list(kinds))
     with replacing(out) as temporary:
-        _fill(temporary, settings, kinds, arms, REBUILD, now, events[-1].digest.hex())
-        session = Session(Journal(temporary), now)
+        _fill(temporary, settings, kinds, arms, REBUILD, parent=events[-1].digest.hex())
+        session = Session(Journal(temporary))
         with session.writing():
             for event in _in_order_of_time(events):
                 _enter(session, event)

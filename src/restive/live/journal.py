@@ -24,7 +24,7 @@ from restive.arguments import checked_path, shown
 from restive.errors import BusyError, DiskFullError, ProblemError, StoreError
 from restive.files import replacing
 
-__all__ = ["DURABILITIES", "Event", "Journal", "as_text", "require_absent"]
+__all__ = ["Event", "Journal", "as_text", "require_absent"]
 
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer

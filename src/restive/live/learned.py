@@ -29,7 +29,6 @@ __all__ = [
     "belief",
     "chances_of_the_top",
     "entropy_over_time",
-    "evenly_chosen",
     "known_by_kind",
     "known_slot",
     "learning",
@@ -166,7 +165,7 @@ def known_by_kind(memory: Memory) -> list[KnownKind]:
 def _known(memory: Memory, kind: str, slots: list[int]) -> KnownKind:
     seen_by_now = memory.seen_by_now
     seen = [slot for slot in slots if slot in seen_by_now]
-    found = [posterior(memory, slot) for slot in evenly_chosen(seen, MOST_LOOKED_AT)]
+    found = [posterior(memory, slot) for slot in _evenly_chosen(seen, MOST_LOOKED_AT)]
     means = [one.mean().active for one in found]
     first = found or ([posterior(memory, slots[0])] if slots else [])
     return KnownKind(
@@ -186,7 +185,7 @@ def learning(memory: Memory) -> Learning:
     drawn = memory.agent.sampled_bandit
     gaps = []
     if drawn is not None:
-        for slot in evenly_chosen(sorted(memory.ever_seen - set(memory.gone)), MOST_LOOKED_AT):
+        for slot in _evenly_chosen(sorted(memory.ever_seen - set(memory.gone)), MOST_LOOKED_AT):
             if slot < len(drawn.arms):
                 mean = posterior(memory, slot).mean().active
                 gaps.append(float(np.abs(mean - drawn.arms[slot].active).mean()))
@@ -199,7 +198,7 @@ def learning(memory: Memory) -> Learning:
     )
 
 
-def evenly_chosen(slots: list[int], most: int) -> list[int]:
+def _evenly_chosen(slots: list[int], most: int) -> list[int]:
     """Return evenly chosen ones of many."""
     step = -(-len(slots) // most)
     return slots[:: max(1, step)]
@@ -234,7 +233,7 @@ def entropy_over_time(session: Session) -> list[Entropy]:
             if memory.roster.kind_of[slot] == kind and slot not in memory.gone
         ]
         if isinstance(prior, ArmPrior):
-            slots = evenly_chosen(slots, MOST_IN_CURVE)
+            slots = _evenly_chosen(slots, MOST_IN_CURVE)
         if slots:
             found.append(_entropy(session, kind, prior, slots))
     return found

@@ -135,7 +135,6 @@ def _share(far: FloatArray) -> float:
 def check_log(
     fitted: FittedLog,
     seed: int = 0,
-    replicates: int = REPLICATES,
     progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[Check, ...]:
     """Put all questions to a log that its sightings can answer."""
@@ -143,8 +142,8 @@ def check_log(
     groups = _questions(sample, fitted)
     asked = [q for q in groups if all(c.possible for c in q.comparisons)]
     rng = np.random.default_rng([seed, 1])
-    arms = drawn_arms(fitted, sample, replicates, rng)
-    measured = _measured(sample, asked, arms, seed, replicates, progress)
+    arms = drawn_arms(fitted, sample, REPLICATES, rng)
+    measured = _measured(sample, asked, arms, seed, progress)
     found = dict(zip((q.name for q in asked), measured, strict=True))
     return tuple(
         _judged(q, found[q.name], sample) if q.name in found else _undecided(q) for q in groups
@@ -295,9 +294,9 @@ def _pulls(sample: Sample) -> _Question:
 
 def _measured(
     sample: Sample, asked: Sequence[_Question], arms: tuple[FloatArray, FloatArray], seed: int,
-    replicates: int, progress: Callable[[float], None],
+    progress: Callable[[float], None],
 ) -> list[_Measured]:  # fmt: skip
-    shapes = [(3, 1 + replicates, len(q.comparisons), sample.num_arms) for q in asked]
+    shapes = [(3, 1 + REPLICATES, len(q.comparisons), sample.num_arms) for q in asked]
     tables = [np.zeros(shape) for shape in shapes]
     ages = np.maximum(sample.ages, 1)
 
@@ -320,9 +319,9 @@ def _measured(
             one(row)
         return rows[-1]
 
-    parts = [range(b, min(b + AT_ONCE, 1 + replicates)) for b in range(1, 1 + replicates, AT_ONCE)]
+    parts = [range(b, min(b + AT_ONCE, 1 + REPLICATES)) for b in range(1, 1 + REPLICATES, AT_ONCE)]
     for done in in_order(some, parts):
-        progress(done / replicates)
+        progress(done / REPLICATES)
     return [_Measured(*table) for table in tables]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.learn.evidence import Evidence
-from restive.logs.log import Block, Log
+from restive.logs.log import ArmBlock, Log
 from restive.threads import in_order
 
 __all__ = ["LogCounts", "count_log"]
@@ -63,7 +63,6 @@ class LogCounts:
 
 def count_log(
     log: Log,
-    since: int = 0,
     until: int | None = None,
     pulled_only: bool = False,
     progress: Callable[[float], None] = lambda share: None,
@@ -74,8 +73,8 @@ def count_log(
     ----------
     log
         The sightings.
-    since, until
-        Count what was seen again from step `since` on and before step `until`; by default all.
+    until
+        Count what was seen before this step; by default all.
     pulled_only
         Leave out sightings of arms that were not pulled.
     progress
@@ -85,12 +84,12 @@ def count_log(
     last_state = np.zeros(log.num_arms, dtype=np.int64)
     last_step = np.full(log.num_arms, -1, dtype=np.int64)
 
-    def counted(block: Block) -> tuple[int, IntArray, IntArray, IntArray]:
+    def counted(block: ArmBlock) -> tuple[int, IntArray, IntArray, IntArray]:
         if pulled_only:
             block = block.of_pulled()
         own = slice(block.first_arm, block.first_arm + len(block.starts) - 1)
         _note_last(block, end, last_step[own], last_state[own])
-        return own.stop, *_count_cells(block, log.num_states, since, end)
+        return own.stop, *_count_cells(block, log.num_states, end)
 
     cells, counts, ends = [], [], [np.zeros(1, dtype=np.int64)]
     for done, own_cells, own_counts, own_starts in in_order(counted, log.blocks()):
@@ -108,7 +107,7 @@ def count_log(
     )
 
 
-def _note_last(block: Block, until: int, last_step: IntArray, last_state: IntArray) -> None:
+def _note_last(block: ArmBlock, until: int, last_step: IntArray, last_state: IntArray) -> None:
     """Note step and state [K] of each arm's last sighting before step `until`, if there is one."""
     earlier = np.concatenate([[0], np.cumsum(block.steps < until)])
     count = np.diff(earlier[block.starts])
@@ -118,17 +117,17 @@ def _note_last(block: Block, until: int, last_step: IntArray, last_state: IntArr
 
 
 def _count_cells(
-    block: Block, num_states: int, since: int, until: int
+    block: ArmBlock, num_states: int, until: int
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Count, for each arm, how often state s was followed by s' at age n.
 
-    Only what was seen again from step `since` on and before step `until` is counted. Returns cells
-    [C] as in `LogCounts`, their counts [C], and where each arm's cells begin [K + 1].
+    Only what was seen again before step `until` is counted. Returns cells [C] as in `LogCounts`,
+    their counts [C], and where each arm's cells begin [K + 1].
     """
     arms, steps, states = block.arms - block.first_arm, block.steps, block.states
     cells = np.diff(steps) * num_states + states[:-1]
     cells = cells * num_states + states[1:]
-    later = (arms[1:] == arms[:-1]) & (since <= steps[1:]) & (steps[1:] < until)
+    later = (arms[1:] == arms[:-1]) & (steps[1:] < until)
     arms, cells = arms[1:][later], cells[later]
     distinct = None
     if len(cells) and int(cells.max()) >= MOST_PACKED:  # arm and cell do not fit into 64 bits

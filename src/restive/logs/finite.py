@@ -130,16 +130,14 @@ class SharedCandidates:
             return None
         return _Chances(distinct, log_chances(*self.matrices, *counts.unpacked(distinct)))
 
-    def blocks(
-        self, counts: LogCounts, arms: IntArray, progress: Callable[[float], None] = lambda s: None
-    ) -> Iterator[tuple[IntArray, FloatArray]]:
+    def blocks(self, counts: LogCounts, arms: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield arms and their posterior weights [arms, M], some at a time."""
 
         def weights(some: IntArray, logs: FloatArray) -> FloatArray:
             self._require_some(normalise_posteriors(logs), some)
             return logs
 
-        yield from self._in_blocks(weights, counts, arms, progress)
+        yield from self._in_blocks(weights, counts, arms, lambda share: None)
 
     def weights(self, counts: LogCounts, arms: IntArray) -> FloatArray:
         """Posterior weights [arms, M]."""

@@ -20,7 +20,7 @@ from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.log import Log
 from restive.logs.sample import Sample, sample_of
 
-__all__ = ["Gain", "HeldOut", "held_out", "predictions"]
+__all__ = ["Gain", "HeldOut", "held_out"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -88,7 +88,7 @@ def held_out(
         )  # fmt: skip
     except ProblemError:
         return None
-    chain = predictions(fitted, sample, later)
+    chain = _predictions(fitted, sample, later)
     coin = _coin(sample, later, earlier)
     second = _second_order(sample, later, earlier, chain)
     shown = sample.states[later]
@@ -112,7 +112,7 @@ def held_out(
     )
 
 
-def predictions(fitted: FittedLog, sample: Sample, later: IntArray) -> FloatArray:
+def _predictions(fitted: FittedLog, sample: Sample, later: IntArray) -> FloatArray:
     """Chances [sightings, S] of each state, by the arms' posteriors, for these sightings."""
     size = sample.log.num_states
     found = np.empty((len(later), size))

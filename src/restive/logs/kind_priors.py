@@ -35,14 +35,11 @@ from restive.logs.log import Log
 from restive.problem.arm import gilbert_elliott
 
 __all__ = [
-    "FEW_ARMS",
     "AnyArmPrior",
-    "empirical_dirichlet",
     "empirical_grid",
     "grid_candidates",
     "grid_levels",
     "kind_priors_of",
-    "num_levels",
     "passive_rewards_of",
 ]
 
@@ -141,10 +138,10 @@ def _empirical(
     own = [np.flatnonzero(log.kind_of == kind) for kind in range(len(log.kinds))]
     if log.num_states > 2 or controlled:
         return tuple(
-            empirical_dirichlet(counts, arms, rewards, controlled, log.state_names, unpulled)
+            _empirical_dirichlet(counts, arms, rewards, controlled, log.state_names, unpulled)
             for arms in own
         )
-    levels = num_levels(float(np.median(counts.totals)), log.num_arms)
+    levels = _num_levels(float(np.median(counts.totals)), log.num_arms)
     base = grid_candidates(rewards, levels, log.state_names, unpulled)
     if levels == MOST_LEVELS:
         notes.append(
@@ -160,7 +157,7 @@ def _empirical(
     return tuple(empirical_grid(base, counts, arms, log.arms)[0] for arms in own)
 
 
-def num_levels(seen_again: float, num_arms: int) -> int:
+def _num_levels(seen_again: float, num_arms: int) -> int:
     """Levels of each probability, for arms that were seen again so often (the median)."""
     wanted = np.pi * np.sqrt(max(seen_again, 1) / 2)  # a spacing of one standard error
     room = np.sqrt(MOST_WEIGHTS / num_arms)
@@ -247,7 +244,7 @@ def empirical_grid(
     return base.with_weights(_weights(base.weights, log_rows, parameters)), parameters
 
 
-def empirical_dirichlet(
+def _empirical_dirichlet(
     counts: LogCounts,
     arms: IntArray,
     rewards: FloatArray,

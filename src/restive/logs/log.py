@@ -16,7 +16,7 @@ from restive.logs.time_steps import MICROS, StepRule, Steps
 from restive.problem.arm import state_names
 
 __all__ = [
-    "Block",
+    "ArmBlock",
     "Log",
     "Rows",
     "UnsortedLog",
@@ -37,7 +37,7 @@ BLOCK_ROWS = 1 << 18  # sightings that are looked at together
 MOST_NAMED = 10  # rows of the same arm and step in a message
 
 
-class Block(NamedTuple):
+class ArmBlock(NamedTuple):
     """All sightings of some arms, sorted by arm, then step."""
 
     first_arm: int
@@ -55,11 +55,11 @@ class Block(NamedTuple):
         """Whether the arm was pulled [R]."""
         return (self.codes & 1).astype(np.bool_)
 
-    def of_pulled(self) -> Block:
+    def of_pulled(self) -> ArmBlock:
         """Return the sightings of pulled arms only."""
         pulled = self.pulled
         kept = np.concatenate([[0], np.cumsum(pulled)])
-        return Block(self.first_arm, kept[self.starts], self.steps[pulled], self.codes[pulled])
+        return ArmBlock(self.first_arm, kept[self.starts], self.steps[pulled], self.codes[pulled])
 
     @property
     def arms(self) -> IntArray:
@@ -128,7 +128,7 @@ class Log:
             f"{counted(self.num_steps, 'step')}, {self.span}"
         )
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[ArmBlock]:
         """Yield all sightings, some arms at a time."""
         first = 0
         while first < self.num_arms:
@@ -137,11 +137,11 @@ class Log:
             yield self.block(first, last)
             first = last
 
-    def block(self, first: int, last: int) -> Block:
+    def block(self, first: int, last: int) -> ArmBlock:
         """Return the sightings of arms `first` to `last` - 1."""
         begin, end = int(self.starts[first]), int(self.starts[last])
         starts = self.starts[first : last + 1] - begin
-        return Block(first, starts, self.step_column[begin:end], self.code_column[begin:end])
+        return ArmBlock(first, starts, self.step_column[begin:end], self.code_column[begin:end])
 
     def __repr__(self) -> str:
         return one_line(

@@ -23,12 +23,9 @@ from restive.pages.looks import LIGHT, look
 from restive.pages.page import render
 
 __all__ = [
-    "CHECK_HEADER",
-    "arms_chart",
     "check_rows",
     "fit_page",
     "held_out_sentences",
-    "predicted_chart",
 ]
 
 MOST_ARMS = 200  # rows of the table of arms
@@ -45,9 +42,9 @@ def fit_page(fitted: FittedLog, title: str) -> str:
     log, arms, held_out = fitted.log, fitted.arms, fitted.held_out
     advised = any(check.advice for check in fitted.checks)
     check_header = CHECK_HEADER if advised else CHECK_HEADER[:-1]
-    charts = [] if held_out is None else [predicted_chart(held_out)]
+    charts = [] if held_out is None else [_predicted_chart(held_out)]
     if log.num_states == 2:
-        charts.append(arms_chart(fitted))
+        charts.append(_arms_chart(fitted))
     return render(
         "logs/page.html",
         title=title,
@@ -147,7 +144,7 @@ def _gain(found: Any) -> str:
     return f"{found.gain:+.4f} ± {1.96 * found.stderr:.4f}"
 
 
-def arms_chart(fitted: FittedLog) -> Chart:
+def _arms_chart(fitted: FittedLog) -> Chart:
     """p01 and p11 of all arms with their intervals: a panel per kind."""
     own = [np.flatnonzero(fitted.log.kind_of == kind) for kind in range(len(fitted.log.kinds))]
     largest = sorted(range(len(own)), key=lambda kind: -len(own[kind]))[:MOST_KINDS]
@@ -205,7 +202,7 @@ def _draw_arms(
     )  # fmt: skip
 
 
-def predicted_chart(found: HeldOut) -> Chart:
+def _predicted_chart(found: HeldOut) -> Chart:
     """Chances that the chains gave to the best state, and how often it came."""
     there = found.in_bin > 0
     x, y, count = found.predicted[there], found.seen[there], found.in_bin[there]

@@ -67,10 +67,12 @@ class Sample:
         return np.linspace(0, 1, self.log.num_states)
 
 
-def sample_of(log: Log, most: int = MOST_SIGHTINGS, pulled_only: bool = False) -> Sample:
-    """Return the sightings of evenly spread arms, about `most` in all."""
+def sample_of(log: Log, pulled_only: bool = False) -> Sample:
+    """Return the sightings of evenly spread arms, about 30,000 in all."""
     seen_twice = np.flatnonzero(np.diff(log.starts) > 1)
-    every = max(-(-log.num_sightings // most), -(-len(seen_twice) // MOST_SAMPLED_ARMS), 1)
+    every = max(
+        -(-log.num_sightings // MOST_SIGHTINGS), -(-len(seen_twice) // MOST_SAMPLED_ARMS), 1
+    )
     arms = seen_twice[::every]
     blocks = [log.block(k, k + 1) for k in arms.tolist()]
     if pulled_only:

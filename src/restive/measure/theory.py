@@ -47,8 +47,8 @@ from restive.problem.beliefs import BeliefState, initial_state
 
 __all__ = [
     "Bounds",
-    "Comparison",
     "Decomposition",
+    "MeasuredBound",
     "bounds_for",
     "decompose_regret",
     "discounted_spans",
@@ -234,7 +234,7 @@ def discounted_spans(
     return np.array([np.ptp(_solved(chain, states, beta)[1]) for beta in betas])
 
 
-class Comparison(NamedTuple):
+class MeasuredBound(NamedTuple):
     """A measured mean with its standard error, and what the theory allows."""
 
     name: str
@@ -268,7 +268,7 @@ class Decomposition:
         return f"Decomposition(R = {self.regret.mean():.4g}, R_0 to R_3 = {means}; {count})"
 
     @property
-    def comparisons(self) -> tuple[Comparison, ...]:
+    def comparisons(self) -> tuple[MeasuredBound, ...]:
         """Measured means beside the bounds of Lemmas 4, 5 and 8 and of Theorem 1."""
         num_episodes, bounds = float(self.num_episodes.mean()), self.bounds
         most = bounds.scale * bounds.num_pulls  # that a step can earn
@@ -282,10 +282,10 @@ class Decomposition:
         return tuple(_compared(*row) for row in rows)
 
 
-def _compared(name: str, values: FloatArray | IntArray, bound: float) -> Comparison:
+def _compared(name: str, values: FloatArray | IntArray, bound: float) -> MeasuredBound:
     mean, count = float(values.mean()), len(values)
     stderr = float(values.std(ddof=1)) / sqrt(count) if count > 1 else nan
-    return Comparison(name, mean, stderr, bound, mean / bound if bound else nan)
+    return MeasuredBound(name, mean, stderr, bound, mean / bound if bound else nan)
 
 
 def decompose_regret(

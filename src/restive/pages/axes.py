@@ -16,7 +16,6 @@ __all__ = [
     "Dotted",
     "Line",
     "Scale",
-    "draw_dotted",
     "draw_line",
     "draw_lines",
     "place_of_axes",
@@ -128,7 +127,7 @@ def draw_lines(
     for line in lines:
         draw_line(axes, line, logarithmic=logarithmic)
     for other in dotted:
-        draw_dotted(axes, other)
+        _draw_dotted(axes, other)
     if scale == "linear":
         axes.set_xlim(left=0)
     positive = np.concatenate([line.mean[line.mean > 0] for line in [*lines, *among]])
@@ -153,7 +152,7 @@ def draw_line(axes: Any, line: Line, *, logarithmic: bool = False) -> None:
     )  # fmt: skip
 
 
-def draw_dotted(axes: Any, other: Dotted) -> None:
+def _draw_dotted(axes: Any, other: Dotted) -> None:
     """Draw a line to compare with."""
     own = other.number is not None
     axes.plot(

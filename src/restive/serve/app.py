@@ -20,9 +20,8 @@ from restive.serve.page import routes
 from restive.serve.problems import add_handlers
 from restive.serve.service import Service
 
-__all__ = ["HOST", "PORT", "make_app", "run_server"]
+__all__ = ["make_app", "run_server"]
 
-HOST, PORT = "127.0.0.1", 8765
 LOCAL = ("127.0.0.1", "::1", "localhost")
 FINISH_SECONDS = 30  # for requests that have begun, when the service is told to stop
 BACKLOG = 2048  # connections that wait to be taken
@@ -107,9 +106,9 @@ class Guarded:
 
 def run_server(
     agent: LiveAgent,
-    host: str = HOST,
-    port: int = PORT,
-    say: Callable[[str], None] = lambda text: None,
+    host: str,
+    port: int,
+    say: Callable[[str], None],
 ) -> None:
     """Serve an agent until SIGTERM or Ctrl-C; requests that have begun are finished.
 

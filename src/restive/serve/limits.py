@@ -62,9 +62,7 @@ class Limits:
         For the body to come, and again for the answer to be made.
     """
 
-    def __init__(
-        self, app: ASGIApp, body_bytes: int = BODY_BYTES, seconds: float = SECONDS
-    ) -> None:
+    def __init__(self, app: ASGIApp, body_bytes: int, seconds: float) -> None:
         self.app, self.body_bytes, self.seconds = app, body_bytes, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

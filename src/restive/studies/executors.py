@@ -19,7 +19,7 @@ from restive.files import read_regular
 from restive.studies.work import Arrays, Chunk, Execute, run_chunk
 from restive.threads import available_threads, worker_pool
 
-__all__ = ["EXECUTORS", "TLS", "checked_options", "executor"]
+__all__ = ["TLS", "checked_options", "executor"]
 
 EXECUTORS = ("serial", "threads", "dask")
 

@@ -4,7 +4,7 @@ Rows are added in order of replications, one by one, so a summary depends only o
 that are there: not on chunks, workers or restarts. Memory grows with the recorded times and with
 one or two numbers per replication.
 
-`curve_table` has summaries as columns, for files and for data frames alike.
+`_curve_table` has summaries as columns, for files and for data frames alike.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ __all__ = [
     "Results",
     "Slope",
     "curve_columns",
-    "curve_table",
     "headed",
     "label_columns",
     "load_results",
@@ -145,7 +144,7 @@ class CaseSummary:
 
     def to_pandas(self) -> Any:
         """Return the case's curves as a data frame, a row per time (needs pandas)."""
-        return data_frame(curve_table([self]))
+        return data_frame(_curve_table([self]))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw regret with its band into a matplotlib axes, a new one by default."""
@@ -171,7 +170,7 @@ class Results(list[CaseSummary]):
 
     def to_pandas(self) -> Any:
         """Return all curves as one data frame, as `restive export` writes them (needs pandas)."""
-        return data_frame(curve_table(self) if self else {})
+        return data_frame(_curve_table(self) if self else {})
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the regret of all cases into one matplotlib axes, a new one by default."""
@@ -336,7 +335,7 @@ def _fitted(times: IntArray, values: FloatArray) -> float:
     return float((x * np.log(values)).sum() / (x * x).sum())
 
 
-def curve_table(found: Sequence[CaseSummary]) -> Columns:
+def _curve_table(found: Sequence[CaseSummary]) -> Columns:
     """Return the curves of some cases, one below the other."""
     labels = label_columns([summary.case for summary in found])
     parts = [headed(summary.case, labels, curve_columns(summary)) for summary in found]

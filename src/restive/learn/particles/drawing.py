@@ -48,13 +48,10 @@ from restive.learn.particles.rows import RowsPrior
 __all__ = [
     "KERNELS",
     "MODES",
-    "MOVES",
     "ONE_T",
     "POINTS",
     "Particles",
-    "around_fit",
     "at_modes",
-    "at_particles",
     "enough",
     "least",
     "moved",
@@ -88,7 +85,7 @@ class Particles:
         return other if other.effective_size > self.effective_size else self
 
 
-def around_fit(
+def _around_fit(
     prior: RowsPrior, counts: Counts, logits: FloatArray, weights: FloatArray, key: np.uint64
 ) -> Particles:
     """Draw from one t that fits weighted particles [d, M].
@@ -152,7 +149,7 @@ def _fitted(prior: RowsPrior, mode: Mode, particles: Particles, own: NDArray[np.
     return replace(mode, point=centre, root=root)
 
 
-def at_particles(
+def _at_particles(
     prior: RowsPrior, counts: Counts, logits: FloatArray, weights: FloatArray, enough: float,
     key: np.uint64,
 ) -> Particles:  # fmt: skip
@@ -234,12 +231,12 @@ def renew(
     key
         Names the random numbers.
     """
-    drawn = around_fit(prior, counts, logits, weights, subkey(key, ONE_T))
+    drawn = _around_fit(prior, counts, logits, weights, subkey(key, ONE_T))
     if drawn.effective_size < enough(prior) and prior.free <= FEW:
         starts = extremes(logits, weights)
         drawn = drawn.or_better(at_modes(prior, counts, starts, enough(prior), subkey(key, MODES)))
         if drawn.effective_size < enough(prior):
-            kernels = at_particles(
+            kernels = _at_particles(
                 prior, counts, logits, weights, enough(prior), subkey(key, KERNELS)
             )
             drawn = drawn.or_better(kernels)

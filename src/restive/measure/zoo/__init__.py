@@ -221,12 +221,11 @@ def _channels(
     title: str,
     source: str,
     levels: Sequence[float] = PAPER_LEVELS,
-    horizon: int = 10_000,
 ) -> Instance:
     """Channels (p01, p11) with rewards 0 and 1, whose parameters are among the prior's levels."""
     bandit = RestlessBandit([gilbert_elliott(p01, p11) for p01, p11 in parameters], num_pulls)
     prior = grid_prior(levels, bandit.num_arms)
-    return Instance("", title, source, num_pulls, prior, bandit, horizon, truth_in_prior=True)
+    return Instance("", title, source, num_pulls, prior, bandit, 10_000, truth_in_prior=True)
 
 
 def _paper_bayesian() -> Instance:

@@ -14,7 +14,7 @@ from restive.learn.priors.independent import IndependentPrior, Prior
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit
 
-__all__ = ["NUM_CANDIDATES", "Instance", "drawn_instance", "spread"]
+__all__ = ["Instance", "drawn_instance", "spread"]
 
 FloatArray = NDArray[np.float64]
 

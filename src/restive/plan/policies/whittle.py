@@ -1,7 +1,7 @@
 """Whittle's index: the subsidy for leaving an arm alone at which pulling it is worth just as much.
 
 The average-reward index (discount = 1) is the paper's. Two-state arms whose chain does not care
-whether it is pulled have a closed form (`kernels.gilbert_elliott`); every other arm goes the
+whether it is pulled have a closed form (`kernels.plan.gilbert_elliott`); every other arm goes the
 general way (`subsidy`).
 """
 

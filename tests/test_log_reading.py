@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import restive as rs
 from oracles.logs_naive import naive_counts
-from restive.logs import log as sightings_of_arms
+from restive.logs import log as log_module
 from restive.logs.counts import count_log
 from restive.logs.time_steps import Steps, ZoneOffsets, step_rule
 
@@ -100,7 +100,7 @@ NAMES = st.sampled_from(["a", "b", "long name", "d"])
 def test_any_order_and_any_size_of_block_give_the_same_counts(rows, size):
     arms, steps, states = zip(*rows, strict=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sightings_of_arms, "BLOCK_ROWS", size)
+        patch.setattr(log_module, "BLOCK_ROWS", size)
         log = rs.log_of(arms, steps, states, num_states=3)
         counts = count_log(log)
     expected = naive_counts(rows)
@@ -116,7 +116,7 @@ def test_rows_are_sorted_by_arm_then_time_then_place(num_arms):
     rng = np.random.default_rng(num_arms)
     arms = rng.integers(num_arms, size=100_000).astype(np.int32)
     times, lines = rng.integers(-50, 50, size=100_000), np.arange(100_000, dtype=np.uint32)
-    found = sightings_of_arms.Rows(arms, times, lines, arms.astype(np.int16)).in_order()
+    found = log_module.Rows(arms, times, lines, arms.astype(np.int16)).in_order()
     order = sorted(lines.tolist(), key=lambda at: (arms[at], times[at], at))
     assert found.lines.tolist() == order
     assert (found.arms == arms[order]).all()

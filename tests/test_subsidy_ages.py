@@ -50,9 +50,9 @@ def work_of(arm, length, monkeypatch):
     """Products that the path takes."""
     total = 0
 
-    def counted(problem, shortcuts, walk, *limits):
+    def counted(problem, bounds, walk, *limits):
         nonlocal total
-        end = subsidy_kernel(problem, shortcuts, walk, *limits)
+        end = subsidy_kernel(problem, bounds, walk, *limits)
         total += int(walk.marks[WORK])
         return end
 
