@@ -1,12 +1,12 @@
-"""Logarithm, exponential and turn of a circle from sums, products and divisions alone.
+"""Elementary functions and normal random numbers, the same bits on every machine.
 
-The functions of the C library differ in their last bits from machine to machine, and a particle's
+Logarithm, exponential and turn of a circle are made of sums, products and divisions alone. The
+functions of the C library differ in their last bits from machine to machine, and a particle's
 weight decides what a learner draws. These are the same everywhere, and simple enough for the
 compiler to do several at once. They are within a few units in the last place.
 
-Normal random numbers by the ziggurat (Marsaglia and Tsang 2000), whose law is exact.
-
-The area under exp(-x^2 / 2), x >= 0, is covered by 256 layers of equal area. Layer i >= 1 is a
+Normal random numbers come from the ziggurat (Marsaglia and Tsang 2000), whose law is exact. The
+area under exp(-x^2 / 2), x >= 0, is covered by 256 layers of equal area. Layer i >= 1 is a
 rectangle from 0 to EDGES[i], between HEIGHTS[i] and HEIGHTS[i + 1]; layer 0 lies below them and
 holds the tail beyond EDGES[1]. A layer is picked and a point across it: most points are left of the
 next layer's edge, so below the curve, and cost one random number and no logarithm.

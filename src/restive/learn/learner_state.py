@@ -29,7 +29,7 @@ from restive.kernels.loop.tables import (
     SPAN,
     VISITS,
     WHITTLE,
-    Clock,
+    EpisodeClock,
     Episodes,
     IndexLookup,
     Meta,
@@ -292,7 +292,7 @@ def _episodes(task: Task, learner: Relative, num_steps: int) -> Episodes:
         truncations = np.array([task.truncation(epoch) for epoch in range(epochs)], dtype=np.int64)
         longest = int(truncations[0 if known else num_steps.bit_length() - 1])
     return Episodes(
-        clock=new_record(Clock),
+        clock=new_record(EpisodeClock),
         visits=_visits(task, longest),
         size_starts=np.concatenate([[0], np.cumsum(task.choices.sizes)]).astype(np.int64),
         truncations=truncations,

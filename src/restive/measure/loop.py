@@ -12,7 +12,7 @@ from restive.kernels.jit.handles import Handle
 from restive.kernels.loop import steps
 from restive.kernels.loop.actor import Actor
 from restive.kernels.loop.engine import Record, Run, Trace, run
-from restive.kernels.loop.world import World
+from restive.kernels.loop.world import WorldTables
 from restive.learn.learner_state import LearnerState
 from restive.learn.requests import checked_arms
 from restive.plan.actors import steps_at_once
@@ -36,7 +36,7 @@ class InPython(Protocol):
 
 def drive(
     learner_state: LearnerState,
-    world: World,
+    world: WorldTables,
     record: Record,
     trace: Trace,
     player: InPython | None = None,

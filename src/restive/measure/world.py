@@ -15,12 +15,12 @@ from restive.errors import ProblemError
 from restive.kernels.loop.world import (
     OF_ARMS,
     HiddenArms,
+    WorldTables,
     draw_first,
     paid_by_others,
     pay_and_move,
     pull_arms,
 )
-from restive.kernels.loop.world import World as Tables
 from restive.kernels.random import HIDDEN, WORLD, stream
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
 from restive.problem.beliefs import (
@@ -76,7 +76,7 @@ class World:
         kinds = kinds_of(bandit)
         tables = belief_tables(kinds.arms, settled_lengths(kinds, max_elapsed))
         self._hidden = _hidden_arms(kinds) if hidden else None
-        self._tables = Tables(
+        self._tables = WorldTables(
             tables,
             **{name: getattr(tables, name)[kinds.of] for name in OF_ARMS},
             hidden=np.empty(0, dtype=np.int64) if self._hidden is None else self._hidden.states,

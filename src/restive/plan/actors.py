@@ -17,8 +17,8 @@ from restive.kernels.loop.actor import Actor, Role
 from restive.kernels.loop.engine import Cursor, Keys, Record, Run, Sums, Trace, run
 from restive.kernels.loop.tables import (
     BeliefTables,
-    Clock,
     DirichletPriors,
+    EpisodeClock,
     EpisodeRules,
     Episodes,
     IndexLookup,
@@ -34,7 +34,7 @@ from restive.kernels.loop.tables import (
     Weights,
     WeightStatus,
 )
-from restive.kernels.loop.world import OF_ARMS, World
+from restive.kernels.loop.world import OF_ARMS, WorldTables
 from restive.problem.beliefs import BeliefState
 from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
@@ -75,7 +75,9 @@ def plain_actor(who: int, start: BeliefState, lookup: IndexLookup | None = None)
         role=new_record(Role, who=who),
         meta=meta,
         posterior=posterior,
-        episodes=Episodes(new_record(Clock), none, int_zeros(1), none, new_record(EpisodeRules)),
+        episodes=Episodes(
+            new_record(EpisodeClock), none, int_zeros(1), none, new_record(EpisodeRules)
+        ),
         lookup=lookup_of(None, 0) if lookup is None else lookup,
         knowledge=Knowledge(none, none, floats, floats),
         memory=Memory(none, none, int_zeros(OWN), floats, floats),
@@ -124,10 +126,10 @@ def lookup_of(ranks: RankTables | None, num_arms: int) -> IndexLookup:
     )
 
 
-def world_of(tables: BeliefTables, num_arms: int) -> World:
+def world_of(tables: BeliefTables, num_arms: int) -> WorldTables:
     """Room for a world whose arms are of the kinds in these tables."""
     own = {name: int_zeros(num_arms) for name in OF_ARMS}
-    return World(tables, **own, hidden=int_zeros(0))
+    return WorldTables(tables, **own, hidden=int_zeros(0))
 
 
 def make_record(

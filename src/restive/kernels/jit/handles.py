@@ -4,8 +4,8 @@ Numba looks up the type of every array in every call, which for the arrays of a 
 longer than a step. So whoever holds the arrays writes down once where they lie (`Handle`), a kernel
 takes that one array of addresses, and `opener` makes of it what looks like the named tuple again.
 The arrays are one-dimensional and contiguous; their types are read off the tuples' annotations,
-those of records too (`records`).
-Whoever holds a handle holds the arrays, and makes a new handle when one of them is replaced.
+those of records too (`records`). Whoever holds a handle holds the arrays, and makes a new handle
+when one of them is replaced.
 
 Kernels hand such a tuple on to their parts as one address, too, and read an array out of it where
 they mention it; `by_address` does the same to a tuple that a kernel was given as it is. Handed on

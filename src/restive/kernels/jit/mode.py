@@ -3,10 +3,9 @@
 * TRICKS: with what `parts`, `addresses`, `registers` and `cache_guard` do to Numba, by names that
   it does not promise to keep.
 * PLAIN: every kernel compiled by public `numba.njit`, to the same bits. What an agent and regret
-  need compiles in 53 CPU s instead of 15, and a step of an agent takes 51 us instead of 4, nearly
-  all of it to hand the arrays over. Chosen by the environment
-  variable RESTIVE_PLAIN_NUMBA=1, and by itself where the tricks were not tried with the Numba that
-  is installed, or cannot be set up with it; the user is told then.
+  need compiles in 53 CPU s instead of 15, and a step of an agent takes 51 us instead of 4. Chosen
+  by the environment variable RESTIVE_PLAIN_NUMBA=1, and by itself where the tricks were not tried
+  with the Numba that is installed, or cannot be set up with it; the user is told then.
 * PYTHON: nothing is compiled, for debugging (NUMBA_DISABLE_JIT=1).
 
 PLAIN does not import those four modules, and only they use private names of Numba and llvmlite

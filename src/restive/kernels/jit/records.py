@@ -41,7 +41,7 @@ else:
 Record = TypeVar("Record", bound=Block)
 Record_co = TypeVar("Record_co", bound=Block, covariant=True)
 
-NUMBERS: dict[Any, Any] = {int: np.int64, float: np.float64}
+DTYPES: dict[Any, Any] = {int: np.int64, float: np.float64}
 
 
 class Records(Protocol[Record_co]):
@@ -63,7 +63,7 @@ def record_dtype(kind: Any) -> np.dtype[Any]:
 
 @cache
 def _record_dtype(kind: Any) -> np.dtype[Any]:
-    fields = [(name, NUMBERS.get(hint, hint)) for name, hint in get_type_hints(kind).items()]
+    fields = [(name, DTYPES.get(hint, hint)) for name, hint in get_type_hints(kind).items()]
     made: np.dtype[Any] = np.dtype((kind, np.dtype(fields, align=True)))
     return made
 

@@ -18,7 +18,7 @@ __all__ = ["as_instructions"]
 LANES = 8
 
 REGISTER = ir.VectorType(ir.DoubleType(), LANES)
-NUMBERS = ir.VectorType(ir.IntType(64), LANES)
+INTEGERS = ir.VectorType(ir.IntType(64), LANES)
 LANE = ir.IntType(32)
 BITS = ir.IntType(LANES)
 ALIGNMENT = 8  # of a load or store: any number may be the first
@@ -142,15 +142,15 @@ def _not_above(builder: Any, vector: Any, x: Any) -> Any:
 
 
 def _largest(builder: Any, vector: Any, count: Any) -> Any:
-    ahead = ir.Constant(NUMBERS, [0] * LANES)
+    ahead = ir.Constant(INTEGERS, [0] * LANES)
     for lane in range(LANES):
         # a number is ahead of those it exceeds, and of equal ones in later lanes
         other = _everywhere(builder, _lane(builder, vector, lane))
         later = ir.Constant(ir.VectorType(ir.IntType(1), LANES), [i > lane for i in range(LANES)])
         equal = builder.and_(builder.fcmp_ordered("==", other, vector), later)
         before = builder.or_(builder.fcmp_ordered(">", other, vector), equal)
-        ahead = builder.add(ahead, builder.zext(before, NUMBERS))
-    few = builder.icmp_unsigned("<", ahead, _everywhere(builder, count, NUMBERS))
+        ahead = builder.add(ahead, builder.zext(before, INTEGERS))
+    few = builder.icmp_unsigned("<", ahead, _everywhere(builder, count, INTEGERS))
     return builder.zext(builder.bitcast(few, BITS), ir.IntType(64))
 
 

@@ -1,4 +1,4 @@
-r"""IndexLookup channels by the closed forms of their indices: no tables, and exact at any age.
+r"""Following channels by the closed forms of their indices: no tables, and exact at any age.
 
 A two-state arm that moves alike pulled or not has, n steps after it was last seen, an index (A + x)
 / (D + E p + F x), where p = rho^n and x = min((B - E n) p, cap). B and E depend on the state in

@@ -26,11 +26,9 @@ __all__ = [
     "add_logs",
     "advance",
     "begin",
-    "copy_rows",
     "empty_beliefs",
     "in_use",
     "levels_of",
-    "multiply_row",
 ]
 
 FloatArray = NDArray[np.float64]

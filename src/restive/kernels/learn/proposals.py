@@ -1,4 +1,4 @@
-"""DirichletPriors from which particles are drawn anew: mixtures of multivariate t's.
+"""Laws from which particles are drawn anew: mixtures of multivariate t's.
 
 A component has a centre [d] and a root A [d, d], its shape being A A'. Points of a randomly shifted
 lattice are mapped through the components, each as often as its share says. What is returned beside

@@ -69,8 +69,8 @@ def log_share(y: float) -> float:
 
 
 @part
-def _fraction(a: float, b: float, p: float, rest: float) -> float:
-    """Continued fraction of the incomplete Beta function (Lentz's method); rest = 1 - p."""
+def _fraction(a: float, b: float, p: float) -> float:
+    """Continued fraction of the incomplete Beta function (Lentz's method)."""
     c = 1.0
     d = 1.0 - (a + b) * p / (a + 1.0)
     d = 1.0 / (d if abs(d) > TINY else TINY)
@@ -100,9 +100,9 @@ def _log_below(a: float, b: float, log_beta: float, y: float) -> tuple[float, fl
     log_density = a * log_p + b * log_rest - log_beta  # in y
     p, rest = exponential(log_p), exponential(log_rest)
     if p * (a + b + 2.0) < a + 1.0:
-        log_below = log_density - logarithm(a) + logarithm(_fraction(a, b, p, rest))
+        log_below = log_density - logarithm(a) + logarithm(_fraction(a, b, p))
     else:
-        above = exponential(log_density) / b * _fraction(b, a, rest, p)
+        above = exponential(log_density) / b * _fraction(b, a, rest)
         log_below = logarithm(max(1.0 - above, TINY))
     return log_below, exponential(log_density - log_below)
 

@@ -1,1 +1,1 @@
-"""Kernels of logs: reading, sorting, fitting and checking."""
+"""Kernels of logs: fitting and checking."""

@@ -40,7 +40,7 @@ from restive.kernels.loop.steps import (
 )
 from restive.kernels.loop.tables import Posterior
 from restive.kernels.loop.world import (
-    World,
+    WorldTables,
     become,
     paid_by_all,
     paid_by_others,
@@ -114,7 +114,7 @@ class Run(NamedTuple):
     """All that the loop needs."""
 
     actor: Actor
-    world: World
+    world: WorldTables
     record: Record
     trace: Trace
 

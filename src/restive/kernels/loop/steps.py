@@ -88,7 +88,7 @@ POLICY, TSDE, UCB1, BETA_BERNOULLI, REGENERATIVE_CYCLE, RESTLESS_UCB, COLORED_UC
 )
 
 # Stages of a step.
-BEGIN, DRAW, FOLLOW, CHOOSE, SEE = 0, 1, 2, 3, 4
+BEGIN, DRAW, FOLLOW, SEE = 0, 1, 2, 4  # numbers that snapshots hold
 
 # What Python must do before the step can go on; GO is nothing.
 GO = 0

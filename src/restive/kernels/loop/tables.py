@@ -22,8 +22,8 @@ from restive.kernels.jit.records import Block, Records
 
 __all__ = [
     "BeliefTables",
-    "Clock",
     "DirichletPriors",
+    "EpisodeClock",
     "EpisodeRules",
     "Episodes",
     "IndexLookup",
@@ -39,7 +39,6 @@ __all__ = [
     "WeightStatus",
     "Weights",
     "cell_of",
-    "cells_of",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -253,7 +252,7 @@ class Posterior(NamedTuple):
     particles: ParticleGroups
 
 
-class Clock(Block):
+class EpisodeClock(Block):
     """Where TSDE stands in its episodes: one record of whole numbers."""
 
     episode: int  # number of the current episode, from 1; 0 before the first
@@ -283,7 +282,7 @@ class EpisodeRules(Block):
 class Episodes(NamedTuple):
     """Where TSDE stands in its episodes."""
 
-    clock: Records[Clock]  # [1]
+    clock: Records[EpisodeClock]  # [1]
     visits: IntArray  # [cells * VISITS] by (arm, state, truncated age)
     size_starts: IntArray  # [K + 1] states of all arms before this one
     truncations: IntArray  # [epochs] T^mix of each
@@ -353,9 +352,3 @@ CHANNEL = 18
 def cell_of(last_state: int, age: int, length: int) -> int:
     """Cell of an arm that was seen in `last_state`, `age` steps ago."""
     return last_state * length + min(age, length) - 1
-
-
-def cells_of(last_state: IntArray, age: IntArray, length: IntArray | int) -> IntArray:
-    """Cells of many arms at once, for Python."""
-    cells: IntArray = last_state * length + np.minimum(age, length) - 1
-    return cells

@@ -28,7 +28,7 @@ from restive.kernels.random import uniform_at
 __all__ = [
     "OF_ARMS",
     "HiddenArms",
-    "World",
+    "WorldTables",
     "become",
     "draw_first",
     "paid_by_all",
@@ -52,7 +52,7 @@ LAST_ARM = (1 << ARM_BITS) - 1
 BATCH = 64  # arms that are passed over together where none of them is good enough
 
 
-class World(NamedTuple):
+class WorldTables(NamedTuple):
     """The true arms: tables by kind, and for each arm where it stands in them."""
 
     tables: BeliefTables
@@ -68,7 +68,7 @@ OF_ARMS = ("offsets", "mean_offsets", "reward_offsets", "sizes", "lengths")  # w
 
 
 @part
-def become(world: World, kinds: IntArray, first: int) -> None:
+def become(world: WorldTables, kinds: IntArray, first: int) -> None:
     """Let the arms be of the kinds that stand from place `first` on."""
     tables = world.tables
     for k in range(len(world.sizes)):
@@ -91,7 +91,7 @@ def _state_at(thresholds: FloatArray, begin: int, size: int, u: float) -> int:
 
 @inlined
 def pull(
-    world: World, k: int, t: int, last_state: int, age: int, key: np.uint64
+    world: WorldTables, k: int, t: int, last_state: int, age: int, key: np.uint64
 ) -> tuple[int, float]:
     """State in which arm k is seen at time t, and the reward that was to be expected."""
     at = place(k)
@@ -104,8 +104,8 @@ def pull(
 
 @hot_kernel
 def pull_arms(
-    world: World, t: int, last_state: IntArray, seen: IntArray, key: np.uint64, pulled: IntArray,
-    states: IntArray,
+    world: WorldTables, t: int, last_state: IntArray, seen: IntArray, key: np.uint64,
+    pulled: IntArray, states: IntArray,
 ) -> tuple[float, float]:  # fmt: skip
     """Pull arms at time t: write their states, return the rewards earned and expected.
 
@@ -217,7 +217,7 @@ def top_many(rank: NDArray[Any], chosen: IntArray, count: int) -> None:
 
 
 @inlined
-def _paid(world: World, k: int, last_state: int, seen: int, until: int) -> float:
+def _paid(world: WorldTables, k: int, last_state: int, seen: int, until: int) -> float:
     """What arm k pays in the steps after time `seen`, from time 1 on, up to and with `until`."""
     first, last = max(1, 1 - seen), until - seen  # ages
     if last < first:
@@ -236,7 +236,7 @@ def _paid(world: World, k: int, last_state: int, seen: int, until: int) -> float
 
 @part
 def paid_until_pulled(
-    world: World, last_state: IntArray, seen: IntArray, pulled: IntArray, t: int
+    world: WorldTables, last_state: IntArray, seen: IntArray, pulled: IntArray, t: int
 ) -> float:
     """What the arms that are pulled at time t have paid since each was last seen."""
     total = 0.0
@@ -247,7 +247,7 @@ def paid_until_pulled(
 
 
 @part
-def paid_by_all(world: World, last_state: IntArray, seen: IntArray, t: int) -> float:
+def paid_by_all(world: WorldTables, last_state: IntArray, seen: IntArray, t: int) -> float:
     """What all arms have paid since each was last seen, up to time t."""
     total = 0.0
     for k in range(len(seen)):
@@ -256,7 +256,7 @@ def paid_by_all(world: World, last_state: IntArray, seen: IntArray, t: int) -> f
 
 
 @hot_kernel
-def paid_by_others(world: World, last_state: IntArray, seen: IntArray, t: int) -> float:
+def paid_by_others(world: WorldTables, last_state: IntArray, seen: IntArray, t: int) -> float:
     """What the arms that were not seen at time t pay in this step."""
     total = 0.0
     for k in range(len(seen)):
@@ -277,7 +277,7 @@ class HiddenArms(NamedTuple):
 
 @hot_kernel
 def draw_first(
-    hidden: HiddenArms, world: World, last_state: IntArray, seen: IntArray, key: np.uint64
+    hidden: HiddenArms, world: WorldTables, last_state: IntArray, seen: IntArray, key: np.uint64
 ) -> None:
     """Draw where all arms are at time 1."""
     for k in range(len(hidden.states)):
@@ -288,7 +288,9 @@ def draw_first(
 
 
 @hot_kernel
-def pay_and_move(hidden: HiddenArms, world: World, seen: IntArray, t: int, key: np.uint64) -> float:
+def pay_and_move(
+    hidden: HiddenArms, world: WorldTables, seen: IntArray, t: int, key: np.uint64
+) -> float:
     """Move all arms on from time t; return what those paid that were not seen then."""
     paid = 0.0
     num_arms = len(hidden.states)

@@ -27,7 +27,6 @@ __all__ = [
     "SETS",
     "STATE",
     "STEP",
-    "SWEEPS",
     "TABLES",
     "WIDTH",
     "PlausibleArms",
