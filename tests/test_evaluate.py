@@ -382,3 +382,12 @@ def test_slow_arms_can_be_evaluated_with_the_ages_held():
         value = rs.evaluate(bandit, policy, start=rs.BeliefState(*start), max_elapsed=50)
         expected = average_reward_enumerated(arms, 1, tables, 50, start)
         assert value.average_reward == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [[], "problem.toml", None])
+def test_a_policy_by_name_needs_a_bandit(wrong):
+    message = "a policy is made for a RestlessBandit, got"
+    with pytest.raises(rs.errors.ProblemError, match=message):
+        rs.evaluate(wrong, "whittle")
+    with pytest.raises(rs.errors.ProblemError, match=message):
+        rs.theory.discounted_spans(wrong, "whittle", [0.9])

@@ -15,7 +15,7 @@ import pytest
 import restive as rs
 
 ROOT = Path(rs.__file__).parent
-NAMESPACES = ("types", "theory", "registry")
+NAMESPACES = ("types", "theory", "registry", "zoo")
 PUBLIC = {  # by the name that users write
     (f"{space}.{name}" if space else name): getattr(getattr(rs, space) if space else rs, name)
     for space in ("", *NAMESPACES)
@@ -93,7 +93,7 @@ def test_every_public_name_can_be_imported():
 
 
 def test_there_are_about_forty_names_at_the_root():
-    assert len(rs.__all__) - len({"__version__", "errors", "zoo", *NAMESPACES}) <= 46
+    assert len(rs.__all__) - len({"__version__", "errors", *NAMESPACES}) <= 46
 
 
 @pytest.mark.parametrize("space", ["__init__", *NAMESPACES])
@@ -143,12 +143,22 @@ def test_type_checkers_know_every_name(tmp_path):
 
 
 def test_namespaces_show_their_names_and_nothing_else():
-    for space in (rs, rs.zoo, *(getattr(rs, name) for name in NAMESPACES)):
+    for space in (rs, *(getattr(rs, name) for name in NAMESPACES)):
         assert sorted(dir(space)) == sorted(space.__all__)
         for name in space.__all__:
             assert getattr(space, name) is not None
     with pytest.raises(AttributeError, match=r"module 'restive.types' has no attribute 'Agnet'"):
         _ = rs.types.Agnet
+
+
+@pytest.mark.parametrize("space", NAMESPACES)
+def test_namespaces_are_imported_like_modules(space):
+    name = getattr(rs, space).__all__[0]
+    script = f"import restive.{space}\nfrom restive.{space} import {name}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -29,7 +29,7 @@ def _imported(space: str, name: str, homes: dict[str, str]) -> Any:
     if name not in homes:
         raise AttributeError(f"module {space!r} has no attribute {name!r}")
     home = vars(import_module(homes[name]))
-    # what a module does not have is a module below it, such as the zoo
+    # what a module does not have is a module below it, such as `errors`
     return home[name] if name in home else import_module(f"{homes[name]}.{name}")
 
 
@@ -53,7 +53,8 @@ class _Namespace(ModuleType):
 types = _Namespace("types", "What calls return.")
 theory = _Namespace("theory", "Beliefs, the paper's bounds and its regret decomposition.")
 registry = _Namespace("registry", "Learners and mappings by name, and how to enter your own.")
-for _space in (types, theory, registry):  # so that `from restive.types import Agent` works, too
+zoo = _Namespace("zoo", "Named instances, and where their numbers come from.")
+for _space in (types, theory, registry, zoo):  # for `from restive.types import Agent`
     sys.modules[_space.__name__] = _space
 
 _HOMES = _homes_in("__init__.pyi")

@@ -8,6 +8,7 @@ from restive import errors as errors
 from restive import registry as registry
 from restive import theory as theory
 from restive import types as types
+from restive import zoo as zoo
 from restive.errors import RestiveError as RestiveError
 from restive.learn.evidence import Evidence as Evidence
 from restive.learn.make import TSDE as TSDE
@@ -27,7 +28,6 @@ from restive.logs.log import log_of as log_of
 from restive.logs.prior_file import load_prior as load_prior
 from restive.logs.reading import load_log as load_log
 from restive.logs.replay import replay_log as replay_log
-from restive.measure import zoo as zoo
 from restive.measure.compare import compare as compare
 from restive.measure.regret import bayesian_regret as bayesian_regret
 from restive.measure.regret import frequentist_regret as frequentist_regret

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import suggestion
+from restive.arguments import shown, suggestion
 from restive.errors import ProblemError
 from restive.plan.policies.base import Policy, index_policy
 from restive.plan.policies.best_fixed import best_fixed, fixed_rewards, fixed_table
@@ -117,6 +117,8 @@ def as_policy(policy: Policy | str, bandit: RestlessBandit, **options: Any) -> P
     """
     if not isinstance(policy, str):
         return policy
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(f"a policy is made for a RestlessBandit, got {shown(bandit)}")
     known = policy.replace("-", "_")
     if known in _ROWS:
         return _ROWS[known](bandit, **options)
