@@ -374,11 +374,11 @@ def test_the_cohorts_rows_say_what_is_published():
 @pytest.mark.parametrize("generate", [zoo.collapsing, zoo.cohort])
 @pytest.mark.parametrize("seed", [0, 7, 2**64 - 1])
 def test_outreach_instances_follow_their_seed_and_forget_quickly(generate, seed):
-    instance = generate(4, 2, seed)
+    instance = generate(4, 2, seed=seed)
     assert instance.name in zoo.names()
     assert f"seed {seed}" in instance.source
-    assert fingerprint(instance) == fingerprint(generate(4, 2, seed))
-    assert fingerprint(instance) != fingerprint(generate(4, 2, seed ^ 1))
+    assert fingerprint(instance) == fingerprint(generate(4, 2, seed=seed))
+    assert fingerprint(instance) != fingerprint(generate(4, 2, seed=seed ^ 1))
     assert max(settled_elapsed(arm) for arm in candidates_of(instance)) < 300
 
 
@@ -394,7 +394,7 @@ def test_outreach_generators_refuse_what_makes_no_instance(generate):
 @pytest.mark.parametrize("num_states", [2, 3, 5])
 @pytest.mark.parametrize("seed", [1, 2, 2**64 - 1])
 def test_random_arms_are_of_their_family_and_forget_quickly(generate, num_states, seed):
-    instance = generate(3, 1, seed, num_states)
+    instance = generate(3, 1, seed=seed, num_states=num_states)
     assert instance.name in zoo.names()
     assert f"seed {seed}" in instance.source
     for k in range(3):
@@ -406,13 +406,15 @@ def test_random_arms_are_of_their_family_and_forget_quickly(generate, num_states
                 assert ((arm.active.diagonal() > 0.76) & (arm.active.diagonal() < 0.97)).all()
             if generate is zoo.random_near_deterministic:
                 assert (arm.active.max(axis=1) > 0.9).all()
-    assert fingerprint(instance) == fingerprint(generate(3, 1, seed, num_states))
-    assert fingerprint(instance) != fingerprint(generate(3, 1, seed - 1, num_states))
+    assert fingerprint(instance) == fingerprint(generate(3, 1, seed=seed, num_states=num_states))
+    assert fingerprint(instance) != fingerprint(
+        generate(3, 1, seed=seed - 1, num_states=num_states)
+    )
 
 
 def test_dirichlet_rows_are_uniform_on_the_simplex():
     """Before spreading, an entry of a row of three exceeds x with probability (1 - x)^2."""
-    prior = zoo.random_dirichlet(40, 1, 5, 3).prior
+    prior = zoo.random_dirichlet(40, 1, seed=5, num_states=3).prior
     rows = np.array([arm.active for k in range(40) for arm in prior.candidates(k)]).reshape(-1, 3)
     rows = (rows - zoo.SPREAD / 3) / (1 - zoo.SPREAD)
     ranks = np.arange(1, len(rows) + 1) / len(rows)
@@ -422,7 +424,7 @@ def test_dirichlet_rows_are_uniform_on_the_simplex():
 
 
 def test_the_truth_stands_anywhere_among_the_candidates():
-    instance = zoo.random_sticky(300, 1, 0)
+    instance = zoo.random_sticky(300, 1, seed=0)
     arms = enumerate(instance.bandit.arms)
     places = [instance.prior.candidates(k).index(arm) for k, arm in arms]
     assert len(set(places)) == 32  # some place is missed by one seed in 430

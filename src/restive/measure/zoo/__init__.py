@@ -111,7 +111,7 @@ def _made(name: str) -> Instance:
 
 
 def random_dirichlet(
-    num_arms: int = 6, num_pulls: int = 2, seed: int = 0, num_states: int = 2
+    num_arms: int = 6, num_pulls: int = 2, *, seed: int = 0, num_states: int = 2
 ) -> Instance:
     """Arms whose rows are uniform on the simplex (Dirichlet with ones), the same pulled or not.
 
@@ -134,7 +134,7 @@ def random_dirichlet(
 
 
 def random_sticky(
-    num_arms: int = 6, num_pulls: int = 2, seed: int = 0, num_states: int = 2
+    num_arms: int = 6, num_pulls: int = 2, *, seed: int = 0, num_states: int = 2
 ) -> Instance:
     """Arms that stay where they are with probability about 0.8 to 0.97; see `random_dirichlet`."""
     sizes = (num_arms, num_pulls, seed, num_states)
@@ -142,7 +142,7 @@ def random_sticky(
 
 
 def random_near_deterministic(
-    num_arms: int = 6, num_pulls: int = 2, seed: int = 0, num_states: int = 3
+    num_arms: int = 6, num_pulls: int = 2, *, seed: int = 0, num_states: int = 3
 ) -> Instance:
     """Arms with a successor per state, taken in about 9 steps of 10; see `random_dirichlet`."""
     sizes = (num_arms, num_pulls, seed, num_states)
@@ -151,7 +151,7 @@ def random_near_deterministic(
 
 
 def random_controlled(
-    num_arms: int = 6, num_pulls: int = 2, seed: int = 0, num_states: int = 2
+    num_arms: int = 6, num_pulls: int = 2, *, seed: int = 0, num_states: int = 2
 ) -> Instance:
     """Arms that move by another matrix when pulled; both are drawn as in `random_dirichlet`."""
     sizes = (num_arms, num_pulls, seed, num_states)

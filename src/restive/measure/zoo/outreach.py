@@ -37,7 +37,7 @@ WINNING = ((0.5, 1.0), (0.15, 0.65), (0.0, 0.5))
 COHORT_SPREAD = 0.01
 
 
-def collapsing(num_arms: int = 50, num_pulls: int = 5, seed: int = 0) -> Instance:
+def collapsing(num_arms: int = 50, num_pulls: int = 5, *, seed: int = 0) -> Instance:
     """Arms that fall into a bad state and that a pull may mend, paid in every step.
 
     Not pulled, an arm stays bad with probability U(0.8, 1) and good with U(0.6, 0.9). Pulled, it
@@ -109,7 +109,7 @@ def qian_pair() -> Instance:
     )
 
 
-def cohort(num_arms: int = 50, num_pulls: int = 5, seed: int = 0) -> Instance:
+def cohort(num_arms: int = 50, num_pulls: int = 5, *, seed: int = 0) -> Instance:
     """Three states, lost (0), persuadable (1/2) and self-motivated (1), paid in every step.
 
     A call wins a persuadable arm over with probability v; without one it is lost with u. All else
