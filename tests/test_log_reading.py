@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import sys
 from datetime import UTC, datetime, timedelta
@@ -535,6 +536,17 @@ def test_missing_file_and_wrong_parquet(tmp_path):
     written(tmp_path / "bad.parquet", "no parquet")
     with pytest.raises(rs.RestiveError, match="is not a Parquet file"):
         rs.load_log(tmp_path / "bad.parquet", **PLAIN)
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
+    paths = [os.devnull]
+    if hasattr(os, "mkfifo"):
+        paths += [tmp_path / "pipe.csv", tmp_path / "pipe.parquet"]
+        for path in paths[1:]:
+            os.mkfifo(path)  # nobody writes: whoever waits for it waits for ever
+    for path in paths:
+        with pytest.raises(rs.RestiveError, match="cannot be read: not a regular file"):
+            rs.load_log(path, **PLAIN)
 
 
 def test_without_pyarrow_only_files_cannot_be_read(tmp_path, monkeypatch):

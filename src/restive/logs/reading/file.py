@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError, RestiveError
+from restive.files import read_regular
 from restive.logs.reading.lines import (
     PADDING,
     UTF8_MARK,
@@ -302,13 +303,12 @@ def open_log_file(path: str | os.PathLike[str]) -> LogFile:
         import pyarrow  # noqa: F401
     except ImportError:
         raise RestiveError("reading logs needs pyarrow: pip install 'restive[io]'") from None
-    if file.suffix.lower() in (".parquet", ".pq"):
-        return LogFile(file, tuple(_parquet_file(file).schema_arrow.names))
     try:
-        with file.open("rb") as opened:
-            begin = opened.read(HEADER_BYTES)
+        begin = read_regular(file, HEADER_BYTES)  # of a pipe nothing would be left to read again
     except OSError as error:
         raise RestiveError(f"{file}: cannot be read: {error.strerror or error}") from None
+    if file.suffix.lower() in (".parquet", ".pq"):
+        return LogFile(file, tuple(_parquet_file(file).schema_arrow.names))
     for mark, encoding in MARKS.items():
         if begin.startswith(mark):
             raise ProblemError(f"{file}: is {encoding}; save it as CSV in UTF-8")
