@@ -538,6 +538,25 @@ def test_missing_file_and_wrong_parquet(tmp_path):
         rs.load_log(tmp_path / "bad.parquet", **PLAIN)
 
 
+def test_a_damaged_parquet_file_gets_a_sentence(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    path = tmp_path / "log.parquet"
+    columns = {"at": [*range(1000)], "line": ["a"] * 1000, "ok": [0, 1] * 500}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, compression="snappy")
+    whole = path.read_bytes()
+    told = []
+    for at in range(4, 2000, 50):  # within the columns; a few changes do no harm
+        wrong = bytes(byte ^ 0xFF for byte in whole[at : at + 8])
+        path.write_bytes(whole[:at] + wrong + whole[at + 8 :])
+        try:
+            rs.load_log(path, **PLAIN)
+        except rs.RestiveError as error:
+            told.append(str(error))
+    assert any(text.startswith(f"{path}: columns at, line, ok cannot be read") for text in told)
+
+
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
     paths = [os.devnull]
     if hasattr(os, "mkfifo"):

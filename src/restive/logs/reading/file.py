@@ -208,7 +208,7 @@ class LogFile:
                 lines = np.arange(done + 1, done + 1 + batch.num_rows, dtype=np.uint32)
                 done += batch.num_rows
                 yield _Batch(fields, lines, np.zeros(batch.num_rows, dtype=np.int8), done / total)
-        except pyarrow.ArrowException as error:
+        except (OSError, pyarrow.ArrowException) as error:  # damaged data may be either
             raise ProblemError(
                 f"{self.path}: columns {', '.join(names)} cannot be read: {error}"
             ) from None
