@@ -428,6 +428,16 @@ BAD = {
         PLAIN,
         "line 3: has a quote that is never closed",
     ),
+    "open quote in the header": (
+        'at,line,"ok\n1,x,0\n2,x,1\n3,x,0\n',
+        PLAIN,
+        "line 1 has a quote that is never closed",
+    ),
+    "stray quote in the header": (
+        '\nat,line,ok,5"\n1,x,0,1\n2,x,1,1\n',
+        PLAIN,
+        "line 2 has a quote inside a field",
+    ),
     "not UTF-8": (b"at,line,ok\n1,caf\xe9,1\n2,a,0\n", PLAIN, "line 2: arm is not UTF-8"),
     "header not UTF-8": (b"at,caf\xe9,ok\n1,a,1\n", PLAIN, "line 1 is not UTF-8"),
     "UTF-16": ("at,line,ok\n1,a,1\n".encode("utf-16"), PLAIN, "is UTF-16; save it as CSV in UTF-8"),
@@ -596,6 +606,16 @@ def test_lines_are_counted_through_quotes_and_blank_lines(tmp_path):
     text = 'at,line,ok\n\n1,"a\nb",1\n\n2,"a\nb",x\n3,a,0\n'
     with pytest.raises(rs.errors.LogError, match="line 6: state is 'x'"):
         rs.load_log(written(tmp_path / "log.csv", text), **PLAIN)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_columns_name_may_have_two_lines(tmp_path, end):
+    text = f'at,line,"o{end}k"{end}1,x,0{end}2,x,1{end}'
+    options = {**PLAIN, "state": f"o{end}k"}
+    log = rs.load_log(written(tmp_path / "log.csv", text), **options)
+    assert sightings(log) == {("x", 0, 0, True), ("x", 1, 1, True)}
+    with pytest.raises(rs.errors.LogError, match="line 5: state is 'y'"):
+        rs.load_log(written(tmp_path / "log.csv", text + "3,x,y"), **options)
 
 
 def test_an_arm_without_a_good_row_is_no_arm(tmp_path):

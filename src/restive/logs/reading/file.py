@@ -23,6 +23,7 @@ from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError, RestiveError
 from restive.files import read_regular
 from restive.logs.reading.lines import (
+    FAULTS,
     PADDING,
     UTF8_MARK,
     ReadRows,
@@ -44,7 +45,8 @@ MOST_ROW_BYTES = 1 << 22  # a quote that is never closed makes one row of the re
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
 GZIP_MARK = b"\x1f\x8b"
 DELIMITERS = (b",", b";", b"\t")
-LINE = re.compile(rb"([^\r\n]*)(\r\n?|\n|\Z)")
+# up to a line's end that is not within quotes; one that is never closed goes on to the end
+LINE = re.compile(rb'((?:[^"\r\n]++|"[^"]*+"?+)*+)(\r\n?|\n|\Z)')
 
 
 class Column:
@@ -328,11 +330,13 @@ def open_log_file(path: str | os.PathLike[str]) -> LogFile:
 def _with_header(file: Path, text: bytes, end: int, line: int) -> LogFile:
     bare = b"".join(text.split(b'"')[::2])
     delimiter = max(DELIMITERS, key=bare.count)
-    names = read_rows(text, delimiter, bare.count(delimiter) + 1, final=True).fields[0]
+    rows = read_rows(text, delimiter, bare.count(delimiter) + 1, final=True)
+    if rows.faults[0]:
+        raise ProblemError(f"{file}: line {line} {FAULTS[rows.faults[0]]}")
     try:
-        header = tuple(name.decode("utf-8") for name in names)
+        header = tuple(name.decode("utf-8") for name in rows.fields[0])
     except UnicodeDecodeError:
         raise ProblemError(
             f"{file}: line {line} is not UTF-8; save the file as CSV in UTF-8"
         ) from None
-    return LogFile(file, header, delimiter, end, line + 1)
+    return LogFile(file, header, delimiter, end, line + text.count(b"\n") + 1)
