@@ -18,6 +18,7 @@ import restive as rs
 from oracles.logs_naive import naive_counts
 from restive.logs import log as log_module
 from restive.logs.counts import count_log
+from restive.logs.reading.file import HEADER_BYTES
 from restive.logs.time_steps import Steps, ZoneOffsets, step_rule
 
 PLAIN = {"time": "at", "arm": "line", "state": "ok"}
@@ -616,6 +617,20 @@ def test_a_columns_name_may_have_two_lines(tmp_path, end):
     assert sightings(log) == {("x", 0, 0, True), ("x", 1, 1, True)}
     with pytest.raises(rs.errors.LogError, match="line 5: state is 'y'"):
         rs.load_log(written(tmp_path / "log.csv", text + "3,x,y"), **options)
+
+
+def test_a_header_is_read_whole_or_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    names = b"at,line,ok," + b",".join(b"%d" % number for number in range(70_000))
+    names = names.ljust(HEADER_BYTES - 2, b"x")
+    others = b"," * (names.count(b",") - 2) + b"\r\n"
+    rows = b"1,a,0" + others + b"2,a,1" + others
+    written(path, names + b"\r\n" + rows)
+    assert rs.load_log(path, **PLAIN).num_sightings == 2
+    unclosed = b'at,line,"ok\n' + b"1,a,0\n" * 99_999
+    for text in (names + b"x\r\n" + rows, names + b"x" * 9, unclosed):
+        with pytest.raises(rs.RestiveError, match="the columns, is longer than 524,288 bytes"):
+            rs.load_log(written(path, text), **PLAIN)
 
 
 def test_an_arm_without_a_good_row_is_no_arm(tmp_path):

@@ -323,6 +323,11 @@ def open_log_file(path: str | os.PathLike[str]) -> LogFile:
     at = len(UTF8_MARK) if begin.startswith(UTF8_MARK) else 0
     for line, found in enumerate(LINE.finditer(begin, at), start=1):
         if found[1].strip():
+            if found.end() > HEADER_BYTES:  # and where it ends has not been read
+                raise ProblemError(
+                    f"{file}: line {line}, which names the columns, is longer than "
+                    f"{HEADER_BYTES:,} bytes; is a quote never closed?"
+                )
             return _with_header(file, found[1], found.end(), line)
     raise ProblemError(f"{file}: is empty; the first line must name the columns")
 
