@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import sys
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ import restive as rs
 from oracles.logs_naive import naive_counts
 from restive.logs import log as log_module
 from restive.logs.counts import count_log
+from restive.logs.reading.file import HEADER_BYTES
 from restive.logs.time_steps import Steps, ZoneOffsets, step_rule
 
 PLAIN = {"time": "at", "arm": "line", "state": "ok"}
@@ -427,6 +429,16 @@ BAD = {
         PLAIN,
         "line 3: has a quote that is never closed",
     ),
+    "open quote in the header": (
+        'at,line,"ok\n1,x,0\n2,x,1\n3,x,0\n',
+        PLAIN,
+        "line 1 has a quote that is never closed",
+    ),
+    "stray quote in the header": (
+        '\nat,line,ok,5"\n1,x,0,1\n2,x,1,1\n',
+        PLAIN,
+        "line 2 has a quote inside a field",
+    ),
     "not UTF-8": (b"at,line,ok\n1,caf\xe9,1\n2,a,0\n", PLAIN, "line 2: arm is not UTF-8"),
     "header not UTF-8": (b"at,caf\xe9,ok\n1,a,1\n", PLAIN, "line 1 is not UTF-8"),
     "UTF-16": ("at,line,ok\n1,a,1\n".encode("utf-16"), PLAIN, "is UTF-16; save it as CSV in UTF-8"),
@@ -537,6 +549,36 @@ def test_missing_file_and_wrong_parquet(tmp_path):
         rs.load_log(tmp_path / "bad.parquet", **PLAIN)
 
 
+def test_a_damaged_parquet_file_gets_a_sentence(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    path = tmp_path / "log.parquet"
+    columns = {"at": [*range(1000)], "line": ["a"] * 1000, "ok": [0, 1] * 500}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, compression="snappy")
+    whole = path.read_bytes()
+    told = []
+    for at in range(4, 2000, 50):  # within the columns; a few changes do no harm
+        wrong = bytes(byte ^ 0xFF for byte in whole[at : at + 8])
+        path.write_bytes(whole[:at] + wrong + whole[at + 8 :])
+        try:
+            rs.load_log(path, **PLAIN)
+        except rs.RestiveError as error:
+            told.append(str(error))
+    assert any(text.startswith(f"{path}: columns at, line, ok cannot be read") for text in told)
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
+    paths = [os.devnull]
+    if hasattr(os, "mkfifo"):
+        paths += [tmp_path / "pipe.csv", tmp_path / "pipe.parquet"]
+        for path in paths[1:]:
+            os.mkfifo(path)  # nobody writes: whoever waits for it waits for ever
+    for path in paths:
+        with pytest.raises(rs.RestiveError, match="cannot be read: not a regular file"):
+            rs.load_log(path, **PLAIN)
+
+
 def test_without_pyarrow_only_files_cannot_be_read(tmp_path, monkeypatch):
     log = rs.log_of([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [0, 1, 1, 1, 0, 1])
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -565,6 +607,30 @@ def test_lines_are_counted_through_quotes_and_blank_lines(tmp_path):
     text = 'at,line,ok\n\n1,"a\nb",1\n\n2,"a\nb",x\n3,a,0\n'
     with pytest.raises(rs.errors.LogError, match="line 6: state is 'x'"):
         rs.load_log(written(tmp_path / "log.csv", text), **PLAIN)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_columns_name_may_have_two_lines(tmp_path, end):
+    text = f'at,line,"o{end}k"{end}1,x,0{end}2,x,1{end}'
+    options = {**PLAIN, "state": f"o{end}k"}
+    log = rs.load_log(written(tmp_path / "log.csv", text), **options)
+    assert sightings(log) == {("x", 0, 0, True), ("x", 1, 1, True)}
+    with pytest.raises(rs.errors.LogError, match="line 5: state is 'y'"):
+        rs.load_log(written(tmp_path / "log.csv", text + "3,x,y"), **options)
+
+
+def test_a_header_is_read_whole_or_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    names = b"at,line,ok," + b",".join(b"%d" % number for number in range(70_000))
+    names = names.ljust(HEADER_BYTES - 2, b"x")
+    others = b"," * (names.count(b",") - 2) + b"\r\n"
+    rows = b"1,a,0" + others + b"2,a,1" + others
+    written(path, names + b"\r\n" + rows)
+    assert rs.load_log(path, **PLAIN).num_sightings == 2
+    unclosed = b'at,line,"ok\n' + b"1,a,0\n" * 99_999
+    for text in (names + b"x\r\n" + rows, names + b"x" * 9, unclosed):
+        with pytest.raises(rs.RestiveError, match="the columns, is longer than 524,288 bytes"):
+            rs.load_log(written(path, text), **PLAIN)
 
 
 def test_an_arm_without_a_good_row_is_no_arm(tmp_path):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from restive.arguments import counted
 from restive.errors import LogError, ProblemError
 from restive.logs.reading.file import Column, LogFile
-from restive.logs.reading.lines import STRAY_QUOTE, UNCLOSED_QUOTE, WRONG_WIDTH
+from restive.logs.reading.lines import FAULTS
 
 __all__ = ["TRUTH", "Mistakes", "Words", "all_match", "is_empty", "read_flags", "read_numbers"]
 
@@ -24,11 +24,6 @@ MOST_SHOWN = 20
 MOST_KEPT = 100_000
 MOST_WORDS = 1 << 30
 TRUTH = {"1": 1, "true": 1, "yes": 1, "t": 1, "0": 0, "false": 0, "no": 0, "f": 0}
-FAULTS = {
-    WRONG_WIDTH: "has another number of fields than the header",
-    STRAY_QUOTE: "has a quote inside a field; quote the whole field and double the quote",
-    UNCLOSED_QUOTE: "has a quote that is never closed",
-}
 DECIMAL = r"^-?[0-9]+(\.[0-9]*)?$"
 
 

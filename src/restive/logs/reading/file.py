@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError, RestiveError
+from restive.files import read_regular
 from restive.logs.reading.lines import (
+    FAULTS,
     PADDING,
     UTF8_MARK,
     ReadRows,
@@ -43,7 +45,8 @@ MOST_ROW_BYTES = 1 << 22  # a quote that is never closed makes one row of the re
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
 GZIP_MARK = b"\x1f\x8b"
 DELIMITERS = (b",", b";", b"\t")
-LINE = re.compile(rb"([^\r\n]*)(\r\n?|\n|\Z)")
+# up to a line's end that is not within quotes; one that is never closed goes on to the end
+LINE = re.compile(rb'((?:[^"\r\n]++|"[^"]*+"?+)*+)(\r\n?|\n|\Z)')
 
 
 class Column:
@@ -207,7 +210,7 @@ class LogFile:
                 lines = np.arange(done + 1, done + 1 + batch.num_rows, dtype=np.uint32)
                 done += batch.num_rows
                 yield _Batch(fields, lines, np.zeros(batch.num_rows, dtype=np.int8), done / total)
-        except pyarrow.ArrowException as error:
+        except (OSError, pyarrow.ArrowException) as error:  # damaged data may be either
             raise ProblemError(
                 f"{self.path}: columns {', '.join(names)} cannot be read: {error}"
             ) from None
@@ -302,13 +305,12 @@ def open_log_file(path: str | os.PathLike[str]) -> LogFile:
         import pyarrow  # noqa: F401
     except ImportError:
         raise RestiveError("reading logs needs pyarrow: pip install 'restive[io]'") from None
-    if file.suffix.lower() in (".parquet", ".pq"):
-        return LogFile(file, tuple(_parquet_file(file).schema_arrow.names))
     try:
-        with file.open("rb") as opened:
-            begin = opened.read(HEADER_BYTES)
+        begin = read_regular(file, HEADER_BYTES)  # of a pipe nothing would be left to read again
     except OSError as error:
         raise RestiveError(f"{file}: cannot be read: {error.strerror or error}") from None
+    if file.suffix.lower() in (".parquet", ".pq"):
+        return LogFile(file, tuple(_parquet_file(file).schema_arrow.names))
     for mark, encoding in MARKS.items():
         if begin.startswith(mark):
             raise ProblemError(f"{file}: is {encoding}; save it as CSV in UTF-8")
@@ -321,6 +323,11 @@ def open_log_file(path: str | os.PathLike[str]) -> LogFile:
     at = len(UTF8_MARK) if begin.startswith(UTF8_MARK) else 0
     for line, found in enumerate(LINE.finditer(begin, at), start=1):
         if found[1].strip():
+            if found.end() > HEADER_BYTES:  # and where it ends has not been read
+                raise ProblemError(
+                    f"{file}: line {line}, which names the columns, is longer than "
+                    f"{HEADER_BYTES:,} bytes; is a quote never closed?"
+                )
             return _with_header(file, found[1], found.end(), line)
     raise ProblemError(f"{file}: is empty; the first line must name the columns")
 
@@ -328,11 +335,13 @@ def open_log_file(path: str | os.PathLike[str]) -> LogFile:
 def _with_header(file: Path, text: bytes, end: int, line: int) -> LogFile:
     bare = b"".join(text.split(b'"')[::2])
     delimiter = max(DELIMITERS, key=bare.count)
-    names = read_rows(text, delimiter, bare.count(delimiter) + 1, final=True).fields[0]
+    rows = read_rows(text, delimiter, bare.count(delimiter) + 1, final=True)
+    if rows.faults[0]:
+        raise ProblemError(f"{file}: line {line} {FAULTS[rows.faults[0]]}")
     try:
-        header = tuple(name.decode("utf-8") for name in names)
+        header = tuple(name.decode("utf-8") for name in rows.fields[0])
     except UnicodeDecodeError:
         raise ProblemError(
             f"{file}: line {line} is not UTF-8; save the file as CSV in UTF-8"
         ) from None
-    return LogFile(file, header, delimiter, end, line + 1)
+    return LogFile(file, header, delimiter, end, line + text.count(b"\n") + 1)

@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "FAULTS",
     "PADDING",
-    "STRAY_QUOTE",
-    "UNCLOSED_QUOTE",
     "UTF8_MARK",
-    "WRONG_WIDTH",
     "ReadRows",
     "end_of_rows",
     "read_rows",
@@ -29,6 +27,11 @@ IntArray = NDArray[np.int64]
 Lines = NDArray[np.uint32]
 
 WRONG_WIDTH, STRAY_QUOTE, UNCLOSED_QUOTE = 1, 2, 3  # faults of a row; the largest is told
+FAULTS = {
+    WRONG_WIDTH: "has another number of fields than the header",
+    STRAY_QUOTE: "has a quote inside a field; quote the whole field and double the quote",
+    UNCLOSED_QUOTE: "has a quote that is never closed",
+}
 
 UTF8_MARK = b"\xef\xbb\xbf"
 PADDING = b" \t"  # around a field
