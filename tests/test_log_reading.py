@@ -640,6 +640,19 @@ def test_an_arm_without_a_good_row_is_no_arm(tmp_path):
     assert log.num_sightings == 2
 
 
+def test_rows_that_are_left_out_have_no_say_in_the_order_of_arms(tmp_path):
+    text = 'at,line,ok,kind\n1,b,1,q\n2,a"b,1,q\n3,c,x,r\n4,"a,b",1,r\n5,d,1,\n6,,1,r\n7,a,0,q\n'
+    text += '7,b,0,r\n8,"a""b",0,r\n8,d,0,q\n8,c,0,r\n'
+    path = written(tmp_path / "log.csv", text)
+    log = rs.load_log(path, **PLAIN, by="kind", skip_bad=True)
+    kinds = {arm: log.kinds[kind] for arm, kind in zip(log.arms, log.kind_of, strict=True)}
+    assert " ".join(kinds) == 'b a,b a a"b d c'
+    assert "".join(kinds.values()) == "qrqrqr"
+    assert {(arm, at) for arm, at, _, _ in sightings(log)} == {
+        ("b", 0), ("a,b", 3), ("a", 6), ('a"b', 7), ("d", 7), ("c", 7)
+    }  # fmt: skip
+
+
 def test_what_counts_within_a_step(tmp_path):
     text = "at,line,ok\n2026-01-01 18:00,a,1\n2026-01-01 09:00,a,0\n2026-01-02,a,1\n"
     path = written(tmp_path / "log.csv", text)

@@ -120,9 +120,11 @@ def _understood(
     states = meaning.read(found.columns[2], mistakes)
     flags = read_flags(found.columns[-1], "pulled", mistakes) if has_pulled else 1
     arms = Words(found.columns[1], "arm", mistakes)
+    of_rows = Words(found.columns[3], "kind", mistakes) if has_kinds else None
+    if not mistakes.good.all():
+        arms.reorder(mistakes.good)  # rows that are left out have no say in it
     kinds, kind_of = ["all"], np.zeros(len(arms.texts), dtype=np.int64)
-    if has_kinds:
-        of_rows = Words(found.columns[3], "kind", mistakes)
+    if of_rows is not None:  # an arm's first good row stays good
         kinds, kind_of = of_rows.texts, _kind_of(arms, of_rows, mistakes)
     mistakes.refuse()
     if not mistakes.good.any():

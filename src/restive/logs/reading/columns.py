@@ -139,6 +139,16 @@ class Words:
             reason = f"{what} is not UTF-8: {{}}; save the file as CSV in UTF-8"
             mistakes.mark_field(foreign[self.numbers], reason, column)
 
+    def reorder(self, good: BoolArray) -> None:
+        """Put the words in the order of their first good rows; those without one come last."""
+        first = np.full(len(self.texts) + 1, len(good), dtype=np.int64)  # the last is for no word
+        rows = np.flatnonzero(good)[::-1]
+        first[self.numbers[rows]] = rows  # the last one stays, of the first row
+        order = np.argsort(first[:-1], kind="stable")
+        places = np.full(len(first), -1, dtype=np.int32)
+        places[order] = np.arange(len(order))
+        self.texts, self.numbers = [self.texts[at] for at in order], places[self.numbers]
+
     def meanings(self, meaning: Callable[[str], int]) -> IntArray:
         """What each word stands for [words + 1]; the last one, -1, is for a field that is empty."""
         return np.array([*map(meaning, self.texts), -1], dtype=np.int64)
