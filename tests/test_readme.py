@@ -171,3 +171,9 @@ def test_example_studies_run(path: Path, tmp_path: Path) -> None:
     study = replace(rs.load_study(path), replications=2)
     rs.run_study(study, tmp_path / "out")
     assert len(rs.load_results(tmp_path / "out")) == len(study.cases) >= 2
+
+
+def test_the_first_lines_of_a_log_are_those_of_the_example() -> None:
+    page = (ROOT / "docs" / "how-to" / "fit-a-log.md").read_text()
+    (shown,) = re.findall(r"```text\n(week_of,.*?)```", page, flags=re.DOTALL)
+    assert (ROOT / "examples" / "logs" / "outreach.csv").read_text().startswith(shown)
