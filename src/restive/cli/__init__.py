@@ -20,6 +20,7 @@ from restive.cli.compare import compare
 from restive.cli.init import init
 from restive.cli.live import live
 from restive.cli.logs import fit, replay
+from restive.cli.pick import pick
 from restive.cli.plan import plan
 from restive.cli.reproduce import reproduce
 from restive.cli.serve import serve
@@ -104,6 +105,7 @@ def _root(
 
 app.command()(init)
 app.command()(plan)
+app.command()(pick)
 app.command()(reproduce)
 app.command()(run)
 app.command()(status)

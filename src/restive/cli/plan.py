@@ -13,6 +13,7 @@ from restive.cli.tables import print_lines, print_table
 
 if TYPE_CHECKING:
     from restive.plan.summary import Plan
+    from restive.problem.bandit import RestlessBandit
 
 __all__ = ["plan"]
 
@@ -77,10 +78,14 @@ def plan(
         print(json.dumps(found.to_json(), indent=2))
     else:
         _print_plan(found)
+        _print_recommendation(found, bandit, problem)
     if index_table is not None:
         write_index_table(bandit, index_table, max_elapsed, discount)
     if plot is not None:
         plot_indices(bandit, plot, max_elapsed, discount)
+    written = [str(path) for path in (index_table, plot) if path is not None]
+    if written and not as_json:
+        print_lines([f"written: {', '.join(written)}"])
 
 
 def _print_plan(found: Plan) -> None:
@@ -88,6 +93,22 @@ def _print_plan(found: Plan) -> None:
     _print_arms(found, always)
     _print_policies(found, always)
     print_lines(_notes(found))
+
+
+def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) -> None:
+    """Print what it comes to, last: what a person looks for."""
+    from restive.plan.recommendation_words import recommendation_sentences
+
+    advised = found.recommendation
+    if advised is None:
+        return
+    lines = recommendation_sentences(advised, bandit)
+    if advised.matters and bandit.num_pulls < bandit.num_arms:
+        choice = "" if advised.policy == "whittle" else f" --policy {advised.policy}"
+        lines.append(
+            f"Today's list, from what was seen: restive pick {problem}{choice} --sightings last.csv"
+        )
+    print_lines(["", *lines])
 
 
 def _print_arms(found: Plan, always: bool) -> None:
