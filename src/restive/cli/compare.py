@@ -115,11 +115,14 @@ def _print_rankings(found: list[CaseSummary]) -> None:
             HEADER,
             ranking_rows(ranking),
             words=("learner",),
+            drop=("us a step", "episodes", "against the bound"),
             caption=ranking_caption(ranking),
         )
         print_lines(ranking_remarks(ranking))
         if not ranking.pairs:
             continue
         if won := victories(ranking):
-            print_table("", ("learner", "beats"), won, words=("learner", "beats"), ruled=True)
+            print_table(
+                "", ("learner", "beats"), won, words=("learner",), prose=("beats",), ruled=True
+            )
         print_lines([ranking_verdict(ranking)])

@@ -269,7 +269,9 @@ def _print_fit(fitted: FittedLog) -> None:
         log.in_brief,
         ("check", "verdict", "finding", "p", "s.d. off"),
         [row[:5] for row in found],
-        words=("check", "verdict", "finding"),
+        words=("check", "verdict"),
+        prose=("finding",),
+        drop=("s.d. off",),
     )
     advice = [f"{name}: {what}" for name, *_, what in found if what]
     if fitted.held_out is not None:
@@ -319,6 +321,7 @@ def _print_replay(played: Replay) -> None:
         f"{played.logged_per_step:.4f} a step with {played.logged_pulls:.1f} pulls",
         ("policy", "reward a step", "95%", "known how", "note"),
         rows,
-        words=("policy", "known how", "note"),
+        words=("policy", "known how"),
+        prose=("note",),
     )
     print_lines([f"note: {note}" for note in played.notes])

@@ -60,7 +60,8 @@ def pick(
         f"pull these {len(picks):,} of {bandit.num_arms:,} arms",
         ("arm", "index", "why"),
         rows,
-        words=("arm", "why"),
+        words=("arm",),
+        prose=("why",),
     )
     lines = [f"written: {out}"]
     if len(picks) > MOST_ROWS:

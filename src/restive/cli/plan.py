@@ -131,6 +131,7 @@ def _print_arms(found: Plan, always: bool) -> None:
         ("arms", "name", "states", *earned, "mixing time", "indexable", "limiting index"),
         rows,
         words=("arms", "name", *(["states"] if any(arm.states for arm in found.arms) else [])),
+        drop=("mixing time", "indexable", "states", "limiting index"),
     )
 
 
@@ -159,7 +160,8 @@ def _print_policies(found: Plan, always: bool) -> None:
         )
     added = ["pulls add"] if always else []
     header = ("policy", "J", "±", *added, "of the bound", "method")
-    print_table(title, header, rows, words=("policy", "method"))
+    drop = ("method", "of the bound")
+    print_table(title, header, rows, words=("policy", "method"), drop=drop)
 
 
 def _notes(found: Plan) -> list[str]:
