@@ -17,6 +17,8 @@ from restive.cli.world import Controlled, Pay, World, in_terminal, world_of
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
+    from restive.logs.decision import Decision
+    from restive.logs.decision_words import Units
     from restive.logs.fitted import FittedLog
     from restive.logs.log import Log
     from restive.logs.replay import Replay
@@ -53,6 +55,10 @@ SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip rows that cannot
 Rewards = Annotated[
     str | None, typer.Option(help="Reward of each state, with commas (default: 0 to 1).")
 ]
+Unit = Annotated[str, typer.Option(help='What a pull is called, in the plural: "calls".')]
+RewardWords = Annotated[
+    str, typer.Option("--reward", help='What a reward of 1 is: "adherent patients".')
+]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -73,19 +79,26 @@ def fit(
     rewards: Rewards = None,
     pay: Pay = None,
     controlled: Controlled = None,
-    pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, for problem.toml.")] = 1,
+    pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, from now on.")] = 1,
+    unit: Unit = "pulls",
+    reward: RewardWords = "reward",
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("fit"),
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fit arms to a log of past sightings, and check the fit.
+    """Fit arms to a log: what to do, what it is worth, how sure.
 
-    Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv and fit.html.
+    Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv, fit.html and
+    summary.html (a page for a manager).
     """
-    from restive.logs.fitting import fit_log, write_fit
+    from restive.arguments import checked_text
+    from restive.logs.decision import decide
+    from restive.logs.decision_words import units_of
+    from restive.logs.fitting import fit_log, write_decision
     from restive.pages.looks import matplotlib_figures
 
     matplotlib_figures()  # the page needs it: told now, not after the work
+    units = units_of(checked_text(unit, "--unit"), checked_text(reward, "--reward"), step)
     world = world_of(controlled, pay, ask=in_terminal() and not as_json)
     with bar(f"fitting {log.name}") as progress:
         found = _load(
@@ -96,13 +109,15 @@ def fit(
             found, rewards=_numbers(rewards), passive_rewards=_unpulled(world, found, rewards),
             controlled=world.controlled, seed=seed, progress=progress,
         )  # fmt: skip
+        decision = decide(fitted, pulls, seed=seed, progress=progress)
         progress("writing", 0.0)
-        paths = write_fit(fitted, out, pulls, f"{log.name}, fitted")
+        paths = write_decision(fitted, decision, out, f"{log.name}, fitted", units)
     if as_json:
-        print(json.dumps(_fit_data(fitted, world), indent=2))
+        print(json.dumps(_fit_data(fitted, world, decision), indent=2))
         return
+    _print_decision(fitted, decision, units)
     _print_fit(fitted)
-    print("written: " + ", ".join(str(path) for path in paths))
+    print_lines(_next(paths, decision))
     if world.assumed:
         print_lines([world.assumed])
 
@@ -143,6 +158,7 @@ def replay(
     worlds: Annotated[
         int, typer.Option(min=20, help="Number of worlds drawn from the model.")
     ] = 200,
+    reward: RewardWords = "reward",
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -150,9 +166,13 @@ def replay(
 
     Arms are fitted on the earlier part of the log; policies play on the later part.
     """
+    from restive.arguments import checked_text
+    from restive.logs.decision_words import units_of
     from restive.logs.prior_file import load_prior
     from restive.logs.replay import replay_log
+    from restive.logs.replay_words import replay_sentence
 
+    units = units_of("pulls", checked_text(reward, "--reward"), step)
     world = world_of(controlled, pay, ask=False)
     kinds: Any = None if prior is None else load_prior(prior)
     with bar(f"replaying {log.name}") as progress:
@@ -182,6 +202,7 @@ def replay(
         print(json.dumps(_replay_data(played), indent=2))
     else:
         _print_replay(played)
+        print_lines(["", replay_sentence(played, units)])
 
 
 def _load(
@@ -228,7 +249,7 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _fit_data(fitted: FittedLog, world: World) -> dict[str, Any]:
+def _fit_data(fitted: FittedLog, world: World, decision: Decision) -> dict[str, Any]:
     checks = [
         {key: _finite(value) if isinstance(value, float) else value
          for key, value in asdict(check).items()}
@@ -248,6 +269,7 @@ def _fit_data(fitted: FittedLog, world: World) -> dict[str, Any]:
             for name, shape in fitted.kind_shapes.items()
         ],
         "checks": checks,
+        "decision": asdict(decision),
     }
     if fitted.held_out is not None:
         found = fitted.held_out
@@ -260,13 +282,34 @@ def _fit_data(fitted: FittedLog, world: World) -> dict[str, Any]:
     return data
 
 
-def _print_fit(fitted: FittedLog) -> None:
-    from restive.logs.page import check_rows, held_out_sentences
+def _print_decision(fitted: FittedLog, decision: Decision, units: Units) -> None:
+    """Print what was found as one would tell it: first of all, before any check."""
+    from restive.logs.decision_words import headline, sentences
 
-    log = fitted.log
+    print_lines([headline(fitted, decision, units), *sentences(fitted, decision, units), ""])
+
+
+def _next(paths: list[Path], decision: Decision) -> list[str]:
+    """Say what was written, and what one does with it."""
+    problem, prior, _, page, summary = paths
+    lines = [
+        "written: " + ", ".join(str(path) for path in paths),
+        f"To read: {summary} (one page, for a manager), {page} (all of it).",
+    ]
+    if decision.gain is not None:
+        lines.append(
+            f"Next: restive plan {problem}, or start with restive live init --prior {prior}"
+        )
+    return lines
+
+
+def _print_fit(fitted: FittedLog) -> None:
+    from restive.logs.page import check_rows, held_out_sentences, model_verdict
+
     found = check_rows(fitted.checks)
+    print_lines([f"Can we trust this? {model_verdict(fitted)}"])
     print_table(
-        log.in_brief,
+        f"checks of {fitted.log.in_brief}; at p = 0.01 or less one fails",
         ("check", "verdict", "finding", "p", "s.d. off"),
         [row[:5] for row in found],
         words=("check", "verdict"),

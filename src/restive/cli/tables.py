@@ -138,15 +138,20 @@ def _fitting(
     def too_wide() -> bool:
         return sum(column.least + PADDING for column in kept) + 1 > width
 
+    gone: list[_Column] = []
     for name in drop:
         if too_wide():
+            gone += [column for column in kept if column.name == name]
             kept = [column for column in kept if column.name != name]
+    for column in reversed(gone):  # a narrow one may fit where a wide one went
+        before, kept = kept, sorted([*kept, column], key=lambda c: c.at)
+        kept = before if too_wide() else kept
     if too_wide():  # long names go over several lines
         kept = [column if column.is_number else column.as_prose for column in kept]
     while too_wide() and len(kept) > LEAST_COLUMNS:
         kept.pop()
     room = max(width - 1 - sum(column.least + PADDING for column in kept), 0)
-    widths = []
+    widths: list[int] = []
     for column in kept:  # numbers have what they need; sentences share the rest
         wanted = max(column.natural - column.least, 0)
         others = [c for c in kept[len(widths) + 1 :] if c.natural > c.least]
