@@ -152,7 +152,8 @@ def test_headlines(fitted, changes, said):
 def test_three_sentences_in_the_units_that_were_given(fitted):
     do, worth, sure = sentences(fitted, made(), CALLS)
     assert do == (
-        "What to do: in each week, choose the 2 calls by index; the next ones go to P9, P10."
+        "What to do: in each week, choose the 2 calls by index, the most promising first; the "
+        "next ones go to P9, P10."
     )
     assert worth == (
         "What it is worth: 12.6 adherent patients a week (11.8 to 13.3), against 7.46 (6.88 to "

@@ -156,7 +156,7 @@ def test_replay_with_a_prior_of_the_same_log_says_so(restive):
         ),
         (["fit", CHANNEL_LOG, *CHANNELS, "--rewards", "a,b"], "--rewards must be numbers"),
         (["fit", CHANNEL_LOG, *CHANNELS, "--pay", "never"], "--pay must be one of pulled, always"),
-        (["fit", CHANNEL_LOG, *CHANNELS, "--pulls", "99"], "num_pulls must be between 1"),
+        (["fit", CHANNEL_LOG, *CHANNELS, "--pulls", "99"], "--pulls must be between 1"),
         (
             ["replay", CHANNEL_LOG, *CHANNELS, "--pulls", "2", "--policies", ","],
             "names separated by commas",

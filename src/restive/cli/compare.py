@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,9 +22,10 @@ from restive.cli.study import (
     where_of,
 )
 from restive.cli.tables import print_lines, print_table
-from restive.errors import ProblemError
+from restive.errors import ProblemError, RestiveError
 
 if TYPE_CHECKING:
+    from restive.studies.spec import Study
     from restive.studies.summary import CaseSummary
 
 __all__ = ["compare"]
@@ -59,9 +61,14 @@ def compare(
     ] = None,
     replications: Annotated[int, typer.Option(min=2, help="Replications of every learner.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
-    out: Annotated[Path, typer.Option(help="Results folder: new, or one to continue.")] = Path(
-        "comparison"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Results folder: new, or one to continue (default: comparison, or comparison-2 "
+            "and so on where that holds another study).",
+            show_default=False,
+        ),
+    ] = None,
     executor: Executor = "threads",
     workers: Workers = None,
     scheduler: Scheduler = None,
@@ -82,13 +89,33 @@ def compare(
     matplotlib_figures()  # the page needs it: better said now than after the run
     named = None if learners is None else _names(learners)
     study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
-    ledger = run_shown(study, out, where)
+    ledger = run_shown(study, _own_folder(study) if out is None else out, where)
     with spinner("comparing"):
         found = load_results(ledger.folder)
         _print_rankings(found)
     with spinner("drawing"):
         page = write_report(ledger.folder)
     print(f"the report: {page}")
+
+
+def _own_folder(study: Study) -> Path:
+    """Return the first numbered folder that is new or in which this very study was begun."""
+    for number in count(1):
+        folder = Path("comparison" if number == 1 else f"comparison-{number}")
+        if not folder.exists() or _is_of(folder, study):
+            if number > 1:
+                tell(f"the results go to {folder}; folders before it hold other studies")
+            return folder
+    raise AssertionError("numbers do not end")
+
+
+def _is_of(folder: Path, study: Study) -> bool:
+    from restive.studies.ledger import Ledger, can_continue
+
+    try:
+        return can_continue(Ledger.open(folder), study)
+    except RestiveError:  # something else, or damaged
+        return False
 
 
 def _names(learners: str) -> list[str]:

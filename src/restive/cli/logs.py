@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from restive.cli.progress import bar
+from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
 from restive.cli.world import Controlled, Pay, World, in_terminal, world_of
 from restive.errors import ProblemError
@@ -28,8 +29,14 @@ __all__ = ["fit", "replay"]
 LogFile = Annotated[
     Path, typer.Argument(metavar="LOG", help="CSV or Parquet file, a row per sighting.")
 ]
-Time = Annotated[str, typer.Option(help="Column of times: numbers, or dates.")]
-ArmColumn = Annotated[str, typer.Option("--arm", help="Column of arms.")]
+# Both are needed; a message that lists the columns helps more than one that says "missing option".
+Time = Annotated[
+    str | None,
+    typer.Option(help="Column of times: numbers, or dates (needed).", show_default=False),
+]
+ArmColumn = Annotated[
+    str | None, typer.Option("--arm", help="Column of arms (needed).", show_default=False)
+]
 State = Annotated[
     str | None, typer.Option(help="Column of states: numbers from 0, the worst, or names.")
 ]
@@ -65,8 +72,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tabl
 
 def fit(
     log: LogFile,
-    time: Time,
-    arm: ArmColumn,
+    time: Time = None,
+    arm: ArmColumn = None,
     state: State = None,
     state_from: StateFrom = None,
     states: States = None,
@@ -124,9 +131,9 @@ def fit(
 
 def replay(
     log: LogFile,
-    time: Time,
-    arm: ArmColumn,
     pulls: Annotated[int, typer.Option(min=1, help="Arms that policies pull each step.")],
+    time: Time = None,
+    arm: ArmColumn = None,
     policies: Annotated[
         str, typer.Option(help="Names with commas; learners as tsde or tsde:myopic.")
     ] = "whittle,myopic,best_fixed,round_robin,random",
@@ -206,12 +213,14 @@ def replay(
 
 
 def _load(
-    path: Path, time: str, arm: str, state: str | None, state_from: str | None,
+    path: Path, time: str | None, arm: str | None, state: str | None, state_from: str | None,
     states: str | None, step: str | None, zone: str | None, by: str | None, pulled: str | None,
     same_step: str, skip_bad: bool, progress: Any,
 ) -> Log:  # fmt: skip
     from restive.logs.reading import load_log
 
+    if time is None or arm is None or (state is None and state_from is None):
+        raise ProblemError(_which_columns(path, time, arm, state or state_from))
     named: int | list[str] | None = None
     if states is not None:
         named = int(states) if states.strip().isdigit() else _names(states)
@@ -220,6 +229,23 @@ def _load(
         zone=zone, by=by, pulled=pulled, same_step=same_step, skip_bad=skip_bad,
         progress=lambda share: progress("reading", share),
     )  # fmt: skip
+
+
+def _which_columns(path: Path, time: str | None, arm: str | None, state: str | None) -> str:
+    """Say which columns must be named, and which there are."""
+    from restive.logs.reading.file import open_log_file
+
+    missing = [
+        flag
+        for flag, given in (
+            ("--time (when)", time),
+            ("--arm (which arm)", arm),
+            ("--state or --state-from (what was seen)", state),
+        )
+        if given is None
+    ]
+    header = open_log_file(path).header
+    return f"{path}: say which column is which: {', '.join(missing)}; there are {', '.join(header)}"
 
 
 def _names(text: str) -> list[str]:
@@ -320,7 +346,8 @@ def _print_fit(fitted: FittedLog) -> None:
     if fitted.held_out is not None:
         advice = [*held_out_sentences(fitted.held_out), *advice]
     shapes = [f"kind {name}: {shape.sentence}" for name, shape in fitted.kind_shapes.items()]
-    print_lines([*shapes, *advice, *(f"note: {note}" for note in fitted.notes)])
+    notes = [f"note: {spoken(note, flags_of(fit))}" for note in fitted.notes]
+    print_lines([*shapes, *advice, *notes])
 
 
 def _replay_data(played: Replay) -> dict[str, Any]:
@@ -367,4 +394,4 @@ def _print_replay(played: Replay) -> None:
         words=("policy", "known how"),
         prose=("note",),
     )
-    print_lines([f"note: {note}" for note in played.notes])
+    print_lines([f"note: {spoken(note, flags_of(replay))}" for note in played.notes])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restive.cli.progress import spinner
+from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _print_plan(found: Plan) -> None:
     always = any(arm.own_reward != 0 for arm in found.arms)
     _print_arms(found, always)
     _print_policies(found, always)
-    print_lines(_notes(found))
+    print_lines([spoken(note, flags_of(plan)) for note in _notes(found)])
 
 
 def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) -> None:

@@ -82,8 +82,8 @@ def _do(fitted: FittedLog, found: Decision, units: Units) -> str:
     more = len(found.first) - MOST_NAMED
     named += f" and {more:,} more" if more > 0 else ""
     return (
-        f"What to do: in each {units.step}, choose the {found.num_pulls:,} {units.pulls} by index; "
-        f"the next ones go to {named}."
+        f"What to do: in each {units.step}, choose the {found.num_pulls:,} {units.pulls} by index, "
+        f"the most promising first; the next ones go to {named}."
     )
 
 
