@@ -9,7 +9,7 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from restive.arguments import checked_path, checked_seed, checked_text
+from restive.arguments import checked_path, checked_seed, checked_text, shown
 from restive.errors import AssumptionError, ProblemError, RestiveError
 from restive.files import replacing
 from restive.logs.checks import Check, check_log
@@ -124,6 +124,8 @@ def write_fit(
     problem.toml, the bandit of posterior means; prior.json, for an agent; arms.csv, the table with
     where each arm was last seen; fit.html, the page; summary.html, a page for a manager.
     """
+    if not isinstance(fitted, FittedLog):
+        raise ProblemError(f"write_fit needs what fit_log returns, got {shown(fitted)}")
     decision = decide(fitted, num_pulls, seed=seed)
     units = units_of(checked_text(unit, "unit"), checked_text(reward, "reward"))
     return write_decision(fitted, decision, folder, title, units)

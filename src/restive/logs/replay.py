@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count, checked_seed, counted, suggestion
+from restive.arguments import checked_count, checked_seed, counted, shown, suggestion
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.learn.learners import LEARNERS
 from restive.learn.make import make_learner
@@ -150,6 +150,12 @@ def replay_log(
     progress
         Called with what is being done and the share of it that is done.
     """
+    if not isinstance(log, Log):
+        raise ProblemError(f"replay_log needs a log, from load_log or log_of, got {shown(log)}")
+    if not isinstance(controlled, bool):
+        raise ProblemError(f"controlled must be True or False, got {shown(controlled)}")
+    if fitted is not None and not isinstance(fitted, FittedLog):
+        raise ProblemError(f"fitted must be what fit_log returns, got {shown(fitted)}")
     seed = checked_seed(seed)
     worlds = checked_count(worlds, "worlds", 20, 100_000)
     _require_known(policies)
@@ -196,7 +202,7 @@ def replay_log(
 
 
 def _require_known(policies: Sequence[str]) -> None:
-    if isinstance(policies, str) or not policies:
+    if not isinstance(policies, Sequence) or isinstance(policies, str) or not policies:
         raise ProblemError(f"policies must be a list of names, got {policies!r:.60}")
     known = [row.name for row in policy_mappings()] + ["round_robin", "random"]
     for name in policies:

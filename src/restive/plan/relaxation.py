@@ -14,14 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
+from typing import Any
 
 import numpy as np
 
+from restive.arguments import shown
+from restive.errors import ProblemError
 from restive.plan.subsidy import SubsidyPath, subsidy_path
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
 from restive.threads import on_all_cores
 
-__all__ = ["Relaxation", "relaxation_bound", "relaxed"]
+__all__ = ["Relaxation", "relaxation_bound", "relaxed", "require_relaxation"]
 
 SLOPE_NOISE = 1e-11
 
@@ -85,3 +88,9 @@ def _gain(path: SubsidyPath, subsidy: float) -> float:
         return subsidy
     piece = int(np.searchsorted(-tops, -subsidy, side="right")) - 1
     return float(intercepts[piece] + slopes[piece] * subsidy)
+
+
+def require_relaxation(relaxation: Any) -> None:
+    """Raise unless this is a relaxed problem, or None."""
+    if relaxation is not None and not isinstance(relaxation, Relaxation):
+        raise ProblemError(f"relaxation must be what `relaxed` returns, got {shown(relaxation)}")

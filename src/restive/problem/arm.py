@@ -163,6 +163,15 @@ class Arm:
         return one_line(f"Arm({', '.join(fields)})", short)
 
 
+def require_arm(arm: Any) -> None:
+    """Raise unless this is an arm; say how to get one from what looks like many."""
+    if isinstance(arm, Arm):
+        return
+    many = isinstance(getattr(arm, "arms", None), tuple)
+    hint = "; of a bandit, take one: bandit[0]" if many else ""
+    raise ProblemError(f"expected an Arm, got {shown(arm)}{hint}")
+
+
 def arm_label(arm: Arm) -> str:
     """How messages call an arm outside a bandit."""
     return _label(arm.name)

@@ -15,15 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import MOST, checked_elapsed, counted, one_line
+from restive.arguments import MOST, checked_elapsed, counted, one_line, shown
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.chain import belief_powers, settling_age
 from restive.kernels.loop.tables import BeliefTables
-from restive.problem.arm import Arm, arm_label
+from restive.problem.arm import Arm, arm_label, require_arm
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
 from restive.problem.chains import irreducible_law, require_ergodic
 from restive.threads import WORK_AT_ONCE, stop_if_interrupted
@@ -35,6 +36,7 @@ __all__ = [
     "beliefs_at",
     "initial_state",
     "log_chances",
+    "require_state",
     "settled_elapsed",
     "settled_lengths",
     "start_or_initial",
@@ -64,6 +66,7 @@ def belief_table(arm: Arm, max_elapsed: int | None = None) -> FloatArray:
     -------
     Array [S, L, S] with b(s, n) at [s, n - 1]. A longer table extends a shorter one to the bit.
     """
+    require_arm(arm)
     length = settled_elapsed(arm) if max_elapsed is None else checked_elapsed(max_elapsed)
     size = arm.num_states**2 * length * 8
     if size > MOST_TABLE_BYTES:
@@ -314,6 +317,16 @@ class BeliefState:
 
     def __hash__(self) -> int:
         return hash((self.last_state.tobytes(), self.elapsed.tobytes()))
+
+
+def require_state(state: Any, bandit: RestlessBandit) -> None:
+    """Raise unless this is a meta-state of `bandit`."""
+    if not isinstance(state, BeliefState):
+        raise ProblemError(
+            f"expected a BeliefState(last_state, elapsed): in which state each arm was last seen, "
+            f"and how many steps ago; got {shown(state)}"
+        )
+    state.require_fits(bandit)
 
 
 def start_or_initial(start: BeliefState | None, bandit: RestlessBandit) -> BeliefState:

@@ -17,7 +17,7 @@ from restive.errors import ProblemError
 from restive.kernels.learn.lattice import lattice_generators, write_laws
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import MOST_ARMS, IndependentPrior, pays_of, priors_like
-from restive.problem.arm import Arm, numbers_array
+from restive.problem.arm import Arm, numbers_array, state_names
 from restive.problem.bandit import RestlessBandit
 
 __all__ = ["SLOWEST", "spread_candidates", "spread_prior"]
@@ -107,7 +107,7 @@ def spread_candidates(
     return _candidates(
         tuple(pays.tolist()),
         None if passive is None else tuple(passive.ravel().tolist()),
-        None if states is None else tuple(states),
+        None if states is None else state_names(states, len(pays), "prior"),
         points,
         controlled,
     )

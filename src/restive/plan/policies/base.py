@@ -16,14 +16,14 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import counted
+from restive.arguments import checked_count, counted
 from restive.errors import ProblemError
 from restive.kernels.loop.tables import RankTables
 from restive.pages.figures import IndexPanel, plot_panels
 from restive.pages.frames import data_frame
 from restive.problem.arm import Arm
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
-from restive.problem.beliefs import BeliefState
+from restive.problem.beliefs import BeliefState, require_state
 
 __all__ = ["IndexPolicy", "IndexRule", "Policy", "index_policy", "tied_ranks"]
 
@@ -61,19 +61,20 @@ class IndexPolicy:
 
     def table(self, k: int) -> FloatArray:
         """Index table [S, L] of arm k."""
-        table: FloatArray = self.tables[self.kinds.of[k]]
+        arm = checked_count(k, "k", 0, self.bandit.num_arms - 1)
+        table: FloatArray = self.tables[self.kinds.of[arm]]
         return table
 
     def index(self, state: BeliefState) -> FloatArray:
         """Return the index [K] of each arm now."""
-        state.require_fits(self.bandit)
+        require_state(state, self.bandit)
         values = np.concatenate([table.ravel() for table in self.tables])
         now: FloatArray = values[self._cells(state.last_state, state.elapsed)]
         return now
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""
-        state.require_fits(self.bandit)
+        require_state(state, self.bandit)
         chosen: IntArray = self.select_many(state.last_state[None], state.elapsed[None])[0]
         return chosen
 
@@ -85,7 +86,7 @@ class IndexPolicy:
 
     def rank(self, state: BeliefState) -> IntArray:
         """Return the rank [K] of each arm's index now among all indices of the bandit."""
-        state.require_fits(self.bandit)
+        require_state(state, self.bandit)
         rank: IntArray = self.ranked.ranks[self._cells(state.last_state, state.elapsed)]
         return rank
 

@@ -25,7 +25,7 @@ from restive.plan.subsidy import (
     require_average,
     subsidy_path,
 )
-from restive.problem.arm import Arm, arm_label, numbers_array
+from restive.problem.arm import Arm, arm_label, numbers_array, require_arm
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import settled_elapsed
 from restive.problem.reduction import reduce_arm
@@ -116,6 +116,7 @@ def whittle_index(
         Number of ages in the result; by default as many as the belief needs to settle. A longer
         result extends a shorter one.
     """
+    require_arm(arm)
     discount = checked_discount(discount)
     if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled:
         length = _channel_length(arm, max_elapsed)
