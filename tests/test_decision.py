@@ -1,5 +1,7 @@
 """What `restive fit` and `restive replay` say first: each number against the truth or by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import restive as rs
 from log_cases import simulated_log, simulated_states
 from restive.errors import ProblemError
 from restive.logs import decision as deciding
+from restive.logs.calibration import Calibration
 from restive.logs.decision import Decision, Estimate, decide, share_of
 from restive.logs.decision_words import Units, headline, percent_in_words, sentences, units_of
 from restive.logs.fitted import fit_arms
@@ -147,6 +150,20 @@ def made(**changes):
 )
 def test_headlines(fitted, changes, said):
     assert headline(fitted, made(**changes), CALLS) == said
+
+
+def test_a_model_that_fails_is_in_doubt_in_the_headline(fitted):
+    failing = [replace(fitted.checks[0], name=name, verdict="fails") for name in "abcd"]
+    doubtful = replace(fitted, checks=tuple(failing))
+    assert headline(doubtful, made(), CALLS) == (
+        "Calls by index instead of in turn: about +68% (55 to 82), if the model is right, which is "
+        "in doubt (a, b, c and more)."
+    )
+    missed = Calibration(100, earned=0.9, expected=0.5, stderr=0.05)
+    assert "in doubt (prediction)" in headline(fitted, made(calibration=missed), CALLS)
+    said = sentences(doubtful, made(calibration=missed), CALLS)[-1]
+    assert "expected 0.5 (0.402 to 0.598) a sighting of the second, and 0.9 came: NOT as" in said
+    assert "but 4 checks of the model failed (a, b, c, d)" in said
 
 
 def test_three_sentences_in_the_units_that_were_given(fitted):

@@ -15,6 +15,7 @@ from restive.logs.fitted import FittedLog
 __all__ = ["Units", "headline", "percent_in_words", "sentences", "units_of"]
 
 MOST_NAMED = 8  # arms, or checks, in a sentence
+MOST_DOUBTS = 3  # checks in a headline
 STEPS = {"1d": "day", "1w": "week", "1h": "hour", "1min": "minute", "1s": "second"}
 
 
@@ -54,7 +55,14 @@ def headline(fitted: FittedLog, found: Decision, units: Units) -> str:
             f"It makes no clear difference who gets the {units.pulls}: by index instead of in "
             f"turn, {_gain(found, units)}."
         )
-    return f"{pulls} by index instead of in turn: about {_gain(found, units)}."
+    gained = f"{pulls} by index instead of in turn: about {_gain(found, units)}"
+    failed = [check.name for check in fitted.checks if check.verdict == "fails"]
+    if found.calibration is not None and not found.calibration.holds:
+        failed.append("prediction")
+    if not failed:
+        return f"{gained}."
+    named = ", ".join(failed[:MOST_DOUBTS]) + " and more" * (len(failed) > MOST_DOUBTS)
+    return f"{gained}, if the model is right, which is in doubt ({named})."
 
 
 def sentences(fitted: FittedLog, found: Decision, units: Units) -> list[str]:

@@ -10,15 +10,13 @@ from restive.logs.decision_words import Units, headline, sentences
 from restive.logs.fitted import FittedLog
 from restive.pages.axes import Scale
 from restive.pages.chart import Chart, Panel, render_chart, short
-from restive.pages.forest import Row, draw_forest, forest_height
+from restive.pages.forest import Row, draw_forest, forest_height, forest_margins
 from restive.pages.page import render
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 __all__ = ["summary_page", "ways_chart"]
-
-AXIS = 12.0  # points left of the axis: words stand above their rows
 
 
 def summary_page(fitted: FittedLog, found: Decision, units: Units, title: str) -> str:
@@ -41,7 +39,7 @@ def ways_chart(found: Decision, units: Units) -> Markup | str:
     rows = [
         Row(
             at, f"{units.pulls} {way}", found.num_steps, earned.mean, earned.low, earned.high,
-            f"{earned.mean:.3g} ({earned.low:.3g} to {earned.high:.3g})",
+            f"{earned.mean:.3g}\n({earned.low:.3g} to {earned.high:.3g})",
         )
         for at, (way, earned) in enumerate(found.earned.items())
     ]  # fmt: skip
@@ -54,7 +52,8 @@ def ways_chart(found: Decision, units: Units) -> Markup | str:
         f"the log's end. Bars hold 95 of 100 worlds that the log leaves possible; the worlds are "
         "the same in each row, so that differences are surer than the bars look."
     )
-    panel = Panel("", draw, _data(rows), forest_height(rows), AXIS, 0)
+    left, right = forest_margins(rows)
+    panel = Panel("", draw, _data(rows), forest_height(rows), left, 0, right)
     chart = Chart(
         "ways", "Three ways to choose", note, [panel], ("way", f"{units.reward} a {units.step}"),
         shared="x",
