@@ -116,6 +116,14 @@ def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> 
         What `Agent.snapshot` returned, also after a way through JSON.
     policy_mapping
         The mapping, where it was a function of yours; functions are not in the snapshot.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> agent = rs.TSDE(rs.grid_prior([0.2, 0.8], num_arms=3), num_pulls=1, seed=1)
+    >>> again = rs.restore(agent.snapshot())
+    >>> bool((again.select() == agent.select()).all())
+    True
     """
     _require_snapshot(snapshot)
     return load_snapshot(snapshot, policy_mapping)

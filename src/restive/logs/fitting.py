@@ -62,6 +62,14 @@ def fit_log(
         Names the luck of the checks.
     progress
         Called with what is being done and the share of it that is done.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> steps = [t // 2 for t in range(60)]
+    >>> log = rs.log_of(arm=["a", "b"] * 30, step=steps, state=[0, 1, 1] * 20)
+    >>> rs.fit_log(log, checks=False)
+    FittedLog(60 sightings of 2 arms; 0 of 0 checks hold)
     """
     if not isinstance(log, Log):
         raise ProblemError(f"fit_log needs a log, from load_log or log_of, got {log!r:.60}")

@@ -180,6 +180,12 @@ def log_of(
         Kind [K] of each arm, in the order of numbers or of first appearance.
     same_step
         What counts where an arm has several rows in one step: "error", "last" or "worst".
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.log_of(arm=["a", "b", "a", "b"], step=[0, 0, 1, 1], state=[0, 1, 1, 1])
+    Log(4 sightings of 2 arms in 2 steps, 0 to 1, states 0, 1)
     """
     if num_states is not None:
         num_states = checked_count(num_states, "num_states", 1, MOST_STATES)

@@ -154,6 +154,14 @@ def simulate(
     hidden
         Simulate the states of all arms, with luck of their own, and pay what they pay; as in
         `World`.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> rs.simulate(bandit, "whittle", horizon=100, seed=1)
+    Trajectory(100 steps, 1 pull of 2 arms, 0.53 per step, seed 1)
     """
     horizon = checked_count(horizon, "horizon")
     seed = drawn_seed(seed)

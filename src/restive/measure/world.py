@@ -53,6 +53,15 @@ class World:
     hidden
         Simulate the states of all arms, with luck of their own, and pay what they pay. By default
         arms that are not pulled pay the reward that is expected given what was last seen of them.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> states, reward, expected = rs.World(bandit, seed=1).pull([0])
+    >>> states, reward, expected
+    (array([1]), 1.0, 0.7)
     """
 
     def __init__(

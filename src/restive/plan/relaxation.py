@@ -41,7 +41,16 @@ class Relaxation:
 
 
 def relaxation_bound(bandit: RestlessBandit, *, max_elapsed: int | None = None) -> float:
-    """Reward per step that no policy can exceed."""
+    """Reward per step that no policy can exceed.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> round(rs.relaxation_bound(bandit), 6)
+    0.518461
+    """
     return relaxed(bandit, max_elapsed).bound
 
 

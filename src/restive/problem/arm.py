@@ -59,6 +59,18 @@ class Arm:
     states
         Names of the states, such as ["bad", "good"]; without them states are numbers. Tables,
         figures and messages show them, and agents and logs accept them.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> patient = rs.Arm(
+    ...     active=[[0.5, 0.5], [0.1, 0.9]],
+    ...     passive=[[0.9, 0.1], [0.4, 0.6]],
+    ...     rewards=[0, 1],
+    ...     states=["ill", "well"],
+    ... )
+    >>> patient.num_states, patient.states
+    (2, ('ill', 'well'))
     """
 
     active: FloatArray  # [S, S]
@@ -199,6 +211,12 @@ def gilbert_elliott(
         The same while the channel is not pulled; nothing when left out.
     name, states
         As in `Arm`.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.gilbert_elliott(p01=0.25, p11=0.75, name="downlink")
+    Arm(active=[[0.75, 0.25], [0.25, 0.75]], rewards=[0.0, 1.0], name='downlink')
     """
     label = _label(name)
     good = [probability(p01, label, "p01"), probability(p11, label, "p11")]

@@ -46,6 +46,12 @@ class RestlessBandit:
         The arms, in the order in which ties are decided: the lowest arm wins.
     num_pulls
         How many distinct arms are pulled each step, 1 <= num_pulls <= K.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 4, num_pulls=2)
+    RestlessBandit(4 arms, num_pulls=2)
     """
 
     arms: tuple[Arm, ...]

@@ -246,6 +246,13 @@ class BeliefState:
         State [K] in which each arm was last seen.
     elapsed
         Steps [K] since then, at least 1.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> state = rs.BeliefState(last_state=[1, 0], elapsed=[1, 3])
+    >>> state.updated(pulled=[1], states=[1])
+    BeliefState(last_state=[1, 1], elapsed=[2, 1])
     """
 
     last_state: IntArray  # [K]

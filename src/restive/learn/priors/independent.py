@@ -210,6 +210,12 @@ def grid_prior(
     like
         Instead of these four: a bandit of two-state arms, whose rewards and names of states are
         taken over. Its arms must move alike pulled or not, as all candidates do.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.grid_prior([0.1, 0.5, 0.9], num_arms=4)
+    IndependentPrior(4 arms, ArmPrior(9 candidates of 2 states))
     """
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
@@ -309,6 +315,14 @@ def beta_prior(
     like
         Instead of `num_arms`, rewards and names of states: a bandit of two-state arms, which has
         them. Its arms must move alike pulled or not, as all channels do.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> rs.beta_prior(like=bandit)
+    IndependentPrior(2 arms)
     """
     if (num_arms is None) == (like is None):
         raise ProblemError("beta_prior needs num_arms, or like = a bandit, and not both")
@@ -364,7 +378,7 @@ def dirichlet_prior(
     >>> import restive as rs
     >>> bandit = rs.zoo.load("paper-frequentist").bandit
     >>> rs.dirichlet_prior(like=bandit)
-    IndependentPrior(4 arms: DirichletArmPrior)
+    IndependentPrior(4 arms)
     """
     if (num_arms is None) == (like is None):
         raise ProblemError("dirichlet_prior needs num_arms, or like = a bandit, and not both")

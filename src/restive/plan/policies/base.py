@@ -190,6 +190,15 @@ def index_policy(bandit: RestlessBandit, rule: IndexRule, name: str | None = Non
         per kind of arm and never while acting.
     name
         How reports call the policy; by default the rule's own name.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> policy = rs.index_policy(bandit, lambda arm: [[0.0], [1.0]], name="last state")
+    >>> policy.select(rs.BeliefState([0, 1], [1, 1]))
+    array([1])
     """
     if not callable(rule):
         raise ProblemError(f"an index rule is a function of an arm, got {rule!r:.60}")

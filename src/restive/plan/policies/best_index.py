@@ -119,6 +119,14 @@ def best_index(
         20,000 only the best six are compared exactly, once all have been simulated.
     relaxation
         The relaxed problem, where it has been solved already.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> rs.best_index(bandit).chosen
+    'whittle at discount 0.3'
     """
     system = _System(bandit, max_elapsed)
     require_relaxation(relaxation)
