@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from command_line import commands_page
 
-CONSOLE = re.compile(r"^```console\n.*?^```$", flags=re.DOTALL | re.MULTILINE)
+CONSOLE = re.compile(r"^```(?:console|text|sh)[^\n]*\n.*?^```$", flags=re.DOTALL | re.MULTILINE)
 COMMANDS = "<!-- commands -->"
 
 
