@@ -7,7 +7,17 @@ from importlib import import_module
 
 from benchmarks.harness import report
 
-PARTS = ("first_use", "planning", "learning", "learners", "logs", "live", "serving", "scaling")
+PARTS = (
+    "first_use",
+    "planning",
+    "learning",
+    "learners",
+    "logs",
+    "live",
+    "live_files",
+    "serving",
+    "scaling",
+)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import tomllib
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from hashlib import sha256
@@ -49,7 +49,9 @@ LEFT_OUT = {  # wording, versions, times and places; by their old names
     *("made_by", "method", "note", "notes", "question", "remarks", "sentence", "source", "text"),
     *("title", "truth_method", "verdict", "version", "at", "began_at", "recorded", "numbers"),
     *("digest", "fingerprint", "actor", "span", "path", "answer", "log", "durability"),
+    *("averaged", "kinds_learnt", "kinds_due"),  # which answers did not have then
 }
+NEW_OPTIONS = {"draws", "learn_kinds"}  # of learners that had none when the numbers were stored
 
 
 def memory_of(live):
@@ -86,6 +88,8 @@ def opened(value):
 
 def kept(mapping):
     """Return what counts of a dict, sorted by its old keys."""
+    if mapping.keys() >= NEW_OPTIONS:
+        mapping = {key: value for key, value in mapping.items() if key not in NEW_OPTIONS}
     renamed = {old(key): value for key, value in mapping.items()}
     return {key: renamed[key] for key in sorted(renamed) if key not in LEFT_OUT}
 
@@ -309,7 +313,8 @@ PRIORS = {
     "dirichlet_paying": lambda: dirichlet([0.0, 0.2, 0.7]),
     "mixed": mixed,
 }
-LEARNERS = tuple(rs.registry.LEARNERS)
+NEWER = ("mean_index",)  # than the stored numbers; they have tests of their own
+LEARNERS = tuple(name for name in rs.registry.LEARNERS if name not in NEWER)
 MAPPINGS = tuple(row.name for row in policy_mappings())
 
 
@@ -892,7 +897,7 @@ def lived(path, kind):
     )  # fmt: skip
     receipts = []
     for tick in (0, 1, 2, 5, 6, 7, 8):
-        decision = live.decide(tick=tick, request=f"tick {tick}")
+        decision = live.decide(tick=tick, request=f"tick {tick}", skip=tick == 5)
         first, second, third = decision.arms
         receipts.append(live.record({first: tick % 2, second: 1}))
         if tick == 2 and kind != "joint":
@@ -912,7 +917,9 @@ def lived(path, kind):
 
 def told(live):
     """Return all that a live agent can be asked."""
-    found = {"memory": memory_of(live), "status": live.status()}
+    status = live.status()
+    alarms = [{"seq": a.seq, "name": a.name, "tick": a.tick} for a in status.alarms]
+    found = {"memory": memory_of(live), "status": replace(status, alarms=alarms)}
     found["events"] = [[one.kind, one.tick, one.request, one.body] for one in live.events()]
     names = [row.name for row in live.arms()]
     ticks = [one.tick for one in live.events() if one.kind == "decide"]

@@ -52,6 +52,13 @@ def mixed_prior(num_arms: int) -> rs.IndependentPrior:
     return rs.IndependentPrior([made[k % len(made)].arms[0] for k in range(num_arms)])
 
 
+def pooled_prior(num_arms: int) -> rs.IndependentPrior:
+    """Arms of two kinds in turn, those of each but the last two known to be identical."""
+    made = (rs.grid_prior(LEVELS, 1), continuous_prior(1))
+    pools = [list(range(first, num_arms - 2, 2)) for first in range(2)]
+    return rs.IndependentPrior([made[k % 2].arms[0] for k in range(num_arms)], pools)
+
+
 PRIORS: dict[str, Callable[[int], object]] = {
     "equal": lambda num_arms: rs.grid_prior(LEVELS, num_arms),
     "controlled": controlled_prior,
@@ -59,6 +66,7 @@ PRIORS: dict[str, Callable[[int], object]] = {
     "continuous": continuous_prior,
     "controlled continuous": controlled_continuous_prior,
     "mixed": mixed_prior,
+    "pooled": pooled_prior,
 }
 PULLING_MOVES = ("controlled", "controlled continuous", "mixed")  # which must say what unseen means
 

@@ -27,6 +27,7 @@ from restive.live.journal import Journal
 TICKS_A_KILL = 3
 PAGE = 4096  # bytes, of the database
 ON_TIME, LATE, NEVER = 0, 1, 2
+SLIP = 1000  # ticks too far, by a slip that is undone
 
 
 def fate(tick: int, name: str) -> tuple[int, int]:
@@ -44,6 +45,13 @@ def finish_tick(live: rs.LiveAgent, tick: int, joins: bool) -> None:
     """Do all that is due in a tick; what was done already is harmless."""
     decided = live.decision(tick).arms
     results = {a: reply(tick, a) for a in decided if fate(tick, a)[0] == ON_TIME}
+    if results and tick % 3 == 1 and live.request(f"mended {tick}") is None:
+        live.record({a: 1 - state for a, state in results.items()}, tick, request=f"wrong {tick}")
+        live.undo(request=f"mended {tick}")
+    if tick % 5 == 2 and live.settings.words.arm != (noun := f"patient of {tick}"):
+        live.set_words({"arm": noun})
+    if decided:
+        assert live.explain(decided[0]).listed
     half = dict(list(results.items())[::2])
     live.record(half, tick)
     live.record(results, tick)
@@ -62,11 +70,17 @@ def finish_tick(live: rs.LiveAgent, tick: int, joins: bool) -> None:
 
 def work(live: rs.LiveAgent, until: int, joins: bool, acknowledge=lambda tick: None) -> None:
     """Continue until a tick is decided."""
-    while (tick := live.tick) < until:
+    while (tick := live.tick) < until or tick >= SLIP:
+        if tick >= SLIP:  # a date that was mistyped
+            live.undo(request=f"undo {tick - SLIP}")
+            continue
         if tick >= 0:
             finish_tick(live, tick, joins)
         following = 0 if tick < 0 else ticks_from(tick)
-        live.decide(tick=following, request=f"decide {following}")
+        if following % 4 == 2 and live.request(f"undo {following}") is None:
+            live.decide(tick=following + SLIP, skip=True, request=f"slip {following}")
+            continue
+        live.decide(tick=following, request=f"decide {following}", skip=following > tick + 1)
         acknowledge(following)
 
 
@@ -144,7 +158,9 @@ def tick_in(path: Path) -> int:
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         (tick,) = connection.execute(
-            "SELECT coalesce(max(tick), -1) FROM event WHERE kind = 'decide'"
+            "SELECT coalesce(max(tick), -1) FROM event WHERE kind = 'decide' AND tick < ? "
+            "AND seq NOT IN (SELECT seq FROM withdrawn)",
+            (SLIP,),
         ).fetchone()
     connection.close()
     return tick

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restive as rs
-from restive.problem.beliefs import initial_state, settled_elapsed
+from restive.problem.beliefs import beliefs_at, initial_state, log_chances, settled_elapsed
 from strategies import arms, random_arm
 
 SLOW = rs.gilbert_elliott(1e-6, 1 - 1e-6, name="glacier")
@@ -20,6 +20,23 @@ def test_beliefs_are_active_times_a_power_of_passive(size):
     for n in range(1, 51):
         expected = arm.active @ np.linalg.matrix_power(arm.passive, n - 1)
         assert table[:, n - 1] == pytest.approx(expected, abs=1e-14)
+
+
+def test_beliefs_of_many_chains_are_those_of_their_tables_and_settle():
+    rng = np.random.default_rng(3)
+    chains = [random_arm(rng, 3, spread=0.1) for _ in range(4)]
+    active, passive = (np.array([getattr(arm, n) for arm in chains]) for n in ("active", "passive"))
+    last, ages = np.array([2, 0, 1, 0]), np.array([7, 1, 10**15, 30])
+    found = beliefs_at(active, passive, last, ages)
+    for m, arm in enumerate(chains):
+        table = rs.theory.belief_table(arm, 30)
+        for c in (0, 1, 3):
+            np.testing.assert_allclose(found[c, m], table[last[c], ages[c] - 1], rtol=1e-13)
+        law = rs.theory.stationary(arm.passive)
+        np.testing.assert_allclose(found[2, m], law, rtol=1e-12)
+    logs = log_chances(active, passive, last, ages, np.array([0, 1, 2, 0]))
+    chosen = found[np.arange(4), :, [0, 1, 2, 0]]
+    np.testing.assert_array_equal(logs, np.log(chosen))
 
 
 def test_beliefs_of_a_channel_in_its_closed_form():

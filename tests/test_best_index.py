@@ -165,6 +165,32 @@ def test_beyond_small_chains_candidates_meet_the_same_luck_and_the_best_fresh_lu
     assert value.average_reward > whittle.average_reward - 5 * error
 
 
+def test_where_all_chains_are_too_large_but_those_of_the_best_are_not_they_are_solved():
+    """The tutorial's channels: simulated, runners-up seemed to earn more than the optimum."""
+    arms = [rs.gilbert_elliott(*pair) for pair in ((0.1, 0.9), (0.1, 0.9), (0.7, 0.3))]
+    bandit = rs.RestlessBandit(arms, 1)
+    policy = rs.best_index(bandit)
+    assert policy.method == "exact: joint chains of the best 6 of a simulation"
+    optimum = rs.optimal(bandit).average_reward
+    best = policy.candidates[0]
+    assert best.average_reward == pytest.approx(worst(bandit, policy), abs=1e-9)
+    assert optimum - 2e-5 < best.average_reward < optimum
+    for candidate in policy.candidates[:6]:
+        assert candidate.stderr == 0
+        assert candidate.average_reward <= best.average_reward
+    for candidate in policy.candidates[6:]:  # 89 of them: one false alarm in 30,000
+        assert candidate.average_reward < optimum + 5 * candidate.stderr
+
+
+def test_the_plan_says_how_sure_a_simulated_runner_up_is(eight):
+    plan = summary.plan_bandit(eight, max_states=1000)
+    (note,) = [p.note for p in plan.policies if p.policy == "best_index"]
+    policy = rs.best_index(eight, max_states=1000)
+    for other in policy.runners_up[:2]:
+        assert other.stderr > 0
+        assert f"{other.name} ({other.average_reward:.6f} ± {other.stderr:.2g})" in note
+
+
 def test_the_same_system_gives_the_same_choice_to_the_bit(eight):
     first, second = rs.best_index(eight), rs.best_index(eight)
     assert first.candidates == second.candidates

@@ -118,14 +118,14 @@ def test_the_estimate_of_a_step_holds_the_tables_that_are_made_for_each_draw(mon
     settings = study_from_toml(text + "rewards = [0, 0.5, 1]\n").cases[0].settings
     clock, made = [0.0], []
     monkeypatch.setattr(timing, "perf_counter", lambda: clock[0])
-    plain = Task._particle_table
+    plain = Task.particle_table
 
     def slow(task, arm, label):
         made.append(arm.numbers not in task.cached_tables)
         clock[0] += 1.0 * made[-1]
         return plain(task, arm, label)
 
-    monkeypatch.setattr(Task, "_particle_table", slow)
+    monkeypatch.setattr(Task, "particle_table", slow)
     seconds = timing.seconds_per_step(settings, with_oracle=False)
     in_trial = seconds * settings.horizon
     assert in_trial > 20  # most of three tables an episode

@@ -115,3 +115,98 @@ def test_what_cannot_be_explained(prior):
     other.select()
     with pytest.raises(rs.errors.ProblemError, match="learner ucb1 has no explanation"):
         other.explain(0)
+
+
+AVERAGING = [("mean_index", {}), ("tsde", {"draws": 7})]
+AVERAGED_PRIORS = {
+    "grid": lambda: rs.grid_prior([0.1, 0.3, 0.5, 0.7, 0.9], num_arms=5, states=NAMES),
+    "channels": lambda: rs.beta_prior(5),
+    "mixed": lambda: rs.IndependentPrior(
+        [*rs.beta_prior(2).arms, *rs.grid_prior([0.1, 0.5, 0.9], 3).arms]
+    ),
+}
+
+
+def mean_indices_later(agent, k, ages):
+    """Mean index of arm k at ages, by asking a copy of the agent that lets time pass."""
+    found = []
+    for age in ages:
+        weights, like = agent.posterior(k).weights, agent.prior.typical(k)
+        if draws := getattr(agent.learner, "draws", 0):
+            drawn = agent._actor.posterior.weights.drawn.reshape(draws, -1)
+            group = agent._actor.posterior.slots.groups[k]
+            weights = np.bincount(drawn[:, group], minlength=len(weights)) / draws
+        at = rs.BeliefState([agent.belief_state.last_state[k]], [age])
+        chains = agent.posterior(k)
+        values = [
+            weights[j]
+            * rs.whittle(
+                rs.RestlessBandit([rs.Arm(chains.active[j], chains.passive[j], like.rewards)], 1)
+            ).index(at)[0]
+            for j in np.flatnonzero(weights)
+        ]
+        found.append(sum(values))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("name", "options"), AVERAGING)
+@pytest.mark.parametrize("kind", AVERAGED_PRIORS)
+def test_learners_that_average_explain_by_the_mean(kind, name, options):
+    agent = rs.make_learner(name, AVERAGED_PRIORS[kind](), 2, horizon=60, seed=3, **options)
+    rng = np.random.default_rng(5)
+    for _ in range(25):
+        agent.observe(rng.integers(2, size=len(agent.select())))
+    chosen, index = agent.select(), agent.index()
+    order = sorted(range(5), key=lambda k: (-index[k], k))
+    for k in range(5):
+        why = agent.explain(k)
+        assert why.averaged
+        assert why.index == index[k]
+        assert order[why.rank - 1] == k
+        assert why.pulled == (k in chosen)
+        assert why.rival == (order[2] if why.pulled else order[1])
+        assert why.rival_index == index[why.rival]
+        elapsed = int(agent.belief_state.elapsed[k])
+        later = agent.mean_index_by_age(k)
+        ages = np.arange(elapsed, elapsed + min(len(later), 6))
+        expected = mean_indices_later(agent, k, ages)
+        np.testing.assert_allclose(later[:6], expected, rtol=1e-6, atol=1e-9)
+        ages = np.flatnonzero(later > why.rival_index)
+        assert why.pulled_at_age == (
+            None if why.pulled or not len(ages) else elapsed + int(ages[0])
+        )
+        text = str(why)
+        assert f"index {why.index:.6g} on average over what it may be" in text
+        assert f"rank {why.rank} of 5, 2 are pulled" in text
+        assert "draw" not in text
+        assert json.loads(json.dumps(why.to_json())) == why.to_json()
+
+
+@pytest.mark.parametrize(("name", "options"), AVERAGING)
+def test_before_a_step_an_average_says_what_would_be_pulled(name, options):
+    prior = AVERAGED_PRIORS["grid"]()
+    agent = rs.make_learner(name, prior, 2, horizon=60, seed=3, **options)
+    with pytest.raises(rs.RestiveError, match="call select"):
+        agent.explain(0)
+    rng = np.random.default_rng(5)
+    agreed = 0
+    for _ in range(20):
+        agent.observe(rng.integers(2, size=len(agent.select())))
+        would = [k for k in range(5) if agent.explain(k).pulled]
+        assert len(would) == 2
+        assert "would be pulled" in str(agent.explain(would[0]))
+        before = agent.episode.number
+        chosen = agent.select().tolist()
+        if name == "mean_index" or agent.episode.number == before:
+            assert chosen == would
+            agreed += 1
+    assert agreed
+
+
+def test_an_averaged_priority_is_explained():
+    prior = rs.grid_prior([0.2, 0.8], 3)
+    agent = rs.make_learner("tsde", prior, 1, "lp_priority", 20, draws=3)
+    (chosen,) = agent.select()
+    whys = [agent.explain(k) for k in range(3)]
+    assert [why.pulled for why in whys] == [k == chosen for k in range(3)]
+    assert [why.index for why in whys] == agent.index().tolist()

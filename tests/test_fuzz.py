@@ -300,9 +300,8 @@ def read_results(contents):
 
 @entry_point("people file", lambda: [b"arm,kind,last_state,last_seen,elapsed\nQ,all,1,,3\nR,,,,\n"])
 def read_arms_of_sheet(contents):
-    arms_of_sheet(
-        parse_sheet(contents, "p.csv"), ["all"], rs.Clock.given("2026-11-16", "P7D"), 3, {}
-    )
+    settings = live_agent().settings
+    arms_of_sheet(parse_sheet(contents, "p.csv", settings.words), ["all"], settings, 3, {})
 
 
 @entry_point("settings data", lambda: [live_agent().settings.to_data()], nested)
@@ -342,6 +341,9 @@ LIVE_CALLS = [
     ["acknowledge", {"alarm": 3, "note": "why"}],
     ["make_token", {"name": "me", "role": "act", "days": 3}],
     ["arms", {"after": "A", "limit": 5, "by": "index"}],
+    ["explain", {"name": "A"}],
+    ["set_words", {"words": {"arm": "patient", "arms": "", "tick": "week", "reward": "x"}}],
+    ["tick_asked", {"tick": None, "date": "2026-11-18"}],
     ["events", {"since": 1, "limit": 3}],
 ]
 KEYWORDS = {name: set(arguments) for name, arguments in LIVE_CALLS}

@@ -5,6 +5,7 @@ import pytest
 
 import restive as rs
 from oracles.whittle_naive import active_intervals
+from oracles.whittle_precise import precise_advantage
 from restive.problem.beliefs import settled_elapsed
 from strategies import as_oracle, random_arm
 
@@ -126,3 +127,53 @@ def test_the_policy_takes_the_lower_end():
     found = rs.whittle_index(arm)
     assert np.array_equal(policy.table(0), found.index)
     assert not np.array_equal(policy.table(0), found.upper)
+
+
+# Arms that are rarely left: a class of theirs pays for 1e6 pulls and more, and rounding errors are
+# as much larger. (active, passive, rewards, and an (s, n) that was once said to be ambiguous.)
+RARELY_LEFT = [
+    ([[0.95, 0.05], [0.41, 0.59]], [[0.96, 0.04], [1e-9, 1 - 1e-9]], [0.303, 0.995], (0, 439)),
+    (
+        [[0.912, 0.088], [0.353, 0.647]],
+        [[0.629, 0.371], [2.5e-9, 1 - 2.5e-9]],
+        [0.562, 0.906],
+        (0, 35),
+    ),
+    (
+        [[0.659, 0.341], [1.48e-9, 1 - 1.48e-9]],
+        [[0.333, 0.667], [5.5e-8, 1 - 5.5e-8]],
+        [0.097, 0.873],
+        (0, 16),
+    ),
+]
+
+
+@pytest.mark.parametrize(("active", "passive", "rewards", "place"), RARELY_LEFT)
+def test_rounding_errors_of_rarely_left_arms_are_no_reversals(active, passive, rewards, place):
+    arm = rs.Arm(active, passive, rewards)
+    found = rs.whittle_index(arm)
+    assert found.indexable
+    np.testing.assert_array_equal(found.upper, found.index)
+    s, n = place
+    index, length = found.index[s, n - 1], found.index.shape[1]
+    for subsidy, best in (
+        (-1e-3, True),
+        (-1e-6, True),
+        (-1e-8, True),
+        (1e-8, False),
+        (1e-6, False),
+    ):
+        advantage = precise_advantage(arm, length, index + subsidy)
+        if advantage is not None:  # None where it is best never pulled
+            assert (advantage[s][n - 1] > 0) == best, subsidy
+
+
+def test_a_hump_of_a_rarely_left_arm_is_a_reversal():
+    active = np.array([[0.28, 0.11, 0.62], [0.0018, 1.0, 1.2e-15], [0.85, 0.15, 2.6e-10]])
+    passive = np.array([[0.98, 0.017, 4.1e-08], [0.12, 0.88, 6.3e-06], [0.0018, 0.066, 0.93]])
+    active, passive = (matrix / matrix.sum(axis=1)[:, None] for matrix in (active, passive))
+    arm = rs.Arm(active, passive, [0.2, 0.98, 0.21])
+    found = rs.whittle_index(arm)
+    assert not found.indexable
+    s, n = np.unravel_index((found.upper - found.index).argmax(), found.index.shape)
+    assert shown_by_the_oracle(arm, found, s, n + 1) == [True, False, True, False]

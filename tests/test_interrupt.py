@@ -25,6 +25,7 @@ from dataclasses import asdict
 import numpy as np
 import restive as rs
 from restive.problem.beliefs import settled_elapsed
+from restive.learn.kinds import estimate_kind
 from restive.plan.policies.whittle import channel_indices
 
 
@@ -50,6 +51,14 @@ def pair(p):
     return rs.RestlessBandit(arms, 1)
 
 
+def kind(arms):
+    rng = np.random.default_rng(0)
+    of = np.repeat(np.arange(arms), 9)
+    ages, states = rng.integers(1, 9, len(of)), rng.integers(0, 2, (2, len(of)))
+    base = rs.spread_prior(1, points=512, controlled=True).arms[0]
+    return estimate_kind(base, of, states[0], ages, states[1], tolerance=1e-15)
+
+
 WORK = {
     "whittle_index": lambda big: rs.whittle_index(
         restless(6, 1e-4 if big else 0.5), max_elapsed=400_000 if big else None
@@ -72,6 +81,7 @@ WORK = {
     "channels": lambda big: channel_indices(
         np.full(n := 20_000 if big else 2, 0.3), np.full(n, 0.6), 20_000
     ),
+    "kind": lambda big: kind(100_000 if big else 3),
 }
 
 for name, work in WORK.items():
@@ -93,7 +103,7 @@ for name, work in WORK.items():
 
 NAMES = [
     "whittle_index", "relaxation_bound", "settled_elapsed", "mixing_time", "stationary",
-    "belief_table", "joint chain", "optimal", "simulation", "channels",
+    "belief_table", "joint chain", "optimal", "simulation", "channels", "kind",
 ]  # fmt: skip
 
 
@@ -112,7 +122,7 @@ IN_PARTS = (
 )  # fmt: skip
 KERNELS = (
     "chain", "plan.gilbert_elliott", "plan.joint_chain", "plan.subsidy", "plan.sign_changes",
-    "plan.waiting_times",
+    "plan.waiting_times", "learn.kinds",
 )  # fmt: skip
 
 

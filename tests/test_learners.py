@@ -343,7 +343,7 @@ def test_looking_at_the_posterior_changes_nothing(name, instance):
             agent.posterior(k)
             agent.belief(k)
         assert decisions(agent, instance, 1) == decisions(other, instance, 1)
-        if agent.time % 7 == 0:
+        if agent.time % 7 == 0 and not agent.averages:
             assert agent.sampled_bandit.arms == other.sampled_bandit.arms
 
 

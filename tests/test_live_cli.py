@@ -55,33 +55,47 @@ def write_results(path, rows, header="arm,outcome"):
 
 def test_four_weeks(folder):
     shown = restive("live", "next", "calls.db", "--date", "2026-11-18", "--out", "week1.csv")
-    assert shown == "week1.csv: 4 arms for tick 0 2026-11-16\n"
+    assert shown == "week1.csv: 4 arms for tick 0 (2026-11-16)\n"
     first = Path("week1.csv").read_bytes()
     restive("live", "next", "calls.db", "--date", "2026-11-20", "--out", "week1.csv")
     assert Path("week1.csv").read_bytes() == first
     rows = rows_of("week1.csv")
-    assert list(rows[0]) == ["tick", "date", "arm", "kind", "expected", "index", "audit"]
+    assert list(rows[0]) == [
+        "tick",
+        "date",
+        "arm",
+        "kind",
+        "expected",
+        "index",
+        "audit",
+        "outcome",
+    ]
     arms = [row["arm"] for row in rows]
     words = ["listened", "hung_up", "no_answer", "wrong_number"]
     write_results("r1.csv", [f"{a},{w}" for a, w in zip(arms, words, strict=True)])
     shown = restive("live", "record", "calls.db", "r1.csv")
-    assert shown == "4 new; every pull has a result\n"
+    assert shown == "4 results recorded; every pull has a result\n"
     again = restive("live", "record", "calls.db", "r1.csv")
-    assert again.startswith("4 known already")
+    assert again.startswith("4 results known already")
     restive("live", "next", "calls.db", "--date", "2026-11-23", "--out", "week2.csv")
     again = restive("live", "record", "calls.db", "r1.csv")  # also in the next week
-    assert again.startswith("4 known already")
+    assert again.startswith("4 results known already")
     second = [row["arm"] for row in rows_of("week2.csv")]
     assert arms[3] not in second
     write_results("r2.csv", [f"{second[0]};listened"], "arm;outcome")
-    assert restive("live", "record", "calls.db", "r2.csv") == "1 new\n"
+    assert restive("live", "record", "calls.db", "r2.csv") == "1 result recorded\n"
     with pytest.raises(ProblemError, match="1 of 4 results are in, fewer than 90%"):
         restive("live", "next", "calls.db", "--date", "2026-11-30", "--wait-for", "90%")
-    shown = restive("live", "next", "calls.db", "--date", "2026-12-07")  # a week is left out
-    assert shown.startswith("tick,date,arm,kind,expected,index,audit\n3,2026-12-07,")
+    shown = restive(
+        "live", "next", "calls.db", "--date", "2026-12-07", "--yes"
+    )  # a week is left out
+    assert shown.startswith("tick,date,arm,kind,expected,index,audit,outcome\n3,2026-12-07,")
     write_results("late.csv", [f"{second[1]},listened,2026-11-25"], "arm,outcome,date")
     pulled_again = second[1] in shown
-    assert restive("live", "record", "calls.db", "late.csv") == "1 late\n" or pulled_again
+    assert (
+        restive("live", "record", "calls.db", "late.csv") == "1 result late and used\n"
+        or pulled_again
+    )
     status = restive("live", "status", "calls.db")
     assert "tick 3 (2026-12-07): 0 of 4 results are in" in status
     assert "11 arms" in status
@@ -91,10 +105,10 @@ def test_four_weeks(folder):
 
 
 def test_programs_get_json(folder):
-    told = json.loads(restive("live", "next", "calls.db", "--tick", 1, "--out", "w.csv", "--json"))
+    told = json.loads(restive("live", "next", "calls.db", "--tick", 0, "--out", "w.csv", "--json"))
     assert told["arms"] == [row["arm"] for row in rows_of("w.csv")]
-    assert told["begins"] == "2026-11-23T00:00:00+00:00"
-    assert json.loads(restive("live", "next", "calls.db", "--tick", 1, "--json")) == told
+    assert told["begins"] == "2026-11-16T00:00:00+00:00"
+    assert json.loads(restive("live", "next", "calls.db", "--tick", 0, "--json")) == told
     assert json.loads(restive("live", "check", "calls.db", "--json")) == {"events": 2}
     told = json.loads(restive("live", "check", "calls.db", "--last-good", "good.db", "--json"))
     assert told == {"good": 2}
@@ -115,30 +129,33 @@ def test_every_bad_row_is_named_by_line(folder):
         "r.csv: 5 rows cannot be taken; nothing was recorded",
         f"  line 3: arm '{b}': unknown outcome 'asleep'; did you mean 'unseen'?",
         "  line 4: arm 'P99': there is no arm 'P99'; did you mean 'P9'?",
-        f"  line 5: arm '{other}': it was not pulled in tick 0",
+        f"  line 5: arm '{other}': it was not on the list of tick 0",
         f"  line 6: arm '{c}': state 7 is none of its states 0 to 1",
         f"  line 7: arm '{a}': is there twice, with another result",
     ]
     assert json.loads(restive("live", "status", "calls.db", "--json"))["seen"] == 0
     shown = restive("live", "record", "calls.db", "r.csv", "--accept-good")
-    assert shown == "2 new\n"
+    assert shown == "2 results recorded\n"
     rejected = rows_of("r.rejected.csv")
     assert [row["reason"] for row in rejected][1] == "there is no arm 'P99'; did you mean 'P9'?"
     assert len(rejected) == 5
     write_results("conflict.csv", [f"{a},hung_up"])
-    with pytest.raises(ProblemError, match=r"line 2: .* 1 was recorded for tick 0 already, now 0"):
+    with pytest.raises(
+        ProblemError, match=r"line 2: .* listened was recorded for tick 0 already, now hung_up"
+    ):
         restive("live", "record", "calls.db", "conflict.csv")
 
 
 def test_people_join_and_leave(folder):
-    restive("live", "next", "calls.db", "--tick", 4)
+    restive("live", "next", "calls.db", "--tick", 4, "--yes")
     Path("new.csv").write_text(
         "arm,kind,last_state,last_seen,elapsed\nQ1,all,,,\nQ2,all,1,2026-12-01,\nQ3,,0,,2\n"
     )
-    assert restive("live", "join", "calls.db", "new.csv") == "3 new\n"
-    assert restive("live", "join", "calls.db", "new.csv") == "3 known already\n"
+    assert restive("live", "join", "calls.db", "new.csv") == "3 arms joined\n"
+    again = restive("live", "join", "calls.db", "new.csv")
+    assert again == "3 arms had joined already\n"
     Path("gone.csv").write_text("arm\nP0\nP1\n")
-    assert restive("live", "leave", "calls.db", "gone.csv") == "2 new\n"
+    assert restive("live", "leave", "calls.db", "gone.csv") == "2 arms left\n"
     restive("live", "next", "calls.db", "--tick", 5)
     with rs.LiveAgent.open("calls.db") as live:
         assert [live.arm(name).last_tick for name in ("Q1", "Q2", "Q3")] == [None, 2, 2]
@@ -146,7 +163,10 @@ def test_people_join_and_leave(folder):
     for text, message in (
         ("name\nX\n", "there is no column 'arm'"),
         ("arm,kind\nX,town\n", "line 2: arm 'X': there is no kind 'town'"),
-        ("arm,last_state\nX,good\n", "last_state must be a whole number"),
+        (
+            "arm,last_state\nX,good\n",
+            "last_state must be a state: hung_up, listened, or its number, got 'good'",
+        ),
         ("arm,last_state,last_seen\nX,1,2027-12-01\n", "is not before the tick"),
         ("arm,last_seen\nX,2026-12-01\n", "last_state is missing"),
         ("arm,last_state\nX,7\n", "last state must be at most 1"),
@@ -161,9 +181,10 @@ def test_pulled_instead(folder):
     arms = [row["arm"] for row in rows_of("week.csv")]
     other = next(f"P{k}" for k in range(12) if f"P{k}" not in arms)
     write_results("r.csv", [f"{arms[0]},not_called", f"{other},listened"])
-    with pytest.raises(ProblemError, match="it was not pulled in tick 0"):
+    with pytest.raises(ProblemError, match="it was not on the list of tick 0"):
         restive("live", "record", "calls.db", "r.csv")
-    assert restive("live", "record", "calls.db", "r.csv", "--pulled-instead") == "2 new\n"
+    shown = restive("live", "record", "calls.db", "r.csv", "--pulled-instead")
+    assert shown == "2 results recorded\n"
     with rs.LiveAgent.open("calls.db") as live:
         assert live.results()[other] == 1
 
@@ -228,7 +249,7 @@ def test_the_last_good_part_of_a_damaged_file(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "say what the arms may be"),
+        ([], "say what is known: --prior FILE"),
         (["--levels", "a"], "--levels must be numbers"),
         (["--levels", "0.2,0.8"], "who are the arms"),
         (["--levels", "0.2,0.8", "--arms", "p.csv", "--clock", "weekly"], "pass --start"),

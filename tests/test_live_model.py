@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import restive as rs
 from live_cases import PRIORS, created
-from restive.errors import ConflictError
+from restive.errors import ConflictError, JumpError, ProblemError
 from restive.live.answers import RefusedError
 from restive.live.roster import LONG_AGO
 
 STATES = st.integers(0, 1)
+KEPT = (
+    "tick", "decided", "results", "instead", "arms", "waiting", "gone", "last", "evidence"
+)  # fmt: skip
 
 
 class LiveMachine(RuleBasedStateMachine):
@@ -37,11 +41,27 @@ class LiveMachine(RuleBasedStateMachine):
         self.gone: set[str] = set()
         self.last = dict.fromkeys(self.arms, (1, -LONG_AGO))  # state and tick
         self.evidence = {name: rs.Evidence(2) for name in self.arms}
+        self.before: list[dict[str, object]] = []
+        self.noun = "arm"  # which undoing an act leaves alone
 
     def teardown(self):
         if hasattr(self, "folder"):
             self.live.close()
             shutil.rmtree(self.folder)
+
+    def remember(self):
+        """Keep the model as it is before an act, for when that is undone."""
+        self.before.append({name: deepcopy(getattr(self, name)) for name in KEPT})
+
+    @precondition(lambda self: self.before)
+    @rule(data=st.data())
+    def undo(self, data):
+        for _ in range(data.draw(st.integers(1, min(4, len(self.before))))):
+            self.live.undo()
+            vars(self).update(self.before.pop())
+        if not self.before:
+            with pytest.raises(ProblemError, match="nothing to undo"):
+                self.live.undo()
 
     def learn(self, name, tick, state):
         before, at = self.last[name]
@@ -50,6 +70,7 @@ class LiveMachine(RuleBasedStateMachine):
 
     @rule(gap=st.integers(1, 5), pulls=st.none() | st.integers(0, 2), data=st.data())
     def decide(self, gap, pulls, data):
+        self.remember()
         free = [name for name in [*self.arms, *self.waiting] if name not in self.gone]
         out = data.draw(st.sets(st.sampled_from(sorted(free)), max_size=2)) if free else set()
         most = len(free) - len(out)
@@ -65,7 +86,10 @@ class LiveMachine(RuleBasedStateMachine):
         self.waiting = {}
         before = self.tick
         self.tick += gap
-        decision = self.live.decide(tick=self.tick, num_pulls=pulls, unavailable=out)
+        if gap > 1:
+            with pytest.raises(JumpError):
+                self.live.decide(tick=self.tick)
+        decision = self.live.decide(tick=self.tick, num_pulls=pulls, unavailable=out, skip=gap > 1)
         assert len(decision.arms) == (min(2, most) if pulls is None else pulls)
         assert set(decision.arms) <= set(free) - out
         self.decided[self.tick] = decision.arms
@@ -81,6 +105,7 @@ class LiveMachine(RuleBasedStateMachine):
         some = data.draw(st.lists(st.sampled_from(open_), unique=True, min_size=1))
         words = st.one_of(STATES, st.sampled_from(["unseen", "not-pulled"]))
         given = {name: data.draw(words) for name in some}
+        self.remember()
         receipt = self.live.record(given)
         assert (receipt.new, receipt.known) == (len(given), 0)
         self.results |= {(self.tick, name): value for name, value in given.items()}
@@ -107,6 +132,7 @@ class LiveMachine(RuleBasedStateMachine):
         if not missing:
             return
         tick, name = data.draw(st.sampled_from(missing))
+        self.remember()
         receipt = self.live.record({name: state}, tick)
         self.results[tick, name] = state
         if tick > self.last[name][1]:
@@ -123,6 +149,7 @@ class LiveMachine(RuleBasedStateMachine):
         if not free:
             return
         name = data.draw(st.sampled_from(free))
+        self.remember()
         assert self.live.record({}, instead={name: state}).new == 1
         self.results[self.tick, name] = state
         self.instead.add((self.tick, name))
@@ -132,6 +159,7 @@ class LiveMachine(RuleBasedStateMachine):
         name = f"new {len(self.arms) + len(self.waiting)}"
         if name in self.arms or len(self.arms) > 9:
             return
+        self.remember()
         assert self.live.join([name], {name: (0, age)}).new == 1
         self.waiting[name] = max(self.tick, 0) - age
 
@@ -141,6 +169,7 @@ class LiveMachine(RuleBasedStateMachine):
         if len(there) < 3:
             return
         name = data.draw(st.sampled_from(there))
+        self.remember()
         assert self.live.leave([name]).new == 1
         self.gone.add(name)
 
@@ -152,6 +181,11 @@ class LiveMachine(RuleBasedStateMachine):
             self.live.close()
         self.live = rs.LiveAgent.open(self.path, durability="process")
 
+    @rule(noun=st.sampled_from(["patient", "line", "<b>"]))
+    def rename(self, noun):
+        self.live.set_words({"arm": noun})
+        self.noun = noun
+
     @rule()
     def keep_snapshot(self):
         self.live.snapshot()
@@ -161,6 +195,10 @@ class LiveMachine(RuleBasedStateMachine):
         if not hasattr(self, "decided") or self.tick < 0:
             return
         assert self.live.decide(tick=self.tick).arms == self.decided[self.tick]
+        assert self.live.settings.words.arm == self.noun
+        for name in self.arms:
+            if name not in self.waiting:
+                assert self.live.explain(name).listed == (name in self.decided[self.tick])
         assert all(self.live.decision(t).arms == arms for t, arms in self.decided.items())
         if self.tick > 0:
             with pytest.raises(ConflictError):

@@ -11,8 +11,11 @@ from restive.errors import ConflictError, ProblemError
 from restive.learn.make import with_more_arms
 from restive.live.answers import RefusedError
 from restive.live.creating import rebuild_file
+from restive.live.operator_files import record_sheet
 from restive.live.recording import Batch
 from restive.live.roster import LONG_AGO
+from restive.live.sheets import parse_sheet
+from restive.logs.fitting import write_fit
 
 
 @pytest.fixture
@@ -113,10 +116,10 @@ def test_arms_that_pulling_moves_need_a_choice(path):
         created(path, "controlled", missing=None)
     live = created(path, "controlled", missing="refuse", clock=rs.Clock.given())
     decision = live.decide(tick=0)
-    with pytest.raises(RefusedError, match="this file refuses unseen pulls"):
+    with pytest.raises(RefusedError, match="this file refuses pulls without a state"):
         live.record({decision.arms[0]: "unseen"})
     live.record({decision.arms[0]: 1})
-    with pytest.raises(ProblemError, match=r"1 pulls of tick 0 have no result \('\d'\)"):
+    with pytest.raises(ProblemError, match=r"no result yet for 1 pull of tick 0 \('\d'\)"):
         live.decide(tick=1)
     live.record({decision.arms[1]: "not-pulled"})
     assert live.decide(tick=1).tick == 1
@@ -156,7 +159,7 @@ def test_every_mistake_is_named_and_nothing_is_recorded(path):
     assert reasons == {
         decision.arms[0]: "state 7 is none of its states 0 to 1",
         "Z": "there is no arm 'Z'; known are 0, 1, 2, 3, 4, 5",
-        other: "it was not pulled in tick 0",
+        other: "it was not on the list of tick 0",
     }
     for bad in (1.5, True, None, "good", -1):
         with pytest.raises(RefusedError):
@@ -234,7 +237,7 @@ def test_arms_pulled_instead_are_learned_from(path):
     assert live.record({}, instead={others[0]: 1}) == rs.types.Receipt(known=1, closed=True)
     with pytest.raises(RefusedError, match="1 was recorded for tick 0"):
         live.record({}, instead={others[0]: 0})
-    with pytest.raises(RefusedError, match="it was among the arms decided"):
+    with pytest.raises(RefusedError, match="it was among those decided"):
         live.record({}, instead={decision.arms[0]: 1})
     with pytest.raises(RefusedError, match="needs a state"):
         live.record({}, instead={others[2]: "unseen"})
@@ -337,7 +340,7 @@ def test_arms_that_have_left_are_never_pulled_and_their_names_never_used(path):
     live.leave([decided.arms[0]])
     assert live.decide().arms == (decided.arms[1],)  # one arm is left, and N is 2
     live.record({decided.arms[1]: 1})
-    with pytest.raises(ProblemError, match="only 1 arms are available"):
+    with pytest.raises(ProblemError, match="only 1 arm can be chosen"):
         live.decide(num_pulls=2)
 
 
@@ -413,7 +416,7 @@ def test_a_rebuilt_file_uses_what_was_superseded(path, tmp_path):
         if tick != 1:
             live.record({"0": 1, "1": 0})
     live.record({"0": 0}, tick=1)
-    live.decide(tick=5)
+    live.decide(tick=5, skip=True)
     live.decide(tick=6)
     live.record({}, tick=3, instead={"0": 1})
     rebuild_file(path, tmp_path / "new.db")
@@ -526,3 +529,106 @@ def test_a_prior_file_brings_names_kinds_and_what_was_seen(path, tmp_path):
     assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(live)
     live.snapshot()
     assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(live)
+
+
+def test_an_arm_cannot_be_seen_before_it_joined(path, tmp_path):
+    """Such a sighting could not be put in the order of time."""
+    live = created(path, num_arms=2, clock=rs.Clock.given())
+    for tick in range(4):
+        live.decide(tick=tick)
+        if tick == 2:
+            live.join(["A"], {"A": (0, 9)})
+    with pytest.raises(RefusedError, match="arm 'A': it joined in tick 2 and cannot be seen"):
+        live.record({}, tick=1, instead={"A": 1})
+    live.record({}, tick=2, instead={"A": 1})
+    rebuild_file(path, tmp_path / "new.db")
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_file_equal_to_an_earlier_one_is_of_its_own_tick(path):
+    live = created(path, num_arms=2, num_pulls=2, clock=rs.Clock.given())
+    sheet = parse_sheet(b"arm,state\n0,1\n1,0\n", "r.csv")
+    for tick in range(3):
+        live.decide(tick=tick)
+        done = record_sheet(live, sheet)
+        assert (done.receipt.new, done.repeated) == (2, None)
+        again = record_sheet(live, sheet)
+        assert (again.receipt, again.repeated) == (done.receipt, tick)
+        assert live.results(tick) == {"0": 1, "1": 0}
+    assert record_sheet(live, sheet, 1).repeated == 1
+    live.undo()
+    assert live.results() == {"0": "open", "1": "open"}
+    assert record_sheet(live, sheet).receipt.new == 2
+
+
+def test_how_a_file_is_read_is_part_of_its_request(path):
+    live = created(path, num_arms=3, num_pulls=2, clock=rs.Clock.given())
+    decided = live.decide(tick=0).arms
+    other = next(name for name in "012" if name not in decided)
+    sheet = parse_sheet(f"arm,state\n{decided[0]},1\n{other},0\n".encode(), "r.csv")
+    assert record_sheet(live, sheet, accept_good=True).receipt.new == 1
+    done = record_sheet(live, sheet, pulled_instead=True)
+    assert (done.receipt.new, done.receipt.known, done.repeated) == (1, 1, None)
+
+
+def test_a_clients_key_is_not_taken_for_a_files(path):
+    live = created(path, num_arms=2, num_pulls=2, clock=rs.Clock.given())
+    sheet = parse_sheet(b"arm,state\n0,1\n1,0\n", "r.csv")
+    live.decide(f"file {sheet.digest} tick 0", tick=0)
+    with pytest.raises(ConflictError, match="was used for something else"):
+        record_sheet(live, sheet)
+    live.undo()
+    live.decide(f"file {sheet.digest}", tick=0)
+    assert record_sheet(live, sheet).receipt.new == 2
+
+
+def test_a_file_is_opened_through_a_link_while_others_write(path, tmp_path):
+    live = created(path, clock=rs.Clock.given())
+    live.decide(tick=0)  # which is in the log beside the file
+    link = tmp_path / "elsewhere"
+    link.mkdir()
+    (link / "link.db").symlink_to(path)
+    with rs.LiveAgent.open(link / "link.db") as again:
+        assert again.tick == 0
+        again.decide(tick=1)
+    assert live.tick == 1
+
+
+# ---------------------------------------------------------------- what a log saw before
+
+
+@pytest.fixture
+def prior_file(tmp_path):
+    """A weekly log until 2025-12-22, in which A was seen in the last week and B two before."""
+    weeks = ["2025-12-01", "2025-12-08", "2025-12-15", "2025-12-22"]
+    rows = [(week, "A", k % 2) for k, week in enumerate(weeks)]
+    rows += [(week, "B", 1) for week in weeks[:2]]
+    log = tmp_path / "log.csv"
+    log.write_text("week,arm,state\n" + "".join(f"{w},{a},{s}\n" for w, a, s in rows))
+    found = rs.load_log(log, time="week", arm="arm", state="state", step="1w")
+    write_fit(rs.fit_log(found), tmp_path / "fit")
+    return rs.load_prior(tmp_path / "fit" / "prior.json")
+
+
+@pytest.mark.parametrize(
+    ("clock", "ages"),
+    [
+        (rs.Clock.given("2025-12-29", "P7D"), {"A": 1, "B": 3}),
+        (rs.Clock.given("2026-11-16", "P7D"), {"A": 47, "B": 49}),
+        (rs.Clock.given(), {"A": 1, "B": 3}),
+        (rs.Clock.calls(), {"A": 1, "B": 3}),
+    ],
+)
+def test_arms_grow_older_between_the_logs_end_and_the_first_tick(path, prior_file, clock, ages):
+    live = rs.LiveAgent.create(path, prior_file, 1, clock=clock, durability="process")
+    found = memory_of(live).agent.belief_state.elapsed.tolist()
+    assert dict(zip(("A", "B"), found, strict=True)) == ages
+
+
+def test_a_start_before_the_logs_end_is_an_error(path, prior_file):
+    for start in ("2025-12-22", "2025-12-01"):
+        with pytest.raises(ProblemError, match=f"until 2025-12-22, but .* begins {start}; say a l"):
+            rs.LiveAgent.create(path, prior_file, 1, clock=rs.Clock.wall(start, "P7D"))
+    assert not path.exists()

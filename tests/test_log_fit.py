@@ -428,3 +428,14 @@ def test_arrays_that_are_no_log_get_a_sentence():
     ):
         with pytest.raises(rs.errors.ProblemError, match=sentence):
             rs.log_of(*arguments)
+
+
+def test_a_prior_that_a_fit_cannot_follow_is_refused():
+    log = rs.log_of(np.tile([0, 1], 9), np.repeat(np.arange(9), 2), np.tile([0, 1, 1], 6))
+    grid, other = (rs.grid_prior(levels, 2) for levels in ([0.2, 0.8], [0.3, 0.6]))
+    pooled = rs.IndependentPrior(grid.arms, pooled=[[0, 1]])
+    with pytest.raises(rs.RestiveError, match="learns of each arm by itself: leave pooled out"):
+        rs.fit_log(log, prior=pooled, checks=False)
+    unlike = rs.IndependentPrior([grid.arms[0], other.arms[0]])
+    with pytest.raises(rs.RestiveError, match="this one differs between arms"):
+        rs.fit_log(log, prior=unlike, checks=False)

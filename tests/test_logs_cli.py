@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -70,6 +71,32 @@ def test_from_a_log_to_a_decision(restive, tmp_path):
     assert set(found.kind_of) == {"rural", "town"}
 
 
+def test_the_last_line_names_the_world_that_was_assumed(restive):
+    done = restive("fit", CHANNEL_LOG, *CHANNELS)
+    last = " ".join(done.stdout[done.stdout.index("assumed: ") :].split())
+    assert last == (
+        "assumed: pulls do not change how arms move, and only pulled arms count; if that is not "
+        "so, say --controlled or --pay always or both"
+    )
+    done = restive("fit", CHANNEL_LOG, *CHANNELS, "--no-controlled", "--pay", "pulled")
+    assert "assumed" not in done.stdout
+    data = json.loads(restive("fit", CHANNEL_LOG, *CHANNELS, "--json").stdout)
+    assert (data["controlled"], data["pay"]) == (False, "pulled")
+
+
+def test_in_a_terminal_both_questions_are_asked(restive, monkeypatch, tmp_path):
+    monkeypatch.setattr("restive.cli.logs.in_terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\ny\n"))
+    log = EXAMPLES / "outreach.csv"
+    done = restive("fit", log, *OUTREACH)
+    assert "Do pulls change how arms move" in done.stdout
+    assert "Does every arm count in every step" in done.stdout
+    assert "assumed" not in done.stdout
+    assert "kind 'all': one Dirichlet law" in done.stdout
+    bandit = rs.load_problem(tmp_path / "fit" / "problem.toml")
+    assert all(arm.pays_unpulled and not arm.is_uncontrolled for arm in bandit.arms)
+
+
 def test_arms_that_always_pay(restive, tmp_path):
     """Calls help and everyone counts: what is written says so to plan and to an agent."""
     log = EXAMPLES / "outreach.csv"
@@ -77,7 +104,7 @@ def test_arms_that_always_pay(restive, tmp_path):
     assert "pay" not in done.stdout
     bandit = rs.load_problem(tmp_path / "fit" / "problem.toml")
     assert all(arm.passive_rewards.tolist() == [0, 1] for arm in bandit.arms)
-    assert rs.load_prior(tmp_path / "fit" / "prior.json").prior.arms[0].passive_rewards is not None
+    assert rs.load_prior(tmp_path / "fit" / "prior.json").prior.typical(0).pays_unpulled
 
 
 def test_fit_as_json(restive):

@@ -113,6 +113,7 @@ def all_objects(folder):
     results = rs.load_results(folder / "results")
     with rs.LiveAgent.create(folder / f"{long}.live", rs.grid_prior([0.2, 0.7], 30), 20) as live:
         decision = live.decide()
+        yield live.explain(decision.arms[0])
         yield from (live, decision, live.record(dict.fromkeys(decision.arms, 0)))
     yield from (
         *large[:4],

@@ -7,15 +7,26 @@ import sys
 
 import pytest
 
-# A small chore of each room that has kernels; few of them, since plain Numba compiles slowly.
+# A small chore of each room that computes; they share kernels, since plain Numba compiles slowly.
+# What `serve` says goes through `live`, and `pages` only draws.
 CHORES = """
 import json, sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 import numpy as np
 import restive as rs
+from restive.paper.runs import paper_study
+from restive.studies.runner import run_study
+from restive.studies.spec import study_from_data
+from restive.studies.work import run_chunk
 
 arm = rs.Arm([[0.3, 0.7], [0.1, 0.9]], [[0.9, 0.1], [0.4, 0.6]], [0, 1])
 bandit = rs.RestlessBandit([rs.gilbert_elliott(0.2, 0.7), rs.gilbert_elliott(0.4, 0.6), arm], 1)
 prior = rs.grid_prior([0.2, 0.5, 0.8], 3)
+
+
+def problem():
+    return rs.theory.belief_table(arm), rs.theory.stationary(arm.passive)
 
 
 def plan():
@@ -37,6 +48,35 @@ def measure():
     return ran.arms, ran.rewards
 
 
+def studies():
+    data = {"kind": "bayesian", "num_pulls": 1, "horizon": 40, "replications": 4}
+    data |= {"policy_mappings": ["whittle"], "prior": {"levels": [0.2, 0.5, 0.8], "num_arms": 3}}
+    with TemporaryDirectory() as folder:
+        run_study(study_from_data(data), Path(folder), executor="serial")
+        (found,) = rs.load_results(folder)
+        return found.regret.mean, found.regret.upper
+
+
+def paper():
+    (case, *_) = paper_study("frequentist").cases
+    done = run_chunk(case.settings.model_copy(update={"horizon": 60}).to_json(), 0, 2)
+    return done["expected"], done["episodes"]
+
+
+def live():
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "live.db"
+        agent = rs.LiveAgent.create(path, prior, 1, clock=rs.Clock.calls(), seed=1)
+        said = []
+        for t in range(12):
+            decision = agent.decide()
+            agent.record({name: t % 3 % 2 for name in decision.arms})
+            said += [[int(name) for name in decision.arms], decision.expected]
+        told = agent.belief("0"), agent.posterior("0").weights
+        agent.close()
+    return *said, *told
+
+
 def logs():
     rng = np.random.default_rng(1)
     log = rs.log_of(np.tile([0, 1], 45), np.repeat(np.arange(45), 2), rng.integers(0, 2, 90))
@@ -46,7 +86,7 @@ def logs():
 
 said = {
     chore.__name__: [np.asarray(array, dtype=float).tobytes().hex() for array in chore()]
-    for chore in (plan, learn, measure, logs)
+    for chore in (problem, plan, learn, measure, studies, paper, logs, live)
 }
 sys.stdout.write(json.dumps(said))
 """

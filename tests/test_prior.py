@@ -198,3 +198,15 @@ def test_a_pool_of_very_many_arms_is_made_at_once():
     (arm,) = rs.beta_prior(1).arms
     prior = rs.IndependentPrior([arm] * 200_000, pooled=[range(200_000)])
     assert not prior.groups.any()
+
+
+def test_posteriors_of_one_kind_share_its_likelihoods():
+    """Arms with other weights of the same candidates: tables are those of one arm."""
+    (kind,) = rs.grid_prior([0.2, 0.5, 0.8], 1).arms
+    other = rs.ArmPrior([rs.gilbert_elliott(0.1, 0.6), rs.gilbert_elliott(0.3, 0.7)])
+    shares = [kind.with_weights(np.arange(1, 10) ** k) for k in range(3)]
+    slots = Choices.of(rs.IndependentPrior([*shares, other]), None, None).slots
+    alone = Choices.of(rs.IndependentPrior([shares[0], other]), None, None).slots
+    np.testing.assert_array_equal(slots.likelihoods, alone.likelihoods)
+    np.testing.assert_array_equal(slots.offsets, alone.offsets[[0, 0, 0, 1]])
+    np.testing.assert_array_equal(slots.lengths, alone.lengths[[0, 0, 0, 1]])

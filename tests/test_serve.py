@@ -52,7 +52,7 @@ def refused(response, status, words):
 
 
 def test_a_decision_is_made_once_and_read_by_all(service):
-    first = service.act.post("/v1/decisions", json={"tick": 4, "num_pulls": 2})
+    first = service.act.post("/v1/decisions", json={"tick": 4, "num_pulls": 2, "skip": True})
     assert first.status_code == 201
     assert first.headers["etag"] == '"4"'
     document = first.json()
@@ -77,8 +77,8 @@ def test_results_come_in_parts_twice_and_late(service):
     arms = service.decide()["arms"]
     part = service.act.post("/v1/observations", json={"tick": 0, "seen": {arms[0]: 1}})
     assert part.json() == {
-        "new": 1, "known": 0, "late": 0, "superseded": 0, "closed": False, "repeated": False,
-        "rejected": [],
+        "text": "1 result recorded", "new": 1, "known": 0, "late": 0, "superseded": 0,
+        "closed": False, "repeated": False, "rejected": [],
     }  # fmt: skip
     rest = {"tick": 0, "seen": {arms[0]: 1, arms[1]: 0, arms[2]: "not-pulled"}}
     done = service.act.post("/v1/observations", json=rest).json()
@@ -264,6 +264,104 @@ def test_an_alarm_stays_until_it_is_acknowledged_with_a_note(service):
     refused(service.act.post(path, json={"note": "again"}), 404, "no alarm")
 
 
+WORDS = {"arm": "patient", "pull": "call", "tick": "week", "reward": "adherent weeks"}
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    """Return a service whose states have names, and whose ticks have dates and are given."""
+    with served(
+        tmp_path / "c.db", num_arms=8, num_pulls=3, clock=rs.Clock.given("2026-11-16", "P7D"),
+        words=WORDS, states=["hung_up", "listened"], outcomes={"no_answer": "unseen"},
+    ) as made:  # fmt: skip
+        yield Made(*made)
+
+
+def test_a_decision_is_asked_for_by_its_date(clinic):
+    made = clinic.act.post("/v1/decisions", json={"date": "2026-11-18"})
+    assert (made.status_code, made.json()["tick"], made.json()["date"]) == (201, 0, "2026-11-16")
+    again = clinic.act.post("/v1/decisions", json={"date": "2026-11-16"})
+    assert (again.status_code, again.json()) == (200, made.json())
+    before = clinic.live.events()
+    for body, status, words in (
+        ({"date": "18.11.2026"}, 422, "date must be a date such as 2026-11-16, got '18.11.2026'"),
+        ({"date": "2026-11-18T00:00+05:30"}, 422, "leave out the offset"),
+        ({"date": "2025-01-01"}, 422, "is before the start, 2026-11-16"),
+        ({"date": "2026-11-23", "tick": 1}, 422, "give the week's number or its date, not both"),
+        ({}, 422, "say which week the list is for, by its date or its number"),
+        ({"date": "2072-02-15"}, 409, "2,360 weeks would pass without a decision"),
+    ):
+        document = refused(clinic.act.post("/v1/decisions", json=body), status, words)
+        assert "\n" not in document["detail"]
+    assert clinic.live.events() == before
+    jump = {"date": "2026-12-07", "skip": True}
+    assert clinic.act.post("/v1/decisions", json=jump).json()["tick"] == 3
+
+
+def test_a_date_needs_ticks_that_have_dates(service):
+    refused(service.act.post("/v1/decisions", json={"date": "2026-11-16"}), 422, "has no dates")
+
+
+def test_states_are_named_in_what_is_sent_and_answered(clinic):
+    a, b, c = clinic.act.post("/v1/decisions", json={"tick": 0}).json()["arms"]
+    sent = {"seen": {a: "listened", b: "no_answer"}, "tick": 0}
+    done = clinic.act.post("/v1/observations", json=sent).json()
+    assert done["text"] == "2 results recorded"
+    assert clinic.live.results() == {a: 1, b: "unseen", c: "open"}
+    other = next(str(k) for k in range(8) if str(k) not in (a, b, c))
+    body = {"seen": {c: 0}, "instead": {other: "hung_up"}}
+    closed = clinic.act.post("/v1/observations", json=body).json()
+    assert closed["text"] == "2 results recorded; every call has a result"
+    found = clinic.read.get("/v1/decisions/0").json()["results"]
+    assert found == {a: "listened", b: "unseen", c: "hung_up", other: "hung_up"}
+    row = clinic.read.get(f"/v1/arms/{a}").json()
+    assert (row["last_state"], row["last_state_name"], row["states"]) == (
+        1, "listened", ["hung_up", "listened"],
+    )  # fmt: skip
+    assert [(one["state"], one["state_name"]) for one in row["history"]] == [(1, "listened")]
+    conflict = clinic.act.post("/v1/observations", json={"tick": 0, "seen": {a: "hung_up"}})
+    refused(conflict, 409, f"patient '{a}': listened was recorded for week 0 already, now hung_up")
+    wrong = clinic.act.post("/v1/observations", json={"tick": 0, "seen": {a: "asleep"}})
+    refused(wrong, 422, "unknown outcome 'asleep'; did you mean 'unseen'?")
+    step = clinic.act.post("/v1/step", json={"seen": {}}).json()
+    nobody = {"seen": dict.fromkeys(step["arms"], "no_answer"), "tick": 1}
+    assert clinic.act.post("/v1/step", json=nobody).json()["tick"] == 2
+    unseen = clinic.read.get("/v1/status").json()["unseen_by_last_state"]
+    assert set(unseen) <= {"hung_up", "listened"}
+    new = {"arms": [{"name": "new", "last_state": "listened", "elapsed": 2}]}
+    joined = clinic.admin.post("/v1/arms", json=new).json()
+    assert joined["text"] == "1 patient joined"
+    new["arms"][0] |= {"name": "other", "last_state": "no_answer"}
+    refused(clinic.admin.post("/v1/arms", json=new), 422, "last_state must be a state: hung_up")
+    assert clinic.admin.delete("/v1/arms/new").json()["text"] == "1 patient left"
+
+
+def test_a_file_with_the_operators_headers_is_taken(clinic):
+    clinic.act.post("/v1/decisions", json={"tick": 0})
+    listed = clinic.read.get("/decisions/0.csv").text
+    assert listed.startswith("week,date,patient,kind,")
+    rows = listed.splitlines()
+    text = "\n".join([rows[0], rows[1] + "listened", *rows[2:]])
+    send = {"content": text, "headers": {"content-type": "text/csv"}}
+    assert clinic.act.post("/v1/observations", **send).json()["text"] == "1 result recorded"
+
+
+def test_an_explanation_is_that_of_the_agent(clinic):
+    refused(clinic.read.get("/v1/explanations/1"), 422, "nothing has been decided yet")
+    clinic.act.post("/v1/decisions", json={"tick": 0})
+    for name in map(str, range(8)):
+        answer = clinic.read.get(f"/v1/explanations/{name}")
+        assert answer.json() == clinic.live.explain(name).to_json()
+    refused(clinic.read.get("/v1/explanations/nobody"), 404, "there is no patient 'nobody'")
+
+
+def test_what_can_be_undone_is_said_in_the_operators_words(clinic):
+    clinic.act.post("/v1/decisions", json={"tick": 0})
+    said = "the decision of week 0 (2026-11-16), 3 patients (event "
+    assert clinic.read.get("/v1/undo").json()["sentence"].startswith(said)
+    assert clinic.act.post("/v1/undo").json()["sentence"].startswith(said)
+
+
 # ---------------------------------------------------------------- retries and rivals
 
 
@@ -337,9 +435,11 @@ PLACES = [
     ("GET", "/v1/status", "read"), ("GET", "/v1/alarms", "read"), ("GET", "/v1/arms", "read"),
     ("GET", "/v1/arms/1", "read"), ("GET", "/v1/events", "read"), ("GET", "/metrics", "read"),
     ("GET", "/v1/decisions/0", "read"), ("GET", "/v1/openapi.json", "read"),
+    ("GET", "/v1/explanations/1", "read"),
     ("POST", "/v1/decisions", "act"), ("POST", "/v1/observations", "act"),
     ("POST", "/v1/step", "act"), ("POST", "/v1/alarms/1/acknowledge", "act"),
     ("POST", "/v1/arms", "admin"), ("DELETE", "/v1/arms/1", "admin"),
+    ("GET", "/v1/undo", "read"), ("POST", "/v1/undo", "act"),
 ]  # fmt: skip
 
 
@@ -578,3 +678,46 @@ def test_a_result_given_twice_in_one_body_is_refused(service, body):
     )
     refused(done, 422, "is there twice")
     assert set(service.read.get("/v1/decisions/0").json()["results"].values()) == {"open"}
+
+
+# ---------------------------------------------------------------- jumps, and undoing
+
+
+def test_a_jump_must_be_meant(service):
+    service.decide()
+    refused(service.act.post("/v1/decisions", json={"tick": 9}), 409, "8 ticks would pass")
+    for meant in ("yes", 1, None):
+        answer = service.act.post("/v1/decisions", json={"tick": 9, "skip": meant})
+        refused(answer, 422, "body.skip")
+    assert service.live.tick == 0
+    assert service.act.post("/v1/decisions", json={"tick": 9, "skip": True}).status_code == 201
+
+
+def test_the_last_act_is_withdrawn(service):
+    assert service.read.get("/v1/undo").json() is None
+    refused(service.act.post("/v1/undo"), 422, "there is nothing to undo")
+    arms = service.decide()["arms"]
+    seen = {"tick": 0, "seen": dict.fromkeys(arms, 1)}
+    key = {"Idempotency-Key": "r"}
+    assert service.act.post("/v1/observations", json=seen, headers=key).json()["new"] == 3
+    act = service.read.get("/v1/undo").json()
+    assert (act["kind"], act["tick"], act["count"], act["actor"]) == ("record", 0, 3, "the act")
+    assert act["sentence"].startswith("3 results of tick 0 ")
+    document = refused(service.act.post("/v1/undo", json={"event": act["event"] - 1}), 409, "first")
+    assert "has been built on: undo 3 results of tick 0" in document["detail"]
+    once = {"Idempotency-Key": "u"}
+    for _ in range(2):
+        done = service.act.post("/v1/undo", json={"event": act["event"]}, headers=once)
+        assert (done.status_code, done.json()) == (200, act)
+        assert done.headers["etag"] == '"0"'
+    refused(service.act.post("/v1/undo", json={"event": act["event"]}), 409, "withdrawn already")
+    assert set(service.live.results().values()) == {"open"}
+    assert service.act.post("/v1/observations", json=seen, headers=key).json()["new"] == 3
+    refused(service.act.post("/v1/undo", headers={"If-Match": '"7"'}), 412, "tick 7 was expected")
+    service.act.post("/v1/undo")
+    service.admin.request("DELETE", "/v1/arms/5")
+    refused(service.act.post("/v1/undo"), 403, "needs a token of role admin")
+    assert service.admin.post("/v1/undo").json()["kind"] == "leave"
+    done = service.act.post("/v1/undo")
+    assert (done.json()["kind"], done.headers["etag"]) == ("decide", '"-1"')
+    refused(service.read.get("/v1/decisions/0"), 404, "nothing was decided")

@@ -19,6 +19,7 @@ from restive.learn.priors.finite import JointPrior as JointPrior
 from restive.learn.priors.independent import IndependentPrior as IndependentPrior
 from restive.learn.priors.independent import beta_prior as beta_prior
 from restive.learn.priors.independent import grid_prior as grid_prior
+from restive.learn.priors.spread import spread_prior as spread_prior
 from restive.learn.snapshots import restore as restore
 from restive.live.agent import LiveAgent as LiveAgent
 from restive.live.clock import Clock as Clock

@@ -11,6 +11,7 @@ __all__ = [
     "BusyError",
     "ConflictError",
     "DiskFullError",
+    "JumpError",
     "LogError",
     "MovedOnError",
     "ProblemError",
@@ -42,6 +43,19 @@ class ConflictError(RestiveError):
 
 class MovedOnError(ConflictError):
     """Somebody was faster: the last decision is not the one that the caller expects."""
+
+
+class JumpError(ConflictError):
+    """More ticks would pass than a caller is likely to mean; `jump` says how many, as a sentence.
+
+    Whoever does mean it says so: `skip=True`, "skip" over HTTP, or --yes.
+    """
+
+    def __init__(self, jump: str) -> None:
+        super().__init__(
+            f"{jump}; nothing was decided. If that is meant, say so: --yes, or skip=True"
+        )
+        self.jump = jump
 
 
 class StoreError(RestiveError):

@@ -6,6 +6,7 @@ from restive.learn.explain import Explanation as Explanation
 from restive.learn.posterior import ArmPosterior as ArmPosterior
 from restive.live.answers import Decision as Decision
 from restive.live.answers import Receipt as Receipt
+from restive.live.explaining import Why as Why
 from restive.logs.fitted import FittedLog as FittedLog
 from restive.logs.log import Log as Log
 from restive.logs.prior_file import PriorFile as PriorFile

@@ -26,7 +26,7 @@ def make(path: Path) -> dict[str, object]:
         outcomes={"listened": 1}, now=lambda: next(moments),
     )  # fmt: skip
     for tick in (0, 1, 2, 5, 6, 7, 8):
-        decision = live.decide(tick=tick, request=f"tick {tick}")
+        decision = live.decide(tick=tick, request=f"tick {tick}", skip=tick == 5)
         first, second, third = decision.arms
         live.record({first: tick % 2, second: 1})
         if tick == 2:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restive.cli.completion import complete_instances, complete_learners, complete_mappings
-from restive.cli.progress import run_display, spinner
+from restive.cli.progress import spinner
 from restive.cli.study import (
     Executor,
     Scheduler,
@@ -16,9 +16,9 @@ from restive.cli.study import (
     TlsCert,
     TlsKey,
     Workers,
-    going_on,
+    run_shown,
     tell,
-    tls_of,
+    where_of,
 )
 from restive.cli.tables import print_lines, print_table
 from restive.errors import ProblemError
@@ -76,26 +76,13 @@ def compare(
     from restive.pages.looks import matplotlib_figures
     from restive.paper.comparison_study import comparison_study
     from restive.studies.report.study_page import write_report
-    from restive.studies.runner import run_study
     from restive.studies.summary import load_results
 
-    tls = tls_of(tls_ca_file, tls_cert, tls_key)
+    where = where_of(executor, workers, scheduler, tls_ca_file, tls_cert, tls_key)
     matplotlib_figures()  # the page needs it: better said now than after the run
     named = None if learners is None else _names(learners)
     study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
-    if scheduler is not None and executor == "threads":
-        executor = "dask"
-    with going_on(out), run_display(study.title) as display:
-        ledger = run_study(
-            study,
-            out,
-            executor=executor,
-            workers=workers,
-            scheduler=scheduler,
-            tls=tls,
-            progress=display,
-            tell=tell,
-        )
+    ledger = run_shown(study, out, where)
     with spinner("comparing"):
         found = load_results(ledger.folder)
         _print_rankings(found)

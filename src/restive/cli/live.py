@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from restive.cli.live_init import COMMAND_LINE, By, init
 from restive.cli.progress import spinner
-from restive.errors import ProblemError
+from restive.errors import JumpError, ProblemError
 
 if TYPE_CHECKING:
     from restive.live.agent import LiveAgent
-    from restive.live.answers import Receipt
+    from restive.live.answers import Decision
 
 __all__ = ["live"]
 
@@ -28,60 +29,10 @@ live = typer.Typer(
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The agent's file.")]
-By = Annotated[str, typer.Option(help="Who does this, for the journal.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-COMMAND_LINE = "command line"
 
 
-@live.command()
-def init(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to make.")],
-    pulls: Annotated[int, typer.Option(min=1, help="Arms pulled each tick.")],
-    prior: Annotated[
-        Path | None, typer.Option(help="prior.json, as `restive fit` writes it.")
-    ] = None,
-    levels: Annotated[
-        str | None,
-        typer.Option(help="Instead: p01 and p11 are each one of these, by commas, all as likely."),
-    ] = None,
-    arms: Annotated[
-        Path | None,
-        typer.Option(help="CSV file: arm, kind, last_state, last_seen (a date) or elapsed."),
-    ] = None,
-    clock: Annotated[
-        str, typer.Option(help="weekly, daily, hourly, a period such as PT6H; calls, or given.")
-    ] = "calls",
-    start: Annotated[str | None, typer.Option(help="When the first tick begins.")] = None,
-    zone: Annotated[str, typer.Option(help="Whose clocks count, as Asia/Kolkata.")] = "UTC",
-    by_hand: Annotated[
-        bool, typer.Option("--by-hand", help="Ticks pass when `next --date` says so.")
-    ] = False,
-    policy: Annotated[str, typer.Option(help="What is played for a sampled system.")] = "whittle",
-    seed: Annotated[int, typer.Option(min=0, help="Of the agent's draws.")] = 0,
-    audit: Annotated[int, typer.Option(min=0, help="Of the pulls, how many are drawn evenly.")] = 0,
-    missing: Annotated[
-        str | None,
-        typer.Option(help="Where pulling moves arms: refuse, or as-not-pulled (approximate)."),
-    ] = None,
-    settings: Annotated[
-        Path | None, typer.Option(help="TOML file with [outcomes]: what results mean.")
-    ] = None,
-    max_elapsed: Annotated[int | None, typer.Option(help="Ages told apart.")] = None,
-    by: By = COMMAND_LINE,
-) -> None:
-    """Make the file of a new agent."""
-    from restive.live.operator_files import create_from_files
-
-    with spinner(f"making {file.name}"):
-        made = create_from_files(
-            file, prior, levels, arms, settings,
-            {"num_pulls": pulls, "policy_mapping": policy, "seed": seed, "audit_pulls": audit,
-             "missing": missing, "max_elapsed": max_elapsed},
-            {"clock": clock, "start": start, "zone": zone, "by_hand": by_hand}, by,
-        )  # fmt: skip
-    status = made.status()
-    print(f"{file}: {status.arms:,} arms, {pulls:,} pulls a tick")
-    made.close()
+live.command()(init)
 
 
 @live.command(name="next")
@@ -99,43 +50,117 @@ def next_(
     wait_for: Annotated[
         str | None, typer.Option(help="Refuse unless this share of the last results is in: 90%.")
     ] = None,
-    skip: Annotated[bool, typer.Option("--skip", help="Pass over a million missed ticks.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Let ticks pass without a decision, unasked.")
+    ] = False,
     as_json: AsJson = False,
     by: By = COMMAND_LINE,
 ) -> None:
     """Write which arms to pull now; asked again, the same."""
-    from restive.files import require_no_database
+    from restive.files import replacing, require_no_database
     from restive.live.operator_files import decision_text
-    from restive.live.sheets import read_sheet, write_text
+    from restive.live.sheets import read_sheet
 
     if out is not None:
         require_no_database(out)
-    with _opened(file) as agent:
-        tick = _tick(agent, tick, date)
-        out_of_order = []
+    # a place that cannot be written is found before anything is decided
+    with nullcontext() if out is None else replacing(out) as place, _opened(file) as agent:
+        words = agent.settings.words
+        out_of_order: list[str] = []
         if unavailable is not None:
-            sheet = read_sheet(unavailable)
+            sheet = read_sheet(unavailable, words)
             sheet.require("arm")
             out_of_order = [row["arm"] for row in sheet.rows]
-        before = agent.status()
+        before, open_ = agent.tick, list(agent.results().values()).count("open")
         if wait_for is not None:
-            _require_share(before.decided, before.open, wait_for)
-        decision = agent.decide(
-            tick=tick, num_pulls=pulls, unavailable=out_of_order, skip=skip, actor=by
-        )
-        if decision.tick != before.tick and before.open:
-            note = f"{before.open} results of tick {before.tick} are missing; they count as unseen"
-            print(f"note: {note} until they come", file=sys.stderr)
-        text, label = decision_text(agent, decision), agent.settings.clock.label(decision.tick)
-        if out is not None:
-            write_text(out, text)
+            _require_share(len(agent.results()), open_, wait_for)
+        decision = _decided(
+            agent, yes, tick=agent.tick_asked(tick, date), num_pulls=pulls,
+            unavailable=out_of_order, actor=by,
+        )  # fmt: skip
+        _tell_what_passed(agent, before, open_, decision.tick)
+        text = decision_text(agent, decision)
+        if place is not None:
+            place.write_text(text, encoding="utf-8", newline="")
         if as_json:
             print(json.dumps(asdict(decision), default=datetime.isoformat))
         elif out is None:
             print(text, end="")
         else:
-            count = f"{len(decision.arms):,} arms"
-            print(f"{out}: {count} for tick {decision.tick} {label}".rstrip())
+            count, label = (
+                words.count(len(decision.arms), "arm"),
+                agent.settings.clock.label(decision.tick),
+            )
+            print(f"{out}: {count} for {words.when(decision.tick, label)}")
+        _tell_alarms(agent)
+
+
+def _decided(agent: LiveAgent, yes: bool, **asked: Any) -> Decision:
+    """Decide; ask first where more ticks would pass than was likely meant."""
+    try:
+        return agent.decide(skip=yes, **asked)
+    except JumpError as error:
+        if not _asked(error.jump):
+            raise
+        return agent.decide(skip=True, **asked)
+
+
+def _asked(what: str) -> bool:
+    """Ask whether something is meant; False where nobody can be asked. A no ends the command."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(f"{what}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        print("nothing was changed", file=sys.stderr)
+        raise typer.Exit(1)
+    return True
+
+
+def _tell_what_passed(agent: LiveAgent, before: int, open_: int, tick: int) -> None:
+    """Say on stderr what a new decision has closed."""
+    from restive.arguments import counted
+
+    if tick == before:
+        return
+    words = agent.settings.words
+    last = words.when(before, agent.settings.clock.label(before))
+    if before >= 0 and tick > before + 1:
+        count = words.count(tick - before - 1, "tick")
+        print(f"note: {count} passed without a decision since {last}", file=sys.stderr)
+    if open_:
+        note = f"{counted(open_, 'result')} of {last} missing: taken as not reached until they come"
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _tell_alarms(agent: LiveAgent) -> None:
+    """Print open alarms on stderr, where they do not mix with what was asked for."""
+    from restive.live.status import alarm_lines
+
+    for line in alarm_lines(agent.alarms(), agent.path, agent.settings.words):
+        print(line, file=sys.stderr)
+
+
+@live.command()
+def undo(
+    file: File,
+    event: Annotated[
+        int | None, typer.Option(min=1, help="The event that is meant: refuse any other.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    by: By = COMMAND_LINE,
+) -> None:
+    """Withdraw the last decision, results or other act, as if it had never happened."""
+    with _opened(file) as agent:
+        act, words = agent.last_act(), agent.settings.words
+        if act is not None and not yes and event in (None, act.event):
+            what = act.text(words)
+            if not _asked(f"this withdraws {what}"):
+                raise ProblemError(f"this would withdraw {what}; say --yes if that is meant")
+            event = act.event  # and not what somebody did meanwhile
+        done = agent.undo(event, actor=by)
+        print(json.dumps(asdict(done)) if as_json else f"withdrawn: {done.text(words)}")
+        _tell_alarms(agent)
 
 
 @live.command()
@@ -156,27 +181,32 @@ def record(
     by: By = COMMAND_LINE,
 ) -> None:
     """Record results; the same file twice is harmless."""
+    from restive.arguments import counted
     from restive.live.operator_files import record_sheet, rejected_text
     from restive.live.sheets import read_sheet, write_text
 
-    sheet = read_sheet(results)
     with _opened(file) as agent:
+        words = agent.settings.words
+        sheet = read_sheet(results, words)
         done = record_sheet(
-            agent, sheet, _tick(agent, tick, date), accept_good=accept_good,
+            agent, sheet, agent.tick_asked(tick, date), accept_good=accept_good,
             pulled_instead=pulled_instead, actor=by,
         )  # fmt: skip
+        _tell_alarms(agent)
     if done.rejected:
         rejected = results.with_name(f"{results.stem}.rejected.csv")
         write_text(rejected, rejected_text(sheet, done.rejected))
-        print(f"note: {len(done.rejected)} rows were not taken: {rejected}", file=sys.stderr)
+        count = counted(len(done.rejected), "row")
+        print(f"note: {count} not taken, written to {rejected}", file=sys.stderr)
     if as_json:
         data = {"repeated": done.repeated, "rejected": done.rejected, **asdict(done.receipt)}
         print(json.dumps(data))
     elif done.repeated is not None:
         total = done.receipt.new + done.receipt.known + done.receipt.late + done.receipt.superseded
-        print(f"{total} known already: this very file was recorded (last tick {done.repeated})")
+        when = words.when(done.repeated)
+        print(f"{counted(total, 'result')} known already: this very file was recorded ({when})")
     else:
-        print(_receipt(done.receipt))
+        print(done.receipt.text(words))
 
 
 @live.command()
@@ -185,15 +215,16 @@ def join(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE)
     from restive.live.operator_files import arms_of_sheet
     from restive.live.sheets import read_sheet
 
-    sheet = read_sheet(arms)
     with _opened(file) as agent:
-        new = arms_of_sheet(sheet, agent.kinds, agent.settings.clock, agent.tick_of_arms, {})
+        words = agent.settings.words
+        sheet = read_sheet(arms, words)
+        new = arms_of_sheet(sheet, agent.kinds, agent.settings, agent.tick_of_arms, {})
         receipt = agent.join(
             {arm.name: arm.kind for arm in new},
             {a.name: (a.last_state, a.elapsed) for a in new if a.last_state is not None},
             actor=by,
         )
-    print(json.dumps(asdict(receipt)) if as_json else _receipt(receipt))
+    print(json.dumps(asdict(receipt)) if as_json else receipt.text_of_arms("joined", words))
 
 
 @live.command()
@@ -201,26 +232,66 @@ def leave(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE
     """Let the arms of a CSV file leave for ever."""
     from restive.live.sheets import read_sheet
 
-    sheet = read_sheet(arms)
-    sheet.require("arm")
     with _opened(file) as agent:
+        words = agent.settings.words
+        sheet = read_sheet(arms, words)
+        sheet.require("arm")
         receipt = agent.leave([row["arm"] for row in sheet.rows], actor=by)
-    print(json.dumps(asdict(receipt)) if as_json else _receipt(receipt))
+    print(json.dumps(asdict(receipt)) if as_json else receipt.text_of_arms("left", words))
 
 
 @live.command()
 def status(file: File, as_json: AsJson = False) -> None:
     """Tell where an agent stands; exit status 1 if there is an alarm."""
     with _opened(file) as agent:
-        found = agent.status()
+        found, settings = agent.status(), agent.settings
     if as_json:
-        print(json.dumps(asdict(found), indent=2))
+        unseen = found.unseen_by_last_state.items()
+        named = {settings.state_name(state): counts for state, counts in unseen}
+        print(json.dumps(asdict(found) | {"unseen_by_last_state": named}, indent=2))
     else:
         from restive.live.status import status_lines
 
-        print("\n".join(status_lines(found)))
+        print("\n".join(status_lines(found, settings, str(file))))
     if found.alarms:
         raise typer.Exit(1)
+
+
+@live.command()
+def words(
+    file: File,
+    new: Annotated[
+        str | None, typer.Argument(help="As arm=patient,pull=call; without it, all are printed.")
+    ] = None,
+    by: By = COMMAND_LINE,
+) -> None:
+    """Show or change your nouns: on pages, in CSV headers, on the command line, in alarms."""
+    from restive.live.words import Words
+
+    with _opened(file) as agent:
+        if new is not None:
+            agent.set_words(Words.from_text(new), actor=by)
+        now = agent.settings.words
+    for name in ("arm", "pull", "tick"):
+        print(f"{name}: {getattr(now, name)}, {now.many(name)}")
+    print(f"reward: {now.reward}")
+
+
+@live.command()
+def explain(
+    file: File,
+    arm: Annotated[str, typer.Argument(help="Whose place is to be explained, by name.")],
+    as_json: AsJson = False,
+) -> None:
+    """Tell why somebody is on the last list, or is not."""
+    from restive.cli.tables import print_lines
+
+    with _opened(file) as agent:
+        found = agent.explain(arm)
+    if as_json:
+        print(json.dumps(found.to_json()))
+    else:
+        print_lines(found.lines)
 
 
 @live.command()
@@ -254,8 +325,8 @@ def check(
             seq = write_good_part(journal, last_good)
             print(json.dumps({"good": seq}) if as_json else f"{last_good}: events 1 to {seq:,}")
             return
-        with spinner(f"checking {file.name}"):
-            count = check_journal(journal)
+        with spinner(f"checking {file.name}") as show, journal.reading():
+            count = check_journal(journal, lambda done, total: show("events", done, total))
     finally:
         journal.close()
     print(json.dumps({"events": count}) if as_json else f"{file}: {count:,} events, all good")
@@ -283,8 +354,8 @@ def export(
     """Write a table of an agent's file."""
     from restive.live.operator_files import export_table
 
-    with _opened(file) as agent:
-        count = export_table(agent, table, out)
+    with _opened(file) as agent, spinner(f"exporting {table}") as show:
+        count = export_table(agent, table, out, lambda done, total: show("rows", done, total))
     print(f"{out}: {count:,} rows")
 
 
@@ -300,8 +371,8 @@ def correct(
     from restive.live.operator_files import parsed_results
     from restive.live.sheets import read_sheet
 
-    sheet = read_sheet(results)
     with _opened(file) as agent:
+        sheet = read_sheet(results, agent.settings.words)
         receipt = agent.correct(parsed_results(agent, sheet), tick, note, actor=by)
     print(f"corrections journaled: {receipt.new}; `restive live rebuild` takes them in")
 
@@ -311,8 +382,8 @@ def rebuild(file: File, out: Annotated[Path, typer.Option(help="The new file to 
     """Make a new file of all sightings in the order of time, with corrections taken in."""
     from restive.live.creating import rebuild_file
 
-    with spinner(f"rebuilding {file.name}"):
-        rebuild_file(file, out)
+    with spinner(f"rebuilding {file.name}") as show:
+        rebuild_file(file, out, lambda done, total: show("events", done, total))
     with _opened(out) as agent:
         print(f"{out}: {agent.status().decisions:,} decisions")
 
@@ -352,12 +423,6 @@ def _opened(file: Path) -> Iterator[LiveAgent]:
         yield agent
 
 
-def _tick(agent: LiveAgent, tick: int | None, date: str | None) -> int | None:
-    if tick is not None and date is not None:
-        raise ProblemError("give --tick or --date, not both")
-    return tick if date is None else agent.settings.clock.tick_of(date)
-
-
 def _require_share(decided: int, open_: int, share: str) -> None:
     try:
         least = float(share.removesuffix("%")) / 100
@@ -368,14 +433,3 @@ def _require_share(decided: int, open_: int, share: str) -> None:
             f"{decided - open_} of {decided} results are in, fewer than {share}; record more, or "
             "leave out --wait-for"
         )
-
-
-def _receipt(receipt: Receipt) -> str:
-    words: list[tuple[int, str]] = [
-        (receipt.new, "new"),
-        (receipt.known, "known already"),
-        (receipt.late, "late"),
-        (receipt.superseded, "too late to be used"),
-    ]
-    text = ", ".join(f"{count} {word}" for count, word in words if count) or "nothing new"
-    return text + ("; every pull has a result" if receipt.closed else "")

@@ -13,6 +13,7 @@ import typer
 
 from restive.cli.progress import bar
 from restive.cli.tables import print_lines, print_table
+from restive.cli.world import Controlled, Pay, World, in_terminal, world_of
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -52,13 +53,6 @@ SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip rows that cannot
 Rewards = Annotated[
     str | None, typer.Option(help="Reward of each state, with commas (default: 0 to 1).")
 ]
-Pay = Annotated[
-    str, typer.Option(help="When arms pay: pulled, or always (also while they are not pulled).")
-]
-Controlled = Annotated[
-    bool,
-    typer.Option("--controlled", help="Pulled arms move differently; use pulled rows only."),
-]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -77,8 +71,8 @@ def fit(
     same_step: SameStep = "error",
     skip_bad: SkipBad = False,
     rewards: Rewards = None,
-    pay: Pay = "pulled",
-    controlled: Controlled = False,
+    pay: Pay = None,
+    controlled: Controlled = None,
     pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, for problem.toml.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("fit"),
     seed: Seed = 0,
@@ -91,24 +85,26 @@ def fit(
     from restive.logs.fitting import fit_log, write_fit
     from restive.pages.looks import matplotlib_figures
 
-    _require_pay(pay)
     matplotlib_figures()  # the page needs it: told now, not after the work
+    world = world_of(controlled, pay, ask=in_terminal() and not as_json)
     with bar(f"fitting {log.name}") as progress:
         found = _load(
             log, time, arm, state, state_from, states, step, zone, by, pulled, same_step, skip_bad,
             progress,
         )  # fmt: skip
         fitted = fit_log(
-            found, rewards=_numbers(rewards), passive_rewards=_unpulled(pay, found, rewards),
-            controlled=controlled, seed=seed, progress=progress,
+            found, rewards=_numbers(rewards), passive_rewards=_unpulled(world, found, rewards),
+            controlled=world.controlled, seed=seed, progress=progress,
         )  # fmt: skip
         progress("writing", 0.0)
         paths = write_fit(fitted, out, pulls, f"{log.name}, fitted")
     if as_json:
-        print(json.dumps(_fit_data(fitted), indent=2))
+        print(json.dumps(_fit_data(fitted, world), indent=2))
         return
     _print_fit(fitted)
     print("written: " + ", ".join(str(path) for path in paths))
+    if world.assumed:
+        print_lines([world.assumed])
 
 
 def replay(
@@ -132,8 +128,8 @@ def replay(
     same_step: SameStep = "error",
     skip_bad: SkipBad = False,
     rewards: Rewards = None,
-    pay: Pay = "pulled",
-    controlled: Controlled = False,
+    pay: Pay = None,
+    controlled: Controlled = None,
     split: Annotated[
         float, typer.Option(help="Share of the steps to fit on; policies play on the rest.")
     ] = 0.5,
@@ -157,7 +153,7 @@ def replay(
     from restive.logs.prior_file import load_prior
     from restive.logs.replay import replay_log
 
-    _require_pay(pay)
+    world = world_of(controlled, pay, ask=False)
     kinds: Any = None if prior is None else load_prior(prior)
     with bar(f"replaying {log.name}") as progress:
         found = _load(
@@ -170,8 +166,8 @@ def replay(
             _names(policies),
             prior=None if kinds is None else kinds.kinds,
             rewards=_numbers(rewards),
-            passive_rewards=_unpulled(pay, found, rewards),
-            controlled=controlled,
+            passive_rewards=_unpulled(world, found, rewards),
+            controlled=world.controlled,
             split=split,
             random_pulls=random_pulls,
             anyway=anyway,
@@ -221,25 +217,18 @@ def _numbers(text: str | None) -> list[float] | None:
         raise ProblemError(f"--rewards must be numbers separated by commas, got {text!r}") from None
 
 
-def _require_pay(pay: str) -> None:
-    from restive.problem.problem_file import PAY
-
-    if pay not in PAY:
-        raise ProblemError(f"--pay must be one of {', '.join(PAY)}, got {pay!r}")
-
-
-def _unpulled(pay: str, log: Log, rewards: str | None) -> Any:
+def _unpulled(world: World, log: Log, rewards: str | None) -> Any:
     """What arms pay while they are not pulled."""
     from restive.logs.fitted import log_rewards
 
-    return log_rewards(log, _numbers(rewards)) if pay == "always" else None
+    return log_rewards(log, _numbers(rewards)) if world.pays_always else None
 
 
 def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _fit_data(fitted: FittedLog) -> dict[str, Any]:
+def _fit_data(fitted: FittedLog, world: World) -> dict[str, Any]:
     checks = [
         {key: _finite(value) if isinstance(value, float) else value
          for key, value in asdict(check).items()}
@@ -251,7 +240,13 @@ def _fit_data(fitted: FittedLog) -> dict[str, Any]:
         "steps": fitted.log.num_steps,
         "span": fitted.log.span,
         "states": list(fitted.log.states),
+        "controlled": world.controlled,
+        "pay": world.pay,
         "notes": list(fitted.notes),
+        "kinds": [
+            {"name": name, "arms": shape.num_arms, "shape": shape.to_data()}
+            for name, shape in fitted.kind_shapes.items()
+        ],
         "checks": checks,
     }
     if fitted.held_out is not None:
@@ -279,7 +274,8 @@ def _print_fit(fitted: FittedLog) -> None:
     advice = [f"{name}: {what}" for name, *_, what in found if what]
     if fitted.held_out is not None:
         advice = [*held_out_sentences(fitted.held_out), *advice]
-    print_lines([*advice, *(f"note: {note}" for note in fitted.notes)])
+    shapes = [f"kind {name}: {shape.sentence}" for name, shape in fitted.kind_shapes.items()]
+    print_lines([*shapes, *advice, *(f"note: {note}" for note in fitted.notes)])
 
 
 def _replay_data(played: Replay) -> dict[str, Any]:

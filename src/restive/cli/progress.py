@@ -32,14 +32,14 @@ class Show(Protocol):
 @contextmanager
 def spinner(title: str) -> Iterator[Show]:
     """Show the current step on stderr while it runs; nothing when that is no terminal."""
+    if not sys.stderr.isatty():  # then rich, which takes its time to load, is not needed
+        yield lambda step, done=0, total=0: None
+        return
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda step, done=0, total=0: None
-        return
     columns = (
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     )  # fmt: skip

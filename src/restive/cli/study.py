@@ -18,7 +18,6 @@ from restive.cli.tables import duration, print_table, size
 from restive.errors import RestiveError
 
 if TYPE_CHECKING:
-    from restive.studies.executors import TLS
     from restive.studies.ledger import Ledger
     from restive.studies.spec import Case, Study
 
@@ -33,9 +32,10 @@ __all__ = [
     "going_on",
     "report",
     "run",
+    "run_shown",
     "status",
     "tell",
-    "tls_of",
+    "where_of",
 ]
 
 # where a study runs: the same options for every command that runs one
@@ -89,7 +89,6 @@ def run(
     from restive.arguments import checked_count
     from restive.studies.ledger import Ledger
     from restive.studies.manifest import MANIFEST
-    from restive.studies.runner import run_study
     from restive.studies.spec import load_study
 
     if (study / MANIFEST).is_file():
@@ -98,38 +97,41 @@ def run(
         found = load_study(study)
     if replications is not None:
         found = replace(found, replications=checked_count(replications, "replications"))
-    tls = tls_of(tls_ca_file, tls_cert, tls_key)
+    where = where_of(executor, workers, scheduler, tls_ca_file, tls_cert, tls_key)
     if check:
         with spinner("trying each case"):
             _print_check(found)
         return
     if out is None:
         raise RestiveError("name a results folder: --out DIR (or --check the file only)")
-    if scheduler is not None and executor == "threads":
-        executor = "dask"  # the only one that has a scheduler
-    with going_on(out), run_display(found.title) as display:
-        ledger = run_study(
-            found,
-            out,
-            executor=executor,
-            workers=workers,
-            scheduler=scheduler,
-            tls=tls,
-            progress=display,
-            tell=tell,
-        )
-    _print_results(ledger)
+    _print_results(run_shown(found, out, where))
 
 
-def tls_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> TLS | None:
-    """Return the files to speak to a cluster with; all three or none."""
+def where_of(
+    executor: str, workers: int | None, scheduler: str | None, *tls: Path | None
+) -> dict[str, Any]:
+    """Return the options of `run_study` that say where it runs; of the TLS files all or none."""
     from restive.studies.executors import TLS
 
-    if ca_file is None and cert is None and key is None:
-        return None
-    if ca_file is None or cert is None or key is None:
+    given = [path for path in tls if path is not None]
+    if given and len(given) < len(tls):
         raise RestiveError("give --tls-ca-file, --tls-cert and --tls-key together")
-    return TLS(ca_file, cert, key)
+    if scheduler is not None and executor == "threads":
+        executor = "dask"  # the only one that has a scheduler
+    return {
+        "executor": executor,
+        "workers": workers,
+        "scheduler": scheduler,
+        "tls": TLS(*given) if given else None,
+    }
+
+
+def run_shown(study: Study, out: Path, where: dict[str, Any]) -> Ledger:
+    """Run a study, with its progress on the screen."""
+    from restive.studies.runner import run_study
+
+    with going_on(out), run_display(study.title) as display:
+        return run_study(study, out, progress=display, tell=tell, **where)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from restive.learn.learner_state import LearnerState
 from restive.learn.learners.base import Learner, Own, Relative
 from restive.learn.particle_groups import ParticleKeeper
 from restive.learn.posterior import ArmPosterior
+from restive.learn.priors.finite import ArmPrior, JointPrior
 from restive.learn.priors.independent import Prior
 from restive.learn.requests import checked_arm, checked_arms, checked_states
 from restive.learn.slots import home_size, posterior_weights
@@ -34,6 +35,7 @@ from restive.learn.task import Task
 from restive.plan.policies.base import IndexPolicy, Policy
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState
+from restive.problem.chains import weighted
 
 __all__ = ["AgentView", "Episode"]
 
@@ -183,8 +185,11 @@ class AgentView:
 
     @property
     def sampled_bandit(self) -> RestlessBandit | None:
-        """The system drawn for the current episode, None before the first step."""
-        self._require_posterior("sampled system")
+        """The system drawn for the current episode, None before the first step.
+
+        Learners that average the index have none.
+        """
+        self._require_one_draw()
         if self._actor.episodes.clock["episode"][0] == 0:
             return None
         return self._learner_state.sampled_bandit()
@@ -192,13 +197,18 @@ class AgentView:
     @property
     def sampled_policy(self) -> Policy | None:
         """The policy of that system, None before the first step."""
-        self._require_posterior("sampled system")
+        self._require_one_draw()
         if self._actor.episodes.clock["episode"][0] == 0:
             return None
         return self._learner_state.sampled_policy()
 
     def index(self) -> FloatArray:
-        """Index of each arm now, under the sampled system; nan where the mapping has none."""
+        """Index of each arm now; nan where the mapping has none.
+
+        That under the sampled system, or the mean that the learner goes by.
+        """
+        if self.averages:
+            return np.array(self.index_of(np.arange(self.task.num_arms)))
         policy = self.sampled_policy
         if policy is None:
             raise ProblemError("no system has been sampled yet: call select() first")
@@ -209,6 +219,8 @@ class AgentView:
     def index_of(self, arms: ArrayLike | None = None) -> list[float]:
         """Index of some arms now, as `index` gives it; of those selected by default."""
         some, tables = self._some(arms), self.task.index_tables
+        if self.averages:
+            return self._mean_indices(some)
         if self.task.choices.has_particles or not tables or not self.num_phases:
             return list(map(float, self.index()[some]))
         meta, posterior = self._actor.meta, self._actor.posterior
@@ -221,6 +233,74 @@ class AgentView:
             age = min(now - meta.seen.item(k), table.shape[1])
             found.append(table.item(meta.last_state.item(k), age - 1))
         return found
+
+    @property
+    def averages(self) -> bool:
+        """Whether the learner goes by the mean of the index over several systems."""
+        return self._has_posterior and self._learner_state.draws != 1
+
+    @property
+    def kinds_learnt(self) -> int:
+        """How often the laws of kinds were estimated from all arms."""
+        return int(self._actor.episodes.clock[0].kinds_learnt) if self._learns_kinds else 0
+
+    @property
+    def kinds_due(self) -> int | None:
+        """Time at which that is done next; None if it never is."""
+        return int(self._actor.episodes.clock[0].kinds_due) if self._learns_kinds else None
+
+    @property
+    def _learns_kinds(self) -> bool:
+        return self._has_posterior and self._learner_state.kind_laws is not None
+
+    def _mean_indices(self, arms: IntArray) -> list[float]:
+        if not self.num_phases:
+            raise ProblemError("nothing has been decided yet: call select() first")
+        policy = self._learner_state.policy
+        if policy is not None:  # of a mapping that has no rule
+            assert isinstance(policy, IndexPolicy)
+            return list(map(float, policy.index(self.belief_state)[arms]))
+        found = np.empty(len(arms))
+        with self._alone:
+            self._learner_state.follow_sampled()  # what was seen late may have brought particles
+            self._hold_new()
+            if not self._learner_state.draws and self._pulled is None:
+                # the next step would first take in what was seen
+                for group in np.unique(self._actor.posterior.slots.groups[arms]).tolist():
+                    online.bring_up_to_date(self._where, group)
+            online.mean_indices(self._where, arms, found, *self._with_particles)
+        return found.tolist()
+
+    def mean_index_by_age(self, k: int) -> FloatArray:
+        """Mean index of arm k at its age now and at later ones, if nothing more were learnt.
+
+        For learners that average the index, once they have decided. The last value is that of all
+        older ages.
+        """
+        k = checked_arm(k, self.task.num_arms)
+        self._mean_indices(np.array([k]))  # the tables are those of what is believed now
+        (last_state, seen), policy = self.last_seen(k), self._learner_state.policy
+        now = self.time - seen
+        if isinstance(policy, IndexPolicy):  # of a mapping that has no rule
+            row = policy.table(k)[last_state]
+            return np.array(row[min(now, len(row)) - 1 :])
+        lookup, posterior = self._actor.lookup, self._actor.posterior
+        group, weights = self._group(k), self.posterior(k).weights
+        if draws := self._learner_state.draws:
+            drawn = posterior.weights.drawn.reshape(draws, -1)[:, group]
+            weights = np.bincount(drawn, minlength=len(weights)) / draws
+        held = np.flatnonzero(weights)
+        if self._particle_keeper.has(group):
+            particles = posterior.particles
+            kinds = lookup.home_kinds[particles.homes[particles.number_of[group]]] + held
+        else:
+            kinds = posterior.slots.kinds[posterior.slots.kind_offsets[k] + held]
+        lengths = lookup.lengths[kinds]
+        ages = np.arange(min(now, int(lengths.max())), int(lengths.max()) + 1)
+        columns = np.minimum(ages, lengths[:, None]) - 1
+        cells = (lookup.offsets[kinds] + last_state * lengths)[:, None] + columns
+        means: FloatArray = weighted(lookup.indices[cells].T, weights[held])
+        return means
 
     def posterior(self, k: int) -> ArmPosterior:
         """Return what is believed of arm k: its candidates' chains and weights."""
@@ -237,6 +317,18 @@ class AgentView:
             passive = np.array([arm.passive for arm in candidates])
         names = self.prior.typical(k).states
         return ArmPosterior(active, passive, self._weights(k, len(active)), states=names)
+
+    def kind_law(self, k: int) -> ArmPrior:
+        """Return what arms of arm k's kind may be: as the prior says, or as learnt since."""
+        self._require_posterior("laws of kinds")
+        k = checked_arm(k, self.task.num_arms)
+        arm = None if isinstance(self.prior, JointPrior) else self.prior.arms[k]
+        if not isinstance(arm, ArmPrior):
+            raise ProblemError(f"arm {k} has no prior of candidates, so its kind has no law")
+        laws, learnt = self._learner_state.kind_laws, self._actor.episodes.clock[0].kinds_learnt
+        if laws is None or not learnt:
+            return arm.kind
+        return arm.kind.with_weights(laws.laws[int(laws.kind_of_arm[k])])
 
     def belief(self, k: int) -> FloatArray:
         """Law of arm k's state now, over the posterior."""
@@ -310,6 +402,14 @@ class AgentView:
         if self._pulled is None:
             raise ProblemError("nothing is selected: call select() first, or name the arms")
         return self._chosen[: self._pulled]
+
+    def _require_one_draw(self) -> None:
+        self._require_posterior("sampled system")
+        if self.averages:
+            raise ProblemError(
+                f"learner {self.learner.name} goes by the mean of the index over several systems, "
+                "so there is no sampled one; ask for index() or posterior(k)"
+            )
 
     def _require_posterior(self, what: str) -> None:
         if not self._has_posterior:

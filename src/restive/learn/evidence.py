@@ -161,6 +161,8 @@ def log_likelihood(arm: Arm, evidence: Evidence) -> float:
     last_state, elapsed, next_state, counts = evidence.cells()
     if not len(counts):
         return 0.0
+    # Not `log_chances`: beliefs are held from the age on at which an agent's table ends, so that
+    # evidence weighs what an agent's own posterior does (the other is within 5e-14 of it).
     length = int(elapsed.max())
     with suppress(RestiveError):  # which never settles, or late: every age is told apart
         length = min(length, settled_elapsed(arm))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,14 +40,15 @@ class Explanation:
     expected_reward: float  # of pulling it now, over the posterior
     pulled: bool  # whether it is selected or, before the step is decided, would be
     decided: bool  # whether this step's arms have been selected
-    index: float | None  # under the system drawn for the present episode
+    index: float | None  # under the system drawn for the present episode, or on average
     index_at_mean: float | None  # if the arm were the mean of its posterior
-    rank: int | None  # among all arms under the draw, 1 is the highest
+    rank: int | None  # among all arms by that index, 1 is the highest
     num_pulls: int
     num_arms: int
     rival: int | None  # the last arm that is pulled or, for a pulled one, the first that is not
     rival_index: float | None
     pulled_at_age: int | None  # if others stayed as they are: the age at which it would be pulled
+    averaged: bool = False  # whether indices are means over what arms may be, not those of a draw
 
     def to_json(self) -> dict[str, Any]:
         """Return the explanation as data for `json.dumps`."""
@@ -64,19 +66,35 @@ class Explanation:
         return html_table(first, ("why",), [(line,) for line in rest])
 
 
-def explain(agent: AgentView, k: int) -> Explanation:
-    """Explain arm k of an agent that has sampled a system."""
-    policy, chosen = agent.sampled_policy, agent.selected
-    if policy is None:
+def explain(agent: AgentView, k: int, among: IntArray | None = None) -> Explanation:
+    """Explain arm k of an agent that has sampled a system.
+
+    Parameters
+    ----------
+    agent, k
+        The agent and the arm.
+    among
+        Arms that it competes with for a pull, itself among them; all by default.
+    """
+    policy = None if agent.averages else agent.sampled_policy
+    if policy is None and not agent.averages:
         raise ProblemError("no system has been sampled yet: call select() first")
     arm, belief, state = agent.prior.typical(k), agent.belief(k), agent.belief_state
     names = arm.states or [f"state {s}" for s in range(arm.num_states)]
-    selected = policy.select(state) if chosen is None else chosen
+    ranking: _DrawRanking | _MeanRanking | None = None  # None under a mapping that has no index
+    selected = agent.selected
+    if policy is None:
+        ranking = _MeanRanking(agent)
+        selected = ranking.best() if selected is None else selected
+    else:
+        ranking = _DrawRanking(policy, state) if isinstance(policy, IndexPolicy) else None
+        selected = policy.select(state) if selected is None else selected
     facts: dict[str, Any] = dict.fromkeys(
         ("index", "index_at_mean", "rank", "rival", "rival_index", "pulled_at_age")
     )
-    if isinstance(policy, IndexPolicy):
-        facts = _standing(policy, state, k, selected)
+    if ranking is not None:
+        rivals = np.arange(state.num_arms) if among is None else among
+        facts = _standing(ranking, k, np.intersect1d(selected, rivals), rivals)
         facts["index_at_mean"] = _index_at_mean(agent, arm, k)
     return Explanation(
         arm=k,
@@ -85,50 +103,82 @@ def explain(agent: AgentView, k: int) -> Explanation:
         last_state=names[int(state.last_state[k])],
         elapsed=int(state.elapsed[k]),
         belief={name: float(p) for name, p in zip(names, belief, strict=True)},
-        expected_reward=float(belief @ arm.rewards),
+        expected_reward=fsum(belief * arm.rewards),
         pulled=k in selected,
-        decided=chosen is not None,
-        num_pulls=len(selected),
-        num_arms=agent.task.num_arms,
+        decided=agent.selected is not None,
+        num_pulls=len(selected if among is None else np.intersect1d(selected, among)),
+        num_arms=agent.task.num_arms if among is None else len(among),
+        averaged=agent.averages,
         **facts,
     )
 
 
+class _DrawRanking:
+    """How arms compare under the draw of the present episode: by ranks, the lowest wins ties."""
+
+    def __init__(self, policy: IndexPolicy, state: BeliefState) -> None:
+        self.state = state
+        self.index, self.ranks = policy.index(state), policy.rank(state)
+        self.ranked, self.kinds = policy.ranked, policy.kinds.of
+        self.order = self.ranks * state.num_arms + np.arange(state.num_arms - 1, -1, -1)
+
+    def age_of_pull(self, k: int, rival: int) -> int | None:
+        """Return the first age from now on at which arm k beats the rival; None for never."""
+        state, kind = self.state, self.kinds[k]
+        length = int(self.ranked.lengths[kind])
+        begin = int(self.ranked.offsets[kind]) + int(state.last_state[k]) * length
+        later = self.ranked.ranks[begin : begin + length][min(int(state.elapsed[k]), length) - 1 :]
+        return _first_age(later, self.ranks[rival], k, rival, int(state.elapsed[k]))
+
+
+class _MeanRanking:
+    """How arms compare by the mean of the index; values are compared, the lowest wins ties."""
+
+    def __init__(self, agent: AgentView) -> None:
+        self.agent, self.index = agent, agent.index()
+        best_first = np.argsort(-self.index, kind="stable")
+        self.order = np.empty(len(best_first), dtype=np.int64)
+        self.order[best_first] = np.arange(len(best_first) - 1, -1, -1)
+
+    def best(self) -> IntArray:
+        """Return the arms that would be pulled."""
+        best = np.argsort(-self.order, kind="stable")
+        return np.sort(best[: self.agent.task.num_pulls])
+
+    def age_of_pull(self, k: int, rival: int) -> int | None:
+        """As of a draw, if nothing more were learnt."""
+        later = self.agent.mean_index_by_age(k)
+        later[0] = self.index[k]  # the sum is the same up to rounding, and this one decided
+        elapsed = int(self.agent.belief_state.elapsed[k])
+        return _first_age(later, self.index[rival], k, rival, elapsed)
+
+
 def _standing(
-    policy: IndexPolicy, state: BeliefState, k: int, selected: IntArray
+    ranking: _DrawRanking | _MeanRanking, k: int, selected: IntArray, among: IntArray
 ) -> dict[str, Any]:
-    """Where the arm stands among the others under the draw, and what would change that."""
-    num_arms = state.num_arms
-    index, rank = policy.index(state), policy.rank(state)
-    order = rank * num_arms + np.arange(num_arms - 1, -1, -1)  # the lowest arm wins ties
+    """Where the arm stands among others, and what would change that."""
+    index, order = ranking.index, ranking.order
     pulled = k in selected
     rival = age = None
-    if pulled and len(selected) < num_arms:
-        left = np.setdiff1d(np.arange(num_arms), selected)
+    if pulled and len(selected) < len(among):
+        left = np.setdiff1d(among, selected)
         rival = int(left[np.argmax(order[left])])
     elif not pulled and len(selected):
         rival = int(selected[np.argmin(order[selected])])
-        age = _age_of_pull(policy, state, k, rival, int(rank[rival]))
+        age = ranking.age_of_pull(k, rival)
     return {
         "index": float(index[k]),
-        "rank": int((order > order[k]).sum()) + 1,
+        "rank": int((order[among] > order[k]).sum()) + 1,
         "rival": rival,
         "rival_index": None if rival is None else float(index[rival]),
         "pulled_at_age": age,
     }
 
 
-def _age_of_pull(
-    policy: IndexPolicy, state: BeliefState, k: int, rival: int, rank: int
-) -> int | None:
-    """The first age from now on at which arm k beats the rival's rank; None where it never does."""
-    kind = policy.kinds.of[k]
-    length = int(policy.ranked.lengths[kind])
-    begin = int(policy.ranked.offsets[kind]) + int(state.last_state[k]) * length
-    ranks, now = policy.ranked.ranks[begin : begin + length], int(state.elapsed[k])
-    later = ranks[min(now, length) - 1 :]
-    beats = np.flatnonzero((later > rank) | ((later == rank) & (k < rival)))
-    return now + int(beats[0]) if len(beats) else None
+def _first_age(later: NDArray[Any], wanted: float, k: int, rival: int, elapsed: int) -> int | None:
+    """First age from `elapsed` on at which arm k is above what the rival has, or wins the tie."""
+    beats = np.flatnonzero((later > wanted) | ((later == wanted) & (k < rival)))
+    return elapsed + int(beats[0]) if len(beats) else None
 
 
 def _index_at_mean(agent: AgentView, arm: Arm, k: int) -> float | None:
@@ -160,8 +210,9 @@ def _sentences(why: Explanation) -> list[str]:
     if why.index is None:
         return [*lines, "its policy mapping has no index, so arms have no rank"]
     mean = "" if why.index_at_mean is None else f", {why.index_at_mean:.6g} at the posterior mean"
+    over = "on average over what it may be" if why.averaged else "under the present draw"
     lines.append(
-        f"index {why.index:.6g} under the present draw{mean}; rank {why.rank} of "
+        f"index {why.index:.6g} {over}{mean}; rank {why.rank} of "
         f"{why.num_arms:,}, {why.num_pulls:,} {'is' if why.num_pulls == 1 else 'are'} pulled"
     )
     return [*lines, *_what_would_change(why)]
@@ -178,6 +229,7 @@ def _what_would_change(why: Explanation) -> list[str]:
         return [f"its rank is above that of arm {why.rival}, which is pulled: it was not available"]
     above = f"it would be pulled if its index rose above {why.rival_index:.6g} (arm {why.rival})"
     if why.pulled_at_age is None:
-        return [f"{above}, which waiting alone will not do under this draw"]
+        known = "unless more is learnt" if why.averaged else "under this draw"
+        return [f"{above}, which waiting alone will not do {known}"]
     wait = why.pulled_at_age - why.elapsed
     return [f"{above}: in {wait:,} step{'s' * (wait > 1)}, if the others stayed as they are"]

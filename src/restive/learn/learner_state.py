@@ -7,6 +7,8 @@ a learner's state each and drive it, so what a learner does is written once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,13 +40,15 @@ from restive.kernels.loop.tables import (
     Weights,
     WeightStatus,
 )
+from restive.learn.kind_laws import KindLaws
 from restive.learn.learners.base import Compiled, Learner, Relative
 from restive.learn.particle_groups import ParticleKeeper
+from restive.learn.particle_tables import ParticleTables
 from restive.learn.slots import aligned_zeros, home_size
 from restive.learn.task import Facts, Task
 from restive.plan.actors import int_zeros, lookup_of, no_particles, plain_actor
-from restive.plan.policies.base import IndexPolicy, Policy
-from restive.problem.bandit import RestlessBandit
+from restive.plan.policies.base import IndexPolicy, Policy, tabled_policy
+from restive.problem.bandit import Kinds, RestlessBandit
 from restive.problem.beliefs import BeliefState
 
 __all__ = ["LearnerState", "prior_weights"]
@@ -77,18 +81,26 @@ class LearnerState:
         # of the sampled system, where it was made for it
         self.policy: Policy | None = None
         self.followed: RestlessBandit | None = None
-        # particles of arms with continuous priors
+        # particles of arms with continuous priors, and their index tables where these are averaged
         self.particle_keeper: ParticleKeeper | None = None
+        self.particle_tables: ParticleTables | None = None
+        self.draws = 1  # of each arm in an episode; 0 for the whole posterior
+        self.kind_laws: KindLaws | None = None  # where these are learnt
         self.actor = self._actor(steps, knows)
 
     def _actor(self, num_steps: int, knows: bool) -> Actor:
         task, learner = self.task, self.learner
         if isinstance(learner, Relative):
-            ranks = None if task.choices.has_particles else task.ranks
-            lookup = channel_lookup(task) or lookup_of(ranks, task.num_arms)
-            actor = plain_actor(steps.TSDE, task.start, lookup)
-            weights = prior_weights(task, task.choices.slots)
+            self.draws = learner.rules(task.facts).draws
+            if self.draws == 0 and task.rule is None:
+                raise self._no_index()
+            if learner.rules(task.facts).learn_kinds:
+                self.kind_laws = KindLaws(task, learner.name)
+            weights = prior_weights(
+                task, task.choices.slots, max(1, self.draws), laws=self.kind_laws is not None
+            )
             self.particle_keeper = ParticleKeeper(task.choices, task.choices.slots, weights)
+            actor = plain_actor(steps.TSDE, task.start, self._lookup())
             return actor._replace(
                 posterior=self.particle_keeper.posterior,
                 episodes=_episodes(task, learner, num_steps),
@@ -101,6 +113,22 @@ class LearnerState:
             return plain_actor(steps.POLICY, task.start, lookup_of(task.ranks, task.num_arms))
         return plain_actor(steps.PYTHON, task.start)
 
+    def _lookup(self) -> IndexLookup:
+        """Return how a relative of TSDE follows what it has drawn."""
+        task, averaging = self.task, self.draws != 1 and self.task.rule is not None
+        assert self.particle_keeper is not None
+        if task.choices.has_particles:
+            lookup = lookup_of(None, task.num_arms)
+            if averaging:
+                self.particle_tables = ParticleTables(task, self.particle_keeper)
+                return self.particle_tables.begin(lookup)
+            return (channel_lookup(task) if self.draws == 1 else None) or lookup
+        lookup = lookup_of(task.ranks, task.num_arms)
+        if not averaging:
+            return lookup
+        values = np.concatenate([table.ravel() for table in task.index_tables])
+        return lookup._replace(indices=values, values=np.zeros(task.num_arms))
+
     @property
     def time(self) -> int:
         """The time t of the next or current step, from 1."""
@@ -111,32 +139,38 @@ class LearnerState:
         """When and in which state each arm was last seen."""
         return BeliefState(self.actor.meta.last_state, self.time - self.actor.meta.seen)
 
-    @property
-    def sampled_kinds(self) -> IntArray:
+    def _drawn(self, layer: int) -> IntArray:
+        """Slots [groups] of the system that was drawn last, or of another one drawn with it."""
+        weights = self.actor.posterior.weights
+        count = len(weights.homes)
+        return weights.drawn[layer * count : (layer + 1) * count]
+
+    def sampled_kinds(self, layer: int = 0) -> IntArray:
         """Kinds [K] of the arms that were drawn last."""
-        slots, drawn = self.actor.posterior.slots, self.actor.posterior.weights.drawn
-        kinds: IntArray = slots.kinds[slots.kind_offsets + drawn[slots.groups]]
+        slots = self.actor.posterior.slots
+        kinds: IntArray = slots.kinds[slots.kind_offsets + self._drawn(layer)[slots.groups]]
         return kinds
 
-    def sampled_bandit(self) -> RestlessBandit:
+    def sampled_bandit(self, layer: int = 0) -> RestlessBandit:
         """Return the system that was drawn last."""
         assert self.particle_keeper is not None
+        sampled_kinds = self.sampled_kinds(layer)
         if not self.task.choices.has_particles:
-            return self.task.bandit_of(self.sampled_kinds)
-        slots, drawn = self.actor.posterior.slots, self.actor.posterior.weights.drawn
+            return self.task.bandit_of(sampled_kinds)
+        groups, drawn = self.actor.posterior.slots.groups, self._drawn(layer)
         arms = [
             self.particle_keeper.arm(group, int(drawn[group]))
             if self.particle_keeper.has(group)
             else self.task.choices.kinds.arms[kind]
-            for group, kind in zip(slots.groups.tolist(), self.sampled_kinds.tolist(), strict=True)
+            for group, kind in zip(groups.tolist(), sampled_kinds.tolist(), strict=True)
         ]
         return RestlessBandit(arms, self.task.num_pulls)
 
-    def sampled_policy(self) -> Policy:
+    def sampled_policy(self, layer: int = 0) -> Policy:
         """Return the policy of the system that was drawn last."""
         if not self.task.choices.has_particles:
-            return self.task.policy_of(self.sampled_kinds)
-        return self.task.policy_for(self.sampled_bandit())
+            return self.task.policy_of(self.sampled_kinds(layer))
+        return self.task.policy_for(self.sampled_bandit(layer))
 
     def respond(self, event: int) -> None:
         """Do what the compiled steps ask for; the actor may have other arrays afterwards."""
@@ -151,6 +185,8 @@ class LearnerState:
             self.count_sightings()
         elif event == steps.RENEW:
             self._renew()
+        elif event == steps.LEARN_KINDS:
+            self.learn_kinds()
         elif event == steps.RULED_OUT:
             raise self._ruled_out()
         else:
@@ -177,6 +213,11 @@ class LearnerState:
         self.particle_keeper.renew()
         self.use_particles()
 
+    def learn_kinds(self) -> None:
+        """Estimate the laws of kinds from all their arms."""
+        assert self.kind_laws is not None
+        self.kind_laws.learn(self.actor.posterior, self.actor.episodes.clock[0], self.time)
+
     def use_particles(self) -> None:
         """Take the arrays of the particle groups, which may have been replaced."""
         assert self.particle_keeper is not None
@@ -188,11 +229,64 @@ class LearnerState:
         """Follow the policy of the system that was drawn last."""
         if self.actor.lookup.mode[0].valued:
             return  # the compiled steps need no tables
+        if self.draws != 1:
+            self._follow_means()
+            return
         if self.task.choices.has_particles:
             bandit = self.sampled_bandit()
             self._follow(self.task.policy_for(bandit), bandit)
         else:
-            self.follow(self.sampled_kinds)
+            self.follow(self.sampled_kinds())
+
+    def _follow_means(self) -> None:
+        """Make ready what the compiled steps average, or the means where an index has no rule."""
+        if self.task.rule is None:
+            self._follow(self._mean_policy(), None)
+            return
+        if self.particle_tables is None:  # candidates alone have had theirs from the start
+            return
+        lookup = self.particle_tables.update(self.actor.lookup, self._averaged_slots())
+        if lookup is not self.actor.lookup:
+            self.actor = self.actor._replace(lookup=lookup)
+
+    def _averaged_slots(self) -> Iterator[tuple[int, IntArray]]:
+        """Yield the particle groups, each with the slots over which its index is averaged."""
+        assert self.particle_keeper is not None
+        weights = self.actor.posterior.weights
+        drawn = weights.drawn.reshape(-1, len(weights.homes))
+        for group in range(len(weights.homes)):
+            if self.particle_keeper.has(group):
+                count = self.particle_keeper.num_particles(group)
+                yield group, np.unique(drawn[:, group]) if self.draws else np.arange(count)
+
+    def _mean_policy(self) -> IndexPolicy:
+        """Return the policy of the mean of what the drawn systems' indices are."""
+        policies = [self.sampled_policy(layer) for layer in range(self.draws)]
+        tables = []
+        for k in range(self.task.num_arms):
+            own = []
+            for policy in policies:
+                if not isinstance(policy, IndexPolicy):
+                    raise self._no_index()
+                own.append(policy.table(k))
+            length = max(table.shape[1] for table in own)
+            ages = np.arange(length)
+            total = np.zeros((len(own[0]), length))
+            for table in own:
+                total += table[:, np.minimum(ages, table.shape[1] - 1)]
+            tables.append(total / self.draws)
+        bandit = self.sampled_bandit()
+        kinds = Kinds(
+            bandit.arms, tuple(map(bandit.label, range(len(tables)))), np.arange(len(tables))
+        )
+        return tabled_policy(bandit, kinds, tables, self.task.mapping_name)
+
+    def _no_index(self) -> ProblemError:
+        assert self.learner is not None
+        return ProblemError(
+            f"learner {self.learner.name} averages an index, and the policy mapping "
+            f"{self.task.mapping_name!r} has none that can be averaged; use 'whittle' or 'myopic'"
+        )
 
     def follow(self, kinds: IntArray) -> None:
         """Follow the policy of a system whose arms are of these kinds."""
@@ -255,17 +349,20 @@ def channel_lookup(task: Task) -> IndexLookup | None:
     return lookup._replace(channels=columns.ravel(), values=np.zeros(width))
 
 
-def prior_weights(task: Task, slots: Slots) -> Weights:
-    """Weights before anything was seen, with room for those of every group."""
+def prior_weights(task: Task, slots: Slots, draws: int = 1, *, laws: bool = False) -> Weights:
+    """Weights before anything was seen, with room for those of every group, and so many draws.
+
+    Where laws of kinds are learnt there is room for these as well, behind the prior's own weights.
+    """
     choices = task.choices
-    num_groups, shared = len(choices.pool_of_group), len(choices.prior_homes)
+    num_groups, shared = len(choices.pool_of_group), len(choices.prior_homes) * (1 + laws)
     own = sum(
         home_size(int(rows)) * int(count)
         for rows, count in zip(*np.unique(slots.row_counts, return_counts=True), strict=True)
     )
     require_memory(8 * (shared + own), "the posterior's weights", "use fewer arms or candidates")
     numbers = aligned_zeros(shared + own)
-    numbers[:shared] = choices.prior_homes
+    numbers[: len(choices.prior_homes)] = choices.prior_homes
     weights = Weights(
         numbers=numbers,
         homes=choices.first_homes.copy(),
@@ -273,7 +370,7 @@ def prior_weights(task: Task, slots: Slots) -> Weights:
         pending=int_zeros(num_groups * BUFFER),
         num_pending=int_zeros(num_groups),
         lost=int_zeros(num_groups),
-        drawn=int_zeros(num_groups),
+        drawn=int_zeros(draws * num_groups),
         changed=np.ones(num_groups, dtype=bool),
         uniforms=np.zeros(AT_ONCE),
         status=new_record(WeightStatus, shared=shared, free=shared),

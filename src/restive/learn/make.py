@@ -29,6 +29,8 @@ def TSDE(  # noqa: N802 (the name of the algorithm)
     mixing_time: int | None = None,
     start: BeliefState | None = None,
     max_elapsed: int | None = None,
+    draws: int = 1,
+    learn_kinds: str | None = None,
 ) -> Agent:
     """Return an agent that learns by Thompson sampling with dynamic episodes (Algorithm 1).
 
@@ -55,10 +57,16 @@ def TSDE(  # noqa: N802 (the name of the algorithm)
         step ago.
     max_elapsed
         Ages told apart, for arms that mix too slowly for the automatic choice.
+    draws
+        Systems drawn in each episode, whose indices are averaged. With more than one it is no
+        longer the paper's algorithm; it does better where each arm is seen a few times at most.
+    learn_kinds
+        "epochs" to estimate what arms of a kind are like from all of them, at steps 4, 6, 9, 13,
+        and so on. Arms are of a kind if they share a prior of candidates, as of `spread_prior`.
     """
     return make_learner(
         "tsde", prior, num_pulls, policy_mapping, horizon, seed=seed, mixing_time=mixing_time,
-        start=start, max_elapsed=max_elapsed,
+        start=start, max_elapsed=max_elapsed, draws=draws, learn_kinds=learn_kinds,
     )  # fmt: skip
 
 
@@ -130,4 +138,4 @@ def with_more_arms(
     if clock["EPISODE"] > 0:
         clock["DOUBLED"] = 1
         clock["DRAWS"] += new  # whose numbers of this episode nobody looks at
-    return load_snapshot(data, agent.task.mapping, prior)
+    return load_snapshot(data, agent.task.mapping, prior, agent.task.choices.ages)

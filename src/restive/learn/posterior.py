@@ -12,7 +12,7 @@ from restive.errors import ProblemError
 from restive.pages.frames import data_frame, html_table
 from restive.problem.arm import Arm
 
-__all__ = ["ArmPosterior", "Chains"]
+__all__ = ["ArmPosterior", "Chains", "weighted_quantile"]
 
 FloatArray = NDArray[np.float64]
 
@@ -54,7 +54,9 @@ class ArmPosterior:
         """Quantile of each transition probability: the least value with weight q at or below it."""
         if not (isinstance(q, int | float | np.number) and 0 <= q <= 1):
             raise ProblemError(f"q must be a number from 0 to 1, got {q!r:.60}")
-        return Chains(*(_quantile(chains, self.weights, float(q)) for chains in self._chains()))
+        return Chains(
+            *(weighted_quantile(chains, self.weights, float(q)) for chains in self._chains())
+        )
 
     def plot(self, truth: Arm | None = None, ax: Any = None) -> Any:
         """Draw what is believed, with the true arm where it is given; returns the axes.
@@ -107,7 +109,8 @@ class ArmPosterior:
         )
 
 
-def _quantile(chains: FloatArray, weights: FloatArray, q: float) -> FloatArray:
+def weighted_quantile(chains: FloatArray, weights: FloatArray, q: float) -> FloatArray:
+    """Quantile of numbers [M, ...] with weights [M]: the least with weight q at or below it."""
     values = chains.reshape(len(weights), -1)
     order = np.argsort(values, axis=0, kind="stable")
     totals = np.cumsum(weights[order], axis=0)

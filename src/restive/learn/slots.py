@@ -8,10 +8,11 @@ the kernels: groups of arms that share one draw, a group per arm or one group of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from math import ceil, frexp, log2
+from itertools import product
+from math import ceil, frexp, log2, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,10 @@ from restive.problem.beliefs import belief_tables, settled_lengths
 from restive.problem.chains import mixing_time
 
 __all__ = [
+    "MOST_STEPS",
     "Choices",
     "aligned_zeros",
+    "home_of_weights",
     "home_size",
     "kept_ages",
     "lane_places",
@@ -50,7 +53,8 @@ IntArray = NDArray[np.int64]
 MOST_LIKELIHOOD_BYTES = 4 << 30
 MOST_KEPT_AGES = 32
 MOST_KEPT = 1 << 16  # likelihoods of one arm's particles
-NO_LIKELIHOODS = np.zeros((1, 1, 1, 0))
+AGES_AT_ONCE = 1024
+MOST_STEPS = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,22 +74,27 @@ class Choices:
     pool_sizes: tuple[int, ...]  # numbers of states, by pool of candidate lists
     continuous: tuple[DirichletArmPrior | None, ...]  # by pool: its prior, None for candidates
     max_elapsed: int | None
+    ages: int | None = None  # that have likelihoods, with the settled ones; None for all
     drawn_kinds: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def of(
-        cls, prior: Prior, true_bandit: RestlessBandit | None, max_elapsed: int | None
+        cls,
+        prior: Prior,
+        true_bandit: RestlessBandit | None,
+        max_elapsed: int | None,
+        ages: int | None = None,
     ) -> Choices:
         """Tell the kinds of arms in a prior and in the true bandit, where one is given."""
         lists, pool_of_arm, groups, weights, pool_of_group = _layout(prior)
         first_arms = _first_arms(pool_of_arm)
         continuous = tuple(_continuous(prior, k) for k in first_arms)
+        # a list that stands for several pools, as posteriors of one kind have, is looked at once
+        of_list, firsts = _first_places([id(candidates) for candidates in lists])
         labels = [
-            f"arm {k}, candidate {j}"
-            for k, candidates in zip(first_arms, lists, strict=True)
-            for j in range(len(candidates))
+            f"arm {first_arms[at]}, candidate {j}" for at in firsts for j in range(len(lists[at]))
         ]
-        arms: list[Arm] = [arm for candidates in lists for arm in candidates]
+        arms: list[Arm] = [arm for at in firsts for arm in lists[at]]
         num_candidates = len(arms)
         if true_bandit is not None:
             _require_fits(true_bandit, prior)
@@ -93,7 +102,8 @@ class Choices:
             labels += [f"true {true_bandit.label(k)}" for k in range(true_bandit.num_arms)]
         kinds = kinds_among(arms, labels.__getitem__)
         numbers = kinds.of.astype(np.int64)
-        ends = np.cumsum([len(candidates) for candidates in lists])
+        ends = np.cumsum([len(lists[at]) for at in firsts])
+        kinds_of_list = np.split(numbers[:num_candidates], ends[:-1])
         return cls(
             kinds=kinds,
             true_kinds=numbers[num_candidates:],
@@ -101,10 +111,11 @@ class Choices:
             pool_of_group=pool_of_group,
             weights=weights,
             pool_of_arm=pool_of_arm,
-            candidate_kinds=tuple(np.split(numbers[:num_candidates], ends[:-1])),
+            candidate_kinds=tuple(kinds_of_list[at] for at in of_list),
             pool_sizes=tuple(prior.typical(k).num_states for k in first_arms),
             continuous=continuous,
             max_elapsed=max_elapsed,
+            ages=ages,
         )
 
     @cached_property
@@ -201,30 +212,40 @@ class Choices:
     @cached_property
     def slots(self) -> Slots:
         """Slots with the likelihoods of what can be seen."""
+        blocks, block_of_pool = self._blocks
         self._require_likelihoods_fit()
-        blocks = [
-            self._likelihoods(kinds) if prior is None else NO_LIKELIHOODS
-            for kinds, prior in zip(self.candidate_kinds, self.continuous, strict=True)
-        ]
+        shapes = [self._block_shape(kinds) for kinds in blocks]
+        starts = starts_of([prod(shape) for shape in shapes])
+        likelihoods = aligned_zeros(sum(prod(shape) for shape in shapes))
+        for kinds, shape, start in zip(blocks, shapes, starts.tolist(), strict=True):
+            if len(kinds):
+                self._fill(likelihoods[start : start + prod(shape)].reshape(shape), kinds)
         ages = [
-            block.shape[1] if prior is None else kept_ages(prior)
-            for block, prior in zip(blocks, self.continuous, strict=True)
+            shapes[block][1] if prior is None else kept_ages(prior)
+            for block, prior in zip(block_of_pool, self.continuous, strict=True)
         ]
-        lengths = np.array(ages, dtype=np.int64)
-        losses = np.array([_loss(block) for block in blocks], dtype=np.int64)
-        likelihoods = aligned_zeros(sum(block.size for block in blocks))
-        np.concatenate([block.ravel() for block in blocks], out=likelihoods)
+        losses = np.array([self._loss(kinds) for kinds in blocks], dtype=np.int64)[block_of_pool]
         return self.drawable._replace(
             likelihoods=likelihoods,
-            offsets=starts_of([block.size for block in blocks])[self.pool_of_arm],
-            lengths=lengths[self.pool_of_arm],
+            offsets=starts[block_of_pool][self.pool_of_arm],
+            lengths=np.array(ages, dtype=np.int64)[self.pool_of_arm],
             losses=losses[self.pool_of_arm],
         )
 
     @cached_property
+    def _blocks(self) -> tuple[list[IntArray], list[int]]:
+        """Distinct lists of candidates, and the list of each pool.
+
+        Arms of which different things were seen before differ in their weights alone.
+        """
+        places: dict[bytes, int] = {}
+        found = [places.setdefault(kinds.tobytes(), len(places)) for kinds in self.candidate_kinds]
+        return [self.candidate_kinds[found.index(block)] for block in range(len(places))], found
+
+    @cached_property
     def prior_homes(self) -> FloatArray:
         """The homes of the pools, end to end; the sums in them are made by a kernel."""
-        return np.concatenate([_home(weights) for weights in self.weights])
+        return np.concatenate([home_of_weights(weights) for weights in self.weights])
 
     @cached_property
     def first_homes(self) -> IntArray:
@@ -235,32 +256,82 @@ class Choices:
     def _require_likelihoods_fit(self) -> None:
         """Raise, before any table is made, where the likelihoods would fill the memory."""
         total = 0
-        for kinds in self.candidate_kinds:
-            if not len(kinds):
-                continue
-            longest = int(self.tables.lengths[kinds].max())
-            states = self.kinds.arms[kinds[0]].num_states
-            total += states**2 * longest * (len(kinds) + BLOCK * LANES) * 8
+        for kinds in self._blocks[0]:
+            total += prod(self._block_shape(kinds)) * 8
         if total > MOST_LIKELIHOOD_BYTES:
-            count = sum(len(kinds) for kinds in self.candidate_kinds)
+            count = sum(len(kinds) for kinds in self._blocks[0])
             raise TooLargeError(
                 f"the likelihoods of {count:,} candidates take {total / 2**30:.1f} GiB, more "
                 f"than {MOST_LIKELIHOOD_BYTES >> 30}; use fewer candidates or a smaller max_elapsed"
             )
 
-    def _likelihoods(self, kinds: IntArray) -> FloatArray:
-        """Array [S, L, S, width] with b_c(s, n)[s'] of candidate c at [s, n - 1, s', c]."""
-        tables = self.tables
-        size = int(tables.sizes[kinds[0]])
-        length = int(tables.lengths[kinds].max())
-        rows = np.empty((size, length, size, len(kinds)))
-        for c, kind in enumerate(kinds):
-            own = int(tables.lengths[kind])
-            begin = int(tables.offsets[kind])
-            table = tables.beliefs[begin : begin + size * own * size].reshape(size, own, size)
-            rows[..., c] = table[:, np.minimum(np.arange(length), own - 1)]
-        held = np.where(rows > 0, np.maximum(rows, LEAST_LIKELIHOOD), 0.0)
-        return _in_lanes(held)
+    def _block_shape(self, kinds: IntArray) -> tuple[int, int, int, int]:
+        """Shape [S, L, S, width] of the likelihoods of some candidates."""
+        if not len(kinds):
+            return (1, 1, 1, 0)
+        size, length = int(self.tables.sizes[kinds[0]]), int(self.tables.lengths[kinds].max())
+        if self.ages is not None:
+            length = min(length, self.ages + 1)  # and a column for all that have settled
+        return size, length, size, num_rows(len(kinds)) * LANES
+
+    @cached_property
+    def _settled(self) -> IntArray:
+        """Ages [K] from which on an arm's likelihoods stay the same; 0 for particles."""
+        longest = [
+            int(self.tables.lengths[kinds].max()) if len(kinds) else 0 for kinds in self._blocks[0]
+        ]
+        return np.array(longest, dtype=np.int64)[self._blocks[1]][self.pool_of_arm]
+
+    def room_for(
+        self, elapsed: IntArray, arms: Sequence[int] | slice = slice(None)
+    ) -> tuple[int, int]:
+        """Tell which ages have no likelihoods here, and for how long all have.
+
+        Parameters
+        ----------
+        elapsed
+            The age of each of these arms.
+        arms
+            All by default.
+
+        Returns
+        -------
+        The largest of these ages that has none, or 0; and the number of steps that may pass.
+        """
+        if self.ages is None:
+            return 0, MOST_STEPS
+        growing = elapsed[elapsed < self._settled[arms]]
+        oldest = int(growing.max(initial=0))
+        return (oldest if oldest > self.ages else 0), self.ages - oldest
+
+    @cached_property
+    def _held(self) -> FloatArray:
+        """The tables' beliefs as likelihoods: what is possible is not too small."""
+        beliefs = self.tables.beliefs
+        return np.where(beliefs > 0, np.maximum(beliefs, LEAST_LIKELIHOOD), 0.0)
+
+    def _fill(self, block: FloatArray, kinds: IntArray) -> None:
+        """Write b_c(s, n)[s'] of candidate c, in its lane, to [s, n - 1, s', c]; others stay 0."""
+        tables, places = self.tables, lane_places(len(kinds))
+        size, length = block.shape[:2]
+        own, offsets = tables.lengths[kinds], tables.offsets[kinds]
+        for first in range(0, length, AGES_AT_ONCE):
+            ages = np.arange(first, min(first + AGES_AT_ONCE, length))[:, None]
+            ages[ages == length - 1] = own.max() - 1  # the last column is of what has settled
+            for s, t in product(range(size), repeat=2):
+                at = (
+                    offsets + (s * own + np.minimum(ages, own - 1)) * size + t
+                )  # [ages, candidates]
+                block[s, first : first + AGES_AT_ONCE, t, places] = self._held[at].T
+
+    def _loss(self, kinds: IntArray) -> int:
+        """Bits by which an observation can lower a weight it leaves positive, at most MOST_LOSS."""
+        least = 1.0
+        for kind in np.unique(kinds).tolist():
+            begin, size = int(self.tables.offsets[kind]), int(self.tables.sizes[kind]) ** 2
+            own = self._held[begin : begin + size * int(self.tables.lengths[kind])]
+            least = min(least, float(own[own > 0].min()))
+        return min(ceil(-log2(least)), MOST_LOSS)
 
 
 def _layout(
@@ -287,6 +358,18 @@ def _layout(
     return lists, pools, prior.groups, weights, pools[first_of_group]
 
 
+def _first_places(keys: Sequence[Hashable]) -> tuple[list[int], list[int]]:
+    """Which of the distinct keys each is, in order of first sight, and where these come first."""
+    number: dict[Hashable, int] = {}
+    which: list[int] = []
+    firsts: list[int] = []
+    for at, key in enumerate(keys):
+        which.append(number.setdefault(key, len(number)))
+        if len(number) > len(firsts):
+            firsts.append(at)
+    return which, firsts
+
+
 def _continuous(prior: Prior, k: int) -> DirichletArmPrior | None:
     arm = None if isinstance(prior, JointPrior) else prior.arms[k]
     return arm if isinstance(arm, DirichletArmPrior) else None
@@ -311,15 +394,7 @@ def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
                 )
 
 
-def _loss(likelihoods: FloatArray) -> int:
-    """Bits by which an observation can lower a weight it leaves positive, at most MOST_LOSS."""
-    if not likelihoods.size:
-        return 0
-    least = likelihoods[likelihoods > 0].min()
-    return min(ceil(-log2(least)), MOST_LOSS)
-
-
-def _home(weights: FloatArray) -> FloatArray:
+def home_of_weights(weights: FloatArray) -> FloatArray:
     """A pool's home: its weights and their lifts (see `kernels.learn.weights`)."""
     largest = frexp(weights.max())[1]
     mantissas, powers = np.frexp(weights)

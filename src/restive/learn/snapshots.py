@@ -32,7 +32,7 @@ from restive.learn.learners.base import Compiled, Relative
 from restive.learn.priors.data import MOST_ARMS, prior_from_data, prior_to_data, run_columns, runs
 from restive.learn.priors.independent import Prior
 from restive.learn.slots import home_size, lane_places
-from restive.learn.task import Mapping, make_task
+from restive.learn.task import Mapping, Task, make_task
 from restive.problem.beliefs import BeliefState
 
 __all__ = [
@@ -95,6 +95,8 @@ def _data_of(agent: AgentView, prior: dict[str, Any]) -> dict[str, Any]:
         data["posterior"] = _posterior_to_data(agent)
         data["clouds"] = agent._particle_keeper.to_data()
         data["episodes"] = _episodes_to_data(agent, seen)
+        if (laws := agent._learner_state.kind_laws) is not None:
+            data["kinds"] = laws.to_data(agent._actor.episodes.clock[0])
     else:
         data["memory"] = _memory_to_data(agent)
     return data
@@ -120,11 +122,16 @@ def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> 
 
 
 def load_snapshot(
-    snapshot: dict[str, Any], policy_mapping: Mapping | None, prior: Prior | None = None
+    snapshot: dict[str, Any],
+    policy_mapping: Mapping | None,
+    prior: Prior | None = None,
+    ages: int | None = None,
+    task: Task | None = None,
 ) -> Agent:
     """Return the agent of a snapshot whose checksum need not be looked at.
 
-    Its prior need not be in it where it is given.
+    Its prior need not be in it where it is given; `ages` is that of `make_task`. A task that was
+    made from the same snapshot before spares making its tables again.
     """
     try:
         if policy_mapping is None:
@@ -134,18 +141,17 @@ def load_snapshot(
                     f"{shown(snapshot['policy_mapping'])}: pass it as policy_mapping"
                 )
             policy_mapping = snapshot["policy_mapping"]
-        start = run_columns(snapshot["start"], MOST_ARMS)
-        if prior is None:
-            prior = prior_from_data(snapshot["prior"])
-        task = make_task(
-            prior,
-            snapshot["num_pulls"],
-            policy_mapping,
-            snapshot["horizon"],
-            mixing_time=snapshot["mixing_time"],
-            start=BeliefState(*start),
-            max_elapsed=snapshot["max_elapsed"],
-        )
+        if task is None:
+            task = make_task(
+                prior_from_data(snapshot["prior"]) if prior is None else prior,
+                snapshot["num_pulls"],
+                policy_mapping,
+                snapshot["horizon"],
+                mixing_time=snapshot["mixing_time"],
+                start=BeliefState(*run_columns(snapshot["start"], MOST_ARMS)),
+                max_elapsed=snapshot["max_elapsed"],
+                ages=ages,
+            )
         name, options = snapshot["learner"]
         replication = checked_count(snapshot["replication"], "replication", 0)
         agent = Agent(task, learner(name, **options), snapshot["seed"], replication)
@@ -184,6 +190,8 @@ def _load(agent: Agent, data: dict[str, Any]) -> None:
         agent._chosen[: len(selected)] = selected
     if isinstance(agent.learner, Relative):
         _load_episodes(agent, data["episodes"], arms)
+        if agent._learner_state.kind_laws is not None:
+            _load_kinds(agent, data["kinds"])
         _load_posterior(agent, data["posterior"], data["clouds"])
     else:
         _load_memory(agent, data["memory"])
@@ -193,7 +201,7 @@ def _posterior_to_data(agent: AgentView) -> dict[str, Any]:
     """Weights of the groups that have their own, and the draws that cannot be repeated."""
     online.bring_up_to_date(agent._where, -1)
     slots, weights = agent._actor.posterior.slots, agent._actor.posterior.weights
-    groups = np.flatnonzero(weights.homes != weights.first_homes)
+    groups = np.flatnonzero(weights.homes >= weights.status[0].shared)
     first_arm = _first_arms(slots.groups)
     rows = []
     for group in groups.tolist():
@@ -206,8 +214,14 @@ def _posterior_to_data(agent: AgentView) -> dict[str, Any]:
         "groups": groups.tolist(),
         "weights": rows,
         "lost": weights.lost[groups].tolist(),
-        "changed": [changed.tolist(), weights.drawn[changed].tolist()],
+        "changed": [changed.tolist(), _draws_of(agent, changed).tolist()],
     }
+
+
+def _draws_of(agent: AgentView, groups: IntArray) -> IntArray:
+    """What was drawn for some groups, [draws, groups] flat: a view's copy."""
+    weights = agent._actor.posterior.weights
+    return weights.drawn.reshape(-1, len(weights.homes))[:, groups].ravel()
 
 
 def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any]) -> None:
@@ -245,13 +259,35 @@ def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any
         [agent._num_slots(int(first_arm[group])) for group in changed.tolist()],
         dtype=np.int64,
     )
-    _require(len(drawn) == len(changed) and _within(drawn, 0, counts - 1), "the draws")
-    weights.drawn[changed] = drawn
+    layers = weights.drawn.reshape(-1, len(weights.homes))
+    _require(len(drawn) == len(layers) * len(changed), "the draws")
+    drawn = drawn.reshape(len(layers), len(changed))
+    _require(_within(drawn, 0, counts - 1), "the draws")
+    layers[:, changed] = drawn
     weights.changed[changed] = True
     if agent.task.choices.has_particles or agent.task.ranks is None:
         agent._learner_state.follow_sampled()
         agent._hold()
     online.follow_again(agent._where, *agent._with_particles)
+
+
+def _load_kinds(agent: Agent, data: dict[str, Any]) -> None:
+    """Laws of kinds that were learnt; kinds that have joined since have those of the prior."""
+    laws, actor = agent._learner_state.kind_laws, agent._actor
+    assert laws is not None
+    clock = actor.episodes.clock[0]
+    clock.kinds_due = checked_count(data["due"], "when kinds are learnt next", 1)
+    clock.kinds_learnt = checked_count(data["learnt"], "how often kinds were learnt", 0)
+    _require((clock.kinds_learnt > 0) == (len(data["laws"]) > 0), "the laws of kinds")
+    _require(len(data["laws"]) <= len(laws.kinds), "the laws of kinds")
+    for number, law in enumerate(data["laws"]):
+        values, base = np.array(law, dtype=np.float64), laws.laws[number]
+        _require(values.shape == base.shape and bool((values >= 0).all()), "the laws of kinds")
+        _require(bool((values[base == 0] == 0).all()), "the laws of kinds")
+        _require(abs(values.sum() - 1) < 1e-9, "the laws of kinds")
+        laws.laws[number] = values
+    if clock.kinds_learnt:
+        laws.use(actor.posterior)
 
 
 def _load_particles(agent: Agent, data: dict[str, Any]) -> None:
@@ -260,7 +296,7 @@ def _load_particles(agent: Agent, data: dict[str, Any]) -> None:
     for name, particle_group in data.items():
         group = int(name)
         _require(0 <= group < len(weights.homes) and keeper.has(group), "who has particles")
-        _require(weights.homes[group] != weights.first_homes[group], f"the weights of group {name}")
+        _require(weights.homes[group] >= weights.status[0].shared, f"the weights of group {name}")
         keeper.load(group, particle_group)
     agent._learner_state.use_particles()
     agent._hold()
@@ -328,7 +364,8 @@ def _load_episodes(agent: Agent, data: dict[str, Any], seen: IntArray) -> None:
     _require(clock.last_length <= time and clock.draws >= 0, "the clock")
     _require(-1 <= epoch < (1 if known else time.bit_length()), "the epoch")
     _require((epoch < 0) == (episode == 0), "the epoch")
-    draws = agent._actor.episodes.rules[0].pick_mode == 0 and episode > 0
+    rules = agent._actor.episodes.rules[0]
+    draws = rules.pick_mode == 0 and rules.draws > 0 and episode > 0
     _require(clock.draws >= len(agent._actor.posterior.weights.drawn) * draws, "the clock")
     if epoch < 0:
         return

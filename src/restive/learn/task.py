@@ -172,12 +172,13 @@ class Task:
             return self.make_policy(bandit)
         kinds = kinds_of(bandit)
         tables = [
-            self._particle_table(arm, label)
+            self.particle_table(arm, label)
             for arm, label in zip(kinds.arms, kinds.labels, strict=True)
         ]
         return tabled_policy(bandit, kinds, tables, self.mapping_name)
 
-    def _particle_table(self, arm: Arm, label: str) -> FloatArray:
+    def particle_table(self, arm: Arm, label: str) -> FloatArray:
+        """Return the index table of a particle, which may be asked for again."""
         assert self.rule is not None
         table = self.cached_tables.pop(arm.numbers, None)
         if table is None:
@@ -219,8 +220,13 @@ def make_task(
     start: BeliefState | None = None,
     max_elapsed: int | None = None,
     true_bandit: RestlessBandit | None = None,
+    ages: int | None = None,
 ) -> Task:
-    """Check what a learner is given."""
+    """Check what a learner is given.
+
+    Whoever sees to it that no other age occurs may ask for the likelihoods of `ages` ages, and of
+    those at which beliefs have settled, alone.
+    """
     if not isinstance(prior, IndependentPrior | JointPrior):
         raise ProblemError(
             f"prior must be an IndependentPrior or a JointPrior, got {type(prior).__name__}"
@@ -237,7 +243,7 @@ def make_task(
     start = start_or_initial(start, like)
     start.require_fits(like)
     row = _row_of(policy_mapping, first_arms[0])
-    choices = Choices.of(prior, true_bandit, max_elapsed)
+    choices = Choices.of(prior, true_bandit, max_elapsed, ages)
     return Task(
         prior=prior,
         num_pulls=num_pulls,

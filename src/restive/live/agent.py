@@ -19,17 +19,18 @@ from typing import Any
 
 from restive.arguments import checked_count, shown
 from restive.errors import ProblemError
-from restive.live import deciding, recording, status, tokens
-from restive.live.answers import Decision, Mistake, Receipt
+from restive.live import deciding, recording, status, tokens, undoing
+from restive.live.answers import Act, Decision, Mistake, Receipt
 from restive.live.clock import Clock
 from restive.live.creating import create_file
 from restive.live.journal import Journal
 from restive.live.memory import Memory
 from restive.live.recording import Batch
-from restive.live.roster import LONG_AGO, NewArm, arms_of_prior
+from restive.live.roster import LONG_AGO, NewArm, arms_of_prior, states_of_prior
 from restive.live.session import Now, Session, Writer, checked_text
-from restive.live.settings import Settings
+from restive.live.settings import Settings, learner_table
 from restive.live.view import LiveView
+from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
 
 __all__ = ["LiveAgent"]
@@ -53,25 +54,29 @@ class LiveAgent(LiveView):
         *,
         names: Sequence[str] | None = None,
         start: BeliefState | None = None,
+        learner: str | Mapping[str, Any] = "tsde",
         audit_pulls: int = 0,
+        rest: int = 0,
         missing: str | None = None,
         outcomes: Mapping[str, int | str] | None = None,
         states: Sequence[str] = (),
         mixing_time: int | None = None,
         max_elapsed: int | None = None,
+        words: Mapping[str, str] | None = None,
         durability: str = "power",
         actor: str = PYTHON,
         now: Now | None = None,
     ) -> LiveAgent:
-        """Make the file of a new agent, which learns by TSDE, and open it.
+        """Make the file of a new agent and open it.
 
         Parameters
         ----------
         path
-            The file; it must not be there yet, nor lie on a network file system.
+            The file; not there yet, and not on a network file system.
         prior
             What the arms may be: an `IndependentPrior`, a `JointPrior`, or what `load_prior`
-            returned, with names, kinds and what was seen of each arm.
+            returned, with names, kinds and what was seen of each arm: as long ago at tick 0 as the
+            dates of its log and of the clock say, else one tick longer than at the log's end.
         num_pulls
             Arms pulled each tick, N.
         policy_mapping
@@ -83,11 +88,13 @@ class LiveAgent(LiveView):
         names
             The arms' names; "0", "1", ... by default.
         start
-            When and in which state each arm was last seen before tick 0; by default nothing is
-            known, and each arm follows its long-run law.
+            When and in which state each was last seen before tick 0; by default nobody knows.
+        learner
+            One of TSDE's family, by name or as {"name": "mean_index", "learn_kinds": "epochs"}.
         audit_pulls
-            Of the N arms, how many are drawn evenly among all: the only look at arms that the
-            policy avoids.
+            Of the N arms, how many are drawn evenly: the only look at arms the policy avoids.
+        rest
+            Ticks for which an arm is not chosen again after a pull that has shown no state.
         missing
             Needed where pulling changes how arms move, since a pull that was made and not seen
             then leaves (state, age) behind: "refuse" (a tick ends when all its pulls have a
@@ -96,9 +103,12 @@ class LiveAgent(LiveView):
             What results files say, and what it means: a state's number, "unseen", "not-pulled" or
             "leave".
         states
-            Names of states that results files may use.
+            Names of states; those of the prior by default.
         mixing_time, max_elapsed
             As in `TSDE`.
+        words
+            What the operators call things, as {"arm": "patient", "pull": "call", "tick": "week",
+            "reward": "adherent weeks"}, on pages, in CSV files, on the command line and in alarms.
         durability
             "power": what was acknowledged survives a power cut; "process": it survives a kill.
         actor
@@ -106,10 +116,12 @@ class LiveAgent(LiveView):
         now
             Tells the time, for tests: a function that returns an aware datetime.
         """
-        kinds, arms = arms_of_prior(prior, names, start)
+        clock = Clock.calls() if clock is None else clock
+        kinds, arms = arms_of_prior(prior, names, start, clock)
         settings = Settings(
-            num_pulls, policy_mapping, clock or Clock.calls(), seed, audit_pulls, missing,
-            dict(outcomes or {}), tuple(states), mixing_time, max_elapsed,
+            num_pulls, policy_mapping, clock, seed, learner_table(learner), audit_pulls, rest,
+            missing, dict(outcomes or {}), tuple(states) or states_of_prior(prior), mixing_time,
+            max_elapsed, Words.from_data({} if words is None else words),
         )  # fmt: skip
         create_file(path, settings, kinds, arms, actor, now)
         return cls.open(path, durability, now=now)
@@ -162,7 +174,8 @@ class LiveAgent(LiveView):
         unavailable
             Names of arms that cannot be pulled in this tick.
         skip
-            Let more than a million missed ticks pass.
+            Let ticks pass without a decision: where the tick is given, more than one needs this; a
+            clock on the wall needs it after a year.
         actor
             Who asks, for the journal.
         """
@@ -186,7 +199,7 @@ class LiveAgent(LiveView):
         results: Mapping[str, Any],
         tick: int | None = None,
         *,
-        instead: Mapping[str, int] | None = None,
+        instead: Mapping[str, Any] | None = None,
         request: str | None = None,
         actor: str = PYTHON,
     ) -> Receipt:
@@ -195,7 +208,8 @@ class LiveAgent(LiveView):
         Parameters
         ----------
         results
-            By arm: its state, "unseen" (pulled, result not known), "not-pulled", or "leave".
+            By arm: its state or the name of it, "unseen" (pulled, result not known), "not-pulled",
+            "leave", or one of the file's outcomes.
         tick
             Of which decision; by default of the last one. For a tick that is over, a sighting is
             used at its own time if the arm was not seen since.
@@ -237,6 +251,7 @@ class LiveAgent(LiveView):
         results: Mapping[str, Any],
         tick: int | None = None,
         *,
+        skip: bool = False,
         request: str | None = None,
         actor: str = PYTHON,
     ) -> Decision:
@@ -246,7 +261,7 @@ class LiveAgent(LiveView):
         ----------
         results, tick
             As in `record`. A clock that is given moves on by one tick.
-        request, actor
+        skip, request, actor
             As in `decide`.
         """
         session, tick, results = self._session, _checked_tick(tick), _checked_results(results)
@@ -262,7 +277,7 @@ class LiveAgent(LiveView):
             following = self._following(memory, tick, prepared.receipt.closed)
             answer = {"receipt": vars(prepared.receipt), "decision": following}
             recording.record(session, memory, prepared, writer, answer)
-            deciding.decide(session, memory, following, None, (), writer)
+            deciding.decide(session, memory, following, None, (), writer, skip=skip)
             return deciding.decision(session, following)
 
     def join(
@@ -318,7 +333,7 @@ class LiveAgent(LiveView):
 
     def correct(
         self,
-        results: Mapping[str, int],
+        results: Mapping[str, Any],
         tick: int,
         note: str,
         *,
@@ -337,6 +352,40 @@ class LiveAgent(LiveView):
             checked_text(note, "the note on why it is corrected", MOST_NOTE)
             return recording.correct(session, memory, given, tick, note, writer)
 
+    def undo(
+        self, event: int | None = None, *, request: str | None = None, actor: str = PYTHON
+    ) -> Act:
+        """Withdraw the last act: a decision, results, arms that joined or left, and so on.
+
+        The journal keeps it, and an event that says it was withdrawn; all else is as if it had
+        never happened. Called again, it withdraws the act before; `last_act` says which.
+
+        Parameters
+        ----------
+        event
+            The act that is meant, by an event of it: one that others have built on since, or that
+            was withdrawn already, is an error.
+        request, actor
+            As in `decide`.
+        """
+        session = self._session
+        writer = Writer(session, actor, request, "undo", event)
+        with session.writing():
+            answer = writer.answered()
+            if answer is not None:
+                return undoing.undone(session, answer)
+            return undoing.undo(session, event, writer)
+
+    def set_words(self, words: Mapping[str, str], *, actor: str = PYTHON) -> None:
+        """Change what the operators call things, as in `create`; words left out stay as they are.
+
+        Files with the old headers are still read if they say "arm" and "tick".
+        """
+        Words.from_data(words)
+        with self._session.writing() as memory:
+            now = Words.from_data(memory.settings.words.to_data() | dict(words))
+            self._session.append("words", max(memory.tick, 0), {"words": now.to_data()}, actor)
+
     def note(self, text: str, *, actor: str = PYTHON) -> None:
         """Write a note into the journal."""
         with self._session.writing() as memory:
@@ -349,7 +398,7 @@ class LiveAgent(LiveView):
         session = self._session
         with session.writing() as memory:
             for one in status.alarms(session):
-                if one.seq == alarm:
+                if one.seq == alarm:  # all of its name are answered
                     body = {"of": one.seq, "name": one.name, "note": note}
                     session.append("acknowledge", max(memory.tick, 0), body, actor)
                     return

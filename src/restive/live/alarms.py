@@ -27,7 +27,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LEVEL", "ClosedPull", "Watches"]
+from restive.live.words import PLAIN, Words
+
+__all__ = ["CLOCK", "LEVEL", "ClosedPull", "Watches", "advice", "sentence_now"]
 
 FloatArray = NDArray[np.float64]
 
@@ -41,14 +43,32 @@ ODDS = (0.25, 0.5, 2.0, 4.0)  # of being missing, against those of the others
 MOST_KINDS = 50  # that are watched one by one
 MOST_LOG = 600.0
 LOW, HIGH, SPREAD, MISSING = "reward too low", "reward too high", "spread", "missing"
-ADVICE = {
-    LOW: "arms earn less than forecast: look for a change in the field, or in what results mean",
-    HIGH: "arms earn more than forecast: look for a change in the field, or in what results mean",
-    SPREAD: "ticks are better or worse as a whole than independent arms would be: look for a "
+CLOCK = "clock"  # of the machine, which no bet is made on
+ADVICE = {  # in words that a file may have its own for
+    LOW: "{arms} earn less than forecast: look for a change in the field, or in what results mean",
+    HIGH: "{arms} earn more than forecast: look for a change in the field, or in what results mean",
+    SPREAD: "{ticks} are better or worse as a whole than independent {arms} would be: look for a "
     "common cause, and trust forecast bands less",
-    MISSING: "whether a result is missing depends on the arm's last state, so what is learned is "
+    MISSING: "whether a result is missing depends on the {arm}'s last state, so what is learned is "
     "skewed: find out why results are missing, and map that outcome to a state if it is one",
+    CLOCK: "the machine's clock was set back, and no {tick} passes until it has caught up: look at "
+    "the time; if it was wrong when the last decision was made, undo that",
 }
+
+
+def advice(name: str, words: Words = PLAIN) -> str:
+    """Return what a watch that rings has to say."""
+    what, _, kind = name.partition(": ")
+    said = ADVICE[what].format(
+        arm=words.arm, arms=words.many("arm"), tick=words.tick, ticks=words.many("tick")
+    )
+    return f"kind {kind!r}: {said}" if kind else said
+
+
+def sentence_now(name: str, sentence: str, words: Words) -> str:
+    """Return what an alarm says, in the words that the file has now; the journal has plain ones."""
+    known = name.partition(": ")[0] in ADVICE and sentence == advice(name)
+    return advice(name, words) if known else sentence
 
 
 class ClosedPull(NamedTuple):

@@ -8,8 +8,18 @@ from datetime import datetime
 
 from restive.arguments import counted, one_line
 from restive.errors import ProblemError
+from restive.live.words import PLAIN, Words
 
-__all__ = ["Alarm", "ArmRow", "Decision", "Mistake", "Receipt", "RefusedError", "Status"]
+__all__ = [
+    "Act",
+    "Alarm",
+    "ArmRow",
+    "Decision",
+    "Mistake",
+    "Receipt",
+    "RefusedError",
+    "Status",
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +53,29 @@ class Receipt:
     superseded: int = 0  # journaled only: the arm was seen since
     closed: bool = False  # whether every pull of the open tick has a result
 
+    def text(self, words: Words = PLAIN) -> str:
+        """Say what became of results, in the operators' words."""
+        counts = (
+            (self.new, "recorded"),
+            (self.known, "known already"),
+            (self.late, "late and used"),
+            (self.superseded, "too late to be used"),
+        )
+        found = [(count, word) for count, word in counts if count]
+        if not found:
+            return "nothing new"
+        (first, word), *rest = found
+        parts = [f"{counted(first, 'result')} {word}", *(f"{n:,} {what}" for n, what in rest)]
+        return ", ".join(parts) + (f"; every {words.pull} has a result" if self.closed else "")
+
+    def text_of_arms(self, done: str, words: Words = PLAIN) -> str:
+        """Say how many arms "joined" or "left", in the operators' words."""
+        known = f"{words.count(self.known, 'arm')} had {done} already"
+        if not self.new:
+            return known
+        text = f"{words.count(self.new, 'arm')} {done}"
+        return f"{text}, {known}" if self.known else text
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -57,23 +90,83 @@ class Mistake:
 class RefusedError(ProblemError):
     """Results of which some cannot be taken; nothing was recorded."""
 
-    def __init__(self, mistakes: Sequence[Mistake], message: str | None = None) -> None:
+    def __init__(
+        self, mistakes: Sequence[Mistake], message: str | None = None, *, noun: str = "arm"
+    ) -> None:
         self.mistakes = tuple(mistakes)
         first = mistakes[0]
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
         super().__init__(
-            message or f"arm {first.arm!r}: {first.reason}{more}; nothing was recorded"
+            message or f"{noun} {first.arm!r}: {first.reason}{more}; nothing was recorded"
         )
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """Something that an operator should look at, until somebody acknowledges it."""
+    """Something that an operator should look at, until somebody acknowledges it.
 
-    seq: int  # of its event, its id
+    However often it rang since it was last acknowledged, it is one.
+    """
+
+    seq: int  # of its first event, its id
     name: str
+    tick: int  # since when
+    sentence: str  # what is wrong, what to look at and what to do
+    label: str = ""  # the tick's date, where ticks have dates
+    count: int = 1  # how often it rang
+    last: int = 0  # tick when it last did
+
+    def since(self, words: Words = PLAIN) -> str:
+        """Say since when it rings, and how often it did."""
+        since = f"since {words.when(self.tick, self.label)}"
+        often = f", {self.count:,} times, last in {words.when(self.last)}" if self.count > 1 else ""
+        return since + often
+
+    def text(self, words: Words = PLAIN) -> str:
+        """Say all of it, in the operators' words."""
+        return f"ALARM {self.seq}, {self.title(words)}, {self.since(words)}: {self.sentence}"
+
+    def title(self, words: Words = PLAIN) -> str:
+        """Return its name, in the operators' words."""
+        return self.name.replace(PLAIN.reward, words.reward, 1)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+@dataclass(frozen=True)
+class Act:
+    """What one call did, and `undo` can withdraw."""
+
+    event: int  # the first that it journaled, its id
+    kind: str  # decide, record, step (both), join, leave, correct or acknowledge
     tick: int
-    sentence: str
+    label: str  # its date, where ticks have dates
+    count: int  # arms decided, results, arms that join or leave, corrections
+    at: int  # when, in microseconds since 1970, UTC
+    actor: str  # who did it
+
+    def text(self, words: Words = PLAIN) -> str:
+        """Say what was done and by whom, in the operators' words."""
+        return f"{self.what(words)} (event {self.event}, by {self.actor})"
+
+    def what(self, words: Words = PLAIN) -> str:
+        """Say what was done."""
+        when = words.when(self.tick, self.label)
+        arms, results = words.count(self.count, "arm"), counted(self.count, "result")
+        what = {
+            "decide": f"the decision of {when}, {arms}",
+            "record": f"{results} of {when}",
+            "step": f"the decision of {when}, {arms}, and the results recorded with it",
+            "join": f"{arms} that joined in {when}",
+            "leave": f"{arms} that left in {when}",
+            "correct": f"{counted(self.count, 'correction')} of {when}",
+            "acknowledge": f"an alarm's acknowledgement in {when}",
+        }
+        return what[self.kind]
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 @dataclass(frozen=True)

@@ -141,11 +141,11 @@ class Clock:
         Dates before tick 0 have negative ticks, where `before` allows that.
         """
         if not self.has_dates:
-            raise ProblemError("this clock has no dates: say the tick instead")
+            raise ProblemError("this file's clock has no dates: say the number instead")
         there = _wall_time(date, "date").replace(tzinfo=self._zone)
         tick = self.tick_at(round(there.timestamp() * 1e6))
         if tick < 0 and not before:
-            raise ProblemError(f"date {shown(date)} is before the first tick, {self.start}")
+            raise ProblemError(f"date {shown(date)} is before the start, {self.start}")
         return tick
 
     def begins(self, tick: int) -> datetime | None:
@@ -168,6 +168,11 @@ class Clock:
             return ""
         whole = self._length[0] and begins.time() == time()
         return f"{begins:%Y-%m-%d}" if whole else f"{begins:%Y-%m-%dT%H:%M:%S}"
+
+    def name(self, tick: int) -> str:
+        """Return what a person calls a tick: its number, with its date where it has one."""
+        label = self.label(tick)
+        return f"tick {tick} ({label})" if label else f"tick {tick}"
 
 
 def _text(value: Any) -> str | None:

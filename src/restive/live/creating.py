@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from restive.errors import ProblemError, StoreError
+from restive.errors import ProblemError
 from restive.files import replacing
 from restive.live.journal import INSERT, Event, Journal, as_text, require_absent
 from restive.live.memory import Memory
@@ -24,6 +26,8 @@ from restive.live.session import Now, Session
 from restive.live.settings import Settings
 from restive.live.sql_tables import (
     ExpectedTables,
+    GoodEvents,
+    Progress,
     enter_arms,
     enter_choice,
     enter_instead,
@@ -33,6 +37,7 @@ from restive.live.sql_tables import (
     store_priors,
     stored_priors,
 )
+from restive.live.words import Words
 
 __all__ = ["create_file", "rebuild_file", "write_good_part"]
 
@@ -68,9 +73,11 @@ def _fill(
     roster = Roster(kinds)
     roster.checked(arms)
     roster.add(arms)
+    words = settings.words
     if not roster.moves_alike and settings.missing is None:
         raise ProblemError(
-            "pulling changes how some arms move, so say what a pull without a result means: "
+            f"a {words.pull} changes how some {words.many('arm')} move, so say what a {words.pull} "
+            "without a result means: "
             "missing='refuse' or missing='as-not-pulled'"
         )
     Memory(settings, roster)  # finds what is wrong before there is a file
@@ -110,129 +117,180 @@ def _write_first(
 
 def write_good_part(journal: Journal, path: str | os.PathLike[str]) -> int:
     """Write a copy that ends with the last good event; return its number."""
-    seq = _last_good(journal)
     require_absent(path)
-    with replacing(path) as temporary:
-        Journal.prepare(temporary)
-        copy = Journal(temporary)
-        try:
-            with copy.writing():
-                for table in ("meta", "prior"):
-                    for row in journal.connection.execute(f"SELECT * FROM {table}"):
-                        marks = ",".join("?" * len(row))
-                        copy.connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
-                _copy_events(journal, copy, seq)
-        finally:
-            copy.close()
-    return seq
+    with journal.reading():
+        events = GoodEvents(journal)
+        with replacing(path) as temporary:
+            Journal.prepare(temporary)
+            copy = Journal(temporary)
+            try:
+                with copy.writing():
+                    for table in ("meta", "prior"):
+                        for row in journal.connection.execute(f"SELECT * FROM {table}"):
+                            marks = ",".join("?" * len(row))
+                            copy.connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+                    _copy_events(events, copy)
+            finally:
+                copy.close()
+    return events.last
 
 
-def _last_good(journal: Journal) -> int:
-    """Return the number of the last event up to which the chain is good."""
-    seq = 0
-    try:
-        for event in journal.checked_events():
-            seq = event.seq
-    except StoreError:
-        pass
-    return seq
-
-
-def _copy_events(journal: Journal, copy: Journal, last: int) -> None:
-    expected = ExpectedTables()
-    kinds: dict[int, tuple[int, int]] = {}
-    for event in journal.events():
-        if event.seq > last:
-            break
-        copy.connection.execute(INSERT, event)
-        before = len(expected.arms)
-        expected.add(event)
-        if event.kind in ("init", "join"):
+def _copy_events(events: GoodEvents, copy: Journal) -> None:
+    journal, insert = events.journal, copy.connection.executemany
+    insert(INSERT, journal.events(limit=events.last))
+    insert("INSERT INTO withdrawn VALUES (?, ?)", events.withdrawn.items())
+    kinds: list[tuple[int, int]] = []  # [slots], and the tick of joining
+    for event in journal.events(kinds=("init", "join")):
+        if event.seq <= events.last and event.seq not in events.withdrawn:
             listed = (event.body["arms"] if event.kind == "init" else event.body)["kinds"]
-            kinds |= {before + i: (1 + kind, event.tick) for i, kind in enumerate(listed)}
-    copy.connection.executemany(
-        "INSERT INTO arm VALUES (?, ?, ?, ?, ?)",
-        [(slot, name, *kinds[slot], left) for (_, slot), (name, left) in expected.arms.items()],
-    )
-    foreseen = {
-        (tick, slot): row
-        for tick, slot, *row in journal.connection.execute(
-            "SELECT tick, slot, audit, expected, recorded FROM pull"
+            kinds += [(1 + kind, event.tick) for kind in listed]
+    expected = ExpectedTables(events.late)
+    for tick, rows in expected.pulls(events.standing()):
+        foreseen = {
+            slot: row
+            for slot, *row in journal.connection.execute(
+                "SELECT slot, audit, expected, recorded FROM pull WHERE tick = ?", (tick,)
+            )
+        }
+        insert(
+            "INSERT INTO pull VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(tick, slot, *rows[slot], *foreseen.get(slot, (0, None, None))) for slot in rows],
         )
-    }
-    rows = []
-    for key, (status, state) in expected.pulls.items():
-        rows.append((*key, status, state, *foreseen.get(key, (0, None, None))))
-    copy.connection.executemany("INSERT INTO pull VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    insert(
+        "INSERT INTO arm VALUES (?, ?, ?, ?, ?)",
+        [(slot, name, *kinds[slot], left) for slot, (name, left) in expected.arms.items()],
+    )
 
 
 # ---------------------------------------------------------------- of all sightings, in order
 
 
-def rebuild_file(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
-    """Write a new file of all that is known now."""
+NewEvent = tuple[str, int, dict[str, Any]]  # kind, tick and body
+AT_ONCE = 4096  # events of a rebuilt file in one transaction, so that it can be stopped
+
+
+def rebuild_file(
+    path: str | os.PathLike[str], out: str | os.PathLike[str], progress: Progress | None = None
+) -> None:
+    """Write a new file of all that is known now.
+
+    Parameters
+    ----------
+    path, out
+        The file, and the new one.
+    progress
+        Called with (events done, events to do): each is looked at, then written.
+    """
     require_absent(out)
     old = Journal(path)
+    show = progress or (lambda done, total: None)
     try:
         with old.reading():
-            events = list(old.checked_events())
-            kinds = stored_priors(old, events[0].body["priors"])
+            events = GoodEvents(old, lambda done, total: show(done, 2 * total))
+            if events.error is not None:
+                raise events.error
+            first, total = next(old.events()).body, events.last
+            kinds = stored_priors(old, first["priors"])
+            settings = Settings.from_data(first["settings"])
+            for said in old.events(kinds=("words",)):
+                settings = replace(settings, words=Words.from_data(said.body["words"]))
+            arms = arms_from_data(first["arms"], list(kinds))
+            with replacing(out) as temporary:
+                parent = old.last()[1].hex()
+                _fill(temporary, settings, kinds, arms, REBUILD, parent=parent)
+                session = Session(Journal(temporary, "process"))
+                try:
+                    _enter_all(session, events, lambda done: show(total + done, 2 * total))
+                finally:
+                    session.journal.close()
     finally:
         old.close()
-    first = events[0].body
-    settings = Settings.from_data(first["settings"])
-    arms = arms_from_data(first["arms"], list(kinds))
-    with replacing(out) as temporary:
-        _fill(temporary, settings, kinds, arms, REBUILD, parent=events[-1].digest.hex())
-        session = Session(Journal(temporary))
+
+
+def _enter_all(session: Session, events: GoodEvents, show: Callable[[int], None]) -> None:
+    waiting = _in_order_of_time(events)
+    while some := list(islice(waiting, AT_ONCE)):
         with session.writing():
-            for event in _in_order_of_time(events):
+            for event in some:
                 _enter(session, event)
-        session.journal.close()
+        show(session.memory.seq)
+    session.keep_snapshot()
 
 
-def _in_order_of_time(events: list[Event]) -> list[tuple[str, int, dict[str, Any]]]:
-    """Return kind, tick and body of the new file's events."""
-    found: list[tuple[str, int, dict[str, Any]]] = []
-    results: dict[int, dict[int, int | str]] = {}
-    instead: dict[int, dict[int, int]] = {}
-    decided: list[int] = []
-    for event in events[1:]:
-        body = event.body
-        if event.kind in ("join", "leave"):
-            body.pop("answer", None)
-            found.append((event.kind, event.tick, body))
-        elif event.kind == "decide":
-            decided = body["arms"]
-            kept = {"arms": body["arms"], "pulls": len(body["arms"]), "kept": True}
-            found.append(("decide", event.tick, kept | {"audit": body.get("audit", [])}))
-        elif event.kind in ("record", "late", "override", "correct"):
-            pairs = dict(zip(body.get("arms", decided), body["results"], strict=True))
-            others = instead.setdefault(event.tick, {})
-            if event.kind == "override":
-                others |= pairs
-                continue
-            for slot, result in pairs.items():
-                of = others if slot in others else results.setdefault(event.tick, {})
-                of[slot] = result
-    ticks = {tick for kind, tick, _ in found if kind == "decide"}
-    undecided = [tick for tick in sorted(instead.keys() - ticks) if instead[tick]]
-    found += [("decide", tick, {"arms": [], "pulls": 0, "kept": True}) for tick in undecided]
-    order = sorted(range(len(found)), key=lambda i: (found[i][1], found[i][0] == "decide", i))
-    ordered = []
-    for i in order:
-        kind, tick, _ = found[i]
-        ordered.append(found[i])
-        if kind == "decide":
-            ordered += [
-                (name, tick, {"arms": sorted(given), "results": [given[k] for k in sorted(given)]})
-                for name, given in (("record", results.get(tick)), ("override", instead.get(tick)))
-                if given
-            ]
-    return ordered
+def _in_order_of_time(events: GoodEvents) -> Iterator[NewEvent]:
+    """Yield the new file's events: who joins and leaves, decisions, and what was seen in each."""
+    found = list(events.journal.events(kinds=("join", "leave", "correct")))
+    standing = [event for event in found if event.seq not in events.withdrawn]
+    arms = [event for event in standing if event.kind != "correct"]
+    arms.sort(key=lambda event: (event.tick, event.seq), reverse=True)  # the next at the end
+    later = {tick: list(some) for tick, some in events.late.items()}  # than in time, by tick
+    for event in standing:
+        if event.kind == "correct":
+            later.setdefault(event.tick, []).append(event)
+    ticks = sorted(later, reverse=True)
+    for own in _by_tick(events.standing()):
+        tick = own[0].tick
+        while ticks and ticks[-1] < tick:  # of these nothing was decided
+            undecided = ticks.pop()
+            yield from _of_tick(undecided, arms, None, later[undecided])
+        if ticks and ticks[-1] == tick:
+            ticks.pop()
+        some = sorted([*own[1:], *later.get(tick, ())], key=lambda event: event.seq)
+        yield from _of_tick(tick, arms, own[0], some)
+    yield from _arms_until(None, arms)
 
 
-def _enter(session: Session, event: tuple[str, int, dict[str, Any]]) -> None:
+def _by_tick(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """Decisions, each with the results that came in time."""
+    own: list[Event] = []
+    for event in events:
+        if event.kind == "decide":
+            if own:
+                yield own
+            own = [event]
+        elif event.kind == "record" or (event.kind == "override" and "late" not in event.body):
+            own.append(event)
+    if own:
+        yield own
+
+
+def _of_tick(
+    tick: int, arms: list[Event], decision: Event | None, told: Sequence[Event]
+) -> Iterator[NewEvent]:
+    """Yield what happened in a tick; nothing if nothing was decided nor seen."""
+    body = {"arms": [], "audit": []} if decision is None else decision.body
+    results: dict[int, int | str] = {}
+    instead: dict[int, int | str] = {}
+    for event in told:
+        said = event.body
+        pairs = dict(zip(said.get("arms", body["arms"]), said["results"], strict=True))
+        for slot, result in pairs.items():
+            of = instead if event.kind == "override" or slot in instead else results
+            of[slot] = result
+    if decision is None and not instead:
+        return
+    yield from _arms_until(tick, arms)
+    kept: dict[str, Any] = {"arms": body["arms"], "pulls": len(body["arms"]), "kept": True}
+    if decision is not None:
+        kept["audit"] = body.get("audit", [])
+        foretold = ("mean", "variance")  # as it was said when the list was made
+        kept |= {key: body[key] for key in foretold if key in body}
+    yield "decide", tick, kept
+    for name, given in (("record", results), ("override", instead)):
+        if given:
+            order = sorted(given)
+            yield name, tick, {"arms": order, "results": [given[k] for k in order]}
+
+
+def _arms_until(tick: int | None, arms: list[Event]) -> Iterator[NewEvent]:
+    """Take out who joined or left until a tick, in their order."""
+    while arms and (tick is None or arms[-1].tick <= tick):
+        event = arms.pop()
+        body = {key: value for key, value in event.body.items() if key not in ("answer", "with")}
+        yield event.kind, event.tick, body
+
+
+def _enter(session: Session, event: NewEvent) -> None:
     kind, tick, body = event
     journal, memory = session.journal, session.memory
     before, first = memory.tick, len(memory.roster)

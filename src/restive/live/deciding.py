@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from math import fsum
 from typing import Any
 
 from restive.arguments import checked_count
-from restive.errors import ConflictError, ProblemError
-from restive.live.alarms import ADVICE
+from restive.errors import ConflictError, JumpError, ProblemError
+from restive.live.alarms import CLOCK, advice
 from restive.live.answers import Decision
+from restive.live.journal import STANDING
 from restive.live.memory import Memory
 from restive.live.session import Session, Writer
 from restive.live.settings import NOT_PULLED, REFUSE, UNSEEN
@@ -17,16 +19,16 @@ from restive.live.sql_tables import DECIDED, enter_choice, enter_unseen
 
 __all__ = ["decide", "decision", "decision_or_none", "ring", "tick_now"]
 
-MOST_MISSED = 10**6
-CLOCK = "clock"
+LONGEST_PAUSE = timedelta(days=366)  # after which a clock that runs by itself is not trusted
 
 
 def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
     """Return the tick of the decision that is asked for, by the file's clock."""
-    clock = memory.settings.clock
+    clock, words = memory.settings.clock, memory.settings.words
     if clock.kind == "given":
         if tick is None:
-            raise ProblemError("this file's clock is what you say: pass tick")
+            how = "its date or its number" if clock.has_dates else "its number"
+            raise ProblemError(f"say which {words.tick} the list is for, by {how}")
         now = tick
     elif clock.kind == "calls":
         now = memory.tick + 1
@@ -35,14 +37,16 @@ def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
     else:
         now = clock.tick_at(session.at)
         if now < 0:
-            raise ProblemError(f"the first tick begins {clock.label(0)}; it is too early to decide")
+            first = clock.label(0)
+            raise ProblemError(f"the first {words.tick} begins {first}; it is too early to decide")
         now = max(now, memory.tick)
     if tick is not None and tick not in (now, memory.tick):
-        raise ConflictError(f"it is tick {now} by the file's clock, not {tick}")
+        raise ConflictError(f"it is {words.when(now)} by the file's clock, not {tick}")
     now = now if tick is None else tick
     if now < memory.tick:
         raise ConflictError(
-            f"tick {now} is over: tick {memory.tick} was decided; time never goes back"
+            f"{words.when(now, clock.label(now))} is over: "
+            f"{words.when(memory.tick, clock.label(memory.tick))} was decided; time never goes back"
         )
     return now
 
@@ -56,11 +60,8 @@ def decide(
         return
     before = memory.tick
     _require_results(memory)
-    if tick - before > MOST_MISSED and not skip:
-        raise ProblemError(
-            f"{tick - before - 1:,} ticks have passed since the last decision; pass skip=True (or "
-            "--skip) if that is right"
-        )
+    if not skip:
+        _require_no_jump(memory, tick)
     out = sorted({memory.roster.slot(name) for name in unavailable} - memory.gone.keys())
     free = memory.num_available - len(out)
     if num_pulls is None:
@@ -68,7 +69,8 @@ def decide(
     else:
         wanted = checked_count(num_pulls, "num_pulls", 0)
         if wanted > free:
-            raise ProblemError(f"num_pulls is {wanted}, but only {free} arms are available")
+            there = memory.settings.words.count(free, "arm")
+            raise ProblemError(f"num_pulls is {wanted}, but only {there} can be chosen")
     memory = session.touch()
     if memory.open is not None and memory.open.missing:
         enter_unseen(session.journal, before)
@@ -94,15 +96,44 @@ def ring(session: Session, memory: Memory) -> None:
     """Journal the alarms that are due."""
     rings, memory.rings = memory.rings, []
     for name in rings:
-        what, _, kind = name.partition(": ")
-        sentence = ADVICE[what] if not kind else f"kind {kind!r}: {ADVICE[what]}"
-        body = {"name": name, "sentence": sentence, "capital": memory.watches.value(name)}
+        body = {"name": name, "sentence": advice(name), "capital": memory.watches.value(name)}
         session.append("alarm", memory.tick, body, "restive")
     clock = memory.settings.clock
     set_back = clock.kind == "wall" and clock.tick_at(session.at) < memory.tick
     if set_back and CLOCK not in memory.watches.ringing:
-        sentence = "the machine's clock was set back; ticks wait until it has caught up"
-        session.append("alarm", memory.tick, {"name": CLOCK, "sentence": sentence}, "restive")
+        body = {"name": CLOCK, "sentence": advice(CLOCK)}
+        session.append("alarm", memory.tick, body, "restive")
+
+
+def _require_no_jump(memory: Memory, tick: int) -> None:
+    """Raise if so many ticks would pass that it may be a slip.
+
+    Of a date that somebody types, more than one. A clock on the wall goes on while nobody looks, so
+    weeks without a decision are weeks; a jump of years is a clock that is wrong.
+    """
+    clock, words, missed = memory.settings.clock, memory.settings.words, tick - memory.tick - 1
+    if missed < 1 or (clock.kind == "wall" and _pause(memory, tick) <= LONGEST_PAUSE):
+        return
+    last = "none was made yet"
+    if memory.tick >= 0:
+        last = f"the last one is of {words.when(memory.tick, clock.label(memory.tick))}"
+    jump = (
+        f"{words.count(missed, 'tick')} would pass without a decision: {last}, this one would be "
+        f"of {words.when(tick, clock.label(tick))}"
+    )
+    waiting = 0 if memory.open is None else len(memory.open.missing)
+    if waiting:
+        jump += f", and {words.count(waiting, 'pull')} without a result would count as not reached"
+    raise JumpError(jump)
+
+
+def _pause(memory: Memory, tick: int) -> timedelta:
+    """Time from the last decision's tick, or the first tick, to this one."""
+    clock = memory.settings.clock
+    ends, begins = clock.begins(tick), clock.begins(max(memory.tick, 0))
+    assert ends is not None
+    assert begins is not None
+    return ends - begins
 
 
 def _require_results(memory: Memory) -> None:
@@ -110,13 +141,14 @@ def _require_results(memory: Memory) -> None:
     now = memory.open
     if now is None or memory.roster.moves_alike or memory.settings.missing != REFUSE:
         return
-    missing = now.missing
+    missing, words = now.missing, memory.settings.words
     if missing:
         names = ", ".join(repr(memory.roster.names[arm]) for arm in missing[:5])
         raise ProblemError(
-            f"{len(missing)} pulls of tick {now.tick} have no result ({names}"
-            f"{', ...' if len(missing) > 5 else ''}), and pulling changes how arms move: record a "
-            f"state, or {NOT_PULLED!r}; {UNSEEN!r} is refused by this file's settings"
+            f"no result yet for {words.count(len(missing), 'pull')} of {words.when(now.tick)} "
+            f"({names}{', ...' if len(missing) > 5 else ''}), and a {words.pull} changes how "
+            f"{words.many('arm')} move: record a state, or {NOT_PULLED!r}; {UNSEEN!r} is refused "
+            "by this file's settings"
         )
 
 
@@ -138,7 +170,7 @@ def decision_or_none(session: Session, tick: int) -> Decision | None:
         expected = choice.expected
     else:
         if not execute(
-            "SELECT 1 FROM event WHERE kind = 'decide' AND tick = ?", (tick,)
+            f"SELECT 1 FROM event WHERE kind = 'decide' AND tick = ? AND {STANDING}", (tick,)
         ).fetchone():
             return None
         found = execute(

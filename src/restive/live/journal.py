@@ -3,8 +3,11 @@
 An event is kept once its transaction is committed, and never changes. Each carries a digest of
 itself and of the one before it, so a change of any event shows.
 
-`event` is the truth among the file's tables. `arm` and `pull` follow from it and are written in the
-same transaction (see `sql_tables`). `snapshot` is a cache and may be emptied.
+An event of kind `undo` names events before it that were withdrawn: they stay where they are, and
+whoever replays the journal passes them over.
+
+`event` is the truth among the file's tables. `arm`, `pull` and `withdrawn` follow from it and are
+written in the same transaction (see `sql_tables`). `snapshot` is a cache and may be emptied.
 """
 
 from __future__ import annotations
@@ -24,13 +27,15 @@ from restive.arguments import checked_path, shown
 from restive.errors import BusyError, DiskFullError, ProblemError, StoreError
 from restive.files import replacing
 
-__all__ = ["Event", "Journal", "as_text", "require_absent"]
+__all__ = ["STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
 
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer
+STEPS_PER_LOOK = 200_000  # of SQLite's machine, some milliseconds
 LEAST_SPACE = 1 << 20  # bytes without which a disk counts as full
 ERRORS = (sqlite3.Error, UnicodeDecodeError)  # of a file that is busy, full or damaged
 REFUSED = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)  # for want of space, mostly
+UNDO = "undo"  # kind of events that withdraw others
 FIRST = b""  # digest before the first event
 INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
@@ -39,18 +44,28 @@ NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.ss
 MOUNTS = Path("/proc/self/mounts")
 
 APPLICATION_ID = 0x52657374  # "Rest"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
-SCHEMA = """
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE prior(id INTEGER PRIMARY KEY, kind TEXT UNIQUE NOT NULL, body TEXT NOT NULL,
-  digest BLOB NOT NULL) STRICT;
+# Without a unique request: one that was withdrawn may be sent again.
+EVENTS = """
 CREATE TABLE event(seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, tick INTEGER NOT NULL,
-  at INTEGER NOT NULL, request TEXT UNIQUE, fingerprint BLOB, actor TEXT NOT NULL,
+  at INTEGER NOT NULL, request TEXT, fingerprint BLOB, actor TEXT NOT NULL,
   body TEXT NOT NULL, digest BLOB NOT NULL) STRICT;
 CREATE INDEX rare_event ON event(kind, seq)
   WHERE kind NOT IN ('decide', 'record');
 CREATE INDEX decision ON event(tick) WHERE kind = 'decide';
+CREATE INDEX request ON event(request) WHERE request IS NOT NULL;
+CREATE TABLE withdrawn(seq INTEGER PRIMARY KEY, undo INTEGER NOT NULL) STRICT;
+"""
+RARE = "kind NOT IN ('decide', 'record')"  # as the index has it, or SQLite does not use it
+# of `event`, in queries: what was not withdrawn
+STANDING = "NOT EXISTS (SELECT 1 FROM withdrawn WHERE withdrawn.seq = event.seq)"
+
+SCHEMA = f"""
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE prior(id INTEGER PRIMARY KEY, kind TEXT UNIQUE NOT NULL, body TEXT NOT NULL,
+  digest BLOB NOT NULL) STRICT;
+{EVENTS}
 CREATE TABLE arm(slot INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, prior INTEGER NOT NULL
   REFERENCES prior(id), joined INTEGER NOT NULL, "left" INTEGER) STRICT;
 CREATE TABLE pull(tick INTEGER NOT NULL, slot INTEGER NOT NULL, status TEXT NOT NULL,
@@ -60,6 +75,17 @@ CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, version TEXT
   body BLOB NOT NULL, digest BLOB NOT NULL) STRICT;
 CREATE TABLE token(name TEXT PRIMARY KEY, role TEXT NOT NULL, sha256 BLOB UNIQUE NOT NULL,
   made INTEGER NOT NULL, ends INTEGER) STRICT;
+"""
+
+# From format 1, whose requests were unique for ever.
+MIGRATION = f"""
+ALTER TABLE event RENAME TO old_event;
+DROP INDEX rare_event;
+DROP INDEX decision;
+{EVENTS}
+INSERT INTO event SELECT * FROM old_event;
+DROP TABLE old_event;
+PRAGMA user_version = {FORMAT_VERSION};
 """
 
 
@@ -139,6 +165,7 @@ class Journal:
             self.connection = _connected(self.path)
             try:
                 self._require_ours()
+                self._migrate()
                 self.connection.execute(f"PRAGMA synchronous = {DURABILITIES[durability]}")
             except BaseException:
                 self.connection.close()
@@ -229,10 +256,16 @@ class Journal:
     ) -> Iterator[Event]:
         """Yield events in their order, without looking at their digests."""
         where = f"AND kind IN ({','.join('?' * len(kinds))})" if kinds else ""
+        where += f" AND {RARE}" if kinds and not {"decide", "record"}.intersection(kinds) else ""
         rows = self.connection.execute(
             f"SELECT {COLUMNS} FROM event WHERE seq > ? {where} ORDER BY seq LIMIT ?",
             (after, *kinds, -1 if limit is None else limit),
         )
+        return (Event(*row) for row in rows)
+
+    def latest(self) -> Iterator[Event]:
+        """Yield events from the last one back, without looking at their digests."""
+        rows = self.connection.execute(f"SELECT {COLUMNS} FROM event ORDER BY seq DESC")
         return (Event(*row) for row in rows)
 
     def checked_events(self, after: int = 0, before: bytes = FIRST) -> Iterator[Event]:
@@ -248,12 +281,28 @@ class Journal:
             yield event
             before = event.digest
 
+    def withdrawn(self, after: int = 0) -> set[int]:
+        """Return the numbers of the events that were withdrawn by those after this number."""
+        found: set[int] = set()
+        for event in self.events(after, kinds=(UNDO,)):
+            found.update(event.body["events"])
+        return found
+
     def requested(self, request: str) -> Event | None:
-        """Return the event of a request, if there is one."""
+        """Return the event of a request, if there is one that was not withdrawn."""
         row = self.connection.execute(
-            f"SELECT {COLUMNS} FROM event WHERE request = ?", (request,)
+            f"SELECT {COLUMNS} FROM event WHERE request = ? AND {STANDING}", (request,)
         ).fetchone()
         return None if row is None else Event(*row)
+
+    def requests_like(self, beginning: str) -> list[Event]:
+        """Return the events that stand whose requests are this, or this and a blank and more."""
+        rows = self.connection.execute(
+            f"SELECT {COLUMNS} FROM event WHERE request >= ? AND request < ? AND {STANDING} "
+            "ORDER BY seq",
+            (beginning, f"{beginning}!"),  # which comes after a blank
+        )
+        return [Event(*row) for row in rows]
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the file as it is now, while others may write to it."""
@@ -278,12 +327,23 @@ class Journal:
             )
         (pages,) = self.connection.execute("PRAGMA page_count").fetchone()
         (size,) = self.connection.execute("PRAGMA page_size").fetchone()
-        wal = Path(f"{self.path}-wal")
+        wal = Path(f"{self.path.resolve()}-wal")  # beside the file, not beside a link to it
         whole = not (wal.exists() and wal.stat().st_size) and pages * size > os.path.getsize(
             self.path
         )
         if whole:
             raise StoreError(_damaged(self.path, "it was cut short"))
+
+    def _migrate(self) -> None:
+        """Bring a file of an older format up to this one, in one transaction."""
+        (version,) = self.connection.execute("PRAGMA user_version").fetchone()
+        if version == FORMAT_VERSION:
+            return
+        with self.writing():
+            (version,) = self.connection.execute("PRAGMA user_version").fetchone()
+            if version < FORMAT_VERSION:  # unless another process was faster
+                for statement in MIGRATION.split(";")[:-1]:
+                    self.connection.execute(statement)
 
     @contextmanager
     def errors_named(self) -> Iterator[None]:
@@ -291,6 +351,8 @@ class Journal:
         try:
             yield
         except ERRORS as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                raise KeyboardInterrupt from None  # by Ctrl-C, which SQLite swallows
             raise _named(self.path, error) from error
 
 
@@ -333,9 +395,12 @@ def _mounts() -> str:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         path, timeout=WAIT, isolation_level=None, check_same_thread=False, cached_statements=256
     )
+    # Python looks for Ctrl-C when this is called, in the midst of a long query too
+    connection.set_progress_handler(lambda: 0, STEPS_PER_LOOK)
+    return connection
 
 
 def _named(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:

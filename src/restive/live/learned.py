@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from restive.learn.priors.finite import ArmPrior, JointPrior
 from restive.live.memory import Memory
 from restive.live.session import Session
 from restive.problem.arm import Arm
+from restive.problem.beliefs import beliefs_at, log_chances
+from restive.problem.chains import weighted
 
 __all__ = [
     "Entropy",
@@ -31,6 +34,7 @@ __all__ = [
     "entropy_over_time",
     "known_by_kind",
     "known_slot",
+    "laws",
     "learning",
     "posterior",
     "prior_of",
@@ -52,7 +56,9 @@ def known_slot(memory: Memory, name: str) -> int:
     """Return the slot of an arm that has joined."""
     slot = memory.roster.slot(name)
     if slot >= memory.num_joined:
-        raise ProblemError(f"arm {name!r} joins with the next decision; nothing is known of it yet")
+        raise ProblemError(
+            f"{memory.roster.noun} {name!r} joins with the next decision; nothing is known yet"
+        )
     return slot
 
 
@@ -63,10 +69,10 @@ def belief(memory: Memory, slot: int) -> FloatArray:
         law: FloatArray = np.zeros(memory.roster.num_states(slot))
         law[seen[slot]] = 1.0
         return law
-    if memory.roster.joint is None or not seen:
+    if seen.keys().isdisjoint(memory.roster.informing(slot)):
         return memory.agent.belief(slot)
     found = posterior(memory, slot)
-    law = found.weights @ _laws(memory, found, slot)
+    law = weighted(laws(memory, found, slot).T, found.weights)
     law /= law.sum()
     return law
 
@@ -76,10 +82,10 @@ def posterior(memory: Memory, slot: int) -> ArmPosterior:
     found = memory.agent.posterior(slot)
     seen = memory.open_sightings
     weights = found.weights
-    for arm, state in seen.items():
-        if arm == slot or memory.roster.joint is not None:
+    for arm in memory.roster.informing(slot):
+        if arm in seen:
             chains = found if arm == slot else memory.agent.posterior(arm)
-            weights = weights * _laws(memory, chains, arm)[:, state]
+            weights = weights * laws(memory, chains, arm)[:, seen[arm]]
     if weights is found.weights:
         return found
     return ArmPosterior(found.active, found.passive, weights / weights.sum())
@@ -103,17 +109,17 @@ def chances_of_the_top(memory: Memory) -> FloatArray:
     if memory.roster.joint is not None and seen:
         return np.array([belief(memory, slot)[-1] for slot in slots])
     chances = np.array([law[-1] for law in memory.agent.beliefs(list(slots))])
-    for slot in seen:
+    for slot in {other for arm in seen for other in memory.roster.informing(arm)}:
         chances[slot] = belief(memory, slot)[-1]
     return chances
 
 
-def _laws(memory: Memory, chains: ArmPosterior, slot: int) -> FloatArray:
+def laws(memory: Memory, chains: ArmPosterior, slot: int) -> FloatArray:
     """Law [M, S] of an arm's state at the open tick, under each chain."""
     state, time = memory.agent.last_seen(slot)
-    powers = np.linalg.matrix_power(chains.passive, memory.agent.time - time - 1)
-    laws: FloatArray = (chains.active[:, None, state] @ powers)[:, 0]
-    return laws
+    age = memory.agent.time - time
+    (found,) = beliefs_at(chains.active, chains.passive, np.array([state]), np.array([age]))
+    return np.asarray(found)
 
 
 def _chains(prior: ArmPrior | JointPrior, slot: int) -> list[Arm]:
@@ -151,6 +157,9 @@ class Learning:
     length: int  # ticks so far
     last_ended: str  # why the episode before this one ended
     distance: float | None  # mean difference of transition probabilities, drawn against believed
+    averaged: bool  # whether decisions go by means over what arms may be, and not by a draw
+    kinds_learnt: int  # how often the laws of kinds were estimated from all arms
+    kinds_due: int | None  # tick of the decision for which that is done next; None for never
 
 
 def known_by_kind(memory: Memory) -> list[KnownKind]:
@@ -181,8 +190,9 @@ def _known(memory: Memory, kind: str, slots: list[int]) -> KnownKind:
 
 def learning(memory: Memory) -> Learning:
     """Tell where the episode stands, and how far its draw is from what is believed."""
-    episode = memory.agent.episode
-    drawn = memory.agent.sampled_bandit
+    agent = memory.agent
+    episode = agent.episode
+    drawn = None if agent.averages else agent.sampled_bandit
     gaps = []
     if drawn is not None:
         for slot in _evenly_chosen(sorted(memory.ever_seen - set(memory.gone)), MOST_LOOKED_AT):
@@ -195,6 +205,9 @@ def learning(memory: Memory) -> Learning:
         length=episode.length,
         last_ended=episode.last_ended,
         distance=float(np.mean(gaps)) if gaps else None,
+        averaged=agent.averages,
+        kinds_learnt=agent.kinds_learnt,
+        kinds_due=None if agent.kinds_due is None else agent.kinds_due - 1,
     )
 
 
@@ -244,14 +257,19 @@ def _entropy(
 ) -> Entropy:
     memory = session.memory
     ticks = np.unique(np.linspace(-1, memory.tick, MOST_TICKS).round().astype(np.int64))
-    gains = {slot: np.zeros((len(ticks), len(prior.weights))) for slot in slots}
-    for slot, seen in _sightings(session, slots).items():
+    nothing = np.zeros((len(ticks), len(prior.weights)))
+    informing = {slot: memory.roster.informing(slot) for slot in slots}
+    gains = dict.fromkeys((other for of in informing.values() for other in of), nothing)
+    for slot, seen in _sightings(session, list(gains)).items():
         gains[slot] = _gained(memory, prior, slot, seen, ticks)
     if isinstance(prior, JointPrior):
         logs = [_log(prior.weights) + sum(gains.values())]
     else:
         laws: Any = memory.agent.prior
-        logs = [_log(laws.arms[slot].weights) + gains[slot] for slot in slots]
+        logs = [
+            _log(laws.arms[slot].weights) + sum(gains[other] for other in of)
+            for slot, of in informing.items()
+        ]
     bits = np.mean([_bits(each) for each in logs], axis=0)
     return Entropy(kind, len(slots), ticks, bits)
 
@@ -286,17 +304,9 @@ def _gained(
         before, last = tick, now
     counts = np.zeros((len(ticks), len(cells)))
     np.add.at(counts, tuple(np.array(places).T), 1.0)
-    logs = np.array([_log_likelihoods(arms, cell) for cell in cells])
-    gained: FloatArray = np.cumsum(counts, axis=0) @ logs
-    return gained
-
-
-def _log_likelihoods(arms: Sequence[Arm], cell: tuple[int, int, int]) -> FloatArray:
-    """Log probabilities [M] of a state, so many steps after another."""
-    last, age, now = cell
-    active = np.array([arm.active[last] for arm in arms])
-    powers = np.linalg.matrix_power(np.array([arm.passive for arm in arms]), age - 1)
-    return _log(np.einsum("mi,mi->m", active, powers[:, :, now]))
+    active, passive = (np.array([getattr(arm, of) for arm in arms]) for of in ("active", "passive"))
+    logs = np.maximum(log_chances(active, passive, *np.array(list(cells)).T), log(LEAST))
+    return np.asarray(np.einsum("tc,cm->tm", np.cumsum(counts, axis=0), logs))
 
 
 def _log(chances: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ replayed; where it comes out differently (another version, another processor) th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import Any
 
@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 
 from restive.kernels.random import key_at, stream
 from restive.learn.agent import Agent
-from restive.learn.make import make_learner, with_more_arms
+from restive.learn.learners import learner_of
+from restive.learn.make import with_more_arms
+from restive.learn.slots import MOST_STEPS
 from restive.learn.snapshots import learned_data, load_snapshot
+from restive.learn.task import make_task
 from restive.live.alarms import ClosedPull, Watches
 from restive.live.journal import Event
 from restive.live.roster import Roster, arms_from_data
 from restive.live.settings import NOT_PULLED, Settings
+from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
 
 __all__ = ["Choice", "Memory", "OpenTick"]
@@ -28,6 +32,7 @@ __all__ = ["Choice", "Memory", "OpenTick"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+FIRST_AGES = 64  # that have likelihoods at first
 AUDIT = 9  # stream of the draws of audit pulls, apart from those in `kernels.random`
 
 
@@ -75,6 +80,7 @@ class Memory:
     def __init__(self, settings: Settings, roster: Roster) -> None:
         self.settings = settings
         self.roster = roster
+        roster.noun = settings.words.arm
         self.seq, self.digest = 0, b""
         self.open: OpenTick | None = None
         self.tick = -1  # of the last decision
@@ -82,26 +88,29 @@ class Memory:
         self.gone: dict[int, int] = {}  # arms that have left, and when
         self.divergences: list[int] = []  # decisions that came out differently, not yet journaled
         self.agent = self._first_agent()
+        self._room_until = 0  # time until which no arm is older than its likelihoods
+        self._give_room()
         self.watches = Watches(list(roster.kinds), roster.most_states, roster.joint is None)
         self.ever_seen: set[int] = {
             slot for slot, arm in enumerate(roster.arms) if arm.last_state is not None
         }
         self.pulls: dict[int, int] = {}  # how often each arm was decided, or pulled instead
         self.unseen: dict[int, list[int]] = {}  # by last state: unseen pulls when closed, and all
+        self.unanswered: dict[int, int] = {}  # arms whose last pull showed no state, and its tick
         self.rings: list[str] = []  # watches that rang when the last tick was closed
 
     def _first_agent(self) -> Agent:
         count, settings = len(self.roster), self.settings
-        return make_learner(
-            "tsde",
+        task = make_task(
             self.roster.prior(count),
             settings.num_pulls,
             settings.policy_mapping,
-            seed=settings.seed,
             mixing_time=settings.mixing_time,
             start=BeliefState(*self.roster.start(range(count))),
             max_elapsed=settings.max_elapsed,
+            ages=FIRST_AGES,
         )
+        return Agent(task, learner_of(settings.learner), settings.seed)
 
     @property
     def num_available(self) -> int:
@@ -128,6 +137,10 @@ class Memory:
         apply = getattr(self, f"_on_{event.kind}", None)
         if apply is not None:
             apply(event, event.body if body is None else body)
+        self.pass_over(event)
+
+    def pass_over(self, event: Event) -> None:
+        """Let the next event be, since it was withdrawn; know only that it is there."""
         self.seq, self.digest = event.seq, event.digest
 
     def _on_decide(self, event: Event, body: dict[str, Any]) -> None:
@@ -167,6 +180,10 @@ class Memory:
     def _on_leave(self, event: Event, body: dict[str, Any]) -> None:
         self.gone |= dict.fromkeys(body["arms"], event.tick)
 
+    def _on_words(self, event: Event, body: dict[str, Any]) -> None:
+        self.settings = replace(self.settings, words=Words.from_data(body["words"]))
+        self.roster.noun = self.settings.words.arm
+
     def _on_alarm(self, event: Event, body: dict[str, Any]) -> None:
         self.watches.ringing[body["name"]] = event.seq
 
@@ -182,17 +199,41 @@ class Memory:
         if self.agent.time < tick + 1:
             self.agent.skip(tick + 1 - self.agent.time)
         if self.num_joined == len(self.roster):
+            self._give_room()
             return
         new = range(self.num_joined, len(self.roster))
         states, ages = self.roster.start(new)
         ages = [age + tick - self.joined[slot] for age, slot in zip(ages, new, strict=True)]
         prior: Any = self.roster.prior(len(self.roster))
         self.agent = with_more_arms(self.agent, prior, states, ages)
+        self._room_until = 0
+        self._give_room()
         self.ever_seen |= {slot for slot in new if self.roster.arms[slot].last_state is not None}
+
+    def _give_room(self, arm: int | None = None, age: int = 0) -> None:
+        """Let likelihoods be there for an age of an arm, by default for those of all arms now.
+
+        Where beliefs settle late, tables of all ages would take gigabytes. Those of ages that occur
+        have the same numbers.
+        """
+        agent = self.agent
+        if arm is not None:
+            missing, steps = agent.task.choices.room_for(np.array([age]), [arm])
+        elif agent.time < self._room_until:
+            return
+        else:
+            self._room_until = MOST_STEPS
+            missing, steps = agent.task.choices.room_for(agent.belief_state.elapsed)
+        if missing:
+            longer = 2 * max(missing, agent.task.choices.ages or 0)
+            self.agent = load_snapshot(learned_data(agent), None, agent.prior, longer)
+            steps = longer - missing
+        self._room_until = min(self._room_until, agent.time + steps)
 
     def choose(self, tick: int, num_pulls: int, out: list[int]) -> Choice:
         """Return the arms to pull in a tick that has begun."""
         agent = self.agent
+        out = out + self.resting(tick, num_pulls, out)
         free = len(self.roster) - len(self.gone) - len(out)
         audit: list[int] = []
         mask = None
@@ -215,6 +256,20 @@ class Memory:
             agent.pull(arms)
         return self._foreseen(arms, audit)
 
+    def resting(self, tick: int, num_pulls: int, out: list[int]) -> list[int]:
+        """Return arms that were pulled of late without a state being seen, and rest.
+
+        Where too few others are left, those that were pulled first rest no longer.
+        """
+        left = set(self.gone).union(out)
+        since = [
+            (pulled, arm)
+            for arm, pulled in self.unanswered.items()
+            if tick - pulled <= self.settings.rest and arm not in left
+        ]
+        most = max(0, len(self.roster) - len(left) - num_pulls)
+        return [arm for _, arm in sorted(since, reverse=True)[:most]]
+
     def chosen_by_others(self, arms: list[int], audit: list[int]) -> Choice:
         """Take these arms as the tick's decision."""
         self.agent.pull(arms)
@@ -227,8 +282,12 @@ class Memory:
 
     def see_late(self, arm: int, state: int, tick: int) -> None:
         """Learn what was seen at a tick that is closed."""
+        self._give_room(arm, tick + 1 - self.agent.last_seen(arm)[1])
         self.agent.observe_late(arm, state, tick + 1)
+        self._give_room(arm, self.agent.time - tick - 1)
         self.ever_seen.add(arm)
+        if self.unanswered.get(arm, tick + 1) <= tick:
+            del self.unanswered[arm]
 
     def seen_since(self, arm: int, tick: int) -> bool:
         """Whether an arm was seen at this tick or later, in ticks that are closed."""
@@ -279,6 +338,11 @@ class Memory:
         else:
             self.agent.observe(states, list(seen), missing="not pulled")
         self.ever_seen.update(seen)
+        if self.settings.rest:
+            for arm in now.choice.arms:
+                self.unanswered[arm] = now.tick
+            for arm in seen:
+                self.unanswered.pop(arm, None)
 
     def closed_pulls(self) -> list[ClosedPull]:
         """Return the pulls of the open tick as the watches see them once it is over."""
@@ -319,6 +383,7 @@ class Memory:
             "ever_seen": sorted(self.ever_seen),
             "pulls": sorted(self.pulls.items()),
             "unseen": sorted(self.unseen.items()),
+            **({"unanswered": sorted(self.unanswered.items())} if self.settings.rest else {}),
         }  # fmt: skip
 
     @classmethod
@@ -326,15 +391,19 @@ class Memory:
         """Return the memory that `to_data` wrote; the roster has all arms that had joined."""
         memory = cls.__new__(cls)
         memory.settings, memory.roster = settings, roster
+        roster.noun = settings.words.arm
         memory.seq, memory.digest = data["seq"], bytes.fromhex(data["digest"])
         memory.tick = data["tick"]
         count = sum(row[0] for row in data["agent"]["start"])
-        memory.agent = load_snapshot(data["agent"], None, roster.prior(count))
+        memory.agent = load_snapshot(data["agent"], None, roster.prior(count), FIRST_AGES)
+        memory._room_until = 0
+        memory._give_room()
         memory.joined = [tick for count, tick in data["joined"] for _ in range(count)]
         memory.gone = dict(data["gone"])
         memory.divergences = list(data["divergences"])
         memory.ever_seen = set(data["ever_seen"])
         memory.pulls, memory.unseen = dict(data["pulls"]), dict(data["unseen"])
+        memory.unanswered = dict(data.get("unanswered", ()))
         memory.rings = []
         memory.watches = Watches(list(roster.kinds), roster.most_states, roster.joint is None)
         memory.watches.load(data["watches"])

@@ -15,20 +15,26 @@ from typing import Any
 from restive.arguments import shown, suggestion
 from restive.errors import ProblemError
 from restive.files import replacing, require_target
+from restive.learn.learners import LEARNERS
 from restive.learn.priors.independent import grid_prior
+from restive.learn.priors.spread import spread_candidates
 from restive.live.agent import LiveAgent
 from restive.live.answers import Decision, Receipt, RefusedError
 from restive.live.clock import NAMED, Clock
 from restive.live.creating import create_file
+from restive.live.journal import Event
 from restive.live.recording import Batch
-from restive.live.roster import ALL, LONG_AGO, NewArm, arm_of_prior_file
-from restive.live.settings import Settings
+from restive.live.roster import ALL, LONG_AGO, NewArm, arm_of_prior_file, ticks_since_log
+from restive.live.settings import AS_NOT_PULLED, Settings
 from restive.live.sheets import Sheet, read_sheet, sheet_text, write_text
+from restive.live.sql_tables import Progress
 from restive.live.view import LiveView
+from restive.live.words import Words
 from restive.logs.prior_file import load_prior
 from restive.problem.toml_text import parse_toml, read_text
 
 __all__ = [
+    "AssumedWorld",
     "Recorded",
     "arms_of_sheet",
     "create_from_files",
@@ -40,11 +46,21 @@ __all__ = [
 ]
 
 MOST_NAMED = 20  # bad rows that a message lists
-DECISION = ("tick", "date", "arm", "kind", "expected", "index", "audit")
+OUTCOME = "outcome"
+DECISION = ("tick", "date", "arm", "kind", "expected", "index", "audit", OUTCOME)
 EXPORTS = (".csv", ".jsonl", ".parquet")
 
 
 # ---------------------------------------------------------------- a new agent, and its arms
+
+
+@dataclass(frozen=True)
+class AssumedWorld:
+    """What is assumed of arms of which nothing is known yet."""
+
+    states: tuple[str, ...] = ()  # the worst first
+    controlled: bool = False  # whether a pull changes how an arm moves
+    always: bool = False  # whether arms pay in every tick, and not only when pulled
 
 
 def create_from_files(
@@ -55,36 +71,71 @@ def create_from_files(
     settings_file: Path | None,
     options: dict[str, Any],
     clock_options: dict[str, Any],
+    world: AssumedWorld,
     actor: str,
-) -> LiveAgent:
-    """Make the file of a new agent from files and options of `restive live init`; open it."""
+) -> tuple[LiveAgent, int | None]:
+    """Make the file of a new agent from files and options of `restive live init`; open it.
+
+    With neither a prior nor levels, arms of a kind may be anything at first, as `world` says, and
+    what they are like is learnt from all of them. Also return the ticks from the end of the prior's
+    log to the first tick, where they are known.
+    """
+    more = {} if settings_file is None else _settings(settings_file)
+    given = {key: value for key, value in options.items() if value is not None}
+    words = {**more.pop("words", {}), **given.pop("words", {})}
+    sheet = None if arms is None else read_sheet(arms, Words.from_data(words))
     clock = _clock(**clock_options)
-    states: tuple[str, ...] = ()
     known: dict[str, NewArm] = {}
-    if (prior is None) == (levels is None):
-        raise ProblemError("say what the arms may be: --prior FILE or --levels 0.1,0.5,0.9")
-    if prior is not None:
+    states: tuple[str, ...] = ()
+    since: int | None = None
+    if prior is not None and levels is None:
         found = load_prior(prior)
         kinds: dict[str, Any] = dict(found.kinds)
         states = found.states
-        known = {name: arm_of_prior_file(found, k) for k, name in enumerate(found.names)}
+        since = ticks_since_log(found, clock)
+        known = {name: arm_of_prior_file(found, k, since) for k, name in enumerate(found.names)}
+    elif levels is not None and prior is None:
+        kinds = {ALL: grid_prior(_levels(levels), 1).arms[0]}
+    elif prior is None and world.states:
+        kinds, states = _kinds_to_learn(sheet, world), world.states
+        name = given.pop("learner", "mean_index")
+        learns = hasattr(LEARNERS.get(name), "learn_kinds")
+        given["learner"] = {"name": name} | ({"learn_kinds": "epochs"} if learns else {})
+        if world.controlled:
+            given.setdefault("missing", AS_NOT_PULLED)
     else:
-        kinds = {ALL: grid_prior(_levels(str(levels)), 1).arms[0]}
-    if arms is not None:
-        new = arms_of_sheet(read_sheet(arms), list(kinds), clock, 0, known)
-    else:
-        new = list(known.values())
+        raise ProblemError(
+            "say what is known: --prior FILE, as `restive fit` writes it; or, to learn as you go, "
+            "--states with the names of the states, the worst first: --states missed,taken"
+        )
+    if any(not one.moves_alike for one in kinds.values()):
+        given.setdefault("rest", 1)
+    data = {"clock": clock.to_data(), "states": list(states), **given, **more}
+    settings = Settings.from_data(data | ({"words": words} if words else {}))
+    new = list(known.values())
+    if sheet is not None:
+        new = arms_of_sheet(sheet, list(kinds), settings, 0, known)
     if not new:
-        raise ProblemError("who are the arms? pass --arms FILE, with a column 'arm'")
-    more = {} if settings_file is None else _settings(settings_file)
-    data = {
-        **{key: value for key, value in options.items() if value is not None},
-        "clock": clock.to_data(),
-        "states": list(states),
-        **more,
-    }
-    create_file(path, Settings.from_data(data), kinds, new, actor)
-    return LiveAgent.open(path)
+        word = settings.words
+        raise ProblemError(
+            f"who are the {word.many('arm')}? pass --arms FILE, with a column {word.arm!r}"
+        )
+    create_file(path, settings, kinds, new, actor)
+    return LiveAgent.open(path), since
+
+
+def _kinds_to_learn(sheet: Sheet | None, world: AssumedWorld) -> dict[str, Any]:
+    """Return kinds of which nothing is known, as many as the arms' file has."""
+    if len(world.states) < 2:
+        raise ProblemError("--states needs two names or more, the worst first: missed,taken")
+    rows = [] if sheet is None else sheet.rows
+    names = sorted({row.get("kind", "") for row in rows} - {""}) or [ALL]
+    rewards = [state / (len(world.states) - 1) for state in range(len(world.states))]
+    base = spread_candidates(
+        rewards, rewards if world.always else None, world.states, controlled=world.controlled
+    )
+    # a law each, over the same candidates
+    return {name: base.with_weights(base.weights) for name in names}
 
 
 def _clock(clock: str, start: str | None, zone: str, by_hand: bool) -> Clock:
@@ -93,7 +144,7 @@ def _clock(clock: str, start: str | None, zone: str, by_hand: bool) -> Clock:
             raise ProblemError(f"a clock of {clock} has no start; say --clock weekly, or P7D")
         return Clock.calls() if clock == "calls" else Clock.given()
     if start is None:
-        raise ProblemError(f"when does the first tick of {shown(clock)} begin? pass --start")
+        raise ProblemError(f"when does the first step of clock {shown(clock)} begin? pass --start")
     make = Clock.given if by_hand else Clock.wall
     return make(start, NAMED.get(clock, clock), zone)
 
@@ -117,7 +168,7 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def arms_of_sheet(
-    sheet: Sheet, kinds: Sequence[str], clock: Clock, tick: int, known: Mapping[str, NewArm]
+    sheet: Sheet, kinds: Sequence[str], settings: Settings, tick: int, known: Mapping[str, NewArm]
 ) -> list[NewArm]:
     """Return the arms of a file: arm, kind, and last_state with last_seen or elapsed.
 
@@ -127,8 +178,9 @@ def arms_of_sheet(
         The file.
     kinds
         The kinds there are; a file needs no column for them where there is one.
-    clock, tick
-        The clock by which `last_seen` is a date, and the tick at which the arms join.
+    settings, tick
+        The clock by which `last_seen` is a date and the names of states, and the tick at which the
+        arms join.
     known
         Arms of a prior file: what is known of them holds where this file says nothing else.
     """
@@ -138,16 +190,16 @@ def arms_of_sheet(
     arms, wrong = [], []
     for line, row in zip(sheet.lines, sheet.rows, strict=True):
         try:
-            arms.append(_arm_of_row(row, kinds, clock, tick, known))
+            arms.append(_arm_of_row(row, kinds, settings, tick, known))
         except ProblemError as error:
             wrong.append((line, row["arm"], str(error)))
     if wrong:
-        raise ProblemError(_listed(sheet.name, wrong, "nothing was changed"))
+        raise ProblemError(_listed(sheet, wrong, "nothing was changed"))
     return arms
 
 
 def _arm_of_row(
-    row: Mapping[str, str], kinds: Sequence[str], clock: Clock, tick: int,
+    row: Mapping[str, str], kinds: Sequence[str], settings: Settings, tick: int,
     known: Mapping[str, NewArm],
 ) -> NewArm:  # fmt: skip
     name, kind = row["arm"], row.get("kind", "")
@@ -162,14 +214,16 @@ def _arm_of_row(
         if row.get("last_seen") or row.get("elapsed"):
             raise ProblemError("last_state is missing, though it tells when it was seen")
         return NewArm(name, kind)
-    state = _whole(row["last_state"], "last_state")
+    state = settings.state_of(row["last_state"], "last_state")
     if row.get("elapsed"):
         return NewArm(name, kind, state, _whole(row["elapsed"], "elapsed"))
     if not row.get("last_seen"):
         return NewArm(name, kind, state, LONG_AGO)
-    elapsed = tick - clock.tick_of(row["last_seen"], before=True)
+    elapsed = tick - settings.clock.tick_of(row["last_seen"], before=True)
     if elapsed < 1:
-        raise ProblemError(f"last_seen {row['last_seen']} is not before the tick in which it joins")
+        raise ProblemError(
+            f"last_seen {row['last_seen']} is not before the {settings.words.tick} of joining"
+        )
     return NewArm(name, kind, state, elapsed)
 
 
@@ -183,17 +237,17 @@ def _whole(text: str, what: str) -> int:
 
 
 def decision_text(live: LiveAgent, decision: Decision) -> str:
-    """Write a decision as CSV; the same decision always the same."""
+    """Write a decision as CSV, with an empty column for outcomes; the same one always the same."""
     label, audit = live.settings.clock.label(decision.tick), set(decision.audit)
     kinds = live.kinds_of(decision.arms)
     rows = [
         (decision.tick, label, arm, kind, f"{mean:.6f}", "" if i is None else f"{i:.6f}",
-         int(arm in audit))
+         int(arm in audit), "")
         for arm, kind, mean, i in zip(
             decision.arms, kinds, decision.expected, decision.index, strict=True
         )
     ]  # fmt: skip
-    return sheet_text(DECISION, rows)
+    return sheet_text([live.settings.words.column(name) for name in DECISION], rows)
 
 
 # ---------------------------------------------------------------- results
@@ -234,26 +288,45 @@ def record_sheet(
     actor
         Who does this, for the journal.
     """
-    request = f"file {sheet.digest}" + ("" if tick is None else f" tick {tick}")
-    before = live.request(request)
-    if before is not None:
-        return Recorded(Receipt(**before.body["answer"]["receipt"]), before.tick, ())
     rows, wrong = _parsed(live.settings, sheet, tick)
+    last, by_tick = live.tick, any(at is None for _, at, _, _ in rows)
+    if by_tick and last >= 0:  # said once: the tick may be another when it is recorded
+        rows = [(line, last if at is None else at, arm, result) for line, at, arm, result in rows]
+    # the same bytes are the same request only for the same tick, and if they are read alike
+    own = f"file {sheet.digest}"
+    request = own + (f" tick {last}" if by_tick else "" if tick is None else f" tick {tick}")
+    request += " good" * accept_good + " instead" * pulled_instead
+    before = live.request(request)
     batches = _batches(live, rows, pulled_instead)
     lines = {(at, arm): line for line, at, arm, _ in reversed(rows)}
-    if wrong and not accept_good:
+    if wrong and not accept_good and before is None:
         wrong += _with_lines(live.mistakes(batches), lines)
-        raise ProblemError(_listed(sheet.name, sorted(wrong), "nothing was recorded"))
+        raise ProblemError(_listed(sheet, sorted(wrong), "nothing was recorded"))
+    earlier = _earlier(live, own, last) if before is None and by_tick else None
+    if earlier is not None and live.mistakes(batches):  # it is last week's file, sent again
+        return Recorded(Receipt(**earlier.body["answer"]["receipt"]), earlier.tick, ())
     try:
         receipt, mistakes = live.record_batches(
             batches, accept_good=accept_good, request=request, actor=actor
         )
     except RefusedError as error:
-        listed = _listed(
-            sheet.name, sorted(_with_lines(error.mistakes, lines)), "nothing was recorded"
-        )
+        found = sorted(_with_lines(error.mistakes, lines))
+        listed = _listed(sheet, found, "nothing was recorded")
         raise RefusedError(error.mistakes, listed) from None
-    return Recorded(receipt, None, tuple(sorted(wrong + _with_lines(mistakes, lines))))
+    rejected = tuple(sorted(wrong + _with_lines(mistakes, lines)))
+    return Recorded(receipt, None, rejected) if before is None else (
+        Recorded(receipt, before.tick, ())
+    )  # fmt: skip
+
+
+def _earlier(live: LiveAgent, own: str, tick: int) -> Event | None:
+    """Return the last event by which this very file was recorded for another tick."""
+    found = [
+        event
+        for event in live.requests_like(own)
+        if event.tick != tick and "receipt" in event.body["answer"]
+    ]
+    return found[-1] if found else None
 
 
 ParsedRow = tuple[int, int | None, str, int | str]
@@ -264,7 +337,7 @@ def _parsed(
 ) -> tuple[list[ParsedRow], list[tuple[int, str, str]]]:
     """Return line, tick, arm and result of each row, and the rows that cannot be read."""
     sheet.require("arm")
-    word = "outcome" if "outcome" in sheet.columns else "state"
+    word = OUTCOME if OUTCOME in sheet.columns else "state"
     sheet.require(word)
     rows: list[ParsedRow] = []
     wrong: list[tuple[int, str, str]] = []
@@ -273,7 +346,7 @@ def _parsed(
         try:
             at = tick
             if row.get("tick"):
-                at = _whole(row["tick"], "tick")
+                at = _whole(row["tick"], settings.words.tick)
             elif row.get("date"):
                 at = settings.clock.tick_of(row["date"])
             if not row[word]:
@@ -291,7 +364,7 @@ def parsed_results(live: LiveAgent, sheet: Sheet) -> dict[str, Any]:
     """Return the results of a file by arm, or raise if a row cannot be read."""
     rows, wrong = _parsed(live.settings, sheet, None)
     if wrong:
-        raise ProblemError(_listed(sheet.name, wrong, "nothing was changed"))
+        raise ProblemError(_listed(sheet, wrong, "nothing was changed"))
     return {arm: result for _, _, arm, result in rows}
 
 
@@ -317,27 +390,33 @@ def _with_lines(
     ]
 
 
-def _listed(name: str, wrong: Sequence[tuple[int, str, str]], after: str) -> str:
-    rows = [f"  line {line}: arm {shown(arm)}: {reason}" for line, arm, reason in wrong]
+def _listed(sheet: Sheet, wrong: Sequence[tuple[int, str, str]], after: str) -> str:
+    noun = sheet.words.arm
+    rows = [f"  line {line}: {noun} {shown(arm)}: {reason}" for line, arm, reason in wrong]
     more = [f"  and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
     what = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    return "\n".join([f"{name}: {what} cannot be taken; {after}", *rows[:MOST_NAMED], *more])
+    return "\n".join([f"{sheet.name}: {what} cannot be taken; {after}", *rows[:MOST_NAMED], *more])
 
 
 def rejected_text(sheet: Sheet, rejected: Sequence[tuple[int, str, str]]) -> str:
     """Write the rows that were not taken, each with its reason."""
     by_line = dict(zip(sheet.lines, sheet.rows, strict=True))
     rows = [(*by_line[line].values(), reason) for line, _, reason in rejected if line in by_line]
-    return sheet_text([*sheet.columns, "reason"], rows)
+    return sheet_text([*sheet.headers, "reason"], rows)
 
 
 # ---------------------------------------------------------------- tables
 
 
-def export_table(live: LiveView, table: str, path: str | PathLike[str]) -> int:
+def export_table(
+    live: LiveView, table: str, path: str | PathLike[str], progress: Progress | None = None
+) -> int:
     """Write a table in the format that the file's ending names; return the number of rows."""
     suffix = require_target(path, EXPORTS)
-    columns, rows = live.table(table)
+    columns, rows = live.table(table, progress)
+    if table != "events":  # a line of the journal is for programs
+        columns, rows = _with_names(live.settings, columns, rows)
+        columns = [live.settings.words.column(column) for column in columns]
     if suffix == ".csv":
         write_text(path, sheet_text(columns, rows))
     elif suffix == ".jsonl":
@@ -354,3 +433,19 @@ def export_table(live: LiveView, table: str, path: str | PathLike[str]) -> int:
         with replacing(path) as temporary:
             write_table(pyarrow.table(arrays), temporary)
     return len(rows)
+
+
+def _with_names(
+    settings: Settings, columns: list[str], rows: list[tuple[Any, ...]]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Give each column of states one of their names, where they have names."""
+    for state in ("state", "last_state"):
+        if state in columns and settings.has_names:
+            at = columns.index(state)
+            columns = [*columns[: at + 1], f"{state}_name", *columns[at + 1 :]]
+            names = [None if row[at] is None else settings.state_name(row[at]) for row in rows]
+            rows = [
+                (*row[: at + 1], name, *row[at + 1 :])
+                for row, name in zip(rows, names, strict=True)
+            ]
+    return columns, rows

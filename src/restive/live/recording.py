@@ -18,7 +18,14 @@ from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
 from restive.live.roster import NewArm, arms_to_data
 from restive.live.session import Session, Writer
-from restive.live.settings import LEAVE, NOT_PULLED, REFUSE, UNSEEN, checked_result
+from restive.live.settings import (
+    LEAVE,
+    NOT_PULLED,
+    REFUSE,
+    UNSEEN,
+    Settings,
+    checked_result,
+)
 from restive.live.sql_tables import (
     WAITING,
     PullRow,
@@ -61,12 +68,13 @@ class SortedResults:
 def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResults:
     """Sort the results of a tick; nothing is changed."""
     tick = memory.tick if batch.tick is None else batch.tick
-    found = SortedResults(tick)
+    found, words = SortedResults(tick), memory.settings.words
     if memory.tick < 0 or not 0 <= tick <= memory.tick:
         reason = (
             "nothing has been decided yet"
             if memory.tick < 0
-            else f"tick {tick} is not decided yet; the last decision is of tick {memory.tick}"
+            else f"{words.when(tick)} is not decided yet; the last decision is of "
+            f"{words.when(memory.tick)}"
         )
         names = [*batch.results, *batch.instead]
         found.mistakes += [Mistake(batch.tick, str(name), reason) for name in names]
@@ -98,47 +106,58 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResult
 def _sort_one(
     found: SortedResults, memory: Memory, row: PullRow | None, slot: int, value: Any, decided: bool
 ) -> None:
+    if isinstance(value, str) and value != LEAVE:
+        value = memory.settings.result_named(value)
     result = checked_result(value, "result")
-    tick, size = found.tick, memory.roster.num_states(slot)
+    words, size = memory.settings.words, memory.roster.num_states(slot)
+    when = words.when(found.tick)
     if isinstance(result, int) and result >= size:
         raise ProblemError(f"state {result} is none of its states 0 to {size - 1}")
     if not decided and not isinstance(result, int):
-        raise ProblemError(f"an arm pulled instead needs a state, got {shown(result)}")
+        raise ProblemError(f"what was chosen instead needs a state, got {shown(result)}")
     if result == LEAVE and slot not in memory.gone:
         found.leaving.append(slot)
     result = UNSEEN if result == LEAVE else result
     if row is not None and row.decided != decided:
         raise ProblemError(
-            f"it was {'pulled instead of' if decided else 'among'} the arms decided for tick {tick}"
+            f"it was {'chosen instead of' if decided else 'among'} those decided for {when}"
         )
-    if row is not None and _known(row, result, tick):
+    if row is not None and _known(memory.settings, row, result, when):
         found.known += 1
         return
     if row is None and decided:
-        raise ProblemError(f"it was not pulled in tick {tick}")
+        raise ProblemError(f"it was not on the list of {when}")
     if slot >= memory.num_joined:
         raise ProblemError("it joins with the next decision and cannot be seen before")
+    if found.tick < memory.joined[slot]:
+        joined = words.when(memory.joined[slot])
+        raise ProblemError(f"it joined in {joined} and cannot be seen before")
     refused = not memory.roster.moves_alike and memory.settings.missing == REFUSE
     if result == UNSEEN and refused:
         raise ProblemError(
-            f"pulling changes how it moves, and this file refuses unseen pulls: give a state, or "
-            f"{NOT_PULLED!r} if it was not pulled"
+            f"a {words.pull} changes how it moves, and this file refuses {words.many('pull')} "
+            f"without a state: give one, or {NOT_PULLED!r} if there was no {words.pull}"
         )
     _place(found, memory, slot, result, decided)
 
 
-def _known(row: PullRow, result: int | str, tick: int) -> bool:
+def _known(settings: Settings, row: PullRow, result: int | str, when: str) -> bool:
     """Whether this was recorded already; raise if something else was."""
     status, state, _ = row
     if state is not None or status == NOT_PULLED:
         recorded = status if state is None else state
         if result != recorded:
+            before, now = (_shown(settings, one) for one in (recorded, result))
             raise ConflictError(
-                f"{recorded!r} was recorded for tick {tick} already, now {result!r}; to correct "
-                "it, use `correct` and `rebuild`"
+                f"{before} was recorded for {when} already, now {now}; to correct it, use "
+                "`correct` and `rebuild`"
             )
         return True
     return status == UNSEEN == result
+
+
+def _shown(settings: Settings, result: int | str) -> str:
+    return settings.state_name(result) if isinstance(result, int) else repr(result)
 
 
 def _place(
@@ -205,7 +224,7 @@ def prepare(
     found.sort(key=lambda one: one.tick)  # late ones in the order of time
     mistakes = [mistake for one in found for mistake in one.mistakes]
     if mistakes and not accept_good:
-        raise RefusedError(mistakes)
+        raise RefusedError(mistakes, noun=memory.settings.words.arm)
     return Prepared(found, mistakes, _total(found, memory))
 
 
@@ -269,10 +288,12 @@ def _append_late(
     try:
         event = writer.append(kind, tick, body, answer)
     except ProblemError as error:
-        raise RefusedError([_late_mistake(memory, tick, body, str(error))]) from None
+        mistake = _late_mistake(memory, tick, body, str(error))
+        raise RefusedError([mistake], noun=memory.settings.words.arm) from None
     if memory.open is not None and memory.impossible(memory.open.sightings) is not None:
         reason = "it contradicts what was recorded for the open tick; the prior rules it out"
-        raise RefusedError([_late_mistake(memory, tick, body, reason)])
+        mistake = _late_mistake(memory, tick, body, reason)
+        raise RefusedError([mistake], noun=memory.settings.words.arm)
     return event
 
 
@@ -295,7 +316,10 @@ def join(
 ) -> Receipt:
     """Let arms join with the next decision; those that are there with the same kind are known."""
     if memory.roster.joint is not None:
-        raise ProblemError("arms cannot join under a joint prior, which names all arms")
+        arms_here = memory.settings.words.many("arm")
+        raise ProblemError(
+            f"{arms_here} cannot join under a joint prior, which names all {arms_here}"
+        )
     slots = memory.roster.slots
     new = []
     for arm in arms:
@@ -304,7 +328,7 @@ def join(
             new.append(arm)
         elif memory.roster.kind_of[there] != arm.kind or there in memory.gone:
             raise ConflictError(
-                f"arm {arm.name!r} is there already"
+                f"{memory.settings.words.arm} {arm.name!r} is there already"
                 + (" and has left; names are used once" if there in memory.gone else
                    f", of kind {memory.roster.kind_of[there]!r}")
             )  # fmt: skip
@@ -335,19 +359,23 @@ def leave(
 
 
 def correct(
-    session: Session, memory: Memory, results: dict[str, int], tick: int, note: str, writer: Writer
+    session: Session, memory: Memory, results: dict[str, Any], tick: int, note: str, writer: Writer
 ) -> Receipt:
     """Journal that states were recorded wrongly; a rebuild takes it in."""
-    there = pulls_of(session.journal, memory, tick)
+    there, words = pulls_of(session.journal, memory, tick), memory.settings.words
     body: dict[str, Any] = {"arms": [], "results": [], "note": note}
-    for name, state in results.items():
-        slot = memory.roster.slot(name)
+    for name, given in results.items():
+        slot, state = memory.roster.slot(name), given
         size = memory.roster.num_states(slot)
+        if isinstance(state, str):
+            state = memory.settings.result_named(state)
         if slot not in there or there[slot].state is None:
-            raise ProblemError(f"arm {name!r}: no state was recorded for tick {tick}")
+            raise ProblemError(
+                f"{words.arm} {name!r}: no state was recorded for {words.when(tick)}"
+            )
         if isinstance(state, bool) or not isinstance(state, int) or not 0 <= state < size:
             raise ProblemError(
-                f"arm {name!r}: {shown(state)} is none of its states 0 to {size - 1}"
+                f"{words.arm} {name!r}: {shown(state)} is none of its states 0 to {size - 1}"
             )
         body["arms"].append(slot)
         body["results"].append(state)

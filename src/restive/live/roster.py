@@ -18,7 +18,10 @@ from restive.learn.evidence import Evidence
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior
 from restive.learn.priors.independent import IndependentPrior, Prior
+from restive.live.clock import Clock
+from restive.live.words import PLAIN
 from restive.logs.prior_file import PriorFile, counts_of_arms
+from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
 
 __all__ = [
@@ -31,6 +34,8 @@ __all__ = [
     "arms_of_prior",
     "arms_to_data",
     "checked_name",
+    "states_of_prior",
+    "ticks_since_log",
 ]
 
 KindPrior = ArmPrior | DirichletArmPrior
@@ -48,6 +53,7 @@ class NewArm(NamedTuple):
     last_state: int | None = None  # None: nothing is known
     elapsed: int = LONG_AGO
     evidence: tuple[tuple[int, int, int, int], ...] = ()  # cells, as `Evidence.to_data` has them
+    pool: int | None = None  # number of the pool of identical arms that it is one of
 
 
 class Pays(NamedTuple):
@@ -69,6 +75,7 @@ class Roster:
 
     def __init__(self, kinds: Mapping[str, KindPrior | JointPrior]) -> None:
         self.kinds = dict(kinds)
+        self.noun = PLAIN.arm  # what an arm is called in messages
         prior = next(iter(self.kinds.values()))
         self.joint = prior if isinstance(prior, JointPrior) else None  # the prior of all arms
         self.names: list[str] = []
@@ -78,6 +85,7 @@ class Roster:
         self._pays: dict[str | int, Pays] = {}  # by kind, or by slot under a joint prior
         self._priors: list[KindPrior] = []  # [slots], of those in `_unread` without their evidence
         self._unread: list[int] = []  # slots with evidence that is not taken in yet
+        self._pools: dict[int, list[int]] = {}  # slots of identical arms
 
     def __len__(self) -> int:
         return len(self.names)
@@ -87,7 +95,9 @@ class Roster:
         found = self.slots.get(name) if isinstance(name, str) else None
         if found is None:
             near = suggestion(name, self.names) if 0 < len(self.names) <= 1000 else ""
-            raise ProblemError(f"there is no arm {shown(name)}" + (f"; {near}" if near else ""))
+            raise ProblemError(
+                f"there is no {self.noun} {shown(name)}" + (f"; {near}" if near else "")
+            )
         return found
 
     def num_states(self, slot: int) -> int:
@@ -133,18 +143,20 @@ class Roster:
         for arm in arms:
             checked_name(arm.name)
             if arm.name in self.slots or arm.name in seen:
-                raise ProblemError(f"arm {arm.name!r} is there twice; names are used once for ever")
+                raise ProblemError(
+                    f"{self.noun} {arm.name!r} is there twice; names are used once for ever"
+                )
             seen.add(arm.name)
             if not isinstance(arm.kind, str) or arm.kind not in self.kinds:
                 raise ProblemError(
-                    f"arm {arm.name!r}: there is no kind {shown(arm.kind)}; "
+                    f"{self.noun} {arm.name!r}: there is no kind {shown(arm.kind)}; "
                     f"{suggestion(arm.kind, self.kinds)}"
                 )
             if arm.last_state is None or self.joint is not None:
                 continue
             size = _num_states(self.kinds[arm.kind])
-            checked_count(arm.last_state, f"arm {arm.name!r}: last state", 0, size - 1)
-            checked_count(arm.elapsed, f"arm {arm.name!r}: ticks since it was seen")
+            checked_count(arm.last_state, f"{self.noun} {arm.name!r}: last state", 0, size - 1)
+            checked_count(arm.elapsed, f"{self.noun} {arm.name!r}: elapsed")
             Evidence.from_data({"num_states": size, "cells": [list(c) for c in arm.evidence]})
 
     def add(self, arms: Iterable[NewArm]) -> None:
@@ -159,6 +171,8 @@ class Roster:
             self._priors.append(prior)
             if arm.evidence:
                 self._unread.append(slot)
+            if arm.pool is not None:
+                self._pools.setdefault(arm.pool, []).append(slot)
 
     def prior(self, count: int) -> Prior:
         """Return what the first `count` arms may be, given what was known when they joined."""
@@ -166,7 +180,14 @@ class Roster:
             return self.joint
         if self._unread:
             self._take_in_evidence()
-        return IndependentPrior(self._priors[:count])
+        return IndependentPrior(self._priors[:count], self._pools.values())
+
+    def informing(self, slot: int) -> Sequence[int]:
+        """Slots, ascending, of arms whose sightings tell of an arm: its own, its pool's, or all."""
+        if self.joint is not None:
+            return range(len(self))
+        pool = self.arms[slot].pool
+        return [slot] if pool is None else self._pools[pool]
 
     def _take_in_evidence(self) -> None:
         kinds = {kind: one for kind, one in self.kinds.items() if not isinstance(one, JointPrior)}
@@ -206,6 +227,7 @@ class Roster:
 def arms_to_data(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]:
     """Return arms as plain data: kinds by their number, what is not known left out."""
     places = {kind: number for number, kind in enumerate(kinds)}
+    pools = {str(i): arm.pool for i, arm in enumerate(arms) if arm.pool is not None}
     return {
         "names": [arm.name for arm in arms],
         "kinds": [places[arm.kind] for arm in arms],
@@ -215,6 +237,7 @@ def arms_to_data(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]
             if arm.last_state is not None
         },
         "evidence": {str(i): arm.evidence for i, arm in enumerate(arms) if arm.evidence},
+        **({"pools": pools} if pools else {}),
     }
 
 
@@ -227,6 +250,8 @@ def arms_from_data(data: dict[str, Any], kinds: Sequence[str]) -> list[NewArm]:
         found[int(at)] = found[int(at)]._replace(last_state=state, elapsed=age)
     for at, cells in data["evidence"].items():
         found[int(at)] = found[int(at)]._replace(evidence=tuple(tuple(cell) for cell in cells))
+    for at, pool in data.get("pools", {}).items():
+        found[int(at)] = found[int(at)]._replace(pool=pool)
     return found
 
 
@@ -286,13 +311,15 @@ def checked_name(name: Any) -> str:
 
 
 def arms_of_prior(
-    prior: Any, names: Sequence[str] | None, start: BeliefState | None
+    prior: Any, names: Sequence[str] | None, start: BeliefState | None, clock: Clock
 ) -> tuple[dict[str, KindPrior | JointPrior], list[NewArm]]:
     """Return the kinds and arms of a prior, or of a prior file, that a live agent begins with."""
     if isinstance(prior, PriorFile):
         if names is not None or start is not None:
             raise ProblemError("a prior file has the arms' names and start: leave names and start")
-        return dict(prior.kinds), [arm_of_prior_file(prior, k) for k in range(len(prior.names))]
+        since = ticks_since_log(prior, clock)
+        arms = [arm_of_prior_file(prior, k, since) for k in range(len(prior.names))]
+        return dict(prior.kinds), arms
     if isinstance(prior, JointPrior):
         kinds: dict[str, Any] = {ALL: prior}
         kind_of = [ALL] * prior.num_arms
@@ -312,17 +339,52 @@ def arms_of_prior(
     if start is not None:
         ages = zip(arms, start.last_state.tolist(), start.elapsed.tolist(), strict=True)
         arms = [NewArm(arm.name, arm.kind, state, age) for arm, state, age in ages]
+    for number, pool in enumerate(prior.pooled if isinstance(prior, IndependentPrior) else ()):
+        for k in pool:
+            arms[k] = arms[k]._replace(pool=number)
     return kinds, arms
 
 
-def arm_of_prior_file(found: PriorFile, k: int) -> NewArm:
-    """Return arm k of a prior file."""
+def states_of_prior(prior: Any) -> tuple[str, ...]:
+    """Return the names of states that a prior gives all arms; none where arms differ."""
+    if isinstance(prior, PriorFile):
+        return prior.states
+    arms = prior.bandits[0].arms if isinstance(prior, JointPrior) else prior.arms
+    found = {arm.states for arm in {id(arm): _typical_arm(arm) for arm in arms}.values()}
+    return (found.pop() if len(found) == 1 else None) or ()
+
+
+def _typical_arm(arm: Arm | KindPrior) -> Arm:
+    return arm if isinstance(arm, Arm) else arm.typical
+
+
+def ticks_since_log(found: PriorFile, clock: Clock) -> int | None:
+    """Ticks from the last step of a prior file's log to tick 0; None where dates do not tell."""
+    log: Any = found.log
+    span = log.get("span") if isinstance(log, dict) else None
+    last = span.rpartition(" to ")[2] if isinstance(span, str) else ""
+    if not clock.has_dates or "-" not in last:  # which numbers of steps do not have
+        return None
+    try:
+        ticks = -clock.tick_of(last, before=True)
+    except ProblemError:
+        return None
+    if ticks < 1:
+        raise ProblemError(
+            f"the log that the prior was fitted to goes on until {last}, but the first tick "
+            f"begins {clock.start}; say a later start"
+        )
+    return ticks
+
+
+def arm_of_prior_file(found: PriorFile, k: int, since: int | None = None) -> NewArm:
+    """Return arm k of a prior file, `since` ticks after its log's last step; by default one."""
     cells = found.evidence(k).to_data()["cells"]
     return NewArm(
         name=found.names[k],
         kind=found.kind_of[k],
         last_state=int(found.start.last_state[k]),
-        elapsed=int(found.start.elapsed[k]),
+        elapsed=int(found.start.elapsed[k]) + (since or 1) - 1,
         evidence=tuple((int(a), int(b), int(c), int(d)) for a, b, c, d in cells),
     )
 

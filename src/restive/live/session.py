@@ -11,8 +11,9 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -29,12 +30,14 @@ from restive.live.memory import Memory
 from restive.live.roster import Roster, arms_from_data
 from restive.live.settings import Settings
 from restive.live.sql_tables import stored_priors
+from restive.live.words import Words
 
 __all__ = ["Now", "Session", "Writer", "checked_text"]
 
 Now = Callable[[], datetime]
 
 COMPUTED_PER_SNAPSHOT = 20.0  # seconds of computing since the last, for each that a snapshot takes
+LONG_REPLAY = 2.0  # seconds, after which the next one to open the file need not do it again
 MOST_TEXT = 200
 UNWRITABLE = re.compile("[\ud800-\udfff\0]")
 
@@ -84,6 +87,9 @@ class Session:
         if self.memory.divergences:
             with self.writing():
                 pass  # which journals them
+        elif self._spent > LONG_REPLAY:
+            with suppress(StoreError):  # of a file that is busy, or not ours to write
+                self.keep_snapshot()
 
     @property
     def memory(self) -> Memory:
@@ -134,7 +140,8 @@ class Session:
             finally:
                 self._touched = False
             if self._spent > COMPUTED_PER_SNAPSHOT * (self._snapshot_cost or self._guessed_cost()):
-                self.keep_snapshot()
+                with suppress(StoreError):  # what was asked for is done: nobody should ask again
+                    self.keep_snapshot()
 
     def touch(self) -> Memory:
         """Return the memory to change it ahead of the journal."""
@@ -156,28 +163,48 @@ class Session:
             memory.apply(event, body)
         return event
 
+    def forget_from(self, first: int) -> Memory:
+        """Make the memory anew, in a transaction, after events from this one on were withdrawn."""
+        self.touch()
+        # one of these holds what was withdrawn: others would find that out too, and pass it over
+        self.journal.connection.execute("DELETE FROM snapshot WHERE seq >= ?", (first,))
+        self._memory = None
+        return self.memory
+
     def _catch_up(self) -> None:
         memory, version = self.memory, self.journal.version()
         if version == self._version:
             return
         began = perf_counter()
-        try:
-            for event in self.journal.checked_events(memory.seq, memory.digest):
-                memory.apply(event)
-        except BaseException:
-            self._memory = None
-            raise
+        withdrawn = self.journal.withdrawn(memory.seq)
+        if min(withdrawn, default=memory.seq + 1) <= memory.seq:
+            self._memory = None  # it knows of what somebody has withdrawn
+            self._memory = self._loaded()
+        else:
+            try:
+                self._replay(memory, withdrawn)
+            except BaseException:
+                self._memory = None
+                raise
         self._version = version
         self._spent += perf_counter() - began
+
+    def _replay(self, memory: Memory, withdrawn: Set[int]) -> None:
+        """Apply the events that a memory does not know yet, but for those that were withdrawn."""
+        (last, _), first = self.journal.last(), memory.seq
+        for event in self.journal.checked_events(memory.seq, memory.digest):
+            if event.seq in withdrawn:
+                memory.pass_over(event)
+            else:
+                memory.apply(event)
+            if event.seq % 256 == 0:
+                self._progress(event.seq - first, last - first)
 
     def _loaded(self) -> Memory:
         began = perf_counter()
         memory = self._from_snapshot() or self._from_first()
-        (last, _), first = self.journal.last(), memory.seq
-        for event in self.journal.checked_events(memory.seq, memory.digest):
-            memory.apply(event)
-            if event.seq % 256 == 0:
-                self._progress(event.seq - first, last - first)
+        first = memory.seq
+        self._replay(memory, self.journal.withdrawn())
         self.replayed = memory.seq - first
         self._spent = perf_counter() - began if memory.seq > first else 0.0
         return memory
@@ -204,6 +231,8 @@ class Session:
             "SELECT seq, version, body, digest FROM snapshot ORDER BY seq DESC"
         ).fetchall()
         for seq, made_by, body, digest in rows:
+            if min(self.journal.withdrawn(seq), default=seq + 1) <= seq:
+                continue
             if made_by != _snapshot_version() or sha256(body).digest() != digest:
                 continue
             data = json.loads(zlib.decompress(body))
@@ -211,9 +240,13 @@ class Session:
             if event is None or event.digest.hex() != data["digest"]:
                 continue
             settings, roster = self._beginning(next(self.journal.events(0, 1)))
+            withdrawn = self.journal.withdrawn()
             for joined in self.journal.events(kinds=("join",)):
-                if joined.seq <= seq:
+                if joined.seq <= seq and joined.seq not in withdrawn:
                     roster.add(arms_from_data(joined.body, list(roster.kinds)))
+            for said in self.journal.events(kinds=("words",)):
+                if said.seq <= seq:
+                    settings = replace(settings, words=Words.from_data(said.body["words"]))
             return Memory.from_data(settings, roster, data)
         return None
 
@@ -261,6 +294,7 @@ class Writer:
         self._actor = actor
         self._request = request
         self._fingerprint = None if request is None else _fingerprint(call, content)
+        self._first: int | None = None  # event of this request, once there is one
 
     def answered(self) -> dict[str, Any] | None:
         """Return the answer that the request was given before; raise if it was another request.
@@ -291,12 +325,16 @@ class Writer:
     ) -> Event:
         """Journal an event and apply it, unless the memory has it already."""
         request, self._request = self._request, None
-        if request is None:
-            return self._session.append(kind, tick, body, self._actor, applied=applied)
-        return self._session.append(
-            kind, tick, body | {"answer": answer}, self._actor, request, self._fingerprint,
-            applied=applied,
+        if self._first is not None:  # so that all of it is undone together
+            body = body | {"with": self._first}
+        if request is not None:
+            body = body | {"answer": answer}
+        mark = None if request is None else self._fingerprint
+        event = self._session.append(
+            kind, tick, body, self._actor, request, mark, applied=applied
         )  # fmt: skip
+        self._first = self._first or event.seq
+        return event
 
     def finish(self, tick: int, answer: Any) -> None:
         """Journal that a request with an id was answered, if nothing else did."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -13,10 +14,12 @@ from restive.arguments import (
     suggestion,
 )
 from restive.errors import ProblemError
+from restive.learn.learners import Relative, learner_of
 from restive.live.clock import Clock
+from restive.live.words import PLAIN, Words
 from restive.plan.policies.registry import policy_mapping
 
-__all__ = ["AS_NOT_PULLED", "LEAVE", "NOT_PULLED", "REFUSE", "UNSEEN", "Settings"]
+__all__ = ["AS_NOT_PULLED", "LEAVE", "NOT_PULLED", "REFUSE", "UNSEEN", "Settings", "learner_table"]
 
 # Results that are no states.
 UNSEEN = "unseen"  # pulled, and what was seen is not known
@@ -35,25 +38,36 @@ class Settings:
     policy_mapping: str = "whittle"
     clock: Clock = field(default_factory=Clock.calls)
     seed: int = 0
+    learner: dict[str, Any] = field(default_factory=lambda: {"name": "tsde"})  # with its options
     audit_pulls: int = 0  # of num_pulls, drawn evenly among all arms
+    rest: int = 0  # ticks for which an arm is not pulled again after a pull that showed no state
     missing: str | None = None
     outcomes: dict[str, int | str] = field(default_factory=dict)  # what files say -> results
     states: tuple[str, ...] = ()  # names of states that files may use too
     mixing_time: int | None = None
     max_elapsed: int | None = None
+    words: Words = PLAIN  # what the operators call things
 
     def __post_init__(self) -> None:
         checked_count(self.num_pulls, "num_pulls")
         checked_seed(self.seed)
         checked_count(self.audit_pulls, "audit_pulls", 0, self.num_pulls)
+        checked_count(self.rest, "rest", 0)
         if not isinstance(self.policy_mapping, str):
             raise ProblemError(
                 "policy_mapping must be a registered name, which the file can hold; register your "
                 "own with register_mapping"
             )
         policy_mapping(self.policy_mapping)
+        if not isinstance(learner_of(self.learner), Relative):
+            raise ProblemError(
+                f"learner must be one that has a posterior, such as tsde or mean_index, got "
+                f"{shown(self.learner.get('name'))}"
+            )
         if not isinstance(self.clock, Clock):
             raise ProblemError(f"clock must be a Clock, got {shown(self.clock)}")
+        if not isinstance(self.words, Words):
+            raise ProblemError(f"words must be Words, got {shown(self.words)}")
         if self.missing not in (None, REFUSE, AS_NOT_PULLED):
             raise ProblemError(
                 f"missing must be {REFUSE!r} or {AS_NOT_PULLED!r}, got {shown(self.missing)}"
@@ -77,6 +91,10 @@ class Settings:
         given = dict(data)
         if "clock" in data:
             given["clock"] = Clock.from_data(data["clock"])
+        if "learner" in data:
+            given["learner"] = learner_table(data["learner"])
+        if "words" in data:
+            given["words"] = Words.from_data(data["words"])
         if not isinstance(given.get("outcomes", {}), dict):
             raise ProblemError(f"settings: outcomes must be a table, got {shown(data['outcomes'])}")
         names = given.get("states", ())
@@ -85,21 +103,108 @@ class Settings:
         return cls(**(given | {"states": tuple(names)}))
 
     def to_data(self) -> dict[str, Any]:
-        """Return the settings as plain data."""
-        return asdict(self) | {"clock": self.clock.to_data(), "states": list(self.states)}
+        """Return the settings as plain data; what it would be anyway is left out."""
+        data = asdict(self) | {"clock": self.clock.to_data(), "states": list(self.states)}
+        del data["words"]
+        if not self.rest:
+            del data["rest"]
+        if self.learner == {"name": "tsde"}:
+            del data["learner"]
+        own = self.words.to_data()
+        return data | ({"words": own} if own else {})
 
     def result_of(self, word: str) -> int | str:
         """Return what a cell of a results file means: an outcome, a state's name or its number."""
+        if word.isdecimal() and len(word) < 10 and word not in self.outcomes:
+            return int(word) if word not in self.states else self.states.index(word)
+        return self.result_named(word)
+
+    def result_named(self, word: str) -> int | str:
+        """Return what an outcome or the name of a state means."""
         if word in self.outcomes:
             return self.outcomes[word]
         if word in self.states:
             return self.states.index(word)
-        if word.isdecimal() and len(word) < 10:
-            return int(word)
         if word in (UNSEEN, NOT_PULLED):
             return word
         known = [*self.outcomes, *self.states, UNSEEN, NOT_PULLED]
         raise ProblemError(f"unknown outcome {shown(word)}; {suggestion(word, known)}")
+
+    def state_of(self, word: str, what: str) -> int:
+        """Return the state of a name or a number in a file, or raise."""
+        try:
+            found = self.result_of(word)
+        except ProblemError:
+            found = word
+        if isinstance(found, int):
+            return found
+        names = [
+            *self.states,
+            *(one for one, means in self.outcomes.items() if isinstance(means, int)),
+        ]
+        listed = f"{', '.join(dict.fromkeys(names))}, or its number" if names else "its number"
+        raise ProblemError(f"{what} must be a state: {listed}, got {shown(word)}")
+
+    @property
+    def has_names(self) -> bool:
+        """Whether states have names."""
+        return bool(self.states) or any(isinstance(one, int) for one in self.outcomes.values())
+
+    def state_name(self, state: int) -> str:
+        """Return the name of a state: its own, the first outcome that means it, or its number."""
+        if state < len(self.states):
+            return self.states[state]
+        return next((word for word, means in self.outcomes.items() if means == state), str(state))
+
+    def state_text(self, state: int) -> str:
+        """Return what a person reads of a state: its name, or "state 0" and so on."""
+        name = self.state_name(state)
+        return f"state {state}" if name == str(state) else name
+
+    def choices(self, num_states: int, *, unseen: bool = True) -> dict[str, str]:
+        """Return what may be said of a pull of an arm, each with what a person reads.
+
+        Parameters
+        ----------
+        num_states
+            Of the arm.
+        unseen
+            Whether this file takes pulls that were made and not seen.
+        """
+        told = {word: word for word, means in self.outcomes.items()
+                if (means < num_states if isinstance(means, int) else unseen or means != UNSEEN)
+                }  # fmt: skip
+        meant = set(self.outcomes.values())
+        told |= {
+            self.state_name(state): self.state_text(state)
+            for state in range(num_states)
+            if state not in meant
+        }
+        if meant & {UNSEEN, NOT_PULLED}:
+            return told  # there is a word of theirs for it: two would leave people guessing
+        if unseen:
+            told[UNSEEN] = self.outcome_text(UNSEEN)
+        told[NOT_PULLED] = self.outcome_text(NOT_PULLED)
+        return told
+
+    def outcome_text(self, result: int | str) -> str:
+        """Return what a person reads of a pull: the name of the state, or why there is none."""
+        if isinstance(result, int):
+            return self.state_text(result)
+        return {UNSEEN: "not reached", NOT_PULLED: f"no {self.words.pull} made",
+                "open": "no result yet"}.get(result, result)  # fmt: skip
+
+
+def learner_table(value: Any) -> dict[str, Any]:
+    """Return a learner's name and options as a table."""
+    if isinstance(value, str):
+        return {"name": value}
+    if not isinstance(value, Mapping) or "name" not in value:
+        raise ProblemError(
+            "learner must be a name, or a table with its name and options such as "
+            f"{{'name': 'mean_index', 'learn_kinds': 'epochs'}}, got {shown(value)}"
+        )
+    return dict(value)
 
 
 def checked_result(value: Any, what: str) -> int | str:

@@ -17,6 +17,7 @@ from typing import Any
 from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError
 from restive.files import FORMULA, read_regular, replacing, spreadsheet_text
+from restive.live.words import COLUMNS, PLAIN, Words
 
 __all__ = ["Sheet", "parse_sheet", "read_sheet", "sheet_text", "write_text"]
 
@@ -28,23 +29,26 @@ class Sheet:
     """A sheet as it came: rows by column, each with the line on which it begins."""
 
     name: str
-    columns: tuple[str, ...]
+    headers: tuple[str, ...]  # as the file has them
+    columns: tuple[str, ...]  # the same, by restive's names
     lines: tuple[int, ...]
     rows: tuple[dict[str, str], ...]
     digest: str  # of the file's bytes
+    words: Words = PLAIN  # in which the file may name its columns
 
     def require(self, *columns: str) -> None:
         """Raise unless the columns are there."""
         for column in columns:
             if column not in self.columns:
+                wanted = self.words.column(column)
                 raise ProblemError(
-                    f"{self.name}: there is no column {column!r}; "
-                    f"{suggestion(column, self.columns)}"
+                    f"{self.name}: there is no column {wanted!r}; "
+                    f"{suggestion(wanted, self.headers)}"
                 )
 
 
-def read_sheet(path: str | PathLike[str]) -> Sheet:
-    """Read a CSV or Parquet file."""
+def read_sheet(path: str | PathLike[str], words: Words = PLAIN) -> Sheet:
+    """Read a CSV or Parquet file, whose columns may have the operators' names."""
     place = checked_path(path, "path")
     try:
         contents = read_regular(place, MOST_BYTES)
@@ -53,11 +57,11 @@ def read_sheet(path: str | PathLike[str]) -> Sheet:
     if len(contents) > MOST_BYTES:
         raise ProblemError(f"{place}: larger than {MOST_BYTES >> 20} MiB; split it")
     if place.suffix.lower() == ".parquet":
-        return _parquet_sheet(contents, str(place))
-    return parse_sheet(contents, str(place))
+        return _parquet_sheet(contents, str(place), words)
+    return parse_sheet(contents, str(place), words)
 
 
-def parse_sheet(contents: bytes, name: str) -> Sheet:
+def parse_sheet(contents: bytes, name: str, words: Words = PLAIN) -> Sheet:
     """Read a sheet from the bytes of a CSV file; `name` is for messages."""
     try:
         text = contents.decode("utf-8-sig")
@@ -69,8 +73,8 @@ def parse_sheet(contents: bytes, name: str) -> Sheet:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     lines, rows = [], []
     try:
-        columns = tuple(cell.strip().lower() for cell in next(reader, []))
-        _require_columns(columns, name)
+        headers = tuple(_cell(cell).lower() for cell in next(reader, []))
+        columns = _columns(headers, name, words)
         before = reader.line_num
         for cells in reader:
             line, before = before + 1, reader.line_num
@@ -84,15 +88,26 @@ def parse_sheet(contents: bytes, name: str) -> Sheet:
             rows.append(dict(zip(columns, (_cell(cell) for cell in cells), strict=True)))
     except csv.Error as error:
         raise ProblemError(f"{name}: line {reader.line_num} cannot be read: {error}") from None
-    return Sheet(name, columns, tuple(lines), tuple(rows), sha256(contents).hexdigest())
+    digest = sha256(contents).hexdigest()
+    return Sheet(name, headers, columns, tuple(lines), tuple(rows), digest, words)
 
 
-def _require_columns(columns: Sequence[str], name: str) -> None:
-    if not any(columns):
-        raise ProblemError(f"{name}: is empty; expected a header with a column 'arm'")
+def _columns(headers: Sequence[str], name: str, words: Words) -> tuple[str, ...]:
+    """Return restive's names of columns, or raise."""
+    if not any(headers):
+        raise ProblemError(f"{name}: is empty; expected a header with a column {words.arm!r}")
+    for header in headers:
+        if headers.count(header) > 1:
+            raise ProblemError(f"{name}: column {header!r} is there twice")
+    own = {words.column(column).lower(): column for column in COLUMNS}
+    columns = tuple(own.get(header, header) for header in headers)
     for column in columns:
         if columns.count(column) > 1:
-            raise ProblemError(f"{name}: column {column!r} is there twice")
+            raise ProblemError(
+                f"{name}: columns {column!r} and {words.column(column)!r} say the same; leave one "
+                "out"
+            )
+    return columns
 
 
 def _cell(text: str) -> str:
@@ -101,7 +116,7 @@ def _cell(text: str) -> str:
     return bare[1:] if bare.startswith("'") and bare[1:].startswith(FORMULA) else bare
 
 
-def _parquet_sheet(contents: bytes, name: str) -> Sheet:
+def _parquet_sheet(contents: bytes, name: str, words: Words) -> Sheet:
     try:
         from pyarrow import ArrowException, BufferReader
         from pyarrow.parquet import read_table as read_parquet
@@ -112,8 +127,8 @@ def _parquet_sheet(contents: bytes, name: str) -> Sheet:
         found = table.to_pylist()
     except (ArrowException, OSError, ValueError) as error:
         raise ProblemError(f"{name}: is not a Parquet file: {error!s:.100}") from None
-    columns = tuple(str(column).strip().lower() for column in table.column_names)
-    _require_columns(columns, name)
+    headers = tuple(str(column).strip().lower() for column in table.column_names)
+    columns = _columns(headers, name, words)
     rows = tuple(
         dict(
             zip(columns, ("" if cell is None else str(cell) for cell in row.values()), strict=True)
@@ -121,15 +136,14 @@ def _parquet_sheet(contents: bytes, name: str) -> Sheet:
         for row in found
     )
     lines = tuple(range(1, len(rows) + 1))
-    return Sheet(name, columns, lines, rows, sha256(contents).hexdigest())
+    return Sheet(name, headers, columns, lines, rows, sha256(contents).hexdigest(), words)
 
 
 def sheet_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Write a table as CSV; what a spreadsheet would compute gets a quote."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
+    for row in (columns, *rows):
         cells = ("" if cell is None else cell for cell in row)
         writer.writerow(spreadsheet_text(c) if isinstance(c, str) else c for c in cells)
     return out.getvalue()

@@ -1,22 +1,23 @@
-"""The tables beside the events: `prior`, `arm` and `pull`, in which the file can be asked.
+"""The tables beside the events: `prior`, `arm`, `pull` and `withdrawn`, which can be asked.
 
-The prior of each kind is written once, to the bit; the first event holds its digest. `arm` and
-`pull` are written with each event, in its transaction, and say nothing that the events do not say:
-`check` compares them.
+The prior of each kind is written once, to the bit; the first event holds its digest. The others are
+written with each event, in its transaction, and say nothing that the events do not say: `check`
+compares them. What was withdrawn is in `event` and `withdrawn` alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from restive.errors import StoreError
 from restive.learn.priors.data import prior_from_data, prior_to_data
 from restive.learn.priors.finite import JointPrior
 from restive.learn.priors.independent import IndependentPrior
-from restive.live.journal import Event, Journal, as_text
+from restive.live.journal import STANDING, UNDO, Event, Journal, as_text
 from restive.live.memory import Choice, Memory
 from restive.live.settings import NOT_PULLED, UNSEEN
 
@@ -24,6 +25,8 @@ __all__ = [
     "DECIDED",
     "WAITING",
     "ExpectedTables",
+    "GoodEvents",
+    "Progress",
     "PullRow",
     "check",
     "enter_arms",
@@ -31,11 +34,15 @@ __all__ = [
     "enter_instead",
     "enter_leave",
     "enter_results",
+    "enter_undo",
     "enter_unseen",
     "pulls_of",
     "store_priors",
     "stored_priors",
 ]
+
+Progress = Callable[[int, int], None]
+PullResult = tuple[str, int | None]  # status and state
 
 OPEN, SEEN, LATE, SUPERSEDED = "open", "seen", "late", "superseded"
 DECIDED = "expected IS NOT NULL"  # of `pull`: what was decided, not pulled instead
@@ -138,10 +145,60 @@ def enter_instead(journal: Journal, event: Event, body: dict[str, Any]) -> None:
     )
 
 
-def _results(body: dict[str, Any], slots: Sequence[int]) -> dict[int, tuple[str, int | None]]:
+def enter_undo(journal: Journal, memory: Memory, undo: Event, withdrawn: Sequence[Event]) -> None:
+    """Enter that events were withdrawn, once the memory has forgotten them."""
+    execute = journal.connection.execute
+    for event in reversed(withdrawn):
+        execute("INSERT INTO withdrawn VALUES (?, ?)", (event.seq, undo.seq))
+        body = event.body
+        if event.kind == "decide":
+            execute("DELETE FROM pull WHERE tick = ?", (event.tick,))
+            execute(  # what its beginning made of pulls without a result
+                f"UPDATE pull SET status = ? WHERE tick = ? AND {DECIDED} AND status = ? AND "
+                "recorded IS NULL",
+                (OPEN, memory.tick, UNSEEN),
+            )
+        elif event.kind == "override":
+            rows = [(event.tick, slot) for slot in body["arms"]]
+            journal.connection.executemany("DELETE FROM pull WHERE tick = ? AND slot = ?", rows)
+        elif event.kind in ("record", "late"):
+            _withdraw_results(journal, memory, event)
+        elif event.kind == "leave":
+            left = [(slot,) for slot in body["arms"]]
+            journal.connection.executemany('UPDATE arm SET "left" = NULL WHERE slot = ?', left)
+        elif event.kind == "join":
+            names = [(name,) for name in body["names"]]
+            journal.connection.executemany("DELETE FROM arm WHERE name = ?", names)
+
+
+def _withdraw_results(journal: Journal, memory: Memory, event: Event) -> None:
+    """Enter what is known of the pulls of an event without it."""
+    execute, tick = journal.connection.execute, event.tick
+    row = execute(
+        f"SELECT seq, body FROM event WHERE kind = 'decide' AND tick = ? AND {STANDING}", (tick,)
+    ).fetchone()
+    first, arms = row[0], json.loads(row[1])["arms"]
+    journal.connection.executemany(
+        "UPDATE pull SET status = ?, state = NULL, recorded = NULL WHERE tick = ? AND slot = ?",
+        [
+            (OPEN if tick == memory.tick else UNSEEN, tick, slot)
+            for slot in event.body.get("arms", arms)
+        ],
+    )
+    # a pull that was recorded as unseen may have got its state later: it is unseen again
+    for number, text in execute(
+        f"SELECT seq, body FROM event WHERE seq > ? AND seq < ? AND tick = ? AND "
+        f"kind IN ('record', 'late') AND {STANDING} ORDER BY seq",
+        (first, event.seq, tick),
+    ).fetchall():
+        body = {"arms": arms, **json.loads(text)}
+        enter_results(journal, event._replace(seq=number), body)
+
+
+def _results(body: dict[str, Any], slots: Sequence[int]) -> dict[int, PullResult]:
     """Status and state of each pull of which an event tells the result, by slot."""
     late, unused = body.get("late"), set(body.get("superseded", ()))
-    found: dict[int, tuple[str, int | None]] = {}
+    found: dict[int, PullResult] = {}
     for slot, result in zip(slots, body["results"], strict=True):
         if isinstance(result, str):
             found[slot] = (NOT_PULLED if result == NOT_PULLED else UNSEEN, None)
@@ -174,58 +231,129 @@ def pulls_of(journal: Journal, memory: Memory, tick: int) -> dict[int, PullRow]:
 
 
 class ExpectedTables:
-    """What `arm` and `pull` must say, from the events alone."""
+    """What `arm` and `pull` must say, from the events alone.
 
-    def __init__(self) -> None:
-        self.pulls: dict[tuple[int, int], tuple[Any, ...]] = {}  # by tick and slot
-        self.arms: dict[tuple[int, int], tuple[Any, ...]] = {}  # by 0 and slot
-        self.open = -1
-        self.decided: list[int] = []
+    Parameters
+    ----------
+    late
+        Results of ticks that were over when they came, by tick, in their order.
+    """
 
-    def add(self, event: Event) -> None:
-        """Take in the next event."""
-        body = event.body
-        if event.kind in ("init", "join"):
-            names = (body["arms"] if event.kind == "init" else body)["names"]
-            for name in names:
-                self.arms[0, len(self.arms)] = (name, None)
-        elif event.kind == "leave":
-            for slot in body["arms"]:
-                self.arms[0, slot] = (self.arms[0, slot][0], event.tick)
-        elif event.kind == "decide":
-            for key, (status, state) in self.pulls.items():
-                if key[0] == self.open and status == OPEN:
-                    self.pulls[key] = (UNSEEN, state)
-            self.open, self.decided = event.tick, body["arms"]
-            self.pulls |= {(event.tick, slot): (OPEN, None) for slot in body["arms"]}
-        elif event.kind in ("record", "late", "override"):
-            rows = _results(body, body.get("arms", self.decided))
-            self.pulls |= {(event.tick, slot): row for slot, row in rows.items()}
+    def __init__(self, late: Mapping[int, Sequence[Event]]) -> None:
+        self._late = late
+        self.arms: dict[int, tuple[str, int | None]] = {}  # by slot: name, and tick it left
+
+    def pulls(self, events: Iterable[Event]) -> Iterator[tuple[int, dict[int, PullResult]]]:
+        """Take in all events that stand; yield ticks and their pulls by slot, in order of time."""
+        late = sorted(self._late, reverse=True)  # ticks; of those that are over, the last
+        tick, decided, rows = -1, list[int](), dict[int, PullResult]()
+        for event in events:
+            body = event.body
+            if event.kind == "decide":
+                rows = {
+                    slot: (UNSEEN, None) if row == (OPEN, None) else row
+                    for slot, row in rows.items()
+                }
+                while late and late[-1] < event.tick:
+                    there = late.pop()
+                    if tick < there:
+                        yield from _if_any(tick, rows)
+                        tick, rows = there, {}
+                    for one in self._late[there]:
+                        rows |= _results(one.body, one.body["arms"])
+                yield from _if_any(tick, rows)
+                tick, decided = event.tick, body["arms"]
+                rows = dict.fromkeys(decided, (OPEN, None))
+            elif event.kind in ("record", "override") and not body.get("late"):
+                rows |= _results(body, body.get("arms", decided))
+            elif event.kind in ("init", "join"):
+                for name in (body["arms"] if event.kind == "init" else body)["names"]:
+                    self.arms[len(self.arms)] = (name, None)
+            elif event.kind == "leave":
+                for slot in body["arms"]:
+                    self.arms[slot] = (self.arms[slot][0], event.tick)
+        yield from _if_any(tick, rows)
 
 
-def check(journal: Journal) -> int:
+def _if_any(tick: int, rows: dict[int, PullResult]) -> Iterator[tuple[int, dict[int, PullResult]]]:
+    if rows:
+        yield tick, rows
+
+
+class GoodEvents:
+    """The events of a journal up to a certain one, whose digests were looked at.
+
+    Parameters
+    ----------
+    journal
+        The journal, inside a transaction.
+    progress
+        Called with (events looked at, events that are there).
+    """
+
+    def __init__(self, journal: Journal, progress: Progress | None = None) -> None:
+        self.journal = journal
+        self.withdrawn: dict[int, int] = {}  # by number: the event that withdrew it
+        self.last = 0  # the last good one
+        self.error: StoreError | None = None  # that of the next one, if it is bad
+        late: dict[int, list[Event]] = {}
+        total, _ = journal.last()
+        try:
+            for event in journal.checked_events():
+                self.last = event.seq
+                if event.kind == UNDO:
+                    self.withdrawn |= dict.fromkeys(event.body["events"], event.seq)
+                elif event.kind == "late" or (event.kind == "override" and "late" in event.body):
+                    late.setdefault(event.tick, []).append(event)
+                if progress is not None and event.seq % 1024 == 0:
+                    progress(event.seq, total)
+        except StoreError as error:
+            self.error = error
+        self.late = {tick: [one for one in some if one.seq not in self.withdrawn]
+                     for tick, some in late.items()}  # fmt: skip
+
+    def standing(self) -> Iterator[Event]:
+        """Yield those that were not withdrawn."""
+        for event in self.journal.events(limit=self.last):
+            if event.seq not in self.withdrawn:
+                yield event
+
+
+def check(journal: Journal, progress: Progress | None = None) -> int:
     """Walk the journal and compare the tables with it; return the number of good events."""
     (answer,) = journal.connection.execute("PRAGMA integrity_check(1)").fetchone()
     if answer != "ok":
         raise StoreError(f"{journal.path}: SQLite finds it damaged: {answer}")
-    expected = ExpectedTables()
-    count = 0
-    for event in journal.checked_events():
-        expected.add(event)
-        count += 1
-    _compare(journal, "pull", expected.pulls, "SELECT tick, slot, status, state FROM pull")
-    _compare(journal, "arm", expected.arms, 'SELECT 0, slot, name, "left" FROM arm')
-    return count
+    events = GoodEvents(journal, progress)
+    if events.error is not None:
+        raise events.error
+    expected = ExpectedTables(events.late)
+    execute = journal.connection.execute
+    found = groupby(
+        execute("SELECT tick, slot, status, state FROM pull ORDER BY tick, slot"),
+        lambda row: int(row[0]),
+    )
+    for tick, rows in expected.pulls(events.standing()):
+        there, own = next(found, (-1, iter(())))
+        if there != tick:
+            own = iter(())
+        _compare(journal, "pull", f"tick {tick}", rows, {row[1]: row[2:] for row in own})
+    for tick, own in found:
+        _compare(journal, "pull", f"tick {tick}", {}, {row[1]: row[2:] for row in own})
+    arms = {row[0]: row[1:] for row in execute('SELECT slot, name, "left" FROM arm')}
+    _compare(journal, "arm", "the arms", expected.arms, arms)
+    withdrawn = dict(execute("SELECT seq, undo FROM withdrawn"))
+    _compare(journal, "withdrawn", "the events", events.withdrawn, withdrawn)
+    return events.last
 
 
 def _compare(
-    journal: Journal, name: str, expected: dict[tuple[int, int], tuple[Any, ...]], query: str
+    journal: Journal, name: str, where: str, expected: Mapping[int, Any], found: Mapping[int, Any]
 ) -> None:
-    found = {(row[0], row[1]): tuple(row[2:]) for row in journal.connection.execute(query)}
     for key in sorted(expected.keys() | found.keys()):
         if expected.get(key) != found.get(key):
             raise StoreError(
-                f"{journal.path}: table {name} says {found.get(key)} of tick and slot {key}, the "
+                f"{journal.path}: table {name} says {found.get(key)} of {key} of {where}, the "
                 f"events say {expected.get(key)}; it was edited. `restive live rebuild` makes a "
                 "file from the events"
             )

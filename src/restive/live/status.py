@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, checked_seed
+from restive.arguments import checked_count, checked_seed, counted
 from restive.learn.snapshots import learned_data, load_snapshot
+from restive.learn.task import Task
+from restive.live.alarms import sentence_now
 from restive.live.answers import Alarm, Status
+from restive.live.journal import STANDING
 from restive.live.learned import MOST_LOOKED_AT, posterior
 from restive.live.memory import Memory
 from restive.live.session import Session
-from restive.live.settings import AS_NOT_PULLED
+from restive.live.settings import AS_NOT_PULLED, Settings
 from restive.live.sql_tables import DECIDED
+from restive.live.words import PLAIN, Words
 from restive.plan.relaxation import relaxation_bound
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit
@@ -23,6 +28,7 @@ from restive.problem.bandit import RestlessBandit
 __all__ = [
     "Forecast",
     "Headroom",
+    "alarm_lines",
     "alarms",
     "forecast",
     "headroom",
@@ -34,25 +40,41 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 RECENT = 52  # ticks
+DIVERGENCE = "divergence"
 
 
 def alarms(session: Session) -> list[Alarm]:
-    """Return what rings, and decisions that came out differently, until acknowledged."""
-    done = {event.body["of"] for event in session.journal.events(kinds=("acknowledge",))}
-    found = []
-    for event in session.journal.events(kinds=("alarm", "divergence")):
-        if event.seq in done:
+    """Return what rings, and decisions that came out differently, until acknowledged.
+
+    Alarms of one name are one.
+    """
+    journal, clock = session.journal, session.memory.settings.clock
+    withdrawn = journal.withdrawn()
+    found: dict[str, Alarm] = {}
+    for event in journal.events(kinds=("alarm", "divergence", "acknowledge")):
+        if event.seq in withdrawn:
             continue
         body = event.body
+        if event.kind == "acknowledge":
+            found.pop(body["name"], None)
+            continue
+        name, sentence, count = DIVERGENCE, "", len(body.get("decisions", ""))
+        if event.kind == "alarm":
+            name, count = body["name"], 1
+            sentence = sentence_now(name, body["sentence"], session.memory.settings.words)
+        one = found.get(name)
+        if one is None:
+            label = clock.label(event.tick)
+            one = Alarm(event.seq, name, event.tick, sentence, label, 0, event.tick)
+        count += one.count
         if event.kind == "divergence":
-            count = len(body["decisions"])
-            body = {
-                "name": "divergence",
-                "sentence": f"{count} decisions came out differently when they were replayed by "
-                f"restive {body['version']}; the journal's arms were kept",
-            }
-        found.append(Alarm(event.seq, body["name"], event.tick, body["sentence"]))
-    return found
+            sentence = (
+                f"{counted(count, 'decision')} came out differently when replayed by restive "
+                f"{body['version']}, and those of the journal were kept: look whether the version "
+                "or the machine was changed"
+            )
+        found[name] = replace(one, sentence=sentence, count=count, last=event.tick)
+    return list(found.values())
 
 
 def status(session: Session) -> Status:
@@ -62,8 +84,15 @@ def status(session: Session) -> Status:
     earned, foreseen = _sums(session)
     now = memory.open
     audit = _audit_mean(session)
-    (decisions,) = execute("SELECT count(*) FROM event WHERE kind = 'decide'").fetchone()
-    corrected = sum(len(event.body["arms"]) for event in session.journal.events(kinds=("correct",)))
+    (decisions,) = execute(
+        f"SELECT count(*) FROM event WHERE kind = 'decide' AND {STANDING}"
+    ).fetchone()
+    withdrawn = session.journal.withdrawn()
+    corrected = sum(
+        len(event.body["arms"])
+        for event in session.journal.events(kinds=("correct",))
+        if event.seq not in withdrawn
+    )
     return Status(
         tick=memory.tick,
         label=memory.settings.clock.label(memory.tick) if memory.tick >= 0 else "",
@@ -89,29 +118,44 @@ def status(session: Session) -> Status:
     )
 
 
-def status_lines(found: Status) -> list[str]:
-    """Return what an operator looks at first, a line each."""
-    when = f" ({found.label})" if found.label else ""
+def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[str]:
+    """Return what an operator looks at first, a line each, in his words."""
+    words = settings.words
+    made = words.count(found.pulls, "pull")
     lines = [
-        f"tick {found.tick}{when}: {found.decided - found.open} of {found.decided} results are in"
+        f"{words.when(found.tick, found.label)}: {found.decided - found.open} of {found.decided} "
+        "results are in"
         if found.tick >= 0
         else "nothing has been decided yet",
-        f"{found.arms:,} arms" + (f", {found.waiting} join next" if found.waiting else ""),
-        f"{found.pulls:,} pulls in {found.decisions:,} ticks: {found.seen:,} seen "
-        f"({found.late:,} late, {found.superseded:,} too late to be used), {found.unseen:,} "
-        f"unseen, {found.not_pulled:,} not pulled",
-        f"reward {found.reward:,.1f}, forecast {found.forecast:,.1f}",
+        words.count(found.arms, "arm")
+        + (f", {found.waiting} of them from the next list on" if found.waiting else ""),
+        f"{made} in {words.count(found.decisions, 'tick')}: {found.seen:,} with a result "
+        f"({found.late:,} late, {found.superseded:,} too late to be used), {found.unseen:,} not "
+        f"reached, {found.not_pulled:,} not made",
+        f"{words.reward}: {found.reward:,.1f}, forecast {found.forecast:,.1f}",
     ]
     if found.audit_mean is not None:
-        lines.append(f"mean reward of audit pulls {found.audit_mean:.3f}: of arms drawn evenly")
+        lines.append(
+            f"{words.reward} per audit {words.pull}, to {words.many('arm')} drawn evenly: "
+            f"{found.audit_mean:.3f}"
+        )
     for state, (unseen, total) in sorted(found.unseen_by_last_state.items()):
         if found.unseen:
-            lines.append(f"unseen after state {state}: {unseen} of {total} ({unseen / total:.0%})")
+            share = f"{unseen} of {total} ({unseen / total:.0%})"
+            lines.append(f"not reached after {settings.state_text(state)}: {share}")
     if found.approximate:
-        lines.append("approximate: pulls without a result count as not pulled")
+        lines.append(f"approximate: {words.many('pull')} without a result count as not made")
     if found.corrections:
         lines.append(f"corrections that wait for `restive live rebuild`: {found.corrections}")
-    lines += [f"ALARM {a.seq}, {a.name} (tick {a.tick}): {a.sentence}" for a in found.alarms]
+    return lines + alarm_lines(found.alarms, path, words)
+
+
+def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> list[str]:
+    """Return open alarms, a line each, and what answers them."""
+    lines = [alarm.text(words) for alarm in alarms]
+    if alarms:
+        answer = f'restive live acknowledge {path} {alarms[0].seq} --note "..."'
+        lines.append(f"Once somebody has looked, say what was found: {answer}")
     return lines
 
 
@@ -159,7 +203,10 @@ def rewards(session: Session) -> list[dict[str, Any]]:
         row[1] += mean
         row[2] += count
     found = []
+    withdrawn = session.journal.withdrawn()
     for event in session.journal.events(kinds=("decide",)):
+        if event.seq in withdrawn:
+            continue
         body = event.body
         reward, foreseen, seen = earned.get(event.tick, [0.0, 0.0, 0])
         found.append(
@@ -255,7 +302,8 @@ def forecast(memory: Memory, ticks: int, paths: int, seed: int) -> Forecast:
     ticks, paths = checked_count(ticks, "ticks"), checked_count(paths, "paths", 2)
     snapshot = learned_data(memory.agent)
     rng = np.random.default_rng(checked_seed(seed))
-    rewards = np.array([_path(memory, snapshot, ticks, rng) for _ in range(paths)])
+    task = load_snapshot(snapshot, None, memory.agent.prior).task
+    rewards = np.array([_path(memory, snapshot, task, ticks, rng) for _ in range(paths)])
     low, high = np.quantile(rewards, [0.025, 0.975], axis=0)
     sums = rewards.sum(axis=1)
     ends = np.quantile(sums, [0.025, 0.975])
@@ -269,9 +317,9 @@ def forecast(memory: Memory, ticks: int, paths: int, seed: int) -> Forecast:
 
 
 def _path(
-    memory: Memory, snapshot: dict[str, Any], ticks: int, rng: np.random.Generator
+    memory: Memory, snapshot: dict[str, Any], task: Task, ticks: int, rng: np.random.Generator
 ) -> FloatArray:
-    agent = load_snapshot(snapshot, None, memory.agent.prior)
+    agent = load_snapshot(snapshot, None, task=task)
     now = memory.open
     if now is not None:
         known = now.sightings

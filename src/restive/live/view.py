@@ -16,16 +16,18 @@ import numpy as np
 from restive.arguments import checked_count, one_line, shown, suggestion
 from restive.errors import ProblemError
 from restive.learn.posterior import ArmPosterior
-from restive.live import learned, sql_tables, status, tokens
-from restive.live.answers import Alarm, ArmRow, Decision, Mistake, Status
+from restive.live import explaining, learned, sql_tables, status, tokens, undoing
+from restive.live.answers import Act, Alarm, ArmRow, Decision, Mistake, Status
 from restive.live.clock import utc_time
 from restive.live.deciding import decision_or_none
+from restive.live.explaining import Why
 from restive.live.journal import Event
 from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.memory import Memory
 from restive.live.recording import Batch, sort_results
 from restive.live.session import Session
 from restive.live.settings import Settings
+from restive.live.sql_tables import Progress
 from restive.live.status import Forecast, Headroom
 from restive.live.tokens import Token
 
@@ -88,6 +90,13 @@ class LiveView:
         now = clock.tick_at(self._session.at) if clock.kind == "wall" else 0
         return max(now, memory.tick, 0)
 
+    def tick_asked(self, tick: int | None, date: str | None) -> int | None:
+        """Return the tick that is asked for by its number or its date; None for neither."""
+        if tick is not None and date is not None:
+            words = self.settings.words
+            raise ProblemError(f"give the {words.tick}'s number or its date, not both")
+        return tick if date is None else self.settings.clock.tick_of(date)
+
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of arms."""
@@ -110,6 +119,11 @@ class LiveView:
         with self._session.reading():
             return self._session.journal.requested(request)
 
+    def requests_like(self, beginning: str) -> list[Event]:
+        """Return the events of requests whose ids are this, or this and a blank and more."""
+        with self._session.reading():
+            return self._session.journal.requests_like(beginning)
+
     def mistakes(self, batches: Sequence[Batch]) -> list[Mistake]:
         """Tell which of these results could not be recorded now."""
         with self._session.reading() as memory:
@@ -121,6 +135,21 @@ class LiveView:
         """Return the kinds of arms."""
         with self._session.reading() as memory:
             return [memory.roster.kind_of[memory.roster.slot(name)] for name in names]
+
+    def num_states(self, name: str) -> int:
+        """Return the number of states of an arm."""
+        with self._session.reading() as memory:
+            return memory.roster.num_states(memory.roster.slot(name))
+
+    @property
+    def top_state(self) -> str:
+        """What a person reads of the state with the highest number."""
+        with self._session.reading() as memory:
+            sizes = {
+                memory.roster.num_states(slot) for slot in range(min(len(memory.roster), 1000))
+            }
+            names = memory.settings.has_names and len(sizes) == 1
+            return memory.settings.state_text(max(sizes) - 1) if names else "the top state"
 
     def results(self, tick: int | None = None) -> dict[str, int | str]:
         """Return what is known of each arm of a decision: its state, or "open", "unseen", ..."""
@@ -142,6 +171,14 @@ class LiveView:
         with self._session.reading() as memory:
             return learned.posterior(memory, learned.known_slot(memory, name))
 
+    def explain(self, name: str) -> Why:
+        """Explain why an arm is on the list of the last decision, or is not.
+
+        `print` says it in the operators' words; the numbers are fields.
+        """
+        with self._session.reading():
+            return explaining.why(self._session, name)
+
     def forecast(self, ticks: int = 4, paths: int = 200, seed: int = 0) -> Forecast:
         """Foretell the rewards of the ticks to come, if the model is right.
 
@@ -161,6 +198,11 @@ class LiveView:
         """Return the alarms that nobody has acknowledged."""
         with self._session.reading():
             return tuple(status.alarms(self._session))
+
+    def last_act(self) -> Act | None:
+        """Return what `undo` would withdraw now; None if there is nothing."""
+        with self._session.reading():
+            return undoing.last_act(self._session)
 
     def status(self) -> Status:
         """Tell where the agent stands."""
@@ -279,10 +321,15 @@ class LiveView:
         columns, rows = self.table(table)
         return pandas.DataFrame(rows, columns=columns)
 
-    def table(self, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Return the columns and rows of "pulls", "events", "arms" or "beliefs"."""
+    def table(
+        self, name: str, progress: Progress | None = None
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Return the columns and rows of "pulls", "events", "arms" or "beliefs".
+
+        `progress` is called with (rows read, rows that are there).
+        """
         with self._session.reading():
-            return _table(self._session, name)
+            return _table(self._session, name, progress)
 
     def tokens(self) -> list[Token]:
         """Return the tokens that clients may use, without their secrets."""
@@ -294,13 +341,13 @@ class LiveView:
         with self._session.reading():
             return tokens.token_of(self._session.journal, secret, self._session.at)
 
-    def check(self) -> int:
+    def check(self, progress: Progress | None = None) -> int:
         """Walk the whole journal; return how many events there are, or raise at the first bad one.
 
         The tables of pulls and arms are compared with what the events say.
         """
         with self._session.reading():
-            return sql_tables.check(self._session.journal)
+            return sql_tables.check(self._session.journal, progress)
 
     def snapshot(self) -> None:
         """Keep a snapshot now, for a quick opening; else they are made when they are worth it."""
@@ -373,7 +420,9 @@ def _arms(session: Session, after: str | int | None, limit: int, by: str) -> lis
     return [_arm_row(memory, int(slot)) for slot in order[skipped : skipped + limit]]
 
 
-def _table(session: Session, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _table(
+    session: Session, name: str, progress: Progress | None
+) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Return the columns and rows of a table."""
     if name == "beliefs":
         return _beliefs(session.memory)
@@ -381,17 +430,23 @@ def _table(session: Session, name: str) -> tuple[list[str], list[tuple[Any, ...]
         raise ProblemError(
             f"there is no table {shown(name)}; {suggestion(name, [*QUERIES, 'beliefs'])}"
         )
-    cursor = session.journal.connection.execute(QUERIES[name])
+    execute = session.journal.connection.execute
+    (total,) = execute(f"SELECT count(*) FROM {name.removesuffix('s')}").fetchone()
+    cursor, rows = execute(QUERIES[name]), []
+    for row in cursor:  # one by one: whoever waits can stop it
+        rows.append((*row[:3], utc_time(row[3]).isoformat(), *row[4:]) if name == "events" else row)
+        if progress is not None and len(rows) % 1024 == 0:
+            progress(len(rows), total)
     columns = [column[0] for column in cursor.description]
-    if name != "events":
-        return columns, cursor.fetchall()
-    rows = [(*row[:3], utc_time(row[3]).isoformat(), *row[4:]) for row in cursor]
     return columns, rows
 
 
 def _beliefs(memory: Memory) -> tuple[list[str], list[tuple[Any, ...]]]:
+    settings = memory.settings
     columns = ["arm", "kind", "last_state", "last_tick"]
-    columns += [f"belief_{state}" for state in range(memory.roster.most_states)]
+    columns += [
+        f"belief_{settings.state_name(state)}" for state in range(memory.roster.most_states)
+    ]
     rows = []
     for slot in range(memory.num_joined):
         if slot in memory.gone:

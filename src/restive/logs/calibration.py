@@ -8,9 +8,9 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.logs.finite import chances
 from restive.logs.fitted import FittedLog
 from restive.logs.sample import Sample
+from restive.problem.beliefs import beliefs_at
 
 __all__ = ["Calibration", "calibrate"]
 
@@ -85,7 +85,7 @@ def _total(
     weights = weights[used] / weights[used].sum()
     last, ages, which = sample.pairs(rows)
     counts = np.bincount(which)
-    laws = chances(active[used], passive[used], last, ages)
+    laws = beliefs_at(active[used], passive[used], last, ages)
     first, second = (laws * rewards).sum(axis=2), (laws * rewards**2).sum(axis=2)
     by_candidate = (counts[:, None] * first).sum(axis=0)
     mean = float((weights * by_candidate).sum())

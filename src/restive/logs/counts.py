@@ -12,7 +12,7 @@ from restive.learn.evidence import Evidence
 from restive.logs.log import ArmBlock, Log
 from restive.threads import in_order
 
-__all__ = ["LogCounts", "count_log"]
+__all__ = ["LogCounts", "count_log", "first_states"]
 
 IntArray = NDArray[np.int64]
 
@@ -105,6 +105,18 @@ def count_log(
         last_state,
         last_step,
     )
+
+
+def first_states(log: Log, until: int, pulled_only: bool = False) -> IntArray:
+    """State of each arm's first sighting before step `until` [K], -1 without one."""
+    found = np.full(log.num_arms, -1, dtype=np.int64)
+    for block in log.blocks():
+        own = block.of_pulled() if pulled_only else block
+        first = own.starts[:-1]
+        there = np.flatnonzero(first < own.starts[1:])
+        there = there[own.steps[first[there]] < until]
+        found[block.first_arm + there] = own.states[first[there]]
+    return found
 
 
 def _note_last(block: ArmBlock, until: int, last_step: IntArray, last_state: IntArray) -> None:

@@ -19,9 +19,10 @@ from restive.kernels.logs.fit import (
 from restive.learn.priors.finite import ArmPrior
 from restive.logs.counts import LogCounts
 from restive.problem.arm import Arm
+from restive.problem.beliefs import log_chances
 from restive.threads import in_order
 
-__all__ = ["SharedCandidates", "Summary", "chances", "stacked", "times"]
+__all__ = ["SharedCandidates", "Summary", "cells_of", "stacked"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -35,46 +36,6 @@ INTERVAL = np.array([0.05, 0.95])  # ends of a 90% interval
 def stacked(arms: Sequence[Arm]) -> tuple[FloatArray, FloatArray]:
     """Active and passive matrices [M, S, S]."""
     return np.array([arm.active for arm in arms]), np.array([arm.passive for arm in arms])
-
-
-def chances(active: FloatArray, passive: FloatArray, last: IntArray, ages: IntArray) -> FloatArray:
-    """Beliefs b(s, n) [C, M, S]: chances of each next state, for M arms and C pairs of s and n."""
-    found = np.empty((len(ages), *active.shape[:2]))
-    power, reached = active, 1  # P_active P_passive^(n - 1)
-    for at in np.argsort(ages, kind="stable").tolist():
-        ahead = int(ages[at]) - reached
-        if ahead:
-            power = times(power, _power(passive, ahead))
-            reached += ahead
-        found[at] = power[:, last[at]]
-    return found
-
-
-def log_chances(
-    active: FloatArray, passive: FloatArray, last: IntArray, ages: IntArray, following: IntArray
-) -> FloatArray:
-    """Logarithms [C, M] of b(s, n)[s'] for M arms and C cells."""
-    found = chances(active, passive, last, ages)[np.arange(len(ages)), :, following]
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(found))
-
-
-def times(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Products [M, S, S] of matrices, with rows that sum to one."""
-    product = np.einsum("mij,mjk->mik", left, right)
-    # rounding never adds up over many steps
-    return np.asarray(product / product.sum(axis=2, keepdims=True))
-
-
-def _power(matrix: FloatArray, exponent: int) -> FloatArray:
-    power: FloatArray | None = None
-    while exponent:
-        if exponent & 1:
-            power = matrix if power is None else times(power, matrix)
-        exponent >>= 1
-        matrix = times(matrix, matrix) if exponent else matrix
-    assert power is not None
-    return power
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +68,7 @@ class SharedCandidates:
         `known` are chances of at least all their cells, where that is not too many.
         """
         out = np.zeros((len(arms), len(self.prior.candidates)))
-        starts, places = _cells_of(counts, arms)
+        starts, places = cells_of(counts, arms)
         cells, number = counts.cells[places], counts.counts[places]
         if known is not None:
             add_log_likelihoods(
@@ -125,7 +86,7 @@ class SharedCandidates:
 
     def _chances(self, counts: LogCounts, arms: IntArray) -> _Chances | None:
         """Chances of all cells of these arms; None where they are too many."""
-        distinct = np.unique(counts.cells[_cells_of(counts, arms)[1]])
+        distinct = np.unique(counts.cells[cells_of(counts, arms)[1]])
         if len(distinct) > DISTINCT:
             return None
         return _Chances(distinct, log_chances(*self.matrices, *counts.unpacked(distinct)))
@@ -213,7 +174,7 @@ class _Chances(NamedTuple):
     logs: FloatArray  # [C, M]
 
 
-def _cells_of(counts: LogCounts, arms: IntArray) -> tuple[IntArray, IntArray]:
+def cells_of(counts: LogCounts, arms: IntArray) -> tuple[IntArray, IntArray]:
     """Return where these arms' cells begin once they are end to end, and where they are now."""
     sizes = np.diff(counts.starts)[arms]
     starts = np.concatenate([[0], np.cumsum(sizes)])

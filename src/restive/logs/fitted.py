@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from restive.learn.priors.independent import IndependentPrior
 from restive.logs.counts import LogCounts, count_log
 from restive.logs.finite import INTERVAL, SharedCandidates
 from restive.logs.kind_priors import AnyArmPrior, kind_priors_of, passive_rewards_of
+from restive.logs.kind_words import KindShape
 from restive.logs.log import Log
 from restive.pages.frames import data_frame
 from restive.problem.arm import Arm, numbers_array
@@ -60,6 +61,7 @@ class FittedLog:
     notes: tuple[str, ...]
     _progress: Progress = field(default=lambda what, share: None, repr=False)
     _posteriors: tuple[Any, ...] = field(default=(), repr=False)  # of priors that are not finite
+    kind_shapes: dict[str, KindShape] = field(default_factory=dict)  # of laws of any shape
     checks: tuple[Check, ...] = ()
     held_out: HeldOut | None = None
 
@@ -142,7 +144,7 @@ class FittedLog:
                 own = np.flatnonzero(self.log.kind_of == kind)
                 for some, weights in self._shared[kind].blocks(self.counts, own):
                     for k, row in zip(some.tolist(), weights, strict=True):
-                        posteriors[k] = prior.with_weights(row)
+                        posteriors[k] = prior.informed(row)
         return IndependentPrior(posteriors)
 
     def supports(self, arms: IntArray) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
@@ -210,11 +212,18 @@ def fit_arms(
     unpulled = None
     if passive_rewards is not None:
         unpulled = log_rewards(log, passive_rewards, "passive_rewards")
-    kind_priors = kind_priors_of(log, counts, prior, values, unpulled, controlled, notes)
+    end = log.num_steps if until is None else until
+    shapes: dict[str, KindShape] = {}
+    kind_priors = kind_priors_of(
+        log, counts, prior, values, unpulled, controlled, notes, shapes, end,
+        lambda share: progress("estimating kinds", share),
+    )  # fmt: skip
     unpulled = passive_rewards_of(kind_priors[0])
     notes += _doubts(values, unpulled, controlled)
-    end = log.num_steps if until is None else until
-    return _summarised(log, counts, kind_priors, values, unpulled, controlled, end, notes, progress)
+    fitted = _summarised(
+        log, counts, kind_priors, values, unpulled, controlled, end, notes, progress
+    )
+    return replace(fitted, kind_shapes=shapes)
 
 
 def _never_seen(log: Log, counts: LogCounts) -> list[str]:

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import ProblemError
-from restive.logs.finite import chances
 from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.log import Log
 from restive.logs.sample import Sample, sample_of
+from restive.problem.beliefs import beliefs_at
 
 __all__ = ["Gain", "HeldOut", "held_out"]
 
@@ -124,7 +124,7 @@ def _predictions(fitted: FittedLog, sample: Sample, later: IntArray) -> FloatArr
             continue
         used = weights > 1e-12
         last, ages, which = sample.pairs(later[rows])
-        laws = chances(active[used], passive[used], last, ages)
+        laws = beliefs_at(active[used], passive[used], last, ages)
         means = (laws * weights[used, None]).sum(axis=1) / weights[used].sum()
         found[rows] = means[which]
     return found

@@ -1,11 +1,11 @@
 """What arms of each kind may be, before anything was seen: as given, or estimated from the log.
 
-An estimated prior is that of the kind's arms taken together (empirical Bayes). Each row of an arm's
-matrices has a Dirichlet law (for two states: p01 and p11 have Beta laws) whose parameters are those
-that the arms of the kind speak for: the law's means and its variance are those of the arms'
-posteriors under it, on average. A freely chosen distribution on the grid (NPMLE) fits better still
-but puts weight just where each arm happened to be seen: its 90% intervals covered 70% of the truths
-where 40 arms were seen 160 times each.
+An estimated prior is that of the kind's arms taken together (empirical Bayes). Where pulls change
+how arms move, or with more than two states, `kind_laws` has it. Else p01 and p11 have Beta laws
+whose parameters are those that the arms of the kind speak for: the law's means and its variance are
+those of the arms' posteriors under it, on average. A freely chosen distribution on the grid (NPMLE)
+fits better still but puts weight just where each arm happened to be seen: its 90% intervals covered
+70% of the truths where 40 arms were seen 160 times each.
 
 Arms of two states have their law on a grid of p01 and p11, finer where more was seen. Levels of a
 probability are sin^2 of equally spaced angles, since the standard error of an estimated probability
@@ -15,8 +15,8 @@ stands for the uniform distribution.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any, Protocol
 
@@ -26,11 +26,13 @@ from numpy.typing import ArrayLike, NDArray
 from restive.errors import ProblemError
 from restive.kernels.logs.fit import mean_posterior
 from restive.learn.evidence import Evidence
-from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior
+from restive.learn.priors.spread import SLOWEST
 from restive.logs.counts import LogCounts
 from restive.logs.finite import SharedCandidates
+from restive.logs.kind_laws import Seen, evenly_spread, kind_law, matched_parameters
+from restive.logs.kind_words import KindShape
 from restive.logs.log import Log
 from restive.problem.arm import gilbert_elliott
 
@@ -49,17 +51,10 @@ IntArray = NDArray[np.int64]
 # the grid of two-state arms
 LEAST_LEVELS, MOST_LEVELS = 16, 64
 MOST_WEIGHTS = 20_000_000  # arms times candidates
-SLOWEST = 0.997  # the second eigenvalue up to which an agent's tables take in an arm
 
-# the search for a kind's parameters
-FEW_ARMS = 2000  # are enough to estimate a prior
-FEW_PARTICLE_ARMS = 100  # the same where each costs milliseconds
-LEAST_PARAMETER = 0.05
-UNKNOWN_ARMS = 2.0  # arms of which nothing is known, beside those seen: a few arms prove little
-MOST_ALIKE = 500.0  # the largest sum of a row's parameters
-CLOSE = 1e-3  # relative change of parameters that ends the search
+# the search for the parameters of a kind on the grid
+CLOSE = 1e-3  # relative change of parameters that ends it
 MOST_ITERATIONS = 300
-FEW_ITERATIONS = 6  # where each draws particles
 
 
 class AnyArmPrior(Protocol):
@@ -71,17 +66,26 @@ class AnyArmPrior(Protocol):
 
 def kind_priors_of(
     log: Log, counts: LogCounts, prior: Any, rewards: FloatArray, unpulled: FloatArray | None,
-    controlled: bool, notes: list[str],
+    controlled: bool, notes: list[str], shapes: dict[str, KindShape], until: int,
+    progress: Callable[[float], None],
 ) -> tuple[AnyArmPrior, ...]:  # fmt: skip
-    """Return the prior of each kind: as given, or estimated; `notes` gets what to say of it."""
+    """Return the prior of each kind: as given, or estimated.
+
+    `notes` gets what to say of it, `shapes` what an estimated law of any shape is like.
+    What was seen before step `until` counts.
+    """
     if prior is None:
-        return _empirical(log, counts, rewards, unpulled, controlled, notes)
+        return _empirical(
+            log, counts, rewards, unpulled, controlled, notes, shapes, until, progress
+        )
     if isinstance(prior, IndependentPrior):
         if len(set(map(id, prior.arms))) > 1:
             raise ProblemError(
                 "prior must be of one arm (or a dict with one for each kind); this one differs "
                 "between arms"
             )
+        if prior.pooled:
+            raise ProblemError("a fit learns of each arm by itself: leave pooled out of the prior")
         prior = prior.arms[0]
     if not isinstance(prior, Mapping):
         prior = dict.fromkeys(log.kinds, prior)
@@ -133,14 +137,24 @@ def _require_fits(prior: Any, kind: str, log: Log, rewards: FloatArray) -> None:
 
 def _empirical(
     log: Log, counts: LogCounts, rewards: FloatArray, unpulled: FloatArray | None,
-    controlled: bool, notes: list[str],
+    controlled: bool, notes: list[str], shapes: dict[str, KindShape], until: int,
+    progress: Callable[[float], None],
 ) -> tuple[AnyArmPrior, ...]:  # fmt: skip
     own = [np.flatnonzero(log.kind_of == kind) for kind in range(len(log.kinds))]
     if log.num_states > 2 or controlled:
-        return tuple(
-            _empirical_dirichlet(counts, arms, rewards, controlled, log.state_names, unpulled)
-            for arms in own
+        pays = {"rewards": rewards, "passive_rewards": unpulled, "states": log.state_names}
+        seen = Seen.of(log, counts, until, controlled)
+        found = []
+        for k, arms in enumerate(own):
+            part = partial(_within, progress, k, len(own))
+            found.append(kind_law(seen, arms, pays, part, in_words=until == log.num_steps))
+        notes += [f"kind {name!r}: {law.why}" for name, law in zip(log.kinds, found, strict=True)]
+        shapes.update(
+            (name, law.shape)
+            for name, law in zip(log.kinds, found, strict=True)
+            if law.shape is not None
         )
+        return tuple(law.prior for law in found)
     levels = _num_levels(float(np.median(counts.totals)), log.num_arms)
     base = grid_candidates(rewards, levels, log.state_names, unpulled)
     if levels == MOST_LEVELS:
@@ -148,13 +162,18 @@ def _empirical(
             f"arms were seen so often that their intervals are hardly wider than the {MOST_LEVELS} "
             "levels of the grid; for narrower ones pass prior = rs.beta_prior(1).arms[0]"
         )
+    most = MOST_WEIGHTS // len(base.candidates)
     for name, arms in zip(log.kinds, own, strict=True):
-        if len(arms) > FEW_ARMS:
+        if len(arms) > most:
             notes.append(
-                f"the prior of kind {name!r} was estimated from about {FEW_ARMS:,} of its "
+                f"the prior of kind {name!r} was estimated from about {most:,} of its "
                 f"{len(arms):,} arms, evenly spread"
             )
     return tuple(empirical_grid(base, counts, arms, log.arms)[0] for arms in own)
+
+
+def _within(progress: Callable[[float], None], kind: int, kinds: int, share: float) -> None:
+    progress((kind + share) / kinds)
 
 
 def _num_levels(seen_again: float, num_arms: int) -> int:
@@ -228,15 +247,17 @@ def empirical_grid(
         What was seen, which arms of it are of the kind, and all arms' names.
     """
     shared = SharedCandidates(base, names)
-    logs = shared.log_likelihoods(counts, _some(arms, FEW_ARMS))
-    likelihoods = np.exp(logs - logs.max(axis=1)[:, None])
+    some = evenly_spread(arms, MOST_WEIGHTS // len(base.candidates))
+    likelihoods = shared.log_likelihoods(counts, some)
+    likelihoods -= likelihoods.max(axis=1)[:, None]
+    np.exp(likelihoods, out=likelihoods)
     rows = shared.matrices[0]  # [M, S, S]
     log_rows = np.log(rows)
     parameters = np.ones(rows.shape[1:])
     for _ in range(MOST_ITERATIONS):
         weights = mean_posterior(likelihoods, _weights(base.weights, log_rows, parameters))
         moments = [(weights[:, None, None] * rows**power).sum(axis=0) for power in (1, 2)]
-        found = _matched_parameters(moments[0], moments[1], len(likelihoods))
+        found = matched_parameters(moments[0], moments[1], len(likelihoods))
         change = np.abs(found / parameters - 1).max()
         parameters = found
         if change < CLOSE:
@@ -244,66 +265,8 @@ def empirical_grid(
     return base.with_weights(_weights(base.weights, log_rows, parameters)), parameters
 
 
-def _empirical_dirichlet(
-    counts: LogCounts,
-    arms: IntArray,
-    rewards: FloatArray,
-    controlled: bool,
-    states: Sequence[str] | None = None,
-    passive_rewards: FloatArray | None = None,
-) -> DirichletArmPrior:
-    """Return the continuous prior that these arms speak for.
-
-    With more than two states, or where pulled and unpulled arms move by different chains (then it
-    has rows of both), a grid would be too large.
-    """
-    more = {"rewards": rewards, "passive_rewards": passive_rewards, "states": states}
-    size = counts.num_states
-    some = [counts.evidence(k) for k in _some(arms, FEW_PARTICLE_ARMS).tolist()]
-    parameters = np.ones((size * (2 if controlled else 1), size))
-    for _ in range(FEW_ITERATIONS):
-        prior = _dirichlet(parameters, controlled, more)
-        moments = np.zeros((2, *parameters.shape))
-        for evidence in some:
-            found = prior.given(evidence).particles()
-            rows = np.concatenate([found.active, found.passive], axis=1)[:, : len(parameters)]
-            for power in (1, 2):
-                own = (found.weights[:, None, None] * rows**power).sum(axis=0)
-                moments[power - 1] += own / len(some)
-        parameters = _matched_parameters(moments[0], moments[1], len(some))
-    return _dirichlet(parameters, controlled, more)
-
-
-def _dirichlet(
-    parameters: FloatArray, controlled: bool, more: Mapping[str, Any]
-) -> DirichletArmPrior:
-    size = parameters.shape[1]
-    return DirichletArmPrior(parameters[:size], parameters[size:] if controlled else None, **more)
-
-
-def _some(arms: IntArray, most: int) -> IntArray:
-    """Return at most so many arms, evenly spread."""
-    return arms[:: -(-len(arms) // most)]
-
-
 def _weights(base: FloatArray, log_rows: FloatArray, parameters: FloatArray) -> FloatArray:
     """Weights [M] of candidates under Dirichlet laws with parameters [S, S]."""
     logs = ((parameters - 1) * log_rows).sum(axis=(1, 2))
     weights = base * np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
-
-
-def _matched_parameters(first: FloatArray, second: FloatArray, num_arms: int) -> FloatArray:
-    """Dirichlet parameters [rows, S] with the means and the total variance that arms have.
-
-    `first` and `second` are the arms' mean moments; arms of which nothing is known, whose rows are
-    uniform, are added.
-    """
-    size = first.shape[1]
-    share = UNKNOWN_ARMS / (num_arms + UNKNOWN_ARMS)
-    means = (1 - share) * first + share / size
-    squares = (1 - share) * second + share * 2 / (size * (size + 1))
-    spread = (squares - means**2).sum(axis=1)
-    alike = (means * (1 - means)).sum(axis=1) / np.maximum(spread, 1e-12) - 1
-    parameters = means * np.clip(alike, 0.5, MOST_ALIKE)[:, None]
-    return np.asarray(np.maximum(parameters, LEAST_PARAMETER))

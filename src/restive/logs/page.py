@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from restive.logs.checks import REPLICATES, Check
 from restive.logs.fitted import FittedLog
 from restive.logs.held_out import HeldOut, in_words
+from restive.logs.kind_words import MUCH
 from restive.pages.axes import Scale
 from restive.pages.chart import Chart, Panel, render_chart, short
 from restive.pages.looks import LIGHT, look
@@ -52,6 +53,8 @@ def fit_page(fitted: FittedLog, title: str) -> str:
         heading=_verdict(fitted),
         lead=[f"{log.in_brief}. States, worst first: {', '.join(log.states)}."],
         notes=fitted.notes,
+        kinds=[(name, shape.sentence) for name, shape in fitted.kind_shapes.items()],
+        much=f"{100 * MUCH:.0f}",
         replicates=REPLICATES,
         check_header=check_header,
         checks=[row[: len(check_header)] for row in check_rows(fitted.checks)],

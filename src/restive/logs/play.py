@@ -12,13 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.logs.finite import times
 from restive.logs.fitted import FittedLog
 from restive.logs.log import Log
 from restive.logs.sample import Sample, drawn_arms
 from restive.plan.policies.base import Policy, checked_choice
 from restive.problem.bandit import RestlessBandit
-from restive.problem.beliefs import BeliefState
+from restive.problem.beliefs import BeliefState, beliefs_at
 
 __all__ = [
     "MOST_HELD",
@@ -194,18 +193,17 @@ class Worlds:
 
     def _law_at_start(self) -> FloatArray:
         """Laws [R, K, S] of the arms' states in the first step: b(s, n)."""
-        count, num_arms, size, _ = self.active.shape
-        shape = (count * num_arms, size, size)
-        power, square = self.active.reshape(shape), self.passive.reshape(shape)
-        left = np.tile(self.start.elapsed - 1, count)
-        while left.any():
-            odd = (left & 1).astype(np.bool_)
-            power = power.copy()
-            power[odd] = times(power[odd], square[odd])
-            left = left >> 1
-            square = times(square, square) if left.any() else square
-        rows = np.tile(self.start.last_state, count)
-        return np.asarray(power[np.arange(shape[0]), rows].reshape(count, num_arms, size))
+        law = np.empty(self.active.shape[:3])
+        seen = np.stack([self.start.last_state, self.start.elapsed])
+        for state, age in np.unique(seen, axis=1).T:
+            own = np.flatnonzero((seen[0] == state) & (seen[1] == age))
+            active, passive = self.active[:, own], self.passive[:, own]
+            shape = (-1, *active.shape[2:])
+            laws = beliefs_at(
+                active.reshape(shape), passive.reshape(shape), np.array([state]), np.array([age])
+            )
+            law[:, own] = laws.reshape(active.shape[:3])
+        return law
 
 
 def logged_pulls(log: Log, split: int, rewards: FloatArray) -> tuple[float, float]:

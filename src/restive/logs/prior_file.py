@@ -9,8 +9,10 @@ A JSON file::
                "evidence": [[last state, elapsed, next state, count], ...]}]}
 
 Arms that pay while not pulled have "passive_rewards" beside "rewards". A candidate is its matrix
-or, where pulling changes how it moves, {"active": ..., "passive": ...}. A kind with a continuous
-prior has parameters instead: "dirichlet": {"active": ..., "particles": M}.
+or, where pulling changes how it moves, {"active": ..., "passive": ...}. A kind with the candidates
+of an earlier one has that one's name instead. A kind with a continuous prior has parameters:
+"dirichlet": {"active": ..., "particles": M}. "shape" is for readers: shares and chances with 90%
+intervals, as the kind's arms tell them.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ class PriorFile:
                 continue
             for some, weights in SharedCandidates(prior, self.names).blocks(self.counts, own):
                 for k, row in zip(some.tolist(), weights, strict=True):
-                    found[k] = prior.with_weights(row)
+                    found[k] = prior.informed(row)
         return IndependentPrior([found[k] for k in range(len(self.names))])
 
 
@@ -91,10 +93,7 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
         "states": list(fitted.log.states),
         "rewards": fitted.rewards.tolist(),
         "log": {"sightings": fitted.log.num_sightings, "span": fitted.log.span},
-        "kinds": [
-            _kind_data(name, prior)
-            for name, prior in zip(fitted.log.kinds, fitted.kind_priors, strict=True)
-        ],
+        "kinds": _kinds_data(fitted),
     }
     if fitted.passive_rewards is not None:
         head["passive_rewards"] = fitted.passive_rewards.tolist()
@@ -112,6 +111,21 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
             }
             file.write((",\n" if k else "") + json.dumps(arm, ensure_ascii=False))
         file.write("\n]}\n")
+
+
+def _kinds_data(fitted: FittedLog) -> list[dict[str, Any]]:
+    """Kinds as data; those with the candidates of an earlier one name it, and these stand once."""
+    found, first_with = [], dict[int, str]()
+    for name, prior in zip(fitted.log.kinds, fitted.kind_priors, strict=True):
+        data = _kind_data(name, prior)
+        if isinstance(prior, ArmPrior):
+            first = first_with.setdefault(id(prior.candidates), name)
+            if first != name:
+                data["candidates"] = first
+        if name in fitted.kind_shapes:
+            data["shape"] = fitted.kind_shapes[name].to_data()
+        found.append(data)
+    return found
 
 
 def _kind_data(name: str, prior: Any) -> dict[str, Any]:
@@ -160,7 +174,9 @@ def _read(data: dict[str, Any]) -> PriorFile:
         "passive_rewards": data.get("passive_rewards"),
         "states": names_or_none(states),
     }
-    kinds = {str(kind["name"]): _kind(kind, alike) for kind in data["kinds"]}
+    kinds: dict[str, ArmPrior | DirichletArmPrior] = {}
+    for kind in data["kinds"]:
+        kinds[str(kind["name"])] = _kind(kind, alike, kinds)
     labels = list(kinds)
     arms = data["arms"]
     for k, arm in enumerate(arms):
@@ -178,13 +194,22 @@ def _read(data: dict[str, Any]) -> PriorFile:
     )
 
 
-def _kind(data: dict[str, Any], alike: dict[str, Any]) -> ArmPrior | DirichletArmPrior:
+def _kind(
+    data: dict[str, Any], alike: dict[str, Any], earlier: dict[str, ArmPrior | DirichletArmPrior]
+) -> ArmPrior | DirichletArmPrior:
     """Return a kind's prior; `alike` is what all arms have in common."""
     if "dirichlet" in data:
         own = data["dirichlet"]
         return DirichletArmPrior(
             own["active"], own.get("passive"), particles=own["particles"], **alike
         )
+    if isinstance(data["candidates"], str):
+        first = earlier.get(data["candidates"])
+        if not isinstance(first, ArmPrior):
+            raise ProblemError(
+                f"kind {data['name']!r}: no earlier kind {data['candidates']!r} has candidates"
+            )
+        return first.with_weights(data["weights"])
     candidates = [_arm(matrix, alike) for matrix in data["candidates"]]
     return ArmPrior(candidates, data["weights"])
 

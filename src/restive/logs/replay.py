@@ -392,4 +392,4 @@ def _pruned(prior: IndependentPrior) -> IndependentPrior:
     weights = np.array([arm.weights for arm in arms])
     kept = np.flatnonzero(weights.max(axis=0) >= SMALL_WEIGHT)
     shared = ArmPrior([arms[0].candidates[m] for m in kept.tolist()])
-    return IndependentPrior([shared.with_weights(row[kept]) for row in weights])
+    return IndependentPrior([shared.with_weights(row[kept]) for row in weights], prior.pooled)

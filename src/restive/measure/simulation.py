@@ -112,7 +112,7 @@ class Trajectory:
 
     def _track(self, k: int, first: int) -> Track:
         arm, ages = self.bandit.arms[k], self.elapsed[first:, k]
-        means = belief_table(arm, int(ages.max())) @ arm.rewards
+        means = np.einsum("snt,t->sn", belief_table(arm, int(ages.max())), arm.rewards)
         at, place = np.nonzero(self.arms[first:] == k)
         return Track(
             self.bandit.label(k),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a template is rendered late, if ever
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["anchor", "render", "script", "stylesheet", "templates"]
+__all__ = ["anchor", "capitalised", "render", "script", "stylesheet", "templates"]
 
 VERDICTS = ("holds", "fails", "undecided")  # words that a table colours
 
@@ -44,7 +44,10 @@ def templates() -> Environment:
         loader=PackageLoader("restive", ""), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, auto_reload=False,
     )  # fmt: skip
-    found.filters |= {"anchor": anchor, "digest": _digest, "number": _number, "quoted": _quoted}
+    found.filters |= {
+        "anchor": anchor, "capitalised": capitalised, "digest": _digest, "number": _number,
+        "quoted": _quoted,
+    }  # fmt: skip
     found.globals |= {
         "stylesheet": Markup(stylesheet()), "script": Markup(script()), "VERDICTS": VERDICTS,
     }  # fmt: skip
@@ -77,6 +80,11 @@ def _digest(text: str) -> str:
 def _number(value: float | None) -> str:
     """Return a number for a cell, a dash where there is none."""
     return "–" if value is None else f"{value:.3f}"
+
+
+def capitalised(text: str) -> str:
+    """Return a text that begins with a capital letter; others stay as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def _quoted(name: str) -> str:

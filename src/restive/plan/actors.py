@@ -120,6 +120,8 @@ def lookup_of(ranks: RankTables | None, num_arms: int) -> IndexLookup:
         begin=small(num_arms),
         length=small(num_arms),
         rank=small(num_arms),
+        indices=np.zeros(0),
+        home_kinds=int_zeros(0),
         channels=np.zeros(0),
         values=np.zeros(0),
         mode=new_record(LookupMode, tabled=ranks is not None),

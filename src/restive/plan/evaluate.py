@@ -10,7 +10,7 @@ by themselves is added to J, and their potential to the bias.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isnan, nan
+from math import fsum, inf, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from restive.problem.beliefs import (
     settled_lengths,
     start_or_initial,
 )
-from restive.problem.chains import unichain_law
+from restive.problem.chains import solved, unichain_law, weighted
 from restive.problem.reduction import ReducedKinds, reduce_kinds
 
 __all__ = ["Value", "chooser", "evaluate", "exact_value", "require_same_shape", "told_ages"]
@@ -187,14 +187,14 @@ def _fixed_value(
     for k in pulled.tolist():
         arm, potential = _reduced_arm(reduced, k)
         law = unichain_law(arm.active, bandit.label(k))
-        reward = float(law @ arm.rewards)
+        reward = fsum(law * arm.rewards)
         gain += reward
         system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.h = 0
-        bias = np.linalg.solve(system, arm.rewards - reward) + potential
+        bias = solved(system, arm.rewards - reward) + potential
         belief = _belief_at(arm, int(start.last_state[k]), int(start.elapsed[k]))
-        highest = lowest = highest + float(belief @ bias)
+        highest = lowest = highest + fsum(belief * bias)
         supports.append(belief > 0)
-        biases.append(arm.active @ bias)
+        biases.append(weighted(arm.active, bias))
     highest = lowest = highest + float(drift[0])
     moves = [bandit.arms[k].active > 0 for k in pulled.tolist()]
     met: set[bytes] = set()

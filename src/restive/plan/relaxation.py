@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def relaxed(
     subsidy = float(tops[order[flat[0] if flat.size else -1]])
     gains = [_gain(path, subsidy) for path in paths]
     own = float(sum(counts * [path.own_reward for path in paths]))
-    bound = float(counts @ gains) - (bandit.num_arms - bandit.num_pulls) * subsidy + own
+    bound = fsum(counts * gains) - (bandit.num_arms - bandit.num_pulls) * subsidy + own
     return Relaxation(bound, own, subsidy, kinds, paths)
 
 

@@ -275,7 +275,10 @@ def _choice(policy: Policy) -> list[str]:
         return []
     if not isfinite(policy.candidates[0].average_reward):
         return [f"{policy.chosen} was chosen {policy.method}"]
-    others = [f"{other.name} ({other.average_reward:.6f})" for other in policy.runners_up[:2]]
+    others = []
+    for other in policy.runners_up[:2]:
+        error = f" ± {other.stderr:.2g}" if other.stderr else ""
+        others.append(f"{other.name} ({other.average_reward:.6f}{error})")
     said = [f"{policy.chosen} was chosen" + ", before " * bool(others) + " and ".join(others)]
     if len(policy.tables) > MOST_KINDS:
         said.append(f"of more than {MOST_KINDS:,} kinds of arms only the named mappings compete")

@@ -32,7 +32,9 @@ __all__ = [
     "BeliefState",
     "belief_table",
     "belief_tables",
+    "beliefs_at",
     "initial_state",
+    "log_chances",
     "settled_elapsed",
     "settled_lengths",
     "start_or_initial",
@@ -75,6 +77,65 @@ def belief_table(arm: Arm, max_elapsed: int | None = None) -> FloatArray:
     while (done := belief_powers(active, passive, table, done, WORK_AT_ONCE)) < length:
         stop_if_interrupted()
     return table
+
+
+def beliefs_at(
+    active: FloatArray, passive: FloatArray, last_state: IntArray, elapsed: IntArray
+) -> FloatArray:
+    """Beliefs of many chains at a few ages, however old.
+
+    Parameters
+    ----------
+    active, passive
+        Matrices [M, S, S] of the chains.
+    last_state, elapsed
+        Where they were last seen, and how many steps ago [C].
+
+    Returns
+    -------
+    Array [C, M, S] of b(s, n).
+    """
+    found = np.empty((len(elapsed), *active.shape[:2]))
+    power, reached = active, 1  # P_active P_passive^(n - 1)
+    for at in np.argsort(elapsed, kind="stable").tolist():
+        ahead = int(elapsed[at]) - reached
+        if ahead:
+            power = _product(power, _power(passive, ahead))
+            reached += ahead
+        found[at] = power[:, last_state[at]]
+    return found
+
+
+def log_chances(
+    active: FloatArray,
+    passive: FloatArray,
+    last_state: IntArray,
+    elapsed: IntArray,
+    next_state: IntArray,
+) -> FloatArray:
+    """Logarithms [C, M] of b(s, n)[s'] for C cells and M chains; -inf where it cannot be."""
+    laws = beliefs_at(active, passive, last_state, elapsed)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(laws[np.arange(len(elapsed)), :, next_state]))
+
+
+def _power(matrices: FloatArray, exponent: int) -> FloatArray:
+    """Powers [M, S, S] by squaring; the exponent is at least 1."""
+    power: FloatArray | None = None
+    while exponent:
+        if exponent & 1:
+            power = matrices if power is None else _product(power, matrices)
+        exponent >>= 1
+        matrices = _product(matrices, matrices) if exponent else matrices
+    assert power is not None
+    return power
+
+
+def _product(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Products [M, S, S] of matrices, with rows that sum to one."""
+    product = np.einsum("mij,mjk->mik", left, right)
+    # rounding never adds up over many steps
+    return np.asarray(product / product.sum(axis=2, keepdims=True))
 
 
 def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIEF_TOLERANCE) -> int:

@@ -29,8 +29,10 @@ __all__ = [
     "mixing_time",
     "period",
     "require_ergodic",
+    "solved",
     "stationary",
     "unichain_law",
+    "weighted",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -250,3 +252,27 @@ def _product(left: FloatArray, right: FloatArray) -> FloatArray:
     for j in range(len(right)):
         total += out[:, j : j + 1]
     return out / total
+
+
+# Linear algebra without BLAS, whose last bits depend on the processor.
+
+
+def weighted(rows: FloatArray, values: FloatArray) -> FloatArray:
+    """Rows times a vector, as plain sums."""
+    sums = np.zeros(len(rows))
+    for state, value in enumerate(values):
+        sums += rows[:, state] * value
+    return sums
+
+
+def solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve a system of linear equations by Gauss-Jordan elimination with row pivots."""
+    system = np.column_stack([matrix, right])
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        for column in range(len(matrix)):
+            pivot = column + int(np.argmax(np.abs(system[column:, column])))
+            system[[column, pivot]] = system[[pivot, column]]
+            system[column] /= system[column, column]
+            others = np.arange(len(matrix)) != column
+            system[others] -= np.outer(system[others, column], system[column])
+    return system[:, -1].copy()

@@ -33,7 +33,7 @@ from restive.arguments import counted
 from restive.errors import AssumptionError
 from restive.problem.arm import Arm, arm_label
 from restive.problem.bandit import Kinds, computed_once
-from restive.problem.chains import unichain_law
+from restive.problem.chains import solved, unichain_law, weighted
 
 __all__ = ["ReducedKinds", "Reduction", "reduce_arm", "reduce_kinds", "unit_of"]
 
@@ -80,14 +80,14 @@ def reduce_arm(arm: Arm, *, discount: float = 1.0, label: str | None = None) -> 
     paid = arm.passive_rewards
     label = arm_label(arm) if label is None else label
     if discount < 1:
-        potential = _solve(np.eye(states) - discount * arm.passive, paid)
+        potential = solved(np.eye(states) - discount * arm.passive, paid)
     elif np.ptp(paid) == 0:  # the chain does not matter, then
         own = float(paid[0])
     else:
         law = _passive_law(arm, label)
-        own = float(_weighted(law[None], paid)[0])
-        potential = _solve(np.eye(states) - arm.passive + law, paid - own)
-    gained = discount * _weighted(arm.active - arm.passive, potential)
+        own = float(weighted(law[None], paid)[0])
+        potential = solved(np.eye(states) - arm.passive + law, paid - own)
+    gained = discount * weighted(arm.active - arm.passive, potential)
     if not np.isfinite(gained).all():
         raise AssumptionError(
             f"{label}: not pulled, it hardly ever leaves some of its states, so that "
@@ -146,24 +146,3 @@ def _passive_law(arm: Arm, label: str) -> FloatArray:
             "let its passive matrix lead from each class to the others, however rarely, or pass a "
             "discount below 1 where there is one"
         ) from None
-
-
-def _weighted(rows: FloatArray, values: FloatArray) -> FloatArray:
-    """Rows times a vector as plain sums: the same bits on every machine."""
-    sums = np.zeros(len(rows))
-    for state, value in enumerate(values):
-        sums += rows[:, state] * value
-    return sums
-
-
-def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Gauss-Jordan elimination with row pivots, without BLAS: the same bits on every machine."""
-    system = np.column_stack([matrix, right])
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        for column in range(len(matrix)):
-            pivot = column + int(np.argmax(np.abs(system[column:, column])))
-            system[[column, pivot]] = system[[pivot, column]]
-            system[column] /= system[column, column]
-            others = np.arange(len(matrix)) != column
-            system[others] -= np.outer(system[others, column], system[column])
-    return system[:, -1].copy()

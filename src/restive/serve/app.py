@@ -130,7 +130,9 @@ def run_server(
         with _listening(host, port) as listener:
             found = listener.getsockname()[1]
             shown = f"[{host}]" if ":" in host else host
-            say(f"listening on http://{shown}:{found}/ (tick {agent.tick})")
+            tick, words = agent.tick, agent.settings.words
+            stands = "nothing decided yet" if tick < 0 else words.when(tick)
+            say(f"listening on http://{shown}:{found}/ ({stands})")
             if host not in LOCAL:
                 say(
                     "others can reach this; put a proxy with TLS in front, or tokens travel in "

@@ -10,7 +10,7 @@ import hmac
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
@@ -29,6 +29,7 @@ __all__ = [
     "PageCookie",
     "Reader",
     "Requires",
+    "form_fields",
     "identify",
     "require_own_site",
 ]
@@ -58,6 +59,13 @@ class Caller:
         """Its name, for the journal."""
         return self.token.name
 
+    def require(self, role: str) -> None:
+        """Raise unless its token allows what this role may do."""
+        if not self.token.allows(role):
+            raise Problem(
+                403, f"this needs a token of role {role}; yours is of role {self.token.role}"
+            )
+
 
 class Requires:
     """Lets in whoever has a token of a role.
@@ -66,10 +74,13 @@ class Requires:
     ----------
     role
         The least role.
+    form
+        Whether a page sends a form, which cannot have headers of its own.
     """
 
-    def __init__(self, role: str) -> None:
+    def __init__(self, role: str, *, form: bool = False) -> None:
         self.role = role
+        self.form = form
 
     async def __call__(self, request: Request, bearer: Bearer, cookie: PageCookie) -> Caller:
         """Return who is calling, or raise."""
@@ -80,12 +91,21 @@ class Requires:
             detail = f"the token {wrong}; `restive live token` makes one"
             raise Problem(401, detail, WHO)
         if bearer is None and request.method not in SAFE:
-            _require_own_page(request, found)
-        if not found.token.allows(self.role):
-            raise Problem(
-                403, f"this needs a token of role {self.role}; yours is of role {found.token.role}"
-            )
+            _require_own_page(request, found, await self._told(request))
+        found.require(self.role)
         return found
+
+    async def _told(self, request: Request) -> str:
+        """Return the value by which a page shows that it is ours: in a header, or in a form."""
+        if not self.form:
+            return request.headers.get(FORGERY, "")
+        return (await form_fields(request)).get("forgery", "")
+
+
+async def form_fields(request: Request) -> dict[str, str]:
+    """Return the fields of a form that a page sent; of one that is there twice, the first."""
+    text = (await request.body()).decode("utf-8", "replace")
+    return {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}
 
 
 async def identify(request: Request, secret: str | None) -> Caller | None:
@@ -102,8 +122,7 @@ def _forgery(secret: str) -> str:
     return hmac.new(secret.encode("utf-8", "surrogatepass"), b"page", sha256).hexdigest()
 
 
-def _require_own_page(request: Request, caller: Caller) -> None:
-    given = request.headers.get(FORGERY, "")
+def _require_own_page(request: Request, caller: Caller, given: str) -> None:
     if not hmac.compare_digest(given.encode(), caller.forgery.encode()):
         raise Problem(403, f"a change by cookie needs the page's value in {FORGERY}")
     require_own_site(request)

@@ -16,14 +16,17 @@ from pydantic import ValidationError
 from restive.arguments import shown
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
+from restive.live.answers import ArmRow
 from restive.live.operator_files import record_sheet
 from restive.live.roster import LONG_AGO
+from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet
 from restive.live.view import MOST_PAGE
 from restive.serve.auth import Admin, Doer, Reader
 from restive.serve.messages import (
     MOST_TICK,
     AcknowledgeBody,
+    ActAnswer,
     AlarmAnswer,
     ArmAnswer,
     ArmDetails,
@@ -33,11 +36,14 @@ from restive.serve.messages import (
     EventAnswer,
     EventPage,
     JoinBody,
+    Joining,
     ReceiptAnswer,
     RecordBody,
     Rejected,
     StatusAnswer,
     StepBody,
+    UndoBody,
+    WhyAnswer,
 )
 from restive.serve.problems import Problem, refusals
 from restive.serve.service import Service, service_of
@@ -85,7 +91,10 @@ async def decide(
 
     def work(agent: LiveAgent) -> tuple[int, DecisionAnswer]:
         before = agent.tick
-        made = agent.decide(key, asked.tick, asked.num_pulls, asked.unavailable, actor=caller.actor)
+        tick = agent.tick_asked(asked.tick, asked.date)
+        made = agent.decide(
+            key, tick, asked.num_pulls, asked.unavailable, skip=asked.skip, actor=caller.actor
+        )
         return before, DecisionAnswer.of(agent, made)
 
     before, answer = await service_of(request).write(work, _expected(if_match))
@@ -175,7 +184,7 @@ def _recording(
 ) -> Callable[[LiveAgent], ReceiptAnswer]:
     def work(agent: LiveAgent) -> ReceiptAnswer:
         receipt = agent.record(body.seen, body.tick, instead=body.instead, request=key, actor=actor)
-        return ReceiptAnswer.of(receipt)
+        return ReceiptAnswer.of(receipt, receipt.text(agent.settings.words))
 
     return work
 
@@ -184,10 +193,10 @@ def _recording_file(
     contents: bytes, tick: int | None, accept_good: bool, actor: str
 ) -> Callable[[LiveAgent], ReceiptAnswer]:
     def work(agent: LiveAgent) -> ReceiptAnswer:
-        sheet = parse_sheet(contents, "results")
+        sheet = parse_sheet(contents, "results", agent.settings.words)
         done = record_sheet(agent, sheet, tick, accept_good=accept_good, actor=actor)
         rejected = [Rejected(line=line, arm=arm, reason=why) for line, arm, why in done.rejected]
-        answer = ReceiptAnswer.of(done.receipt)
+        answer = ReceiptAnswer.of(done.receipt, done.receipt.text(agent.settings.words))
         return answer.model_copy(
             update={"repeated": done.repeated is not None, "rejected": rejected}
         )
@@ -203,11 +212,44 @@ async def step(
     """Record results and decide the next tick, in one transaction."""
 
     def work(agent: LiveAgent) -> DecisionAnswer:
-        made = agent.step(body.seen, body.tick, request=key, actor=caller.actor)
+        made = agent.step(body.seen, body.tick, skip=body.skip, request=key, actor=caller.actor)
         return DecisionAnswer.of(agent, made)
 
     answer = await service_of(request).write(work, _expected(if_match))
     _tag(response, answer.tick)
+    return answer
+
+
+@router.get("/undo", responses=refusals(*ANYTIME))
+async def last_act(request: Request, response: Response, caller: Reader) -> ActAnswer | None:
+    """Return what would be withdrawn now; null if there is nothing."""
+
+    def work(agent: LiveAgent) -> tuple[int, ActAnswer | None]:
+        act = agent.last_act()
+        return agent.tick, None if act is None else ActAnswer.of(act, agent.settings.words)
+
+    tick, answer = await service_of(request).read(work)
+    _tag(response, tick)
+    return answer
+
+
+@router.post("/undo", responses=refusals(*WRITING))
+async def undo(
+    request: Request, response: Response, caller: Doer, body: UndoBody | None = None,
+    key: Key = None, if_match: IfMatch = None,
+) -> ActAnswer:  # fmt: skip
+    """Withdraw the last decision, results or other act, as if it had never happened."""
+    event = None if body is None else body.event
+
+    def work(agent: LiveAgent) -> tuple[int, ActAnswer]:
+        last = agent.last_act()
+        if last is not None and last.kind in ("join", "leave"):
+            caller.require("admin")  # as what it withdraws did
+        act = agent.undo(event, request=key, actor=caller.actor)
+        return agent.tick, ActAnswer.of(act, agent.settings.words)
+
+    tick, answer = await service_of(request).write(work, _expected(if_match))
+    _tag(response, tick)
     return answer
 
 
@@ -224,11 +266,15 @@ async def arms(
         if not re.fullmatch(r"[0-9]{1,9}", after):
             raise ProblemError(f"after: by {by} it is a number, got {shown(after)}")
         start = int(after)
-    rows = await service_of(request).read(lambda agent: agent.arms(start, limit, by))
+
+    def work(agent: LiveAgent) -> tuple[list[ArmRow], Settings]:
+        return agent.arms(start, limit, by), agent.settings
+
+    rows, settings = await service_of(request).read(work)
     following = None
     if len(rows) == limit:
         following = rows[-1].name if by == "name" else str(int(start or 0) + limit)
-    return ArmPage(arms=[ArmAnswer.of(row) for row in rows], next=following)
+    return ArmPage(arms=[ArmAnswer.of(row, settings) for row in rows], next=following)
 
 
 @router.post("/arms", responses=refusals(*WRITING))
@@ -241,13 +287,23 @@ async def join(
     def work(agent: LiveAgent) -> ReceiptAnswer:
         kinds = _kinds(body, agent.kinds)
         known = {
-            arm.name: (arm.last_state, arm.elapsed or LONG_AGO)
+            arm.name: (_state(agent, arm), arm.elapsed or LONG_AGO)
             for arm in body.arms
             if arm.last_state is not None
         }
-        return ReceiptAnswer.of(agent.join(kinds, known, request=key, actor=caller.actor))
+        receipt = agent.join(kinds, known, request=key, actor=caller.actor)
+        return ReceiptAnswer.of(receipt, receipt.text_of_arms("joined", agent.settings.words))
 
     return await _written(request, response, work, if_match)
+
+
+def _state(agent: LiveAgent, arm: Joining) -> int:
+    """Return the state in which an arm that joins was last seen."""
+    given = arm.last_state
+    if isinstance(given, str):
+        return agent.settings.state_of(given, f"arm {arm.name!r}: last_state")
+    assert given is not None
+    return given
 
 
 def _kinds(body: JoinBody, kinds: tuple[str, ...]) -> dict[str, str]:
@@ -274,6 +330,17 @@ async def arm(request: Request, caller: Reader, arm: NameInPath) -> ArmDetails:
     return await service_of(request).read(work)
 
 
+@router.get("/explanations/{arm:path}", responses=refusals(*ANYTIME, 404))
+async def explanation(request: Request, caller: Reader, arm: NameInPath) -> WhyAnswer:
+    """Tell why an arm is on the list of the last decision, or is not."""
+
+    def work(agent: LiveAgent) -> WhyAnswer:
+        _require_arm(agent, arm)
+        return WhyAnswer.of(agent.explain(arm))
+
+    return await service_of(request).read(work)
+
+
 @router.delete("/arms/{arm:path}", responses=refusals(*WRITING, 404))
 async def leave(
     request: Request, response: Response, caller: Admin, arm: NameInPath,
@@ -283,7 +350,8 @@ async def leave(
 
     def work(agent: LiveAgent) -> ReceiptAnswer:
         _require_arm(agent, arm)
-        return ReceiptAnswer.of(agent.leave([arm], request=key, actor=caller.actor))
+        receipt = agent.leave([arm], request=key, actor=caller.actor)
+        return ReceiptAnswer.of(receipt, receipt.text_of_arms("left", agent.settings.words))
 
     return await _written(request, response, work, if_match)
 
@@ -302,9 +370,11 @@ async def events(
 @router.get("/status", responses=refusals(*ANYTIME))
 async def status(request: Request, response: Response, caller: Reader) -> StatusAnswer:
     """Tell where the agent stands."""
-    found = await service_of(request).read(lambda agent: agent.status())
+    found = await service_of(request).read(
+        lambda agent: StatusAnswer.of(agent.status(), agent.settings)
+    )
     _tag(response, found.tick)
-    return StatusAnswer.of(found)
+    return found
 
 
 @router.get("/alarms", responses=refusals(*ANYTIME))

@@ -11,12 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
-from restive.live.answers import Alarm, ArmRow, Decision, Receipt, Status
+from restive.live.answers import Act, Alarm, ArmRow, Decision, Receipt, Status
 from restive.live.clock import utc_time
+from restive.live.explaining import Why
 from restive.live.journal import Event
+from restive.live.settings import Settings
+from restive.live.words import Words
 
 __all__ = [
     "AcknowledgeBody",
+    "ActAnswer",
     "AlarmAnswer",
     "ArmAnswer",
     "ArmDetails",
@@ -31,6 +35,8 @@ __all__ = [
     "StatusAnswer",
     "StepBody",
     "Tick",
+    "UndoBody",
+    "WhyAnswer",
 ]  # fmt: skip
 
 MOST_TICK = 2**53  # numbers beyond are not exact in every client
@@ -40,7 +46,14 @@ MOST_ARMS = 10**6
 Tick = Annotated[int, Field(strict=True, ge=0, le=MOST_TICK)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 State = Annotated[StrictInt, Field(ge=0, le=MOST_STATE)]
-Result = State | Literal["unseen", "not-pulled", "leave"]
+Word = Annotated[str, Field(min_length=1, max_length=200)]
+Result = State | Word  # a state, its name, or an outcome; which words there are the file knows
+
+
+Skip = Annotated[
+    bool,
+    Field(strict=True, description="let more than one tick pass; by the wall's clock, over a year"),
+]
 
 
 class Body(BaseModel):
@@ -53,21 +66,37 @@ class DecideBody(Body):
     """What to decide; all of it may be left out."""
 
     tick: Annotated[Tick | None, Field(description="which tick, for a clock that is given")] = None
+    date: Annotated[
+        Annotated[str, Field(min_length=1, max_length=40)] | None,
+        Field(description="its date instead, as 2026-11-16, where ticks have dates"),
+    ] = None
     num_pulls: Annotated[int, Field(strict=True, ge=0, le=MOST_ARMS)] | None = None
     unavailable: Annotated[list[Name], Field(max_length=MOST_ARMS)] = []
+    skip: Skip = False
+
+
+class UndoBody(Body):
+    """What to withdraw; it may be left out."""
+
+    event: Annotated[int, Field(strict=True, ge=1, le=2**62)] | None = Field(
+        None, description="the act that is meant, by its event: 409 if it is not the last one"
+    )
 
 
 class StepBody(Body):
-    """Results by arm: a state, "unseen", "not-pulled" or "leave"."""
+    """Results by arm: a state or its name, "unseen", "not-pulled", "leave", or an outcome."""
 
     tick: Tick | None = Field(None, description="of which decision; the last one by default")
     seen: dict[str, Result] = Field(max_length=MOST_ARMS)
+    skip: Skip = False
 
 
-class RecordBody(StepBody):
+class RecordBody(Body):
     """Results by arm, and states of arms that somebody pulled by his own choice."""
 
-    instead: dict[str, State] = Field({}, max_length=MOST_ARMS)
+    tick: Tick | None = Field(None, description="of which decision; the last one by default")
+    seen: dict[str, Result] = Field(max_length=MOST_ARMS)
+    instead: dict[str, Result] = Field({}, max_length=MOST_ARMS)
 
 
 class Joining(Body):
@@ -75,7 +104,7 @@ class Joining(Body):
 
     name: Name
     kind: Name | None = Field(None, description="may be left out where there is one kind")
-    last_state: State | None = None
+    last_state: Result | None = Field(None, description="a state, or its name")
     elapsed: Annotated[int, Field(strict=True, ge=1, le=2**20)] | None = Field(
         None, description="ticks since it was seen in that state"
     )
@@ -104,7 +133,9 @@ class DecisionAnswer(BaseModel):
     expected: list[float | None]
     index: list[float | None] = Field(description="while the tick is open")
     audit: list[str]
-    results: dict[str, int | str]
+    results: dict[str, int | str] = Field(
+        description="by arm: the name of its state, its number if it has no name, or open, ..."
+    )
 
     @classmethod
     def of(cls, agent: LiveAgent, found: Decision) -> DecisionAnswer:
@@ -118,7 +149,10 @@ class DecisionAnswer(BaseModel):
             expected=[_finite(value) for value in found.expected],
             index=[_finite(value) for value in found.index],
             audit=list(found.audit),
-            results=agent.results(found.tick),
+            results={
+                arm: _named(agent.settings, result)
+                for arm, result in agent.results(found.tick).items()
+            },
         )
 
 
@@ -133,6 +167,7 @@ class Rejected(BaseModel):
 class ReceiptAnswer(BaseModel):
     """What became of what was sent."""
 
+    text: str = Field(description="the same in words")
     new: int
     known: int
     late: int
@@ -142,9 +177,9 @@ class ReceiptAnswer(BaseModel):
     rejected: list[Rejected] = []
 
     @classmethod
-    def of(cls, receipt: Receipt) -> ReceiptAnswer:
+    def of(cls, receipt: Receipt, text: str) -> ReceiptAnswer:
         """Return a receipt."""
-        return cls(**asdict(receipt))
+        return cls(text=text, **asdict(receipt))
 
 
 class ArmAnswer(BaseModel):
@@ -156,15 +191,17 @@ class ArmAnswer(BaseModel):
     left: int | None
     waiting: bool
     last_state: int | None
+    last_state_name: str | None
     last_tick: int | None
     index: float | None
     good: float | None = Field(description="probability of the state with the highest number, now")
     pulls: int
 
     @classmethod
-    def of(cls, row: ArmRow) -> ArmAnswer:
+    def of(cls, row: ArmRow, settings: Settings) -> ArmAnswer:
         """Return an arm."""
-        return cls(**asdict(row) | {"index": _finite(row.index)})
+        name = None if row.last_state is None else settings.state_name(row.last_state)
+        return cls(**asdict(row) | {"index": _finite(row.index), "last_state_name": name})
 
 
 class Believed(BaseModel):
@@ -178,6 +215,7 @@ class Believed(BaseModel):
 class ArmDetails(ArmAnswer):
     """An arm, with all that is known of it."""
 
+    states: list[str] = Field(description="names of its states, in their order")
     belief: list[float] | None = Field(description="law of its state, now")
     active: Believed | None
     passive: Believed | None
@@ -186,15 +224,67 @@ class ArmDetails(ArmAnswer):
     @classmethod
     def of_agent(cls, agent: LiveAgent, name: str) -> ArmDetails:
         """Return what an agent knows of an arm."""
-        row = agent.arm(name)
+        row, settings = agent.arm(name), agent.settings
         found = None if row.waiting else agent.posterior(name)
+        names = [settings.state_name(state) for state in range(agent.num_states(name))]
         return cls(
-            **ArmAnswer.of(row).model_dump(),
+            **ArmAnswer.of(row, settings).model_dump(),
+            states=names,
             belief=None if row.waiting else agent.belief(name).tolist(),
             active=None if found is None else _believed(found, "active"),
             passive=None if found is None else _believed(found, "passive"),
-            history=agent.history(name),
+            history=[
+                pull | {"state_name": None if pull["state"] is None else names[pull["state"]]}
+                for pull in agent.history(name)
+            ],
         )
+
+
+class SightingAnswer(BaseModel):
+    """A state that was seen of an arm."""
+
+    tick: int
+    date: str
+    state: str
+
+
+class WhyAnswer(BaseModel):
+    """Why an arm is on the list of the last decision, or is not."""
+
+    arm: str
+    kind: str
+    tick: int
+    date: str
+    listed: bool
+    audit: bool
+    available: bool
+    sightings: int
+    last: list[SightingAnswer]
+    last_state: str | None
+    elapsed: int | None
+    belief: dict[str, float]
+    low: dict[str, float] = Field(description="ends of 90% intervals of these chances")
+    high: dict[str, float]
+    expected: float = Field(description="reward of this tick with a pull")
+    expected_without: float = Field(description="and without one")
+    averaged: bool = Field(description="whether indices are means over what arms may be")
+    index: float | None
+    index_at_mean: float | None
+    rank: int | None
+    num_ranked: int
+    num_listed: int
+    rival: str | None = Field(description="first not on the list, or the last that is")
+    rival_index: float | None
+    waits: int | None
+    result: str | None
+    lines: list[str] = Field(description="all of it in words")
+
+    @classmethod
+    def of(cls, found: Why) -> WhyAnswer:
+        """Return an explanation."""
+        numbers = {key: _finite(getattr(found, key)) for key in ("index", "index_at_mean",
+                                                                 "rival_index")}  # fmt: skip
+        return cls(**found.to_json() | numbers)
 
 
 class ArmPage(BaseModel):
@@ -237,13 +327,37 @@ class AlarmAnswer(BaseModel):
 
     id: int
     name: str
-    tick: int
-    sentence: str
+    tick: int = Field(description="since when")
+    date: str = Field(description="of that tick, where ticks have dates")
+    sentence: str = Field(description="what is wrong, what to look at and what to do")
+    count: int = Field(description="how often it rang since it was last acknowledged")
+    last: int = Field(description="tick when it last did")
 
     @classmethod
     def of(cls, alarm: Alarm) -> AlarmAnswer:
         """Return an alarm."""
-        return cls(id=alarm.seq, name=alarm.name, tick=alarm.tick, sentence=alarm.sentence)
+        return cls(
+            id=alarm.seq, name=alarm.name, tick=alarm.tick, date=alarm.label,
+            sentence=alarm.sentence, count=alarm.count, last=alarm.last,
+        )  # fmt: skip
+
+
+class ActAnswer(BaseModel):
+    """What was withdrawn, or can be."""
+
+    event: int = Field(description="the first of its events, its id")
+    kind: Literal["decide", "record", "step", "join", "leave", "correct", "acknowledge"]
+    tick: int
+    date: str
+    count: int = Field(description="arms decided, results, arms that join or leave, corrections")
+    at: datetime
+    actor: str
+    sentence: str
+
+    @classmethod
+    def of(cls, act: Act, words: Words) -> ActAnswer:
+        """Return an act."""
+        return cls(**vars(act) | {"at": utc_time(act.at)}, date=act.label, sentence=act.text(words))
 
 
 class StatusAnswer(BaseModel):
@@ -272,13 +386,20 @@ class StatusAnswer(BaseModel):
     alarms: list[AlarmAnswer]
 
     @classmethod
-    def of(cls, found: Status) -> StatusAnswer:
+    def of(cls, found: Status, settings: Settings) -> StatusAnswer:
         """Return where an agent stands."""
+        unseen = found.unseen_by_last_state.items()
         given = vars(found) | {
-            "unseen_by_last_state": {str(s): n for s, n in found.unseen_by_last_state.items()},
+            "unseen_by_last_state": {settings.state_name(state): pair for state, pair in unseen},
             "alarms": [AlarmAnswer.of(alarm) for alarm in found.alarms],
         }
         return cls(**given)
+
+
+def _named(settings: Settings, result: int | str) -> int | str:
+    """Return the name of a state where states have names."""
+    named = isinstance(result, int) and settings.has_names
+    return settings.state_name(int(result)) if named else result
 
 
 def _finite(value: float | None) -> float | None:

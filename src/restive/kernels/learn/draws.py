@@ -29,17 +29,18 @@ _opened = opener(Posterior)
 
 @inlined
 def draw_all(posterior: Posterior, key: np.uint64, draws: int) -> None:
-    """Draw a slot of each group; several random numbers first, which is several at once."""
+    """Draw slots of each group; several random numbers first, which is several at once."""
     weights = posterior.weights
-    count = len(weights.drawn)
-    for begin in range(0, count, AT_ONCE):
-        end = min(begin + AT_ONCE, count)
-        for group in range(begin, end):
-            weights.uniforms[place(group - begin)] = uniform_at(key, draws + group)
-        for group in range(begin, end):
-            u = weights.uniforms[place(group - begin)]
-            weights.drawn[place(group)] = draw_slot(posterior, group, u)
-            weights.changed[place(group)] = False
+    count = len(weights.homes)
+    for first in range(0, len(weights.drawn), count):
+        for begin in range(0, count, AT_ONCE):
+            end = min(begin + AT_ONCE, count)
+            for group in range(begin, end):
+                weights.uniforms[place(group - begin)] = uniform_at(key, draws + first + group)
+            for group in range(begin, end):
+                u = weights.uniforms[place(group - begin)]
+                weights.drawn[place(first + group)] = draw_slot(posterior, group, u)
+                weights.changed[place(group)] = False
 
 
 @inlined
@@ -79,7 +80,7 @@ def draw_slot(posterior: Posterior, group: int, u: float) -> int:
 def take_modes(posterior: Posterior) -> None:
     """Take each group's likeliest slot; only what has been seen since can have changed it."""
     weights = posterior.weights
-    for group in range(len(weights.drawn)):
+    for group in range(len(weights.homes)):
         if weights.changed[group]:
             weights.drawn[group] = likeliest_slot(posterior, group)
             weights.changed[group] = False

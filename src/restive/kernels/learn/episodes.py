@@ -41,6 +41,7 @@ __all__ = [
 
 NEVER = np.iinfo(np.int64).max
 HIGHEST_FLOOR = 1 << 62
+FIRST_KINDS = 4  # time at which laws of kinds are first estimated
 
 
 @part
@@ -58,6 +59,8 @@ def forget_episodes(episodes: Episodes) -> None:
     clock.epoch_end = 1
     clock.truncation = 0
     clock.draws = 0
+    clock.kinds_due = FIRST_KINDS if episodes.rules[0].learn_kinds != 0 else NEVER
+    clock.kinds_learnt = 0
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Points that fill a cube evenly, and points of Student's t made of them.
+"""Points that fill a cube evenly, and what is made of them: laws, and points of Student's t.
 
 A lattice of M points has the coordinates (i g_j mod M + 1/2) / M, i = 0 ... M - 1, with generators
 g_j = a^j mod M and a chosen by how evenly the points fill the cube. Each coordinate takes every
@@ -13,12 +13,19 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.elementary import unit_circle
-from restive.kernels.jit.compiler import kernel, part
+from restive.kernels.elementary import exponential, logarithm, unit_circle
+from restive.kernels.jit.compiler import hot_kernel, kernel, part
 from restive.kernels.learn.quantiles import chi_square_quantile, normal_quantile
 from restive.kernels.random import uniform_at
 
-__all__ = ["FEW", "degrees_of", "dimensions_of", "lattice_generators", "student_points"]
+__all__ = [
+    "FEW",
+    "degrees_of",
+    "dimensions_of",
+    "lattice_generators",
+    "student_points",
+    "write_laws",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -80,6 +87,23 @@ def _unevenness(count: int, dimensions: int, a: int) -> float:
             place = place * a % count
         total += product
     return total
+
+
+@hot_kernel
+def write_laws(cube: FloatArray, laws: FloatArray) -> None:
+    """Write laws [count, S], uniform over all of them, from uniform coordinates [count, S - 1].
+
+    From the last state down, each takes the share 1 - (1 - u)^(1/s) of what is left for s others.
+    """
+    for i in range(len(laws)):
+        left = 1.0
+        for state in range(laws.shape[1] - 1, 0, -1):
+            kept = 1.0 - cube[i, state - 1]
+            if state > 1:
+                kept = exponential(logarithm(kept) / state)
+            laws[i, state] = left * (1.0 - kept)
+            left *= kept
+        laws[i, 0] = left
 
 
 @part

@@ -52,7 +52,9 @@ __all__ = [
     "impossible_arm",
     "lifts_at",
     "multiply_all",
+    "multiply_groups",
     "multiply_pending",
+    "rescale_groups",
     "starts_at",
     "sum_of_squares",
     "sums_at",
@@ -417,3 +419,19 @@ def add_up_groups(where: IntArray, groups: IntArray) -> None:
     posterior = _opened(where)
     for i in range(len(groups)):
         add_up(posterior, groups[i])
+
+
+@hot_kernel
+def rescale_groups(where: IntArray, groups: IntArray) -> None:
+    """See to the weights of some groups that were multiplied elsewhere, for Python."""
+    posterior = _opened(where)
+    for i in range(len(groups)):
+        _rescale(posterior, groups[i])
+        posterior.weights.lost[groups[i]] = 0
+        posterior.weights.changed[groups[i]] = True
+
+
+@hot_kernel
+def multiply_groups(where: IntArray) -> None:
+    """Bring the weights of all groups up to date, for Python."""
+    multiply_all(_opened(where))

@@ -13,6 +13,7 @@ from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.channels import follow_channels
 from restive.kernels.learn.draws import draw_slot, likeliest_slot
 from restive.kernels.learn.episodes import note_visits, visit
+from restive.kernels.learn.mean_index import mean_index
 from restive.kernels.learn.particle_groups import (
     central_slot,
     has_particles,
@@ -51,6 +52,7 @@ __all__ = [
     "follow_again",
     "foresee",
     "late_sighting",
+    "mean_indices",
     "pass_steps",
     "reset",
     "see",
@@ -286,22 +288,35 @@ def foresee(
 
 
 @hot_kernel
+def mean_indices(
+    where: IntArray, arms: IntArray, found: FloatArray, with_particles: bool | None = None
+) -> None:
+    """Write the mean index of each of these arms now."""
+    actor = _opened(where).actor
+    for i in range(len(arms)):
+        found[i] = mean_index(actor, arms[i], actor.meta.now[0].time, with_particles)
+
+
+@hot_kernel
 def draw_again(where: IntArray, with_particles: bool | None = None) -> None:
-    """Repeat the last draw, for groups whose weights have not changed since."""
+    """Repeat the last draws, for groups whose weights have not changed since."""
     actor = _opened(where).actor
     posterior, episodes = actor.posterior, actor.episodes
     weights = posterior.weights
+    if episodes.rules[0].draws == 0:
+        return
     draws = episodes.clock[0].draws - len(weights.drawn)
-    for group in range(len(weights.drawn)):
+    for i in range(len(weights.drawn)):
+        group = i % len(weights.homes)
         if not weights.changed[group]:
             if episodes.rules[0].pick_mode == 0:
-                u = uniform_at(actor.role[0].key, draws + group)
+                u = uniform_at(actor.role[0].key, draws + i)
                 slot = draw_slot(posterior, group, u)
             elif with_particles is not None and has_particles(posterior, group):
                 slot = central_slot(posterior, group)
             else:
                 slot = likeliest_slot(posterior, group)
-            weights.drawn[group] = slot
+            weights.drawn[i] = slot
 
 
 @hot_kernel
@@ -321,6 +336,6 @@ def follow_again(where: IntArray, with_particles: bool | None = None) -> None:
     if with_particles is not None and actor.lookup.mode[0].valued != 0:
         follow_channels(actor.posterior, actor.lookup)
         return
-    if actor.lookup.mode[0].tabled != 0:
+    if actor.lookup.mode[0].tabled != 0 and actor.episodes.rules[0].draws == 1:
         follow_drawn(actor.posterior, actor.lookup)
     follow_all(actor.lookup, actor.meta, actor.meta.now[0].time)

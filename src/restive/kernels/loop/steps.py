@@ -37,6 +37,7 @@ from restive.kernels.learn.learners import (
     ucb1,
 )
 from restive.kernels.learn.learners.memory import PHASES, PLANNING
+from restive.kernels.learn.mean_index import choose_by_mean
 from restive.kernels.learn.particle_groups import (
     forget_particles,
     has_particles,
@@ -102,6 +103,7 @@ RULED_OUT = 7  # nothing: what was seen cannot be, under any system
 DONE = 8
 RENEW = 9  # particles whose effective sample size is too small
 COUNT = 10  # what was seen of arms with particles
+LEARN_KINDS = 11  # estimate their laws from all arms
 
 
 # Who acts is told beside the actor, so that the compiler sees that it does not change in a loop.
@@ -150,6 +152,8 @@ def _begin_tsde(actor: Actor, t: int, with_particles: bool | None) -> int:
     if now.stage == BEGIN:
         if with_particles is not None and must_count(posterior):
             return COUNT
+        if t >= clock.kinds_due:
+            return LEARN_KINDS
         if t == clock.epoch_end:
             if not epoch_fits(episodes):
                 return GROW
@@ -170,7 +174,7 @@ def _begin_tsde(actor: Actor, t: int, with_particles: bool | None) -> int:
             if with_particles is not None:
                 take_central_slots(posterior)
             take_modes(posterior)
-        else:
+        elif rules.draws > 0:
             draw_all(posterior, actor.role[0].key, clock.draws)
             clock.draws += len(posterior.weights.drawn)
         now.stage = FOLLOW
@@ -180,6 +184,9 @@ def _begin_tsde(actor: Actor, t: int, with_particles: bool | None) -> int:
             return GO
         if lookup.mode[0].tabled == 0:
             return MAKE_RANKS
+        if rules.draws != 1:  # means are looked up in every step
+            now.stage = BEGIN
+            return GO
         follow_drawn(posterior, lookup)
     follow_all(lookup, actor.meta, t)
     now.stage = BEGIN
@@ -212,6 +219,8 @@ def choose(
         choose_by_value(actor, t, count)
     elif mode.asked != 0:
         return ASK
+    elif tsde is not None and len(actor.lookup.indices) > 0:
+        choose_by_mean(actor, t, count, with_particles)
     else:
         choose_by_rank(actor, t, count)
     if tsde is not None and who == TSDE and actor.episodes.rules[0].exploring != 0:

@@ -134,11 +134,11 @@ class Weights(NamedTuple):
 
     numbers: FloatArray  # the homes
     homes: IntArray  # [groups] where each group's home begins
-    first_homes: IntArray  # [groups] the same before anything was seen
+    first_homes: IntArray  # [groups] the same before anything was seen, or learnt of kinds
     pending: IntArray  # [groups * BUFFER] likelihoods to be multiplied, by where they begin
     num_pending: IntArray  # [groups]
     lost: IntArray  # [groups] bits that weights may have lost since they were last rescaled
-    drawn: IntArray  # [groups] slot that was drawn last
+    drawn: IntArray  # [draws * groups] slots that were drawn last, one of each group, then the next
     changed: BoolArray  # [groups] whether the weights have changed since
     uniforms: FloatArray  # [AT_ONCE] scratch for random numbers
     status: Records[WeightStatus]  # [1]
@@ -267,15 +267,19 @@ class EpisodeClock(Block):
     draws: int  # random numbers used
     stamped: int  # episodes that were stamped before this run
     floor: int  # what counters of this epoch begin with; those below have not been visited in it
+    kinds_due: int  # time at which the laws of kinds are estimated anew
+    kinds_learnt: int  # how often that was done
 
 
 class EpisodeRules(Block):
-    """When episodes end and what is played in them; TSDE itself is (-1, 1, 0, 0, ...)."""
+    """When episodes end and what is played in them; TSDE itself is (-1, 1, 0, 0, 1, ...)."""
 
     fixed_limit: int  # limit of every episode, -1 for the length of the one before (rule 1)
     doubling: int  # whether rule 2 is on
     pick_mode: int  # whether the most likely system is taken instead of a draw
     exploring: int  # steps in 2^53, on average, in which arms are pulled at random
+    draws: int  # of each arm in an episode, whose indices are averaged; 0 for the whole posterior
+    learn_kinds: int  # whether laws of kinds are estimated from all their arms, now and then
     horizon_known: int  # whether there is but one epoch
 
 
@@ -324,8 +328,10 @@ class IndexLookup(NamedTuple):
     begin: Int32Array  # [K] where the arm's ranks begin
     length: Int32Array  # [K] numbers of ages
     rank: Int32Array  # [K] scratch for the ranks now
+    indices: FloatArray  # by kind, where means of them are followed; else empty
+    home_kinds: IntArray  # [homes] kind of the first particle in a home, where these have tables
     channels: FloatArray  # [CHANNEL * W] where indices have a closed form: what it needs
-    values: FloatArray  # [W] scratch for them
+    values: FloatArray  # [W] scratch for them, or [K] for means
     mode: Records[LookupMode]  # [1]
 
 

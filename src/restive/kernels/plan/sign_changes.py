@@ -40,9 +40,10 @@ FloatArray = NDArray[np.float64]
 __all__ = ["mark_sign_changes", "write_advantages"]
 
 REVERSAL = 1e-10  # a fall of A below zero, relative, that is a reversal and no rounding error
-# Rounding errors this large are not taken for a sign. They come where a class is left so rarely
-# that it pays for 1e9 pulls and more; such a piece is very short, and the next one tells.
-DOUBT = 1e-5
+# Where a class is left so rarely that it pays for many pulls, rounding errors are this large and
+# larger. They are no sign of A then: what does not clearly rise above them waits for the next
+# piece, which tells. (Taken for one, they would look like a reversal there.)
+DOUBT = 1e-9
 
 
 @part
@@ -204,29 +205,48 @@ def _zero_of_advantage(
     noise = NOISE * walk.scale[0]
     if at_top > noise:
         return top  # it jumps at the breakpoint: a plateau
-    if noise > DOUBT and at_low <= NOISE * walk.scale[1]:
-        return -np.inf
     a0, a1 = ends[0, i], ends[1, i]
-    if at_top >= -noise and a1 <= 0:
+    hump = not steady and ends[3, i] > 0 and a1 < 0  # in between, rising from both ends
+    if noise > DOUBT and at_low <= NOISE * walk.scale[1]:
+        if not hump or _newton(problem, bounds, walk, s, m, i, 2 * noise) == -np.inf:
+            return -np.inf
+    elif at_top >= -noise and a1 <= 0:
         return top
-    if at_low >= 0:
+    elif at_low >= 0:
         if steady:
             return float(min(top, max(low, -a0 / a1)))
-    elif steady or ends[3, i] <= 0 or a1 >= 0:
-        # negative at both ends: only a hump in between, rising from both, could reach zero
+    elif not hump:
         return -np.inf
+    return _newton(problem, bounds, walk, s, m, i, 0.0)
+
+
+@part
+def _newton(
+    problem: SubsidyProblem, bounds: AgeBounds | None, walk: SubsidyWalk, s: int, m: int, i: int,
+    level: float,
+) -> float:  # fmt: skip
+    """Where A, below a level at the top of the piece, first reaches it; -inf where it does not.
+
+    The age is as in `_zero_of_advantage`.
+    """
+    top: float = walk.piece[0]
+    low: float = walk.piece[1]
+    ends, aims = walk.ends, walk.aims
+    noise = NOISE * walk.scale[0]
+    beyond = low if ends[2, i] + ends[3, i] * low >= level else -np.inf
+    a0, a1 = ends[0, i], ends[1, i]
     x: float = top
     for _ in range(200):
-        if a1 >= 0:  # beyond the top of the hump, and still negative
-            return -np.inf if at_low < 0 else low
-        following = -a0 / a1
+        if a1 >= 0:  # beyond the top of the hump, and still below
+            return beyond
+        following = (level - a0) / a1
         if following < low:
-            return -np.inf if at_low < 0 else low
+            return beyond
         if following >= x - NOISE * (1 + abs(x)):
             break
         x = following
         a0, a1 = _advantage_line(problem, bounds, walk, s, m * aims.shape[1] + i, x)
-        if a0 + a1 * x >= -noise:
+        if a0 + a1 * x - level >= -noise:
             break
     return x
 

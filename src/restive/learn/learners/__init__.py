@@ -20,6 +20,7 @@ from restive.learn.learners.relatives import (
     EpsilonGreedy,
     EveryStep,
     LengthOnly,
+    MeanIndex,
 )
 from restive.learn.learners.restless_ucb import RestlessUCB
 from restive.learn.learners.ucb1 import UCB1
@@ -44,6 +45,7 @@ LEARNERS: dict[str, Any] = {
     made.name: made
     for made in (
         DynamicEpisodes,
+        MeanIndex,
         DoublingOnly,
         LengthOnly,
         EveryStep,

@@ -33,6 +33,8 @@ class Rules:
     doubling_rule: bool = True  # whether a counter that more than doubled does (rule 2)
     most_likely: bool = False  # take the posterior's mode instead of a draw from it
     exploring: float = 0.0  # share of steps in which arms are pulled at random
+    draws: int = 1  # of each arm, whose indices are averaged; 0 for the whole posterior
+    learn_kinds: bool = False  # estimate laws of kinds from all their arms, now and then
 
     def as_record(self, horizon_known: bool) -> Records[EpisodeRules]:
         """Return them for kernels."""
@@ -43,6 +45,8 @@ class Rules:
             doubling=self.doubling_rule,
             pick_mode=self.most_likely,
             exploring=round(self.exploring * 2**53),
+            draws=self.draws,
+            learn_kinds=self.learn_kinds,
             horizon_known=horizon_known,
         )
 

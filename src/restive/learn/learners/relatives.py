@@ -10,6 +10,7 @@ from math import ceil, sqrt
 from typing import ClassVar
 
 from restive.arguments import checked_count
+from restive.errors import ProblemError
 from restive.learn.learners.base import Rules, checked_number
 from restive.learn.task import Facts
 
@@ -21,19 +22,77 @@ __all__ = [
     "EpsilonGreedy",
     "EveryStep",
     "LengthOnly",
+    "MeanIndex",
 ]
+
+MOST_DRAWS = 10_000
+EPOCHS = "epochs"
 
 
 @dataclass(frozen=True)
 class DynamicEpisodes:
-    """Thompson sampling with dynamic episodes (Jung, Abeille and Tewari 2019, Algorithm 1)."""
+    """Thompson sampling with dynamic episodes (Jung, Abeille and Tewari 2019, Algorithm 1).
+
+    With more than one draw it is not the paper's algorithm, and its bound is not known to hold:
+    each episode draws several systems and pulls the arms whose indices are the largest on average.
+    That chases single draws less, which pays where arms are seen few times, and explores less,
+    which costs where the future is long.
+
+    Parameters
+    ----------
+    draws
+        Systems drawn in an episode; 1 is the paper's.
+    learn_kinds
+        "epochs" to estimate the law of each kind anew, now and then, from all its arms.
+    """
+
+    draws: int = 1
+    learn_kinds: str | None = None
 
     name: ClassVar[str] = "tsde"
     title: ClassVar[str] = "TSDE"
 
+    def __post_init__(self) -> None:
+        checked_count(self.draws, "tsde: draws", most=MOST_DRAWS)
+        _require_epochs(self.learn_kinds, self.name)
+
     def rules(self, facts: Facts) -> Rules:
         """Both rules end episodes."""
-        return Rules()
+        return Rules(draws=self.draws, learn_kinds=self.learn_kinds is not None)
+
+
+@dataclass(frozen=True)
+class MeanIndex:
+    """Pulls the arms whose index is the largest on average over the posterior, in every step.
+
+    This is what TSDE comes to with very many draws, made anew in every step. It never explores on
+    purpose. Where each arm is seen a few times at most, knowing better would come too late, and
+    this earns the most; over a long future it may never find out what it has wrong. The paper's
+    theory says nothing of it.
+
+    Parameters
+    ----------
+    learn_kinds
+        As of `tsde`.
+    """
+
+    learn_kinds: str | None = None
+
+    name: ClassVar[str] = "mean_index"
+    title: ClassVar[str] = "mean index"
+
+    def __post_init__(self) -> None:
+        _require_epochs(self.learn_kinds, self.name)
+
+    def rules(self, facts: Facts) -> Rules:
+        """Take the mean anew in every step."""
+        learn_kinds = self.learn_kinds is not None
+        return Rules(length=1, doubling_rule=False, draws=0, learn_kinds=learn_kinds)
+
+
+def _require_epochs(value: object, name: str) -> None:
+    if value not in (None, EPOCHS):
+        raise ProblemError(f"{name}: learn_kinds must be {EPOCHS!r} or None, got {value!r:.60}")
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,15 @@ def prior_to_data(prior: Prior) -> dict[str, Any]:
     places: dict[int, int] = {}
     written: list[dict[str, Any]] = []
     for arm in prior.arms:
-        if id(arm) not in places:
+        if id(arm) in places:
+            continue
+        if isinstance(arm, ArmPrior) and arm.kind is not arm:
+            if id(arm.kind) not in places:
+                places[id(arm.kind)] = len(written)
+                written.append(_arm_prior_to_data(arm.kind))
+            places[id(arm)] = len(written)
+            written.append({"kind": places[id(arm.kind)], "weights": arm.weights.tolist()})
+        else:
             places[id(arm)] = len(written)
             written.append(_arm_prior_to_data(arm))
     arms = np.array([places[id(arm)] for arm in prior.arms], dtype=np.int64)
@@ -46,7 +54,15 @@ def prior_from_data(data: dict[str, Any]) -> Prior:
                 for arms in data["joint"]
             ]
             return JointPrior(bandits, data["weights"])
-        arm_priors = [_arm_prior_from_data(written) for written in data["arm_priors"]]
+        arm_priors: list[ArmPrior | DirichletArmPrior] = []
+        for written in data["arm_priors"]:
+            if "kind" in written:
+                kind = arm_priors[written["kind"]]
+                if not isinstance(kind, ArmPrior):
+                    raise ValueError("a kind of candidates is continuous")
+                arm_priors.append(kind.informed(written["weights"]))
+            else:
+                arm_priors.append(_arm_prior_from_data(written))
         (places,) = run_columns(data["arms"], MOST_ARMS)
         arms = [arm_priors[place] for place in places.tolist()]
         return IndependentPrior(arms, data["pooled"])

@@ -39,12 +39,14 @@ class ArmPrior:
 
     candidates: tuple[Arm, ...]
     weights: FloatArray  # [candidates], sums to one
+    kind: ArmPrior  # what an arm of its kind may be: itself, or what it was before evidence
 
     def __init__(self, candidates: Iterable[Arm], weights: ArrayLike | None = None) -> None:
         candidates = listed(candidates, "candidates", "arms")
         _require_alike(candidates, "candidate")
         _require_distinct([arm.numbers for arm in candidates], "candidate")
         object.__setattr__(self, "candidates", candidates)
+        object.__setattr__(self, "kind", self)
         object.__setattr__(self, "weights", _normalised(weights, len(candidates), "candidates"))
 
     @property
@@ -60,15 +62,22 @@ class ArmPrior:
     def given(self, evidence: Evidence) -> ArmPrior:
         """Return what the arm may be once this was seen of it: the same arms, other weights."""
         logs = [log_likelihood(arm, evidence) for arm in self.candidates]
-        return self.with_weights(_reweighted(self.weights, np.array(logs)))
+        return self.informed(_reweighted(self.weights, np.array(logs)))
 
     def with_weights(self, weights: ArrayLike) -> ArmPrior:
         """Return the distribution over the same arms that has these weights."""
         prior = object.__new__(ArmPrior)  # the candidates need not be checked again
         object.__setattr__(prior, "candidates", self.candidates)
+        object.__setattr__(prior, "kind", prior)
         object.__setattr__(
             prior, "weights", _normalised(weights, len(self.candidates), "candidates")
         )
+        return prior
+
+    def informed(self, weights: ArrayLike) -> ArmPrior:
+        """Return what an arm of this kind may be, with the weights that evidence gave it."""
+        prior = self.with_weights(weights)
+        object.__setattr__(prior, "kind", self.kind)
         return prior
 
     def __repr__(self) -> str:

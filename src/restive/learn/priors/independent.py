@@ -21,7 +21,16 @@ from restive.learn.priors.finite import ArmPrior, JointPrior, listed, require_ev
 from restive.problem.arm import Arm, gilbert_elliott, numbers_array
 from restive.problem.bandit import RestlessBandit
 
-__all__ = ["IndependentPrior", "Prior", "beta_prior", "grid_prior", "is_continuous"]
+__all__ = [
+    "MOST_ARMS",
+    "IndependentPrior",
+    "Prior",
+    "beta_prior",
+    "grid_prior",
+    "is_continuous",
+    "pays_of",
+    "priors_like",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -194,38 +203,51 @@ def grid_prior(
     if (num_arms is None) == (like is None):
         raise ProblemError("grid_prior needs num_arms, or like = a bandit, and not both")
     if like is not None:
-        return _like(like, "a grid", lambda arm: _grid(grid, *_pays_of(arm)))
+        _require_channels(like, "a grid")
+        return priors_like(like, lambda arm: _grid(grid, *pays_of(arm)))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     return IndependentPrior([_grid(grid, rewards, passive_rewards, states)] * num_arms)
 
 
-def _like(
-    bandit: RestlessBandit, kind: str, make: Callable[[Arm], ArmPrior | DirichletArmPrior]
+def priors_like(
+    bandit: RestlessBandit, make: Callable[[Arm], ArmPrior | DirichletArmPrior]
 ) -> IndependentPrior:
-    """Priors of channels that pay as a bandit's arms do; arms that pay alike share one."""
-    if not isinstance(bandit, RestlessBandit):
-        raise ProblemError(f"like must be a RestlessBandit, got {bandit!r:.60}")
-    made: dict[tuple[bytes, bytes, Any], ArmPrior | DirichletArmPrior] = {}
+    """Priors of arms that pay as a bandit's do; arms alike in that and in control share one."""
+    _require_bandit(bandit)
+    made: dict[tuple[bytes, bytes, Any, bool], ArmPrior | DirichletArmPrior] = {}
     arms = []
-    for k, arm in enumerate(bandit.arms):
-        if arm.num_states != 2:
-            raise ProblemError(
-                f"{bandit.label(k)} has {arm.num_states} states, and {kind} is a prior for two; "
-                "list candidates in an ArmPrior, or use a DirichletArmPrior"
-            )
-        if not arm.is_uncontrolled:
-            raise ProblemError(
-                f"{bandit.label(k)} moves differently when pulled, and {kind} has no such arms; "
-                "list candidates in an ArmPrior, or use a DirichletArmPrior"
-            )
-        key = arm.rewards.tobytes(), arm.passive_rewards.tobytes(), arm.states
+    for arm in bandit.arms:
+        pays = arm.rewards.tobytes(), arm.passive_rewards.tobytes()
+        key = (*pays, arm.states, arm.is_uncontrolled)
         if key not in made:
             made[key] = make(arm)
         arms.append(made[key])
     return IndependentPrior(arms)
 
 
-def _pays_of(arm: Arm) -> tuple[FloatArray, FloatArray | None, Sequence[str] | None]:
+def _require_bandit(bandit: RestlessBandit) -> None:
+    if not isinstance(bandit, RestlessBandit):
+        raise ProblemError(f"like must be a RestlessBandit, got {bandit!r:.60}")
+
+
+def _require_channels(bandit: RestlessBandit, kind: str) -> None:
+    """Raise unless a bandit's arms have two states and move alike pulled or not."""
+    _require_bandit(bandit)
+    others = "use spread_prior or a DirichletArmPrior, or list candidates in an ArmPrior"
+    for k, arm in enumerate(bandit.arms):
+        if arm.num_states != 2:
+            raise ProblemError(
+                f"{bandit.label(k)} has {arm.num_states} states, and {kind} is a prior for two; "
+                f"{others}"
+            )
+        if not arm.is_uncontrolled:
+            raise ProblemError(
+                f"{bandit.label(k)} moves differently when pulled, and {kind} has no such arms; "
+                f"{others}"
+            )
+
+
+def pays_of(arm: Arm) -> tuple[FloatArray, FloatArray | None, Sequence[str] | None]:
     """Return an arm's rewards, those while it is not pulled, and the names of its states."""
     return arm.rewards, arm.passive_rewards if arm.pays_unpulled else None, arm.states
 
@@ -286,7 +308,8 @@ def beta_prior(
         return DirichletArmPrior(alphas, None, rewards, passive_rewards, particles, states)
 
     if like is not None:
-        return _like(like, "a Beta prior", lambda arm: channel(*_pays_of(arm)))
+        _require_channels(like, "a Beta prior")
+        return priors_like(like, lambda arm: channel(*pays_of(arm)))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     return IndependentPrior([channel(rewards, passive_rewards, states)] * num_arms)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ def fixed_reward(arm: Arm) -> float:
         raise AssumptionError(
             f"{error}: as a fixed arm its reward is not one number (its active chain is reducible)"
         ) from None
-    return float(law @ arm.rewards)
+    return fsum(law * arm.rewards)
 
 
 def fixed_gain(arm: Arm) -> float:

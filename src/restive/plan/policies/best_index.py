@@ -6,8 +6,9 @@ Whittle, LP priority, myopic and best fixed; Whittle at discounts below 1, which
 ahead; and the advantage A(s, n; price) at ladders of prices, of which LP priority is one.
 
 J is exact where the joint chains are small enough. Beyond, all candidates are simulated with the
-same luck, and the best few are judged once more with fresh luck, so that the winner is not the one
-that was lucky. Where a table's J depends on the start, it counts by its worst closed class.
+same luck, and the best few are judged once more, so that the winner is not the one that was lucky:
+exactly where their chains allow it, else with fresh luck. Where a table's J depends on the start,
+it counts by its worst closed class.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from restive.plan.simulated_run import (
     simulated_reward,
     slowest_arm,
 )
-from restive.plan.solved_run import lowest_reward
+from restive.plan.solved_run import MAX_STATES, lowest_reward
 from restive.plan.subsidy import SubsidyPath, subsidy_path
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
 from restive.problem.beliefs import belief_tables, initial_state, settled_lengths
@@ -49,7 +50,7 @@ _Maker: TypeAlias = tuple[str, Callable[[], IndexPolicy]]
 # Discounts at which Whittle's index is tried, and how many prices at each.
 PRICES = {1.0: 38, 0.3: 0, 0.5: 19, 0.7: 0, 0.8: 19, 0.9: 0, 0.95: 0}
 MOST_KINDS = 5_000  # beyond, prices are not tried: all tables together would fill the memory
-FEW_STATES = 20_000  # of each joint chain; beyond, a simulation tells as much in less time
+FEW_STATES = 20_000  # of each joint chain; beyond, simulating them all takes less time
 EQUAL = 1e-9  # rewards closer than this, in their unit, are one: the candidate named first wins
 
 # The simulations: runs and steps over all arms and runs, of every candidate and of the finalists.
@@ -97,7 +98,7 @@ class BestIndexPolicy(IndexPolicy):
 def best_index(
     bandit: RestlessBandit,
     *,
-    max_states: int = FEW_STATES,
+    max_states: int = MAX_STATES,
     max_elapsed: int | None = None,
     relaxation: Relaxation | None = None,
 ) -> BestIndexPolicy:
@@ -113,8 +114,8 @@ def best_index(
     max_elapsed
         Ages told apart, for arms that mix too slowly for the automatic choice.
     max_states
-        Compare exactly up to this many joint states of each candidate (at most 20,000), simulate
-        beyond.
+        Compare exactly up to this many joint states of each candidate, simulate beyond. Above
+        20,000 only the best six are compared exactly, once all have been simulated.
     relaxation
         The relaxed problem, where it has been solved already.
     """
@@ -125,8 +126,7 @@ def best_index(
         method = "exact: joint chains"
     except TooLargeError:
         try:
-            found = system.simulated(policies)
-            method = f"simulation: {system.affordable(FINAL_RUNS)} runs of the best {FINALISTS}"
+            found, method = system.simulated(policies, max_states)
         except TooLargeError as error:
             found = [Candidate(next(iter(policies)), nan, nan)]
             method = f"without comparison: {error}"
@@ -217,12 +217,23 @@ class _System:
             found.append(Candidate(name, reward + self.own_reward, 0.0))
         return self._best_first(found)
 
-    def simulated(self, policies: dict[str, IndexPolicy]) -> list[Candidate]:
-        """Return what policies earn, the best first: all with one luck, the best with another."""
+    def simulated(
+        self, policies: dict[str, IndexPolicy], max_states: int
+    ) -> tuple[list[Candidate], str]:
+        """Return what policies earn, the best first, and how the best were judged.
+
+        All are simulated with one luck, and the best are solved or simulated with another.
+        """
         first = self._best_first(self._simulated(policies, RUNS, ARM_STEPS, SEED))
         finalists = {name: policies[name] for name in [c.name for c in first[:FINALISTS]]}
-        final = self._simulated(finalists, FINAL_RUNS, FINAL_ARM_STEPS, FRESH_SEED)
-        return self._best_first(final) + first[FINALISTS:]
+        try:
+            final = self.exactly(finalists, max_states)
+            method = f"exact: joint chains of the best {FINALISTS} of a simulation"
+        except TooLargeError:
+            runs = self._simulated(finalists, FINAL_RUNS, FINAL_ARM_STEPS, FRESH_SEED)
+            final = self._best_first(runs)
+            method = f"simulation: {self.affordable(FINAL_RUNS)} runs of the best {FINALISTS}"
+        return final + first[FINALISTS:], method
 
     def affordable(self, count: int) -> int:
         """Return how many of these runs to make."""

@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
 from restive.live.answers import ArmRow
-from restive.pages.page import render
+from restive.live.explaining import Why
+from restive.live.settings import Settings
+from restive.pages.page import capitalised, render
 from restive.serve.auth import Caller
 
 __all__ = ["ArmShown", "Listed", "arm_page", "arms_page"]
 
 ON_A_PAGE = 50
-HEADINGS = (
-    ("arm", "name"), ("kind", ""), ("last seen in", ""), ("ticks ago", "age"), ("index", "index"),
-    ("chance of the top state", "belief"), ("pulls", "pulls"), ("gains", ""), ("stays", ""),
-)  # fmt: skip
+ORDERED = {"index": "priority", "age": "how long ago they were seen", "belief": "chance"}
 
 
 class Cells(NamedTuple):
@@ -31,9 +30,11 @@ class Cells(NamedTuple):
     stays: str
 
     @classmethod
-    def of(cls, row: ArmRow, tick: int, posterior: ArmPosterior | None) -> Cells:
+    def of(
+        cls, row: ArmRow, settings: Settings, tick: int, posterior: ArmPosterior | None
+    ) -> Cells:
         """Put an arm into words as it is known at a tick; one that waits has no posterior."""
-        state = "never seen" if row.last_state is None else str(row.last_state)
+        state = "never seen" if row.last_state is None else settings.state_text(row.last_state)
         if row.waiting:
             state = "joins next"
         if row.left is not None:
@@ -55,6 +56,8 @@ def _believed(found: ArmPosterior) -> tuple[str, str]:
 class Listed:
     """A page of the list, read in one turn of the agent."""
 
+    settings: Settings
+    top: str
     arms: list[Cells]
     num_arms: int
     by: str
@@ -64,10 +67,15 @@ class Listed:
     def of(cls, agent: LiveAgent, by: str, start: str | int | None) -> Listed:
         """Read it."""
         arms = [
-            Cells.of(row, agent.tick, None if row.waiting else agent.posterior(row.name))
+            Cells.of(
+                row,
+                agent.settings,
+                agent.tick,
+                None if row.waiting else agent.posterior(row.name),
+            )
             for row in agent.arms(start, ON_A_PAGE, by)
         ]
-        return cls(arms, agent.num_arms, by, start)
+        return cls(agent.settings, agent.top_state, arms, agent.num_arms, by, start)
 
 
 def arms_page(found: Listed, caller: Caller) -> str:
@@ -76,13 +84,24 @@ def arms_page(found: Listed, caller: Caller) -> str:
     if len(found.arms) == ON_A_PAGE:
         by_name = found.by == "name"
         after = found.arms[-1].row.name if by_name else int(found.start or 0) + ON_A_PAGE
+    words = found.settings.words
+    headings = (
+        (words.arm, "name"), ("kind", ""), ("last seen in", ""),
+        (f"{words.many('tick')} ago", "age"), ("priority", "index"),
+        (f"chance of {found.top}", "belief"), (words.many("pull"), "pulls"), ("gains", ""),
+        ("stays", ""),
+    )  # fmt: skip
+    order = words.many("pull") if found.by == "pulls" else ORDERED.get(found.by, found.by)
     return render(
         "serve/page/arms.html",
-        title="Arms",
-        heading=f"{found.num_arms:,} arms, by {found.by}",
+        title=capitalised(words.many("arm")),
+        heading=f"{words.count(found.num_arms, 'arm')}, by {order}",
         visitor=caller,
         here="/arms",
-        headings=HEADINGS,
+        headings=headings,
+        words=words,
+        top=found.top,
+        bottom=found.settings.state_text(0),
         sorted_by=found.by,
         arms=found.arms,
         first=not found.start,
@@ -94,7 +113,10 @@ def arms_page(found: Listed, caller: Caller) -> str:
 class ArmShown:
     """What the page of an arm shows, read in one turn of the agent."""
 
+    settings: Settings
+    top: str
     row: ArmRow
+    why: Why | None  # None before the first decision, and for one who waits
     posterior: ArmPosterior | None
     prior: ArmPosterior  # of its kind
     history: list[dict[str, Any]]
@@ -105,7 +127,11 @@ class ArmShown:
         """Read it."""
         row = agent.arm(name)
         posterior = None if row.waiting else agent.posterior(name)
-        return cls(row, posterior, agent.prior(name), agent.history(name), agent.tick)
+        why = None if row.waiting or agent.tick < 0 else agent.explain(name)
+        return cls(
+            agent.settings, agent.top_state, row, why, posterior, agent.prior(name),
+            agent.history(name), agent.tick,
+        )  # fmt: skip
 
     @property
     def sightings(self) -> list[tuple[int, int]]:
@@ -115,13 +141,12 @@ class ArmShown:
 
 def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
     """Return the page of an arm."""
-    row = found.row
+    row, settings = found.row, found.settings
     history = [
         (
             pull["tick"],
             pull["label"] or "–",
-            pull["status"],
-            "–" if pull["state"] is None else pull["state"],
+            _became(pull, settings),
             "–" if pull["expected"] is None else f"{pull['expected']:.3f}",
             "yes" if pull["audit"] else "",
         )
@@ -129,11 +154,24 @@ def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
     ]
     return render(
         "serve/page/arm.html",
-        title=f"Arm {row.name}",
-        heading=f"Arm {row.name}",
+        title=row.name,
+        heading=f"{capitalised(settings.words.arm)} {row.name}",
         visitor=caller,
         here="",
-        arm=Cells.of(row, found.tick, found.posterior),
+        words=settings.words,
+        top=found.top,
+        bottom=settings.state_text(0),
+        why=found.why,
+        arm=Cells.of(row, settings, found.tick, found.posterior),
         charts=charts,
         history=history,
     )
+
+
+def _became(pull: dict[str, Any], settings: Settings) -> str:
+    """Say what became of a pull: what was seen, and whether that was late."""
+    state, status = pull["state"], pull["status"]
+    if state is None:
+        return settings.outcome_text(status)
+    late = {"late": " (late)", "superseded": " (too late to be used)"}.get(status, "")
+    return settings.outcome_text(state) + late

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +11,15 @@ from numpy.typing import NDArray
 
 from restive.learn.posterior import ArmPosterior
 from restive.live.learned import Entropy
+from restive.live.words import Words
 from restive.measure.intervals import student_quantile
 from restive.pages.axes import Line, draw_line, set_scale
 from restive.pages.chart import Chart, Panel, line_data, render_chart
-from restive.pages.figures import draw_posterior, in_the_plane
+from restive.pages.figures import draw_posterior, in_the_plane, transition_names
 from restive.pages.looks import LIGHT
+from restive.pages.page import capitalised
+from restive.problem.beliefs import beliefs_at
+from restive.problem.chains import weighted
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -26,7 +31,13 @@ FloatArray = NDArray[np.float64]
 MOST_TICKS = 120  # of single ticks
 MOST_POINTS = 200  # of sums
 MOST_KINDS = 8  # lines of one chart
+LETTER, ROW = 6.5, 26.0  # points that a letter of a label is wide, and a row of a picture high
 NORMAL = student_quantile(10**6)  # standard deviations that hold 95%
+
+
+def plain(text: str) -> str:
+    """Return a text that matplotlib takes for no formula."""
+    return text.replace("$", r"\$")
 
 
 def reward_lines(rows: Sequence[dict[str, Any]]) -> tuple[list[Line], list[Line]]:
@@ -55,17 +66,17 @@ def _pair(ticks: NDArray[np.int64], earned: FloatArray, forecast: FloatArray,
     ]
 
 
-def reward_chart(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the chart of rewards; "" before anything was seen."""
-    if not any(row["seen"] for row in rows):
+def reward_chart(rows: Sequence[dict[str, Any]], words: Words) -> str:
+    """Return the chart of rewards; "" before there are two ticks to compare."""
+    if sum(row["seen"] > 0 and row["variance"] is not None for row in rows) < 2:
         return ""
     each, summed = reward_lines(rows)
 
     def panel(title: str, lines: list[Line]) -> Panel:
         def draw(axes: Any, scale: Any) -> None:
             set_scale(axes, scale)
-            axes.set_xlabel("tick")
-            axes.set_ylabel("reward")
+            axes.set_xlabel(plain(words.tick))
+            axes.set_ylabel(plain(words.reward))
             for line in lines:
                 draw_line(axes, line)
 
@@ -74,18 +85,18 @@ def reward_chart(rows: Sequence[dict[str, Any]]) -> str:
     return render_chart(
         Chart(
             name="rewards",
-            title="Reward against forecast",
-            note="Forecasts are of the pulls that were seen, made when they were decided; bands "
-            "hold 95% if the model is right.",
-            panels=[panel("tick by tick", each), panel("summed", summed)],
-            columns=("line", "reward"),
+            title=f"{capitalised(words.reward)} against forecast",
+            note=f"Forecasts are of the {words.many('pull')} that have a result, made with the "
+            "list; 95 of 100 points fall into the bands if the model is right.",
+            panels=[panel(f"{words.tick} by {words.tick}", each), panel("summed", summed)],
+            columns=("line", words.reward),
             shared="",
             legend=each,
         )
     )
 
 
-def entropy_chart(found: Sequence[Entropy]) -> str:
+def entropy_chart(found: Sequence[Entropy], words: Words) -> str:
     """Return the chart of entropy over time; "" where there is none."""
     lines = [
         Line(number, each.kind, each.ticks, each.bits, each.bits, each.bits)
@@ -96,7 +107,7 @@ def entropy_chart(found: Sequence[Entropy]) -> str:
 
     def draw(axes: Any, scale: Any) -> None:
         set_scale(axes, scale)
-        axes.set_xlabel("tick")
+        axes.set_xlabel(plain(words.tick))
         axes.set_ylabel("bits")
         axes.set_ylim(0, 1.05 * max(float(line.mean.max()) for line in lines) or 1)
         for line in lines:
@@ -106,13 +117,13 @@ def entropy_chart(found: Sequence[Entropy]) -> str:
         Chart(
             name="entropy",
             title="What was still unknown",
-            note="Entropy of what was believed of an arm after each tick: the mean over arms that "
-            "were seen, by kind (of more than 30, evenly chosen ones). 0 bits: its chain is known. "
-            "Kinds with continuous priors have none in bits.",
+            note=f"Entropy of what was believed after each {words.tick}: the mean over "
+            f"{words.many('arm')} that were seen, by kind (of more than 30, evenly chosen ones). "
+            "0 bits: the chain is known. Kinds with continuous priors have none in bits.",
             panels=[Panel("bits", draw, line_data(lines))],
             columns=("kind", "bits"),
             legend=lines,
-            along="tick",
+            along=words.tick,
         )
     )
 
@@ -126,11 +137,10 @@ def belief_curve(
         following = sightings[at + 1][0] if at + 1 < len(sightings) else until + 1
         ticks.append(tick)
         chances.append(float(state == posterior.active.shape[1] - 1))
-        law = posterior.active[:, state]
-        for later in range(tick + 1, following):
-            ticks.append(later)
-            chances.append(float(posterior.weights @ law[:, -1]))
-            law = np.einsum("mi,mij->mj", law, posterior.passive)
+        ages = np.arange(1, following - tick)
+        laws = beliefs_at(posterior.active, posterior.passive, np.full_like(ages, state), ages)
+        ticks.extend((tick + ages).tolist())
+        chances.extend(weighted(laws[:, :, -1], posterior.weights).tolist())
     return np.array(ticks, dtype=np.int64), np.array(chances)
 
 
@@ -139,38 +149,47 @@ def arm_charts(
     prior: ArmPosterior,
     sightings: Sequence[tuple[int, int]],
     until: int,
+    words: Words,
+    top: str,
 ) -> list[Markup]:
     """Return the charts of an arm: its sightings with the belief between them, its posterior.
 
     The prior of its kind is drawn behind the posterior.
     """
     recent = [(tick, state) for tick, state in sightings if tick > until - MOST_TICKS]
-    charts = [_sightings_chart(posterior, recent, until)] if recent else []
-    charts.append(_posterior_chart(posterior, prior))
+    charts = [_sightings_chart(posterior, recent, until, words, top)] if recent else []
+    charts.append(_posterior_chart(posterior, prior, words))
     return [render_chart(chart) for chart in charts]
 
 
-def _posterior_chart(posterior: ArmPosterior, prior: ArmPosterior) -> Chart:
+def _posterior_chart(posterior: ArmPosterior, prior: ArmPosterior, words: Words) -> Chart:
     alike = np.array_equal(posterior.active, posterior.passive)
     note = (
-        "Each circle is a chain that the arm may have, as large as it is likely; the cross is the "
-        "mean with 90% intervals. Rings: the same before anything was seen."
+        f"Each circle is a chain that the {words.arm} may have, as large as it is likely; the "
+        "cross is the mean with 90% intervals. Rings: the same before anything was seen."
         if in_the_plane(posterior)
         else "Mean and 90% interval of each transition probability; pale bars: 90% before anything "
-        "was seen." + ("" if alike else " Of each two, the left one is for an arm that is pulled.")
+        "was seen." + ("" if alike else f" Of each two, the upper one is with a {words.pull}.")
     )
 
     def draw(axes: Any, scale: Any) -> None:
         draw_posterior(axes, posterior, prior=prior)
 
-    return Chart("posterior", "What the arm may be", note, [Panel("posterior", draw, [])])
+    panel = Panel("posterior", draw, [])
+    if not in_the_plane(posterior):
+        names = transition_names(posterior)
+        left = LETTER * max(map(len, names))
+        panel = replace(panel, left=left, height=max(panel.height, ROW * len(names)))
+    return Chart("posterior", f"What the {words.arm} may be", note, [panel])
 
 
 def _sightings_chart(
-    posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int
-) -> Chart:
+    posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int, words: Words,
+    top: str,
+) -> Chart:  # fmt: skip
+    what = f"chance of {top}"
     ticks, chances = belief_curve(posterior, sightings, until)
-    line = Line(0, "chance of the top state", ticks, chances, chances, chances)
+    line = Line(0, what, ticks, chances, chances, chances)
     last = posterior.active.shape[1] - 1
 
     def draw(axes: Any, scale: Any) -> None:
@@ -181,11 +200,11 @@ def _sightings_chart(
             linestyle="none", marker="|", markersize=14, markeredgewidth=2, color=LIGHT["ink"],
         )  # fmt: skip
         axes.set_ylim(-0.08, 1.08)
-        axes.set_xlabel("tick")
-        axes.set_ylabel("chance of the top state")
+        axes.set_xlabel(plain(words.tick))
+        axes.set_ylabel(plain(what))
 
     return Chart(
         "sightings", "Sightings, and the belief between them", "Bars are states that were seen.",
-        [Panel("chance of the top state", draw, line_data([line]))],
-        columns=("line", "chance"), legend=[line],
+        [Panel(what, draw, line_data([line]))],
+        columns=("line", "chance"), legend=[line], along=words.tick,
     )  # fmt: skip

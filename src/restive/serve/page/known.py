@@ -8,6 +8,7 @@ import numpy as np
 
 from restive.live.agent import LiveAgent
 from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
+from restive.live.settings import Settings
 from restive.live.status import Headroom
 from restive.pages.page import render
 from restive.serve.auth import Caller
@@ -19,6 +20,8 @@ __all__ = ["Known", "known_page"]
 class Known:
     """What the page shows, read in one turn of the agent."""
 
+    settings: Settings
+    top: str
     kinds: list[KnownKind]
     learning: Learning
     entropy: list[Entropy]
@@ -29,6 +32,8 @@ class Known:
     def of(cls, agent: LiveAgent) -> Known:
         """Read it."""
         return cls(
+            agent.settings,
+            agent.top_state,
             agent.known(),
             agent.learning(),
             agent.entropy(),
@@ -39,6 +44,7 @@ class Known:
 
 def known_page(found: Known, chart: str, caller: Caller) -> str:
     """Return the page."""
+    words = found.settings.words
     seen, arms = (sum(getattr(kind, key) for kind in found.kinds) for key in ("seen", "arms"))
     kinds = [
         (
@@ -50,9 +56,12 @@ def known_page(found: Known, chart: str, caller: Caller) -> str:
     return render(
         "serve/page/known.html",
         title="What is known",
-        heading=f"{seen:,} of {arms:,} arms have been seen",
+        heading=f"Seen so far: {seen:,} of {words.count(arms, 'arm')}",
         visitor=caller,
         here="/known",
+        words=words,
+        top=found.top,
+        bottom=found.settings.state_text(0),
         kinds=kinds,
         learning=found.learning,
         chart=chart,

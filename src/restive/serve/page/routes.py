@@ -7,15 +7,16 @@ from collections.abc import Callable
 from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated
-from urllib.parse import parse_qs
+from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from restive.arguments import shown
-from restive.errors import ProblemError
+from restive.errors import JumpError, ProblemError, RestiveError, StoreError
 from restive.live.agent import LiveAgent
 from restive.live.operator_files import decision_text
+from restive.live.settings import LEAVE
 from restive.live.view import ORDERS
 from restive.pages.page import render, script, stylesheet
 from restive.serve.auth import (
@@ -25,6 +26,7 @@ from restive.serve.auth import (
     PageCookie,
     Reader,
     Requires,
+    form_fields,
     identify,
     require_own_site,
 )
@@ -32,13 +34,16 @@ from restive.serve.messages import MOST_TICK
 from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
 from restive.serve.page.charts import arm_charts, entropy_chart, reward_chart
 from restive.serve.page.known import Known, known_page
-from restive.serve.page.today import Today, today_page
+from restive.serve.page.today import Said, Today, today_page
 from restive.serve.problems import Problem, refusals
 from restive.serve.service import service_of
 
 __all__ = ["router"]
 
 COOKIE_SECONDS = 30 * 86_400
+SAID = "restive-said"  # the cookie with what is to be told
+WRONG = "!"  # before what went wrong
+MOST_SAID = 1000  # letters: a cookie has 4 KB
 HTML = {"text/html": {"schema": {"type": "string"}}}
 FORM = {
     "requestBody": {
@@ -57,6 +62,7 @@ FORM = {
 
 router = APIRouter(tags=["page"])
 get_page = partial(router.get, include_in_schema=False)
+post_page = partial(router.post, include_in_schema=False)
 
 
 @get_page("/login")
@@ -76,8 +82,7 @@ async def login_page() -> HTMLResponse:
 async def login(request: Request) -> Response:
     """Keep a token in the browser's cookie, for the page."""
     require_own_site(request)
-    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
-    secret = fields.get("token", [""])[0].strip()
+    secret = (await form_fields(request)).get("token", "").strip()
     if await identify(request, secret) is None:
         return HTMLResponse(_asking("This token is not known, or has ended."), 401)
     response = RedirectResponse("/", 303)
@@ -107,17 +112,27 @@ def _asking(wrong: str = "") -> str:
     return render(template, title="Sign in", heading="Sign in", visitor=None, wrong=wrong)
 
 
-async def visiting(request: Request, bearer: Bearer, cookie: PageCookie) -> Caller:
-    """Return who is looking; send the others to where they sign in."""
-    try:
-        return await Requires("read")(request, bearer, cookie)
-    except Problem as error:
-        if error.status != 401:
-            raise
-        raise Problem(303, "sign in first", {"Location": "/login"}) from None
+class Visiting:
+    """Lets in who may look, or act through a form; sends the others to where they sign in."""
+
+    def __init__(self, role: str = "read") -> None:
+        self._requires = Requires(role, form=True)
+
+    async def __call__(self, request: Request, bearer: Bearer, cookie: PageCookie) -> Caller:
+        """Return who is looking."""
+        try:
+            return await self._requires(request, bearer, cookie)
+        except Problem as error:
+            if error.status != 401:
+                raise
+            raise Problem(303, "sign in first", {"Location": "/login"}) from None
 
 
-Visitor = Annotated[Caller, Depends(visiting)]
+Visitor = Annotated[Caller, Depends(Visiting())]
+Operator = Annotated[Caller, Depends(Visiting("act"))]
+
+
+# ---------------------------------------------------------------- today
 
 
 @get_page("/")
@@ -125,8 +140,113 @@ async def today(request: Request, caller: Visitor) -> HTMLResponse:
     """What to do now."""
     service = service_of(request)
     found = await service.read(Today.of)
-    chart = await service.drawn("rewards", found.status.events, reward_chart, found.rewards)
-    return HTMLResponse(today_page(found, chart, caller))
+    words = found.settings.words
+    chart = await service.drawn("rewards", found.status.events, reward_chart, found.rewards, words)
+    told = unquote(request.cookies.get(SAID, ""))
+    response = HTMLResponse(
+        today_page(found, chart, caller, Said(told.removeprefix(WRONG), told.startswith(WRONG)))
+    )
+    if told:
+        response.delete_cookie(SAID, httponly=True, samesite="strict")
+    return response
+
+
+async def _done(request: Request, work: Callable[[LiveAgent], str]) -> Response:
+    """Do what a form asks for, and show the page with what became of it.
+
+    The page is asked for anew, so that a reload does nothing twice; what is to be told waits in a
+    cookie meanwhile.
+    """
+    try:
+        said = await service_of(request).write(work)
+    except StoreError:
+        raise
+    except RestiveError as error:
+        said = WRONG + str(error)
+    response = RedirectResponse("/", 303)
+    response.set_cookie(
+        SAID, quote(said[:MOST_SAID]), max_age=60, httponly=True, samesite="strict",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
+    return response
+
+
+@post_page("/decide")
+async def decide(request: Request, caller: Operator) -> Response:
+    """Make the next list."""
+    fields = await form_fields(request)
+
+    def work(agent: LiveAgent) -> str:
+        words, before = agent.settings.words, agent.tick
+        asked = agent.tick_asked(_number(fields, "tick"), fields.get("date") or None)
+        try:
+            made = agent.decide(tick=asked, skip="skip" in fields, actor=caller.actor)
+        except JumpError as error:
+            raise ProblemError(
+                f"{error.jump}. Nothing was decided: look at the date, or check the box if that "
+                "is meant"
+            ) from None
+        when = words.when(made.tick, agent.settings.clock.label(made.tick))
+        count = words.count(len(made.arms), "arm")
+        if made.tick == before:
+            return f"The list for {when} was made before: {count}."
+        return f"The list for {when} is made: {count}."
+
+    return await _done(request, work)
+
+
+@post_page("/record")
+async def record(request: Request, caller: Operator) -> Response:
+    """Record a result that was tapped in."""
+    fields = await form_fields(request)
+    arm, result = fields.get("arm", ""), fields.get("result", "")
+
+    def work(agent: LiveAgent) -> str:
+        settings = agent.settings
+        means = settings.result_of(result) if result != LEAVE else result
+        receipt = agent.record({arm: means}, _number(fields, "tick"), actor=caller.actor)
+        what = result if result in settings.outcomes else settings.outcome_text(means)
+        return f"{arm}: {what}; {receipt.text(settings.words)}."
+
+    return await _done(request, work)
+
+
+@post_page("/undo")
+async def undo(request: Request, caller: Operator) -> Response:
+    """Withdraw what was done last, if it is what the page showed."""
+    fields = await form_fields(request)
+
+    def work(agent: LiveAgent) -> str:
+        last, event = agent.last_act(), _number(fields, "event")
+        if last is not None and last.kind in ("join", "leave"):
+            caller.require("admin")
+        done = agent.undo(event, actor=caller.actor)
+        return f"Withdrawn: {done.text(agent.settings.words)}."
+
+    return await _done(request, work)
+
+
+@post_page("/acknowledge")
+async def acknowledge(request: Request, caller: Operator) -> Response:
+    """Say that somebody has looked at an alarm, and what was found."""
+    fields = await form_fields(request)
+
+    def work(agent: LiveAgent) -> str:
+        agent.acknowledge(_number(fields, "alarm") or 0, fields.get("note", ""), actor=caller.actor)
+        return "Acknowledged."
+
+    return await _done(request, work)
+
+
+def _number(fields: dict[str, str], name: str) -> int | None:
+    """Return a whole number of a form; None where it is not there."""
+    text = fields.get(name, "").strip()
+    if text and not re.fullmatch(r"[0-9]{1,15}", text):
+        raise ProblemError(f"{name} must be a whole number, got {shown(text)}")
+    return int(text) if text else None
+
+
+# ---------------------------------------------------------------- arms, and what is known
 
 
 @get_page("/decisions/{name}")
@@ -139,11 +259,13 @@ async def decision_file(request: Request, caller: Reader, name: str) -> Response
     def work(agent: LiveAgent) -> str:
         found = agent.decision(int(number[1]))
         if found is None:
-            raise Problem(404, f"nothing was decided for tick {number[1]}")
+            raise Problem(
+                404, f"nothing was decided for {agent.settings.words.when(int(number[1]))}"
+            )
         return decision_text(agent, found)
 
     text = await service_of(request).read(work)
-    headers = {"Content-Disposition": f'attachment; filename="pulls-{number[1]}.csv"'}
+    headers = {"Content-Disposition": f'attachment; filename="list-{number[1]}.csv"'}
     return Response(text, headers=headers, media_type="text/csv")
 
 
@@ -184,7 +306,13 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
     charts = []
     if found.posterior is not None:
         charts = await service.draw(
-            arm_charts, found.posterior, found.prior, found.sightings, found.tick
+            arm_charts,
+            found.posterior,
+            found.prior,
+            found.sightings,
+            found.tick,
+            found.settings.words,
+            found.top,
         )
     return HTMLResponse(arm_page(found, charts, caller))
 
@@ -194,7 +322,9 @@ async def known(request: Request, caller: Visitor) -> HTMLResponse:
     """What is known."""
     service = service_of(request)
     found = await service.read(Known.of)
-    chart = await service.drawn("entropy", found.events, entropy_chart, found.entropy)
+    chart = await service.drawn(
+        "entropy", found.events, entropy_chart, found.entropy, found.settings.words
+    )
     return HTMLResponse(known_page(found, chart, caller))
 
 

@@ -1,29 +1,42 @@
-"""Today: what to pull, where results go, alarms, and what was earned."""
+"""Today: alarms, who is on the list, where results go, the next list, and what was earned."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from restive.live.agent import LiveAgent
-from restive.live.answers import Decision, Status
+from restive.live.answers import Act, Decision, Status
+from restive.live.settings import REFUSE, Settings
 from restive.live.status import status_lines
-from restive.pages.page import render
+from restive.pages.page import capitalised, render
 from restive.serve.auth import Caller
 
-__all__ = ["Today", "today_page"]
+__all__ = ["Said", "Today", "today_page"]
 
 MOST_ROWS = 1000
+MOST_TAPPED = 200  # arms whose results can be tapped in one by one
 FEW = 20  # arms that are listed without being asked for
+
+
+class Said(NamedTuple):
+    """What the page tells about what was just done."""
+
+    text: str = ""
+    wrong: bool = False
 
 
 @dataclass(frozen=True)
 class Today:
     """What the page shows, read in one turn of the agent."""
 
+    settings: Settings
     status: Status
+    last_act: Act | None  # which can be undone
     decision: Decision | None
     kinds: list[str]
+    sizes: list[int]  # numbers of states
+    refuses: bool  # pulls that were made and not seen
     results: dict[str, int | str]
     rewards: list[dict[str, Any]]
 
@@ -32,58 +45,125 @@ class Today:
         """Read it."""
         decision = agent.decision()
         arms = () if decision is None else decision.arms
+        settings = agent.settings
         return cls(
+            settings,
             agent.status(),
+            agent.last_act(),
             decision,
             agent.kinds_of(arms),
+            [agent.num_states(name) for name in arms[:MOST_ROWS]],
+            settings.missing == REFUSE,
             {} if decision is None else agent.results(decision.tick),
             agent.rewards(),
         )
 
 
-def today_page(found: Today, chart: str, caller: Caller) -> str:
+@dataclass(frozen=True)
+class PullShown:
+    """A row of the list."""
+
+    arm: str
+    kind: str
+    result: str
+    choices: dict[str, str]  # what may be tapped; empty where there is a result, or too many
+    expected: float
+    index: float | None
+    audit: bool
+
+
+class Asks(NamedTuple):
+    """What must be said for the next list."""
+
+    kind: str  # of the field: "date", "datetime-local", "number", or "" for none
+    value: str  # what it begins with
+    note: str
+
+
+def today_page(found: Today, chart: str, caller: Caller, said: Said) -> str:
     """Return the page."""
     status, decision = found.status, found.decision
-    pulls = [] if decision is None else _pulls(found, decision)
+    acts = caller.token.allows("act")
+    taps = acts and decision is not None and len(decision.arms) <= MOST_TAPPED
+    pulls = [] if decision is None else _pulls(found, decision, taps)
     return render(
         "serve/page/today.html",
         title="Today",
-        heading=_verdict(status),
+        heading=_verdict(found),
         visitor=caller,
         here="/",
+        words=found.settings.words,
         status=status,
         decision=decision,
-        acts=caller.token.allows("act"),
+        acts=acts,
+        said=said.text,
+        wrong=said.wrong,
+        asks=_asks(found),
+        undoes=found.last_act if _may_undo(found.last_act, caller) else None,
+        taps=taps and any(pull.choices for pull in pulls),
         few=FEW,
         pulls=pulls,
         more=0 if decision is None else len(decision.arms) - len(pulls),
         chart=chart,
-        lines=[line for line in status_lines(status) if not line.startswith("ALARM")],
+        lines=status_lines(replace(status, alarms=()), found.settings),
     )
 
 
-def _verdict(status: Status) -> str:
+def _verdict(found: Today) -> str:
+    status = found.status
     if status.tick < 0:
         return "Nothing has been decided yet"
-    when = f" ({status.label})" if status.label else ""
+    when = found.settings.words.when(status.tick, status.label)
     done = f"{status.decided - status.open} of {status.decided} results are in"
     rings = len(status.alarms)
     alarm = "" if not rings else f"; {rings} alarm{'s' if rings > 1 else ''}"
-    return f"Tick {status.tick}{when}: {done}{alarm}"
+    return f"{capitalised(when)}: {done}{alarm}"
 
 
-def _pulls(found: Today, decision: Decision) -> list[tuple[str, str, str, float, float | None]]:
-    """Return the rows: arm, kind, result, expected reward, index."""
-    audit = set(decision.audit)
+def _may_undo(act: Act | None, caller: Caller) -> bool:
+    """Whether a visitor may withdraw an act: whoever may do it may undo it."""
+    role = "admin" if act is not None and act.kind in ("join", "leave") else "act"
+    return act is not None and caller.token.allows(role)
+
+
+def _asks(found: Today) -> Asks:
+    """Return what the next list needs to be told, and what making it does."""
+    clock, words, status = found.settings.clock, found.settings.words, found.status
+    note = f"Within a {words.tick} the list stays the same, however often it is asked for."
+    if status.open:
+        missing = words.count(status.open, "pull")
+        if found.refuses:
+            note += f" {missing} must have a result first."
+        else:
+            note += f" With the next {words.tick}, {missing} without a result will count as not"
+            note += " reached until the result comes."
+    if clock.kind != "given":
+        return Asks("", "", note)
+    following = status.tick + 1
+    if not clock.has_dates:
+        return Asks("number", str(following), note)
+    label = clock.label(following)
+    note += f" Any date of a {words.tick} stands for it."
+    return Asks("datetime-local" if "T" in label else "date", label, note)
+
+
+def _pulls(found: Today, decision: Decision, taps: bool) -> list[PullShown]:
+    """Return the rows of the list."""
+    audit, settings = set(decision.audit), found.settings
+    choices = {size: settings.choices(size, unseen=not found.refuses) for size in set(found.sizes)}
+    rows = zip(
+        decision.arms[:MOST_ROWS], found.kinds, found.sizes, decision.expected, decision.index,
+        strict=False,
+    )  # fmt: skip
     return [
-        (
-            arm,
-            kind,
-            str(found.results.get(arm, "open")) + (" (audit)" if arm in audit else ""),
-            mean,
-            index,
+        PullShown(
+            arm=arm,
+            kind=kind,
+            result=settings.outcome_text(found.results.get(arm, "open")),
+            choices=choices[size] if taps and found.results.get(arm, "open") == "open" else {},
+            expected=mean,
+            index=index,
+            audit=arm in audit,
         )
-        for arm, kind, mean, index in zip(
-            decision.arms[:MOST_ROWS], found.kinds, decision.expected, decision.index, strict=False
-        )
+        for arm, kind, size, mean, index in rows
     ]

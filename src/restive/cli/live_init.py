@@ -1,0 +1,121 @@
+"""`restive live init`: the file of a new agent, from other files and answers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from restive.cli.progress import spinner
+from restive.cli.world import Controlled, Pay, in_terminal, world_of
+from restive.errors import ProblemError
+
+__all__ = ["COMMAND_LINE", "By", "init"]
+
+By = Annotated[str, typer.Option(help="Who does this, for the journal.")]
+COMMAND_LINE = "command line"
+
+
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to make.")],
+    pulls: Annotated[int, typer.Option(min=1, help="Arms pulled each tick.")],
+    prior: Annotated[
+        Path | None, typer.Option(help="prior.json, as `restive fit` writes it.")
+    ] = None,
+    levels: Annotated[
+        str | None,
+        typer.Option(help="Instead: p01 and p11 are each one of these, by commas, all as likely."),
+    ] = None,
+    states: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead: nothing is known; names of the states, the worst first, by commas. What "
+            "each kind is like is learnt as you go."
+        ),
+    ] = None,
+    controlled: Controlled = None,
+    pay: Pay = None,
+    arms: Annotated[
+        Path | None,
+        typer.Option(help="CSV file: arm, kind, last_state, last_seen (a date) or elapsed."),
+    ] = None,
+    clock: Annotated[
+        str, typer.Option(help="weekly, daily, hourly, a period such as PT6H; calls, or given.")
+    ] = "calls",
+    start: Annotated[str | None, typer.Option(help="When the first tick begins.")] = None,
+    zone: Annotated[str, typer.Option(help="Whose clocks count, as Asia/Kolkata.")] = "UTC",
+    by_hand: Annotated[
+        bool, typer.Option("--by-hand", help="Ticks pass when `next --date` says so.")
+    ] = False,
+    policy: Annotated[str, typer.Option(help="What is played for a sampled system.")] = "whittle",
+    seed: Annotated[int, typer.Option(min=0, help="Of the agent's draws.")] = 0,
+    learner: Annotated[
+        str | None,
+        typer.Option(help="mean_index for few looks at each arm, tsde for a long future."),
+    ] = None,
+    audit: Annotated[int, typer.Option(min=0, help="Of the pulls, how many are drawn evenly.")] = 0,
+    rest: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Ticks for which nobody is pulled again after a pull without a result "
+            "(default: 1 where pulls change arms, else 0).",
+        ),
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(help="Where pulling moves arms: refuse, or as-not-pulled (approximate)."),
+    ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="TOML file: [outcomes], what results mean; [words], your nouns."),
+    ] = None,
+    words: Annotated[
+        str | None,
+        typer.Option(help="Your nouns: arm=patient,pull=call,tick=week,reward=adherent weeks."),
+    ] = None,
+    max_elapsed: Annotated[int | None, typer.Option(help="Ages told apart.")] = None,
+    by: By = COMMAND_LINE,
+) -> None:
+    """Make the file of a new agent."""
+    from restive.live.operator_files import AssumedWorld, create_from_files
+    from restive.live.words import Words
+
+    own = None if words is None else Words.from_text(words)
+    world = world_of(controlled, pay, ask=states is not None and in_terminal())
+    if states is None and (controlled is not None or pay is not None):
+        raise ProblemError(
+            "--controlled and --pay go with --states; a prior file says both of its arms itself"
+        )
+    names = () if states is None else tuple(name.strip() for name in states.split(","))
+    with spinner(f"making {file.name}"):
+        made, since = create_from_files(
+            file, prior, levels, arms, settings,
+            {"num_pulls": pulls, "policy_mapping": policy, "seed": seed, "audit_pulls": audit,
+             "missing": missing, "max_elapsed": max_elapsed, "words": own, "learner": learner,
+             "rest": rest},
+            {"clock": clock, "start": start, "zone": zone, "by_hand": by_hand},
+            AssumedWorld(names, world.controlled, world.pays_always), by,
+        )  # fmt: skip
+    with made:
+        found, count = made.settings, made.num_arms
+    say = found.words
+    print(f"{file}: {say.count(count, 'arm')}, {say.count(pulls, 'pull')} a {say.tick}")
+    print(f"learner: {learner_text(found.learner)}")
+    if states is not None and world.assumed:
+        print(world.assumed)
+    if prior is not None:
+        taken = " (taken to be: there are no dates to tell)" if since is None else ""
+        gap = say.count(since or 1, "tick")
+        note = f"the prior's log ends {gap} before the first {say.tick}{taken}"
+        print(f"note: {note}", file=sys.stderr)
+
+
+def learner_text(learner: dict[str, Any]) -> str:
+    """Say in a line how an agent learns."""
+    options = {key: value for key, value in learner.items() if key not in ("name", "learn_kinds")}
+    inside = ", ".join(f"{key}={value}" for key, value in options.items())
+    name = f"{learner['name']}({inside})" if inside else learner["name"]
+    return f"{name}, kinds learnt as you go" if learner.get("learn_kinds") else str(name)

@@ -1,0 +1,85 @@
+"""Two questions that decide what a problem is: do pulls change arms, and does every arm count?
+
+A call centre whose model says that calls change nobody solves another problem than its own, so who
+sits at a terminal is asked. Elsewhere both are taken as no, and a line at the end says so.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NamedTuple
+
+import typer
+
+from restive.errors import ProblemError
+
+__all__ = ["Controlled", "Pay", "World", "in_terminal", "world_of"]
+
+Controlled = Annotated[
+    bool | None,
+    typer.Option(
+        "--controlled/--no-controlled",
+        help="Whether pulls change how arms move (default: asked in a terminal, else they do not).",
+        show_default=False,
+    ),
+]
+Pay = Annotated[
+    str | None,
+    typer.Option(
+        help="When arms pay: pulled, or always, also while they are not pulled "
+        "(default: asked in a terminal, else pulled).",
+        show_default=False,
+    ),
+]
+
+
+class World(NamedTuple):
+    """What is taken to be true of the arms."""
+
+    controlled: bool
+    pay: str
+    assumed: str = ""  # a sentence, where nobody said all of it
+
+    @property
+    def pays_always(self) -> bool:
+        """Whether arms count while they are not pulled."""
+        return self.pay == "always"
+
+
+def in_terminal() -> bool:
+    """Whether somebody is there to answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def world_of(controlled: bool | None, pay: str | None, *, ask: bool) -> World:
+    """Return what was said, or is answered where `ask` lets it be asked, or else is assumed."""
+    from restive.problem.problem_file import PAY
+
+    if pay is not None and pay not in PAY:
+        raise ProblemError(f"--pay must be one of {', '.join(PAY)}, got {pay!r}")
+    if ask and controlled is None:
+        controlled = typer.confirm(
+            "Do pulls change how arms move, as a call or a repair does?", default=False
+        )
+    if ask and pay is None:
+        always = typer.confirm(
+            "Does every arm count in every step, pulled or not, as people in a programme do?",
+            default=False,
+        )
+        pay = "always" if always else "pulled"
+    flags = [
+        flag
+        for flag, answer in (("--controlled", controlled), ("--pay always", pay))
+        if answer is None
+    ]
+    world = World(bool(controlled), pay or "pulled")
+    if not flags:
+        return world
+    moves = (
+        "pulls change how arms move" if world.controlled else "pulls do not change how arms move"
+    )
+    pays = "every arm counts in every step" if world.pays_always else "only pulled arms count"
+    return world._replace(
+        assumed=f"assumed: {moves}, and {pays}; if that is not so, say {' or '.join(flags)}"
+        + (" or both" if len(flags) > 1 else "")
+    )

@@ -1,0 +1,119 @@
+"""Undoing: the last act is withdrawn by an event of its own; nothing that was written changes.
+
+An act is what one call did: a decision, results, both of a step, arms that join or leave, a
+correction, an acknowledgement. What followed from it goes with it: alarms that rang, and answers
+to requests that found nothing to do. Acts are withdrawn from the last one back, so none that stands
+was built on one that does not, and the memory is that of a file in which it never happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from restive.arguments import checked_count
+from restive.errors import ConflictError, ProblemError
+from restive.live.answers import Act
+from restive.live.journal import UNDO, Event
+from restive.live.session import Session, Writer
+from restive.live.sql_tables import enter_undo
+
+__all__ = ["last_act", "undo", "undone"]
+
+ACTS = ("decide", "record", "late", "override", "join", "leave", "correct", "acknowledge")
+FOLLOWING = ("alarm", "again")  # what follows from an act and is withdrawn with it
+RESULTS = ("record", "late", "override")
+MOST_EVENT = 2**62
+
+
+def undo(session: Session, event: int | None, writer: Writer) -> Act:
+    """Withdraw the last act, inside a transaction; `event` is one of its events, or None."""
+    withdrawn = session.journal.withdrawn()
+    events = _last_events(session, withdrawn)
+    if event is not None:
+        _require_last(session, checked_count(event, "event", 1, MOST_EVENT), events, withdrawn)
+    if not events:
+        raise ProblemError("there is nothing to undo; nothing was changed")
+    act = _act(session, events)
+    body = {"events": [one.seq for one in events]}
+    tick = max(session.memory.tick, 0)
+    entered = writer.append(UNDO, tick, body, body, applied=True)
+    memory = session.forget_from(act.event)
+    enter_undo(session.journal, memory, entered, events)
+    return act
+
+
+def undone(session: Session, answer: Mapping[str, list[int]]) -> Act:
+    """Return the act that a request withdrew, from its answer."""
+    numbers = set(answer["events"])
+    found = session.journal.events(min(numbers) - 1, max(numbers) - min(numbers) + 1)
+    return _act(session, [one for one in found if one.seq in numbers])
+
+
+def last_act(session: Session) -> Act | None:
+    """Return what `undo` would withdraw; None if there is nothing."""
+    events = _last_events(session, session.journal.withdrawn())
+    return _act(session, events) if events else None
+
+
+def _last_events(session: Session, withdrawn: set[int]) -> list[Event]:
+    """Return the events of the last act that stands and what followed from it, in their order."""
+    last = next(
+        (one for one in session.journal.latest() if one.kind in ACTS and one.seq not in withdrawn),
+        None,
+    )
+    if last is None:
+        return []
+    first = last.body.get("with", last.seq)
+    return [
+        one
+        for one in session.journal.events(first - 1)
+        if one.kind in ACTS + FOLLOWING and one.seq not in withdrawn
+    ]
+
+
+def _act(session: Session, events: list[Event]) -> Act:
+    """Return an act as an operator sees it."""
+    clock = session.memory.settings.clock
+    own = [one for one in events if one.kind in ACTS]
+    first, decided = own[0], own[-1].kind == "decide"
+    if decided:
+        kind, counted = ("decide" if len(own) == 1 else "step"), own[-1:]
+    elif first.kind in RESULTS:
+        kind, counted = "record", [one for one in own if one.kind in RESULTS]
+    else:
+        kind, counted = first.kind, own
+    count = sum(_count(one) for one in counted)
+    tick = own[-1].tick if decided else first.tick
+    return Act(
+        event=first.seq, kind=kind, tick=tick, label=clock.label(tick), count=count, at=first.at,
+        actor=first.actor,
+    )  # fmt: skip
+
+
+def _count(event: Event) -> int:
+    """How many arms an event is about."""
+    body = event.body
+    if event.kind == "acknowledge":
+        return 1
+    if event.kind == "join":
+        return len(body["names"])
+    return len(body["results"] if "results" in body else body["arms"])
+
+
+def _require_last(session: Session, event: int, events: list[Event], withdrawn: set[int]) -> None:
+    """Raise unless an event is one of the last act's."""
+    if event in [one.seq for one in events]:
+        return
+    nothing = "nothing was changed"
+    found = next(session.journal.events(event - 1, 1), None)
+    if found is None or found.seq != event:
+        raise ProblemError(f"there is no event {event}; {nothing}")
+    if event in withdrawn:
+        raise ConflictError(f"event {event} was withdrawn already; {nothing}")
+    if found.kind not in ACTS:
+        raise ProblemError(
+            f"event {event} ({found.kind}) is nothing that can be undone by itself; {nothing}"
+        )
+    raise ConflictError(
+        f"event {event} has been built on: undo {_act(session, events)} first; {nothing}"
+    )

@@ -1,0 +1,98 @@
+"""The law of a kind in plain words: how many of its arms gain from pulls, and how arms move.
+
+An arm is worth, in the long run, its mean reward a step, from 0 (always in the worst state) to 1
+(always in the best). It gains much from pulls if pulling it in every step makes that larger by
+MUCH. Of the others, those with a worth of one half or more do well without pulls.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.arguments import counted
+from restive.learn.kinds import KindEstimate
+from restive.learn.priors.finite import ArmPrior
+from restive.logs.finite import stacked
+from restive.problem.chains import irreducible_laws
+
+__all__ = ["MUCH", "KindShape", "candidate_values", "kind_shape"]
+
+FloatArray = NDArray[np.float64]
+
+MUCH = 0.2  # of the long-run worth, from 0 to 1
+CONTROLLED = ("gain much from pulls", "do well without", "do badly with and without")
+UNCONTROLLED = ("do well", "do badly")
+
+
+class KindShape(NamedTuple):
+    """What the arms of a kind say about its law: means of the likeliest one, and 90% intervals."""
+
+    what: tuple[str, ...]  # [Q] sorts of arms, then chances
+    means: FloatArray  # [Q]
+    intervals: FloatArray  # [Q, 2]
+    num_sorts: int
+    num_arms: int
+
+    @property
+    def sentence(self) -> str:
+        """All of it in words."""
+        sorts = [
+            f"{100 * mean:.0f}% ({100 * low:.0f} to {100 * high:.0f}) {what}"
+            for what, mean, low, high in self.rows()[: self.num_sorts]
+        ]
+        chances = [
+            f"{what} {mean:.2f} ({low:.2f} to {high:.2f})"
+            for what, mean, low, high in self.rows()[self.num_sorts :]
+        ]
+        text = f"{counted(self.num_arms, 'arm')} say: about {', '.join(sorts)}"
+        return text + (f"; mean {', '.join(chances)}" if chances else "")
+
+    def to_data(self) -> dict[str, list[float]]:
+        """Mean and ends of the interval by what they are of, for JSON."""
+        return {what: [mean, low, high] for what, mean, low, high in self.rows()}
+
+    def rows(self) -> list[tuple[str, float, float, float]]:
+        """What, its mean, and the ends of its interval."""
+        ends = self.intervals.tolist()
+        return [
+            (what, mean, *own)
+            for what, mean, own in zip(self.what, self.means.tolist(), ends, strict=True)
+        ]
+
+
+def kind_shape(base: ArmPrior, found: KindEstimate) -> KindShape:
+    """Name the means and intervals that were estimated of `candidate_values`."""
+    what, _, num_sorts = candidate_values(base)
+    return KindShape(what, found.means, found.intervals, num_sorts, found.num_arms)
+
+
+def candidate_values(base: ArmPrior) -> tuple[tuple[str, ...], FloatArray, int]:
+    """What is said about a kind: names [Q], values [Q, M], and how many are sorts of arms."""
+    active, passive = stacked(base.candidates)
+    rewards = base.typical.rewards
+    scale = (rewards - rewards.min()) / max(float(np.ptp(rewards)), 1e-300)
+    alone, pulled = (
+        (irreducible_laws(part.transpose(1, 2, 0).copy()) * scale[:, None]).sum(axis=0)
+        for part in (passive, active)
+    )
+    well = alone >= 0.5
+    names: tuple[str, ...]
+    if base.moves_alike:
+        sorts, names = [well, ~well], UNCONTROLLED
+    else:
+        much = pulled - alone >= MUCH
+        sorts, names = [much, ~much & well, ~much & ~well], CONTROLLED
+    chances: list[FloatArray] = []
+    what: list[str] = []
+    if base.typical.num_states == 2:
+        which = [("p01", "p11", passive)] if base.moves_alike else [
+            ("p01", "p11", passive), ("p01 if pulled", "p11 if pulled", active)
+        ]  # fmt: skip
+        for first, second, part in which:
+            what += [first, second]
+            chances += [part[:, 0, 1], part[:, 1, 1]]
+    values = np.array([*(sort.astype(np.float64) for sort in sorts), *chances])
+    return (*names, *what), values, len(sorts)

@@ -1,0 +1,211 @@
+"""Why somebody is on the list: every number against another way to it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import restive as rs
+from live_cases import PRIORS, created, memory_of, reply
+from restive.errors import ProblemError
+
+WORDS = {"arm": "patient", "pull": "call", "tick": "week", "reward": "adherent weeks"}
+
+
+def lived(path, kind="equal", ticks=7, **options):
+    """Return an agent with a decision that waits for results."""
+    clock = rs.Clock.given("2026-11-16", "P7D")
+    given = {"states": ["hung_up", "listened"], "num_arms": 9, "num_pulls": 3, **options}
+    live = created(path, kind, clock=clock, words=WORDS, **given)
+    for tick in range(ticks):
+        arms = live.decide(tick=tick).arms
+        live.record({name: reply(tick, name) for name in arms})
+    live.decide(tick=ticks)
+    return live
+
+
+def chance_and_ends(live, name):
+    """Chance of each state by each chain, from matrices alone: mean, and a 90% interval."""
+    row, found = live.arm(name), live.posterior(name)
+    since = live.tick - row.last_tick
+    laws = np.array([
+        active[row.last_state] @ np.linalg.matrix_power(passive, since - 1)
+        for active, passive in zip(found.active, found.passive, strict=True)
+    ])  # fmt: skip
+    ends = []
+    for state in range(laws.shape[1]):
+        order = np.argsort(laws[:, state], kind="stable")
+        summed = np.cumsum(found.weights[order])
+        ends.append([laws[order[np.searchsorted(summed, q - 1e-12)], state] for q in (0.05, 0.95)])
+    return found.weights @ laws, np.array(ends)
+
+
+@pytest.mark.parametrize("kind", PRIORS)
+def test_what_is_believed_and_how_sure_follow_from_the_chains(tmp_path, kind):
+    live = lived(tmp_path / "a.db", kind)
+    looked_at = 0
+    for row in live.arms(limit=9):
+        if row.last_state is None:
+            continue
+        why = live.explain(row.name)
+        mean, ends = chance_and_ends(live, row.name)
+        np.testing.assert_allclose(list(why.belief.values()), mean, atol=1e-9)
+        np.testing.assert_allclose(list(why.low.values()), ends[:, 0], atol=1e-9)
+        np.testing.assert_allclose(list(why.high.values()), ends[:, 1], atol=1e-9)
+        assert list(why.belief) == ["hung_up", "listened"]
+        assert why.expected == pytest.approx(mean[1])
+        assert why.elapsed == live.tick - row.last_tick
+        assert why.last_state == ["hung_up", "listened"][row.last_state]
+        looked_at += 1
+    assert looked_at >= 4
+
+
+@pytest.mark.parametrize("audit", [0, 1])
+def test_ranks_and_rivals_are_those_of_whoever_could_be_chosen(tmp_path, audit):
+    live = lived(tmp_path / "a.db", audit_pulls=audit)
+    gone, away = (row.name for row in live.arms(by="index")[:2])
+    live.leave([gone])
+    chosen = live.decide(tick=8, unavailable=[away])
+    index = dict(zip([row.name for row in live.arms(limit=9)],
+                     [row.index for row in live.arms(limit=9)], strict=True))  # fmt: skip
+    ranked = [name for name in index if name not in (gone, away, *chosen.audit)]
+    order = sorted(ranked, key=lambda name: (-index[name], int(name)))
+    on = [name for name in order if name in chosen.arms]
+    assert order[: len(on)] == on, "the list is the head of the order"
+    for name in order:
+        why = live.explain(name)
+        assert (why.listed, why.audit, why.available) == (name in on, False, True)
+        assert (why.index, why.rank) == (index[name], order.index(name) + 1)
+        assert (why.num_ranked, why.num_listed) == (len(order), 3 - audit)
+        assert why.rival == (order[len(on)] if why.listed else on[-1])
+        assert why.rival_index == index[why.rival]
+        assert (
+            f"Rank {why.rank} of {len(order)} patients; {3 - audit} are on the list by rank."
+            in str(why)
+        )
+        first = "First not on the list" if why.listed else "Last on the list"
+        assert f"{first}: {why.rival}, with {why.rival_index:.3f}." in str(why)
+    for name in (gone, away, *chosen.audit):
+        why = live.explain(name)
+        assert (why.rank, why.rival, why.available) == (None, None, name in chosen.audit)
+    assert f"{gone} left in week 7 (2027-01-04)." in str(live.explain(gone))
+    assert f"{away} was said to be unavailable." in str(live.explain(away))
+    for name in chosen.audit:
+        assert "It was drawn evenly among all patients" in str(live.explain(name))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_waiting_is_what_the_index_table_says(tmp_path, seed):
+    live = lived(tmp_path / "a.db", ticks=7 + 2 * seed, seed=seed)
+    agent = memory_of(live).agent
+    policy, state = agent.sampled_policy, agent.belief_state
+    waits = []
+    for row in live.arms(limit=9):
+        why, k = live.explain(row.name), int(row.name)
+        table = policy.table(k)[state.last_state[k]]
+        rival = (why.rival_index, -int(why.rival))
+        ages = [n for n in range(state.elapsed[k], len(table) + 1) if (table[n - 1], -k) > rival]
+        expected = None if why.listed or not ages else int(ages[0] - state.elapsed[k])
+        assert why.waits == expected
+        waits.append(why.waits)
+        mean = rs.Arm(agent.posterior(k).mean().active, rewards=[0, 1])
+        at_mean = rs.registry.policy_mapping("whittle").table(mean)
+        age = min(state.elapsed[k], at_mean.shape[1])
+        assert why.index_at_mean == at_mean[state.last_state[k], age - 1]
+        if expected:
+            weeks = f"{expected} week{'s' * (expected > 1)}"
+            assert f"If nothing else changes, {row.name} is on it in {weeks}." in str(why)
+        elif not why.listed:
+            assert f"Waiting alone will not put {row.name} on the list." in str(why)
+    assert any(waits) == (seed in (1, 3)), "so that both sentences are looked at"
+
+
+def test_it_reads_well_and_results_since_are_told(tmp_path):
+    live = lived(tmp_path / "a.db")
+    name = next(name for name in live.decision().arms if len(live.history(name)) == 3)
+    before = live.explain(name)
+    seen = [(row["tick"], row["label"], row["state"]) for row in live.history(name)[:-1]]
+    assert [(one.tick, one.date, one.state) for one in before.last] == [
+        (tick, date, ["hung_up", "listened"][state]) for tick, date, state in seen
+    ]
+    lines = str(before).splitlines()
+    assert lines[0] == f"{name} is on the list for week 7 (2027-01-04)."
+    told = ", ".join(f"{one.state} ({one.date})" for one in reversed(before.last))
+    ago = f"{before.elapsed} week{'s' * (before.elapsed > 1)} ago"
+    assert lines[1] == f"Seen 2 times, last {ago}: {told}."
+    chance, low, high = (d["listened"] for d in (before.belief, before.low, before.high))
+    sure = f"(90% sure: {low:.0%} to {high:.0%})"
+    assert lines[2] == f"Believed when the list was made: listened {chance:.0%} {sure}."
+    assert lines[3] == f"A call is expected to bring {before.expected:.2f} adherent weeks."
+    assert lines[4] == (
+        f"Priority {before.index:.3f} under the possibility that is tried now, "
+        f"{before.index_at_mean:.3f} for what is believed on average."
+    )
+    live.record({name: "listened"})
+    after = live.explain(name)
+    assert after.belief == before.belief
+    assert after.rank == before.rank
+    assert after.result == "listened"
+    assert str(after).endswith("Since the list was made its result has come in: listened.")
+    assert json.loads(json.dumps(after.to_json()))["last"][0]["date"] == before.last[0].date
+    live.undo()
+    assert live.explain(name) == before
+    live.snapshot()
+    with rs.LiveAgent.open(live.path) as again:
+        assert again.explain(name) == before
+
+
+def test_those_who_were_never_seen_or_before_the_file_began(tmp_path):
+    live = lived(tmp_path / "a.db", ticks=0)
+    assert "Never seen yet, so what we believe is what patients of kind 'all' are like." in str(
+        live.explain("0")
+    )
+    live.join(["new"], {"new": (1, 3)})
+    with pytest.raises(ProblemError, match="patient 'new' joins with the next decision"):
+        live.explain("new")
+    live.decide(tick=1)
+    assert "Last seen 4 weeks ago, before this file began: listened." in str(live.explain("new"))
+
+
+def test_what_cannot_be_explained(tmp_path):
+    live = created(tmp_path / "a.db")
+    with pytest.raises(ProblemError, match="nothing has been decided yet, so there is no list"):
+        live.explain("0")
+    live.decide()
+    with pytest.raises(ProblemError, match="there is no arm 'x'"):
+        live.explain("x")
+
+
+def test_a_rule_without_ranks_says_so(tmp_path):
+    live = created(
+        tmp_path / "a.db", num_arms=3, num_pulls=1, policy_mapping="optimal", max_elapsed=6
+    )
+    live.decide()
+    why = live.explain("0")
+    assert (why.index, why.rank, why.rival) == (None, None, None)
+    assert "nobody has a rank of his own" in str(why)
+
+
+def test_a_mean_index_and_arms_that_pay_anyway_are_told_as_such(tmp_path):
+    base = rs.spread_prior(1, passive_rewards=(0, 1), points=8, controlled=True).arms[0]
+    clock = rs.Clock.given("2026-11-16", "P7D")
+    live = rs.LiveAgent.create(
+        tmp_path / "a.db", rs.IndependentPrior([base] * 5), 2, learner="mean_index",
+        missing="as-not-pulled", clock=clock, words=WORDS,
+    )  # fmt: skip
+    for tick in range(4):
+        live.record({name: reply(tick, name) for name in live.decide(tick=tick).arms})
+    name = live.decide(tick=4).arms[0]
+    why, row, found = live.explain(name), live.arm(name), live.posterior(name)
+    age, mean = live.tick - row.last_tick, 0.0
+    for active, passive, weight in zip(found.active, found.passive, found.weights, strict=True):
+        table = rs.whittle_index(rs.Arm(active, passive, [0, 1], [0, 1])).index
+        mean += weight * table[row.last_state, min(age, table.shape[1]) - 1]
+    assert why.averaged
+    assert why.index == pytest.approx(mean, abs=1e-9)
+    assert f"Priority {mean:.3f} on average over all that {name} may be." in str(why)
+    assert why.expected == why.expected_without == pytest.approx(list(why.belief.values())[1])
+    assert (
+        f"This week is expected to bring {why.expected:.2f} adherent weeks with a call or without; "
+        "what a call changes shows in the weeks after." in str(why)
+    )

@@ -1,0 +1,420 @@
+"""Undo: what was withdrawn never happened, and the journal says that it did."""
+
+import json
+import os
+import pty
+import shutil
+import sqlite3
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import restive as rs
+from live_cases import PRIORS, Ticking, created, fingerprint, reply, run
+from restive.cli import app
+from restive.errors import ConflictError, JumpError, ProblemError, RestiveError, StoreError
+from restive.live.creating import rebuild_file, write_good_part
+from restive.live.journal import Journal
+
+GIVEN = {"clock": rs.Clock.given()}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.db"
+
+
+def tables(live):
+    """What an auditor finds beside the events, but for their numbers."""
+    found = {name: live.table(name) for name in ("pulls", "arms", "beliefs")}
+    columns, rows = found["pulls"]
+    at = columns.index("recorded")
+    found["pulls"] = [(*row[:at], row[at] is None, *row[at + 1 :]) for row in rows]
+    status = vars(live.status()) | {"events": None}
+    return found, status, live.rewards(), live.results()
+
+
+def seen(live, tick=None, count=None):
+    """Results of a decision's arms."""
+    decision = live.decision(tick)
+    return {name: reply(decision.tick, name) for name in decision.arms[:count]}
+
+
+def acts(kind):
+    """All that can be done to a file, in an order in which it can be."""
+    first = "A" if kind == "joint" else None
+
+    def join(live):
+        if kind == "joint":  # where nobody can join
+            live.leave(["5"])
+        else:
+            live.join({"A": live.kinds[0], "B": live.kinds[-1]}, {"A": (0, 3)})
+
+    return [
+        lambda live: live.decide(tick=0),
+        lambda live: live.record(dict.fromkeys(list(seen(live))[:1], "not-pulled")),
+        lambda live: live.decide(tick=1),
+        lambda live: live.record(seen(live, count=1)),
+        join,
+        lambda live: live.decide(tick=4, skip=True),  # which closes pulls without a result
+        lambda live: live.record(dict(list(seen(live, 1).items())[1:]), 1),  # late
+        lambda live: live.record({}, 2, instead={"0": 1}),  # of a tick that was left out
+        lambda live: live.record({}, instead={_other(live): 0}),
+        lambda live: live.step(seen(live)),
+        lambda live: live.record(dict.fromkeys(seen(live), "unseen")),
+        lambda live: live.decide(tick=6),
+        lambda live: live.record(seen(live, 5), 5),  # of pulls that were recorded as unseen
+        lambda live: live.record(dict.fromkeys(seen(live), "leave")) if first is None else None,
+        lambda live: live.correct({_seen_in(live, 5): 0}, 5, "a slip"),
+        lambda live: live.leave([_other(live)]),
+        lambda live: live.decide(tick=7, num_pulls=1, unavailable=["3"]),
+        lambda live: live.record(seen(live)),
+        lambda live: live.decide(tick=8),
+    ]
+
+
+def _other(live):
+    gone = {row.name for row in live.arms() if row.left is not None or row.waiting}
+    decided = {*live.results(), *live.decision().arms}
+    return next(str(k) for k in range(6) if str(k) not in decided | gone)
+
+
+def _seen_in(live, tick):
+    return next(name for name, state in live.results(tick).items() if isinstance(state, int))
+
+
+@pytest.mark.parametrize("kind", PRIORS)
+@pytest.mark.parametrize("snapshots", ["kept", "none"])
+def test_what_was_undone_never_happened(path, tmp_path, kind, snapshots):
+    """After each act and its undo, a file is as a twin that never saw it, to the bit."""
+    live, twin = created(path, kind, **GIVEN), created(tmp_path / "twin.db", kind, **GIVEN)
+    other = rs.LiveAgent.open(path)  # which has to notice that somebody else undoes
+    for act in acts(kind):
+        count = len(live.events())
+        act(live)
+        if len(live.events()) == count:
+            continue
+        if snapshots == "kept":
+            live.snapshot()
+        fingerprint(other)
+        done = live.undo()
+        assert done.event == count + 1
+        assert live.events()[-1].kind == "undo"
+        assert fingerprint(live) == fingerprint(twin)
+        assert fingerprint(other) == fingerprint(twin)
+        assert tables(live) == tables(twin)
+        assert live.check() == len(live.events())
+        with rs.LiveAgent.open(path) as again:
+            assert fingerprint(again) == fingerprint(twin)
+        act(live)
+        act(twin)
+        assert fingerprint(live) == fingerprint(twin)
+    assert tables(live) == tables(twin)
+    rebuild_file(path, tmp_path / "new.db")
+    rebuild_file(twin.path, tmp_path / "new twin.db")
+    new, new_twin = (rs.LiveAgent.open(tmp_path / f"{name}.db") for name in ("new", "new twin"))
+    assert fingerprint(new) == fingerprint(new_twin)
+    assert tables(new) == tables(new_twin)
+    journal = Journal(path)
+    assert write_good_part(journal, tmp_path / "good.db") == len(live.events())
+    journal.close()
+    with rs.LiveAgent.open(tmp_path / "good.db") as good:
+        assert good.check() == len(live.events())
+        assert fingerprint(good) == fingerprint(live)
+        assert tables(good) == tables(live)
+    while live.last_act() is not None:  # all the way back
+        live.undo()
+    assert fingerprint(live) == fingerprint(created(tmp_path / "fresh.db", kind, **GIVEN))
+    assert live.table("pulls")[1] == []
+
+
+def test_an_act_says_what_it_was(path):
+    live = created(path, clock=rs.Clock.given("2026-11-16", "P7D"))
+    assert live.last_act() is None
+    live.decide(tick=0, actor="Ann")
+    assert str(live.last_act()) == "the decision of tick 0 (2026-11-16), 2 arms (event 2, by Ann)"
+    results = seen(live)
+    live.record(results)
+    assert str(live.last_act()) == "2 results of tick 0 (2026-11-16) (event 3, by python)"
+    live.note("a note is no act")
+    assert live.last_act().event == 3
+    live.undo()
+    live.step(results)
+    assert live.last_act().kind == "step"
+    assert (live.undo().kind, live.tick) == ("step", 0)
+    live.join(["A"])
+    assert str(live.undo()).startswith("1 arm that joined in tick 0")
+    live.join(["A"])  # whose name is free again
+    live.leave(["1", "2", "A"])
+    assert str(live.undo()).startswith("3 arms that left")
+    assert live.undo(actor="Bo").kind == "join"
+    assert live.events()[-1].actor == "Bo"
+
+
+def test_an_undo_that_cannot_be_changes_nothing(path):
+    live = created(path, **GIVEN)
+
+    def refused(error, words, event=None):
+        count = len(live.events())
+        with pytest.raises(error, match=words):
+            live.undo(event)
+        assert len(live.events()) == count
+
+    refused(ProblemError, "there is nothing to undo; nothing was changed")
+    live.decide(tick=0)
+    live.record(seen(live))
+    refused(ConflictError, r"event 2 has been built on: undo 2 results of tick 0 .* first", 2)
+    refused(ProblemError, r"event 1 \(init\) is nothing that can be undone", 1)
+    refused(ProblemError, "there is no event 9", 9)
+    for event in (0, "3", 2.5, True):
+        refused(ProblemError, "event", event)
+    live.undo(3)
+    refused(ConflictError, "event 3 was withdrawn already", 3)
+    live.undo(2)
+    refused(ProblemError, "there is nothing to undo")
+    assert live.decide(tick=0).tick == 0
+
+
+def test_requests_of_what_was_withdrawn_may_be_sent_again(path):
+    live = created(path, **GIVEN)
+    first = live.decide("d", tick=0)
+    wrong = dict.fromkeys(first.arms, 0)
+    live.record(wrong, request="r")
+    assert live.record(wrong, request="same").known == 2
+    undone = live.undo(request="u")
+    assert live.undo(request="u") == undone  # once
+    assert live.request("r") is None
+    assert live.record(dict.fromkeys(first.arms, 1), request="r").new == 2
+    assert live.record(wrong | {first.arms[0]: 1, first.arms[1]: 1}, request="same").known == 2
+    with pytest.raises(ConflictError, match="was used for something else"):
+        live.record(wrong, request="r")
+    with pytest.raises(ConflictError, match="was used for something else"):
+        live.undo(3, request="u")
+    assert set(live.results().values()) == {1}
+    with rs.LiveAgent.open(path) as again:
+        assert again.decide("d", tick=0) == first
+
+
+def test_an_alarm_goes_with_its_decision_and_comes_back_with_its_acknowledgement(path):
+    ticking = Ticking()
+    live = created(path, clock=rs.Clock.wall("2026-11-16", "P1D"), now=ticking)
+    live.decide()
+    ticking.move(days=300)
+    live.decide()
+    ticking.move(days=-300)
+    live.decide()
+    (alarm,) = live.alarms()
+    live.acknowledge(alarm.seq, "set right")
+    with pytest.raises(ConflictError, match="undo an alarm's acknowledgement"):
+        live.undo(3)
+    live.undo()
+    assert live.alarms() == (alarm,)
+    live.undo()
+    assert live.alarms() == ()
+    assert live.tick == 0
+    assert live.decide().tick == 0
+    assert live.check() == len(live.events())
+
+
+def test_a_snapshot_of_what_was_withdrawn_is_passed_over(path):
+    live = created(path)
+    run(live, 4)
+    expected = deepcopy(fingerprint(live))
+    live.decide()
+    live.snapshot()
+    kept = live._session.journal.connection.execute("SELECT * FROM snapshot").fetchall()
+    live.undo()
+    # as a process writes it that made it before, and was slow to keep it
+    marks = "INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?)"
+    live._session.journal.connection.executemany(marks, kept)
+    with rs.LiveAgent.open(path) as again:
+        assert fingerprint(again) == expected
+
+
+@pytest.mark.parametrize(
+    "change", ["DELETE FROM withdrawn", "UPDATE withdrawn SET undo = 2", "DELETE FROM pull"]
+)
+def test_tables_that_do_not_say_what_was_withdrawn_are_noticed(path, change):
+    live = created(path)
+    run(live, 2)
+    live.undo()
+    live._session.journal.connection.execute(change)
+    with pytest.raises(StoreError, match="it was edited"):
+        live.check()
+
+
+def test_a_file_of_the_first_format_learns_to_undo(tmp_path):
+    path = tmp_path / "old.db"
+    shutil.copy(Path(__file__).parent / "stored" / "live_1.db", path)
+    with sqlite3.connect(path) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM event").fetchone()
+    connection.close()
+    with rs.LiveAgent.open(path) as live:
+        assert live.undo().event <= count
+        assert live.check() == count + 1
+
+
+# ---------------------------------------------------------------- jumps
+
+
+def test_a_date_that_is_far_away_must_be_meant(path):
+    live = created(path, clock=rs.Clock.given("2027-02-01", "P7D"))
+    live.decide(tick=0)
+    live.decide(tick=1)
+    with pytest.raises(JumpError) as error:
+        live.decide(tick=2350)
+    assert error.value.jump == (
+        "2,348 ticks would pass without a decision: the last one is of tick 1 (2027-02-08), this "
+        "one would be of tick 2350 (2072-02-15), and 2 pulls without a result would count "
+        "as not reached"
+    )
+    assert str(error.value).endswith("nothing was decided. If that is meant, say so: --yes, or "
+                                     "skip=True")  # fmt: skip
+    assert (live.tick, set(live.results().values())) == (1, {"open"})
+    live.decide(tick=2350, skip=True)
+    live.undo()
+    assert (live.tick, set(live.results().values())) == (1, {"open"})
+    assert live.decide(tick=2).tick == 2
+
+
+def test_a_clock_that_runs_by_itself_asks_after_a_year_only(path):
+    ticking = Ticking("2026-11-16")
+    live = created(path, clock=rs.Clock.wall("2026-11-16", "P7D"), now=ticking)
+    live.decide()
+    ticking.move(weeks=3)
+    assert live.decide().tick == 3
+    ticking.move(days=364)
+    assert live.decide().tick == 55
+    ticking.move(days=371)
+    with pytest.raises(JumpError, match="52 ticks would pass without a decision"):
+        live.decide()
+    with pytest.raises(JumpError):
+        live.step(seen(live))
+    assert set(live.results().values()) == {"open"}
+    assert live.step(seen(live), skip=True).tick == 108
+
+
+# ---------------------------------------------------------------- at a terminal
+
+
+def restive(*arguments, status=0):
+    done = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    assert done.exit_code == status, done.output
+    return done
+
+
+@pytest.fixture
+def weekly(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    created("b.db", clock=rs.Clock.given("2027-02-01", "P7D")).close()
+    return tmp_path
+
+
+def test_a_slip_in_a_date_is_asked_about_and_undone(weekly):
+    restive("live", "next", "b.db", "--date", "2027-02-01")
+    with pytest.raises(RestiveError, match=r"2,349 ticks would pass .* --yes"):
+        restive("live", "next", "b.db", "--date", "2072-02-15")
+    done = restive("live", "next", "b.db", "--date", "2072-02-15", "--yes")
+    assert "note: 2,349 ticks passed without a decision since tick 0 (2027-02-01)" in done.stderr
+    assert "note: 2 results of tick 0 (2027-02-01) missing" in done.stderr
+    with pytest.raises(ProblemError, match=r"would withdraw the decision of tick 2350 .* --yes"):
+        restive("live", "undo", "b.db")
+    with pytest.raises(ConflictError, match="event 2 has been built on"):
+        restive("live", "undo", "b.db", "--event", 2, "--yes")
+    done = restive("live", "undo", "b.db", "--yes", "--by", "Ann")
+    assert done.stdout == (
+        "withdrawn: the decision of tick 2350 (2072-02-15), 2 arms (event 3, by command line)\n"
+    )
+    told = json.loads(restive("live", "status", "b.db", "--json").stdout)
+    assert (told["tick"], told["open"], told["decisions"]) == (0, 2, 1)
+    told = json.loads(restive("live", "undo", "b.db", "--yes", "--json").stdout)
+    assert (told["kind"], told["event"]) == ("decide", 2)
+    with pytest.raises(ProblemError, match="nothing to undo"):
+        restive("live", "undo", "b.db", "--yes")
+    restive("live", "check", "b.db")
+
+
+def at_a_terminal(answer, *arguments):
+    """Run a command whose input and errors are a terminal; return its status and what it shows."""
+    above, below = pty.openpty()
+    os.write(above, answer)
+    done = subprocess.run(
+        [sys.executable, "-m", "restive", *arguments],
+        stdin=below, stderr=below, stdout=subprocess.PIPE, check=False,
+        env={**os.environ, "TERM": "dumb", "COLUMNS": "80"},
+    )  # fmt: skip
+    os.close(below)
+    shown = b""
+    while True:
+        try:
+            part = os.read(above, 4096)
+        except OSError:  # the other end is closed
+            break
+        shown += part
+    os.close(above)
+    return done.returncode, done.stdout.decode(), shown.decode()
+
+
+def test_a_terminal_is_asked(weekly):
+    status, _, shown = at_a_terminal(b"n\n", "live", "next", "b.db", "--date", "2072-02-15")
+    assert status == 1
+    assert "would pass without a decision" in shown
+    assert "nothing was changed" in shown
+    status, out, _ = at_a_terminal(b"y\n", "live", "next", "b.db", "--date", "2072-02-15")
+    assert (status, out.count("2072-02-15")) == (0, 2)
+    status, _, shown = at_a_terminal(b"n\n", "live", "undo", "b.db")
+    assert status == 1
+    assert "this withdraws the decision of tick 2350 (2072-02-15)" in shown
+    status, out, _ = at_a_terminal(b"y\n", "live", "undo", "b.db")
+    assert status == 0
+    assert out.startswith("withdrawn: the decision of tick 2350")
+
+
+def test_a_list_that_cannot_be_written_was_not_decided(weekly):
+    Path("folder.csv").mkdir()
+    for out in ("nowhere/list.csv", "folder.csv", "/dev/null"):
+        with pytest.raises(RestiveError, match=f"{out}: cannot be written"):
+            restive("live", "next", "b.db", "--date", "2027-02-01", "--out", out)
+        with rs.LiveAgent.open("b.db") as live:
+            assert live.tick == -1
+    assert [name.name for name in weekly.iterdir() if name.name.startswith(".")] == []
+    Path("list.csv").write_text("old")
+    with pytest.raises(JumpError):
+        restive("live", "next", "b.db", "--date", "2072-02-15", "--out", "list.csv")
+    assert Path("list.csv").read_text() == "old"
+
+
+def test_open_alarms_are_told_where_people_look(weekly):
+    with rs.LiveAgent.open("b.db") as live:
+        live.decide(tick=0)
+        first = seen(live)
+        for name in ("spread", "spread", "missing", "spread"):
+            body = {"name": name, "sentence": f"{name}: look at it"}
+            with live._session.writing():
+                live._session.append("alarm", 0, body, "restive")
+    Path("r.csv").write_text("arm,state\n" + "".join(f"{a},{s}\n" for a, s in first.items()))
+    expected = [
+        "ALARM 3, spread, since tick 0 (2027-02-01), 3 times, last in tick 0: spread: look at it",
+        "ALARM 5, missing, since tick 0 (2027-02-01): missing: look at it",
+        "Once somebody has looked, say what was found: "
+        'restive live acknowledge b.db 3 --note "..."',
+    ]
+    done = restive("live", "record", "b.db", "r.csv")
+    assert done.stdout == "2 results recorded; every pull has a result\n"
+    assert done.stderr.splitlines() == expected
+    done = restive("live", "next", "b.db", "--date", "2027-02-08", "--json")
+    assert json.loads(done.stdout)["tick"] == 1
+    assert done.stderr.splitlines() == expected
+    assert restive("live", "status", "b.db", status=1).stdout.splitlines()[-3:] == expected
+    restive("live", "acknowledge", "b.db", 3, "--note", "looked")
+    done = restive("live", "next", "b.db", "--date", "2027-02-08")
+    assert [line[:16] for line in done.stderr.splitlines()] == [
+        "ALARM 5, missing",
+        "Once somebody ha",
+    ]
+    restive("live", "acknowledge", "b.db", 5, "--note", "looked")
+    assert restive("live", "next", "b.db", "--date", "2027-02-08").stderr == ""
