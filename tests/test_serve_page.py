@@ -306,7 +306,7 @@ def test_what_can_be_tapped_is_the_operators_words_where_there_are_any():
     texts = {
         (): ["0", "1", "unseen", "not-pulled"],
         (("good", 1),): ["good", "0", "unseen", "not-pulled"],
-        (("no_answer", "unseen"),): ["no_answer", "0", "1"],
+        (("no_answer", "unseen"),): ["no_answer", "0", "1", "not-pulled"],
         (("good", 1), ("bad", 0), ("away", "not-pulled")): ["good", "bad", "away"],
     }
     for outcomes, words in texts.items():

@@ -180,11 +180,11 @@ class Settings:
             for state in range(num_states)
             if state not in meant
         }
-        if meant & {UNSEEN, NOT_PULLED}:
-            return told  # there is a word of theirs for it: two would leave people guessing
-        if unseen:
+        # whoever has a word for pulls that came to nothing would wonder what ours means beside it
+        if unseen and not meant & {UNSEEN, NOT_PULLED}:
             told[UNSEEN] = self.outcome_text(UNSEEN)
-        told[NOT_PULLED] = self.outcome_text(NOT_PULLED)
+        if NOT_PULLED not in meant:
+            told[NOT_PULLED] = self.outcome_text(NOT_PULLED)
         return told
 
     def outcome_text(self, result: int | str) -> str:
