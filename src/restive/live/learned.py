@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
+from restive.kernels.elementary import exponentials, logarithms
 from restive.learn.posterior import ArmPosterior
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior
@@ -310,12 +311,12 @@ def _gained(
 
 
 def _log(chances: FloatArray) -> FloatArray:
-    return np.log(np.maximum(chances, LEAST))
+    return logarithms(np.maximum(chances, LEAST))
 
 
 def _bits(logs: FloatArray) -> FloatArray:
     """Entropy of each row of log weights."""
-    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights = exponentials(logs - logs.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
-    bits: FloatArray = -(weights * np.log2(np.maximum(weights, LEAST))).sum(axis=1)
+    bits: FloatArray = -(weights * _log(weights)).sum(axis=1) / log(2)
     return bits
