@@ -8,7 +8,7 @@ then, so the likelihoods of the sightings until each tick are multiplied anew.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
@@ -89,7 +89,7 @@ def posterior(memory: Memory, slot: int) -> ArmPosterior:
             weights = weights * laws(memory, chains, arm)[:, seen[arm]]
     if weights is found.weights:
         return found
-    return ArmPosterior(found.active, found.passive, weights / weights.sum())
+    return replace(found, weights=weights / weights.sum(), log_evidence=None)
 
 
 def prior_of(memory: Memory, slot: int) -> ArmPosterior:

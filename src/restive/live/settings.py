@@ -188,9 +188,15 @@ class Settings:
         return told
 
     def outcome_text(self, result: int | str) -> str:
-        """Return what a person reads of a pull: the name of the state, or why there is none."""
+        """Return what a person reads of a pull: the name of the state, or why there is none.
+
+        Where an outcome of theirs means that, it is their word.
+        """
         if isinstance(result, int):
             return self.state_text(result)
+        own = next((word for word, means in self.outcomes.items() if means == result), None)
+        if own is not None:
+            return own
         return {UNSEEN: "not reached", NOT_PULLED: f"no {self.words.pull} made",
                 "open": "no result yet"}.get(result, result)  # fmt: skip
 
