@@ -2,8 +2,8 @@
 
 Importing it registers `restive/Restless-v0`, for `gymnasium.make` and `gymnasium.make_vec`. It may
 import every room but the command line, and nobody imports it. Start with `environment`; `vector` is
-the same for many copies at once, `forms` what is seen and how arms are named, `problems` what may be
-played, `learner` the way of a trained policy into `compare`.
+the same for many copies at once, `forms` what is seen and how arms are named, `problems` what may
+be played, `learner` the way of a trained policy into `compare`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from restive.arguments import counted, shown, suggestion
 from restive.errors import ProblemError
@@ -54,8 +54,8 @@ class RestlessEnv(gymnasium.Env[Any, Any]):
         "expected": the reward to be expected given all that was seen, which has less noise, or
         "realised". Both are those of all arms, if others than the pulled ones pay.
     values
-        Whether `info` of `reset` says what the system is worth: its bound, optimum and what Whittle's
-        index earns. By default where the system is known, where it is found once.
+        Whether `info` of `reset` says what the system is worth: its bound, its optimum and what
+        Whittle's index earns. By default only where the system is known, so that it is found once.
     max_elapsed
         Ages told apart, for arms that mix too slowly for the automatic choice.
     render_mode
@@ -124,7 +124,7 @@ class RestlessEnv(gymnasium.Env[Any, Any]):
             values = values_of(self._world.bandit, self._max_elapsed)
         return self._seen(), {"seed": luck, **values, **self._masks()}
 
-    def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Pull the arms that an action names; neither of the two ends is ever True."""
         world = self._begun()
         arms = self._pulls.add([action])
@@ -143,10 +143,10 @@ class RestlessEnv(gymnasium.Env[Any, Any]):
         if self.forms.action == "scores":
             raise ProblemError("scores have no masks: every action is legal")
         if self.forms.action == "arm":
-            return ~self._pulls.taken[0]
+            return np.asarray(~self._pulls.taken[0])
         return np.ones(len(self.forms.subsets), dtype=bool)
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Return what is known of each arm as text, where the render mode is "ansi"."""
         if self.render_mode is None:
             return None

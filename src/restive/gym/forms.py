@@ -91,7 +91,8 @@ class Forms:
             found = np.asarray(actions)
         except ValueError:  # lists of different lengths
             found = np.zeros(0)
-        if found.shape == shape and found.dtype.kind in ("fiu" if self.action == "scores" else "iu"):
+        kinds = "fiu" if self.action == "scores" else "iu"
+        if found.shape == shape and found.dtype.kind in kinds:
             return found
         what = {
             "scores": f"{self.num_arms} scores, one for each arm",

@@ -91,8 +91,9 @@ class _Player:
             else:
                 answer = self._policy(seen)
             arms = self._pulls.add([answer])
-        self._pulled = arms[0]
-        return self._pulled
+        pulled: IntArray = arms[0]
+        self._pulled = pulled
+        return pulled
 
     def observe(self, states: IntArray) -> None:
         """Learn the states of the pulled arms."""

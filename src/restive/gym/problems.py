@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import nan
 from os import PathLike
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from restive.arguments import shown
 from restive.errors import ProblemError, RestiveError
@@ -24,8 +22,6 @@ from restive.problem.bandit import RestlessBandit, checked_num_pulls
 from restive.problem.problem_file import load_problem
 
 __all__ = ["VALUES", "Played", "played", "values_of"]
-
-IntArray = NDArray[np.int64]
 
 VALUES = ("bound", "optimum", "whittle")
 MOST_STATES = 20_000  # of an optimum: it takes a second or two
@@ -83,7 +79,7 @@ def values_of(bandit: RestlessBandit, max_elapsed: int | None) -> dict[str, floa
 
     What does not exist, or would take too long to find, is nan.
     """
-    ways = (
+    ways: tuple[Callable[[], float], ...] = (
         lambda: relaxation_bound(bandit, max_elapsed=max_elapsed),
         lambda: optimal(bandit, max_states=MOST_STATES, max_elapsed=max_elapsed).average_reward,
         lambda: evaluate(bandit, "whittle", max_elapsed=max_elapsed).average_reward,

@@ -84,7 +84,7 @@ class RestlessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         """The system that is played now, or that of each copy where they are drawn."""
         return self._begun().bandits
 
-    def reset(  # type: ignore[override]
+    def reset(
         self,
         *,
         seed: int | Sequence[int | None] | None = None,
@@ -184,7 +184,9 @@ class RestlessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         return info | {f"_{name}": np.ones(self.num_envs, dtype=bool) for name in info}
 
     def _masks(self) -> dict[str, Any]:
-        return self._noted({"action_mask": self.action_masks()}) if self.forms.action == "arm" else {}
+        if self.forms.action != "arm":
+            return {}
+        return self._noted({"action_mask": self.action_masks()})
 
     def _begun(self) -> BatchWorld:
         if self._world is None:

@@ -1,8 +1,8 @@
 """Many copies of a world that are pulled together: a step of all of them is one call.
 
-Each copy has luck of its own, and its arms are seen as in `kernels.loop.world`, to the bit: the same
-functions draw what is seen. Copies have the same numbers of arms and states. Where they are copies
-of different systems, the tables of one world become those of each copy in turn.
+Each copy has luck of its own, and its arms are seen as in `kernels.loop.world`, to the bit: the
+same functions draw what is seen. Copies have the same numbers of arms and states. Where they are
+copies of different systems, the tables of one world become those of each copy in turn.
 """
 
 from __future__ import annotations
@@ -84,9 +84,7 @@ def pull_copies(
         total, mean_total = 0.0, 0.0
         for i in range(pulled.shape[1]):
             at = place(pulled[m, i])
-            state, mean = pull(
-                world, pulled[m, i], t, last_state[at], t - seen[at], copies.keys[m]
-            )
+            state, mean = pull(world, pulled[m, i], t, last_state[at], t - seen[at], copies.keys[m])
             total += world.tables.rewards[place(world.reward_offsets[at] + state)]
             mean_total += mean
             states[m, i] = state
