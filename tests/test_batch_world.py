@@ -75,7 +75,11 @@ def test_resetting_is_making_anew():
         for seed, start in ((5, None), (6, rs.BeliefState([1, 1, 1, 1], [1, 2, 3, 4])), (7, None)):
             used.reset(seed, start=start)
             fresh = rs.World(
-                MIXED, seed=seed, replication=3, hidden=hidden, start=OLD if start is None else start
+                MIXED,
+                seed=seed,
+                replication=3,
+                hidden=hidden,
+                start=OLD if start is None else start,
             )
             assert used.time == fresh.time == 1
             assert used.seed == seed
