@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.elementary import exponentials
 from restive.live.words import PLAIN, Words
 
 __all__ = ["CLOCK", "LEVEL", "ClosedPull", "Watches", "advice", "sentence_now"]
@@ -264,4 +265,4 @@ def hypergeometric_gains(own: int, total: int, missing: int, there: int) -> Floa
     ]
     weights = np.array(counts) - log(comb(total, missing))
     x = np.arange(least, most + 1)
-    return np.array([there * log(w) - log(np.exp(weights + x * log(w)).sum()) for w in ODDS])
+    return np.array([there * log(w) - log(exponentials(weights + x * log(w)).sum()) for w in ODDS])

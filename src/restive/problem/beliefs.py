@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from restive.arguments import MOST, checked_elapsed, counted, one_line
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.chain import belief_powers, settling_age
+from restive.kernels.elementary import logarithms
 from restive.kernels.loop.tables import BeliefTables
 from restive.problem.arm import Arm, arm_label
 from restive.problem.bandit import Kinds, RestlessBandit, computed_once, kinds_of, starts_of
@@ -164,8 +165,7 @@ def log_chances(
 ) -> FloatArray:
     """Logarithms [C, M] of b(s, n)[s'] for C cells and M chains; -inf where it cannot be."""
     laws = beliefs_at(active, passive, last_state, elapsed)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(laws[np.arange(len(elapsed)), :, next_state]))
+    return logarithms(laws[np.arange(len(elapsed)), :, next_state])
 
 
 def _power(matrices: FloatArray, exponent: int) -> FloatArray:

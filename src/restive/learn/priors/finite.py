@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import counted, drawn_seed
 from restive.errors import ProblemError
+from restive.kernels.elementary import exponentials, logarithms
 from restive.kernels.random import TRUTH, key_at, stream
 from restive.learn.evidence import Evidence, log_likelihood
 from restive.problem.arm import Arm, numbers_array
@@ -188,12 +189,11 @@ def require_evidence(evidence: Sequence[Evidence], num_arms: int) -> None:
 
 def _reweighted(weights: FloatArray, logs: FloatArray) -> FloatArray:
     """Weights times exp(logs), up to a factor, without underflow of the largest."""
-    with np.errstate(divide="ignore"):
-        total = np.log(weights) + logs
+    total = logarithms(weights) + logs
     largest = total.max()
     if largest == -np.inf:
         raise ProblemError("the evidence has probability zero under every candidate")
-    return np.asarray(np.exp(total - largest))
+    return exponentials(total - largest)
 
 
 def listed(values: Iterable[Any], what: str, of: str) -> tuple[Any, ...]:
