@@ -184,6 +184,8 @@ def checked_start(options: dict[str, Any] | None) -> BeliefState | None:
     """Return the start among a reset's options, or say what is wrong with them."""
     if options is None:
         return None
+    if not isinstance(options, dict):
+        raise ProblemError(f"options must be a dictionary, got {shown(options)}")
     for option in options:
         if option not in OPTIONS:
             raise ProblemError(f"unknown option {shown(option)}; {suggestion(option, OPTIONS)}")

@@ -175,5 +175,7 @@ def made_forms(bandit: RestlessBandit, observation: str, action: str, reward: st
 
 
 def _require_known(what: str, word: Any, known: Sequence[str]) -> None:
+    if not isinstance(word, str):
+        raise ProblemError(f"{what} must be one of {', '.join(known)}, got {shown(word)}")
     if word not in known:
         raise ProblemError(f"unknown {what} {shown(word)}; {suggestion(word, known)}")
