@@ -90,6 +90,9 @@ def test_resetting_is_making_anew():
             assert np.array_equal(used.hidden_states, fresh.hidden_states)
     used.reset()
     assert used.seed < 2**32
+    lucks = [rs.World(MIXED, seed=1, replication=r) for r in (3, 3, 4)]
+    seen = [[world.pull([0, 1])[0].tolist() for _ in range(20)] for world in lucks]
+    assert seen[0] == seen[1] != seen[2]
     batch = rs.BatchWorld(MIXED, [1, 2])
     batch.pull([[0, 1], [2, 3]])
     batch.reset([3, 4], start=OLD)

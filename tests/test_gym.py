@@ -77,7 +77,7 @@ def test_gymnasium_has_nothing_to_complain_about(problem, form):
 
 def test_copies_are_single_environments_to_the_bit(problem, form):
     """Gymnasium's own copies of the single environment beside ours, over several episodes."""
-    made = {"num_envs": 3, "max_episode_steps": 8, **problem, **form}
+    made = {"num_envs": 3, "max_episode_steps": 7, **problem, **form}  # an arm is left over
     ours = gymnasium.make_vec(ID, **made)
     theirs = gymnasium.make_vec(ID, vectorization_mode="sync", **made)
     assert isinstance(ours.unwrapped, restive.gym.RestlessVectorEnv)
@@ -99,7 +99,7 @@ def test_copies_are_single_environments_to_the_bit(problem, form):
                 assert same(np.asarray(one), np.asarray(other))
             assert same(mine[0], its[0])
             assert same(mine[4], its[4])
-            assert mine[3].all() == (step % 9 == 7)
+            assert mine[3].all() == (step % 8 == 6)
             kept.append((mine[0], mine[4]))
     for before, after in pairwise(kept):
         assert not data_shares_objects(before[0], after[0])
