@@ -271,6 +271,8 @@ def test_what_cannot_be_asked():
             env.reset(options={"start": rs.BeliefState([0], [1])})
     with pytest.raises(ProblemError, match="render_mode must be None or 'ansi', got 'human'"):
         restive.gym.RestlessEnv(render_mode="human")
+    with pytest.raises(ProblemError, match="copies are not drawn: render_mode must be None"):
+        gymnasium.make_vec(ID, render_mode="ansi")
     with pytest.raises(ProblemError, match="2 seeds were given for 1 copies"):
         restive.gym.RestlessVectorEnv().reset(seed=[0, 1])
     for wrong in ({"num_envs": 0}, {"max_episode_steps": 0}):
