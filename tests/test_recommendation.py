@@ -195,7 +195,7 @@ def test_the_list_is_what_the_policy_selects_with_a_reason_each(problem, tmp_pat
         assert f"chance of {expected:.0%}" in row["reason"]
         assert ("not seen lately" in row["reason"]) == (k == 3)
     assert f"written: {out}" in said
-    assert "pull these 2 of 4 arms" in said
+    assert "pull 2 of 4 arms" in said
 
 
 def test_the_highest_index_comes_first(problem):

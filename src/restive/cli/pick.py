@@ -57,7 +57,7 @@ def pick(
         for found in picks[:MOST_ROWS]
     ]
     print_table(
-        f"pull these {len(picks):,} of {bandit.num_arms:,} arms",
+        f"pull {len(picks):,} of {bandit.num_arms:,} arms",
         ("arm", "index", "why"),
         rows,
         words=("arm",),

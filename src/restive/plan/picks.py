@@ -11,6 +11,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from math import fsum
 from os import PathLike
 from typing import Any
 
@@ -105,7 +106,7 @@ def _pick(place: int, k: int, arm: Arm, state: BeliefState, index: float | None)
     last, ago = int(state.last_state[k]), int(state.elapsed[k])
     belief = beliefs_at(arm.active[None], arm.passive[None], np.array([last]), np.array([ago]))
     chances = belief[0, 0]
-    expected = float(chances @ arm.rewards)
+    expected = fsum(chances * arm.rewards)
     seen = ago < LONG_AGO
     best = int(np.argmax(arm.rewards))
     said = "not seen lately"

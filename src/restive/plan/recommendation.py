@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import fsum, gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,15 +137,15 @@ def round_robin_reward(bandit: RestlessBandit) -> float | None:
         after = {gap: _seen_after(arm.active, arm.passive, gap) for gap in set(gaps)}
         whole = np.eye(arm.num_states)
         for gap in gaps:
-            whole = whole @ after[gap]
+            whole = np.einsum("ij,jk->ik", whole, after[gap])  # not BLAS: the same bits anywhere
         whole = whole / whole.sum(axis=1, keepdims=True)  # rounding does not add up
         try:
             law = unichain_law(whole, "an arm")
         except AssumptionError:
             return None
         for gap in gaps:
-            total += count * float(law @ arm.rewards)
-            law = law @ after[gap]
+            total += count * fsum(law * arm.rewards)
+            law = np.einsum("i,ij->j", law, after[gap])
     return total / sum(gaps) + reduce_kinds(kinds_of(bandit)).own_reward
 
 

@@ -130,10 +130,8 @@ def beliefs(
     -------
     Array [K, S] of b(s, n), where S is the largest number of states; zeros fill up the others.
     """
-    if not isinstance(state, BeliefState):
-        raise ProblemError(f"state must be a BeliefState, got {state!r:.60}")
-    state.require_fits(bandit)
     kinds = kinds_of(bandit)
+    require_state(state, bandit)
     if max_elapsed is None:
         tables = _settled_tables(bandit)
     else:
