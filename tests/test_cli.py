@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app, completion, main, tables
+from restive.cli.progress import _told_apart
 from restive.paper.comparison_study import comparison_study
 from restive.studies.spec import study_from_toml
 
@@ -318,3 +319,9 @@ def test_ctrl_c_is_answered_while_the_command_line_is_imported() -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "restive: stopped\n")
+
+
+def test_bars_show_what_tells_cases_apart():
+    names = ["instance a, tsde, whittle", "instance a, ucb1, whittle"]
+    assert list(_told_apart(names).values()) == ["tsde", "ucb1"]
+    assert _told_apart(["one"]) == {"one": "one"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -91,8 +91,9 @@ def compare(
     study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
     ledger = run_shown(study, _own_folder(study) if out is None else out, where)
     with spinner("comparing"):
-        found = load_results(ledger.folder)
-        _print_rankings(found)
+        rankings = _shown(load_results(ledger.folder))
+    for ranking in rankings:  # not while something moves on the screen
+        _print_ranking(ranking)
     with spinner("drawing"):
         page = write_report(ledger.folder)
     print(f"the report: {page}")
@@ -125,10 +126,20 @@ def _names(learners: str) -> list[str]:
     return named
 
 
-def _print_rankings(found: list[CaseSummary]) -> None:
+class _Shown(NamedTuple):
+    """A ranking as it is printed; all that takes time is done."""
+
+    title: str
+    rows: list[list[str]]
+    caption: str
+    remarks: list[str]
+    won: list[tuple[str, str]]
+    verdict: str
+
+
+def _shown(found: list[CaseSummary]) -> list[_Shown]:
     from restive.studies.paired_differences import rankings
     from restive.studies.report.ranking import (
-        HEADER,
         ranking_caption,
         ranking_remarks,
         ranking_rows,
@@ -136,20 +147,34 @@ def _print_rankings(found: list[CaseSummary]) -> None:
         victories,
     )
 
-    for ranking in rankings(found):
-        print_table(
+    return [
+        _Shown(
             ranking.point or "learners",
-            HEADER,
             ranking_rows(ranking),
-            words=("learner",),
-            drop=("us a step", "episodes", "against the bound"),
-            caption=ranking_caption(ranking),
+            ranking_caption(ranking),
+            ranking_remarks(ranking),
+            victories(ranking) if ranking.pairs else [],
+            ranking_verdict(ranking) if ranking.pairs else "",
         )
-        print_lines(ranking_remarks(ranking))
-        if not ranking.pairs:
-            continue
-        if won := victories(ranking):
-            print_table(
-                "", ("learner", "beats"), won, words=("learner",), prose=("beats",), ruled=True
-            )
-        print_lines([ranking_verdict(ranking)])
+        for ranking in rankings(found)
+    ]
+
+
+def _print_ranking(shown: _Shown) -> None:
+    from restive.studies.report.ranking import HEADER
+
+    print_table(
+        shown.title,
+        HEADER,
+        shown.rows,
+        words=("learner",),
+        drop=("us a step", "episodes", "against the bound"),
+        caption=shown.caption,
+    )
+    print_lines(shown.remarks)
+    if shown.won:
+        print_table(
+            "", ("learner", "beats"), shown.won, words=("learner",), prose=("beats",), ruled=True
+        )
+    if shown.verdict:
+        print_lines([shown.verdict])
