@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -325,3 +326,16 @@ def test_bars_show_what_tells_cases_apart():
     names = ["instance a, tsde, whittle", "instance a, ucb1, whittle"]
     assert list(_told_apart(names).values()) == ["tsde", "ucb1"]
     assert _told_apart(["one"]) == {"one": "one"}
+
+
+def test_help_is_not_cut_at_80_columns(monkeypatch):
+    """The list of commands has the whole first sentence of each, and no help text ends in dots."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    listed = " ".join(run("--help").split())
+    for command in app.registered_commands:
+        name = command.name or command.callback.__name__.replace("_", "-")
+        assert command.callback.__doc__.splitlines()[0] in listed, name
+        shown = run(name, "--help")
+        assert max(map(len, shown.splitlines())) <= 80, name
+        assert not re.search(r"\w(\.\.\.|…)$", shown, re.MULTILINE), name
