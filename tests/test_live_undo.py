@@ -375,7 +375,8 @@ def test_a_slip_in_a_date_is_asked_about_and_undone(weekly):
         restive("live", "undo", "b.db", "--event", 2, "--yes")
     done = restive("live", "undo", "b.db", "--yes", "--by", "Ann")
     assert done.stdout == (
-        "withdrawn: the list of tick 2350 (2072-02-15), 2 arms (event 3, by command line)\n"
+        "withdrawn: the list of tick 2350 (2072-02-15), 2 arms (event 3, by command line); throw "
+        "its list away\n"
     )
     told = json.loads(restive("live", "status", "b.db", "--json").stdout)
     assert (told["tick"], told["open"], told["decisions"]) == (0, 2, 1)
