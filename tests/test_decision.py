@@ -92,6 +92,18 @@ def test_the_arms_to_pull_first_are_those_of_the_policy(fitted, decided):
     assert decided.calibration.num_pulls > 100
 
 
+def test_of_many_arms_fewer_worlds_and_steps_are_played(fitted, monkeypatch):
+    for work, steps, worlds in ((10**9, 60, 200), (16 * 60 * 50, 60, 50), (16 * 40 * 12, 12, 40)):
+        monkeypatch.setattr(deciding, "MOST_WORK", work)
+        found = decide(fitted, 2)
+        assert (found.num_steps, found.num_worlds) == (steps, worlds)
+    monkeypatch.setattr(deciding, "MOST_WORK", 16 * 40 * 9)
+    found = decide(fitted, 2)
+    assert found.gain is None
+    assert found.why_not == "8 arms are too many to play here"
+    assert headline(fitted, found, CALLS) == "What calls by index are worth could not be computed."
+
+
 def test_what_pulls_add_is_what_they_add_to_arms_left_alone():
     """Pulls that change nothing add nothing, and that is the headline."""
     log = simulated_log(5, num_arms=5, steps=80)

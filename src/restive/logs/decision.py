@@ -33,7 +33,7 @@ WAYS = ("by index", "always the same", "in turn")
 WORLDS = 200
 FEWEST_WORLDS = 40  # fewer say nothing about 95%
 MOST_STEPS, LEAST_STEPS = 100, 10  # that are played
-MOST_WORK = 60_000_000  # arms, worlds and steps: some ten seconds
+MOST_WORK = 30_000_000  # states of arms in worlds and steps: less than ten seconds
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,10 @@ def decide(
     """
     seed = checked_seed(seed)
     bandit = fitted.problem(num_pulls)
-    steps = min(max(fitted.log.num_steps // 2, LEAST_STEPS), MOST_STEPS)
-    worlds = min(WORLDS, MOST_WORK // (bandit.num_arms * steps * fitted.log.num_states))
+    steps, worlds = _how_much(fitted)
     can_differ = num_pulls < bandit.num_arms and _can_differ(fitted)
     nothing = Decision(num_pulls, 0, 0, {}, None, None, None, can_differ, (), None)
-    if worlds < FEWEST_WORLDS:
+    if steps < LEAST_STEPS:
         return _because(nothing, f"{bandit.num_arms:,} arms are too many to play here")
     try:
         index = whittle(bandit)
@@ -136,6 +135,16 @@ def decide(
         first=tuple(fitted.log.arms[k] for k in best_first.tolist()),
         calibration=_calibration(fitted),
     )
+
+
+def _how_much(fitted: FittedLog) -> tuple[int, int]:
+    """Return how many steps are played in how many worlds; of many arms, fewer of both."""
+    steps = min(max(fitted.log.num_steps // 2, LEAST_STEPS), MOST_STEPS)
+    size = fitted.log.num_arms * fitted.log.num_states
+    worlds = min(WORLDS, MOST_WORK // (size * steps))
+    if worlds >= FEWEST_WORLDS:
+        return steps, worlds
+    return MOST_WORK // (size * FEWEST_WORLDS), FEWEST_WORLDS
 
 
 def _because(nothing: Decision, why_not: str) -> Decision:
