@@ -324,7 +324,8 @@ def _next(paths: list[Path], decision: Decision) -> list[str]:
     ]
     if decision.gain is not None:
         lines.append(
-            f"Next: restive plan {problem}, or start with restive live init --prior {prior}"
+            f"Next: restive plan {problem}; or begin to run it: "
+            f"restive live init agent.db --prior {prior} --pulls {decision.num_pulls}"
         )
     return lines
 
