@@ -13,6 +13,8 @@ from scipy.stats import entropy
 import restive as rs
 from chromium import browser
 from live_cases import PRIORS, Ticking, created, reply, run
+from restive.live.creating import rebuild_file
+from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet
 from restive.pages.looks import DARK, LIGHT
 from restive.serve.page.charts import belief_curve, reward_lines
@@ -271,6 +273,44 @@ def test_pages_of_an_agent_that_has_done_nothing_yet(tmp_path):
         live.leave(["3"])
         for path in ("/", "/arms", "/arms/3", "/known"):
             assert client.get(path).status_code == 200
+
+
+def test_pages_of_an_agent_that_goes_by_means_and_learns_kinds(tmp_path):
+    prior = rs.spread_prior(6, passive_rewards=(0, 1), points=16, controlled=True)
+    learner = {"name": "mean_index", "learn_kinds": "epochs"}
+    options = {"learner": learner, "missing": "as-not-pulled", "clock": rs.Clock.given()}
+    texts = ["not yet, next for tick 3"] * 3  # which is time 4, the first at which it is done
+    texts += ["once so far, next for tick 5"] * 2 + ["2 times so far, next for tick 8"]
+    live = rs.LiveAgent.create(tmp_path / "a.db", prior, 2, **options)
+    with served(None, agent=live) as (app, _):
+        client = Client(app, live.make_token("a", "act"))
+        for tick, text in enumerate(texts):
+            live.record({name: reply(tick, name) for name in live.decide(tick=tick).arms})
+            for path in ("/", "/arms", "/arms/3"):
+                assert client.get(path).status_code == 200
+            known = " ".join(words_of(client.get("/known").text).split())
+            assert "have on average over all that they may be" in known
+            assert text in known
+
+
+def test_a_rebuilt_file_has_the_same_chart_of_rewards(tmp_path):
+    live = created(tmp_path / "a.db")
+    run(live, 5)
+    live.close()
+    rebuild_file(tmp_path / "a.db", tmp_path / "b.db")
+    with rs.LiveAgent.open(tmp_path / "a.db") as one, rs.LiveAgent.open(tmp_path / "b.db") as other:
+        assert other.rewards() == one.rewards()
+
+
+def test_what_can_be_tapped_is_the_operators_words_where_there_are_any():
+    texts = {
+        (): ["0", "1", "unseen", "not-pulled"],
+        (("good", 1),): ["good", "0", "unseen", "not-pulled"],
+        (("no_answer", "unseen"),): ["no_answer", "0", "1", "not-pulled"],
+        (("good", 1), ("bad", 0), ("away", "not-pulled")): ["good", "bad", "away"],
+    }
+    for outcomes, words in texts.items():
+        assert list(Settings(num_pulls=1, outcomes=dict(outcomes)).choices(2)) == words
 
 
 def test_style_and_scripts_are_open_to_all_and_nothing_else_is(site):

@@ -180,7 +180,8 @@ class Settings:
             for state in range(num_states)
             if state not in meant
         }
-        if unseen and UNSEEN not in meant:
+        # whoever has a word for pulls that came to nothing would wonder what ours means beside it
+        if unseen and not meant & {UNSEEN, NOT_PULLED}:
             told[UNSEEN] = self.outcome_text(UNSEEN)
         if NOT_PULLED not in meant:
             told[NOT_PULLED] = self.outcome_text(NOT_PULLED)

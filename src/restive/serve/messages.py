@@ -265,7 +265,9 @@ class WhyAnswer(BaseModel):
     belief: dict[str, float]
     low: dict[str, float] = Field(description="ends of 90% intervals of these chances")
     high: dict[str, float]
-    expected: float
+    expected: float = Field(description="reward of this tick with a pull")
+    expected_without: float = Field(description="and without one")
+    averaged: bool = Field(description="whether indices are means over what arms may be")
     index: float | None
     index_at_mean: float | None
     rank: int | None
