@@ -13,7 +13,7 @@ from restive.cli.tables import print_lines, print_table
 from restive.errors import RestiveError
 
 if TYPE_CHECKING:
-    from restive.plan.summary import Plan
+    from restive.plan.summary import Plan, SeeingWorth
 
 __all__ = ["plan"]
 
@@ -150,11 +150,23 @@ def _notes(found: Plan) -> list[str]:
     if len(found.arms) > MOST_ROWS:
         rest = len(found.arms) - MOST_ROWS
         notes.append(f"{rest:,} more kinds of arms: --json and --index-table have them all")
+    if found.seeing is not None:
+        notes.append(_seeing(found.seeing, found.relaxation_bound))
     if found.discount < 1:
         notes.append(f"Whittle's index is that of the discount {found.discount:g}")
     notes += [f"{policy.policy}: {policy.note}" for policy in found.policies if policy.note]
     notes = [_with_flags(note) for note in notes]
     return [*notes, *([f"note: {found.hint}"] if found.hint else [])]
+
+
+def _seeing(seeing: SeeingWorth, bound: float | None) -> str:
+    """Say what it would be worth to see all arms in every step."""
+    error = f" ± {seeing.half_width:.1%}" if seeing.half_width else ""
+    now = "" if bound is None else f", {bound:.6f} as they are seen now"
+    return (
+        f"seeing everyone would add at most {seeing.added:.1%}{error} to {seeing.policy} "
+        f"(no policy exceeds {seeing.bound:.6f} if all arms are always seen{now})"
+    )
 
 
 def _with_flags(words: str) -> str:

@@ -33,8 +33,8 @@ from restive.plan.relaxation import Relaxation, relaxed
 from restive.plan.sanity_checks import fixed_arms_hint
 from restive.plan.solved_run import MAX_STATES
 from restive.plan.subsidy import checked_discount
-from restive.problem.arm import arm_label
-from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
+from restive.problem.arm import arm_label, replaced_seen
+from restive.problem.bandit import Kinds, RestlessBandit, always_seen, kinds_of
 from restive.problem.beliefs import settled_elapsed
 from restive.problem.chains import mixing_time
 from restive.problem.reduction import ReducedKinds, reduce_kinds
@@ -45,6 +45,7 @@ __all__ = [
     "ArmSummary",
     "Plan",
     "PolicySummary",
+    "SeeingWorth",
     "plan_bandit",
     "plot_indices",
     "ranges",
@@ -58,6 +59,7 @@ Tables = dict[str, NDArray[np.float64]]  # of one kind of arm, by the name of th
 # A simulated J may lie this many standard errors above a bound, and any J a rounding error.
 SURE = 5
 ROUNDING = 1e-6
+SURE_95 = 1.96
 
 TABLE_SUFFIXES = (".csv", ".npz")
 INDICES = ("whittle", "whittle_upper", "myopic", "lp_priority", "best_index")
@@ -99,6 +101,22 @@ class PolicySummary:
 
 
 @dataclass(frozen=True)
+class SeeingWorth:
+    """What it would be worth to see all arms in every step, at most.
+
+    `bound` is what no policy exceeds then, `added` how much that is above the best J of the table
+    (`best`, of `policy`), as a share of it, and `half_width` that of its 95% interval where J was
+    simulated.
+    """
+
+    bound: float
+    policy: str
+    best: float
+    added: float
+    half_width: float
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything `restive plan` shows; `note` says why there is no bound.
 
@@ -115,6 +133,7 @@ class Plan:
     policies: tuple[PolicySummary, ...]
     note: str
     hint: str
+    seeing: SeeingWorth | None = None  # None where all arms are seen, or where there is no bound
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as data for `json.dumps`; what is not a finite number becomes None."""
@@ -181,7 +200,32 @@ def plan_bandit(
         policies=tuple(policies),
         note=note,
         hint=_hint(bandit, policies),
+        seeing=None if relaxation is None else _seeing(bandit, policies, max_elapsed),
     )
+
+
+def _seeing(
+    bandit: RestlessBandit, policies: list[PolicySummary], max_elapsed: int | None
+) -> SeeingWorth | None:
+    """Return what seeing all arms would add at most, where some are seen only when pulled."""
+    known = [
+        (policy.average_reward, policy.stderr or 0.0, policy.policy)
+        for policy in policies
+        if policy.average_reward is not None
+    ]
+    if always_seen(bandit).all() or not known:
+        return None
+    best, stderr, name = max(known)
+    if best <= 0:
+        return None
+    seen = {id(arm): replaced_seen(arm, "always") for arm in bandit.arms}  # very many may be one
+    try:
+        all_seen = RestlessBandit([seen[id(arm)] for arm in bandit.arms], bandit.num_pulls)
+        bound = relaxed(all_seen, max_elapsed).bound
+    except (AssumptionError, TooLargeError):
+        return None
+    half_width = SURE_95 * stderr * bound / best**2
+    return SeeingWorth(bound, name, best, max(0.0, bound / best - 1), half_width)
 
 
 def _arm_summaries(

@@ -26,6 +26,7 @@ __all__ = [
     "gilbert_elliott",
     "numbers_array",
     "probability",
+    "replaced_seen",
     "state_names",
     "stochastic_matrix",
 ]
@@ -212,6 +213,13 @@ def gilbert_elliott(
     label = _label(name)
     good = [probability(p01, label, "p01"), probability(p11, label, "p11")]
     return Arm([[1 - p, p] for p in good], None, rewards, passive_rewards, name, states, seen)
+
+
+def replaced_seen(arm: Arm, seen: str) -> Arm:
+    """Return the same arm, seen at other times."""
+    return Arm(
+        arm.active, arm.passive, arm.rewards, arm.passive_rewards, arm.name, arm.states, seen
+    )
 
 
 def checked_seen(seen: Any, label: str) -> str:

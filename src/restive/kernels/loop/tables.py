@@ -25,6 +25,7 @@ from restive.kernels.jit.records import Block, Records
 __all__ = [
     "NOT_PULLED",
     "BeliefTables",
+    "ConjugateGroups",
     "DirichletPriors",
     "EpisodeClock",
     "EpisodeRules",
@@ -248,12 +249,35 @@ class ParticleGroups(NamedTuple):
 SIGHTING = 4  # numbers of a sighting: the group's next one or -1, last state, age, state
 
 
+class ConjugateGroups(NamedTuple):
+    """Groups of arms that are always seen, with Dirichlet priors (`kernels.learn.conjugate`).
+
+    The numbers of a group are matrices [R, S], of the only one (R = S) or of the active and the
+    passive one, and begin at its start; its rewards [2, S] and indices [S] at 2 and 1 times its
+    index start. C is the number of such groups.
+    """
+
+    number_of: IntArray  # [groups] among these, -1 if it is none; empty if none is
+    sizes: IntArray  # [C] S
+    num_rows: IntArray  # [C] R
+    starts: IntArray  # [C]
+    alphas: FloatArray  # of the priors, with what was seen beforehand; 0 for what cannot be
+    counts: FloatArray  # of what was seen since
+    drawn: FloatArray  # matrices that were drawn last, or means
+    index_starts: IntArray  # [C]
+    rewards: FloatArray  # of pulled and of other steps
+    indices: FloatArray  # of the states, under what was drawn
+    scratch: FloatArray  # for one index
+    averaged: IntArray  # [1] draws that stand for the whole posterior
+
+
 class Posterior(NamedTuple):
     """What is believed of the arms."""
 
     slots: Slots
     weights: Weights
     particles: ParticleGroups
+    conjugates: ConjugateGroups
 
 
 class EpisodeClock(Block):
@@ -313,7 +337,8 @@ class LookupMode(Block):
     since: int  # the time from which `first` counts
     tabled: int  # whether the ranks of all kinds are there; else Python makes them for each system
     asked: int  # whether the policy has no ranks, so that Python asks it in every step
-    valued: int  # whether indices are computed from `channels` in every step: WHITTLE, MYOPIC or 0
+    valued: int  # whether values are compared instead of ranks: WHITTLE, MYOPIC or 0
+    drawn: int  # whether these are of conjugate groups; else they are computed from `channels`
     stands: int  # the time for which `values` and the powers in `channels` stand, -1 if for none
 
 

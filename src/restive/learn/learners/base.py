@@ -70,6 +70,7 @@ class Compiled(Protocol):
     title: ClassVar[str]
     number: ClassVar[int]  # in kernels.loop.steps
     narrows: ClassVar[bool]  # whether it can pull fewer arms, or be shown only some of them
+    # and `sees`, "always" if it is for arms that are always seen, where that is not "pulled"
 
     def memory_size(self, facts: Facts) -> tuple[int, int]:
         """Return how many whole numbers and floats it remembers, beyond what all do."""

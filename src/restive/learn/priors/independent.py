@@ -172,6 +172,7 @@ def grid_prior(
     passive_rewards: ArrayLike | None = None,
     states: Sequence[str] | None = None,
     *,
+    seen: str = "pulled",
     like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Uniform prior of Section 6: every (p01, p11) in levels x levels, for each arm.
@@ -190,8 +191,10 @@ def grid_prior(
         The same while an arm is not pulled; nothing when left out.
     states
         Names of the two states, the bad one first.
+    seen
+        When arms are seen, as in `Arm`.
     like
-        Instead of these four: a bandit of two-state arms, whose rewards and names of states are
+        Instead of these five: a bandit of two-state arms, whose rewards and names of states are
         taken over. Its arms must move alike pulled or not, as all candidates do.
     """
     grid = numbers_array(levels, "grid_prior", "levels")
@@ -204,9 +207,9 @@ def grid_prior(
         raise ProblemError("grid_prior needs num_arms, or like = a bandit, and not both")
     if like is not None:
         _require_channels(like, "a grid")
-        return priors_like(like, lambda arm: _grid(grid, *pays_of(arm)))
+        return priors_like(like, lambda arm: _grid(grid, *pays_of(arm), arm.seen))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
-    return IndependentPrior([_grid(grid, rewards, passive_rewards, states)] * num_arms)
+    return IndependentPrior([_grid(grid, rewards, passive_rewards, states, seen)] * num_arms)
 
 
 def priors_like(
@@ -214,11 +217,11 @@ def priors_like(
 ) -> IndependentPrior:
     """Priors of arms that pay as a bandit's do; arms alike in that and in control share one."""
     _require_bandit(bandit)
-    made: dict[tuple[bytes, bytes, Any, bool], ArmPrior | DirichletArmPrior] = {}
+    made: dict[tuple[bytes, bytes, Any, bool, str], ArmPrior | DirichletArmPrior] = {}
     arms = []
     for arm in bandit.arms:
         pays = arm.rewards.tobytes(), arm.passive_rewards.tobytes()
-        key = (*pays, arm.states, arm.is_uncontrolled)
+        key = (*pays, arm.states, arm.is_uncontrolled, arm.seen)
         if key not in made:
             made[key] = make(arm)
         arms.append(made[key])
@@ -257,10 +260,11 @@ def _grid(
     rewards: ArrayLike,
     passive_rewards: ArrayLike | None,
     states: Sequence[str] | None,
+    seen: str = "pulled",
 ) -> ArmPrior:
     pairs = [(float(a), float(b)) for a in grid for b in grid]
     return ArmPrior(
-        [gilbert_elliott(*pair, rewards, passive_rewards, None, states) for pair in pairs]
+        [gilbert_elliott(*pair, rewards, passive_rewards, None, states, seen) for pair in pairs]
     )
 
 
@@ -273,6 +277,7 @@ def beta_prior(
     states: Sequence[str] | None = None,
     particles: int | None = None,
     *,
+    seen: str = "pulled",
     like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
@@ -292,7 +297,7 @@ def beta_prior(
         The same while an arm is not pulled; nothing when left out.
     states
         Names of the two states.
-    particles
+    particles, seen
         As in `DirichletArmPrior`.
     like
         Instead of `num_arms`, rewards and names of states: a bandit of two-state arms, which has
@@ -303,15 +308,18 @@ def beta_prior(
     alphas = [[b, a] for a, b in (_beta(p01, "p01"), _beta(p11, "p11"))]
 
     def channel(
-        rewards: ArrayLike, passive_rewards: ArrayLike | None, states: Sequence[str] | None
+        rewards: ArrayLike,
+        passive_rewards: ArrayLike | None,
+        states: Sequence[str] | None,
+        seen: str,
     ) -> DirichletArmPrior:
-        return DirichletArmPrior(alphas, None, rewards, passive_rewards, particles, states)
+        return DirichletArmPrior(alphas, None, rewards, passive_rewards, particles, states, seen)
 
     if like is not None:
         _require_channels(like, "a Beta prior")
-        return priors_like(like, lambda arm: channel(*pays_of(arm)))
+        return priors_like(like, lambda arm: channel(*pays_of(arm), arm.seen))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
-    return IndependentPrior([channel(rewards, passive_rewards, states)] * num_arms)
+    return IndependentPrior([channel(rewards, passive_rewards, states, seen)] * num_arms)
 
 
 def _beta(values: ArrayLike, field: str) -> tuple[float, float]:
