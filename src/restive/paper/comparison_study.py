@@ -126,7 +126,7 @@ def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
             f"{path}: {error}: write a study with a [prior], and compare on that"
         ) from None
     tables = [
-        {"candidate": _candidates(arms[0]), "count": len(arms)}
+        {**_possible(arms[0]), "count": len(arms)}
         for arms in (list(run) for _, run in groupby(bandit.arms, key=_what_is_known))
     ]
     problem = parse_toml(problem_to_toml(bandit))
@@ -134,7 +134,15 @@ def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
 
 
 def _what_is_known(arm: Arm) -> tuple[Any, ...]:
-    return arm.rewards.tobytes(), arm.states
+    return arm.rewards.tobytes(), arm.states, arm.seen
+
+
+def _possible(arm: Arm) -> Data:
+    """What an arm may be: any, if it is always seen, else a channel of the grid."""
+    if arm.always_seen:
+        ones = [[1.0] * arm.num_states] * arm.num_states
+        return {"dirichlet": {"active": ones, "passive": ones}}
+    return {"candidate": _candidates(arm)}
 
 
 def _candidates(arm: Arm) -> list[Data]:

@@ -19,7 +19,16 @@ from restive.kernels.learn.learners.memory import PLANNING, Memory
 from restive.kernels.loop.tables import EpisodeRules
 from restive.learn.task import Facts, Task
 
-__all__ = ["Compiled", "Learner", "Own", "Relative", "Rules", "checked_number", "counts_only"]
+__all__ = [
+    "Compiled",
+    "Learner",
+    "Own",
+    "Relative",
+    "Rules",
+    "checked_number",
+    "counts_only",
+    "ignores_unpulled",
+]
 
 NEVER = np.iinfo(np.int64).max >> 1  # steps
 
@@ -119,6 +128,11 @@ class Own:
 
 
 Learner = Relative | Compiled | Own
+
+
+def ignores_unpulled(learner: Learner) -> bool:
+    """Whether a learner does not look at what arms pay while they are not pulled."""
+    return isinstance(learner, Compiled) and getattr(learner, "sees", "pulled") == "pulled"
 
 
 def checked_number(value: Any, what: str, low: float, high: float) -> None:

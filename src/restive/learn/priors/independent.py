@@ -30,6 +30,7 @@ __all__ = [
     "is_continuous",
     "pays_of",
     "priors_like",
+    "uniform_prior",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -226,6 +227,16 @@ def priors_like(
             made[key] = make(arm)
         arms.append(made[key])
     return IndependentPrior(arms)
+
+
+def uniform_prior(bandit: RestlessBandit) -> IndependentPrior:
+    """Prior under which every row of both matrices may be anything, for arms that pay as these."""
+
+    def uniform(arm: Arm) -> DirichletArmPrior:
+        ones = np.ones((arm.num_states, arm.num_states))
+        return DirichletArmPrior(ones, ones, *pays_of(arm)[:2], states=arm.states, seen=arm.seen)
+
+    return priors_like(bandit, uniform)
 
 
 def _require_bandit(bandit: RestlessBandit) -> None:

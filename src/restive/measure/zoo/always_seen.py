@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from restive.learn.priors.continuous import DirichletArmPrior
-from restive.learn.priors.independent import IndependentPrior
+from restive.learn.priors.independent import IndependentPrior, uniform_prior
 from restive.measure.zoo.instance import Instance
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit
@@ -69,7 +69,7 @@ def calls() -> Instance:
         title="8 people who are always seen, 3 calls",
         source="made up for this package",
         num_pulls=3,
-        prior=_uniform(bandit),
+        prior=uniform_prior(bandit),
         bandit=bandit,
         horizon=10_000,
         truth_in_prior=True,
@@ -119,23 +119,8 @@ def _alike(arm: Arm, num_arms: int, num_pulls: int, title: str, source: str) -> 
         title=f"{num_arms} {title}, {num_pulls} pulled",
         source=source,
         num_pulls=num_pulls,
-        prior=_uniform(bandit),
+        prior=uniform_prior(bandit),
         bandit=bandit,
         horizon=10_000,
         truth_in_prior=True,
     )
-
-
-def _uniform(bandit: RestlessBandit) -> IndependentPrior:
-    """Return the prior under which every row may be anything, for arms that pay as these do."""
-    made: dict[tuple[bytes, bytes], DirichletArmPrior] = {}
-    arms = []
-    for arm in bandit.arms:
-        key = arm.rewards.tobytes(), arm.passive_rewards.tobytes()
-        if key not in made:
-            ones = np.ones((arm.num_states, arm.num_states))
-            made[key] = DirichletArmPrior(
-                ones, ones, arm.rewards, arm.passive_rewards, states=arm.states, seen=arm.seen
-            )
-        arms.append(made[key])
-    return IndependentPrior(arms)
