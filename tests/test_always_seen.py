@@ -338,3 +338,16 @@ def test_own_rules_may_return_longer_tables():
     short = rs.index_policy(bandit, lambda arm: arm.active[:, 1:])
     values = [rs.evaluate(bandit, own).average_reward for own in (policy, short)]
     assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+def test_tables_of_many_arms_at_once_are_those_of_each():
+    rng = np.random.default_rng(21)
+    arms = [random_arm(rng, 2 + i % 4) for i in range(40)]
+    for discount in (1.0, 0.8):
+        policy = rs.whittle(rs.RestlessBandit(arms, 3), discount=discount)
+        for k, arm in enumerate(arms):
+            alone = rs.whittle_index(arm, discount=discount).index
+            assert policy.table(k).tolist() == alone.tolist()
+    rested = rs.Arm(arms[0].active, np.eye(2), [0, 1], seen="always")
+    with pytest.raises(rs.errors.AssumptionError, match="has 2 closed classes"):
+        rs.whittle(rs.RestlessBandit([*arms, rested], 1))

@@ -221,7 +221,7 @@ class AgentView:
         """
         if self.averages:
             return np.array(self.index_of(np.arange(self.task.num_arms)))
-        if self._actor.lookup.mode[0].drawn and self.num_phases:
+        if self._learner_state.is_drawn and self.num_phases:
             return np.array(self._drawn_indices(np.arange(self.task.num_arms)))
         policy = self.sampled_policy
         if policy is None:
@@ -275,7 +275,7 @@ class AgentView:
     def _mean_indices(self, arms: IntArray) -> list[float]:
         if not self.num_phases:
             raise ProblemError("nothing has been decided yet: call select() first")
-        if self._actor.lookup.mode[0].drawn:
+        if self._learner_state.is_drawn:
             return self._drawn_indices(arms)
         policy = self._learner_state.policy
         if policy is not None:  # of a mapping that has no rule

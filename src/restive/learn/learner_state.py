@@ -25,6 +25,8 @@ from restive.kernels.loop.tables import (
     AT_ONCE,
     BUFFER,
     CHANNEL,
+    DRAWN_MYOPIC,
+    DRAWN_WHITTLE,
     GOOD,
     LOW,
     MYOPIC,
@@ -61,7 +63,9 @@ __all__ = ["LearnerState", "prior_weights", "require_sees"]
 
 IntArray = NDArray[np.int64]
 
-FORMS = {"whittle": WHITTLE, "myopic": MYOPIC}  # mappings whose indices the loop computes
+# Mappings whose indices the loop computes: of channels, and of what is drawn of conjugate groups.
+FORMS = {"whittle": WHITTLE, "myopic": MYOPIC}
+DRAWN_FORMS = {"whittle": DRAWN_WHITTLE, "myopic": DRAWN_MYOPIC}
 MOST_EPOCHS = 51  # of 1, 2, 4, ... steps: more steps than can be counted
 
 
@@ -142,8 +146,8 @@ class LearnerState:
     def _drawn_lookup(self, lookup: IndexLookup) -> IndexLookup:
         """Return how arms that are always seen are followed, where some have Dirichlet priors."""
         task = self.task
-        if task.choices.all_conjugate and task.mapping in FORMS:
-            lookup.mode["valued"], lookup.mode["drawn"] = FORMS[str(task.mapping)], 1
+        if task.choices.all_conjugate and task.mapping in DRAWN_FORMS:
+            lookup.mode["valued"] = DRAWN_FORMS[str(task.mapping)]
             return lookup._replace(values=np.zeros(task.num_arms))
         if self.draws != 1:
             assert self.learner is not None
@@ -163,6 +167,11 @@ class LearnerState:
     def belief_state(self) -> BeliefState:
         """When and in which state each arm was last seen."""
         return BeliefState(self.actor.meta.last_state, self.time - self.actor.meta.seen)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the loop computes the indices of what it draws: all arms are conjugate."""
+        return bool(self.actor.lookup.mode[0].valued > MYOPIC)
 
     def _drawn(self, layer: int) -> IntArray:
         """Slots [groups] of the system that was drawn last, or of another one drawn with it."""
@@ -255,7 +264,7 @@ class LearnerState:
 
     def follow_sampled(self) -> None:
         """Follow the policy of the system that was drawn last."""
-        if self.actor.lookup.mode[0].drawn:  # an arm without an index: planning says why
+        if self.is_drawn:  # an arm without an index: planning says why
             self.task.policy_for(self.sampled_bandit())
             return
         if self.actor.lookup.mode[0].valued:

@@ -275,7 +275,7 @@ def _load_posterior(
     weights.changed[changed] = True
     if conjugates.priors:
         conjugates.load(moves or {}, weights.changed)
-        if agent._actor.lookup.mode[0].drawn:
+        if agent._learner_state.is_drawn:
             return
     if agent.task.choices.has_particles or agent.task.ranks is None:
         agent._learner_state.follow_sampled()

@@ -80,6 +80,7 @@ def _fill(
             "without a result means: "
             "missing='refuse' or missing='as-not-pulled'"
         )
+    _refuse_always_seen(kinds, words.many("arm"))
     Memory(settings, roster)  # finds what is wrong before there is a file
     Journal.prepare(path)
     journal = Journal(path)
@@ -87,6 +88,15 @@ def _fill(
         _write_first(journal, settings, roster, arms, actor, parent, now)
     finally:
         journal.close()
+
+
+def _refuse_always_seen(kinds: Mapping[str, Any], arms: str) -> None:
+    for name, prior in kinds.items():
+        if prior.typical.always_seen:
+            raise ProblemError(
+                f"kind {name!r}: {arms} that are always seen cannot be run from a file yet; use an "
+                "agent in Python (TSDE, make_learner) and keep its snapshot()"
+            )
 
 
 def _write_first(

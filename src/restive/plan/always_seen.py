@@ -6,6 +6,7 @@ What `subsidy` has for arms that are seen when pulled; the method is described i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,13 +28,15 @@ from restive.kernels.plan.always_seen import (
     UNIT,
     UPPER,
     VALUES,
+    solve_many_seen,
     solve_seen,
     work_rows,
 )
 from restive.problem.arm import Arm
 from restive.problem.chains import PASSIVE, require_one_class
+from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
-__all__ = ["SeenIndex", "SeenPath", "seen_index", "seen_path"]
+__all__ = ["SeenIndex", "SeenPath", "seen_index", "seen_indices", "seen_path"]
 
 FloatArray = NDArray[np.float64]
 
@@ -73,15 +76,34 @@ class SeenPath(SeenIndex):
 def seen_index(arm: Arm, discount: float, label: str) -> SeenIndex:
     """Return the index alone, which takes less than the whole path."""
     lines, results, _ = _solved(arm, discount, label, 0)
-    index, upper = results[UNIT] * lines[[LOWER, UPPER], :, None]
+    index, upper = results[UNIT] * lines[LOWER : UPPER + 1, :, None]
     return SeenIndex(index, upper, bool(results[INDEXABLE]))
+
+
+def seen_indices(arms: Sequence[Arm], discount: float) -> list[FloatArray] | None:
+    """Index tables [S, 1] of many arms of one size, at once; None where one has no index."""
+    size, count = arms[0].num_states, len(arms)
+    found = np.empty((count, 3, size))
+    at_once = max(1, WORK_AT_ONCE // (4 * size**3))
+    work, lines = np.empty((work_rows(size), size)), np.empty((NUM_LINES, size))
+    results, path = np.empty(NUM_RESULTS), np.empty((0, VALUES + 2 * size))
+    for first in range(0, count, at_once):
+        stop_if_interrupted()
+        some = arms[first : first + at_once]
+        chains = np.array([(arm.passive, arm.active) for arm in some]).reshape(-1, 2 * size, size)
+        rewards = np.array([(arm.rewards, arm.passive_rewards) for arm in some])
+        part = found[first : first + at_once]
+        scratch = work, lines, results, path
+        if solve_many_seen(chains, rewards, discount, *scratch, part) < len(some):
+            return None
+    return list(found[:, 0, :, None])
 
 
 def seen_path(arm: Arm, discount: float, label: str) -> SeenPath:
     """Solve the subsidy problem of an arm that is always seen, for all subsidies."""
     lines, results, pieces = _solved(arm, discount, label, arm.num_states + 2)
     unit = float(results[UNIT])
-    index, upper = unit * lines[[LOWER, UPPER], :, None]
+    index, upper = unit * lines[LOWER : UPPER + 1, :, None]
     return SeenPath(
         index, upper, bool(results[INDEXABLE]), float(results[OWN]), unit, pieces.copy()
     )

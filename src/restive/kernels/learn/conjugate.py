@@ -20,7 +20,7 @@ from restive.kernels.elementary import exponential, logarithm
 from restive.kernels.jit.compiler import inlined, part, place
 from restive.kernels.learn.learners.beta_bernoulli import draw_gamma
 from restive.kernels.loop.actor import Actor
-from restive.kernels.loop.tables import MYOPIC, ConjugateGroups, Posterior
+from restive.kernels.loop.tables import DRAWN_MYOPIC, ConjugateGroups, Posterior
 from restive.kernels.loop.world import top_many
 from restive.kernels.plan.always_seen import (
     LOWER,
@@ -117,7 +117,7 @@ def draw_conjugates(actor: Actor) -> bool:
             clock.draws = _write_matrices(
                 groups, number, actor.role[0].key, clock.draws, rules.pick_mode != 0
             )
-            if form == MYOPIC:
+            if form == DRAWN_MYOPIC:
                 _add_myopic(groups, number, 1.0 / averaged)
             elif form != 0:
                 fine &= _add_whittle(groups, number, 1.0 / averaged)

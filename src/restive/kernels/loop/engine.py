@@ -42,7 +42,6 @@ from restive.kernels.loop.tables import NOT_PULLED, Posterior
 from restive.kernels.loop.world import (
     WorldTables,
     become,
-    is_always_seen,
     paid_by_all,
     paid_by_others,
     paid_until_pulled,
@@ -140,6 +139,7 @@ def run(
     now, cursor, sums, times = meta.now[0], record.cursor[0], record.sums[0], record.times
     num_pulls = cursor.num_pulls
     pays_unpulled = len(world.tables.passive_means) > 0
+    some_seen = len(world.always) > 0
     while cursor.row * len(times) < len(record.expected):
         if cursor.started == 0:
             _start(whole, tsde, others, with_particles)
@@ -169,7 +169,7 @@ def run(
                 age = t - meta.seen[at]
                 state, mean = pull(world, k, t, meta.last_state[at], age, luck)
                 reward = world.tables.rewards[place(world.reward_offsets[at] + state)]
-                if is_always_seen(world, k):
+                if some_seen and world.always[at] != 0:
                     reward = mean  # of the state that it was in
                 sums.expected += mean
                 sums.realised += reward
@@ -179,7 +179,7 @@ def run(
                 if who <= TSDE:
                     doubled |= take_in_arm(actor, who, k, state, t, age, tsde, with_particles)
             shown = num_pulls
-            if len(world.always) > 0:
+            if some_seen:
                 i = 0
                 for k in range(len(world.always)):
                     while i < num_pulls and chosen[i] < k:

@@ -36,7 +36,7 @@ from restive.kernels.loop.steps import (
     take_in_others,
     wrong_arm,
 )
-from restive.kernels.loop.tables import NOT_PULLED, cell_of
+from restive.kernels.loop.tables import MYOPIC, NOT_PULLED, cell_of
 from restive.kernels.random import uniform_at
 
 FloatArray = NDArray[np.float64]
@@ -346,7 +346,7 @@ def follow_again(where: IntArray, with_particles: bool | None = None) -> None:
     """Place all arms anew, for draws and sightings that were set from outside."""
     actor = _opened(where).actor
     if with_particles is not None and actor.lookup.mode[0].valued != 0:
-        if actor.lookup.mode[0].drawn == 0:
+        if actor.lookup.mode[0].valued <= MYOPIC:
             follow_channels(actor.posterior, actor.lookup)
         return
     if actor.lookup.mode[0].tabled != 0 and actor.episodes.rules[0].draws == 1:

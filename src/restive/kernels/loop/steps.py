@@ -75,7 +75,7 @@ from restive.kernels.loop.index_lookup import (
     follow_pulled,
     hide_unavailable,
 )
-from restive.kernels.loop.tables import NONE, NOT_PULLED, IndexLookup, Posterior
+from restive.kernels.loop.tables import MYOPIC, NONE, NOT_PULLED, IndexLookup, Posterior
 from restive.kernels.loop.world import top_arms
 from restive.kernels.random import uniform_at
 
@@ -194,7 +194,7 @@ def _begin_tsde(actor: Actor, t: int, with_particles: bool | None) -> int:
             clock.draws += len(posterior.weights.drawn)
         now.stage = FOLLOW
         if with_particles is not None and lookup.mode[0].valued != 0:
-            if lookup.mode[0].drawn == 0:
+            if lookup.mode[0].valued <= MYOPIC:
                 follow_channels(posterior, lookup)
             elif not indexed:
                 return MAKE_RANKS
@@ -234,10 +234,10 @@ def choose(
             _choose_others(actor, who, t, count)
             return GO
     if with_particles is not None and mode.valued != 0:
-        if mode.drawn != 0:
-            choose_drawn(actor, count)
-        else:
+        if mode.valued <= MYOPIC:
             choose_by_value(actor, t, count)
+        else:
+            choose_drawn(actor, count)
     elif mode.asked != 0:
         return ASK
     elif tsde is not None and len(actor.lookup.indices) > 0:
@@ -309,7 +309,7 @@ def take_in_arm(
     meta.last_state[at] = state
     meta.seen[at] = t
     if with_particles is not None and actor.lookup.mode[0].valued != 0:
-        if actor.lookup.mode[0].drawn == 0:
+        if actor.lookup.mode[0].valued <= MYOPIC:
             see_channel(actor.lookup, k, state)
     else:
         follow_pulled(actor.lookup, k, state, t)
@@ -324,11 +324,12 @@ def learn_sighting(
     posterior = actor.posterior
     group = posterior.slots.groups[place(k)]
     at_once = False
-    if with_particles is not None and is_conjugate(posterior, group):
-        count_move(posterior, group, last_state, age, state)
-        return
-    if with_particles is not None and has_particles(posterior, group):
-        at_once = prepare_sighting(posterior, k, last_state, age, state)
+    if with_particles is not None:
+        if has_particles(posterior, group):
+            at_once = prepare_sighting(posterior, k, last_state, age, state)
+        elif is_conjugate(posterior, group):
+            count_move(posterior, group, last_state, age, state)
+            return
     each_step = actor.episodes.rules[0].fixed_limit == 0
     take_in(posterior, k, last_state, age, state, each_step)
     if with_particles is not None and at_once:

@@ -337,8 +337,7 @@ class LookupMode(Block):
     since: int  # the time from which `first` counts
     tabled: int  # whether the ranks of all kinds are there; else Python makes them for each system
     asked: int  # whether the policy has no ranks, so that Python asks it in every step
-    valued: int  # whether values are compared instead of ranks: WHITTLE, MYOPIC or 0
-    drawn: int  # whether these are of conjugate groups; else they are computed from `channels`
+    valued: int  # which values are compared instead of ranks, 0 for none; see WHITTLE
     stands: int  # the time for which `values` and the powers in `channels` stand, -1 if for none
 
 
@@ -364,7 +363,9 @@ class IndexLookup(NamedTuple):
     mode: Records[LookupMode]  # [1]
 
 
-WHITTLE, MYOPIC = 1, 2
+# Values that are compared instead of ranks: computed in every step from `channels`, or those of
+# what was drawn of conjugate groups.
+WHITTLE, MYOPIC, DRAWN_WHITTLE, DRAWN_MYOPIC = 1, 2, 3, 4
 
 # What `channels` hold, for each arm: number i of arm k is at i * W + k, where W is K filled up to
 # whole rows of LANES. Fillers pay -inf.

@@ -52,6 +52,7 @@ __all__ = [
     "UPPER",
     "VALUES",
     "lead_down",
+    "solve_many_seen",
     "solve_seen",
     "work_rows",
 ]
@@ -95,6 +96,39 @@ def solve_seen(
     done again, not `narrow`.
     """
     return lead_down(work, lines, discount, narrow, results, path)
+
+
+@hot_kernel
+def solve_many_seen(
+    chains: FloatArray, rewards: FloatArray, discount: float, work: FloatArray, lines: FloatArray,
+    results: FloatArray, path: FloatArray, found: FloatArray,
+) -> int:  # fmt: skip
+    """Write indices, upper ends and verdicts of M arms; return the first that has none, or M.
+
+    `chains` [M, 2 S, S] are P_p and P_a of each, `rewards` [M, 2, S] r_a and r_p. `found` is
+    [M, 3, S]: the index, its upper end, and 1 in the first place of the last row if the arm is
+    indexable. The other arrays are scratch for one arm; `path` has no rows.
+    """
+    size = work.shape[1]
+    for m in range(len(chains)):
+        count = TURNED_BACK
+        for narrow in range(1, -1, -1):
+            if count == TURNED_BACK:
+                for i in range(2 * size):
+                    for j in range(size):
+                        work[i, j] = chains[m, i, j]
+                for s in range(size):
+                    lines[A0, s], lines[A1, s] = rewards[m, 0, s], rewards[m, 1, s]
+                count = lead_down(work, lines, discount, narrow != 0, results, path)
+        if count < 0:
+            return m
+        for s in range(size):
+            found[m, 0, s] = results[UNIT] * lines[LOWER, s]
+            found[m, 1, s] = results[UNIT] * lines[UPPER, s]
+            if not found[m, 0, s] > -np.inf:
+                return m
+        found[m, 2, 0] = results[INDEXABLE]
+    return len(chains)
 
 
 @part

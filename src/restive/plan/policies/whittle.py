@@ -18,8 +18,13 @@ from restive.errors import AssumptionError, ProblemError
 from restive.kernels.plan import gilbert_elliott
 from restive.pages.figures import IndexPanel, plot_index
 from restive.pages.frames import data_frame
-from restive.plan.always_seen import SeenIndex, seen_index
-from restive.plan.policies.base import IndexPolicy, index_columns, index_policy
+from restive.plan.always_seen import SeenIndex, seen_index, seen_indices
+from restive.plan.policies.base import (
+    IndexPolicy,
+    index_columns,
+    index_policy,
+    tabled_policy,
+)
 from restive.plan.subsidy import (
     SubsidyPath,
     checked_discount,
@@ -27,7 +32,7 @@ from restive.plan.subsidy import (
     subsidy_path,
 )
 from restive.problem.arm import Arm, arm_label, numbers_array
-from restive.problem.bandit import RestlessBandit
+from restive.problem.bandit import RestlessBandit, kinds_of
 from restive.problem.beliefs import settled_elapsed
 from restive.problem.reduction import reduce_arm
 from restive.threads import WORK_AT_ONCE
@@ -42,6 +47,7 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+MANY = 16  # kinds of arms from which on their tables are made together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +98,31 @@ def whittle(
 
     For an arm that is not indexable the lower end of the ambiguity is used.
     """
-    return index_policy(bandit, lambda arm: whittle_table(arm, max_elapsed, discount), "whittle")
+    made = _tables_at_once(bandit, checked_discount(discount))
+    if made is None:
+        return index_policy(
+            bandit, lambda arm: whittle_table(arm, max_elapsed, discount), "whittle"
+        )
+    return tabled_policy(bandit, kinds_of(bandit), made, "whittle")
+
+
+def _tables_at_once(bandit: RestlessBandit, discount: float) -> list[FloatArray] | None:
+    """Tables of many kinds of arms that are always seen; None where they must be made one by one.
+
+    They are the same; but where there are very many, calls would take longer than indices.
+    """
+    arms = kinds_of(bandit).arms
+    if len(arms) < MANY or not all(arm.always_seen for arm in arms):
+        return None
+    tables: dict[int, FloatArray] = {}
+    sizes = np.array([arm.num_states for arm in arms])
+    for size in np.unique(sizes):
+        places = np.flatnonzero(sizes == size).tolist()
+        found = seen_indices([arms[j] for j in places], discount)
+        if found is None:
+            return None  # whose turn it is says why
+        tables.update(zip(places, found, strict=True))
+    return [tables[j] for j in range(len(arms))]
 
 
 def whittle_table(
@@ -137,7 +167,7 @@ def whittle_index(
 
 def _require_index(path: SubsidyPath | SeenIndex, arm: Arm) -> None:
     """Raise where pulling is not best at any subsidy: there is a path, but no index."""
-    if np.isneginf(path.index).any():
+    if path.index.min() == -np.inf:
         s, n = np.argwhere(np.isneginf(path.index))[0]
         seen = f"it was last seen in {arm.state_label(s)}, {n + 1} step(s) ago"
         if arm.always_seen:
