@@ -424,3 +424,21 @@ def test_own_learners_are_told_all_states():
         bandit, finite(bandit), horizon=6, learner=lambda task, seed: Fixed(), replications=1
     )
     assert shapes == [3] * 6
+
+
+def test_live_files_and_fits_say_that_they_do_not_take_such_arms(tmp_path):
+    bandit = calls()
+    for prior in (dirichlet(bandit), finite(bandit), rs.JointPrior([bandit])):
+        with pytest.raises(rs.RestiveError, match="always seen cannot be run from a file yet"):
+            rs.LiveAgent.create(tmp_path / "live.db", prior, 3, missing="refuse")
+    log = rs.log_of(["a"] * 6, np.arange(6), [0, 1] * 3)
+    with pytest.raises(rs.RestiveError, match="fit_log fits arms that are seen when pulled"):
+        rs.fit_log(log, prior=finite(bandit).arms[0], checks=False)
+
+
+def test_explanations_speak_of_the_state_now():
+    agent = rs.TSDE(rs.zoo.load("calls-8").prior, 3, seed=0)
+    agent.select()
+    words = str(agent.explain(0))
+    assert "last seen: good, and it is still so" in words
+    assert "good 100.0%" in words
