@@ -18,6 +18,7 @@ PARTS = (
     "live_files",
     "serving",
     "scaling",
+    "gym",
 )
 
 

@@ -8,7 +8,7 @@ then, so the likelihoods of the sightings until each tick are multiplied anew.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
+from restive.kernels.elementary import exponentials, logarithms
 from restive.learn.posterior import ArmPosterior
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior
@@ -88,7 +89,7 @@ def posterior(memory: Memory, slot: int) -> ArmPosterior:
             weights = weights * laws(memory, chains, arm)[:, seen[arm]]
     if weights is found.weights:
         return found
-    return ArmPosterior(found.active, found.passive, weights / weights.sum())
+    return replace(found, weights=weights / weights.sum(), log_evidence=None)
 
 
 def prior_of(memory: Memory, slot: int) -> ArmPosterior:
@@ -310,12 +311,12 @@ def _gained(
 
 
 def _log(chances: FloatArray) -> FloatArray:
-    return np.log(np.maximum(chances, LEAST))
+    return logarithms(np.maximum(chances, LEAST))
 
 
 def _bits(logs: FloatArray) -> FloatArray:
     """Entropy of each row of log weights."""
-    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights = exponentials(logs - logs.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
-    bits: FloatArray = -(weights * np.log2(np.maximum(weights, LEAST))).sum(axis=1)
+    bits: FloatArray = -(weights * _log(weights)).sum(axis=1) / log(2)
     return bits

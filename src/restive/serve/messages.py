@@ -352,6 +352,7 @@ class ActAnswer(BaseModel):
     count: int = Field(description="arms decided, results, arms that join or leave, corrections")
     at: datetime
     actor: str
+    who: str = Field(description="of whom, if of one arm, and which result; else empty")
     sentence: str
 
     @classmethod

@@ -31,7 +31,7 @@ FloatArray = NDArray[np.float64]
 MOST_TICKS = 120  # of single ticks
 MOST_POINTS = 200  # of sums
 MOST_KINDS = 8  # lines of one chart
-LETTER, ROW = 6.5, 26.0  # points that a letter of a label is wide, and a row of a picture high
+LETTER, ROW = 7.2, 26.0  # points that a letter of a label is wide, and a row of a picture high
 NORMAL = student_quantile(10**6)  # standard deviations that hold 95%
 
 
