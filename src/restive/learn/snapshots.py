@@ -94,6 +94,9 @@ def _data_of(agent: AgentView, prior: dict[str, Any]) -> dict[str, Any]:
     if isinstance(spec, Relative):
         data["posterior"] = _posterior_to_data(agent)
         data["clouds"] = agent._particle_keeper.to_data()
+        if agent.task.choices.has_conjugates:
+            changed = agent._actor.posterior.weights.changed
+            data["moves"] = agent._particle_keeper.conjugates.to_data(changed)
         data["episodes"] = _episodes_to_data(agent, seen)
         if (laws := agent._learner_state.kind_laws) is not None:
             data["kinds"] = laws.to_data(agent._actor.episodes.clock[0])
@@ -200,7 +203,7 @@ def _load(agent: Agent, data: dict[str, Any]) -> None:
         _load_episodes(agent, data["episodes"], arms)
         if agent._learner_state.kind_laws is not None:
             _load_kinds(agent, data["kinds"])
-        _load_posterior(agent, data["posterior"], data["clouds"])
+        _load_posterior(agent, data["posterior"], data["clouds"], data.get("moves"))
     else:
         _load_memory(agent, data["memory"])
 
@@ -232,7 +235,9 @@ def _draws_of(agent: AgentView, groups: IntArray) -> IntArray:
     return weights.drawn.reshape(-1, len(weights.homes))[:, groups].ravel()
 
 
-def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any]) -> None:
+def _load_posterior(
+    agent: Agent, data: dict[str, Any], particles: dict[str, Any], moves: dict[str, Any] | None
+) -> None:
     slots, weights = agent._actor.posterior.slots, agent._actor.posterior.weights
     groups, lost = _numbers(data["groups"]), _numbers(data["lost"])
     _require(_distinct(groups, len(weights.homes)), "the groups of the posterior")
@@ -259,7 +264,10 @@ def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any
     began = agent._actor.episodes.clock[0].episode > 0
     changed, drawn = (_numbers(column) for column in data["changed"])
     _require(_distinct(changed, len(weights.homes)), "the draws")
+    conjugates = agent._particle_keeper.conjugates
     if not began:
+        if conjugates.priors:
+            conjugates.load(moves or {}, weights.changed)
         return
     weights.changed[:] = False
     online.draw_again(agent._where, *agent._with_particles)
@@ -273,6 +281,10 @@ def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any
     _require(_within(drawn, 0, counts - 1), "the draws")
     layers[:, changed] = drawn
     weights.changed[changed] = True
+    if conjugates.priors:
+        conjugates.load(moves or {}, weights.changed)
+        if agent._learner_state.is_drawn:
+            return
     if agent.task.choices.has_particles or agent.task.ranks is None:
         agent._learner_state.follow_sampled()
         agent._hold()

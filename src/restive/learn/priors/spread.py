@@ -38,6 +38,7 @@ def spread_prior(
     points: int = POINTS,
     *,
     controlled: bool = False,
+    seen: str = "pulled",
     like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Prior of points spread evenly over all chains, the same for each arm.
@@ -60,6 +61,8 @@ def spread_prior(
         Number of candidates, all of one weight.
     controlled
         Whether a pulled arm moves by another chain than one that is not pulled.
+    seen
+        When arms are seen, as in `Arm`.
     like
         Instead of `num_arms`, rewards and names of states: a bandit, which has them. Arms that
         move differently when pulled in it are `controlled`.
@@ -73,12 +76,12 @@ def spread_prior(
         return priors_like(
             like,
             lambda arm: spread_candidates(
-                *pays_of(arm), points, controlled or not arm.is_uncontrolled
+                *pays_of(arm), points, controlled or not arm.is_uncontrolled, arm.seen
             ),
         )
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     return IndependentPrior(
-        [spread_candidates(rewards, passive_rewards, states, points, controlled)] * num_arms
+        [spread_candidates(rewards, passive_rewards, states, points, controlled, seen)] * num_arms
     )
 
 
@@ -88,6 +91,7 @@ def spread_candidates(
     states: Sequence[str] | None = None,
     points: int = POINTS,
     controlled: bool = False,
+    seen: str = "pulled",
 ) -> ArmPrior:
     """Return the prior of one arm; arguments as in `spread_prior`."""
     pays = numbers_array(rewards, "spread_prior", "rewards")
@@ -110,6 +114,7 @@ def spread_candidates(
         None if states is None else state_names(states, len(pays), "prior"),
         points,
         controlled,
+        seen,
     )
 
 
@@ -120,11 +125,20 @@ def _candidates(
     states: tuple[str, ...] | None,
     points: int,
     controlled: bool,
+    seen: str,
 ) -> ArmPrior:
     size = len(pays)
     return ArmPrior(
         [
-            Arm(own[:size], own[size:] if controlled else None, pays, passive_pays, None, states)
+            Arm(
+                own[:size],
+                own[size:] if controlled else None,
+                pays,
+                passive_pays,
+                None,
+                states,
+                seen,
+            )
             for own in _spread_rows(points, size * (2 if controlled else 1), size)
         ]
     )
