@@ -680,6 +680,22 @@ def test_a_result_given_twice_in_one_body_is_refused(service, body):
     assert set(service.read.get("/v1/decisions/0").json()["results"].values()) == {"open"}
 
 
+def test_no_key_is_taken_twice_from_any_body(service):
+    arm = service.decide()["arms"][0]
+    sent = {
+        "/v1/step": f'{{"seen": {{"{arm}": 0, "{arm}": 1}}}}',
+        "/v1/decisions": '{"tick": 1, "tick": 2}',
+        "/v1/undo": '{"event": 1, "event": 2}',
+        "/v1/arms": '{"arms": [{"name": "x", "name": "y"}]}',
+    }
+    events = service.live.events()
+    for place, text in sent.items():
+        done = service.admin.post(place, content=text, headers={"content-type": "application/json"})
+        refused(done, 422, "is there twice")
+    assert service.live.events() == events
+
+
+
 # ---------------------------------------------------------------- jumps, and undoing
 
 

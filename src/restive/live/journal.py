@@ -24,8 +24,9 @@ from shutil import disk_usage
 from typing import Any, NamedTuple
 
 from restive.arguments import checked_path, shown
-from restive.errors import BusyError, DiskFullError, ProblemError, StoreError
-from restive.files import replacing
+from restive.errors import BusyError, ConflictError, DiskFullError, ProblemError, StoreError
+from restive.files import remove_leftovers, replacing
+from restive.live.file_guard import FileGuard, require_no_log
 
 __all__ = ["STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
 
@@ -76,6 +77,8 @@ CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, version TEXT
 CREATE TABLE token(name TEXT PRIMARY KEY, role TEXT NOT NULL, sha256 BLOB UNIQUE NOT NULL,
   made INTEGER NOT NULL, ends INTEGER) STRICT;
 """
+
+TABLES = ("meta", "prior", "event", "withdrawn", "arm", "pull", "snapshot", "token")
 
 # From format 1, whose requests were unique for ever.
 MIGRATION = f"""
@@ -147,9 +150,13 @@ class Journal:
         The file, which must be there.
     durability
         "power": what was acknowledged survives a power cut; "process": it survives a kill.
+    temporary
+        Whether nobody else knows of the file yet: nothing is acknowledged.
     """
 
-    def __init__(self, path: str | os.PathLike[str], durability: str = "power") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], durability: str = "power", *, temporary: bool = False
+    ) -> None:
         self.path = checked_path(path, "path")
         if durability not in DURABILITIES:
             raise ProblemError(f"durability must be 'power' or 'process', got {shown(durability)}")
@@ -161,7 +168,12 @@ class Journal:
                 "LiveAgent.create"
             )
         require_local(self.path)
+        self._guard = FileGuard(self.path)
+        self._temporary = temporary
+        self._appended: tuple[int, bytes] | None = None  # the last event of the transaction
         with self.errors_named():
+            if not temporary:
+                self._guard.require_acknowledged(self._require_whole)
             self.connection = _connected(self.path)
             try:
                 self._require_ours()
@@ -187,16 +199,20 @@ class Journal:
 
     def close(self) -> None:
         """Move what is in the log beside the file into the file, and let go of it."""
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, StoreError):
+            self._guard.require_same()  # or another file's log would be taken for this one's
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.connection.close()
+        self._guard.release()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction: what is done in it is kept as a whole when it ends, or not at all."""
         with self.errors_named():
+            self._appended = None
             self.connection.execute("BEGIN IMMEDIATE")
             try:
+                self._guard.require_same()
                 yield
                 self.commit()
             except BaseException:
@@ -207,6 +223,9 @@ class Journal:
     def commit(self) -> None:
         """End the transaction: what was done in it is kept from now on."""
         self.connection.execute("COMMIT")
+        if self._appended is not None and not self._temporary:
+            self._guard.acknowledge(*self._appended)
+            self._guard.require_same()  # else it may have gone where nobody finds it
 
     def require_space(self) -> None:
         """Raise unless a transaction can be begun and written; it is rolled back."""
@@ -224,6 +243,7 @@ class Journal:
         with self.errors_named():
             self.connection.execute("BEGIN")
             try:
+                self._guard.require_same()
                 yield
             finally:
                 with suppress(sqlite3.Error):
@@ -249,6 +269,7 @@ class Journal:
         row = (last[0] + 1, kind, tick, at, request, fingerprint, actor, as_text(body))
         event = Event(*row, digest_of(last[1], *row))
         self.connection.execute(INSERT, (*row, event.digest))
+        self._appended = event.seq, event.digest
         return event
 
     def events(
@@ -315,6 +336,39 @@ class Journal:
             finally:
                 copy.close()
 
+    def replace_contents(self, last: tuple[int, bytes], path: Path) -> None:
+        """Take over all tables of another file, in one transaction.
+
+        Raises if this one no longer ends with the event of this number and digest.
+        """
+        with self.errors_named():
+            self.connection.execute("ATTACH ? AS fresh", (str(path),))
+            try:
+                with self.writing():
+                    if self.last() != last:
+                        raise ConflictError(
+                            f"{self.path}: was written to meanwhile; nothing was changed, try again"
+                        )
+                    for table in TABLES:
+                        self.connection.execute(f"DELETE FROM main.{table}")
+                        self.connection.execute(
+                            f"INSERT INTO main.{table} SELECT * FROM fresh.{table}"
+                        )
+                    self._appended = self.last()
+                    self._guard.forget()  # of which nothing is left
+            finally:
+                self.connection.execute("DETACH fresh")
+
+    def _require_whole(self, connection: sqlite3.Connection) -> None:
+        """Raise unless SQLite and the digests find all of a file as it should be."""
+        self.connection = connection
+        with self.errors_named():
+            (answer,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if answer != "ok":
+                raise StoreError(answer)
+            for _ in self.checked_events():
+                pass
+
     def _require_ours(self) -> None:
         (found,) = self.connection.execute("PRAGMA application_id").fetchone()
         if found != APPLICATION_ID:
@@ -361,7 +415,9 @@ def require_absent(path: str | os.PathLike[str]) -> Path:
     final = checked_path(path, "path")
     if final.exists():
         raise StoreError(f"{final}: is there already; open it, or choose another name")
+    require_no_log(final)
     require_local(final)
+    remove_leftovers(final.resolve().parent, final.resolve().name)
     return final
 
 

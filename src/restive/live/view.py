@@ -16,7 +16,7 @@ import numpy as np
 from restive.arguments import checked_count, one_line, shown, suggestion
 from restive.errors import ProblemError
 from restive.learn.posterior import ArmPosterior
-from restive.live import explaining, learned, sql_tables, status, tokens, undoing
+from restive.live import checking, explaining, learned, status, tokens, undoing
 from restive.live.answers import Act, Alarm, ArmRow, Decision, Mistake, Status
 from restive.live.clock import utc_time
 from restive.live.deciding import decision_or_none
@@ -344,10 +344,11 @@ class LiveView:
     def check(self, progress: Progress | None = None) -> int:
         """Walk the whole journal; return how many events there are, or raise at the first bad one.
 
-        The tables of pulls and arms are compared with what the events say.
+        The events are replayed, and all else in the file compared with what they lead to. What
+        somebody changed who then computed all digests anew is not found.
         """
         with self._session.reading():
-            return sql_tables.check(self._session.journal, progress)
+            return checking.check(self._session.journal, progress)[0]
 
     def snapshot(self) -> None:
         """Keep a snapshot now, for a quick opening; else they are made when they are worth it."""

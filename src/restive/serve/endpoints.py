@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
@@ -54,7 +54,22 @@ ANYTIME = (400, 401, 403, 408, 413, 422, 429, 500, 503)
 WRITING = (*ANYTIME, 409, 412, 507)
 CSV, JSON = "text/csv", "application/json"
 
-router = APIRouter(prefix="/v1")
+
+async def require_keys_once(request: Request) -> None:
+    """Raise if an object in a JSON body has a key twice: a reader of JSON would take the last."""
+    if _media(request) != JSON:
+        return
+    for name in _keys_twice(await request.body()):
+        raise RequestValidationError(
+            [{"loc": ("body", name), "msg": "is there twice", "type": "twice"}]
+        )
+
+
+def _media(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+router = APIRouter(prefix="/v1", dependencies=[Depends(require_keys_once)])
 
 Key = Annotated[
     str | None,
@@ -142,7 +157,7 @@ async def record(
 ) -> ReceiptAnswer:  # fmt: skip
     """Record results, as JSON or as a CSV file; a CSV file is its own idempotency key."""
     contents = await request.body()
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    media = _media(request)
     if media == CSV:
         work = _recording_file(contents, tick, accept_good, caller.actor)
     elif media == JSON:
@@ -153,10 +168,6 @@ async def record(
 
 
 def _parsed(contents: bytes) -> RecordBody:
-    for name in _keys_twice(contents):  # of which a reader of JSON would take the last
-        raise RequestValidationError(
-            [{"loc": ("body", name), "msg": "is there twice", "type": "twice"}]
-        )
     try:
         return RecordBody.model_validate_json(contents)
     except ValidationError as error:
