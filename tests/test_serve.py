@@ -695,7 +695,6 @@ def test_no_key_is_taken_twice_from_any_body(service):
     assert service.live.events() == events
 
 
-
 # ---------------------------------------------------------------- jumps, and undoing
 
 

@@ -235,8 +235,9 @@ def _rebuild(old: Journal, path: Path, progress: Progress | None) -> tuple[int, 
         journal = Journal(path, "process", temporary=True)
         try:
             with journal.writing():  # who may come in is not in the events
-                tokens = old.connection.execute("SELECT * FROM token")
-                journal.connection.executemany("INSERT INTO token VALUES (?, ?, ?, ?, ?)", tokens)
+                for table, marks in (("token", "?, ?, ?, ?, ?"), ("session", "?, ?, ?")):
+                    rows = old.connection.execute(f"SELECT * FROM {table}")
+                    journal.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
             _enter_all(Session(journal), events, lambda done: show(total + done, 2 * total))
         finally:
             journal.close()

@@ -62,6 +62,10 @@ RARE = "kind NOT IN ('decide', 'record')"  # as the index has it, or SQLite does
 # of `event`, in queries: what was not withdrawn
 STANDING = "NOT EXISTS (SELECT 1 FROM withdrawn WHERE withdrawn.seq = event.seq)"
 
+SESSIONS = """
+CREATE TABLE session(sha256 BLOB PRIMARY KEY, token TEXT NOT NULL, ends INTEGER NOT NULL) STRICT;
+"""
+
 SCHEMA = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE prior(id INTEGER PRIMARY KEY, kind TEXT UNIQUE NOT NULL, body TEXT NOT NULL,
@@ -76,9 +80,11 @@ CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, version TEXT
   body BLOB NOT NULL, digest BLOB NOT NULL) STRICT;
 CREATE TABLE token(name TEXT PRIMARY KEY, role TEXT NOT NULL, sha256 BLOB UNIQUE NOT NULL,
   made INTEGER NOT NULL, ends INTEGER) STRICT;
-"""
+{SESSIONS}"""
 
-TABLES = ("meta", "prior", "event", "withdrawn", "arm", "pull", "snapshot", "token")
+TABLES = (
+    "meta", "prior", "event", "withdrawn", "arm", "pull", "snapshot", "token", "session",
+)  # fmt: skip
 
 # From format 1, whose requests were unique for ever.
 MIGRATION = f"""
@@ -88,6 +94,7 @@ DROP INDEX decision;
 {EVENTS}
 INSERT INTO event SELECT * FROM old_event;
 DROP TABLE old_event;
+{SESSIONS}
 PRAGMA user_version = {FORMAT_VERSION};
 """
 

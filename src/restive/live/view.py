@@ -336,10 +336,21 @@ class LiveView:
         with self._session.reading():
             return tokens.tokens(self._session.journal)
 
-    def token_of(self, secret: str) -> Token | None:
-        """Return the token with this secret, unless it has ended; None if there is none."""
+    def token_of(self, secret: str, *, session: bool = False) -> Token | None:
+        """Return the token with this secret, or with a session that has it; None if it ended."""
+        find = tokens.token_of_session if session else tokens.token_of
         with self._session.reading():
-            return tokens.token_of(self._session.journal, secret, self._session.at)
+            return find(self._session.journal, secret, self._session.at)
+
+    def sign_in(self, secret: str, days: float) -> str:
+        """Begin a session with a token; return its secret, which is good for some days."""
+        with self._session.turn(), self._session.journal.writing():
+            return tokens.begin_session(self._session.journal, secret, self._session.at, days)
+
+    def sign_out(self, session: str) -> None:
+        """End a session."""
+        with self._session.turn(), self._session.journal.writing():
+            tokens.end_session(self._session.journal, session)
 
     def check(self, progress: Progress | None = None) -> int:
         """Walk the whole journal; return how many events there are, or raise at the first bad one.
