@@ -20,7 +20,9 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from json.encoder import encode_basestring as quoted
 from pathlib import Path
+from random import random
 from shutil import disk_usage
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from restive.arguments import checked_path, shown
@@ -32,6 +34,8 @@ __all__ = ["STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
 
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer
+WAITING = f"PRAGMA busy_timeout = {round(1000 * WAIT)}"  # for locks that are held for a moment
+LONGEST_NAP = 0.002  # seconds between two looks whether another writer has done
 STEPS_PER_LOOK = 200_000  # of SQLite's machine, some milliseconds
 LEAST_SPACE = 1 << 20  # bytes without which a disk counts as full
 ERRORS = (sqlite3.Error, UnicodeDecodeError)  # of a file that is busy, full or damaged
@@ -177,6 +181,7 @@ class Journal:
         require_local(self.path)
         self._guard = FileGuard(self.path)
         self._temporary = temporary
+        self.patience = WAIT  # seconds for another writer
         self._appended: tuple[int, bytes] | None = None  # the last event of the transaction
         with self.errors_named():
             if not temporary:
@@ -217,7 +222,7 @@ class Journal:
         """A transaction: what is done in it is kept as a whole when it ends, or not at all."""
         with self.errors_named():
             self._appended = None
-            self.connection.execute("BEGIN IMMEDIATE")
+            self._take_lock()
             try:
                 self._guard.require_same()
                 yield
@@ -226,6 +231,27 @@ class Journal:
                 with suppress(sqlite3.Error):  # some errors have ended it already
                     self.connection.execute("ROLLBACK")
                 raise
+
+    def _take_lock(self) -> None:
+        """Begin a transaction that writes, once nobody else does.
+
+        SQLite's own waiting sleeps longer the longer it has waited, so that one who asks for the
+        first time is served before one who has asked for seconds. Here all ask equally often.
+        """
+        execute, until = self.connection.execute, monotonic() + self.patience
+        execute("PRAGMA busy_timeout = 0")
+        try:
+            while True:
+                try:
+                    execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as error:
+                    busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                    if not busy or monotonic() > until:
+                        raise
+                sleep(random() * LONGEST_NAP)
+        finally:
+            execute(WAITING)
 
     def commit(self) -> None:
         """End the transaction: what was done in it is kept from now on."""
@@ -472,9 +498,7 @@ def _named(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
     exact = getattr(error, "sqlite_errorcode", 0)
     code = exact & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return BusyError(
-            f"{path}: somebody else has been writing to it for more than {WAIT:.0f} s; try again"
-        )
+        return BusyError(f"{path}: somebody else has been writing to it for too long; try again")
     if code == sqlite3.SQLITE_FULL:
         return DiskFullError(f"{path}: the disk is full; nothing was changed. Make room, try again")
     if exact in REFUSED:

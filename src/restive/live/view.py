@@ -272,6 +272,10 @@ class LiveView:
             finally:
                 self._session.expected_tick = None
 
+    def wait_for_others(self, seconds: float) -> None:
+        """Wait so long, and no longer, where another process writes to the file; then BusyError."""
+        self._session.journal.patience = seconds
+
     def require_writable(self) -> None:
         """Raise unless the file can be written now and has room; nothing is changed."""
         with self._session.turn():
