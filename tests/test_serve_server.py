@@ -2,8 +2,11 @@
 
 import http.client
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack
@@ -218,16 +221,31 @@ def test_sigterm_does_not_wait_for_a_body_that_does_not_come(tmp_path):
         assert "Traceback" not in process.stderr.read()
 
 
-def test_a_second_ctrl_c_and_a_closed_stderr_are_quiet(tmp_path):
+def test_a_second_ctrl_c_does_not_wait_and_is_quiet(tmp_path):
     path = tmp_path / "a.db"
     with created(path) as live:
-        live.make_token("a", "act")
+        secret = live.make_token("a", "act")
     with program(path) as (process, port):
-        answering(("127.0.0.1", port))
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGINT)
-        process.wait(60)
-        assert "Traceback" not in process.stderr.read()
+        address = ("127.0.0.1", port)
+        with socket.create_connection(address, timeout=60) as wire:
+            wire.sendall(head(secret) + b"Content-Length: 50\r\n\r\n{")
+            answering(address)
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)  # until it has heard the first
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+        assert process.stderr.read() == "restive: stopped\n"
+
+
+def test_a_program_whose_output_was_closed_works(tmp_path):
+    path = tmp_path / "a.db"
+    created(path).close()
+    for closed in (1, 2):
+        done = subprocess.run(
+            [sys.executable, "-m", "restive", "live", "status", str(path)],
+            preexec_fn=lambda number=closed: os.close(number), stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_client_that_goes_away_changes_nothing(server):

@@ -141,8 +141,9 @@ def run_server(
                     "others can reach this; put a proxy with TLS in front, or tokens travel in "
                     "the open"
                 )
+            app = make_app(agent)
             config = uvicorn.Config(
-                make_app(agent), http=connection_class(), ws="none", log_level="warning",
+                app, http=connection_class(), ws="none", lifespan="off", log_level="warning",
                 server_header=False, timeout_graceful_shutdown=FINISH_SECONDS, backlog=BACKLOG,
                 proxy_headers=bool(proxy), forwarded_allow_ips=proxy or "",
             )  # fmt: skip
@@ -152,3 +153,4 @@ def run_server(
                 uvicorn.Server(config).run(sockets=[listener])
             finally:
                 signal.signal(signal.SIGTERM, before)
+                app.state.service.close()
