@@ -162,7 +162,8 @@ def test_arms_join_and_leave(service):
     assert (found["name"], found["waiting"], found["last_state"]) == ("a/b c?", False, 1)
     assert service.admin.delete(path).json()["new"] == 1
     assert service.admin.delete(path).json()["known"] == 1
-    assert service.read.get(path).json()["left"] == 0
+    refused(service.read.get(path), 404, "has left, in tick 0")
+    assert service.live.arm("a/b c?").left == 0
     refused(service.admin.delete("/v1/arms/nobody"), 404, "there is no arm 'nobody'")
     again = service.admin.post("/v1/arms", json={"arms": [{"name": "a/b c?"}]})
     refused(again, 409, "has left; names are used once")
@@ -396,7 +397,7 @@ def test_whoever_insists_on_a_tick_is_told_that_somebody_was_faster(service):
     ):
         late = service.act.post(path, json=sent, headers={"If-Match": '"0"'})
         refused(late, 412, "tick 0 was expected, but the last decision is of tick 1")
-        refused(service.act.post(path, json=sent, headers={"If-Match": "one"}), 412, "If-Match")
+        refused(service.act.post(path, json=sent, headers={"If-Match": "one"}), 422, "If-Match")
     assert service.live.events() == events
     anyway = service.act.post("/v1/decisions", json={"tick": 1}, headers={"If-Match": "*"})
     assert anyway.status_code == 200

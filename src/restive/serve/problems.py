@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from restive.errors import (
     BusyError,
@@ -142,7 +143,20 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem_response(error.status_code, str(error.detail), error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(sorted(_methods(request)))
+    return problem_response(error.status_code, str(error.detail), headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """All methods of a place; a router tells those of the first route that it finds."""
+    return {
+        method
+        for method in ("DELETE", "GET", "POST")
+        for route in request.app.routes
+        if route.matches({**request.scope, "method": method})[0] == Match.FULL
+    }
 
 
 async def _on_surprise(request: Request, error: Exception) -> Response:
