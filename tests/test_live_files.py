@@ -2,13 +2,17 @@
 
 import json
 import os
+import resource
 import shutil
 import sqlite3
 import zlib
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
+from inspect import signature
 from random import Random
 
+import numpy as np
 import pytest
 
 import restive as rs
@@ -408,3 +412,52 @@ def test_no_two_names_are_written_alike():
     names = ["=x", "'=x", "''=x", "x", "'x", "-1", "'-1", "'", "''"]
     sheet = parse_sheet(sheet_text(["arm"], [[name] for name in names]).encode(), "r.csv")
     assert [row["arm"] for row in sheet.rows] == names
+
+
+# ---------------------------------------------------------------- whatever is handed in
+
+
+JUNK = (
+    None, 1.5, "x", "0", b"a", [], {}, -1, 2**70, float("nan"), [[]], {1: 2}, object(), True, 3,
+    np.array([1, 2]), "\ud800", "\0", (1, 2), ["0", ["1"]],
+)  # fmt: skip
+ELSEWHERE = ("backup", "close", "create", "forecast", "open", "to_pandas")
+
+
+def test_functions_that_are_handed_anything_answer_or_refuse(path):
+    live = created(path)
+    run(live, 3)
+    rng = Random(1)
+    names = [n for n in dir(live) if n[0] != "_" and callable(getattr(live, n))]
+    for name in sorted({*names} - {*ELSEWHERE}):
+        call = getattr(live, name)
+        for _ in range(12):
+            given = {
+                one.name: rng.choice(JUNK)
+                for one in signature(call).parameters.values()
+                if one.name != "progress"
+                and not isinstance(one.default, bool)
+                and (one.default is one.empty or rng.random() < 0.5)
+            }
+            with suppress(RestiveError):
+                call(**given)
+    assert live.check() == len(live.events())
+
+
+def test_a_new_file_on_a_full_disk_is_one_sentence(path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for size in (0, 4096, 40_000):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            with pytest.raises(RestiveError, match=r"disk|cannot be written"):
+                created(path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.listdir(path.parent) == []
+
+
+def test_a_sheet_of_very_many_columns_is_refused_at_once():
+    """It took hours: every column was compared with every other."""
+    many = b",".join(b"c%d" % k for k in range(900_000))
+    with pytest.raises(RestiveError, match="has 900,000 columns, more than 1,000"):
+        parse_sheet(many + b"\n", "r.csv")

@@ -12,10 +12,9 @@ Kernels trust what is in an agent's arrays, so this is looked at before anything
 * The episode began within the epoch, and the one before it was no longer than the epoch until then.
 * Counters are those of arms that were seen, within the truncation of the epoch; what one had when
   its episode began is no more than it has now, and that episode has begun.
-* The posterior. Only groups with arms that were seen have weights of their own; these have the
-  scale that kernels leave, and are zero where the prior's are. What was drawn is one of the
-  group's slots. Particles are there for groups that have them and weights of their own; those that
-  were renewed, and only those, are in the snapshot.
+* The posterior. Groups of arms of which there is evidence, and no others, have weights of their
+  own, with the scale that kernels leave, and zero where the prior's are. What was drawn is one of
+  the group's slots. Those of them that have a continuous prior, and no others, have particles.
 * Laws of kinds are laws, on the candidates of the prior, and there once they were learnt.
 
 What a learner outside TSDE's family remembers is judged by the learner (`could_be`).
@@ -60,7 +59,7 @@ def require_consistent(agent: Agent, data: dict[str, Any]) -> None:
     if isinstance(agent.learner, Relative):
         begun = _check_clock(agent, data["episodes"]["clock"], time, selected)
         _check_visits(agent, data["episodes"], seen, time, begun)
-        _check_posterior(agent, data, seen, begun)
+        _check_posterior(agent, data, begun)
         if agent._learner_state.kind_laws is not None:
             _check_kinds(agent, data["kinds"], time)
 
@@ -130,12 +129,15 @@ def _check_visits(
     require(_within(bases, 0, counts) and _within(stamps, 0, clock["EPISODE"]), "the counters")
 
 
-def _check_posterior(agent: Agent, data: dict[str, Any], seen: IntArray, begun: bool) -> None:
+def _check_posterior(agent: Agent, data: dict[str, Any], begun: bool) -> None:
     slots, weights = agent._actor.posterior.slots, agent._actor.posterior.weights
     given, keeper = data["posterior"], agent._particle_keeper
     groups, lost = numbers(given["groups"]), numbers(given["lost"])
     require(distinct(groups, len(weights.homes)), "the groups of the posterior")
-    require(bool(np.isin(groups, slots.groups[seen]).all()), "the groups of the posterior")
+    informed = np.unique(
+        slots.groups[np.array([int(name) for name in data["evidence"]], dtype=np.int64)]
+    )
+    require(sorted(groups.tolist()) == informed.tolist(), "the groups of the posterior")
     require(len(lost) == len(groups) and _within(lost, 0, tables.MOST_LOSS), "lost bits")
     first_arm = np.unique(slots.groups, return_index=True)[1]
     for group, row, bits in zip(groups.tolist(), given["weights"], lost.tolist(), strict=True):

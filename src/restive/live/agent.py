@@ -235,7 +235,7 @@ class LiveAgent(LiveView):
         All or nothing, unless `accept_good` takes what can be taken and returns the mistakes.
         """
         session = self._session
-        content = [[batch.tick, batch.results, batch.instead] for batch in batches]
+        content = [[b.tick, b.results, b.instead] for b in recording.checked_batches(batches)]
         writer = Writer(session, actor, request, "record", content, ours=of_file)
         with session.writing() as memory:
             answer = writer.answered()

@@ -23,11 +23,14 @@ from typing import NamedTuple
 from restive.errors import StoreError
 from restive.files import read_regular
 
-__all__ = ["FileGuard", "require_no_log"]
+__all__ = ["FileGuard", "require_local", "require_no_log"]
 
 RECORD = Struct("<8sQQQ32s")  # mark, device, node, number and digest of an event
 MARK = b"restive1"
 SEAL = 16  # bytes of a digest of the record
+# File systems that share no memory between machines, without which SQLite's log does not work.
+NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs"}
+MOUNTS = Path("/proc/self/mounts")
 
 
 class Acknowledged(NamedTuple):
@@ -154,3 +157,32 @@ def _has_log(place: Path) -> bool:
         return os.stat(f"{place}-wal").st_size > 0
     except OSError:
         return False
+
+
+def require_local(path: Path) -> None:
+    """Raise if a file is on a network file system; systems that do not tell are trusted."""
+    kind = file_system(path.resolve().parent, _mounts())
+    if kind in NETWORK:
+        raise StoreError(
+            f"{path}: is on a network file system ({kind}), where several processes would damage "
+            "it; keep the file on a local disk and reach it through `restive serve`"
+        )
+
+
+def file_system(folder: Path, mounts: str) -> str:
+    """Return the type of the file system that holds a folder, "" if that is not known."""
+    found, longest = "", -1
+    for line in mounts.splitlines():
+        _, where, kind, *_ = [*line.split(" "), "", "", ""]
+        place = where.replace("\\040", " ")
+        inside = place == "/" or f"{folder}/".startswith(f"{place}/")
+        if inside and len(place) >= longest:  # of two on one place, the later hides the other
+            found, longest = kind, len(place)
+    return found
+
+
+def _mounts() -> str:
+    try:
+        return MOUNTS.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

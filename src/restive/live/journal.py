@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from restive.arguments import checked_path, shown
 from restive.errors import BusyError, ConflictError, DiskFullError, ProblemError, StoreError
 from restive.files import remove_leftovers, replacing
-from restive.live.file_guard import FileGuard, require_no_log
+from restive.live.file_guard import FileGuard, require_local, require_no_log
 
 __all__ = ["STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
 
@@ -44,9 +44,6 @@ UNDO = "undo"  # kind of events that withdraw others
 FIRST = b""  # digest before the first event
 INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
-# File systems that share no memory between machines, without which SQLite's log does not work.
-NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs"}
-MOUNTS = Path("/proc/self/mounts")
 
 APPLICATION_ID = 0x52657374  # "Rest"
 FORMAT_VERSION = 2
@@ -206,6 +203,8 @@ class Journal:
                 f"PRAGMA user_version = {FORMAT_VERSION}; PRAGMA journal_mode = WAL; BEGIN;"
                 f"{SCHEMA} COMMIT;"
             )
+        except sqlite3.Error as error:
+            raise _named(path, error) from error
         finally:
             connection.close()
 
@@ -452,35 +451,6 @@ def require_absent(path: str | os.PathLike[str]) -> Path:
     require_local(final)
     remove_leftovers(final.resolve().parent, final.resolve().name)
     return final
-
-
-def require_local(path: Path) -> None:
-    """Raise if a file is on a network file system; systems that do not tell are trusted."""
-    kind = file_system(path.resolve().parent, _mounts())
-    if kind in NETWORK:
-        raise StoreError(
-            f"{path}: is on a network file system ({kind}), where several processes would damage "
-            "it; keep the file on a local disk and reach it through `restive serve`"
-        )
-
-
-def file_system(folder: Path, mounts: str) -> str:
-    """Return the type of the file system that holds a folder, "" if that is not known."""
-    found, longest = "", -1
-    for line in mounts.splitlines():
-        _, where, kind, *_ = [*line.split(" "), "", "", ""]
-        place = where.replace("\\040", " ")
-        inside = place == "/" or f"{folder}/".startswith(f"{place}/")
-        if inside and len(place) >= longest:  # of two on one place, the later hides the other
-            found, longest = kind, len(place)
-    return found
-
-
-def _mounts() -> str:
-    try:
-        return MOUNTS.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _connected(path: Path) -> sqlite3.Connection:

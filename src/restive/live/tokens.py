@@ -64,6 +64,7 @@ def make_token(journal: Journal, name: str, role: str, at: int, days: float | No
 
 def remove_token(journal: Journal, name: str) -> None:
     """Remove a token, inside a transaction."""
+    checked_name(name)
     if not journal.connection.execute("DELETE FROM token WHERE name = ?", (name,)).rowcount:
         raise ProblemError(f"there is no token {shown(name)}")
     journal.connection.execute("DELETE FROM session WHERE token = ?", (name,))
@@ -87,6 +88,8 @@ def token_of(journal: Journal, secret: str, at: int) -> Token | None:
 
 def begin_session(journal: Journal, secret: str, at: int, days: float) -> str:
     """Begin a session of a token, inside a transaction; return the session's own secret."""
+    if not (isinstance(days, int | float) and 0 < days < 100_000):
+        raise ProblemError(f"days must be a number from 0 to 100,000, got {shown(days)}")
     token = token_of(journal, secret, at)
     if token is None:
         raise ProblemError("the token is not known, or has ended")
@@ -113,4 +116,6 @@ def token_of_session(journal: Journal, session: str, at: int) -> Token | None:
 
 
 def _digest(secret: str) -> bytes:
+    if not isinstance(secret, str):
+        raise ProblemError(f"a secret must be a text, got {shown(secret)}")
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()

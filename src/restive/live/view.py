@@ -24,8 +24,8 @@ from restive.live.explaining import Why
 from restive.live.journal import Event
 from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.memory import Memory
-from restive.live.recording import Batch, sort_results
-from restive.live.session import Session
+from restive.live.recording import Batch, checked_batches, sort_results
+from restive.live.session import Session, checked_text
 from restive.live.settings import Settings
 from restive.live.sql_tables import Progress
 from restive.live.status import Forecast, Headroom
@@ -110,22 +110,26 @@ class LiveView:
 
     def decision(self, tick: int | None = None) -> Decision | None:
         """Return the decision of a tick, by default the last; None if there is none."""
+        asked = None if tick is None else checked_count(tick, "tick", 0)
         with self._session.reading() as memory:
-            wanted = memory.tick if tick is None else tick
+            wanted = memory.tick if asked is None else asked
             return decision_or_none(self._session, wanted)
 
     def request(self, request: str) -> Event | None:
         """Return the event of a request with this id, if there was one."""
+        checked_text(request, "a request's id")
         with self._session.reading():
             return self._session.journal.requested(request)
 
     def requests_like(self, beginning: str) -> list[Event]:
         """Return the events of requests whose ids are this, or this and a blank and more."""
+        checked_text(beginning, "a request's id")
         with self._session.reading():
             return self._session.journal.requests_like(beginning)
 
     def mistakes(self, batches: Sequence[Batch]) -> list[Mistake]:
         """Tell which of these results could not be recorded now."""
+        checked_batches(batches)
         with self._session.reading() as memory:
             journal = self._session.journal
             found = [sort_results(journal, memory, batch).mistakes for batch in batches]
@@ -133,6 +137,8 @@ class LiveView:
 
     def kinds_of(self, names: Sequence[str]) -> list[str]:
         """Return the kinds of arms."""
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise ProblemError(f"names must be a list of names, got {shown(names)}")
         with self._session.reading() as memory:
             return [memory.roster.kind_of[memory.roster.slot(name)] for name in names]
 
@@ -153,10 +159,11 @@ class LiveView:
 
     def results(self, tick: int | None = None) -> dict[str, int | str]:
         """Return what is known of each arm of a decision: its state, or "open", "unseen", ..."""
+        asked = None if tick is None else checked_count(tick, "tick", 0)
         with self._session.reading() as memory:
             rows = self._session.journal.connection.execute(
                 "SELECT slot, status, state FROM pull WHERE tick = ? ORDER BY slot",
-                (memory.tick if tick is None else tick,),
+                (memory.tick if asked is None else asked,),
             )
             names = memory.roster.names
             return {names[slot]: what if state is None else state for slot, what, state in rows}
@@ -241,6 +248,7 @@ class LiveView:
 
     def history(self, name: str, limit: int = 1000) -> list[dict[str, Any]]:
         """Return the last pulls of an arm, in the order of time."""
+        limit = checked_count(limit, "limit", 0)
         with self._session.reading() as memory:
             rows = self._session.journal.connection.execute(
                 "SELECT tick, status, state, audit, expected FROM pull WHERE slot = ? "
@@ -412,14 +420,14 @@ def _arms(session: Session, after: str | int | None, limit: int, by: str) -> lis
     """Return a page of arms."""
     limit = checked_count(limit, "limit", 1, MOST_PAGE)
     memory = session.memory
+    if not isinstance(by, str) or by not in ORDERS:
+        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
     if by == "name":
         found = session.journal.connection.execute(
             "SELECT slot FROM arm WHERE name > ? ORDER BY name LIMIT ?",
-            ("" if after is None else str(after), limit),
+            ("" if after is None else checked_text(str(after), "after"), limit),
         )
         return [_arm_row(memory, slot) for (slot,) in found]
-    if by not in ORDERS:
-        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
     skipped = 0 if after is None else checked_count(after, "after", 0)
     urgency = np.full(len(memory.roster), -np.inf)
     joined = memory.num_joined
@@ -440,9 +448,9 @@ def _table(
     session: Session, name: str, progress: Progress | None
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Return the columns and rows of a table."""
-    if name == "beliefs":
+    if isinstance(name, str) and name == "beliefs":
         return _beliefs(session.memory)
-    if name not in QUERIES:
+    if not isinstance(name, str) or name not in QUERIES:
         raise ProblemError(
             f"there is no table {shown(name)}; {suggestion(name, [*QUERIES, 'beliefs'])}"
         )
