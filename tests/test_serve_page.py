@@ -91,8 +91,7 @@ def test_the_belief_curve_ends_where_the_agents_belief_is(tmp_path, kind):
 def test_reward_lines_are_sums_of_what_was_earned_and_foreseen(tmp_path):
     live = created(tmp_path / "a.db")
     run(live, 9)
-    rows = live.rewards()
-    (earned, forecast), (sum_earned, sum_forecast) = reward_lines(rows)
+    (earned, forecast), (sum_earned, sum_forecast) = reward_lines(live.reward_table())
     decisions = [live.decision(tick) for tick in range(9)]
     rewards = [sum(reply(d.tick, name) for name in d.arms) for d in decisions]
     means = [sum(d.expected) for d in decisions]

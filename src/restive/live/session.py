@@ -31,6 +31,7 @@ from restive.live.memory import Memory
 from restive.live.roster import Roster, arms_from_data
 from restive.live.settings import Settings
 from restive.live.sql_tables import stored_priors
+from restive.live.summaries import Summaries
 from restive.live.words import Words
 
 __all__ = [
@@ -99,6 +100,7 @@ class Session:
         self._snapshot_cost = 0.0  # seconds that one took; 0 before the first
         self._touched = False  # whether the memory is ahead of what is committed
         self.expected_tick: int | None = None  # tick of the last decision, where the caller insists
+        self.summaries = Summaries()
         self.replayed = 0  # events, when the memory was made
         with self.turn(), journal.reading():
             self._memory = self._loaded()

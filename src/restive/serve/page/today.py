@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from restive.live.agent import LiveAgent
 from restive.live.answers import Act, Decision, Status
 from restive.live.settings import REFUSE, Settings
 from restive.live.status import status_lines
+from restive.live.summaries import RewardTable
 from restive.pages.page import capitalised, render
 from restive.serve.auth import Caller
 
@@ -38,7 +39,7 @@ class Today:
     sizes: list[int]  # numbers of states
     refuses: bool  # pulls that were made and not seen
     results: dict[str, int | str]
-    rewards: list[dict[str, Any]]
+    rewards: RewardTable
 
     @classmethod
     def of(cls, agent: LiveAgent) -> Today:
@@ -55,7 +56,7 @@ class Today:
             [agent.num_states(name) for name in arms[:MOST_ROWS]],
             settings.missing == REFUSE,
             {} if decision is None else agent.results(decision.tick),
-            agent.rewards(),
+            agent.reward_table(),
         )
 
 
