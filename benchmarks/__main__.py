@@ -16,6 +16,7 @@ PARTS = (
     "live",
     "live_files",
     "serving",
+    "serving_load",
     "scaling",
 )
 

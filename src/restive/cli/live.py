@@ -387,7 +387,10 @@ def correct(
 @live.command()
 def rebuild(
     file: File,
-    out: Annotated[Path | None, typer.Option(help="The new file to make.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The new file; move it over FILE only while nobody uses that."),
+    ] = None,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Let FILE become it, while others may use it.")
     ] = False,
@@ -405,11 +408,6 @@ def rebuild(
     new = file if out is None else out
     with _opened(new) as agent:
         print(f"{new}: {agent.status().decisions:,} decisions")
-    if out is not None:
-        print(
-            f"note: do not move it over {file} while anything uses that; --in-place does so safely",
-            file=sys.stderr,
-        )
 
 
 @live.command()

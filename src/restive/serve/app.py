@@ -131,6 +131,7 @@ def run_server(
                 "--role act`"
             )
         with listening_socket(host, port) as listener:
+            agent.status()  # which sums up all ticks once, and keeps the sums
             found = listener.getsockname()[1]
             shown = f"[{host}]" if ":" in host else host
             tick, words = agent.tick, agent.settings.words
