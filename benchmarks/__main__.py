@@ -18,6 +18,7 @@ PARTS = (
     "serving",
     "serving_load",
     "scaling",
+    "gym",
 )
 
 

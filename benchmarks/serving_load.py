@@ -48,7 +48,8 @@ from asyncio import get_running_loop
 from fastapi import FastAPI, Request
 from restive.serve.connections import connection_class, listening_socket
 rows = sqlite3.connect(sys.argv[1], isolation_level=None, check_same_thread=False)
-rows.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE row(body TEXT)")
+rows.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+rows.execute("CREATE TABLE row(body TEXT)")
 app, thread = FastAPI(), ThreadPoolExecutor(1)
 @app.post("/v1/observations")
 async def record(request: Request) -> dict:

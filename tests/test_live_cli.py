@@ -196,7 +196,7 @@ def test_corrections_backups_exports_and_tokens(folder):
     restive("live", "record", "calls.db", "r.csv")
     write_results("c.csv", [f"{arms[0]},hung_up"])
     shown = restive("live", "correct", "calls.db", "c.csv", "--tick", 0, "--note", "slip")
-    assert "corrections journaled: 1" in shown
+    assert "1 correction noted" in shown
     assert "corrections that wait for `restive live rebuild`: 1" in restive(
         "live", "status", "calls.db"
     )

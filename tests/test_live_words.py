@@ -338,14 +338,13 @@ def test_an_operators_day_has_no_word_of_ours(folder):
         "patient 'Q1' joins with the next decision; nothing is known yet"
     )
     assert run("undo", "calls.db", "--yes").startswith(
-        "withdrawn: 1 patient that left in week 1 (2026-11-23) (event "
+        f"withdrawn: the leaving of {arms[2]} in week 1 (2026-11-23) (event "
     )
     with rs.LiveAgent.open("calls.db") as live, live._session.writing():
         body = {"name": "reward too low", "sentence": advice("reward too low")}
         live._session.append("alarm", 1, body, "restive")
-    assert "since week 1 (2026-11-23): patients earn less than forecast: look for a change" in run(
-        "status", "calls.db", status=1
-    )
+    asks = "since week 1 (2026-11-23): less than forecast: ask those who make the calls"
+    assert asks in run("status", "calls.db", status=1)
     for text in said:
         found = JARGON.findall(re.sub(r"'[^']*'|`[^`]*`|--\w+|skip=\w+", "", text))
         assert not found, text

@@ -304,6 +304,7 @@ def acknowledge(
     """Say that somebody has looked at an alarm."""
     with _opened(file) as agent:
         agent.acknowledge(alarm, note, actor=by)
+    print(f"alarm {alarm} is answered; the watch begins anew")
 
 
 @live.command()
@@ -375,13 +376,15 @@ def correct(
     by: By = COMMAND_LINE,
 ) -> None:
     """Note that results were recorded wrongly; `rebuild` makes a file that knows better."""
+    from restive.arguments import counted
     from restive.live.operator_files import parsed_results
     from restive.live.sheets import read_sheet
 
     with _opened(file) as agent:
         sheet = read_sheet(results, agent.settings.words)
         receipt = agent.correct(parsed_results(agent, sheet), tick, note, actor=by)
-    print(f"corrections journaled: {receipt.new}; `restive live rebuild` takes them in")
+    noted = counted(receipt.new, "correction")
+    print(f"{noted} noted; lists go by it once you run: restive live rebuild {file} --out NEW.db")
 
 
 @live.command()
@@ -396,6 +399,7 @@ def rebuild(
     ] = False,
 ) -> None:
     """Make a new file of all sightings in the order of time, with corrections taken in."""
+    from restive.arguments import counted
     from restive.live.creating import rebuild_file
 
     if (out is None) != in_place:
@@ -407,7 +411,8 @@ def rebuild(
         rebuild_file(file, out, lambda done, total: show("events", done, total))
     new = file if out is None else out
     with _opened(new) as agent:
-        print(f"{new}: {agent.status().decisions:,} decisions")
+        lists = counted(agent.status().decisions, "list")
+    print(f"{new}: {lists}, with all corrections and late results; go on with this file")
 
 
 @live.command()

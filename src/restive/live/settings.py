@@ -180,16 +180,23 @@ class Settings:
             for state in range(num_states)
             if state not in meant
         }
-        if unseen and UNSEEN not in meant:
+        # whoever has a word for pulls that came to nothing would wonder what ours means beside it
+        if unseen and not meant & {UNSEEN, NOT_PULLED}:
             told[UNSEEN] = self.outcome_text(UNSEEN)
         if NOT_PULLED not in meant:
             told[NOT_PULLED] = self.outcome_text(NOT_PULLED)
         return told
 
     def outcome_text(self, result: int | str) -> str:
-        """Return what a person reads of a pull: the name of the state, or why there is none."""
+        """Return what a person reads of a pull: the name of the state, or why there is none.
+
+        Where an outcome of theirs means that, it is their word.
+        """
         if isinstance(result, int):
             return self.state_text(result)
+        own = next((word for word, means in self.outcomes.items() if means == result), None)
+        if own is not None:
+            return own
         return {UNSEEN: "not reached", NOT_PULLED: f"no {self.words.pull} made",
                 "open": "no result yet"}.get(result, result)  # fmt: skip
 

@@ -8,43 +8,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import isnan
 from typing import Any, Self
 
-import numpy as np
-
-from restive.arguments import checked_count, one_line, shown, suggestion
+from restive.arguments import checked_count, one_line, shown
 from restive.errors import ProblemError
 from restive.learn.posterior import ArmPosterior
 from restive.live import checking, explaining, learned, status, tokens, undoing
 from restive.live.answers import Act, Alarm, ArmRow, Decision, Mistake, Status
-from restive.live.clock import utc_time
 from restive.live.deciding import decision_or_none
 from restive.live.explaining import Why
 from restive.live.journal import Event
 from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
+from restive.live.listing import MOST_PAGE, ORDERS, arm_row, arms_page, table_rows
 from restive.live.memory import Memory
 from restive.live.recording import Batch, checked_batches, sort_results
 from restive.live.session import Session, checked_text
-from restive.live.settings import Settings
-from restive.live.sql_tables import Progress
+from restive.live.settings import UNSEEN, Settings
+from restive.live.sql_tables import DECIDED, Progress
 from restive.live.status import Forecast, Headroom
 from restive.live.summaries import RewardTable
 from restive.live.tokens import Token
 
 __all__ = ["MOST_PAGE", "ORDERS", "LiveView"]
-
-MOST_PAGE = 1000
-ORDERS = ("name", "index", "pulls", "age", "belief")  # of a list of arms
-QUERIES = {  # of tables that can be exported
-    "pulls": "SELECT tick, name AS arm, kind, status, state, audit, expected, recorded "
-    "FROM pull JOIN arm USING (slot) JOIN prior ON arm.prior = prior.id "
-    "ORDER BY tick, slot",
-    "events": "SELECT seq, kind, tick, at, request, actor, body, hex(digest) AS digest FROM event "
-    "ORDER BY seq",
-    "arms": 'SELECT name AS arm, kind, joined, "left" FROM arm JOIN prior ON arm.prior = prior.id '
-    "ORDER BY slot",
-}
 
 
 class LiveView:
@@ -169,6 +154,16 @@ class LiveView:
             names = memory.roster.names
             return {names[slot]: what if state is None else state for slot, what, state in rows}
 
+    def recorded_alone(self, tick: int) -> dict[str, int]:
+        """Return, by arm, the events of a tick that hold the result of one pull alone."""
+        with self._session.reading() as memory:
+            rows = self._session.journal.connection.execute(
+                "SELECT min(slot), recorded FROM pull WHERE tick = ? AND recorded IS NOT NULL "
+                "GROUP BY recorded HAVING count(*) = 1",
+                (tick,),
+            )
+            return {memory.roster.names[slot]: event for slot, event in rows}
+
     def belief(self, name: str) -> FloatArray:
         """Law of an arm's state at the last decision's tick, given all that is recorded."""
         with self._session.reading() as memory:
@@ -207,10 +202,39 @@ class LiveView:
         with self._session.reading():
             return tuple(status.alarms(self._session))
 
+    def answered_alarms(self, limit: int) -> list[tuple[Alarm, str, str]]:
+        """Return alarms that somebody has looked at, the newest first: what was found, by whom."""
+        with self._session.reading() as memory:
+            journal, label = self._session.journal, memory.settings.clock.label
+            withdrawn, events = journal.withdrawn(), journal.events(kinds=("acknowledge",))
+            found = [one for one in events if one.seq not in withdrawn]
+            return [
+                (
+                    Alarm(one.body["of"], one.body["name"], one.tick, "", label(one.tick)),
+                    one.body["note"],
+                    one.actor,
+                )
+                for one in reversed(found[-limit:])
+            ]
+
     def last_act(self) -> Act | None:
         """Return what `undo` would withdraw now; None if there is nothing."""
         with self._session.reading():
             return undoing.last_act(self._session)
+
+    def missing_results(self, ticks: int = 8, limit: int = 200) -> list[tuple[int, str]]:
+        """Return pulls of the last ticks that are over and have no result: tick and arm.
+
+        The newest tick comes first. What is recorded for them is late, and used where it can be.
+        """
+        with self._session.reading() as memory:
+            rows = self._session.journal.connection.execute(
+                "SELECT tick, slot FROM pull WHERE tick >= ? AND tick < ? AND status = ? AND "
+                f"recorded IS NULL AND {DECIDED} ORDER BY tick DESC, slot LIMIT ?",
+                (memory.tick - ticks, memory.tick, UNSEEN, limit),
+            ).fetchall()
+            gone, names = memory.gone, memory.roster.names
+            return [(tick, names[slot]) for tick, slot in rows if slot not in gone]
 
     def status(self) -> Status:
         """Tell where the agent stands."""
@@ -240,12 +264,12 @@ class LiveView:
             longest), or "belief" (the most likely in the top state).
         """
         with self._session.reading():
-            return _arms(self._session, after, limit, by)
+            return arms_page(self._session, after, limit, by)
 
     def arm(self, name: str) -> ArmRow:
         """Return one arm."""
         with self._session.reading() as memory:
-            return _arm_row(memory, memory.roster.slot(name))
+            return arm_row(memory, memory.roster.slot(name))
 
     def history(self, name: str, limit: int = 1000) -> list[dict[str, Any]]:
         """Return the last pulls of an arm, in the order of time."""
@@ -347,7 +371,7 @@ class LiveView:
         `progress` is called with (rows read, rows that are there).
         """
         with self._session.reading():
-            return _table(self._session, name, progress)
+            return table_rows(self._session, name, progress)
 
     def tokens(self) -> list[Token]:
         """Return the tokens that clients may use, without their secrets."""
@@ -391,99 +415,3 @@ class LiveView:
     def __repr__(self) -> str:
         own = type(self).__name__
         return one_line(f"{own}({self.path!r}, tick {self.tick})", f"{own}(tick {self.tick})")
-
-
-def _arm_row(memory: Memory, slot: int) -> ArmRow:
-    """Return an arm as an operator sees it."""
-    waiting = slot >= memory.num_joined
-    state = tick = index = good = None
-    if not waiting:
-        now = memory.open_sightings
-        if slot in now:
-            state, tick = now[slot], memory.tick
-        elif slot in memory.ever_seen:
-            state, time = memory.agent.last_seen(slot)
-            tick = time - 1
-        good = float(learned.belief(memory, slot)[-1])
-        if memory.tick >= 0:
-            (value,) = memory.agent.index_of([slot])
-            index = None if isnan(value) else value
-    return ArmRow(
-        name=memory.roster.names[slot],
-        kind=memory.roster.kind_of[slot],
-        joined=memory.joined[slot],
-        left=memory.gone.get(slot),
-        waiting=waiting,
-        last_state=state,
-        last_tick=tick,
-        index=index,
-        good=good,
-        pulls=memory.pulls.get(slot, 0),
-    )
-
-
-def _arms(session: Session, after: str | int | None, limit: int, by: str) -> list[ArmRow]:
-    """Return a page of arms."""
-    limit = checked_count(limit, "limit", 1, MOST_PAGE)
-    memory = session.memory
-    if not isinstance(by, str) or by not in ORDERS:
-        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
-    if by == "name":
-        found = session.journal.connection.execute(
-            "SELECT slot FROM arm WHERE name > ? ORDER BY name LIMIT ?",
-            ("" if after is None else checked_text(str(after), "after"), limit),
-        )
-        return [_arm_row(memory, slot) for (slot,) in found]
-    skipped = 0 if after is None else checked_count(after, "after", 0)
-    urgency = np.full(len(memory.roster), -np.inf)
-    joined = memory.num_joined
-    if by == "pulls":
-        urgency[list(memory.pulls)] = list(memory.pulls.values())
-    elif by == "age":
-        urgency[:joined] = memory.agent.belief_state.elapsed
-    elif by == "belief":
-        urgency[:joined] = learned.chances_of_the_top(memory)
-    elif memory.tick >= 0:
-        urgency[:joined] = np.nan_to_num(memory.agent.index(), nan=-np.inf)
-    urgency[list(memory.gone)] = -np.inf
-    order = np.argsort(-urgency, kind="stable")
-    return [_arm_row(memory, int(slot)) for slot in order[skipped : skipped + limit]]
-
-
-def _table(
-    session: Session, name: str, progress: Progress | None
-) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return the columns and rows of a table."""
-    if isinstance(name, str) and name == "beliefs":
-        return _beliefs(session.memory)
-    if not isinstance(name, str) or name not in QUERIES:
-        raise ProblemError(
-            f"there is no table {shown(name)}; {suggestion(name, [*QUERIES, 'beliefs'])}"
-        )
-    execute = session.journal.connection.execute
-    (total,) = execute(f"SELECT count(*) FROM {name.removesuffix('s')}").fetchone()
-    cursor, rows = execute(QUERIES[name]), []
-    for row in cursor:  # one by one: whoever waits can stop it
-        rows.append((*row[:3], utc_time(row[3]).isoformat(), *row[4:]) if name == "events" else row)
-        if progress is not None and len(rows) % 1024 == 0:
-            progress(len(rows), total)
-    columns = [column[0] for column in cursor.description]
-    return columns, rows
-
-
-def _beliefs(memory: Memory) -> tuple[list[str], list[tuple[Any, ...]]]:
-    settings = memory.settings
-    columns = ["arm", "kind", "last_state", "last_tick"]
-    columns += [
-        f"belief_{settings.state_name(state)}" for state in range(memory.roster.most_states)
-    ]
-    rows = []
-    for slot in range(memory.num_joined):
-        if slot in memory.gone:
-            continue
-        row = _arm_row(memory, slot)
-        law = [*learned.belief(memory, slot).tolist(), *[None] * memory.roster.most_states]
-        rows.append(
-            (row.name, row.kind, row.last_state, row.last_tick, *law[: memory.roster.most_states])
-        )
-    return columns, rows
