@@ -156,6 +156,7 @@ class LiveView:
 
     def recorded_alone(self, tick: int) -> dict[str, int]:
         """Return, by arm, the events of a tick that hold the result of one pull alone."""
+        tick = checked_count(tick, "tick", 0)
         with self._session.reading() as memory:
             rows = self._session.journal.connection.execute(
                 "SELECT min(slot), recorded FROM pull WHERE tick = ? AND recorded IS NOT NULL "
@@ -204,6 +205,7 @@ class LiveView:
 
     def answered_alarms(self, limit: int) -> list[tuple[Alarm, str, str]]:
         """Return alarms that somebody has looked at, the newest first: what was found, by whom."""
+        limit = checked_count(limit, "limit")
         with self._session.reading() as memory:
             journal, label = self._session.journal, memory.settings.clock.label
             withdrawn, events = journal.withdrawn(), journal.events(kinds=("acknowledge",))
@@ -227,6 +229,7 @@ class LiveView:
 
         The newest tick comes first. What is recorded for them is late, and used where it can be.
         """
+        ticks, limit = checked_count(ticks, "ticks", 0), checked_count(limit, "limit", 0)
         with self._session.reading() as memory:
             rows = self._session.journal.connection.execute(
                 "SELECT tick, slot FROM pull WHERE tick >= ? AND tick < ? AND status = ? AND "
