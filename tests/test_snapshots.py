@@ -423,5 +423,5 @@ def test_fields_must_fit_each_other(forgery):
 @pytest.mark.parametrize("name", LIVES)
 def test_forged_snapshots_are_refused_or_go_on(name):
     """`make soak` does this 20,000 times for each, with bounds checks."""
-    number, taken = attack(name, 20)
+    number, taken = attack(name, 8)
     assert number > taken

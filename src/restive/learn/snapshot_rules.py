@@ -14,7 +14,8 @@ Kernels trust what is in an agent's arrays, so this is looked at before anything
   its episode began is no more than it has now, and that episode has begun.
 * The posterior. Groups of arms of which there is evidence, and no others, have weights of their
   own, with the scale that kernels leave, and zero where the prior's are. What was drawn is one of
-  the group's slots. Those of them that have a continuous prior, and no others, have particles.
+  the group's slots. Those of them that have a continuous prior, and no others, have particles,
+  which have counted no more sightings than there is evidence.
 * Laws of kinds are laws, on the candidates of the prior, and there once they were learnt.
 
 What a learner outside TSDE's family remembers is judged by the learner (`could_be`).
@@ -134,9 +135,8 @@ def _check_posterior(agent: Agent, data: dict[str, Any], begun: bool) -> None:
     given, keeper = data["posterior"], agent._particle_keeper
     groups, lost = numbers(given["groups"]), numbers(given["lost"])
     require(distinct(groups, len(weights.homes)), "the groups of the posterior")
-    informed = np.unique(
-        slots.groups[np.array([int(name) for name in data["evidence"]], dtype=np.int64)]
-    )
+    arms = np.array([int(name) for name in data["evidence"]], dtype=np.int64)
+    informed = np.unique(slots.groups[arms])
     require(sorted(groups.tolist()) == informed.tolist(), "the groups of the posterior")
     require(len(lost) == len(groups) and _within(lost, 0, tables.MOST_LOSS), "lost bits")
     first_arm = np.unique(slots.groups, return_index=True)[1]
@@ -152,9 +152,15 @@ def _check_posterior(agent: Agent, data: dict[str, Any], begun: bool) -> None:
         require(distinct(numbers(raised), count), f"the lifts of group {group}")
         require(len(raised) == len(lifts), f"the lifts of group {group}")
         require(_within(numbers(lifts), 0, MOST_LIFT), f"the lifts of group {group}")
-    for name in data["clouds"]:
+    for name, particles in data["clouds"].items():
         group = int(name)
         require(group in groups and keeper.has(group) and str(group) == name, "who has particles")
+        cells = np.array(particles["counts"][1], dtype=np.float64)
+        own = arms[slots.groups[arms] == group].tolist()
+        total = sum(Evidence.from_data(data["evidence"][str(arm)]).total for arm in own)
+        counted = bool((cells >= 0).all()) and float(cells.sum()) <= total + 1e-6
+        require(counted, f"the counts of group {name}")
+        require(0 <= float(particles["worth"]) < np.inf, f"the particles of group {name}")
     require(
         all(str(group) in data["clouds"] for group in groups.tolist() if keeper.has(group)),
         "who has particles",
