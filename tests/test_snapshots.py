@@ -11,6 +11,7 @@ from continuous_cases import beta_channels
 from learning_cases import CASES, channels, joint, own_rule, small_independent, small_joint
 from restive.errors import ProblemError
 from restive.learn.learners import LEARNERS
+from restive.learn.make import with_more_arms
 from restive.learn.snapshots import checksum
 from snapshot_attack import attack
 from test_fuzz import LIVES
@@ -425,3 +426,17 @@ def test_forged_snapshots_are_refused_or_go_on(name):
     """`make soak` does this 20,000 times for each, with bounds checks."""
     number, taken = attack(name, 8)
     assert number > taken
+
+
+@pytest.mark.parametrize("name", ["tsde", "mean_index", "certainty_equivalence", "epsilon_greedy"])
+def test_an_agent_that_arms_have_joined_is_restored(name):
+    prior, _ = small_independent()
+    agent = rs.make_learner(name, prior, 1, seed=2, **OPTIONS.get(name, {}))
+    for _ in range(5):
+        step(agent)
+    arms = list(prior.arms)
+    for _ in range(3):
+        arms.append(arms[0])
+        agent = with_more_arms(agent, rs.IndependentPrior(arms), [0], [3])
+        step(agent)
+    assert_same_future(agent, through_json(agent), 20)

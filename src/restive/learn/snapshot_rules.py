@@ -106,7 +106,8 @@ def _check_clock(agent: Agent, given: dict[str, Any], time: int, selected: bool)
     rules = episodes.rules[0]
     drawn = groups if rules.pick_mode == 0 and rules.draws > 0 else 0
     explored = time * (1 + agent.task.num_arms) if rules.exploring else 0
-    require(drawn <= clock["DRAWS"] <= episode * drawn + explored, "how much was drawn")
+    most = episode * drawn + explored + agent.task.num_arms  # for arms that joined in an episode
+    require(drawn <= clock["DRAWS"] <= most, "how much was drawn")
     return True
 
 
