@@ -378,7 +378,6 @@ def test_learners_are_what_their_names_say(monkeypatch):
     monkeypatch.setattr(rules, "learner", lambda name, prior, *rest: (name, prior.pooled))
     made = {name: maker(programme, 0) for name, maker in rules.RULES.items()}
     assert made["TSDE flat"] == ("tsde", [])
-    assert made["certainty equivalence"] == ("certainty_equivalence", [])
     assert made["TSDE pooled"] == ("tsde", [[0, 2, 5], [1, 3, 4]])
 
 

@@ -132,7 +132,7 @@ def test_init_says_which_world_it_assumed(tmp_path):
     [
         ([], "say what is known: --prior FILE"),
         (["--states", "missed"], "two names or more"),
-        (["--levels", "0.1,0.9", "--controlled"], "--controlled and --pay go with --states"),
+        (["--levels", "0.1,0.9", "--controlled"], "--controlled, --pay and --may-hurt go with --states"),
         (["--states", "a,b", "--learner", "ucb1"], "learner must be one that has a posterior"),
         (["--states", "a,b", "--learner", "meanindex"], "mean_index"),
         (["--states", "a,b", "--pay", "never"], "--pay must be one of"),

@@ -165,8 +165,10 @@ def as_it_goes(
     controlled: bool,
     passive_rewards: tuple[float, float] | None,
 ) -> Rule:
-    """Any chain may be anyone's at first; the law of each kind is learnt from all its people."""
-    anyone = rs.spread_prior(1, ENGAGED, passive_rewards, controlled=controlled).arms[0]
+    """Any chain may be anyone's at first, but no call hurts; each kind's law is learnt."""
+    anyone = rs.spread_prior(
+        1, ENGAGED, passive_rewards, controlled=controlled, helpful=controlled
+    ).arms[0]
     laws = [anyone.with_weights(anyone.weights) for _ in range(1 + programme.kind.max())]
     prior = by_kind(programme, laws)
     return learner("mean_index", prior, programme, seed, learn_kinds=LEARNT)
@@ -177,8 +179,8 @@ def with_history(world: World, programme: Programme, seed: int) -> Rule:
     past = history(world, seed)
     seen = [report for report in past.reports if report.state != NOBODY]
     columns = np.array([(report.person, report.week, report.state) for report in seen]).T
-    people = np.unique(columns[0])
-    log = rs.log_of(*columns, kinds=[str(kind) for kind in past.kind[people]])
+    kinds = [str(kind) for kind in past.kind[: 1 + columns[0].max()]]
+    log = rs.log_of(*columns, kinds=kinds)
     fitted = rs.fit_log(log, controlled=True, passive_rewards=ENGAGED, checks=False)
     found = dict(zip(log.kinds, fitted.kind_priors, strict=True))
     anyone = rs.spread_prior(1, ENGAGED, ENGAGED, controlled=True).arms[0]
@@ -221,19 +223,14 @@ def tsde_flat(programme: Programme, seed: int) -> Rule:
     return learner("tsde", flat_prior(programme), programme, seed)
 
 
-def certainty_flat(programme: Programme, seed: int) -> Rule:
-    """Certainty equivalence with the same prior."""
-    return learner("certainty_equivalence", flat_prior(programme), programme, seed)
-
-
 def tsde_pooled(programme: Programme, seed: int) -> Rule:
     """TSDE that takes people of a kind for identical."""
     return learner("tsde", flat_prior(programme, pooled=True), programme, seed)
 
 
 # What the study puts side by side, by name. A learner enters with a maker above and a line here:
-# another name or prior for `learner`, or its own rule. The oracle is not among them: it is told what
-# nobody knows.
+# another name or prior for `learner`, or its own rule. The oracle is not among them, as it is told
+# what nobody knows.
 RULES: dict[str, Callable[[Programme, int], Rule]] = {
     "in turn": in_turn,
     "random": at_random,
@@ -242,7 +239,6 @@ RULES: dict[str, Callable[[Programme, int], Rule]] = {
     "mean index, no history": no_history,
     "mean index, wrong question": wrong_question,
     "TSDE flat": tsde_flat,
-    "certainty equivalence": certainty_flat,
     "TSDE pooled": tsde_pooled,
 }
 

@@ -117,9 +117,18 @@ def _print_rankings(found: list[CaseSummary]) -> None:
             words=("learner",),
             caption=ranking_caption(ranking),
         )
-        print_lines(ranking_remarks(ranking))
+        print_lines([*ranking_remarks(ranking), *_suited(ranking.cases[0])])
         if not ranking.pairs:
             continue
         if won := victories(ranking):
             print_table("", ("learner", "beats"), won, words=("learner", "beats"), ruled=True)
         print_lines([ranking_verdict(ranking)])
+
+
+def _suited(found: CaseSummary) -> list[str]:
+    """Say which learner suits few looks, whether it is compared or not."""
+    from restive.learn.advice import learner_sentence
+
+    _, prior, num_pulls = found.case.settings.systems()
+    sentence = learner_sentence(prior.num_arms, num_pulls, int(found.times[-1]))
+    return [f"Few looks: {sentence}."] if sentence else []

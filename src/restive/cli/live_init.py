@@ -37,6 +37,12 @@ def init(
     ] = None,
     controlled: Controlled = None,
     pay: Pay = None,
+    may_hurt: Annotated[
+        bool,
+        typer.Option(
+            "--may-hurt", help="A pull can make an arm worse (default: with --controlled it cannot)."
+        ),
+    ] = False,
     arms: Annotated[
         Path | None,
         typer.Option(help="CSV file: arm, kind, last_state, last_seen (a date) or elapsed."),
@@ -80,14 +86,16 @@ def init(
     by: By = COMMAND_LINE,
 ) -> None:
     """Make the file of a new agent."""
+    from restive.learn.advice import learner_sentence
     from restive.live.operator_files import AssumedWorld, create_from_files
     from restive.live.words import Words
 
     own = None if words is None else Words.from_text(words)
     world = world_of(controlled, pay, ask=states is not None and in_terminal())
-    if states is None and (controlled is not None or pay is not None):
+    if states is None and (controlled is not None or pay is not None or may_hurt):
         raise ProblemError(
-            "--controlled and --pay go with --states; a prior file says both of its arms itself"
+            "--controlled, --pay and --may-hurt go with --states; a prior file says all of its "
+            "arms itself"
         )
     names = () if states is None else tuple(name.strip() for name in states.split(","))
     with spinner(f"making {file.name}"):
@@ -97,13 +105,18 @@ def init(
              "missing": missing, "max_elapsed": max_elapsed, "words": own, "learner": learner,
              "rest": rest},
             {"clock": clock, "start": start, "zone": zone, "by_hand": by_hand},
-            AssumedWorld(names, world.controlled, world.pays_always), by,
+            AssumedWorld(names, world.controlled, world.pays_always, not may_hurt), by,
         )  # fmt: skip
     with made:
         found, count = made.settings, made.num_arms
     say = found.words
     print(f"{file}: {say.count(count, 'arm')}, {say.count(pulls, 'pull')} a {say.tick}")
     print(f"learner: {learner_text(found.learner)}")
+    nouns = (say.arm, say.many("tick"))
+    if suited := learner_sentence(count, min(pulls, count), always=True, nouns=nouns):
+        print(suited)
+    if states is not None and world.controlled and not may_hurt:
+        print(f"assumed: a {say.pull} makes no {say.arm} worse; if it may, say --may-hurt")
     if states is not None and world.assumed:
         print(world.assumed)
     if prior is not None:

@@ -82,6 +82,8 @@ def fit(
 
     Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv and fit.html.
     """
+    from restive.arguments import counted
+    from restive.learn.advice import learner_sentence
     from restive.logs.fitting import fit_log, write_fit
     from restive.pages.looks import matplotlib_figures
 
@@ -102,6 +104,8 @@ def fit(
         print(json.dumps(_fit_data(fitted, world), indent=2))
         return
     _print_fit(fitted)
+    if suited := learner_sentence(found.num_arms, min(pulls, found.num_arms)):
+        print_lines([f"an agent of {counted(pulls, 'pull')} a step: {suited}"])
     print("written: " + ", ".join(str(path) for path in paths))
     if world.assumed:
         print_lines([world.assumed])

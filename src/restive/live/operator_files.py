@@ -16,6 +16,7 @@ from restive.arguments import shown, suggestion
 from restive.errors import ProblemError
 from restive.files import replacing, require_target
 from restive.learn.learners import LEARNERS
+from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import grid_prior
 from restive.learn.priors.spread import spread_candidates
 from restive.live.agent import LiveAgent
@@ -61,6 +62,7 @@ class AssumedWorld:
     states: tuple[str, ...] = ()  # the worst first
     controlled: bool = False  # whether a pull changes how an arm moves
     always: bool = False  # whether arms pay in every tick, and not only when pulled
+    helpful: bool = False  # whether a pull never makes an arm worse
 
 
 def create_from_files(
@@ -94,13 +96,13 @@ def create_from_files(
         states = found.states
         since = ticks_since_log(found, clock)
         known = {name: arm_of_prior_file(found, k, since) for k, name in enumerate(found.names)}
+        if any(isinstance(one, ArmPrior) and not one.moves_alike for one in kinds.values()):
+            given["learner"] = _few_looks(given.get("learner"))
     elif levels is not None and prior is None:
         kinds = {ALL: grid_prior(_levels(levels), 1).arms[0]}
     elif prior is None and world.states:
         kinds, states = _kinds_to_learn(sheet, world), world.states
-        name = given.pop("learner", "mean_index")
-        learns = hasattr(LEARNERS.get(name), "learn_kinds")
-        given["learner"] = {"name": name} | ({"learn_kinds": "epochs"} if learns else {})
+        given["learner"] = _few_looks(given.get("learner"))
         if world.controlled:
             given.setdefault("missing", AS_NOT_PULLED)
     else:
@@ -124,6 +126,13 @@ def create_from_files(
     return LiveAgent.open(path), since
 
 
+def _few_looks(name: str | None) -> dict[str, str]:
+    """Return the learner for laws of any shape, which are learnt on where it can: `learn.kinds`."""
+    name = "mean_index" if name is None else name
+    learns = hasattr(LEARNERS.get(name), "learn_kinds")
+    return {"name": name} | ({"learn_kinds": "epochs"} if learns else {})
+
+
 def _kinds_to_learn(sheet: Sheet | None, world: AssumedWorld) -> dict[str, Any]:
     """Return kinds of which nothing is known, as many as the arms' file has."""
     if len(world.states) < 2:
@@ -132,8 +141,9 @@ def _kinds_to_learn(sheet: Sheet | None, world: AssumedWorld) -> dict[str, Any]:
     names = sorted({row.get("kind", "") for row in rows} - {""}) or [ALL]
     rewards = [state / (len(world.states) - 1) for state in range(len(world.states))]
     base = spread_candidates(
-        rewards, rewards if world.always else None, world.states, controlled=world.controlled
-    )
+        rewards, rewards if world.always else None, world.states, controlled=world.controlled,
+        helpful=world.controlled and world.helpful,
+    )  # fmt: skip
     # a law each, over the same candidates
     return {name: base.with_weights(base.weights) for name in names}
 
