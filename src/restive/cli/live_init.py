@@ -40,7 +40,8 @@ def init(
     may_hurt: Annotated[
         bool,
         typer.Option(
-            "--may-hurt", help="A pull can make an arm worse (default: with --controlled it cannot)."
+            "--may-hurt",
+            help="A pull can make an arm worse (default: with --controlled it cannot).",
         ),
     ] = False,
     arms: Annotated[

@@ -94,6 +94,11 @@ def create_from_files(
         found = load_prior(prior)
         kinds: dict[str, Any] = dict(found.kinds)
         states = found.states
+        if world.states and world.states != states:
+            raise ProblemError(
+                f"{prior} is of arms with the states {', '.join(states)}, and --states says "
+                f"{', '.join(world.states)}: leave --states out, or fit the log with these"
+            )
         since = ticks_since_log(found, clock)
         known = {name: arm_of_prior_file(found, k, since) for k, name in enumerate(found.names)}
         if any(isinstance(one, ArmPrior) and not one.moves_alike for one in kinds.values()):
