@@ -26,6 +26,7 @@ PART = re.compile(r"(<!-- measured: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 IN_TURN = "in turn"
 SIMPLE = (IN_TURN, "random", "worst first", "give up after two")
 OURS = ("mean index, no history", "mean index, with history", "mean index, law given")
+RESTED = "mean index, rested"
 VARIANTS = {
     "small": "200 people, 5 calls",
     "large": "20,000 people, 500 calls",
@@ -91,7 +92,7 @@ def main_table(figures: Figures) -> list[str]:
 def main_words(figures: Figures) -> list[str]:
     """What the main world shows of the three paths, and of each beside the rule of thumb."""
     world, lines = figures["main"], []
-    for name in OURS:
+    for name in (*OURS, RESTED):
         share, half = percent(world, name)
         lines.append(
             f"- **{name}** adds {share:.0f}% more than calling in turn ({share - half:.0f}% to "
@@ -122,7 +123,7 @@ def verdict(world: Figures, name: str, other: str) -> str:
 def variant_table(figures: Figures) -> list[str]:
     """What rules add over calling in turn in percent, by variant."""
     worlds = {name: figures[name] for name in VARIANTS if name in figures}
-    rules = [*SIMPLE[1:], *OURS, "TSDE, law given"]
+    rules = [*SIMPLE[1:], *OURS, RESTED, "TSDE, law given"]
     lines = [
         f"| over calling in turn | {' | '.join(VARIANTS[name] for name in worlds)} |",
         f"|---|{'---:|' * len(worlds)}",
@@ -146,7 +147,7 @@ def variant_words(figures: Figures) -> list[str]:
         world = figures[name]
         best = best_simple(world)
         parts = [
-            f"“{rule}” is {verdict(world, rule, best)}" for rule in OURS if rule in world["adds"]
+            f"“{rule}” is {verdict(world, rule, best)}" for rule in (*OURS, RESTED) if rule in world["adds"]
         ]
         lines.append(f"- **{title}**: {'; '.join(parts)}.")
     return lines

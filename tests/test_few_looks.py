@@ -63,12 +63,14 @@ def test_the_page_says_what_the_figures_say():
     ],
 )
 def test_the_learner_follows_what_is_to_come(size, learner, words):
-    advice = rs.suited_learner(*size)
+    advice = rs.registry.suited_learner(*size)
     assert advice.learner == learner
     assert words in advice.sentence
     assert advice.looks == size[1] * size[2] / size[0]
     rs.make_learner(prior=rs.grid_prior([0.2, 0.8], 3), num_pulls=1, **advice.learner)
-    (later,) = [rs.suited_learner(*size[:2], 1).learner]  # in the last step nothing can be learnt
+    (later,) = [
+        rs.registry.suited_learner(*size[:2], 1).learner
+    ]  # in the last step nothing can be learnt
     assert later == {"name": "mean_index"}
 
 
@@ -94,7 +96,7 @@ def test_nothing_is_said_of_many_looks():
 )
 def test_what_makes_no_sense_is_said(size, message):
     with pytest.raises(ProblemError, match=message):
-        rs.suited_learner(*size)
+        rs.registry.suited_learner(*size)
 
 
 MANY = """

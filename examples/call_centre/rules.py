@@ -32,6 +32,7 @@ ENGAGED = (0.0, 1.0)  # a week pays 1 if its person is engaged, called or not
 OLD = 10_000  # weeks since "the last sighting" of people whom nobody has ever seen
 GIVE_UP_AFTER = 2
 FOR_EXAMPLE = 1024  # people of a kind who stand for its law, where that is given
+REST = 8  # weeks for which nobody is called again, where people rest after every call
 LEARNT = "epochs"  # when the laws of kinds are estimated anew
 
 
@@ -154,6 +155,18 @@ def no_history(programme: Programme, seed: int) -> Rule:
     return as_it_goes(programme, seed, controlled=True, passive_rewards=ENGAGED)
 
 
+def rested(programme: Programme, seed: int) -> Rule:
+    """The same, but whoever was called is left alone for some weeks: `decide(unavailable=...)`."""
+    rule = no_history(programme, seed)
+
+    def after_rest(week: int, people: Ints, known: Known) -> Ints:
+        called = known.called[people]
+        free = people[(called == NEVER) | (called < week - REST)]
+        return rule(week, free if len(free) >= programme.calls else people, known)
+
+    return after_rest
+
+
 def wrong_question(programme: Programme, seed: int) -> Rule:
     """The same for who answers no to both questions: calls only look, and only calls count."""
     return as_it_goes(programme, seed, controlled=False, passive_rewards=None)
@@ -237,6 +250,7 @@ RULES: dict[str, Callable[[Programme, int], Rule]] = {
     "worst first": worst_first,
     "give up after two": give_up,
     "mean index, no history": no_history,
+    "mean index, rested": rested,
     "mean index, wrong question": wrong_question,
     "TSDE flat": tsde_flat,
     "TSDE pooled": tsde_pooled,

@@ -10,7 +10,6 @@ from restive import theory as theory
 from restive import types as types
 from restive import zoo as zoo
 from restive.errors import RestiveError as RestiveError
-from restive.learn.advice import suited_learner as suited_learner
 from restive.learn.evidence import Evidence as Evidence
 from restive.learn.make import TSDE as TSDE
 from restive.learn.make import make_learner as make_learner

@@ -113,5 +113,5 @@ def _times(looks: float) -> str:
 
 def _rounded(value: float) -> int:
     """Round to two digits."""
-    scale = 10 ** max(len(str(int(value))) - 2, 0)
+    scale = int(10 ** max(len(str(int(value))) - 2, 0))
     return round(value / scale) * scale
