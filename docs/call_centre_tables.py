@@ -147,7 +147,9 @@ def variant_words(figures: Figures) -> list[str]:
         world = figures[name]
         best = best_simple(world)
         parts = [
-            f"“{rule}” is {verdict(world, rule, best)}" for rule in (*OURS, RESTED) if rule in world["adds"]
+            f"“{rule}” is {verdict(world, rule, best)}"
+            for rule in (*OURS, RESTED)
+            if rule in world["adds"]
         ]
         lines.append(f"- **{title}**: {'; '.join(parts)}.")
     return lines

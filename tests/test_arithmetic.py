@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from restive.kernels.elementary import exponential, logarithm, unit_circle
+from restive.kernels.elementary import (
+    exponential,
+    exponentials,
+    logarithm,
+    logarithms,
+    sines,
+    unit_circle,
+)
 from restive.kernels.learn.quantiles import (
     beta_log_odds,
     chi_square_quantile,
@@ -46,6 +53,18 @@ def test_exponential():
     xs = RNG.uniform(-700, 700, 100_000)
     np.testing.assert_allclose(applied(exponential, xs), np.exp(xs), rtol=3 * UNIT)
     assert applied(exponential, np.array([0.0, -709.0, -np.inf])).tolist() == [1.0, 0.0, 0.0]
+
+
+def test_arrays_of_any_shape_and_order():
+    values = RNG.random((4, 5, 6))
+    for function, one in ((exponentials, exponential), (logarithms, logarithm)):
+        wanted = applied(one, values.ravel()).reshape(values.shape)
+        assert (function(values) == wanted).all()
+        assert (function(values.T) == wanted.T).all()
+        assert (function(values[:, ::2]) == wanted[:, ::2]).all()
+    assert logarithms(8).shape == ()
+    assert logarithms([1, 0]).tolist() == [0.0, -np.inf]
+    np.testing.assert_allclose(sines(values), np.sin(2 * np.pi * values), atol=1e-15)
 
 
 def test_circle():

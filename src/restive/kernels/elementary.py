@@ -5,6 +5,9 @@ functions of the C library differ in their last bits from machine to machine, an
 weight decides what a learner draws. These are the same everywhere, and simple enough for the
 compiler to do several at once. They are within a few units in the last place.
 
+`exponentials`, `logarithms` and `sines` do so for whole arrays, for Python: numpy's functions, too,
+differ in their last bits, by the instructions that the processor has.
+
 Normal random numbers come from the ziggurat (Marsaglia and Tsang 2000), whose law is exact. The
 area under exp(-x^2 / 2), x >= 0, is covered by 256 layers of equal area. Layer i >= 1 is a
 rectangle from 0 to EDGES[i], between HEIGHTS[i] and HEIGHTS[i + 1]; layer 0 lies below them and
@@ -17,12 +20,24 @@ from __future__ import annotations
 from math import erfc, exp, inf, log, pi, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from restive.kernels.jit.compiler import hot_kernel, inlined
 from restive.kernels.random import bits_at, uniform_at
 
-__all__ = ["LOG2", "draw_normal", "exponential", "logarithm", "split", "unit_circle"]
+__all__ = [
+    "LOG2",
+    "draw_normal",
+    "exponential",
+    "exponentials",
+    "logarithm",
+    "logarithms",
+    "sines",
+    "split",
+    "unit_circle",
+]
+
+FloatArray = NDArray[np.float64]
 
 LEAST_NORMAL = 2.2250738585072014e-308
 ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
@@ -126,6 +141,48 @@ def unit_circle(u: float) -> tuple[float, float]:
     )
 
 
+def exponentials(x: ArrayLike) -> FloatArray:
+    """Return e^x of an array of any shape, for numbers up to 709; 0 below -708."""
+    values = np.asarray(x, dtype=np.float64, order="C")
+    out = np.empty(values.shape)
+    _write_exponentials(values.reshape(-1), out.reshape(-1))
+    return out
+
+
+def logarithms(x: ArrayLike) -> FloatArray:
+    """Return log x of an array of any shape, for finite numbers; -inf below normal ones."""
+    values = np.asarray(x, dtype=np.float64, order="C")
+    out = np.empty(values.shape)
+    _write_logarithms(values.reshape(-1), out.reshape(-1))
+    return out
+
+
+def sines(turns: ArrayLike) -> FloatArray:
+    """Return sines of the angles 2 pi u, of an array of any shape, for u in [0, 1]."""
+    values = np.asarray(turns, dtype=np.float64, order="C")
+    out = np.empty(values.shape)
+    _write_sines(values.reshape(-1), out.reshape(-1))
+    return out
+
+
+@hot_kernel
+def _write_exponentials(x: FloatArray, out: FloatArray) -> None:
+    for i in range(len(x)):
+        out[i] = exponential(x[i])
+
+
+@hot_kernel
+def _write_logarithms(x: FloatArray, out: FloatArray) -> None:
+    for i in range(len(x)):
+        out[i] = logarithm(x[i])
+
+
+@hot_kernel
+def _write_sines(turns: FloatArray, out: FloatArray) -> None:
+    for i in range(len(turns)):
+        out[i] = unit_circle(turns[i])[1]
+
+
 LAYERS = 256
 TAIL = 3.6541528853610088  # where the tail begins: with it, the top layer ends at height 1
 
@@ -173,7 +230,7 @@ def _draw_outside(key: np.uint64, draws: int, layer: np.uint64, x: float) -> tup
         low, high = HEIGHTS[layer], HEIGHTS[layer + np.uint64(1)]
         height = low + (high - low) * uniform_at(key, draws)
         draws += 1
-        if height < exp(-x * x / 2):
+        if height < exponential(-x * x / 2):
             break
         layer, x = _across(key, draws)
         draws += 1
@@ -185,7 +242,7 @@ def _draw_tail(key: np.uint64, draws: int) -> tuple[float, int]:
     """Draw how far beyond TAIL a normal number is that is beyond it (Marsaglia 1964)."""
     beyond, other = 1.0, 0.0
     while 2 * other <= beyond * beyond:
-        beyond = -log(1 - uniform_at(key, draws)) / TAIL
-        other = -log(1 - uniform_at(key, draws + 1))
+        beyond = -logarithm(1 - uniform_at(key, draws)) / TAIL
+        other = -logarithm(1 - uniform_at(key, draws + 1))
         draws += 2
     return beyond, draws

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import MOST, checked_count, shown
 from restive.errors import ProblemError, RestiveError
+from restive.kernels.elementary import logarithms
 from restive.problem.arm import Arm
 from restive.problem.beliefs import belief_table, settled_elapsed
 
@@ -169,7 +170,7 @@ def log_likelihood(arm: Arm, evidence: Evidence) -> float:
     chances = belief_table(arm, length)[last_state, np.minimum(elapsed, length) - 1, next_state]
     if (chances == 0).any():
         return -inf
-    return float((counts * np.log(chances)).sum())
+    return float((counts * logarithms(chances)).sum())
 
 
 def _whole(values: ArrayLike, field: str, least: int, most: int) -> IntArray:

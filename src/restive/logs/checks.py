@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from math import exp, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -268,7 +268,7 @@ def _dependence(sample: Sample) -> _Question:
 def _gaps(sample: Sample) -> _Question:
     def tell(found: _Measured) -> tuple[float, str]:
         spread = found.y_variance[0].sum()
-        ratio = float(np.exp(found.covariance[0].sum() / spread)) if spread > 0 else nan
+        ratio = exp(found.covariance[0].sum() / spread) if spread > 0 else nan
         return (
             ratio - 1,
             f"after good it takes {ratio:.2f} times as long as after bad to be seen again",

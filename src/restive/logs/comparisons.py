@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.elementary import logarithms
 from restive.kernels.logs.checks import Items, covariances, step_covariances
 from restive.logs.sample import Sample
 
@@ -79,10 +80,9 @@ def _items(
 
 
 def _age_class(ages: IntArray) -> IntArray:
-    """Ages told apart: 1 to 4, then ever longer stretches."""
-    return np.where(ages <= 4, ages, 3 + np.floor(2 * np.log2(np.maximum(ages, 4) / 4) + 1)).astype(
-        np.int64
-    )
+    """Ages told apart: 1 to 4, then ever longer stretches, two for each doubling."""
+    halves = np.frexp(ages.astype(np.float64) ** 2)[1] - 1  # the whole part of 2 log2, exactly
+    return np.where(ages <= 4, ages, halves).astype(np.int64)
 
 
 def _seen_again(sample: Sample) -> IntArray:
@@ -135,7 +135,7 @@ def gaps_by_state(sample: Sample) -> Comparison:
     """Whether the gap after a sighting depends on the state that was seen."""
     target = _seen_again(sample) - 1
     gaps = sample.ages[target + 1]
-    return _items(sample, target, np.zeros_like(target), given=np.log(gaps))
+    return _items(sample, target, np.zeros_like(target), given=logarithms(gaps))
 
 
 def by_pull(sample: Sample) -> Comparison:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import ProblemError
+from restive.kernels.elementary import logarithms
 from restive.kernels.logs.fit import (
     add_log_likelihoods,
     normalise_posteriors,
@@ -143,8 +144,7 @@ class SharedCandidates:
         """Yield arms and what `work` makes of their log posteriors, some at a time, on threads."""
         known = self._chances(counts, arms)
         size = max((FEW_WEIGHTS if known else MANY_WEIGHTS) // len(self.prior.candidates), 1)
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(self.prior.weights)
+        log_prior = logarithms(self.prior.weights)
 
         def one(begin: int) -> tuple[IntArray, Result]:
             some = arms[begin : begin + size]

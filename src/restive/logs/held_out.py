@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import ProblemError
+from restive.kernels.elementary import logarithms
 from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.log import Log
 from restive.logs.sample import Sample, sample_of
@@ -93,7 +94,7 @@ def held_out(
     second = _second_order(sample, later, earlier, chain)
     shown = sample.states[later]
     rows = np.arange(len(later))
-    logs = [np.log(np.maximum(law[rows, shown], 1e-300)) for law in (coin, chain, second)]
+    logs = [logarithms(np.maximum(law[rows, shown], 1e-300)) for law in (coin, chain, second)]
     best = chain[:, -1]
     bins = np.minimum((best * BINS).astype(np.int64), BINS - 1)
     in_bin = np.bincount(bins, minlength=BINS)
@@ -174,4 +175,4 @@ def _difference(gains: FloatArray, steps: IntArray) -> Gain:
 
 def in_words(gain: float) -> str:
     """Return what a gain in log chance means: so many percent more chance for what was seen."""
-    return f"{100 * (np.exp(gain) - 1):+.1f}%" if gain < log(10) else f"{np.exp(gain):.0f} times"
+    return f"{100 * (exp(gain) - 1):+.1f}%" if gain < log(10) else f"{exp(gain):.0f} times"

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import counted
+from restive.kernels.elementary import exponentials, logarithms
 from restive.learn.evidence import Evidence
 from restive.learn.kinds import FIRST_SIGHT, KindEstimate, estimate_kind
 from restive.learn.priors.continuous import DirichletArmPrior
@@ -200,10 +201,9 @@ def _gain(
     later = seen.counts.totals - seen.earlier.totals
     some = evenly_spread(arms[later[arms] > 0], FEW_PARTICLE_ARMS)
     shared = SharedCandidates(shaped, seen.names)
-    with np.errstate(divide="ignore"):
-        prior = np.log(shaped.weights)
+    prior = logarithms(shaped.weights)
     whole, before = (
-        np.logaddexp.reduce(shared.log_likelihoods(part, some) + prior, axis=1)
+        _log_sums(shared.log_likelihoods(part, some) + prior)
         for part in (seen.counts, seen.earlier)
     )
     gains = whole - before
@@ -217,6 +217,12 @@ def _gain(
         return mean, inf
     spread = count / (count - 1) * float(((gains - mean * own) ** 2).sum())
     return mean, sqrt(spread) / float(own.sum())
+
+
+def _log_sums(logs: FloatArray) -> FloatArray:
+    """Logarithms [K] of the sums of numbers whose logarithms are [K, M]."""
+    largest = logs.max(axis=1)
+    return np.asarray(largest + logarithms(exponentials(logs - largest[:, None]).sum(axis=1)))
 
 
 def _log_evidence(prior: DirichletArmPrior, evidence: Evidence) -> float:
@@ -263,12 +269,12 @@ def _settled(
     rows: FloatArray, weights: FloatArray, drawn_under: FloatArray, num_arms: int
 ) -> FloatArray:
     """Parameters [rows, S] that settle for particles [K, P, rows, S] with weights [K, P]."""
-    logs = np.log(np.maximum(rows, 1e-300))
+    logs = logarithms(np.maximum(rows, 1e-300))
     parameters = drawn_under
     worth = (1 / (weights**2).sum(axis=1)).mean()
     for _ in range(MOST_ITERATIONS):
         moved = (logs * (parameters - drawn_under)).sum(axis=(2, 3))
-        own = weights * np.exp(moved - moved.max(axis=1)[:, None])
+        own = weights * exponentials(moved - moved.max(axis=1)[:, None])
         own /= own.sum(axis=1)[:, None]
         if (1 / (own**2).sum(axis=1)).mean() < WORN * worth:
             break

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import ProblemError
+from restive.kernels.elementary import exponentials, logarithms, sines
 from restive.kernels.logs.fit import mean_posterior
 from restive.learn.evidence import Evidence
 from restive.learn.priors.finite import ArmPrior
@@ -185,8 +186,8 @@ def _num_levels(seen_again: float, num_arms: int) -> int:
 
 def grid_levels(count: int) -> tuple[FloatArray, FloatArray]:
     """Levels [L] in (0, 1) and the widths [L] of their stretches."""
-    edges = np.sin(np.arange(count + 1) * np.pi / (2 * count)) ** 2
-    return np.sin((np.arange(count) + 0.5) * np.pi / (2 * count)) ** 2, np.diff(edges)
+    edges = sines(np.arange(count + 1) / (4 * count)) ** 2
+    return sines((np.arange(count) + 0.5) / (4 * count)) ** 2, np.diff(edges)
 
 
 def grid_candidates(
@@ -249,10 +250,9 @@ def empirical_grid(
     shared = SharedCandidates(base, names)
     some = evenly_spread(arms, MOST_WEIGHTS // len(base.candidates))
     likelihoods = shared.log_likelihoods(counts, some)
-    likelihoods -= likelihoods.max(axis=1)[:, None]
-    np.exp(likelihoods, out=likelihoods)
+    likelihoods = exponentials(likelihoods - likelihoods.max(axis=1)[:, None])
     rows = shared.matrices[0]  # [M, S, S]
-    log_rows = np.log(rows)
+    log_rows = logarithms(rows)
     parameters = np.ones(rows.shape[1:])
     for _ in range(MOST_ITERATIONS):
         weights = mean_posterior(likelihoods, _weights(base.weights, log_rows, parameters))
@@ -268,5 +268,5 @@ def empirical_grid(
 def _weights(base: FloatArray, log_rows: FloatArray, parameters: FloatArray) -> FloatArray:
     """Weights [M] of candidates under Dirichlet laws with parameters [S, S]."""
     logs = ((parameters - 1) * log_rows).sum(axis=(1, 2))
-    weights = base * np.exp(logs - logs.max())
+    weights = base * exponentials(logs - logs.max())
     return np.asarray(weights / weights.sum())

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_path, counted, one_line
 from restive.errors import RestiveError
+from restive.kernels.elementary import logarithms
 from restive.kernels.moments import add_rows
 from restive.measure.intervals import student_quantile
 from restive.measure.regret import COUPLED, EXACT, recorded_times
@@ -331,8 +332,9 @@ def _slope(times: IntArray, regret: _Sums) -> Slope | None:
 
 
 def _fitted(times: IntArray, values: FloatArray) -> float:
-    x = np.log(times) - np.log(times).mean()
-    return float((x * np.log(values)).sum() / (x * x).sum())
+    logs = logarithms(times)
+    x = logs - logs.mean()
+    return float((x * logarithms(values)).sum() / (x * x).sum())
 
 
 def _curve_table(found: Sequence[CaseSummary]) -> Columns:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.elementary import exponential
 from restive.kernels.jit.compiler import inlined, kernel, place
 
 __all__ = [
@@ -64,7 +65,7 @@ def normalise_posteriors(logs: FloatArray) -> int:
             return k
         total = 0.0
         for m in range(size):
-            weights[m] = np.exp(weights[m] - largest)
+            weights[m] = exponential(weights[m] - largest)
             total += weights[m]
         for m in range(size):
             weights[m] /= total
@@ -107,7 +108,7 @@ def summarise_posteriors(
         total = 0.0
         for m in range(size):
             weight = logs[k, m] - largest
-            weight = np.exp(weight) if weight > FAINT else 0.0
+            weight = exponential(weight) if weight > FAINT else 0.0
             weights[m] = weight
             total += weight
         for e in range(len(level_of)):

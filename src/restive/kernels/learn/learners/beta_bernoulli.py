@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.elementary import draw_normal
+from restive.kernels.elementary import draw_normal, logarithm
 from restive.kernels.jit.compiler import inlined, part
 from restive.kernels.learn.learners.memory import (
     DRAWS,
@@ -86,6 +86,8 @@ def _draw_gamma(key: np.uint64, draws: int, shape: float) -> tuple[float, int]:
         if root > 0:
             cube = root * root * root
             # the first condition implies the second and spares its logarithms
-            if u >= 1 - 0.0331 * x * x * x * x and log(u) >= x * x / 2 + d * (1 - cube + log(cube)):
+            if u >= 1 - 0.0331 * x * x * x * x and logarithm(u) >= x * x / 2 + d * (
+                1 - cube + logarithm(cube)
+            ):
                 cube = 0.0
     return d * cube, draws

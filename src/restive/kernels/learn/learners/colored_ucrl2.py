@@ -11,12 +11,13 @@ state. `floats` holds the average reward that the episode hopes for.
 
 from __future__ import annotations
 
-from math import inf, log, sqrt
+from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.elementary import logarithm
 from restive.kernels.jit.compiler import kernel, part
 from restive.kernels.learn.learners.memory import OWN, PHASES, PLANNING, Knowledge, Memory
 
@@ -179,7 +180,7 @@ def plausible(
     colours, width = ints[COLOURS], ints[WIDTH]
     laws = np.zeros((colours, width))
     radii = np.full(colours, 2.0)
-    spread = 56 * width * log(4 * colours * ints[STEP] / delta)
+    spread = 56 * width * logarithm(4 * colours * ints[STEP] / delta)
     colour = 0
     for size in knowledge.sizes:
         for _ in range((ints[AGES] - 1) * size + 1):

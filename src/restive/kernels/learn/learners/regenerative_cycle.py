@@ -7,11 +7,12 @@ far. `floats` holds the sum of each arm's rewards in its cycles, scaled to [0, 1
 
 from __future__ import annotations
 
-from math import inf, log, sqrt
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.elementary import logarithm
 from restive.kernels.jit.compiler import part
 from restive.kernels.learn.learners.memory import OWN, PHASES, Knowledge, Memory
 from restive.kernels.loop.world import top_many
@@ -46,7 +47,7 @@ def choose(
             held += 1
     if held == len(chosen):
         return
-    spread = memory.floats[num_arms] * log(max(1, memory.ints[CYCLE_STEPS]))  # L ln t2
+    spread = memory.floats[num_arms] * logarithm(float(max(1, memory.ints[CYCLE_STEPS])))  # L ln t2
     for k in range(num_arms):
         length = memory.ints[ARMS + k * PER_ARM + LENGTH]
         if memory.values[k] < 0 and length == 0:

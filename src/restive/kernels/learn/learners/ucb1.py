@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from math import inf, log, sqrt
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.elementary import logarithm
 from restive.kernels.jit.compiler import part
 from restive.kernels.learn.learners.memory import OWN, Knowledge, Memory, top_available
 
@@ -29,7 +30,7 @@ def choose(
         pulls = memory.ints[OWN + k]
         memory.values[k] = inf
         if pulls > 0:
-            memory.values[k] = memory.floats[k] / pulls + sqrt(2 * log(t) / pulls)
+            memory.values[k] = memory.floats[k] / pulls + sqrt(2 * logarithm(float(t)) / pulls)
     top_available(memory, available, chosen)
 
 
