@@ -155,6 +155,15 @@ def variant_words(figures: Figures) -> list[str]:
     return lines
 
 
+def rest_words(figures: Figures) -> list[str]:
+    """What resting is worth beside the same path without it, where both were played."""
+    return [
+        f"- In the {name} world “{RESTED}” is {verdict(figures[name], RESTED, OURS[0])}."
+        for name in ("main", *VARIANTS)
+        if RESTED in figures.get(name, {"adds": {}})["adds"]
+    ]
+
+
 def drawn_table(figures: Figures) -> list[str]:
     """What the paths add over calling in turn in the worlds on which defaults were chosen."""
     names = [name for name in figures if name.startswith("drawn-")]
@@ -171,7 +180,7 @@ def drawn_table(figures: Figures) -> list[str]:
 
 MEASURED = {
     make.__name__: make
-    for make in (main_table, main_words, variant_table, variant_words, drawn_table)
+    for make in (main_table, main_words, variant_table, variant_words, rest_words, drawn_table)
 }
 
 

@@ -330,6 +330,25 @@ def test_bad_calls_are_counted_without_a_break():
     assert known.seen[0] == centre.NEVER
 
 
+def test_whoever_was_called_of_late_rests():
+    seen = {}
+
+    def noting(programme, seed):
+        rule = rules.rested(programme, seed)
+
+        def note(week, people, known):
+            called = rule(week, people, known)
+            for k in called.tolist():
+                assert week - seen.get(k, -99) > rules.REST
+                seen[k] = week
+            return called
+
+        return note
+
+    played(replace(TINY, people=60, calls=2, weeks=16), noting)
+    assert len(seen) > rules.REST
+
+
 def test_random_calls_anyone_alike():
     rule = rules.at_random(PROGRAMME, 1)
     called = np.concatenate([rule(0, np.array([1, 3, 4]), None) for _ in range(600)])
