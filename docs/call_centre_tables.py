@@ -134,7 +134,7 @@ def variant_table(figures: Figures) -> list[str]:
             known = rule in world["adds"]
             cells.append("{:+.0f}% ± {:.0f}%".format(*percent(world, rule)) if known else "-")
         lines.append(f"| {rule} | {' | '.join(cells)} |")
-    seeds = [f"{VARIANTS[name]} {world['seeds']}" for name, world in worlds.items()]
+    seeds = [f"{world['seeds']} of “{VARIANTS[name]}”" for name, world in worlds.items()]
     return [*lines, "", f"Seeds: {', '.join(seeds)}."]
 
 
