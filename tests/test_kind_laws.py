@@ -145,8 +145,8 @@ def test_who_sits_at_a_terminal_is_asked_what_was_not_said(
     [
         (None, None, "assumed: a pull does not change how arms go on, and only what a pull finds "
          "counts; if that is not so, say --controlled or --pay always or both"),
-        (True, None, "assumed: a pull changes how arms go on, and only what a pull finds counts; if "
-         "that is not so, say --pay always"),
+        (True, None, "assumed: a pull changes how arms go on, and only what a pull finds counts; "
+         "if that is not so, say --pay always"),
         (None, "always", "assumed: a pull does not change how arms go on, and every arm counts in "
          "every step; if that is not so, say --controlled"),
         (False, "pulled", ""),

@@ -118,9 +118,10 @@ def init(
     begins = f"; {say.tick} 0 begins {first}" if first else ""
     print(f"{file}: {say.count(count, 'arm')}, {say.count(pulls, 'pull')} a {say.tick}{begins}")
     print(f"learner: {learner_text(found.learner)}")
-    if suited := learner_sentence(
-        count, min(pulls, count), always=True, nouns=(say.arm, say.many("tick"))
-    ):
+    # until when the mean suits is said of any file; of others only where looks are few
+    mean = found.learner["name"] == "mean_index"
+    ticks = (say.arm, say.many("tick"))
+    if suited := learner_sentence(count, min(pulls, count), always=mean, nouns=ticks):
         print(suited)
     if states is not None:
         print(world.assumed or f"taken as true: {world.text(nouns)}")
