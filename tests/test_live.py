@@ -350,7 +350,7 @@ def test_ticks_in_which_nobody_calls_pass(path):
         assert decision.arms == tuple(str(k) for k in agent.select())
         live.record({name: reply(tick, name) for name in decision.arms})
         agent.observe([reply(tick, name) for name in decision.arms])
-    with pytest.raises(JumpError, match=r"1,999,979 ticks would pass without a decision: .* --yes"):
+    with pytest.raises(JumpError, match=r"1,999,979 ticks would pass without a list: .* --yes"):
         live.decide(tick=2_000_000)
     assert live.tick == 20
     assert live.decide(tick=2_000_000, skip=True).tick == 2_000_000

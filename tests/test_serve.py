@@ -289,7 +289,7 @@ def test_a_decision_is_asked_for_by_its_date(clinic):
         ({"date": "2025-01-01"}, 422, "is before the start, 2026-11-16"),
         ({"date": "2026-11-23", "tick": 1}, 422, "give the week's number or its date, not both"),
         ({}, 422, "say which week the list is for, by its date or its number"),
-        ({"date": "2072-02-15"}, 409, "2,360 weeks would pass without a decision"),
+        ({"date": "2072-02-15"}, 409, "2,360 weeks would pass without a list"),
     ):
         document = refused(clinic.act.post("/v1/decisions", json=body), status, words)
         assert "\n" not in document["detail"]

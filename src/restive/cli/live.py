@@ -131,7 +131,7 @@ def _tell_what_passed(agent: LiveAgent, before: int, open_: int, tick: int) -> N
     last = words.when(before, agent.settings.clock.label(before))
     if before >= 0 and tick > before + 1:
         count = words.count(tick - before - 1, "tick")
-        say(f"note: {count} passed without a decision since {last}", sys.stderr)
+        say(f"note: {count} passed without a list since {last}", sys.stderr)
     if open_:
         note = f"{counted(open_, 'result')} of {last} missing: taken as not reached until they come"
         say(f"note: {note}", sys.stderr)
