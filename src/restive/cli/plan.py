@@ -170,6 +170,8 @@ def _print_policies(found: Plan, always: bool) -> None:
 
 
 def _notes(found: Plan) -> list[str]:
+    from restive.learn.advice import learner_sentence
+
     notes = [f"bound: {found.note}"] if found.note else []
     if len(found.arms) > MOST_ROWS:
         rest = len(found.arms) - MOST_ROWS
@@ -180,6 +182,9 @@ def _notes(found: Plan) -> list[str]:
         notes.append(f"Whittle's index is that of the discount {found.discount:g}")
     notes += [f"{policy.policy}: {policy.note}" for policy in found.policies if policy.note]
     notes = [_with_flags(note) for note in notes]
+    # plan knows the arms; who has to learn them first
+    if learnt := learner_sentence(found.num_arms, found.num_pulls):
+        notes.append(f"learning such arms: {learnt}")
     return [*notes, *([f"note: {found.hint}"] if found.hint else [])]
 
 
