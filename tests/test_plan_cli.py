@@ -358,7 +358,7 @@ def test_a_wrong_file_is_one_line_on_stderr_and_status_two(
 @pytest.mark.parametrize(
     ("arm", "words"),
     [
-        ("p01 = 0.0\np11 = 0.7", "the passive chain is reducible"),
+        ("p01 = 0.0\np11 = 1.0", "the passive chain has 2 closed classes, {0}, {1}"),
         ("p01 = 1e-9\np11 = 0.999999999", "mixes too slowly"),
     ],
 )

@@ -10,6 +10,7 @@ import typer
 
 from restive.cli.progress import spinner
 from restive.cli.tables import print_lines, print_table
+from restive.errors import RestiveError
 
 if TYPE_CHECKING:
     from restive.plan.summary import Plan
@@ -68,11 +69,14 @@ def plan(
         require_target(plot, FIGURE_SUFFIXES)
         matplotlib_figures()
     bandit = load_problem(problem)
-    with spinner("planning") as show:
-        found = plan_bandit(
-            bandit, discount=discount, max_states=max_states, max_elapsed=max_elapsed, seed=seed,
-            progress=show,
-        )  # fmt: skip
+    try:
+        with spinner("planning") as show:
+            found = plan_bandit(
+                bandit, discount=discount, max_states=max_states, max_elapsed=max_elapsed,
+                seed=seed, progress=show,
+            )  # fmt: skip
+    except RestiveError as error:
+        raise type(error)(_with_flags(str(error))) from None
     if as_json:
         print(json.dumps(found.to_json(), indent=2))
     else:
@@ -149,7 +153,21 @@ def _notes(found: Plan) -> list[str]:
     if found.discount < 1:
         notes.append(f"Whittle's index is that of the discount {found.discount:g}")
     notes += [f"{policy.policy}: {policy.note}" for policy in found.policies if policy.note]
+    notes = [_with_flags(note) for note in notes]
     return [*notes, *([f"note: {found.hint}"] if found.hint else [])]
+
+
+def _with_flags(words: str) -> str:
+    """Return advice in this command's words: its options for arguments of functions."""
+    for argument, flag in (
+        ("give max_elapsed, the same wherever the arm is used,", "pass --max-elapsed"),
+        ("give max_elapsed = ", "pass --max-elapsed "),
+        ("max_elapsed", "--max-elapsed"),
+        ("max_states", "--max-states"),
+        ("a discount below 1", "--discount below 1"),
+    ):
+        words = words.replace(argument, flag)
+    return words
 
 
 def _shortened(ranges: str) -> str:

@@ -131,7 +131,8 @@ def lookup_of(ranks: RankTables | None, num_arms: int) -> IndexLookup:
 def world_of(tables: BeliefTables, num_arms: int) -> WorldTables:
     """Room for a world whose arms are of the kinds in these tables."""
     own = {name: int_zeros(num_arms) for name in OF_ARMS}
-    return WorldTables(tables, **own, hidden=int_zeros(0))
+    always = int_zeros(num_arms if len(tables.always) else 0)
+    return WorldTables(tables, **own, always=always, hidden=int_zeros(0))
 
 
 def make_record(

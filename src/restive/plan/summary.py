@@ -167,7 +167,8 @@ def plan_bandit(
             )
         except (AssumptionError, TooLargeError) as error:
             nothing = (None,) * 6
-            policies.append(PolicySummary(mapping.name, *nothing, str(error)))
+            words = str(error) if mapping.name == "whittle" else _of_averages(error)
+            policies.append(PolicySummary(mapping.name, *nothing, words))
         else:
             policies.append(_summary(mapping.name, policy, value, bound, own))
     return Plan(
@@ -224,7 +225,12 @@ def _relaxation(
     try:
         return relaxed(bandit, max_elapsed, _counted(progress, "relaxation bound", kinds)), ""
     except (AssumptionError, TooLargeError) as error:
-        return None, str(error)
+        return None, _of_averages(error)
+
+
+def _of_averages(error: Exception) -> str:
+    """Return what is wrong, without advice to discount: that is of use to Whittle's index alone."""
+    return str(error).split("; pass a discount below 1")[0]
 
 
 def _counted(progress: TellProgress, step: str, total: int) -> Callable[[int], None]:

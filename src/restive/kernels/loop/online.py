@@ -188,10 +188,11 @@ def _take_in(actor: Actor, count: int, others: bool | None, with_particles: bool
         doubled = False
         for i in range(count):
             k = actor.chosen[i]
-            doubled |= take_in_arm(actor, who, k, actor.states[i], t, True, with_particles)
+            age = t - actor.meta.seen[k]
+            doubled |= take_in_arm(actor, who, k, actor.states[i], t, age, True, with_particles)
         end_step(actor, who, t, doubled, True)
     else:
-        take_in_others(actor, who, t, count)
+        take_in_others(actor, who, t, count, count)
         end_step(actor, who, t, False, None)
 
 

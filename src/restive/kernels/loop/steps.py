@@ -264,17 +264,19 @@ def _choose_others(actor: Actor, who: int, t: int, count: int) -> None:
 
 @inlined
 def take_in_arm(
-    actor: Actor, who: int, k: int, state: int, t: int, tsde: bool | None,
+    actor: Actor, who: int, k: int, state: int, t: int, age: int, tsde: bool | None,
     with_particles: bool | None,
 ) -> bool:  # fmt: skip
     """Learn that arm k was seen at time t; tell whether TSDE's counter has more than doubled.
+
+    The age is the arm's or, where it is always seen, 1 if it was pulled and NOT_PULLED if not.
 
     For TSDE and policies; the others take in all arms of a step together.
     """
     meta, at = actor.meta, place(k)
     doubled = False
     if tsde is not None and who == TSDE:
-        last_state, age = meta.last_state[at], t - meta.seen[at]
+        last_state = meta.last_state[at]
         learn_sighting(actor, k, last_state, age, state, with_particles)
         doubled = visit(actor.episodes, k, last_state, age)
     meta.last_state[at] = state
@@ -325,8 +327,11 @@ def wrong_arm(
 
 
 @part
-def take_in_others(actor: Actor, who: int, t: int, count: int) -> None:
-    """Let a learner that is not of TSDE's family learn; the meta-state follows."""
+def take_in_others(actor: Actor, who: int, t: int, count: int, shown: int) -> None:
+    """Let a learner that is not of TSDE's family learn; the meta-state follows.
+
+    The first `count` of the chosen arms were pulled; others, up to `shown`, are always seen.
+    """
     knowledge, memory, key = actor.knowledge, actor.memory, actor.role[0].key
     pulled, states = actor.chosen[:count], actor.states[:count]
     if who == UCB1:
@@ -339,9 +344,10 @@ def take_in_others(actor: Actor, who: int, t: int, count: int) -> None:
         restless_ucb.learn(knowledge, memory, t, key, pulled, states)
     elif who == COLORED_UCRL2:
         colored_ucrl2.learn(knowledge, memory, t, key, pulled, states)
-    for i in range(count):
-        actor.meta.last_state[pulled[i]] = states[i]
-        actor.meta.seen[pulled[i]] = t
+    for i in range(shown):
+        k = actor.chosen[i]
+        actor.meta.last_state[k] = actor.states[i]
+        actor.meta.seen[k] = t
 
 
 @inlined

@@ -5,7 +5,9 @@ get the tables and, apart, the kind of each arm. All arrays are flat, so that a 
 (`kernels.jit.handles`).
 
 A table has a row per last state and a column per age, 1 to `length`; older arms use the last.
-`cell_of` is the one formula for where something about (last state, age) stands in it.
+`cell_of` is the one formula for where something about (last state, age) stands in it. An arm that
+is always seen has two columns instead, for steps in which it is pulled and in which it is not: in
+place of its age stands 1 or NOT_PULLED.
 
 Single numbers with names are records (`kernels.jit.records`): `meta.now[0].time`.
 """
@@ -21,6 +23,7 @@ from restive.kernels.jit.compiler import inlined
 from restive.kernels.jit.records import Block, Records
 
 __all__ = [
+    "NOT_PULLED",
     "BeliefTables",
     "DirichletPriors",
     "EpisodeClock",
@@ -66,7 +69,8 @@ class BeliefTables(NamedTuple):
     rewards: FloatArray
     reward_offsets: IntArray  # [kinds]
     sizes: IntArray  # [kinds] numbers of states
-    lengths: IntArray  # [kinds] numbers of ages
+    lengths: IntArray  # [kinds] numbers of ages; 2 of an arm that is always seen: pulled or not
+    always: IntArray  # [kinds] whether it is always seen; empty if none is
 
 
 class RankTables(NamedTuple):
@@ -352,6 +356,9 @@ A, B_GOOD, B_BAD, D, E_BAD, F, CAP = range(9, 16)  # of the index (`kernels.lear
 RISE = 16  # probability to go from the worse to the better
 STAY = 17  # probability to stay in the better
 CHANNEL = 18
+
+
+NOT_PULLED = 2  # in place of the age of an arm that is always seen; where it is pulled that is 1
 
 
 @inlined

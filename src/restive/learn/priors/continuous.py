@@ -22,7 +22,7 @@ from restive.learn.particles.drawing import Particles
 from restive.learn.particles.rows import QUARTER, rows_prior
 from restive.learn.posterior import ArmPosterior
 from restive.problem.arm import Arm, numbers_array, state_names
-from restive.problem.chains import irreducible_laws, mixing_ages, require_ergodic
+from restive.problem.chains import limiting_laws, mixing_ages, require_limit
 
 __all__ = ["DirichletArmPrior"]
 
@@ -194,12 +194,12 @@ class DirichletArmPrior:
         if not (isinstance(share, int | float | np.number) and 0 < share < 1):
             raise ProblemError(f"share must be a number between 0 and 1, got {share!r:.60}")
         try:
-            require_ergodic(_means(self.active, self.passive)[1], "prior")
+            require_limit(_means(self.active, self.passive)[1], "prior", states=self.states)
         except AssumptionError as error:
             raise AssumptionError(f"{error}; pass mixing_time") from None
         if self.evidence.total:
             passive, weights = self.drawn.matrices[-self.num_states :], self.drawn.weights
-            ages = mixing_ages(passive, irreducible_laws(passive), QUARTER)
+            ages = mixing_ages(passive, limiting_laws(passive), QUARTER)
         else:
             ages = self.rows.mixing_ages
             weights = np.ones(len(ages))

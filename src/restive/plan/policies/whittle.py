@@ -18,6 +18,7 @@ from restive.errors import AssumptionError, ProblemError
 from restive.kernels.plan import gilbert_elliott
 from restive.pages.figures import IndexPanel, plot_index
 from restive.pages.frames import data_frame
+from restive.plan.always_seen import SeenIndex, seen_index
 from restive.plan.policies.base import IndexPolicy, index_columns, index_policy
 from restive.plan.subsidy import (
     SubsidyPath,
@@ -109,15 +110,22 @@ def whittle_index(
     Parameters
     ----------
     arm
-        Any arm; for the average reward its passive chain must meet Assumption 1.
+        Any arm; for the average reward its passive chain must have one closed class, which must
+        be aperiodic unless the arm is always seen.
     discount
         1 for the average reward (the paper's), below 1 for discounted reward.
     max_elapsed
         Number of ages in the result; by default as many as the belief needs to settle. A longer
-        result extends a shorter one.
+        result extends a shorter one. The index of an arm that is always seen has one.
     """
     discount = checked_discount(discount)
-    if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled:
+    if arm.always_seen:
+        found = seen_index(arm, discount, arm_label(arm))
+        _require_index(found, arm)
+        return WhittleIndex(
+            found.index, found.upper, found.indexable, discount, "subsidy path", arm
+        )
+    if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled and _leaves_both(arm):
         length = _channel_length(arm, max_elapsed)
         index = _channel_table(reduce_arm(arm).pulled, length)
         return WhittleIndex(index, index, True, discount, "closed form", arm)
@@ -127,13 +135,16 @@ def whittle_index(
     return WhittleIndex(index, upper, path.indexable, discount, "subsidy path", arm)
 
 
-def _require_index(path: SubsidyPath, arm: Arm) -> None:
+def _require_index(path: SubsidyPath | SeenIndex, arm: Arm) -> None:
     """Raise where pulling is not best at any subsidy: there is a path, but no index."""
     if np.isneginf(path.index).any():
         s, n = np.argwhere(np.isneginf(path.index))[0]
+        seen = f"it was last seen in {arm.state_label(s)}, {n + 1} step(s) ago"
+        if arm.always_seen:
+            seen = f"it is in {arm.state_label(s)}"
         raise AssumptionError(
-            f"{arm_label(arm)}: no subsidy, however low, makes pulling best when it was last "
-            f"seen in {arm.state_label(s)}, {n + 1} step(s) ago: pulling holds the chain back (its "
+            f"{arm_label(arm)}: no subsidy, however low, makes pulling best when {seen}: pulling "
+            "holds the chain back (its "
             "active chain is reducible or nearly so), and the average reward only counts the long "
             "run; "
             "pass a discount below 1, such as 0.99"
@@ -183,6 +194,11 @@ def channel_indices(p01: FloatArray, p11: FloatArray, length: int) -> FloatArray
         part = slice(first, first + at_once)
         gilbert_elliott.channel_indices(rise[part], stay[part], scratch[0], scratch[1], out[part])
     return out
+
+
+def _leaves_both(arm: Arm) -> bool:
+    """Whether neither of two states is for ever, as the closed form asks."""
+    return bool(arm.passive[0, 1] > 0 and arm.passive[1, 0] > 0)
 
 
 def _channel_length(arm: Arm, max_elapsed: int | None) -> int:
