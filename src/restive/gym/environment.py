@@ -130,13 +130,13 @@ class RestlessEnv(gymnasium.Env[Any, Any]):
         arms = self._pulls.add([action])
         if arms is None:
             return self._seen(), 0.0, False, False, self._masks()
-        states, earned, expected = world.pull(arms[0])
+        _, earned, expected = world.pull(arms[0])
         reward = expected if self.forms.reward == "expected" else earned
         if self.render_mode is not None:
             self._last = f"pulled {', '.join(map(str, arms[0]))}, reward {reward:.4g}"
-        return self._seen(), reward, False, False, {
-            "pulled": arms[0], "states": states, **self._masks(),
-        }  # fmt: skip
+        states = world.belief_state.last_state[arms[0]]
+        info = {"pulled": arms[0], "states": states, **self._masks()}
+        return self._seen(), reward, False, False, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which of the actions are not taken in this step, for whoever masks them."""
