@@ -144,7 +144,8 @@ def beliefs(
 
     Returns
     -------
-    Array [K, S] of b(s, n), where S is the largest number of states; zeros fill up the others.
+    Array [K, S] of b(s, n), where S is the largest number of states; zeros fill up the others. Of
+    an arm that is always seen, its state now.
     """
     if not isinstance(state, BeliefState):
         raise ProblemError(f"state must be a BeliefState, got {state!r:.60}")
@@ -172,7 +173,11 @@ def beliefs_in(
     states = np.arange(sizes.max())
     there = states < sizes[:, None]
     places = (tables.offsets[kinds] + cells * sizes)[:, None] + states
-    return np.where(there, tables.beliefs[np.where(there, places, 0)], 0.0)
+    found = np.where(there, tables.beliefs[np.where(there, places, 0)], 0.0)
+    if len(tables.always):  # whose tables hold where they go from here
+        known = (last_state[:, None] == states).astype(np.float64)
+        found = np.where(tables.always[kinds][:, None] != 0, known, found)
+    return found
 
 
 def log_chances(
