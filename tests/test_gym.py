@@ -177,7 +177,8 @@ def test_single_arms_are_masked_and_a_taken_one_stands_for_the_first_free_one():
         assert reward == 0
         assert "pulled" not in info
         assert np.array_equal(info["action_mask"], np.arange(3) != first)
-        assert np.array_equal(env.unwrapped.action_masks(), info["action_mask"])
+        found = env.get_wrapper_attr("action_masks")()  # as MaskablePPO does
+        assert np.array_equal(found, info["action_mask"])
         assert np.array_equal(seen[:, 3], np.arange(3) == first)
         seen, reward, _, _, info = env.step(second)
         assert info["pulled"].tolist() == arms
@@ -274,6 +275,8 @@ def test_what_cannot_be_asked():
             env.reset(options={"start": rs.BeliefState([0], [1])})
     with pytest.raises(ProblemError, match="render_mode must be None or 'ansi', got 'human'"):
         restive.gym.RestlessEnv(render_mode="human")
+    with pytest.raises(ProblemError, match="copies are not drawn: render_mode must be None"):
+        gymnasium.make_vec(ID, render_mode="ansi")
     with pytest.raises(ProblemError, match="2 seeds were given for 1 copies"):
         restive.gym.RestlessVectorEnv().reset(seed=[0, 1])
     for wrong in ({"num_envs": 0}, {"max_episode_steps": 0}):

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, shown
 from restive.errors import ProblemError
 from restive.gym.environment import MOST_SEED, checked_start
 from restive.gym.forms import Observation, Pulls, made_forms
@@ -42,6 +42,8 @@ class RestlessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         The number of copies M.
     max_episode_steps
         Steps after which all copies are truncated; never with None.
+    render_mode
+        None: copies are not drawn.
     """
 
     metadata = {  # noqa: RUF012 (gymnasium's own)
@@ -61,7 +63,12 @@ class RestlessVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         values: bool | None = None,
         max_elapsed: int | None = None,
         max_episode_steps: int | None = 1000,
+        render_mode: str | None = None,
     ) -> None:
+        if render_mode is not None:
+            raise ProblemError(
+                f"copies are not drawn: render_mode must be None, got {shown(render_mode)}"
+            )
         self.num_envs = checked_count(num_envs, "num_envs", most=10**7)
         if max_episode_steps is not None:
             max_episode_steps = checked_count(max_episode_steps, "max_episode_steps")
