@@ -147,7 +147,8 @@ def beliefs(
 
     Returns
     -------
-    Array [K, S] of b(s, n), where S is the largest number of states; zeros fill up the others.
+    Array [K, S] of b(s, n), where S is the largest number of states; zeros fill up the others. Of
+    an arm that is always seen, its state now.
     """
     kinds = kinds_of(bandit)
     require_state(state, bandit)
