@@ -310,11 +310,13 @@ def test_by_default_all_learners_that_can_play_are_compared():
     told = []
     study = comparison_study(["paper-frequentist"], horizon=50, tell=told.append)
     names = [case.learner for case in study.cases]
-    assert names == [name for name in rs.registry.LEARNERS if name != "colored_ucrl2"]
+    unfit = ("colored_ucrl2", "ucwhittle", "wiql", "qwi")  # too large; arms that are always seen
+    assert names == [name for name in rs.registry.LEARNERS if name not in unfit]
     assert len(told) == 1
     assert "joint states" in told[0]
     small = comparison_study(["satellite-urban-s"], horizon=50)
-    assert [case.learner for case in small.cases] == list(rs.registry.LEARNERS)
+    names = [name for name in rs.registry.LEARNERS if name not in unfit[1:]]
+    assert [case.learner for case in small.cases] == names
 
 
 def test_only_what_is_too_large_is_left_out():

@@ -19,6 +19,7 @@ from random import Random
 import pytest
 
 import restive as rs
+from continuous_cases import beta_channels, mixed, pooled
 from fuzzing import DEEP, ENTRY_POINTS, broken, entry_point, json_bytes, nested
 from learning_cases import channels, joint, three_states
 from restive.gym import RestlessEnv, RestlessVectorEnv
@@ -196,6 +197,11 @@ def read_chunk(contents):
 LIVES = {  # learners whose snapshots are broken: case, mapping, horizon, steps, options
     "tsde": (channels, "whittle", None, 23, {}),
     "tsde joint": (joint, "myopic", 60, 40, {}),
+    "tsde continuous": (beta_channels, "whittle", None, 20, {}),
+    "tsde mixed": (mixed, "whittle", 60, 20, {}),
+    "tsde pooled": (pooled, "myopic", None, 20, {}),
+    "epsilon_greedy": (channels, "myopic", None, 9, {"epsilon": 0.3}),
+    "mean_index": (channels, "whittle", None, 9, {"learn_kinds": "epochs"}),
     "thompson_every_step": (three_states, "best_fixed", None, 9, {}),
     "certainty_equivalence": (channels, "myopic", 50, 30, {}),
     "ucb1": (channels, "myopic", None, 11, {}),

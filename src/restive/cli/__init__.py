@@ -59,6 +59,9 @@ codecs.register_error(PLAINLY, _in_plain_letters)
 
 def main() -> None:
     """Run the command line; a RestiveError becomes one line on stderr and exit status 2."""
+    for name in ("stdin", "stdout", "stderr"):  # None where a caller has closed it
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=PLAINLY)

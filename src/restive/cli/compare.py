@@ -152,7 +152,7 @@ def _shown(found: list[CaseSummary]) -> list[_Shown]:
             ranking.point or "learners",
             ranking_rows(ranking),
             ranking_caption(ranking),
-            ranking_remarks(ranking),
+            [*ranking_remarks(ranking), *_suited(ranking.cases[0])],
             victories(ranking) if ranking.pairs else [],
             ranking_verdict(ranking) if ranking.pairs else "",
         )
@@ -178,3 +178,12 @@ def _print_ranking(shown: _Shown) -> None:
         )
     if shown.verdict:
         print_lines([shown.verdict])
+
+
+def _suited(found: CaseSummary) -> list[str]:
+    """Say which learner suits few looks, whether it is compared or not."""
+    from restive.learn.advice import learner_sentence
+
+    _, prior, num_pulls = found.case.settings.systems()
+    sentence = learner_sentence(prior.num_arms, num_pulls, int(found.times[-1]))
+    return [f"Few looks: {sentence}."] if sentence else []

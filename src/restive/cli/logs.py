@@ -98,7 +98,8 @@ def fit(
     Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv, fit.html and
     summary.html (a page for a manager).
     """
-    from restive.arguments import checked_text
+    from restive.arguments import checked_text, counted
+    from restive.learn.advice import learner_sentence
     from restive.logs.decision import decide
     from restive.logs.decision_words import units_of
     from restive.logs.fitting import fit_log, write_decision
@@ -124,6 +125,8 @@ def fit(
         return
     _print_decision(fitted, decision, units)
     _print_fit(fitted)
+    if suited := learner_sentence(found.num_arms, min(pulls, found.num_arms)):
+        print_lines([f"an agent of {counted(pulls, 'pull')} a step: {suited}"])
     print_lines(_next(paths, decision))
     if world.assumed:
         print_lines([world.assumed])

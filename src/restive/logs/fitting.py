@@ -75,6 +75,12 @@ def fit_log(
         raise ProblemError(f"fit_log needs a log, from load_log or log_of, got {log!r:.60}")
     if not isinstance(controlled, bool):
         raise ProblemError(f"controlled must be True or False, got {controlled!r:.60}")
+    for own in prior.values() if isinstance(prior, Mapping) else (prior,):
+        if getattr(getattr(own, "typical", None), "always_seen", False):
+            raise ProblemError(
+                "fit_log fits arms that are seen when pulled; of arms that are always seen, count "
+                "the moves in an Evidence and pass that to the prior's given()"
+            )
     seed = checked_seed(seed)
     fitted = fit_arms(
         log, prior, rewards, controlled, progress=progress, passive_rewards=passive_rewards

@@ -21,7 +21,7 @@ from restive.pages.frames import data_frame
 from restive.plan.policies.base import Policy
 from restive.plan.policies.registry import as_policy
 from restive.problem.bandit import RestlessBandit, require_bandit
-from restive.problem.beliefs import BeliefState, belief_table
+from restive.problem.beliefs import BeliefState, laws_now
 
 __all__ = ["Trajectory", "simulate"]
 
@@ -38,7 +38,7 @@ class Trajectory:
     """What happened, step by step."""
 
     arms: IntArray  # [T, N] arms pulled
-    states: IntArray  # [T, N] states seen
+    states: IntArray  # [T, N] states seen; of arms that are always seen, the next ones
     rewards: FloatArray  # [T] rewards earned
     expected_rewards: FloatArray  # [T] E[r | xi_t, A_t]
     last_state: IntArray  # [T, K] sigma_t, before the step
@@ -78,7 +78,10 @@ class Trajectory:
                 "name": [known[k].name or "" for k in arms],
                 "state": states,
                 "state_name": named["state_name"],
-                "reward": [known[k].rewards[s] for k, s in zip(arms, states, strict=True)],
+                "reward": [
+                    known[k].rewards[before if known[k].always_seen else s]
+                    for k, s, before in zip(arms, states, last_state, strict=True)
+                ],
                 "last_state": last_state,
                 "last_state_name": named["last_state_name"],
                 "elapsed": self.elapsed[steps, arms],
@@ -112,7 +115,7 @@ class Trajectory:
 
     def _track(self, k: int, first: int) -> Track:
         arm, ages = self.bandit.arms[k], self.elapsed[first:, k]
-        means = np.einsum("snt,t->sn", belief_table(arm, int(ages.max())), arm.rewards)
+        means = np.einsum("snt,t->sn", laws_now(arm, int(ages.max())), arm.rewards)
         at, place = np.nonzero(self.arms[first:] == k)
         return Track(
             self.bandit.label(k),
@@ -183,8 +186,9 @@ def simulate(
             all_states[t] = world.hidden_states
         arms[t] = checked_pulls(player.select(now), num_arms, num_pulls)
         episode[t] = player.num_phases
-        states[t], earned[t], expected[t] = world.pull(arms[t])
-        player.observe(states[t].copy())
+        shown, earned[t], expected[t] = world.pull(arms[t])
+        states[t] = world.belief_state.last_state[arms[t]]
+        player.observe(shown)
     return Trajectory(
         arms, states, earned, expected, last_state, elapsed, episode, all_states, bandit, seed
     )

@@ -20,7 +20,7 @@ import numpy as np
 
 from restive.arguments import shown
 from restive.errors import ProblemError
-from restive.plan.subsidy import SubsidyPath, subsidy_path
+from restive.plan.subsidy import AnyPath, subsidy_path
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
 from restive.threads import on_all_cores
 
@@ -37,7 +37,7 @@ class Relaxation:
     own_reward: float  # of all arms by themselves; part of the bound
     subsidy: float
     kinds: Kinds
-    paths: tuple[SubsidyPath, ...]  # one per kind
+    paths: tuple[AnyPath, ...]  # one per kind
 
 
 def relaxation_bound(bandit: RestlessBandit, *, max_elapsed: int | None = None) -> float:
@@ -64,7 +64,7 @@ def relaxed(
     `progress` is called with the number of kinds of arms done since its last call.
     """
     kinds = kinds_of(bandit)
-    found: dict[int, SubsidyPath] = {}
+    found: dict[int, AnyPath] = {}
 
     def solve(j: int) -> None:
         found[j] = subsidy_path(kinds.arms[j], 1.0, max_elapsed, kinds.labels[j])
@@ -91,7 +91,7 @@ def relaxed(
     return Relaxation(bound, own, subsidy, kinds, paths)
 
 
-def _gain(path: SubsidyPath, subsidy: float) -> float:
+def _gain(path: AnyPath, subsidy: float) -> float:
     tops, intercepts, slopes = path.breakpoints()
     if subsidy >= tops[0]:
         return subsidy

@@ -22,6 +22,7 @@ from restive.problem.arm import Arm, arm_cells
 __all__ = [
     "Kinds",
     "RestlessBandit",
+    "always_seen",
     "checked_num_pulls",
     "computed_once",
     "kinds_among",
@@ -38,7 +39,7 @@ MOST_SHOWN_KINDS = 20  # of a bandit, in a notebook
 
 @dataclass(frozen=True, repr=False, init=False)
 class RestlessBandit:
-    """K arms, of which `num_pulls` are pulled and seen each step.
+    """K arms, of which `num_pulls` are pulled each step; these are seen, or all that are always.
 
     Parameters
     ----------
@@ -179,6 +180,13 @@ def kinds_of(bandit: RestlessBandit) -> Kinds:
 @computed_once
 def _kinds_of(bandit: RestlessBandit) -> Kinds:
     return kinds_among(bandit.arms, bandit.label)
+
+
+@computed_once
+def always_seen(bandit: RestlessBandit) -> NDArray[np.bool_]:
+    """Which arms [K] are seen in every step, pulled or not."""
+    kinds = kinds_of(bandit)
+    return np.array([arm.always_seen for arm in kinds.arms], dtype=bool)[kinds.of]
 
 
 def kinds_among(arms: Sequence[Arm], label: Callable[[int], str]) -> Kinds:

@@ -95,7 +95,7 @@ def reduce_arm(arm: Arm, *, discount: float = 1.0, label: str | None = None) -> 
             "rounding hides what a pull gains; give its passive matrix larger probabilities"
         )
     pulled = Arm(
-        arm.active, arm.passive, arm.rewards - paid + gained, name=arm.name, states=arm.states
+        arm.active, arm.passive, arm.rewards - paid + gained, None, arm.name, arm.states, arm.seen
     )
     return Reduction(pulled, own, potential)
 
@@ -140,7 +140,7 @@ def unit_of(rewards: FloatArray) -> float:
 
 def _passive_law(arm: Arm, label: str) -> FloatArray:
     try:
-        return unichain_law(arm.passive, label)
+        return unichain_law(arm.passive, label, arm.states)
     except AssumptionError as error:
         raise AssumptionError(
             f"{error} (its passive chain is reducible), and so does what its passive_rewards earn; "

@@ -31,6 +31,7 @@ __all__ = [
     "is_continuous",
     "pays_of",
     "priors_like",
+    "uniform_prior",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -210,6 +211,7 @@ def grid_prior(
     passive_rewards: ArrayLike | None = None,
     states: Sequence[str] | None = None,
     *,
+    seen: str = "pulled",
     like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Uniform prior of Section 6: every (p01, p11) in levels x levels, for each arm.
@@ -228,8 +230,10 @@ def grid_prior(
         The same while an arm is not pulled; nothing when left out.
     states
         Names of the two states, the bad one first.
+    seen
+        When arms are seen, as in `Arm`.
     like
-        Instead of these four: a bandit of two-state arms, whose rewards and names of states are
+        Instead of these five: a bandit of two-state arms, whose rewards and names of states are
         taken over. Its arms must move alike pulled or not, as all candidates do.
 
     Examples
@@ -248,9 +252,9 @@ def grid_prior(
         raise ProblemError("grid_prior needs num_arms, or like = a bandit, and not both")
     if like is not None:
         _require_channels(like, "a grid")
-        return priors_like(like, lambda arm: _grid(grid, *pays_of(arm)))
+        return priors_like(like, lambda arm: _grid(grid, *pays_of(arm), arm.seen))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
-    return IndependentPrior([_grid(grid, rewards, passive_rewards, states)] * num_arms)
+    return IndependentPrior([_grid(grid, rewards, passive_rewards, states, seen)] * num_arms)
 
 
 def priors_like(
@@ -258,15 +262,25 @@ def priors_like(
 ) -> IndependentPrior:
     """Priors of arms that pay as a bandit's do; arms alike in that and in control share one."""
     require_bandit(bandit, "like")
-    made: dict[tuple[bytes, bytes, Any, bool], ArmPrior | DirichletArmPrior] = {}
+    made: dict[tuple[bytes, bytes, Any, bool, str], ArmPrior | DirichletArmPrior] = {}
     arms = []
     for arm in bandit.arms:
         pays = arm.rewards.tobytes(), arm.passive_rewards.tobytes()
-        key = (*pays, arm.states, arm.is_uncontrolled)
+        key = (*pays, arm.states, arm.is_uncontrolled, arm.seen)
         if key not in made:
             made[key] = make(arm)
         arms.append(made[key])
     return IndependentPrior(arms)
+
+
+def uniform_prior(bandit: RestlessBandit) -> IndependentPrior:
+    """Prior under which every row of both matrices may be anything, for arms that pay as these."""
+
+    def uniform(arm: Arm) -> DirichletArmPrior:
+        ones = np.ones((arm.num_states, arm.num_states))
+        return DirichletArmPrior(ones, ones, *pays_of(arm)[:2], states=arm.states, seen=arm.seen)
+
+    return priors_like(bandit, uniform)
 
 
 def _require_channels(bandit: RestlessBandit, kind: str) -> None:
@@ -296,10 +310,11 @@ def _grid(
     rewards: ArrayLike,
     passive_rewards: ArrayLike | None,
     states: Sequence[str] | None,
+    seen: str = "pulled",
 ) -> ArmPrior:
     pairs = [(float(a), float(b)) for a in grid for b in grid]
     return ArmPrior(
-        [gilbert_elliott(*pair, rewards, passive_rewards, None, states) for pair in pairs]
+        [gilbert_elliott(*pair, rewards, passive_rewards, None, states, seen) for pair in pairs]
     )
 
 
@@ -312,6 +327,7 @@ def beta_prior(
     states: Sequence[str] | None = None,
     particles: int | None = None,
     *,
+    seen: str = "pulled",
     like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
@@ -331,7 +347,7 @@ def beta_prior(
         The same while an arm is not pulled; nothing when left out.
     states
         Names of the two states.
-    particles
+    particles, seen
         As in `DirichletArmPrior`.
     like
         Instead of `num_arms`, rewards and names of states: a bandit of two-state arms, which has
@@ -350,15 +366,18 @@ def beta_prior(
     alphas = [[b, a] for a, b in (_beta(p01, "p01"), _beta(p11, "p11"))]
 
     def channel(
-        rewards: ArrayLike, passive_rewards: ArrayLike | None, states: Sequence[str] | None
+        rewards: ArrayLike,
+        passive_rewards: ArrayLike | None,
+        states: Sequence[str] | None,
+        seen: str,
     ) -> DirichletArmPrior:
-        return DirichletArmPrior(alphas, None, rewards, passive_rewards, particles, states)
+        return DirichletArmPrior(alphas, None, rewards, passive_rewards, particles, states, seen)
 
     if like is not None:
         _require_channels(like, "a Beta prior")
-        return priors_like(like, lambda arm: channel(*pays_of(arm)))
+        return priors_like(like, lambda arm: channel(*pays_of(arm), arm.seen))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
-    return IndependentPrior([channel(rewards, passive_rewards, states)] * num_arms)
+    return IndependentPrior([channel(rewards, passive_rewards, states, seen)] * num_arms)
 
 
 def dirichlet_prior(
@@ -370,6 +389,7 @@ def dirichlet_prior(
     *,
     counts: float = 1.0,
     controlled: bool = False,
+    seen: str = "pulled",
     like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Continuous prior of arms with any number of states: each row of their matrices is Dirichlet.
@@ -391,8 +411,11 @@ def dirichlet_prior(
         means laws closer to even.
     controlled
         Whether pulled arms move by another chain than others.
+    seen
+        When arms are seen, as in `Arm`.
     like
-        Instead of `num_arms`, rewards, names of states and `controlled`: a bandit, which has them.
+        Instead of `num_arms`, rewards, names of states, `controlled` and `seen`: a bandit, which
+        has them.
 
     Examples
     --------
@@ -408,19 +431,21 @@ def dirichlet_prior(
     alpha = float(numbers_array([counts], "dirichlet_prior", "counts").ravel()[0])
 
     def made(
-        pays: ArrayLike, unpulled: ArrayLike | None, names: Sequence[str] | None, moved: bool
-    ) -> DirichletArmPrior:
+        pays: ArrayLike, unpulled: ArrayLike | None, names: Sequence[str] | None, moved: bool,
+        when: str,
+    ) -> DirichletArmPrior:  # fmt: skip
         given = numbers_array(pays, "dirichlet_prior", "rewards")
         if given.ndim != 1:
             raise ProblemError(f"rewards must hold a number for each state, got {shown(pays)}")
         size = len(given)
         rows = np.full((size, size), alpha)
-        return DirichletArmPrior(rows, rows if moved else None, pays, unpulled, particles, names)
+        second = rows if moved else None
+        return DirichletArmPrior(rows, second, pays, unpulled, particles, names, seen=when)
 
     if like is not None:
-        return priors_like(like, lambda arm: made(*pays_of(arm), not arm.is_uncontrolled))
+        return priors_like(like, lambda arm: made(*pays_of(arm), not arm.is_uncontrolled, arm.seen))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
-    return IndependentPrior([made(rewards, passive_rewards, states, controlled)] * num_arms)
+    return IndependentPrior([made(rewards, passive_rewards, states, controlled, seen)] * num_arms)
 
 
 def _beta(values: ArrayLike, field: str) -> tuple[float, float]:

@@ -269,7 +269,7 @@ def checked_table(values: ArrayLike, arm: Arm, label: str) -> FloatArray:
             f"{label}: the index rule returned shape {table.shape}, expected "
             f"({arm.num_states}, number of ages)"
         )
-    if not np.isfinite(table).all():
+    if not np.abs(table).max() < np.inf:  # nor nan
         s, n = np.argwhere(~np.isfinite(table))[0]
         raise ProblemError(
             f"{label}: the index rule returned {table[s, n]} for last state {s}, elapsed {n + 1}"

@@ -38,7 +38,7 @@ from restive.plan.simulated_run import (
     slowest_arm,
 )
 from restive.plan.solved_run import MAX_STATES, lowest_reward
-from restive.plan.subsidy import SubsidyPath, subsidy_path
+from restive.plan.subsidy import AnyPath, subsidy_path
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
 from restive.problem.beliefs import belief_tables, initial_state, settled_lengths
 from restive.problem.reduction import reduce_kinds, unit_of
@@ -176,10 +176,10 @@ def _candidates(
 
 def _paths(
     kinds: Kinds, discount: float, max_elapsed: int | None, relaxation: Relaxation | None
-) -> Sequence[SubsidyPath]:
+) -> Sequence[AnyPath]:
     if discount == 1 and relaxation is not None:
         return relaxation.paths
-    found: dict[int, SubsidyPath] = {}
+    found: dict[int, AnyPath] = {}
 
     def solve(j: int) -> None:
         found[j] = subsidy_path(kinds.arms[j], discount, max_elapsed, kinds.labels[j])

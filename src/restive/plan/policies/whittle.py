@@ -18,7 +18,13 @@ from restive.errors import AssumptionError, ProblemError
 from restive.kernels.plan import gilbert_elliott
 from restive.pages.figures import IndexPanel, plot_index
 from restive.pages.frames import data_frame
-from restive.plan.policies.base import IndexPolicy, index_columns, index_policy
+from restive.plan.always_seen import SeenIndex, seen_index, seen_indices
+from restive.plan.policies.base import (
+    IndexPolicy,
+    index_columns,
+    index_policy,
+    tabled_policy,
+)
 from restive.plan.subsidy import (
     SubsidyPath,
     checked_discount,
@@ -26,7 +32,7 @@ from restive.plan.subsidy import (
     subsidy_path,
 )
 from restive.problem.arm import Arm, arm_label, numbers_array, require_arm
-from restive.problem.bandit import RestlessBandit
+from restive.problem.bandit import RestlessBandit, kinds_of
 from restive.problem.beliefs import settled_elapsed
 from restive.problem.reduction import reduce_arm
 from restive.threads import WORK_AT_ONCE
@@ -41,6 +47,7 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+MANY = 16  # kinds of arms from which on their tables are made together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +107,31 @@ def whittle(
     >>> policy.select(rs.BeliefState([0, 1], [1, 1]))
     array([1])
     """
-    return index_policy(bandit, lambda arm: whittle_table(arm, max_elapsed, discount), "whittle")
+    made = _tables_at_once(bandit, checked_discount(discount))
+    if made is None:
+        return index_policy(
+            bandit, lambda arm: whittle_table(arm, max_elapsed, discount), "whittle"
+        )
+    return tabled_policy(bandit, kinds_of(bandit), made, "whittle")
+
+
+def _tables_at_once(bandit: RestlessBandit, discount: float) -> list[FloatArray] | None:
+    """Tables of many kinds of arms that are always seen; None where they must be made one by one.
+
+    They are the same; but where there are very many, calls would take longer than indices.
+    """
+    arms = kinds_of(bandit).arms
+    if len(arms) < MANY or not all(arm.always_seen for arm in arms):
+        return None
+    tables: dict[int, FloatArray] = {}
+    sizes = np.array([arm.num_states for arm in arms])
+    for size in np.unique(sizes):
+        places = np.flatnonzero(sizes == size).tolist()
+        found = seen_indices([arms[j] for j in places], discount)
+        if found is None:
+            return None  # whose turn it is says why
+        tables.update(zip(places, found, strict=True))
+    return [tables[j] for j in range(len(arms))]
 
 
 def whittle_table(
@@ -118,12 +149,13 @@ def whittle_index(
     Parameters
     ----------
     arm
-        Any arm; for the average reward its passive chain must meet Assumption 1.
+        Any arm; for the average reward its passive chain must have one closed class, which must
+        be aperiodic unless the arm is always seen.
     discount
         1 for the average reward (the paper's), below 1 for discounted reward.
     max_elapsed
         Number of ages in the result; by default as many as the belief needs to settle. A longer
-        result extends a shorter one.
+        result extends a shorter one. The index of an arm that is always seen has one.
 
     Examples
     --------
@@ -134,7 +166,13 @@ def whittle_index(
     """
     require_arm(arm)
     discount = checked_discount(discount)
-    if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled:
+    if arm.always_seen:
+        found = seen_index(arm, discount, arm_label(arm))
+        _require_index(found, arm)
+        return WhittleIndex(
+            found.index, found.upper, found.indexable, discount, "subsidy path", arm
+        )
+    if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled and _leaves_both(arm):
         length = _channel_length(arm, max_elapsed)
         index = _channel_table(reduce_arm(arm).pulled, length)
         return WhittleIndex(index, index, True, discount, "closed form", arm)
@@ -144,13 +182,16 @@ def whittle_index(
     return WhittleIndex(index, upper, path.indexable, discount, "subsidy path", arm)
 
 
-def _require_index(path: SubsidyPath, arm: Arm) -> None:
+def _require_index(path: SubsidyPath | SeenIndex, arm: Arm) -> None:
     """Raise where pulling is not best at any subsidy: there is a path, but no index."""
-    if np.isneginf(path.index).any():
+    if path.index.min() == -np.inf:
         s, n = np.argwhere(np.isneginf(path.index))[0]
+        seen = f"it was last seen in {arm.state_label(s)}, {n + 1} step(s) ago"
+        if arm.always_seen:
+            seen = f"it is in {arm.state_label(s)}"
         raise AssumptionError(
-            f"{arm_label(arm)}: no subsidy, however low, makes pulling best when it was last "
-            f"seen in {arm.state_label(s)}, {n + 1} step(s) ago: pulling holds the chain back (its "
+            f"{arm_label(arm)}: no subsidy, however low, makes pulling best when {seen}: pulling "
+            "holds the chain back (its "
             "active chain is reducible or nearly so), and the average reward only counts the long "
             "run; "
             "pass a discount below 1, such as 0.99"
@@ -200,6 +241,11 @@ def channel_indices(p01: FloatArray, p11: FloatArray, length: int) -> FloatArray
         part = slice(first, first + at_once)
         gilbert_elliott.channel_indices(rise[part], stay[part], scratch[0], scratch[1], out[part])
     return out
+
+
+def _leaves_both(arm: Arm) -> bool:
+    """Whether neither of two states is for ever, as the closed form asks."""
+    return bool(arm.passive[0, 1] > 0 and arm.passive[1, 0] > 0)
 
 
 def _channel_length(arm: Arm, max_elapsed: int | None) -> int:
