@@ -17,6 +17,7 @@ PARTS = (
     "live",
     "live_files",
     "serving",
+    "serving_load",
     "scaling",
     "gym",
 )

@@ -440,3 +440,21 @@ def test_what_cannot_be_is_told(words, message, tmp_path):
     assert isinstance(done.exception, rs.RestiveError)
     assert message in str(done.exception)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_second_comparison_gets_a_folder_of_its_own(tmp_path, monkeypatch):
+    """The same one is continued where it was; another never fails for the first one's folder."""
+    monkeypatch.chdir(tmp_path)
+    words = ["compare", "satellite-urban-s", "--learners", "ucb1", "--replications", "2"]
+
+    def compared(*more):
+        done = CliRunner().invoke(app, [*words, *more])
+        assert done.exit_code == 0, done.output
+        return done.output.rstrip().splitlines()[-1]
+
+    assert compared("--horizon", "20") == f"the report: {Path('comparison/report.html')}"
+    assert compared("--horizon", "30") == f"the report: {Path('comparison-2/report.html')}"
+    assert compared("--horizon", "20") == f"the report: {Path('comparison/report.html')}"
+    assert compared("--horizon", "30", "--replications", "3").endswith("comparison-2/report.html")
+    Path("comparison-3").write_text("something else")
+    assert compared("--horizon", "40").endswith("comparison-4/report.html")

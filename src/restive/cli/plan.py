@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restive.cli.progress import spinner
+from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
 from restive.errors import RestiveError
 
 if TYPE_CHECKING:
     from restive.plan.summary import Plan, SeeingWorth
+    from restive.problem.bandit import RestlessBandit
 
 __all__ = ["plan"]
 
@@ -81,17 +83,37 @@ def plan(
         print(json.dumps(found.to_json(), indent=2))
     else:
         _print_plan(found)
+        _print_recommendation(found, bandit, problem)
     if index_table is not None:
         write_index_table(bandit, index_table, max_elapsed, discount)
     if plot is not None:
         plot_indices(bandit, plot, max_elapsed, discount)
+    written = [str(path) for path in (index_table, plot) if path is not None]
+    if written and not as_json:
+        print_lines([f"written: {', '.join(written)}"])
 
 
 def _print_plan(found: Plan) -> None:
     always = any(arm.own_reward != 0 for arm in found.arms)
     _print_arms(found, always)
     _print_policies(found, always)
-    print_lines(_notes(found))
+    print_lines([spoken(note, flags_of(plan)) for note in _notes(found)])
+
+
+def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) -> None:
+    """Print what it comes to, last: what a person looks for."""
+    from restive.plan.recommendation_words import recommendation_sentences
+
+    advised = found.recommendation
+    if advised is None:
+        return
+    lines = recommendation_sentences(advised, bandit)
+    if advised.matters and bandit.num_pulls < bandit.num_arms:
+        choice = "" if advised.policy == "whittle" else f" --policy {advised.policy}"
+        lines.append(
+            f"Today's list, from what was seen: restive pick {problem}{choice} --sightings last.csv"
+        )
+    print_lines(["", *lines])
 
 
 def _print_arms(found: Plan, always: bool) -> None:
@@ -114,6 +136,7 @@ def _print_arms(found: Plan, always: bool) -> None:
         ("arms", "name", "states", *earned, "mixing time", "indexable", "limiting index"),
         rows,
         words=("arms", "name", *(["states"] if any(arm.states for arm in found.arms) else [])),
+        drop=("mixing time", "indexable", "states", "limiting index"),
     )
 
 
@@ -142,10 +165,13 @@ def _print_policies(found: Plan, always: bool) -> None:
         )
     added = ["pulls add"] if always else []
     header = ("policy", "J", "±", *added, "of the bound", "method")
-    print_table(title, header, rows, words=("policy", "method"))
+    drop = ("method", "of the bound")
+    print_table(title, header, rows, words=("policy", "method"), drop=drop)
 
 
 def _notes(found: Plan) -> list[str]:
+    from restive.learn.advice import learner_sentence
+
     notes = [f"bound: {found.note}"] if found.note else []
     if len(found.arms) > MOST_ROWS:
         rest = len(found.arms) - MOST_ROWS
@@ -156,6 +182,9 @@ def _notes(found: Plan) -> list[str]:
         notes.append(f"Whittle's index is that of the discount {found.discount:g}")
     notes += [f"{policy.policy}: {policy.note}" for policy in found.policies if policy.note]
     notes = [_with_flags(note) for note in notes]
+    # plan knows the arms; who has to learn them first
+    if learnt := learner_sentence(found.num_arms, found.num_pulls):
+        notes.append(f"learning such arms: {learnt}")
     return [*notes, *([f"note: {found.hint}"] if found.hint else [])]
 
 

@@ -21,8 +21,7 @@ from restive.arguments import checked_count, checked_elapsed, counted
 from restive.errors import ProblemError, TooLargeError
 from restive.kernels.learn.learners.memory import Knowledge
 from restive.kernels.loop.tables import RankTables
-from restive.learn.priors.finite import JointPrior
-from restive.learn.priors.independent import IndependentPrior, Prior
+from restive.learn.priors.independent import Prior, require_prior
 from restive.learn.slots import Choices
 from restive.plan.policies.base import (
     IndexPolicy,
@@ -244,10 +243,7 @@ def make_task(
     Whoever sees to it that no other age occurs may ask for the likelihoods of `ages` ages, and of
     those at which beliefs have settled, alone.
     """
-    if not isinstance(prior, IndependentPrior | JointPrior):
-        raise ProblemError(
-            f"prior must be an IndependentPrior or a JointPrior, got {type(prior).__name__}"
-        )
+    require_prior(prior)
     num_pulls = checked_num_pulls(num_pulls, prior.num_arms)
     if horizon is not None:
         horizon = checked_count(horizon, "horizon")

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import counted, drawn_seed, one_line
+from restive.arguments import counted, drawn_seed, one_line, shown
 from restive.errors import ProblemError
 from restive.learn.learners import describe, learner_of
 from restive.learn.learners.base import ignores_unpulled
@@ -150,6 +150,8 @@ def compare(
         problems = [problems]  # type: ignore[list-item]
     if not isinstance(problems, Iterable):
         raise ProblemError(f"problems must be bandits, got {problems!r:.60}")
+    if not isinstance(learners, Sequence) or isinstance(learners, str):
+        raise ProblemError(f"learners must be a list of names, as ['tsde'], got {shown(learners)}")
     names = [describe(learner_of(given)) for given in learners]
     if not names or len(set(names)) < len(names):
         raise ProblemError(f"give at least one learner, each only once, got {names}")

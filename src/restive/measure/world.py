@@ -59,6 +59,15 @@ class World:
     hold_slow
         Hold the beliefs of arms that mix too slowly at their value of age 10,000, instead of
         refusing them.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> states, reward, expected = rs.World(bandit, seed=1).pull([0])
+    >>> states, reward, expected
+    (array([1]), 1.0, 0.7)
     """
 
     def __init__(

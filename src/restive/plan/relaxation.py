@@ -14,14 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
+from typing import Any
 
 import numpy as np
 
+from restive.arguments import shown
+from restive.errors import ProblemError
 from restive.plan.subsidy import AnyPath, subsidy_path
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
 from restive.threads import on_all_cores
 
-__all__ = ["Relaxation", "relaxation_bound", "relaxed"]
+__all__ = ["Relaxation", "relaxation_bound", "relaxed", "require_relaxation"]
 
 SLOPE_NOISE = 1e-11
 
@@ -38,7 +41,16 @@ class Relaxation:
 
 
 def relaxation_bound(bandit: RestlessBandit, *, max_elapsed: int | None = None) -> float:
-    """Reward per step that no policy can exceed."""
+    """Reward per step that no policy can exceed.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> round(rs.relaxation_bound(bandit), 6)
+    0.518461
+    """
     return relaxed(bandit, max_elapsed).bound
 
 
@@ -85,3 +97,9 @@ def _gain(path: AnyPath, subsidy: float) -> float:
         return subsidy
     piece = int(np.searchsorted(-tops, -subsidy, side="right")) - 1
     return float(intercepts[piece] + slopes[piece] * subsidy)
+
+
+def require_relaxation(relaxation: Any) -> None:
+    """Raise unless this is a relaxed problem, or None."""
+    if relaxation is not None and not isinstance(relaxation, Relaxation):
+        raise ProblemError(f"relaxation must be what `relaxed` returns, got {shown(relaxation)}")

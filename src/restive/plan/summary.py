@@ -29,6 +29,7 @@ from restive.plan.policies.lp_priority import lp_priority
 from restive.plan.policies.myopic import myopic_table
 from restive.plan.policies.registry import policy_mappings
 from restive.plan.policies.whittle import WhittleIndex, whittle_index
+from restive.plan.recommendation import Earned, Recommendation, recommend
 from restive.plan.relaxation import Relaxation, relaxed
 from restive.plan.sanity_checks import fixed_arms_hint
 from restive.plan.solved_run import MAX_STATES
@@ -121,7 +122,8 @@ class Plan:
     """Everything `restive plan` shows; `note` says why there is no bound.
 
     `own_reward` is what the arms earn if none is ever pulled; `relaxation_bound` has it in it.
-    `hint` says where the problem may not be the one that was meant.
+    `hint` says where the problem may not be the one that was meant. `recommendation` is what all
+    that comes to; None where no policy has a value.
     """
 
     num_arms: int
@@ -133,6 +135,7 @@ class Plan:
     policies: tuple[PolicySummary, ...]
     note: str
     hint: str
+    recommendation: Recommendation | None
     seeing: SeeingWorth | None = None  # None where all arms are seen, or where there is no bound
 
     def to_json(self) -> dict[str, Any]:
@@ -174,6 +177,7 @@ def plan_bandit(
     bound = None if relaxation is None else relaxation.bound
     own = reduced.own_reward
     policies = []
+    made: dict[str, Policy] = {}
     for mapping in policy_mappings():
         progress(mapping.name, 0, 0)
         try:
@@ -190,6 +194,7 @@ def plan_bandit(
             policies.append(PolicySummary(mapping.name, *nothing, words))
         else:
             policies.append(_summary(mapping.name, policy, value, bound, own))
+            made[mapping.name] = policy
     return Plan(
         num_arms=bandit.num_arms,
         num_pulls=bandit.num_pulls,
@@ -200,6 +205,7 @@ def plan_bandit(
         policies=tuple(policies),
         note=note,
         hint=_hint(bandit, policies),
+        recommendation=_recommendation(bandit, policies, made, bound),
         seeing=None if relaxation is None else _seeing(bandit, policies, max_elapsed),
     )
 
@@ -342,6 +348,20 @@ def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:
         if policy.average_reward is not None
     }
     return fixed_arms_hint(bandit, values) if "best_fixed" in values else ""
+
+
+def _recommendation(
+    bandit: RestlessBandit,
+    policies: list[PolicySummary],
+    made: dict[str, Policy],
+    bound: float | None,
+) -> Recommendation | None:
+    earned = {
+        found.policy: Earned(found.average_reward, found.stderr or 0.0)
+        for found in policies
+        if found.average_reward is not None
+    }
+    return recommend(bandit, earned, made, bound)
 
 
 def _whittle_index(kinds: Kinds, j: int, discount: float, max_elapsed: int | None) -> WhittleIndex:

@@ -66,6 +66,18 @@ class Arm:
         "pulled" (the paper's arms): it is seen when it is pulled, and a pull pays for the state in
         which it is then seen. "always": it is seen in every step, before it is decided whether to
         pull it, and a step pays for that state.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> patient = rs.Arm(
+    ...     active=[[0.5, 0.5], [0.1, 0.9]],
+    ...     passive=[[0.9, 0.1], [0.4, 0.6]],
+    ...     rewards=[0, 1],
+    ...     states=["ill", "well"],
+    ... )
+    >>> patient.num_states, patient.states
+    (2, ('ill', 'well'))
     """
 
     active: FloatArray  # [S, S]
@@ -181,6 +193,15 @@ class Arm:
         return one_line(f"Arm({', '.join(fields)})", short)
 
 
+def require_arm(arm: Any) -> None:
+    """Raise unless this is an arm; say how to get one from what looks like many."""
+    if isinstance(arm, Arm):
+        return
+    many = isinstance(getattr(arm, "arms", None), tuple)
+    hint = "; of a bandit, take one: bandit[0]" if many else ""
+    raise ProblemError(f"expected an Arm, got {shown(arm)}{hint}")
+
+
 def arm_label(arm: Arm) -> str:
     """How messages call an arm outside a bandit."""
     return _label(arm.name)
@@ -209,6 +230,12 @@ def gilbert_elliott(
         The same while the channel is not pulled; nothing when left out.
     name, states, seen
         As in `Arm`.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.gilbert_elliott(p01=0.25, p11=0.75, name="downlink")
+    Arm(active=[[0.75, 0.25], [0.25, 0.75]], rewards=[0.0, 1.0], name='downlink')
     """
     label = _label(name)
     good = [probability(p01, label, "p01"), probability(p11, label, "p11")]

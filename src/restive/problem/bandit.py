@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from os import PathLike
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "computed_once",
     "kinds_among",
     "kinds_of",
+    "require_bandit",
     "starts_of",
 ]
 
@@ -45,6 +47,12 @@ class RestlessBandit:
         The arms, in the order in which ties are decided: the lowest arm wins.
     num_pulls
         How many distinct arms are pulled each step, 1 <= num_pulls <= K.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 4, num_pulls=2)
+    RestlessBandit(4 arms, num_pulls=2)
     """
 
     arms: tuple[Arm, ...]
@@ -148,9 +156,29 @@ def computed_once(function: Callable[[Frozen], Found]) -> Callable[[Frozen], Fou
     return remembered
 
 
-@computed_once
+def require_bandit(bandit: Any, what: str = "") -> None:
+    """Raise unless this is a bandit; say how to make one of what was given."""
+    if isinstance(bandit, RestlessBandit):
+        return
+    hint = ""
+    if isinstance(bandit, Arm):
+        hint = "; make one of it: RestlessBandit([arm], num_pulls=1)"
+    elif isinstance(bandit, str | PathLike):
+        hint = "; read it from its file: load_problem(path)"
+    elif isinstance(bandit, list | tuple) and bandit and isinstance(bandit[0], Arm):
+        hint = "; make one of them: RestlessBandit(arms, num_pulls=1)"
+    begin = f"{what} must be a RestlessBandit" if what else "expected a RestlessBandit"
+    raise ProblemError(f"{begin}, got {shown(bandit)}{hint}")
+
+
 def kinds_of(bandit: RestlessBandit) -> Kinds:
     """Return the kinds of arms in a bandit."""
+    require_bandit(bandit)
+    return _kinds_of(bandit)
+
+
+@computed_once
+def _kinds_of(bandit: RestlessBandit) -> Kinds:
     return kinds_among(bandit.arms, bandit.label)
 
 

@@ -21,16 +21,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import MOST, checked_elapsed, counted, one_line
+from restive.arguments import MOST, checked_elapsed, counted, one_line, shown
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.chain import belief_powers, settling_age
 from restive.kernels.elementary import logarithms
 from restive.kernels.loop.tables import BeliefTables
-from restive.problem.arm import Arm, arm_label
+from restive.problem.arm import Arm, arm_label, require_arm
 from restive.problem.bandit import (
     Kinds,
     RestlessBandit,
@@ -52,6 +53,7 @@ __all__ = [
     "initial_state",
     "laws_now",
     "log_chances",
+    "require_state",
     "settled_elapsed",
     "settled_lengths",
     "start_or_initial",
@@ -84,6 +86,7 @@ def belief_table(arm: Arm, max_elapsed: int | None = None) -> FloatArray:
     Array [S, L, S] with b(s, n) at [s, n - 1]. A longer table extends a shorter one to the bit. Of
     an arm that is always seen, [S, 2, S]: where state s leads, pulled and not pulled.
     """
+    require_arm(arm)
     if arm.always_seen:
         return np.stack([arm.active, arm.passive], axis=1)
     length = settled_elapsed(arm) if max_elapsed is None else checked_elapsed(max_elapsed)
@@ -144,12 +147,11 @@ def beliefs(
 
     Returns
     -------
-    Array [K, S] of b(s, n), where S is the largest number of states; zeros fill up the others.
+    Array [K, S] of b(s, n), where S is the largest number of states; zeros fill up the others. Of
+    an arm that is always seen, its state now.
     """
-    if not isinstance(state, BeliefState):
-        raise ProblemError(f"state must be a BeliefState, got {state!r:.60}")
-    state.require_fits(bandit)
     kinds = kinds_of(bandit)
+    require_state(state, bandit)
     if max_elapsed is None:
         tables = _settled_tables(bandit)
     else:
@@ -340,6 +342,13 @@ class BeliefState:
         State [K] in which each arm was last seen.
     elapsed
         Steps [K] since then, at least 1.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> state = rs.BeliefState(last_state=[1, 0], elapsed=[1, 3])
+    >>> state.updated(pulled=[1], states=[1])
+    BeliefState(last_state=[1, 1], elapsed=[2, 1])
     """
 
     last_state: IntArray  # [K]
@@ -418,6 +427,16 @@ class BeliefState:
 
     def __hash__(self) -> int:
         return hash((self.last_state.tobytes(), self.elapsed.tobytes()))
+
+
+def require_state(state: Any, bandit: RestlessBandit) -> None:
+    """Raise unless this is a meta-state of `bandit`."""
+    if not isinstance(state, BeliefState):
+        raise ProblemError(
+            f"expected a BeliefState(last_state, elapsed): in which state each arm was last seen, "
+            f"and how many steps ago; got {shown(state)}"
+        )
+    state.require_fits(bandit)
 
 
 def start_or_initial(start: BeliefState | None, bandit: RestlessBandit) -> BeliefState:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import counted
 from restive.errors import AssumptionError
-from restive.problem.arm import Arm, arm_label
+from restive.problem.arm import Arm, arm_label, require_arm
 from restive.problem.bandit import Kinds, computed_once
 from restive.problem.chains import solved, unichain_law, weighted
 
@@ -73,6 +73,7 @@ def reduce_arm(arm: Arm, *, discount: float = 1.0, label: str | None = None) -> 
     label
         How errors call the arm.
     """
+    require_arm(arm)
     states = arm.num_states
     own, potential = 0.0, np.zeros(states)
     if not arm.pays_unpulled:

@@ -91,7 +91,7 @@ def register_learner(name: str, make: Callable[[Task, int], Any], title: str | N
 
 def unregister_learner(name: str) -> None:
     """Forget a learner that `register_learner` entered."""
-    if name in BUILT_IN or name not in LEARNERS:
+    if not isinstance(name, str) or name in BUILT_IN or name not in LEARNERS:
         raise ProblemError(f"no learner of your own is registered as {name!r:.60}")
     del LEARNERS[name]
 

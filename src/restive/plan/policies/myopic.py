@@ -23,6 +23,14 @@ def myopic(bandit: RestlessBandit, *, max_elapsed: int | None = None) -> IndexPo
     The index is b.(r_a - r_p + (P_active - P_passive) r_p): what a pull gains over no pull in this
     step and, by moving the arm, in the next one. Without passive rewards it is b.r, the expected
     reward of the step. Of an arm that is always seen, b is the state that it is in.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> rs.myopic(bandit).select(rs.BeliefState([0, 0], [1, 9]))
+    array([0])
     """
     return index_policy(bandit, lambda arm: myopic_table(arm, max_elapsed), "myopic")
 

@@ -14,13 +14,13 @@ from math import comb, lgamma, log, log10
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import count_in_words
+from restive.arguments import checked_count, count_in_words
 from restive.errors import AssumptionError, TooLargeError
 from restive.plan.joint_chain import JointStates, optimal_bias, shown_sizes
 from restive.plan.policies.base import policy_repr
 from restive.plan.solved_run import MAX_STATES
 from restive.problem.bandit import RestlessBandit, always_seen, kinds_of
-from restive.problem.beliefs import BeliefState, settled_lengths
+from restive.problem.beliefs import BeliefState, require_state, settled_lengths
 from restive.problem.reduction import reduce_kinds
 
 __all__ = ["OptimalPolicy", "optimal"]
@@ -60,7 +60,7 @@ class OptimalPolicy:
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""
-        state.require_fits(self.bandit)
+        require_state(state, self.bandit)
         chosen: IntArray = self.select_many(state.last_state[None], state.elapsed[None])[0]
         return chosen
 
@@ -93,6 +93,7 @@ def optimal(
     max_elapsed
         Ages told apart; by default until beliefs are within 1e-9 of their limits.
     """
+    max_states = checked_count(max_states, "max_states")
     kinds = kinds_of(bandit)
     lengths = settled_lengths(kinds, max_elapsed, AGE_TOLERANCE)
     sizes = kinds.sizes

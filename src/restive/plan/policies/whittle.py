@@ -31,7 +31,7 @@ from restive.plan.subsidy import (
     require_average,
     subsidy_path,
 )
-from restive.problem.arm import Arm, arm_label, numbers_array
+from restive.problem.arm import Arm, arm_label, numbers_array, require_arm
 from restive.problem.bandit import RestlessBandit, kinds_of
 from restive.problem.beliefs import settled_elapsed
 from restive.problem.reduction import reduce_arm
@@ -97,6 +97,15 @@ def whittle(
     """Return the Whittle index policy: pull the N arms with the largest index.
 
     For an arm that is not indexable the lower end of the ambiguity is used.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> policy = rs.whittle(bandit)
+    >>> policy.select(rs.BeliefState([0, 1], [1, 1]))
+    array([1])
     """
     made = _tables_at_once(bandit, checked_discount(discount))
     if made is None:
@@ -147,7 +156,15 @@ def whittle_index(
     max_elapsed
         Number of ages in the result; by default as many as the belief needs to settle. A longer
         result extends a shorter one. The index of an arm that is always seen has one.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.whittle_index(rs.gilbert_elliott(0.3, 0.7)).index[:, :3].round(4)
+    array([[0.3   , 0.4821, 0.5625],
+           [0.7   , 0.6591, 0.6394]])
     """
+    require_arm(arm)
     discount = checked_discount(discount)
     if arm.always_seen:
         found = seen_index(arm, discount, arm_label(arm))
