@@ -15,7 +15,7 @@ from live_cases import PRIORS, Ticking, created, fingerprint, memory_of, reply, 
 from restive.errors import BusyError, ConflictError, JumpError, ProblemError, StoreError
 from restive.live.answers import RefusedError
 from restive.live.creating import rebuild_file
-from restive.live.journal import file_system
+from restive.live.file_guard import file_system
 from restive.live.roster import LONG_AGO
 
 
@@ -462,7 +462,7 @@ def test_network_file_systems_are_refused(path, monkeypatch):
     assert file_system(Path("/mnt/my disk/sub"), mounts) == "nfs4"
     assert file_system(Path("/mnt/my disks"), mounts) == "ext4"
     assert file_system(Path("/home"), "") == ""
-    monkeypatch.setattr("restive.live.journal._mounts", lambda: "host:/x / nfs rw 0 0\n")
+    monkeypatch.setattr("restive.live.file_guard._mounts", lambda: "host:/x / nfs rw 0 0\n")
     with pytest.raises(StoreError, match=r"network file system \(nfs\).*restive serve"):
         created(path)
 

@@ -17,9 +17,9 @@ import restive as rs
 from live_cases import PRIORS, Ticking, created, fingerprint, reply, run
 from restive.cli import app
 from restive.errors import ConflictError, JumpError, ProblemError, RestiveError, StoreError
+from restive.live.checking import check
 from restive.live.creating import rebuild_file, write_good_part
 from restive.live.journal import Journal
-from restive.live.sql_tables import check
 
 GIVEN = {"clock": rs.Clock.given()}
 

@@ -26,6 +26,7 @@ from restive.live.creating import create_file
 from restive.live.journal import Event
 from restive.live.recording import Batch
 from restive.live.roster import ALL, LONG_AGO, NewArm, arm_of_prior_file, ticks_since_log
+from restive.live.session import OURS
 from restive.live.settings import AS_NOT_PULLED, Settings
 from restive.live.sheets import Sheet, read_sheet, sheet_text, write_text
 from restive.live.sql_tables import Progress
@@ -332,7 +333,7 @@ def record_sheet(
     if by_tick and last >= 0:  # said once: the tick may be another when it is recorded
         rows = [(line, last if at is None else at, arm, result) for line, at, arm, result in rows]
     # the same bytes are the same request only for the same tick, and if they are read alike
-    own = f"file {sheet.digest}"
+    own = f"{OURS}file {sheet.digest}"
     request = own + (f" tick {last}" if by_tick else "" if tick is None else f" tick {tick}")
     request += " good" * accept_good + " instead" * pulled_instead
     before = live.request(request)
@@ -346,7 +347,7 @@ def record_sheet(
         return Recorded(Receipt(**earlier.body["answer"]["receipt"]), earlier.tick, ())
     try:
         receipt, mistakes = live.record_batches(
-            batches, accept_good=accept_good, request=request, actor=actor
+            batches, accept_good=accept_good, request=request, of_file=True, actor=actor
         )
     except RefusedError as error:
         found = sorted(_with_lines(error.mistakes, lines))

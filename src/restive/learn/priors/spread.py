@@ -17,7 +17,7 @@ from restive.errors import ProblemError
 from restive.kernels.learn.lattice import lattice_generators, write_laws
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import MOST_ARMS, IndependentPrior, pays_of, priors_like
-from restive.problem.arm import Arm, numbers_array
+from restive.problem.arm import Arm, numbers_array, state_names
 from restive.problem.bandit import RestlessBandit
 
 __all__ = ["SLOWEST", "spread_candidates", "spread_prior"]
@@ -39,6 +39,7 @@ def spread_prior(
     *,
     controlled: bool = False,
     helpful: bool = False,
+    seen: str = "pulled",
     like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Prior of points spread evenly over all chains, the same for each arm.
@@ -64,6 +65,8 @@ def spread_prior(
     helpful
         Whether a pull never makes an arm worse: from each state a pulled arm reaches any state, or
         a better one, at least as likely as one that is not pulled. Needs `controlled`.
+    seen
+        When arms are seen, as in `Arm`.
     like
         Instead of `num_arms`, rewards and names of states: a bandit, which has them. Arms that
         move differently when pulled in it are `controlled`.
@@ -82,12 +85,12 @@ def spread_prior(
         return priors_like(
             like,
             lambda arm: spread_candidates(
-                *pays_of(arm), points, controlled or not arm.is_uncontrolled, helpful
+                *pays_of(arm), points, controlled or not arm.is_uncontrolled, arm.seen, helpful
             ),
         )
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     return IndependentPrior(
-        [spread_candidates(rewards, passive_rewards, states, points, controlled, helpful)]
+        [spread_candidates(rewards, passive_rewards, states, points, controlled, seen, helpful)]
         * num_arms
     )
 
@@ -98,6 +101,7 @@ def spread_candidates(
     states: Sequence[str] | None = None,
     points: int = POINTS,
     controlled: bool = False,
+    seen: str = "pulled",
     helpful: bool = False,
 ) -> ArmPrior:
     """Return the prior of one arm; arguments as in `spread_prior`."""
@@ -118,9 +122,10 @@ def spread_candidates(
     return _candidates(
         tuple(pays.tolist()),
         None if passive is None else tuple(passive.ravel().tolist()),
-        None if states is None else tuple(states),
+        None if states is None else state_names(states, len(pays), "prior"),
         points,
         controlled,
+        seen,
         helpful,
     )
 
@@ -132,6 +137,7 @@ def _candidates(
     states: tuple[str, ...] | None,
     points: int,
     controlled: bool,
+    seen: str,
     helpful: bool,
 ) -> ArmPrior:
     size = len(pays)
@@ -141,7 +147,15 @@ def _candidates(
         rows, numbers = np.unique(_helpful(rows, size), axis=0, return_counts=True)
     return ArmPrior(
         [
-            Arm(own[:size], own[size:] if controlled else None, pays, passive_pays, None, states)
+            Arm(
+                own[:size],
+                own[size:] if controlled else None,
+                pays,
+                passive_pays,
+                None,
+                states,
+                seen,
+            )
             for own in rows
         ],
         numbers,
