@@ -10,6 +10,7 @@ from benchmarks.harness import report
 PARTS = (
     "first_use",
     "planning",
+    "always_seen",
     "learning",
     "learners",
     "logs",

@@ -28,6 +28,7 @@ from restive.learn.snapshots import checksum
 from restive.live.operator_files import arms_of_sheet, record_sheet
 from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet
+from restive.plan.picks import read_sightings
 from restive.problem.problem_file import load_problem, problem_from_toml
 from restive.problem.toml_text import parse_toml, toml_of
 from restive.studies.chunk_file import DamagedChunkError, _checksum, decoded
@@ -112,6 +113,15 @@ def as_toml(data):
     text = toml_of(data if isinstance(data, dict) else {"data": data})
     deep = b"[" * 100 + b"]" * 100
     return text.encode(errors="replace").replace(json.dumps(DEEP).encode(), deep)
+
+
+@entry_point(
+    "sightings", lambda: [b"arm,state,ago\ndownlink,0,1\n3,2,17\n", b"ago;arm;state\n3;1;0"]
+)
+def read_last_sightings(text):
+    path = workplace() / "last.csv"
+    path.write_bytes(text)
+    read_sightings(path, problem_from_toml(PROBLEM))
 
 
 @entry_point("problem data", lambda: [parse_toml(PROBLEM)], as_toml)

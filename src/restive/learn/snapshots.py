@@ -98,6 +98,9 @@ def _data_of(agent: AgentView, prior: dict[str, Any]) -> dict[str, Any]:
     if isinstance(spec, Relative):
         data["posterior"] = _posterior_to_data(agent)
         data["clouds"] = agent._particle_keeper.to_data()
+        if agent.task.choices.has_conjugates:
+            changed = agent._actor.posterior.weights.changed
+            data["moves"] = agent._particle_keeper.conjugates.to_data(changed)
         data["episodes"] = _episodes_to_data(agent, seen)
         if (laws := agent._learner_state.kind_laws) is not None:
             data["kinds"] = laws.to_data(agent._actor.episodes.clock[0])
@@ -120,6 +123,14 @@ def restore(snapshot: dict[str, Any], policy_mapping: Mapping | None = None) -> 
         What `Agent.snapshot` returned, also after a way through JSON.
     policy_mapping
         The mapping, where it was a function of yours; functions are not in the snapshot.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> agent = rs.TSDE(rs.grid_prior([0.2, 0.8], num_arms=3), num_pulls=1, seed=1)
+    >>> again = rs.restore(agent.snapshot())
+    >>> bool((again.select() == agent.select()).all())
+    True
     """
     _require_snapshot(snapshot)
     return load_snapshot(snapshot, policy_mapping)
@@ -188,7 +199,7 @@ def _load(agent: Agent, data: dict[str, Any]) -> None:
         _load_episodes(agent, data["episodes"])
         if agent._learner_state.kind_laws is not None:
             _load_kinds(agent, data["kinds"])
-        _load_posterior(agent, data["posterior"], data["clouds"])
+        _load_posterior(agent, data["posterior"], data["clouds"], data.get("moves"))
     else:
         _load_memory(agent, data["memory"])
 
@@ -220,7 +231,9 @@ def _draws_of(agent: AgentView, groups: IntArray) -> IntArray:
     return weights.drawn.reshape(-1, len(weights.homes))[:, groups].ravel()
 
 
-def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any]) -> None:
+def _load_posterior(
+    agent: Agent, data: dict[str, Any], particles: dict[str, Any], moves: dict[str, Any] | None
+) -> None:
     weights = agent._actor.posterior.weights
     for group, row, bits in zip(data["groups"], data["weights"], data["lost"], strict=True):
         values, raised, lifts = row
@@ -231,7 +244,10 @@ def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any
         agent._particle_keeper.load(int(name), particle_group)
     agent._learner_state.use_particles()
     agent._hold()
+    conjugates = agent._particle_keeper.conjugates
     if agent._actor.episodes.clock[0].episode == 0:
+        if conjugates.priors:
+            conjugates.load(moves or {}, weights.changed)
         return
     weights = agent._actor.posterior.weights
     weights.changed[:] = False
@@ -240,6 +256,10 @@ def _load_posterior(agent: Agent, data: dict[str, Any], particles: dict[str, Any
     layers = weights.drawn.reshape(-1, len(weights.homes))
     layers[:, changed] = drawn.reshape(len(layers), len(changed))
     weights.changed[changed] = True
+    if conjugates.priors:
+        conjugates.load(moves or {}, weights.changed)
+        if agent._learner_state.is_drawn:
+            return
     if agent.task.choices.has_particles or agent.task.ranks is None:
         agent._learner_state.follow_sampled()
         agent._hold()

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from restive.errors import ProblemError
 from restive.files import beside, remove_leftovers, replacing
+from restive.learn.priors.finite import JointPrior
 from restive.live.journal import (
     COLUMNS,
     INSERT,
@@ -89,6 +90,7 @@ def _fill(
             "without a result means: "
             "missing='refuse' or missing='as-not-pulled'"
         )
+    _refuse_always_seen(kinds, words.many("arm"))
     Memory(settings, roster)  # finds what is wrong before there is a file
     Journal.prepare(path)
     journal = Journal(path, temporary=True)
@@ -96,6 +98,16 @@ def _fill(
         _write_first(journal, settings, roster, arms, actor, parent, now)
     finally:
         journal.close()
+
+
+def _refuse_always_seen(kinds: Mapping[str, Any], arms: str) -> None:
+    for name, prior in kinds.items():
+        like = prior.bandits[0].arms if isinstance(prior, JointPrior) else (prior.typical,)
+        if any(arm.always_seen for arm in like):
+            raise ProblemError(
+                f"kind {name!r}: {arms} that are always seen cannot be run from a file yet; use an "
+                "agent in Python (TSDE, make_learner) and keep its snapshot()"
+            )
 
 
 def _write_first(
