@@ -120,6 +120,13 @@ class Roster:
             found = self._pays[key] = Pays(rewards, min(rewards), max(rewards))
         return found
 
+    @cached_property
+    def pays_unpulled(self) -> bool:
+        """Whether some arm pays while it is not pulled."""
+        if self.joint is not None:
+            return any(arm.pays_unpulled for arm in self.joint.bandits[0].arms)
+        return any(_typical(prior, 0).pays_unpulled for prior in self.kinds.values())
+
     def rewards_by_group(self) -> dict[int, tuple[float, ...]]:
         """Rewards [S] by a kind's number, or by slot under a joint prior."""
         if self.joint is not None:
