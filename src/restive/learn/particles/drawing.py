@@ -221,7 +221,7 @@ def _weighed(
 def enough(prior: RowsPrior) -> float:
     """Return the effective size from which on no other way is tried."""
     if prior.is_channel:
-        return 0.75 * prior.count  # what one t leaves there, slices do better
+        return 0.65 * prior.count  # what one t leaves there, slices do better
     return (0.5 if prior.free <= FEW else 0.3) * prior.count
 
 
