@@ -17,6 +17,7 @@ PARTS = (
     "live_files",
     "serving",
     "scaling",
+    "gym",
 )
 
 

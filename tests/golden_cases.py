@@ -49,6 +49,7 @@ LEFT_OUT = {  # wording, versions, times and places; by their old names
     *("made_by", "method", "note", "notes", "question", "remarks", "sentence", "source", "text"),
     *("title", "truth_method", "verdict", "version", "at", "began_at", "recorded", "numbers"),
     *("digest", "fingerprint", "actor", "span", "path", "answer", "log", "durability"),
+    *("averaged", "kinds_learnt", "kinds_due"),  # which answers did not have then
 }
 NEW_OPTIONS = {"draws", "learn_kinds"}  # of learners that had none when the numbers were stored
 
@@ -463,7 +464,7 @@ def known_to(agent):
 
 def explained(explanation):
     data = explanation.to_json()
-    return {key: data[key] for key in data if key not in ("last_state", "averaged")}
+    return {key: data[key] for key in data if key != "last_state"}
 
 
 def posterior_of(found):

@@ -21,6 +21,7 @@ import pytest
 import restive as rs
 from fuzzing import DEEP, ENTRY_POINTS, broken, entry_point, json_bytes, nested
 from learning_cases import channels, joint, three_states
+from restive.gym import RestlessEnv, RestlessVectorEnv
 from restive.learn.learners.base import Relative
 from restive.learn.snapshots import checksum
 from restive.live.operator_files import arms_of_sheet, record_sheet
@@ -372,6 +373,33 @@ def call_an_agent(calls):
                 refused = error
     if refused is not None:
         raise refused
+
+
+ACTIONS = [
+    ["scores", [0.5, -0.25, 1.0, 0.0]],
+    ["subset", 5],
+    ["arm", 3],
+    ["pull", [0, 3]],
+]
+
+
+@entry_point("actions of an environment", lambda: ACTIONS, nested)
+def step_an_environment(action):
+    """Step single and vector environments, and a batch of worlds, with whatever."""
+    if not (isinstance(action, list) and len(action) == 2):
+        return
+    form, given = action
+    prior, num_pulls = channels()
+    bandit = prior.sample(0, num_pulls)
+    if form == "pull":
+        rs.BatchWorld(bandit, [0, 1]).pull([given, [0, 1]])
+        return
+    for env, one in (
+        (RestlessEnv(bandit, action=form, values=False), given),
+        (RestlessVectorEnv(bandit, action=form, num_envs=2, values=False), [given, given]),
+    ):
+        env.reset(seed=0)
+        env.step(one)
 
 
 @contextmanager

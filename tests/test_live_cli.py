@@ -13,6 +13,7 @@ from live_cases import created
 from restive.cli import app
 from restive.errors import ProblemError, RestiveError
 from restive.live.operator_files import decision_text, export_table, record_sheet
+from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet, read_sheet
 
 SETTINGS = """
@@ -74,7 +75,7 @@ def test_four_weeks(folder):
     words = ["listened", "hung_up", "no_answer", "wrong_number"]
     write_results("r1.csv", [f"{a},{w}" for a, w in zip(arms, words, strict=True)])
     shown = restive("live", "record", "calls.db", "r1.csv")
-    assert shown == "4 results recorded; every pull has a result\n"
+    assert shown == "4 results recorded; every pull has a result; 1 arm left for ever\n"
     again = restive("live", "record", "calls.db", "r1.csv")
     assert again.startswith("4 results known already")
     restive("live", "next", "calls.db", "--date", "2026-11-23", "--out", "week2.csv")
@@ -83,7 +84,7 @@ def test_four_weeks(folder):
     second = [row["arm"] for row in rows_of("week2.csv")]
     assert arms[3] not in second
     write_results("r2.csv", [f"{second[0]};listened"], "arm;outcome")
-    assert restive("live", "record", "calls.db", "r2.csv") == "1 result recorded\n"
+    assert restive("live", "record", "calls.db", "r2.csv") == "1 result recorded; 3 still missing\n"
     with pytest.raises(ProblemError, match="1 of 4 results are in, fewer than 90%"):
         restive("live", "next", "calls.db", "--date", "2026-11-30", "--wait-for", "90%")
     shown = restive(
@@ -135,7 +136,7 @@ def test_every_bad_row_is_named_by_line(folder):
     ]
     assert json.loads(restive("live", "status", "calls.db", "--json"))["seen"] == 0
     shown = restive("live", "record", "calls.db", "r.csv", "--accept-good")
-    assert shown == "2 results recorded\n"
+    assert shown == "2 results recorded; 2 still missing\n"
     rejected = rows_of("r.rejected.csv")
     assert [row["reason"] for row in rejected][1] == "there is no arm 'P99'; did you mean 'P9'?"
     assert len(rejected) == 5
@@ -155,7 +156,10 @@ def test_people_join_and_leave(folder):
     again = restive("live", "join", "calls.db", "new.csv")
     assert again == "3 arms had joined already\n"
     Path("gone.csv").write_text("arm\nP0\nP1\n")
-    assert restive("live", "leave", "calls.db", "gone.csv") == "2 arms left\n"
+    assert (
+        restive("live", "leave", "calls.db", "gone.csv")
+        == "2 arms left; if that was not meant: restive live undo calls.db\n"
+    )
     restive("live", "next", "calls.db", "--tick", 5)
     with rs.LiveAgent.open("calls.db") as live:
         assert [live.arm(name).last_tick for name in ("Q1", "Q2", "Q3")] == [None, 2, 2]
@@ -184,7 +188,7 @@ def test_pulled_instead(folder):
     with pytest.raises(ProblemError, match="it was not on the list of tick 0"):
         restive("live", "record", "calls.db", "r.csv")
     shown = restive("live", "record", "calls.db", "r.csv", "--pulled-instead")
-    assert shown == "2 results recorded\n"
+    assert shown == "2 results recorded; 3 still missing\n"
     with rs.LiveAgent.open("calls.db") as live:
         assert live.results()[other] == 1
 
@@ -196,7 +200,7 @@ def test_corrections_backups_exports_and_tokens(folder):
     restive("live", "record", "calls.db", "r.csv")
     write_results("c.csv", [f"{arms[0]},hung_up"])
     shown = restive("live", "correct", "calls.db", "c.csv", "--tick", 0, "--note", "slip")
-    assert "corrections journaled: 1" in shown
+    assert "1 correction noted" in shown
     assert "corrections that wait for `restive live rebuild`: 1" in restive(
         "live", "status", "calls.db"
     )
@@ -291,7 +295,7 @@ def test_tables_as_people_save_them(tmp_path):
             parse_sheet(contents, "r.csv")
     with pytest.raises(ProblemError, match="cannot be read"):
         read_sheet(tmp_path / "nothing.csv")
-    with pytest.raises(ProblemError, match="there is no column 'state'"):
+    with pytest.raises(ProblemError, match="there is no column 'outcome'"):
         record_sheet(live, parse_sheet(b"arm\n", "r.csv"))
     with pytest.raises(ProblemError, match="can be written as"):
         export_table(live, "pulls", tmp_path / "x.xlsx")
@@ -318,5 +322,39 @@ def test_what_is_no_agents_file(folder):
     Path("folder").mkdir()
     with pytest.raises(RestiveError, match="folder: this is a folder, not the file of a live"):
         restive("live", "status", "folder")
-    with pytest.raises(RestiveError, match="or it never was the file of a live agent"):
+    with pytest.raises(RestiveError, match="is a CSV file; the file of the agent"):
         restive("live", "status", "people.csv")
+
+
+def test_a_list_that_was_filled_in_is_not_written_over(folder):
+    restive("live", "next", "calls.db", "--date", "2026-11-16", "--out", "w.csv")
+    before = Path("w.csv").read_text()
+    restive("live", "next", "calls.db", "--date", "2026-11-16", "--out", "w.csv")
+    assert Path("w.csv").read_text() == before
+    head, first, *rest = before.splitlines()
+    filled = "\n".join([head, f"{first}listened", *rest]) + "\n"
+    Path("w.csv").write_text(filled)
+    for date in ("2026-11-16", "2026-11-23"):
+        with pytest.raises(ProblemError, match=r"w.csv: has 1 outcome filled in"):
+            restive("live", "next", "calls.db", "--date", date, "--out", "w.csv")
+    assert Path("w.csv").read_text() == filled
+    with rs.LiveAgent.open("calls.db") as live:
+        assert live.tick == 0, "nothing was decided"
+
+
+def test_outcomes_that_contradict_the_states_are_refused():
+    states = ("drifting", "engaged")
+    for outcomes, message in (
+        ({"engaged": 2}, "outcome 'engaged': there is no state 2; 0 is drifting, 1 is engaged"),
+        ({"engaged": 0}, "outcome 'engaged' would mean the state 'drifting': .* engaged = 1"),
+    ):
+        with pytest.raises(ProblemError, match=message):
+            Settings(num_pulls=1, states=states, outcomes=outcomes)
+    settings = Settings(num_pulls=1, states=states, outcomes={"no_answer": "unseen", "good": 1})
+    assert [settings.result_of(word) for word in ("Engaged", "No answer", "GOOD")] == [
+        1,
+        "unseen",
+        1,
+    ]
+    with pytest.raises(ProblemError, match="unknown outcome 'god'; did you mean 'good'"):
+        settings.result_of("god")

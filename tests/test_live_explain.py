@@ -184,3 +184,28 @@ def test_a_rule_without_ranks_says_so(tmp_path):
     why = live.explain("0")
     assert (why.index, why.rank, why.rival) == (None, None, None)
     assert "nobody has a rank of his own" in str(why)
+
+
+def test_a_mean_index_and_arms_that_pay_anyway_are_told_as_such(tmp_path):
+    base = rs.spread_prior(1, passive_rewards=(0, 1), points=8, controlled=True).arms[0]
+    clock = rs.Clock.given("2026-11-16", "P7D")
+    live = rs.LiveAgent.create(
+        tmp_path / "a.db", rs.IndependentPrior([base] * 5), 2, learner="mean_index",
+        missing="as-not-pulled", clock=clock, words=WORDS,
+    )  # fmt: skip
+    for tick in range(4):
+        live.record({name: reply(tick, name) for name in live.decide(tick=tick).arms})
+    name = live.decide(tick=4).arms[0]
+    why, row, found = live.explain(name), live.arm(name), live.posterior(name)
+    age, mean = live.tick - row.last_tick, 0.0
+    for active, passive, weight in zip(found.active, found.passive, found.weights, strict=True):
+        table = rs.whittle_index(rs.Arm(active, passive, [0, 1], [0, 1])).index
+        mean += weight * table[row.last_state, min(age, table.shape[1]) - 1]
+    assert why.averaged
+    assert why.index == pytest.approx(mean, abs=1e-9)
+    assert f"Priority {mean:.3f} on average over all that {name} may be." in str(why)
+    assert why.expected == why.expected_without == pytest.approx(list(why.belief.values())[1])
+    assert (
+        f"This week is expected to bring {why.expected:.2f} adherent weeks with a call or without; "
+        "what a call changes shows in the weeks after." in str(why)
+    )

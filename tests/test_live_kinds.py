@@ -122,7 +122,7 @@ def test_init_learns_kinds(tmp_path):
 
 def test_init_says_which_world_it_assumed(tmp_path):
     said = init(tmp_path, "--states", "missed,taken").output
-    assert "pulls do not change how arms move, and only pulled arms count" in said
+    assert "a pull does not change how arms go on, and only what a pull finds counts" in said
     assert "--controlled or --pay always" in said
     assert LiveAgent.open(tmp_path / "a.db").settings.rest == 0
 

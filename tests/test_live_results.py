@@ -428,13 +428,27 @@ def test_a_rebuilt_file_uses_what_was_superseded(path, tmp_path):
     assert memory_of(new).agent.evidence(0).total == 4
 
 
+def test_a_correction_may_be_of_a_pull_that_showed_nothing_or_should_not_have(path, tmp_path):
+    live = created(
+        path, num_arms=3, num_pulls=3, clock=rs.Clock.given(), outcomes={"away": "unseen"}
+    )
+    live.decide(tick=0)
+    live.record({"0": "not-pulled", "1": "away", "2": 1})
+    live.decide(tick=1)
+    live.correct({"0": 1, "1": 0, "2": "away"}, 0, "the export was broken")
+    rebuild_file(path, tmp_path / "new.db")
+    new = rs.LiveAgent.open(tmp_path / "new.db")
+    assert new.results(0) == {"0": 1, "1": 0, "2": "unseen"}
+    assert new.check() == len(new.events())
+
+
 def test_corrections_that_cannot_be(path):
     live = created(path)
     decision = live.decide()
-    with pytest.raises(ProblemError, match="no state was recorded for tick 0"):
+    with pytest.raises(ProblemError, match="nothing was recorded for tick 0"):
         live.correct({decision.arms[0]: 1}, 0, "why")
     live.record(dict.fromkeys(decision.arms, 1))
-    with pytest.raises(ProblemError, match="9 is none of its states"):
+    with pytest.raises(ProblemError, match="9 is no result: say 0, 1, unseen, not-pulled"):
         live.correct({decision.arms[0]: 9}, 0, "why")
     with pytest.raises(ProblemError, match="the note on why"):
         live.correct({decision.arms[0]: 0}, 0, "")

@@ -19,6 +19,7 @@ from restive.cli import app
 from restive.errors import ConflictError, JumpError, ProblemError, RestiveError, StoreError
 from restive.live.creating import rebuild_file, write_good_part
 from restive.live.journal import Journal
+from restive.live.sql_tables import check
 
 GIVEN = {"clock": rs.Clock.given()}
 
@@ -136,7 +137,7 @@ def test_an_act_says_what_it_was(path):
     live = created(path, clock=rs.Clock.given("2026-11-16", "P7D"))
     assert live.last_act() is None
     live.decide(tick=0, actor="Ann")
-    assert str(live.last_act()) == "the decision of tick 0 (2026-11-16), 2 arms (event 2, by Ann)"
+    assert str(live.last_act()) == "the list of tick 0 (2026-11-16), 2 arms (event 2, by Ann)"
     results = seen(live)
     live.record(results)
     assert str(live.last_act()) == "2 results of tick 0 (2026-11-16) (event 3, by python)"
@@ -147,12 +148,59 @@ def test_an_act_says_what_it_was(path):
     assert live.last_act().kind == "step"
     assert (live.undo().kind, live.tick) == ("step", 0)
     live.join(["A"])
-    assert str(live.undo()).startswith("1 arm that joined in tick 0")
+    assert str(live.undo()).startswith("the joining of A in tick 0")
     live.join(["A"])  # whose name is free again
     live.leave(["1", "2", "A"])
-    assert str(live.undo()).startswith("3 arms that left")
+    assert str(live.undo()).startswith("the leaving of 3 arms")
     assert live.undo(actor="Bo").kind == "join"
     assert live.events()[-1].actor == "Bo"
+
+
+@pytest.mark.parametrize("first", ["0", "unseen", "leave"])
+def test_results_of_the_open_tick_are_withdrawn_in_any_order(tmp_path, first):
+    """The file is then as one in which only the other result was recorded, to the bit."""
+    live = created(tmp_path / "a.db", **GIVEN, outcomes={"gone": "leave"})
+    twin = created(tmp_path / "b.db", **GIVEN, outcomes={"gone": "leave"})
+    one, other = live.decide(tick=0).arms
+    assert list(twin.decide(tick=0).arms) == [one, other]
+    live.record({one: int(first) if first == "0" else first})
+    event = live.last_act().event
+    for agent in (live, twin):
+        agent.record({other: 1})
+    assert live.undo(event).event == event
+    assert live.results() == twin.results() == {one: "open", other: 1}
+    for agent in (live, twin):
+        agent.record({one: 1})
+    assert list(live.decide(tick=1).arms) == list(twin.decide(tick=1).arms)
+    assert fingerprint(live) == fingerprint(twin)
+    assert tables(live) == tables(twin)
+    live.close()
+    journal = Journal(live.path)
+    with journal.reading():
+        check(journal)  # the tables follow from the events
+    journal.close()
+    rebuild_file(live.path, tmp_path / "c.db")
+
+
+def test_results_that_others_stand_on_are_withdrawn_after_them(tmp_path):
+    live = created(tmp_path / "a.db", **GIVEN)
+    one, other = live.decide(tick=0).arms
+    live.record({one: "unseen"})
+    event = live.last_act().event
+    live.record({one: 1})  # which was found out later
+    for act in (lambda: None, lambda: live.join(["new"])):
+        act()
+        with pytest.raises(ConflictError, match="has been built on"):
+            live.undo(event)
+    live.undo()
+    live.undo()
+    live.record({other: 0})
+    assert live.undo(event).who == f"{one}: not reached"
+    live.record({one: 0})
+    event = live.last_act().event
+    live.decide(tick=1)
+    with pytest.raises(ConflictError, match="has been built on"):
+        live.undo(event)
 
 
 def test_an_undo_that_cannot_be_changes_nothing(path):
@@ -321,13 +369,14 @@ def test_a_slip_in_a_date_is_asked_about_and_undone(weekly):
     done = restive("live", "next", "b.db", "--date", "2072-02-15", "--yes")
     assert "note: 2,349 ticks passed without a decision since tick 0 (2027-02-01)" in done.stderr
     assert "note: 2 results of tick 0 (2027-02-01) missing" in done.stderr
-    with pytest.raises(ProblemError, match=r"would withdraw the decision of tick 2350 .* --yes"):
+    with pytest.raises(ProblemError, match=r"would withdraw the list of tick 2350 .* --yes"):
         restive("live", "undo", "b.db")
     with pytest.raises(ConflictError, match="event 2 has been built on"):
         restive("live", "undo", "b.db", "--event", 2, "--yes")
     done = restive("live", "undo", "b.db", "--yes", "--by", "Ann")
     assert done.stdout == (
-        "withdrawn: the decision of tick 2350 (2072-02-15), 2 arms (event 3, by command line)\n"
+        "withdrawn: the list of tick 2350 (2072-02-15), 2 arms (event 3, by command line); throw "
+        "its list away\n"
     )
     told = json.loads(restive("live", "status", "b.db", "--json").stdout)
     assert (told["tick"], told["open"], told["decisions"]) == (0, 2, 1)
@@ -368,10 +417,10 @@ def test_a_terminal_is_asked(weekly):
     assert (status, out.count("2072-02-15")) == (0, 2)
     status, _, shown = at_a_terminal(b"n\n", "live", "undo", "b.db")
     assert status == 1
-    assert "this withdraws the decision of tick 2350 (2072-02-15)" in shown
+    assert "this withdraws the list of tick 2350 (2072-02-15)" in shown
     status, out, _ = at_a_terminal(b"y\n", "live", "undo", "b.db")
     assert status == 0
-    assert out.startswith("withdrawn: the decision of tick 2350")
+    assert out.startswith("withdrawn: the list of tick 2350")
 
 
 def test_a_list_that_cannot_be_written_was_not_decided(weekly):

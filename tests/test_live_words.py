@@ -267,7 +267,9 @@ def init(*options):
 
 def test_an_operators_day_has_no_word_of_ours(folder):
     said = [init("--words", "tick=week,reward=adherent weeks")]
-    assert said == ["calls.db: 9 patients, 4 calls a week\nlearner: tsde\n"]
+    assert said == [
+        "calls.db: 9 patients, 4 calls a week; week 0 begins 2026-11-16\nlearner: tsde\n"
+    ]
 
     def run(*arguments, status=0):
         said.append(restive("live", *arguments, status=status))
@@ -283,7 +285,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     arms = [row["patient"] for row in csv.DictReader(io.StringIO(Path("w.csv").read_text()))]
     results = f"patient,outcome\n{arms[0]},listened\n"
     Path("r.csv").write_text(results)
-    assert run("record", "calls.db", "r.csv") == "1 result recorded\n"
+    assert run("record", "calls.db", "r.csv") == "1 result recorded; 3 still missing\n"
     assert run("record", "calls.db", "r.csv") == (
         "1 result known already: this very file was recorded (week 0)\n"
     )
@@ -322,7 +324,10 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     assert "week 0 (2026-11-16) is over: week 1 (2026-11-23) was decided" in fails(
         "next", "calls.db", "--date", "2026-11-16"
     )
-    assert fails("next", "calls.db") == "say which week the list is for, by its date or its number"
+    assert (
+        fails("next", "calls.db")
+        == "say which week the list is for, by its date or its number, such as 2026-11-30, or 2"
+    )
     assert "give the week's number or its date" in fails(
         "next", "calls.db", "--tick", 1, "--date", "2026-11-23"
     )
@@ -338,14 +343,13 @@ def test_an_operators_day_has_no_word_of_ours(folder):
         "patient 'Q1' joins with the next decision; nothing is known yet"
     )
     assert run("undo", "calls.db", "--yes").startswith(
-        "withdrawn: 1 patient that left in week 1 (2026-11-23) (event "
+        f"withdrawn: the leaving of {arms[2]} in week 1 (2026-11-23) (event "
     )
     with rs.LiveAgent.open("calls.db") as live, live._session.writing():
         body = {"name": "reward too low", "sentence": advice("reward too low")}
         live._session.append("alarm", 1, body, "restive")
-    assert "since week 1 (2026-11-23): patients earn less than forecast: look for a change" in run(
-        "status", "calls.db", status=1
-    )
+    asks = "since week 1 (2026-11-23): less than forecast: ask those who make the calls"
+    assert asks in run("status", "calls.db", status=1)
     for text in said:
         found = JARGON.findall(re.sub(r"'[^']*'|`[^`]*`|--\w+|skip=\w+", "", text))
         assert not found, text

@@ -75,8 +75,8 @@ def test_the_last_line_names_the_world_that_was_assumed(restive):
     done = restive("fit", CHANNEL_LOG, *CHANNELS)
     last = " ".join(done.stdout[done.stdout.index("assumed: ") :].split())
     assert last == (
-        "assumed: pulls do not change how arms move, and only pulled arms count; if that is not "
-        "so, say --controlled or --pay always or both"
+        "assumed: a pull does not change how arms go on, and only what a pull finds counts; if "
+        "that is not so, say --controlled or --pay always or both"
     )
     done = restive("fit", CHANNEL_LOG, *CHANNELS, "--no-controlled", "--pay", "pulled")
     assert "assumed" not in done.stdout
@@ -89,7 +89,7 @@ def test_in_a_terminal_both_questions_are_asked(restive, monkeypatch, tmp_path):
     monkeypatch.setattr("sys.stdin", io.StringIO("y\ny\n"))
     log = EXAMPLES / "outreach.csv"
     done = restive("fit", log, *OUTREACH)
-    assert "Do pulls change how arms move" in done.stdout
+    assert "Does a pull change how arms go on" in done.stdout
     assert "Does every arm count in every step" in done.stdout
     assert "assumed" not in done.stdout
     assert "kind 'all': one Dirichlet law" in done.stdout

@@ -129,7 +129,11 @@ def all_objects(folder):
     yield from (rs.IndependentPrior([three]), three.given(evidence), rs.JointPrior([large]))
     yield from (rs.BeliefState(np.zeros(n, int), np.full(n, 9)) for n in (1, 15, 1000))
     yield from (agent, agent.episode, agent.posterior(0), agent.explain(int(arms[0])))
-    yield from (rs.World(large, seed=2**63), rs.simulate(large, "random", 9, seed=2**63))
+    yield from (
+        rs.World(large, seed=2**63),
+        rs.BatchWorld(large, [2**63] * 3),
+        rs.simulate(large, "random", 9, seed=2**63),
+    )
     yield from (rs.evaluate(small, name) for name in ("best_fixed", "whittle", "round_robin"))
     yield rs.evaluate(large, "myopic", steps=5, replications=2)
     yield from (rs.whittle(large), rs.best_index(small), rs.optimal(small))

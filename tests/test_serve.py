@@ -357,7 +357,7 @@ def test_an_explanation_is_that_of_the_agent(clinic):
 
 def test_what_can_be_undone_is_said_in_the_operators_words(clinic):
     clinic.act.post("/v1/decisions", json={"tick": 0})
-    said = "the decision of week 0 (2026-11-16), 3 patients (event "
+    said = "the list of week 0 (2026-11-16), 3 patients (event "
     assert clinic.read.get("/v1/undo").json()["sentence"].startswith(said)
     assert clinic.act.post("/v1/undo").json()["sentence"].startswith(said)
 

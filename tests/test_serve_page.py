@@ -13,6 +13,8 @@ from scipy.stats import entropy
 import restive as rs
 from chromium import browser
 from live_cases import PRIORS, Ticking, created, reply, run
+from restive.live.creating import rebuild_file
+from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet
 from restive.pages.looks import DARK, LIGHT
 from restive.serve.page.charts import belief_curve, reward_lines
@@ -190,7 +192,7 @@ def test_arms_that_pay_without_being_pulled_have_no_room_that_could_be_seen(tmp_
         assert live.headroom() is None
         with served(None, agent=live) as (app, _):
             shown = Client(app, live.make_token("a", "read")).get("/known").text
-            assert "These arms pay without a pull" in shown
+            assert "These arms count without a pull, too" in shown
 
 
 @pytest.mark.parametrize("kind", PRIORS)
@@ -273,6 +275,84 @@ def test_pages_of_an_agent_that_has_done_nothing_yet(tmp_path):
             assert client.get(path).status_code == 200
 
 
+def test_pages_of_an_agent_that_goes_by_means_and_learns_kinds(tmp_path):
+    prior = rs.spread_prior(6, passive_rewards=(0, 1), points=16, controlled=True)
+    learner = {"name": "mean_index", "learn_kinds": "epochs"}
+    options = {"learner": learner, "missing": "as-not-pulled", "clock": rs.Clock.given()}
+    texts = ["not yet, next for tick 3"] * 3  # which is time 4, the first at which it is done
+    texts += ["once so far, next for tick 5"] * 2 + ["2 times so far, next for tick 8"]
+    live = rs.LiveAgent.create(tmp_path / "a.db", prior, 2, **options)
+    with served(None, agent=live) as (app, _):
+        client = Client(app, live.make_token("a", "act"))
+        for tick, text in enumerate(texts):
+            live.record({name: reply(tick, name) for name in live.decide(tick=tick).arms})
+            for path in ("/", "/arms", "/arms/3"):
+                assert client.get(path).status_code == 200
+            known = " ".join(words_of(client.get("/known").text).split())
+            assert "have on average over all that they may be" in known
+            assert text in known
+
+
+def test_a_rebuilt_file_has_the_same_chart_of_rewards(tmp_path):
+    live = created(tmp_path / "a.db")
+    run(live, 5)
+    live.close()
+    rebuild_file(tmp_path / "a.db", tmp_path / "b.db")
+    with rs.LiveAgent.open(tmp_path / "a.db") as one, rs.LiveAgent.open(tmp_path / "b.db") as other:
+        assert other.rewards() == one.rewards()
+
+
+def test_what_can_be_tapped_is_the_operators_words_where_there_are_any():
+    texts = {
+        (): ["0", "1", "unseen", "not-pulled"],
+        (("good", 1),): ["good", "0", "unseen", "not-pulled"],
+        (("no_answer", "unseen"),): ["no_answer", "0", "1", "not-pulled"],
+        (("good", 1), ("bad", 0), ("away", "not-pulled")): ["good", "bad", "away"],
+    }
+    for outcomes, words in texts.items():
+        assert list(Settings(num_pulls=1, outcomes=dict(outcomes)).choices(2)) == words
+
+
+def test_results_that_come_late_are_tapped_in_and_people_join_and_leave(tmp_path):
+    clock = rs.Clock.given("2026-11-16", "P7D")
+    outcomes = {"good": 1, "bad": 0, "no_answer": "not-pulled", "wrong_number": "leave"}
+    with served(tmp_path / "a.db", clock=clock, outcomes=outcomes, num_pulls=3) as (app, live):
+        client = Client(app, live.make_token("a", "admin"), base_url="http://testserver")
+
+        def post(path, **fields):
+            assert client.post(path, data=fields).status_code == 303
+            return html.unescape(re.search(r"<output[^>]*>(.*?)</output>", client.get("/").text)[1])
+
+        first, second, third = live.decide(tick=0).arms
+        live.record({first: "good"})
+        assert "Results still missing" not in client.get("/").text
+        live.decide(tick=1)
+        assert live.missing_results() == [(0, second), (0, third)]
+        page = words_of(client.get("/").text)
+        late = page[page.index("Results still missing") : page.index("The next list")]
+        assert re.findall(r"\bP?\d+(?=\s)", late)[:1] == [second]
+        assert "tick 0 (2026-11-16)" in late
+        assert post("/record", arm=second, tick=0, result="bad") == (
+            f"{second}: bad; 1 result late and used."
+        )
+        assert live.missing_results() == [(0, third)]
+        assert post("/record", arm=third, tick=0, result="no_answer").startswith(f"{third}: no_")
+        assert live.missing_results() == []
+        shown = words_of(client.get(f"/arms/{third}").text)
+        assert "no_answer" in shown  # their own word, not ours
+        assert "no pull made" not in shown
+        gone = live.decision().arms[0]
+        said = post("/record", arm=gone, tick=1, result="wrong_number")
+        assert said == f"{gone}: wrong_number. {gone} is on no list any more."
+        assert post("/join", name="new", kind=live.kinds[0]) == "new: 1 arm joined."
+        assert post("/join", name="x", kind="none").startswith("arm 'x': there is no kind 'none'")
+        assert post("/leave", arm="new") == "new has left, and is on no list any more."
+        assert post("/undo", event=live.last_act().event) == (
+            "Taken back: the leaving of new in tick 1 (2026-11-23)."
+        )
+        assert "these names follow" in client.get("/arms?find=zzz").text
+
+
 def test_style_and_scripts_are_open_to_all_and_nothing_else_is(site):
     stranger = Client(site.app)
     for name in ("page.css", "operator.css", "charts.js", "operator.js"):
@@ -325,11 +405,11 @@ def test_a_form_does_what_it_says_once_and_only_for_our_own_page(clinic):
     done = browser.post("/record", data=body | {"forgery": forgery})
     assert (done.status_code, done.headers["location"]) == (303, "/")
     assert live.results()[arm] == 1
-    assert f">{arm}: listened; 1 result recorded.<" in browser.get("/").text
-    assert "1 result recorded" not in browser.get("/").text  # it is told once
+    assert f">{arm}: listened.<" in browser.get("/").text
+    assert f">{arm}: listened.<" not in browser.get("/").text  # it is told once
     again = browser.post("/undo", data={"forgery": forgery, "event": live.last_act().event})
     assert again.status_code == 303
-    assert "Withdrawn: 1 result of week" in browser.get("/").text
+    assert f"Taken back: {arm}: listened in week" in browser.get("/").text
     assert live.results()[arm] == "open"
     for path, sent, words in (
         (
@@ -342,7 +422,7 @@ def test_a_form_does_what_it_says_once_and_only_for_our_own_page(clinic):
         ("/decide", {"date": "23.11.2026"}, "date must be a date such as"),
         ("/decide", {"date": "2026-11-23T00:00+05:30"}, "leave out the offset"),
         ("/decide", {}, "say which week the list is for"),
-        ("/decide", {"date": "2072-02-15"}, "look at the date, or check the box"),
+        ("/decide", {"date": "2072-02-15"}, "Nothing was done: look at the date again"),
         ("/undo", {"event": "1"}, "nothing was changed"),
         ("/acknowledge", {"alarm": "99", "note": "x"}, "there is no alarm 99"),
     ):
@@ -364,8 +444,8 @@ def test_a_form_does_what_it_says_once_and_only_for_our_own_page(clinic):
          '<input type="datetime-local" name="date" required value="2026-11-17T06:00:00">'),
         (rs.Clock.given("2026-11-16", "PT6H"),
          '<input type="datetime-local" name="date" required value="2026-11-16T06:00:00">'),
-        (rs.Clock.calls(), '<button>Make the list</button></form>'),
-        (rs.Clock.wall("2026-11-16", "P7D"), '<button>Make the list</button></form>'),
+        (rs.Clock.calls(), '><button>Make the list</button>'),
+        (rs.Clock.wall("2026-11-16", "P7D"), '><button>Make the list</button>'),
     ],
     ids=["number", "date", "time of day", "hours", "calls", "wall"],
 )  # fmt: skip
@@ -439,20 +519,12 @@ def visits(tab, site):
     )  # fmt: skip
 
 
-def pressed(tab, script):
-    """Do something that loads the page anew."""
-    tab.events.clear()
-    tab.run(script)
-    tab.loaded()
-    return tab.run(SAID)
-
-
 def told(tab, script):
     """Do something that the page answers without being loaded anew."""
     tab.run("document.querySelector('output').textContent = ''")
     tab.run(script)
     for _ in range(600):
-        if said := tab.run(SAID):
+        if (said := tab.run(SAID)) and said != "Sending …":
             return said
         sleep(0.1)
     raise AssertionError("the page says nothing")
@@ -546,12 +618,12 @@ def test_an_alarm_is_shown_and_acknowledged(tab, site):
     tab.open(f"{site.base}/")
     assert "; 1 alarm" in tab.run("document.querySelector('h1').textContent")
     assert "look for a <common> cause" in tab.run("document.querySelector('.alarm').textContent")
-    said = pressed(tab, """(() => {
-      const form = document.querySelector(".acknowledge");  // a form of its own, without scripts
+    said = told(tab, """(() => {
+      const form = document.querySelector(".acknowledge");
       form.elements.note.value = "the fair was in town";
       form.querySelector("button").click();
     })()""")  # fmt: skip
-    assert said == "Acknowledged."
+    assert said == "The alarm is answered."
     assert tab.run("document.querySelector('.alarm')") is None
     event = site.live.events()[-1]
     assert (event.kind, event.body["of"]) == ("acknowledge", number)
@@ -590,7 +662,7 @@ def test_a_week_is_run_from_the_page(tab, clinic, tmp_path, device, scripts):
     def does(script):
         """Press something; with scripts a tap does not load the page anew."""
         tab.events.clear()
-        taps = scripts and ".tap" in script
+        taps = scripts and (".tap" in script or ".undo" in script)
         if taps:
             return told(tab, script)
         tab.run(script)
@@ -608,34 +680,45 @@ def test_a_week_is_run_from_the_page(tab, clinic, tmp_path, device, scripts):
     })"""
     assert all(width >= 44 and height >= 44 for width, height in tab.run(sizes))
     label = live.settings.clock.label(week)
-    assert does(tap(arms[0], "listened")) == f"{arms[0]}: listened; 1 result recorded."
+    assert does(tap(arms[0], "listened")) == f"{arms[0]}: listened."
     assert live.results()[arms[0]] == 1
     assert live.events()[-1].actor == "the act"
     heading = tab.run("document.querySelector('h1').textContent")
     assert heading == f"Week {week} ({label}): 1 of 3 results are in"
     does(tap(arms[1], "hung_up"))
     button = tab.run("document.querySelector('.undo button').textContent")
-    assert button == f"Undo 1 result of week {week} ({label})"
+    assert button == f"Undo {arms[1]}: hung_up in week {week} ({label})"
     tab.run("scrollTo(0, document.querySelector('.tap').getBoundingClientRect().top + scrollY)")
     top = tab.run("document.querySelector('.undo button').getBoundingClientRect().top")
     assert 0 <= top < 120, "it stays in sight while results are tapped in"
     undone = does("document.querySelector('.undo button').click()")
-    assert undone.startswith(f"Withdrawn: 1 result of week {week} ({label})")
+    assert undone == f"Taken back: {arms[1]}: hung_up in week {week} ({label})."
     assert live.results()[arms[1]] == "open"
-    does(tap(arms[1], "unseen"))
+    does(tap(arms[1], "hung_up"))
+    # the first of two results is taken back: the other stays
+    changed = does("document.querySelector('.undo.change button').click()")
+    assert changed == f"Taken back: {arms[0]}: listened in week {week} ({label})."
+    assert live.results() == {arms[0]: "open", arms[1]: 0, arms[2]: "open"}
+    does(tap(arms[0], "listened"))
     last = does(tap(arms[2], "not-pulled"))
-    assert last == f"{arms[2]}: no call made; 1 result recorded; every call has a result."
-    assert live.results() == {arms[0]: 1, arms[1]: "unseen", arms[2]: "not-pulled"}
-    shown = tab.run("[...document.querySelectorAll('.who + td')].map(one => one.textContent)")
-    assert shown == ["listened", "not reached", "no call made"]
+    assert last == f"{arms[2]}: no call made."
+    assert live.results() == {arms[0]: 1, arms[1]: 0, arms[2]: "not-pulled"}
+    shown = tab.run(
+        "[...document.querySelectorAll('.who + td')].map(one => one.firstChild.textContent)"
+    )
+    assert [one.strip() for one in shown[:3]] == ["listened", "hung_up", "no call made"]
     following = live.settings.clock.label(week + 1)
     assert tab.run("document.querySelector('.decide [name=date]').value") == following
     far = "document.querySelector('.decide [name=date]').value = '2072-02-15'; "
     said = does(far + "document.querySelector('.decide button').click()")
-    assert "look at the date, or check the box if that is meant" in said
+    assert "Nothing was done: look at the date again." in said
     assert tab.run("document.querySelector('output').className") == "wrong"
     assert live.tick == week
-    said = does("document.querySelector('.decide button').click()")
+    # the date that was asked for stays, with a box to say that it is meant
+    assert tab.run("document.querySelector('.decide [name=date]').value") == "2072-02-15"
+    assert tab.run("document.querySelector('.decide [name=skip]').checked") is False
+    near = f"document.querySelector('.decide [name=date]').value = '{following}'; "
+    said = does(near + "document.querySelector('.decide button').click()")
     assert said == f"The list for week {week + 1} ({following}) is made: 3 patients."
     assert live.tick == week + 1
     assert tab.said() == []

@@ -29,6 +29,7 @@ from restive.logs.log import log_of as log_of
 from restive.logs.prior_file import load_prior as load_prior
 from restive.logs.reading import load_log as load_log
 from restive.logs.replay import replay_log as replay_log
+from restive.measure.batch import BatchWorld as BatchWorld
 from restive.measure.compare import compare as compare
 from restive.measure.regret import bayesian_regret as bayesian_regret
 from restive.measure.regret import frequentist_regret as frequentist_regret

@@ -105,8 +105,8 @@ def count_in_words(log10: float) -> str:
     return f"{round(10**log10):,}" if log10 < 15 else f"about 10^{log10:.0f}"
 
 
-def suggestion(word: object, known: Iterable[str]) -> str:
+def suggestion(word: object, known: Iterable[str], cutoff: float = 0.5) -> str:
     """Suggest what may have been meant by a word that is not known."""
     known = tuple(known)
-    near = difflib.get_close_matches(str(word), known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(word), known, n=1, cutoff=cutoff)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

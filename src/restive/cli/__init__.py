@@ -21,6 +21,7 @@ from restive.cli.init import init
 from restive.cli.live import live
 from restive.cli.logs import fit, replay
 from restive.cli.plan import plan
+from restive.cli.progress import say
 from restive.cli.reproduce import reproduce
 from restive.cli.serve import serve
 from restive.cli.study import export, report, run, status
@@ -83,7 +84,7 @@ def main() -> None:
 
 
 def _fail(message: str, status: int = 2) -> NoReturn:
-    print(f"restive: {message}", file=sys.stderr)
+    say(f"restive: {message}", sys.stderr)
     sys.exit(status)
 
 

@@ -16,6 +16,7 @@ from time import sleep
 import numpy as np
 
 from restive.errors import RestiveError
+from restive.kernels.loop.copies import top_scores
 from restive.learn.evidence import Evidence
 from restive.learn.make import TSDE, make_learner
 from restive.learn.priors.continuous import DirichletArmPrior
@@ -25,6 +26,7 @@ from restive.learn.snapshots import restore
 from restive.logs.fitting import fit_log, write_fit
 from restive.logs.log import log_of
 from restive.logs.replay import replay_log
+from restive.measure.batch import BatchWorld
 from restive.measure.regret import bayesian_regret, frequentist_regret
 from restive.measure.world import World
 from restive.plan.evaluate import evaluate
@@ -53,6 +55,14 @@ def _agents() -> None:
     agent.impossible([0], [0])
     restore(agent.snapshot()).posterior(0)
     make_learner("epsilon_greedy", grid_prior(LEVELS, 3), 1, horizon=9, seed=0).select()
+
+
+def _worlds() -> None:
+    """Many copies of a world at once."""
+    copies = BatchWorld(_outreach(), [0])
+    copies.pull([[0]])
+    assert copies.beliefs.shape == (1, 2, 3)
+    top_scores(np.zeros((1, 2)), np.zeros((1, 1), dtype=np.int64))
 
 
 def _regret() -> None:
@@ -160,6 +170,7 @@ CHORES: dict[str, Callable[[], None]] = {
     "regret": _regret,
     "controlled-particle-learners": _controlled_particle_learners,
     "particles": _particles,
+    "worlds": _worlds,
 }
 
 

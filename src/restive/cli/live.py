@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import datetime
@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from restive.cli.live_init import COMMAND_LINE, By, init
-from restive.cli.progress import spinner
+from restive.cli.progress import say, spinner
 from restive.errors import JumpError, ProblemError
 
 if TYPE_CHECKING:
     from restive.live.agent import LiveAgent
-    from restive.live.answers import Decision
+    from restive.live.answers import Alarm, Decision
+    from restive.live.words import Words
 
 __all__ = ["live"]
+
+OTHERS = (".csv", ".toml", ".json", ".xlsx", ".parquet", ".txt")  # which are no agents' files
 
 live = typer.Typer(
     no_args_is_help=True,
@@ -58,7 +61,7 @@ def next_(
 ) -> None:
     """Write which arms to pull now; asked again, the same."""
     from restive.files import replacing, require_no_database
-    from restive.live.operator_files import decision_text
+    from restive.live.operator_files import decision_text, require_no_outcomes
     from restive.live.sheets import read_sheet
 
     if out is not None:
@@ -66,6 +69,8 @@ def next_(
     # a place that cannot be written is found before anything is decided
     with nullcontext() if out is None else replacing(out) as place, _opened(file) as agent:
         words = agent.settings.words
+        if out is not None:
+            require_no_outcomes(out, words)
         out_of_order: list[str] = []
         if unavailable is not None:
             sheet = read_sheet(unavailable, words)
@@ -91,8 +96,8 @@ def next_(
                 words.count(len(decision.arms), "arm"),
                 agent.settings.clock.label(decision.tick),
             )
-            print(f"{out}: {count} for {words.when(decision.tick, label)}")
-        _tell_alarms(agent)
+            say(f"{out}: {count} for {words.when(decision.tick, label)}")
+        _tell_alarms(agent.alarms(), file, words)
 
 
 def _decided(agent: LiveAgent, yes: bool, **asked: Any) -> Decision:
@@ -126,18 +131,18 @@ def _tell_what_passed(agent: LiveAgent, before: int, open_: int, tick: int) -> N
     last = words.when(before, agent.settings.clock.label(before))
     if before >= 0 and tick > before + 1:
         count = words.count(tick - before - 1, "tick")
-        print(f"note: {count} passed without a decision since {last}", file=sys.stderr)
+        say(f"note: {count} passed without a decision since {last}", sys.stderr)
     if open_:
         note = f"{counted(open_, 'result')} of {last} missing: taken as not reached until they come"
-        print(f"note: {note}", file=sys.stderr)
+        say(f"note: {note}", sys.stderr)
 
 
-def _tell_alarms(agent: LiveAgent) -> None:
+def _tell_alarms(alarms: Sequence[Alarm], file: Path, words: Words) -> None:
     """Print open alarms on stderr, where they do not mix with what was asked for."""
     from restive.live.status import alarm_lines
 
-    for line in alarm_lines(agent.alarms(), agent.path, agent.settings.words):
-        print(line, file=sys.stderr)
+    for line in alarm_lines(alarms, str(file), words):
+        say(line, sys.stderr)
 
 
 @live.command()
@@ -159,8 +164,12 @@ def undo(
                 raise ProblemError(f"this would withdraw {what}; say --yes if that is meant")
             event = act.event  # and not what somebody did meanwhile
         done = agent.undo(event, actor=by)
-        print(json.dumps(asdict(done)) if as_json else f"withdrawn: {done.text(words)}")
-        _tell_alarms(agent)
+        if as_json:
+            print(json.dumps(asdict(done)))
+        else:
+            lost = "; throw its list away" if done.kind in ("decide", "step") else ""
+            say(f"withdrawn: {done.text(words)}{lost}")
+        _tell_alarms(agent.alarms(), file, words)
 
 
 @live.command()
@@ -186,18 +195,20 @@ def record(
     from restive.live.sheets import read_sheet, write_text
 
     with _opened(file) as agent:
-        words = agent.settings.words
+        words, before = agent.settings.words, agent.num_arms
         sheet = read_sheet(results, words)
         done = record_sheet(
             agent, sheet, agent.tick_asked(tick, date), accept_good=accept_good,
             pulled_instead=pulled_instead, actor=by,
         )  # fmt: skip
-        _tell_alarms(agent)
+        missing = list(agent.results().values()).count("open")
+        left = before - agent.num_arms
+        alarms = agent.alarms()
     if done.rejected:
         rejected = results.with_name(f"{results.stem}.rejected.csv")
         write_text(rejected, rejected_text(sheet, done.rejected))
         count = counted(len(done.rejected), "row")
-        print(f"note: {count} not taken, written to {rejected}", file=sys.stderr)
+        say(f"note: {count} not taken, written to {rejected}", sys.stderr)
     if as_json:
         data = {"repeated": done.repeated, "rejected": done.rejected, **asdict(done.receipt)}
         print(json.dumps(data))
@@ -206,7 +217,13 @@ def record(
         when = words.when(done.repeated)
         print(f"{counted(total, 'result')} known already: this very file was recorded ({when})")
     else:
-        print(done.receipt.text(words))
+        said = done.receipt.text(words)
+        if not sheet.has_results:
+            said = f"{results}: no outcome is filled in, so nothing was recorded"
+        said += f"; {words.count(left, 'arm')} left for ever" if left else ""
+        said += f"; {missing:,} still missing" if missing and done.receipt.new else ""
+        say(said)
+    _tell_alarms(alarms, file, words)
 
 
 @live.command()
@@ -237,7 +254,11 @@ def leave(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE
         sheet = read_sheet(arms, words)
         sheet.require("arm")
         receipt = agent.leave([row["arm"] for row in sheet.rows], actor=by)
-    print(json.dumps(asdict(receipt)) if as_json else receipt.text_of_arms("left", words))
+    if as_json:
+        print(json.dumps(asdict(receipt)))
+        return
+    back = f"; if that was not meant: restive live undo {file}" if receipt.new > 1 else ""
+    say(receipt.text_of_arms("left", words) + back)
 
 
 @live.command()
@@ -252,7 +273,8 @@ def status(file: File, as_json: AsJson = False) -> None:
     else:
         from restive.live.status import status_lines
 
-        print("\n".join(status_lines(found, settings, str(file))))
+        for line in status_lines(found, settings, str(file)):
+            say(line)
     if found.alarms:
         raise typer.Exit(1)
 
@@ -284,14 +306,13 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Tell why somebody is on the last list, or is not."""
-    from restive.cli.tables import print_lines
-
     with _opened(file) as agent:
         found = agent.explain(arm)
     if as_json:
         print(json.dumps(found.to_json()))
     else:
-        print_lines(found.lines)
+        for line in found.lines:
+            say(line)
 
 
 @live.command()
@@ -304,6 +325,7 @@ def acknowledge(
     """Say that somebody has looked at an alarm."""
     with _opened(file) as agent:
         agent.acknowledge(alarm, note, actor=by)
+    print(f"alarm {alarm} is answered; the watch begins anew")
 
 
 @live.command()
@@ -368,24 +390,28 @@ def correct(
     by: By = COMMAND_LINE,
 ) -> None:
     """Note that results were recorded wrongly; `rebuild` makes a file that knows better."""
+    from restive.arguments import counted
     from restive.live.operator_files import parsed_results
     from restive.live.sheets import read_sheet
 
     with _opened(file) as agent:
         sheet = read_sheet(results, agent.settings.words)
         receipt = agent.correct(parsed_results(agent, sheet), tick, note, actor=by)
-    print(f"corrections journaled: {receipt.new}; `restive live rebuild` takes them in")
+    noted = counted(receipt.new, "correction")
+    say(f"{noted} noted; this counts once you run: restive live rebuild {file} --out NEW.db")
 
 
 @live.command()
 def rebuild(file: File, out: Annotated[Path, typer.Option(help="The new file to make.")]) -> None:
     """Make a new file of all sightings in the order of time, with corrections taken in."""
+    from restive.arguments import counted
     from restive.live.creating import rebuild_file
 
     with spinner(f"rebuilding {file.name}") as show:
         rebuild_file(file, out, lambda done, total: show("events", done, total))
     with _opened(out) as agent:
-        print(f"{out}: {agent.status().decisions:,} decisions")
+        lists = counted(agent.status().decisions, "list")
+    say(f"{out}: {lists}, with all corrections and late results; go on with this file")
 
 
 @live.command()
@@ -417,6 +443,11 @@ def token(
 def _opened(file: Path) -> Iterator[LiveAgent]:
     from restive.live.agent import LiveAgent
 
+    if file.suffix.lower() in OTHERS and file.is_file():
+        raise ProblemError(
+            f"{file}: is a {file.suffix[1:].upper()} file; the file of the agent, which "
+            "`restive live init` made, comes first"
+        )
     with spinner(f"opening {file.name}") as show:
         agent = LiveAgent.open(file, progress=lambda done, total: show("events", done, total))
     with agent:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from restive.cli.progress import spinner
-from restive.cli.world import Controlled, Pay, in_terminal, world_of
+from restive.cli.world import Controlled, Nouns, Pay, in_terminal, world_of
 from restive.errors import ProblemError
 
 __all__ = ["COMMAND_LINE", "By", "init"]
@@ -80,11 +80,15 @@ def init(
     by: By = COMMAND_LINE,
 ) -> None:
     """Make the file of a new agent."""
-    from restive.live.operator_files import AssumedWorld, create_from_files
+    from restive.live.journal import require_absent
+    from restive.live.operator_files import AssumedWorld, create_from_files, words_of
     from restive.live.words import Words
 
     own = None if words is None else Words.from_text(words)
-    world = world_of(controlled, pay, ask=states is not None and in_terminal())
+    require_absent(file)
+    say = words_of(settings, own)
+    nouns = Nouns(say.arm, say.many("arm"), say.pull, say.tick)
+    world = world_of(controlled, pay, ask=states is not None and in_terminal(), nouns=nouns)
     if states is None and (controlled is not None or pay is not None):
         raise ProblemError(
             "--controlled and --pay go with --states; a prior file says both of its arms itself"
@@ -101,11 +105,12 @@ def init(
         )  # fmt: skip
     with made:
         found, count = made.settings, made.num_arms
-    say = found.words
-    print(f"{file}: {say.count(count, 'arm')}, {say.count(pulls, 'pull')} a {say.tick}")
+    first = found.clock.label(0)
+    begins = f"; {say.tick} 0 begins {first}" if first else ""
+    print(f"{file}: {say.count(count, 'arm')}, {say.count(pulls, 'pull')} a {say.tick}{begins}")
     print(f"learner: {learner_text(found.learner)}")
-    if states is not None and world.assumed:
-        print(world.assumed)
+    if states is not None:
+        print(world.assumed or f"taken as true: {world.text(nouns)}")
     if prior is not None:
         taken = " (taken to be: there are no dates to tell)" if since is None else ""
         gap = say.count(since or 1, "tick")

@@ -6,15 +6,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from shutil import get_terminal_size
+from textwrap import fill
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from restive.cli.tables import duration
 
 if TYPE_CHECKING:
     from restive.studies.runner import Progress
 
-__all__ = ["bar", "run_display", "spinner"]
+__all__ = ["bar", "run_display", "say", "spinner"]
 
 LOG_SECONDS = 60
 MOST_BARS = 12  # cases that have one of their own
@@ -27,6 +29,17 @@ class Show(Protocol):
 
     def __call__(self, step: str, done: int = 0, total: int = 0) -> None:
         """Show a step; `total` is 0 where its parts are not counted."""
+
+
+def say(text: str, file: TextIO | None = None) -> None:
+    """Print a text, on a terminal broken between words."""
+    out = sys.stdout if file is None else file
+    if not out.isatty():
+        print(text, file=out)
+        return
+    width = get_terminal_size().columns
+    for line in text.split("\n"):
+        print(fill(line, width, break_long_words=False, break_on_hyphens=False), file=out)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import typer
 
 from restive.errors import ProblemError
 
-__all__ = ["Controlled", "Pay", "World", "in_terminal", "world_of"]
+__all__ = ["Controlled", "Nouns", "Pay", "World", "in_terminal", "world_of"]
 
 Controlled = Annotated[
     bool | None,
@@ -33,12 +33,34 @@ Pay = Annotated[
 ]
 
 
+class Nouns(NamedTuple):
+    """What things are called in questions and answers."""
+
+    arm: str
+    arms: str
+    pull: str
+    tick: str
+
+
+STEPS = Nouns("arm", "arms", "pull", "step")
+
+
 class World(NamedTuple):
     """What is taken to be true of the arms."""
 
     controlled: bool
     pay: str
     assumed: str = ""  # a sentence, where nobody said all of it
+
+    def text(self, nouns: Nouns) -> str:
+        """Say it."""
+        moves = "changes" if self.controlled else "does not change"
+        pays = (
+            f"every {nouns.arm} counts in every {nouns.tick}"
+            if self.pays_always
+            else f"only what a {nouns.pull} finds counts"
+        )
+        return f"a {nouns.pull} {moves} how {nouns.arms} go on, and {pays}"
 
     @property
     def pays_always(self) -> bool:
@@ -51,7 +73,7 @@ def in_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def world_of(controlled: bool | None, pay: str | None, *, ask: bool) -> World:
+def world_of(controlled: bool | None, pay: str | None, *, ask: bool, nouns: Nouns = STEPS) -> World:
     """Return what was said, or is answered where `ask` lets it be asked, or else is assumed."""
     from restive.problem.problem_file import PAY
 
@@ -59,12 +81,13 @@ def world_of(controlled: bool | None, pay: str | None, *, ask: bool) -> World:
         raise ProblemError(f"--pay must be one of {', '.join(PAY)}, got {pay!r}")
     if ask and controlled is None:
         controlled = typer.confirm(
-            "Do pulls change how arms move, as a call or a repair does?", default=False
+            f"Does a {nouns.pull} change how {nouns.arms} go on, as a reminder or a repair does?",
+            default=None,
         )
     if ask and pay is None:
         always = typer.confirm(
-            "Does every arm count in every step, pulled or not, as people in a programme do?",
-            default=False,
+            f"Does every {nouns.arm} count in every {nouns.tick}, with a {nouns.pull} or without?",
+            default=None,
         )
         pay = "always" if always else "pulled"
     flags = [
@@ -75,11 +98,7 @@ def world_of(controlled: bool | None, pay: str | None, *, ask: bool) -> World:
     world = World(bool(controlled), pay or "pulled")
     if not flags:
         return world
-    moves = (
-        "pulls change how arms move" if world.controlled else "pulls do not change how arms move"
-    )
-    pays = "every arm counts in every step" if world.pays_always else "only pulled arms count"
     return world._replace(
-        assumed=f"assumed: {moves}, and {pays}; if that is not so, say {' or '.join(flags)}"
+        assumed=f"assumed: {world.text(nouns)}; if that is not so, say {' or '.join(flags)}"
         + (" or both" if len(flags) > 1 else "")
     )

@@ -239,6 +239,20 @@ class AgentView:
         """Whether the learner goes by the mean of the index over several systems."""
         return self._has_posterior and self._learner_state.draws != 1
 
+    @property
+    def kinds_learnt(self) -> int:
+        """How often the laws of kinds were estimated from all arms."""
+        return int(self._actor.episodes.clock[0].kinds_learnt) if self._learns_kinds else 0
+
+    @property
+    def kinds_due(self) -> int | None:
+        """Time at which that is done next; None if it never is."""
+        return int(self._actor.episodes.clock[0].kinds_due) if self._learns_kinds else None
+
+    @property
+    def _learns_kinds(self) -> bool:
+        return self._has_posterior and self._learner_state.kind_laws is not None
+
     def _mean_indices(self, arms: IntArray) -> list[float]:
         if not self.num_phases:
             raise ProblemError("nothing has been decided yet: call select() first")

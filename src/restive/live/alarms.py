@@ -46,8 +46,10 @@ MOST_LOG = 600.0
 LOW, HIGH, SPREAD, MISSING = "reward too low", "reward too high", "spread", "missing"
 CLOCK = "clock"  # of the machine, which no bet is made on
 ADVICE = {  # in words that a file may have its own for
-    LOW: "{arms} earn less than forecast: look for a change in the field, or in what results mean",
-    HIGH: "{arms} earn more than forecast: look for a change in the field, or in what results mean",
+    LOW: "less than forecast: ask those who make the {pulls} what has changed, and look whether "
+    "results are written down as before",
+    HIGH: "more than forecast: ask those who make the {pulls} what has changed, and look whether "
+    "results are written down as before",
     SPREAD: "{ticks} are better or worse as a whole than independent {arms} would be: look for a "
     "common cause, and trust forecast bands less",
     MISSING: "whether a result is missing depends on the {arm}'s last state, so what is learned is "
@@ -61,8 +63,9 @@ def advice(name: str, words: Words = PLAIN) -> str:
     """Return what a watch that rings has to say."""
     what, _, kind = name.partition(": ")
     said = ADVICE[what].format(
-        arm=words.arm, arms=words.many("arm"), tick=words.tick, ticks=words.many("tick")
-    )
+        arm=words.arm, arms=words.many("arm"), pulls=words.many("pull"), tick=words.tick,
+        ticks=words.many("tick"),
+    )  # fmt: skip
     return f"kind {kind!r}: {said}" if kind else said
 
 

@@ -145,6 +145,7 @@ class Act:
     count: int  # arms decided, results, arms that join or leave, corrections
     at: int  # when, in microseconds since 1970, UTC
     actor: str  # who did it
+    who: str = ""  # of whom, if of one arm, and which result
 
     def text(self, words: Words = PLAIN) -> str:
         """Say what was done and by whom, in the operators' words."""
@@ -153,13 +154,15 @@ class Act:
     def what(self, words: Words = PLAIN) -> str:
         """Say what was done."""
         when = words.when(self.tick, self.label)
-        arms, results = words.count(self.count, "arm"), counted(self.count, "result")
+        arms = words.count(self.count, "arm")
         what = {
-            "decide": f"the decision of {when}, {arms}",
-            "record": f"{results} of {when}",
-            "step": f"the decision of {when}, {arms}, and the results recorded with it",
-            "join": f"{arms} that joined in {when}",
-            "leave": f"{arms} that left in {when}",
+            "decide": f"the list of {when}, {arms}",
+            "record": f"{self.who} in {when}"
+            if self.who
+            else f"{counted(self.count, 'result')} of {when}",
+            "step": f"the list of {when}, {arms}, and the results recorded with it",
+            "join": f"the joining of {self.who or arms} in {when}",
+            "leave": f"the leaving of {self.who or arms} in {when}",
             "correct": f"{counted(self.count, 'correction')} of {when}",
             "acknowledge": f"an alarm's acknowledgement in {when}",
         }

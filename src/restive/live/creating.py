@@ -273,6 +273,8 @@ def _of_tick(
     kept: dict[str, Any] = {"arms": body["arms"], "pulls": len(body["arms"]), "kept": True}
     if decision is not None:
         kept["audit"] = body.get("audit", [])
+        foretold = ("mean", "variance")  # as it was said when the list was made
+        kept |= {key: body[key] for key in foretold if key in body}
     yield "decide", tick, kept
     for name, given in (("record", results), ("override", instead)):
         if given:

@@ -28,7 +28,9 @@ def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
     if clock.kind == "given":
         if tick is None:
             how = "its date or its number" if clock.has_dates else "its number"
-            raise ProblemError(f"say which {words.tick} the list is for, by {how}")
+            following = memory.tick + 1
+            such = f"{clock.label(following)}, or {following}" if clock.has_dates else following
+            raise ProblemError(f"say which {words.tick} the list is for, by {how}, such as {such}")
         now = tick
     elif clock.kind == "calls":
         now = memory.tick + 1
@@ -46,7 +48,8 @@ def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
     if now < memory.tick:
         raise ConflictError(
             f"{words.when(now, clock.label(now))} is over: "
-            f"{words.when(memory.tick, clock.label(memory.tick))} was decided; time never goes back"
+            f"{words.when(memory.tick, clock.label(memory.tick))} was decided; "
+            "time never goes back, but a list that was a slip can be undone"
         )
     return now
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,9 @@ class Why:
     belief: dict[str, float]  # chance of each state
     low: dict[str, float]  # ends of 90% intervals of these chances
     high: dict[str, float]
-    expected: float  # reward of a pull
+    expected: float  # reward of this tick with a pull
+    expected_without: float  # and without one
+    averaged: bool  # whether indices are means over what arms may be, not those of one draw
     index: float | None  # None where the policy has none
     index_at_mean: float | None  # if the arm were what is believed of it on average
     rank: int | None  # among those who could be put on the list by rank, 1 is the highest
@@ -120,6 +123,8 @@ def why(session: Session, name: str) -> Why:
         low=dict(zip(names, low, strict=True)),
         high=dict(zip(names, high, strict=True)),
         expected=found.expected_reward,
+        expected_without=_expected_without(memory, slot, found),
+        averaged=found.averaged,
         index=found.index,
         index_at_mean=found.index_at_mean,
         rank=found.rank if competes else None,
@@ -167,6 +172,12 @@ def _chances(memory: Memory, slot: int) -> Any:
     return laws(memory, memory.agent.posterior(slot), slot)
 
 
+def _expected_without(memory: Memory, slot: int, found: Explanation) -> float:
+    """Return the reward that is expected of an arm that is not pulled."""
+    pays = memory.agent.prior.typical(slot).passive_rewards
+    return fsum(chance * pay for chance, pay in zip(found.belief.values(), pays, strict=True))
+
+
 def _rival(memory: Memory, found: Explanation) -> str | None:
     return None if found.rival is None else memory.roster.names[found.rival]
 
@@ -185,7 +196,7 @@ def _lines(it: Why, settings: Settings, left: int | None) -> list[str]:
         f"{it.arm} {verdict} for {words.when(it.tick, it.date)}.",
         _seen(it, settings),
         _believed(it),
-        f"A {words.pull} is expected to bring {it.expected:.2f} {words.reward}.",
+        _expected(it, settings),
     ]
     if left is not None:
         lines.append(f"{it.arm} left in {words.when(left, settings.clock.label(left))}.")
@@ -225,6 +236,18 @@ def _seen(it: Why, settings: Settings) -> str:
     return f"{first}: {listed}{', ...' if it.sightings > len(it.last) else ''}."
 
 
+def _expected(it: Why, settings: Settings) -> str:
+    """What this tick is expected to pay. Where arms pay anyway, that is not what a pull adds."""
+    words = settings.words
+    if it.expected_without == 0:
+        return f"A {words.pull} is expected to bring {it.expected:.2f} {words.reward}."
+    now = f"This {words.tick} is expected to bring {it.expected:.2f} {words.reward}"
+    if it.expected_without == it.expected:
+        later = f"what a {words.pull} changes shows in the {words.many('tick')} after"
+        return f"{now} with a {words.pull} or without; {later}."
+    return f"{now} with a {words.pull}, and {it.expected_without:.2f} without."
+
+
 def _believed(it: Why) -> str:
     """What is believed, and how sure that is: of two states the last one says it all."""
     names = list(it.belief)[-1:] if len(it.belief) == 2 else list(it.belief)
@@ -256,8 +279,11 @@ def _standing(it: Why, settings: Settings) -> list[str]:
 
 
 def _priority(it: Why) -> str:
-    """By which number arms are ranked; a learner that ranks by another one says so here."""
+    """By which number arms are ranked."""
+    over = f"on average over all that {it.arm} may be"
+    if not it.averaged:
+        over = "under the possibility that is tried now"
     mean = ""
     if it.index_at_mean is not None:
         mean = f", {it.index_at_mean:.3f} for what is believed on average"
-    return f"Priority {it.index:.3f} under the possibility that is tried now{mean}."
+    return f"Priority {it.index:.3f} {over}{'' if it.averaged else mean}."

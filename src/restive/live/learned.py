@@ -8,7 +8,7 @@ then, so the likelihoods of the sightings until each tick are multiplied anew.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
@@ -89,7 +89,7 @@ def posterior(memory: Memory, slot: int) -> ArmPosterior:
             weights = weights * laws(memory, chains, arm)[:, seen[arm]]
     if weights is found.weights:
         return found
-    return ArmPosterior(found.active, found.passive, weights / weights.sum())
+    return replace(found, weights=weights / weights.sum(), log_evidence=None)
 
 
 def prior_of(memory: Memory, slot: int) -> ArmPosterior:
@@ -158,6 +158,9 @@ class Learning:
     length: int  # ticks so far
     last_ended: str  # why the episode before this one ended
     distance: float | None  # mean difference of transition probabilities, drawn against believed
+    averaged: bool  # whether decisions go by means over what arms may be, and not by a draw
+    kinds_learnt: int  # how often the laws of kinds were estimated from all arms
+    kinds_due: int | None  # tick of the decision for which that is done next; None for never
 
 
 def known_by_kind(memory: Memory) -> list[KnownKind]:
@@ -188,8 +191,9 @@ def _known(memory: Memory, kind: str, slots: list[int]) -> KnownKind:
 
 def learning(memory: Memory) -> Learning:
     """Tell where the episode stands, and how far its draw is from what is believed."""
-    episode = memory.agent.episode
-    drawn = memory.agent.sampled_bandit
+    agent = memory.agent
+    episode = agent.episode
+    drawn = None if agent.averages else agent.sampled_bandit
     gaps = []
     if drawn is not None:
         for slot in _evenly_chosen(sorted(memory.ever_seen - set(memory.gone)), MOST_LOOKED_AT):
@@ -202,6 +206,9 @@ def learning(memory: Memory) -> Learning:
         length=episode.length,
         last_ended=episode.last_ended,
         distance=float(np.mean(gaps)) if gaps else None,
+        averaged=agent.averages,
+        kinds_learnt=agent.kinds_learnt,
+        kinds_due=None if agent.kinds_due is None else agent.kinds_due - 1,
     )
 
 

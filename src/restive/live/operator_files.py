@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from restive.arguments import shown, suggestion
+from restive.arguments import counted, shown, suggestion
 from restive.errors import ProblemError
 from restive.files import replacing, require_target
 from restive.learn.learners import LEARNERS
@@ -117,11 +117,19 @@ def create_from_files(
         new = arms_of_sheet(sheet, list(kinds), settings, 0, known)
     if not new:
         word = settings.words
+        if arms is not None:
+            raise ProblemError(f"{arms}: there is a header and no row below it")
         raise ProblemError(
             f"who are the {word.many('arm')}? pass --arms FILE, with a column {word.arm!r}"
         )
     create_file(path, settings, kinds, new, actor)
     return LiveAgent.open(path), since
+
+
+def words_of(settings_file: Path | None, given: Mapping[str, str] | None) -> Words:
+    """Return the words of a new file: those that were given come before those of its settings."""
+    own = {} if settings_file is None else _settings(settings_file).get("words", {})
+    return Words.from_data(own | dict(given or {}))
 
 
 def _kinds_to_learn(sheet: Sheet | None, world: AssumedWorld) -> dict[str, Any]:
@@ -236,6 +244,22 @@ def _whole(text: str, what: str) -> int:
 # ---------------------------------------------------------------- decisions
 
 
+def require_no_outcomes(path: Path, words: Words) -> None:
+    """Raise if a file that a list would replace has outcomes in it, which would be lost."""
+    if not path.is_file():
+        return
+    try:
+        sheet = read_sheet(path, words)
+    except ProblemError:
+        return  # whatever it is, it is no list
+    filled = sum(bool(row.get(OUTCOME)) for row in sheet.rows)
+    if filled:
+        raise ProblemError(
+            f"{path}: has {counted(filled, 'outcome')} filled in, which would be lost; record it "
+            "first and give another name, or delete it"
+        )
+
+
 def decision_text(live: LiveAgent, decision: Decision) -> str:
     """Write a decision as CSV, with an empty column for outcomes; the same one always the same."""
     label, audit = live.settings.clock.label(decision.tick), set(decision.audit)
@@ -337,7 +361,7 @@ def _parsed(
 ) -> tuple[list[ParsedRow], list[tuple[int, str, str]]]:
     """Return line, tick, arm and result of each row, and the rows that cannot be read."""
     sheet.require("arm")
-    word = OUTCOME if OUTCOME in sheet.columns else "state"
+    word = "state" if "state" in sheet.columns and OUTCOME not in sheet.columns else OUTCOME
     sheet.require(word)
     rows: list[ParsedRow] = []
     wrong: list[tuple[int, str, str]] = []
@@ -392,6 +416,9 @@ def _with_lines(
 
 def _listed(sheet: Sheet, wrong: Sequence[tuple[int, str, str]], after: str) -> str:
     noun = sheet.words.arm
+    reasons = {reason for *_, reason in wrong}
+    if len(wrong) == len(sheet.rows) > 2 and len(reasons) == 1:
+        return f"{sheet.name}: none of its {len(wrong)} rows can be taken: {reasons.pop()}; {after}"
     rows = [f"  line {line}: {noun} {shown(arm)}: {reason}" for line, arm, reason in wrong]
     more = [f"  and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
     what = "1 row" if len(rows) == 1 else f"{len(rows)} rows"

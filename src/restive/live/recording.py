@@ -27,6 +27,7 @@ from restive.live.settings import (
     checked_result,
 )
 from restive.live.sql_tables import (
+    OPEN,
     WAITING,
     PullRow,
     enter_arms,
@@ -369,13 +370,16 @@ def correct(
         size = memory.roster.num_states(slot)
         if isinstance(state, str):
             state = memory.settings.result_named(state)
-        if slot not in there or there[slot].state is None:
+        if slot not in there or there[slot].status == OPEN:
             raise ProblemError(
-                f"{words.arm} {name!r}: no state was recorded for {words.when(tick)}"
+                f"{words.arm} {name!r}: nothing was recorded for {words.when(tick)}; nothing was "
+                "changed"
             )
-        if isinstance(state, bool) or not isinstance(state, int) or not 0 <= state < size:
+        known = isinstance(state, int) and not isinstance(state, bool) and 0 <= state < size
+        if not known and state not in (UNSEEN, NOT_PULLED):
             raise ProblemError(
-                f"{words.arm} {name!r}: {shown(state)} is none of its states 0 to {size - 1}"
+                f"{words.arm} {name!r}: {shown(given)} is no result: say "
+                f"{', '.join(memory.settings.choices(size))}; nothing was changed"
             )
         body["arms"].append(slot)
         body["results"].append(state)

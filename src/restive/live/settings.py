@@ -78,6 +78,20 @@ class Settings:
             checked_elapsed(self.max_elapsed)
         for word, meaning in self.outcomes.items():
             checked_result(meaning, f"outcome {shown(word)}")
+            self._require_state(word, meaning)
+
+    def _require_state(self, word: str, meaning: int | str) -> None:
+        """Raise where an outcome means a state that is not there, or one of another name."""
+        if not self.states or not isinstance(meaning, int):
+            return
+        order = ", ".join(f"{number} is {name}" for number, name in enumerate(self.states))
+        if meaning >= len(self.states):
+            raise ProblemError(f"outcome {shown(word)}: there is no state {meaning}; {order}")
+        if word in self.states and self.states[meaning] != word:
+            raise ProblemError(
+                f"outcome {shown(word)} would mean the state {self.states[meaning]!r}: {order}; "
+                f"write {word} = {self.states.index(word)}"
+            )
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Settings:
@@ -125,6 +139,10 @@ class Settings:
             return self.outcomes[word]
         if word in self.states:
             return self.states.index(word)
+        # spreadsheets write capitals, and people blanks
+        alike = [known for known in (*self.outcomes, *self.states) if _plain(known) == _plain(word)]
+        if len(alike) == 1:
+            return self.result_named(alike[0])
         if word in (UNSEEN, NOT_PULLED):
             return word
         known = [*self.outcomes, *self.states, UNSEEN, NOT_PULLED]
@@ -180,18 +198,29 @@ class Settings:
             for state in range(num_states)
             if state not in meant
         }
-        if unseen and UNSEEN not in meant:
+        # whoever has a word for pulls that came to nothing would wonder what ours means beside it
+        if unseen and not meant & {UNSEEN, NOT_PULLED}:
             told[UNSEEN] = self.outcome_text(UNSEEN)
         if NOT_PULLED not in meant:
             told[NOT_PULLED] = self.outcome_text(NOT_PULLED)
         return told
 
     def outcome_text(self, result: int | str) -> str:
-        """Return what a person reads of a pull: the name of the state, or why there is none."""
+        """Return what a person reads of a pull: the name of the state, or why there is none.
+
+        Where an outcome of theirs means that, it is their word.
+        """
         if isinstance(result, int):
             return self.state_text(result)
+        own = next((word for word, means in self.outcomes.items() if means == result), None)
+        if own is not None:
+            return own
         return {UNSEEN: "not reached", NOT_PULLED: f"no {self.words.pull} made",
                 "open": "no result yet"}.get(result, result)  # fmt: skip
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace(" ", "_")
 
 
 def learner_table(value: Any) -> dict[str, Any]:

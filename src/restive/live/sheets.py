@@ -36,6 +36,11 @@ class Sheet:
     digest: str  # of the file's bytes
     words: Words = PLAIN  # in which the file may name its columns
 
+    @property
+    def has_results(self) -> bool:
+        """Whether a result is told in some row."""
+        return any(row.get("outcome") or row.get("state") for row in self.rows)
+
     def require(self, *columns: str) -> None:
         """Raise unless the columns are there."""
         for column in columns:

@@ -18,7 +18,7 @@ from restive.live.journal import STANDING
 from restive.live.learned import MOST_LOOKED_AT, posterior
 from restive.live.memory import Memory
 from restive.live.session import Session
-from restive.live.settings import AS_NOT_PULLED, Settings
+from restive.live.settings import AS_NOT_PULLED, NOT_PULLED, UNSEEN, Settings
 from restive.live.sql_tables import DECIDED
 from restive.live.words import PLAIN, Words
 from restive.plan.relaxation import relaxation_bound
@@ -131,8 +131,8 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         words.count(found.arms, "arm")
         + (f", {found.waiting} of them from the next list on" if found.waiting else ""),
         f"{made} in {words.count(found.decisions, 'tick')}: {found.seen:,} with a result "
-        f"({found.late:,} late, {found.superseded:,} too late to be used), {found.unseen:,} not "
-        f"reached, {found.not_pulled:,} not made",
+        f"({found.late:,} late, {found.superseded:,} too late to be used), {found.unseen:,} "
+        f"{_what(settings, UNSEEN)} or missing, {found.not_pulled:,} {_what(settings, NOT_PULLED)}",
         f"{words.reward}: {found.reward:,.1f}, forecast {found.forecast:,.1f}",
     ]
     if found.pulled_only:
@@ -148,12 +148,21 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
     for state, (unseen, total) in sorted(found.unseen_by_last_state.items()):
         if found.unseen:
             share = f"{unseen} of {total} ({unseen / total:.0%})"
-            lines.append(f"not reached after {settings.state_text(state)}: {share}")
-    if found.approximate:
-        lines.append(f"approximate: {words.many('pull')} without a result count as not made")
+            what = f"{_what(settings, UNSEEN)} or missing"
+            lines.append(f"{what}, of those last seen {settings.state_text(state)}: {share}")
+    if found.approximate and found.unseen:
+        lines.append(
+            f"{words.many('pull')} whose result is missing are taken as not made until it comes"
+        )
     if found.corrections:
         lines.append(f"corrections that wait for `restive live rebuild`: {found.corrections}")
     return lines + alarm_lines(found.alarms, path, words)
+
+
+def _what(settings: Settings, result: str) -> str:
+    """What pulls without a state are called: the operators' own word, or ours."""
+    own = settings.outcome_text(result)
+    return "not made" if result == NOT_PULLED and own.startswith("no ") else own
 
 
 def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> list[str]:

@@ -3,7 +3,8 @@
 An act is what one call did: a decision, results, both of a step, arms that join or leave, a
 correction, an acknowledgement. What followed from it goes with it: alarms that rang, and answers
 to requests that found nothing to do. Acts are withdrawn from the last one back, so none that stands
-was built on one that does not, and the memory is that of a file in which it never happened.
+was built on one that does not, and the memory is that of a file in which it never happened. Results
+of the open tick may be withdrawn in any order: none is built on results of other arms.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from restive.errors import ConflictError, ProblemError
 from restive.live.answers import Act
 from restive.live.journal import UNDO, Event
 from restive.live.session import Session, Writer
+from restive.live.settings import LEAVE
 from restive.live.sql_tables import enter_undo
 
 __all__ = ["last_act", "undo", "undone"]
@@ -30,7 +32,9 @@ def undo(session: Session, event: int | None, writer: Writer) -> Act:
     withdrawn = session.journal.withdrawn()
     events = _last_events(session, withdrawn)
     if event is not None:
-        _require_last(session, checked_count(event, "event", 1, MOST_EVENT), events, withdrawn)
+        event = checked_count(event, "event", 1, MOST_EVENT)
+        events = _results_now(session, event, withdrawn) or events
+        _require_last(session, event, events, withdrawn)
     if not events:
         raise ProblemError("there is nothing to undo; nothing was changed")
     act = _act(session, events)
@@ -71,6 +75,37 @@ def _last_events(session: Session, withdrawn: set[int]) -> list[Event]:
     ]
 
 
+def _results_now(session: Session, event: int, withdrawn: set[int]) -> list[Event]:
+    """Return the act of an event if it is results of the open tick; nothing if it is not.
+
+    Nor if something else was done since, or there is another result of one of its arms.
+    """
+    later = [
+        one
+        for one in session.journal.events(event - 1)
+        if one.kind in ACTS and one.seq not in withdrawn
+    ]
+    own = [one for one in later if one.seq == event or one.body.get("with") == event]
+    others = [one for one in later if one not in own]
+    results = [one for one in own if one.kind == "record"]
+    if not results or own[0].seq != event or {one.kind for one in own} - {"record", "leave"}:
+        return []
+    if any(one.kind != "record" or one.tick != session.memory.tick for one in others):
+        return []
+    if results[0].tick != session.memory.tick:
+        return []
+    arms = {slot for one in results for slot in _arms(session, one)}
+    if any(arms.intersection(_arms(session, one)) for one in others):
+        return []
+    return own
+
+
+def _arms(session: Session, event: Event) -> list[int]:
+    """Slots that an event with results of the open tick is about; by itself it means all."""
+    assert session.memory.open is not None
+    return list(event.body.get("arms", session.memory.open.choice.arms))
+
+
 def _act(session: Session, events: list[Event]) -> Act:
     """Return an act as an operator sees it."""
     clock = session.memory.settings.clock
@@ -86,8 +121,21 @@ def _act(session: Session, events: list[Event]) -> Act:
     tick = own[-1].tick if decided else first.tick
     return Act(
         event=first.seq, kind=kind, tick=tick, label=clock.label(tick), count=count, at=first.at,
-        actor=first.actor,
+        actor=first.actor, who=_who(session, kind, own) if count == 1 else "",
     )  # fmt: skip
+
+
+def _who(session: Session, kind: str, own: list[Event]) -> str:
+    """Say of whom an act is that concerns one arm, and which result; "" where that says nothing."""
+    names, body = session.memory.roster.names, own[0].body
+    if kind == "join":
+        return str(body["names"][0])
+    if kind == "leave":
+        return str(names[body["arms"][0]])
+    if kind != "record" or "arms" not in body:
+        return ""
+    result = LEAVE if own[-1].kind == "leave" else body["results"][0]
+    return f"{names[body['arms'][0]]}: {session.memory.settings.outcome_text(result)}"
 
 
 def _count(event: Event) -> int:

@@ -26,8 +26,8 @@ from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.memory import Memory
 from restive.live.recording import Batch, sort_results
 from restive.live.session import Session
-from restive.live.settings import Settings
-from restive.live.sql_tables import Progress
+from restive.live.settings import UNSEEN, Settings
+from restive.live.sql_tables import DECIDED, Progress
 from restive.live.status import Forecast, Headroom
 from restive.live.tokens import Token
 
@@ -161,6 +161,16 @@ class LiveView:
             names = memory.roster.names
             return {names[slot]: what if state is None else state for slot, what, state in rows}
 
+    def recorded_alone(self, tick: int) -> dict[str, int]:
+        """Return, by arm, the events of a tick that hold the result of one pull alone."""
+        with self._session.reading() as memory:
+            rows = self._session.journal.connection.execute(
+                "SELECT min(slot), recorded FROM pull WHERE tick = ? AND recorded IS NOT NULL "
+                "GROUP BY recorded HAVING count(*) = 1",
+                (tick,),
+            )
+            return {memory.roster.names[slot]: event for slot, event in rows}
+
     def belief(self, name: str) -> FloatArray:
         """Law of an arm's state at the last decision's tick, given all that is recorded."""
         with self._session.reading() as memory:
@@ -199,10 +209,39 @@ class LiveView:
         with self._session.reading():
             return tuple(status.alarms(self._session))
 
+    def answered_alarms(self, limit: int) -> list[tuple[Alarm, str, str]]:
+        """Return alarms that somebody has looked at, the newest first: what was found, by whom."""
+        with self._session.reading() as memory:
+            journal, label = self._session.journal, memory.settings.clock.label
+            withdrawn, events = journal.withdrawn(), journal.events(kinds=("acknowledge",))
+            found = [one for one in events if one.seq not in withdrawn]
+            return [
+                (
+                    Alarm(one.body["of"], one.body["name"], one.tick, "", label(one.tick)),
+                    one.body["note"],
+                    one.actor,
+                )
+                for one in reversed(found[-limit:])
+            ]
+
     def last_act(self) -> Act | None:
         """Return what `undo` would withdraw now; None if there is nothing."""
         with self._session.reading():
             return undoing.last_act(self._session)
+
+    def missing_results(self, ticks: int = 8, limit: int = 200) -> list[tuple[int, str]]:
+        """Return pulls of the last ticks that are over and have no result: tick and arm.
+
+        The newest tick comes first. What is recorded for them is late, and used where it can be.
+        """
+        with self._session.reading() as memory:
+            rows = self._session.journal.connection.execute(
+                "SELECT tick, slot FROM pull WHERE tick >= ? AND tick < ? AND status = ? AND "
+                f"recorded IS NULL AND {DECIDED} ORDER BY tick DESC, slot LIMIT ?",
+                (memory.tick - ticks, memory.tick, UNSEEN, limit),
+            ).fetchall()
+            gone, names = memory.gone, memory.roster.names
+            return [(tick, names[slot]) for tick, slot in rows if slot not in gone]
 
     def status(self) -> Status:
         """Tell where the agent stands."""

@@ -26,6 +26,7 @@ from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
 from restive.problem.beliefs import (
     BeliefState,
     belief_tables,
+    beliefs_in,
     settled_lengths,
     start_or_initial,
     thresholds,
@@ -33,6 +34,7 @@ from restive.problem.beliefs import (
 
 __all__ = ["World"]
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
@@ -53,6 +55,9 @@ class World:
     hidden
         Simulate the states of all arms, with luck of their own, and pay what they pay. By default
         arms that are not pulled pay the reward that is expected given what was last seen of them.
+    hold_slow
+        Hold the beliefs of arms that mix too slowly at their value of age 10,000, instead of
+        refusing them.
     """
 
     def __init__(
@@ -64,24 +69,41 @@ class World:
         replication: int = 0,
         max_elapsed: int | None = None,
         hidden: bool = False,
+        hold_slow: bool = False,
     ) -> None:
         if not isinstance(bandit, RestlessBandit):
             raise ProblemError(f"a world needs a RestlessBandit, got {bandit!r:.60}")
-        replication = checked_count(replication, "replication", 0)
-        start = start_or_initial(start, bandit)
-        start.require_fits(bandit)
+        self._replication = checked_count(replication, "replication", 0)
+        self._start = start_or_initial(start, bandit)
+        self._start.require_fits(bandit)
         self.bandit = bandit
-        self.time = 1
-        self.seed = drawn_seed(seed)
         kinds = kinds_of(bandit)
-        tables = belief_tables(kinds.arms, settled_lengths(kinds, max_elapsed))
+        lengths = settled_lengths(kinds, max_elapsed, hold_slow=hold_slow)
+        tables = belief_tables(kinds.arms, lengths)
         self._hidden = _hidden_arms(kinds) if hidden else None
         self._tables = WorldTables(
             tables,
             **{name: getattr(tables, name)[kinds.of] for name in OF_ARMS},
             hidden=np.empty(0, dtype=np.int64) if self._hidden is None else self._hidden.states,
         )
-        self._key = stream(self.seed, replication, HIDDEN if hidden else WORLD)
+        self.reset(seed)
+
+    def reset(self, seed: int | None = None, *, start: BeliefState | None = None) -> None:
+        """Begin anew, which is much quicker than a new world.
+
+        Parameters
+        ----------
+        seed
+            Names the luck; with None a seed is drawn.
+        start
+            As for the world; by default the start that it has.
+        """
+        start = start_or_initial(self._start if start is None else start, self.bandit)
+        start.require_fits(self.bandit)
+        self.seed = drawn_seed(seed)
+        self.time = 1
+        name = WORLD if self._hidden is None else HIDDEN
+        self._key = stream(self.seed, self._replication, name)
         self._last_state = start.last_state.copy()
         self._seen = 1 - start.elapsed
         if self._hidden is not None:
@@ -91,6 +113,12 @@ class World:
     def belief_state(self) -> BeliefState:
         """When and in which state each arm was last seen."""
         return BeliefState(self._last_state, self.time - self._seen)
+
+    @property
+    def beliefs(self) -> FloatArray:
+        """The law [K, S] of each arm's state now; zeros fill up arms of fewer states."""
+        tables, kinds = self._tables.tables, kinds_of(self.bandit).of
+        return beliefs_in(tables, kinds, self._last_state, self.time - self._seen)
 
     def __repr__(self) -> str:
         bandit = self.bandit

@@ -29,6 +29,7 @@ __all__ = [
     "plot_panels",
     "plot_posterior",
     "plot_tracks",
+    "transition_names",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -36,6 +37,7 @@ FloatArray = NDArray[np.float64]
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 MOST_PANELS = 12
 AREA = 160.0  # of the largest circle, in square points
+MOST_LETTERS = 12  # of the name of a state beside a picture
 SHOWING = ("matplotlib.pyplot", "ipykernel")  # modules that are there where figures are looked at
 
 
@@ -229,24 +231,32 @@ def _draw_intervals(ax: Any, posterior: Any, prior: Any, truth: Any) -> None:
     alike = np.array_equal(posterior.active, posterior.passive)
     size = posterior.active.shape[1]
     mean, low, high = posterior.mean(), posterior.quantile(0.05), posterior.quantile(0.95)
-    states = posterior.states or range(size)
     for k, field in enumerate(["active"] if alike else ["active", "passive"]):
         centre, bottom, top = (getattr(each, field).ravel() for each in (mean, low, high))
         places = np.arange(size * size) + 0.3 * k
         error = [np.maximum(centre - bottom, 0), np.maximum(top - centre, 0)]
         style = look(k)
         label = f"{field}: mean and 90%"
-        ax.errorbar(places, centre, yerr=error, fmt=style.marker, color=style.colour, label=label)
+        ax.errorbar(centre, places, xerr=error, fmt=style.marker, color=style.colour, label=label)
         if prior is not None:
             bottom, top = (getattr(prior.quantile(q), field).ravel() for q in (0.05, 0.95))
-            ax.bar(places, top - bottom, 0.2, bottom, color=LIGHT["mute"], alpha=0.3, zorder=0)
+            ax.barh(places, top - bottom, 0.2, bottom, color=LIGHT["mute"], alpha=0.3, zorder=0)
         if truth is not None:
             once = "truth" if k == 0 else None
-            ax.plot(places, getattr(truth, field).ravel(), "x", color="black", label=once)
-    names = [f"{i} to {j}" for i in states for j in states]
-    ax.set_xticks(np.arange(size * size), names, rotation=90)
-    ax.set_ylabel("transition probability")
-    ax.set_ylim(-0.02, 1.02)
+            ax.plot(getattr(truth, field).ravel(), places, "x", color="black", label=once)
+    ax.set_yticks(np.arange(size * size), transition_names(posterior))
+    ax.invert_yaxis()  # the first on top
+    ax.set_xlabel("transition probability")
+    ax.set_xlim(-0.02, 1.02)
+
+
+def transition_names(posterior: Any) -> list[str]:
+    """Return what each transition is called, short enough for the side of a picture."""
+    names = posterior.states or [str(state) for state in range(posterior.active.shape[1])]
+    short = [
+        name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…" for name in names
+    ]
+    return [f"{one} to {other}" for one in short for other in short]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from restive.kernels.chain import belief_powers, settling_age
 from restive.kernels.elementary import logarithms
 from restive.kernels.loop.tables import BeliefTables
 from restive.problem.arm import Arm, arm_label
-from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
+from restive.problem.bandit import Kinds, RestlessBandit, computed_once, kinds_of, starts_of
 from restive.problem.chains import irreducible_law, require_ergodic
 from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
@@ -33,7 +33,9 @@ __all__ = [
     "BeliefState",
     "belief_table",
     "belief_tables",
+    "beliefs",
     "beliefs_at",
+    "beliefs_in",
     "initial_state",
     "log_chances",
     "settled_elapsed",
@@ -105,6 +107,53 @@ def beliefs_at(
             reached += ahead
         found[at] = power[:, last_state[at]]
     return found
+
+
+def beliefs(
+    bandit: RestlessBandit, state: BeliefState, *, max_elapsed: int | None = None
+) -> FloatArray:
+    """Beliefs of all arms as one array.
+
+    Parameters
+    ----------
+    bandit
+        The arms.
+    state
+        When and in which state each was last seen.
+    max_elapsed
+        Ages told apart; by default as many as beliefs need to settle (to 1e-12).
+
+    Returns
+    -------
+    Array [K, S] of b(s, n), where S is the largest number of states; zeros fill up the others.
+    """
+    if not isinstance(state, BeliefState):
+        raise ProblemError(f"state must be a BeliefState, got {state!r:.60}")
+    state.require_fits(bandit)
+    kinds = kinds_of(bandit)
+    if max_elapsed is None:
+        tables = _settled_tables(bandit)
+    else:
+        tables = belief_tables(kinds.arms, settled_lengths(kinds, max_elapsed))
+    return beliefs_in(tables, kinds.of, state.last_state, state.elapsed)
+
+
+@computed_once  # since whoever asks, asks again in the next step
+def _settled_tables(bandit: RestlessBandit) -> BeliefTables:
+    kinds = kinds_of(bandit)
+    return belief_tables(kinds.arms, settled_lengths(kinds))
+
+
+def beliefs_in(
+    tables: BeliefTables, kinds: NDArray[np.intp], last_state: IntArray, elapsed: IntArray
+) -> FloatArray:
+    """Beliefs [K, S] of arms of these kinds [K], as they stand in tables."""
+    sizes, lengths = tables.sizes[kinds], tables.lengths[kinds]
+    cells = last_state * lengths + np.minimum(elapsed, lengths) - 1
+    states = np.arange(sizes.max())
+    there = states < sizes[:, None]
+    places = (tables.offsets[kinds] + cells * sizes)[:, None] + states
+    return np.where(there, tables.beliefs[np.where(there, places, 0)], 0.0)
 
 
 def log_chances(

@@ -265,7 +265,9 @@ class WhyAnswer(BaseModel):
     belief: dict[str, float]
     low: dict[str, float] = Field(description="ends of 90% intervals of these chances")
     high: dict[str, float]
-    expected: float
+    expected: float = Field(description="reward of this tick with a pull")
+    expected_without: float = Field(description="and without one")
+    averaged: bool = Field(description="whether indices are means over what arms may be")
     index: float | None
     index_at_mean: float | None
     rank: int | None
@@ -350,6 +352,7 @@ class ActAnswer(BaseModel):
     count: int = Field(description="arms decided, results, arms that join or leave, corrections")
     at: datetime
     actor: str
+    who: str = Field(description="of whom, if of one arm, and which result; else empty")
     sentence: str
 
     @classmethod

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import counted
+from restive.arguments import counted, drawn_seed
 from restive.errors import ProblemError
 from restive.kernels.elementary import exponentials, logarithms
+from restive.kernels.random import TRUTH, key_at, stream
 from restive.learn.evidence import Evidence, log_likelihood
 from restive.problem.arm import Arm, numbers_array
 from restive.problem.bandit import RestlessBandit
@@ -59,6 +60,10 @@ class ArmPrior:
     def moves_alike(self) -> bool:
         """Whether the arm, whichever it is, moves alike pulled or not."""
         return all(arm.is_uncontrolled for arm in self.candidates)
+
+    def draw(self, key: np.uint64) -> Arm:
+        """Draw an arm by its weight, with 64 random bits."""
+        return self.candidates[_drawn(self.weights, key)]
 
     def given(self, evidence: Evidence) -> ArmPrior:
         """Return what the arm may be once this was seen of it: the same arms, other weights."""
@@ -137,6 +142,22 @@ class JointPrior:
         """Whether arm k, whichever it is, moves alike pulled or not."""
         return all(bandit.arms[k].is_uncontrolled for bandit in self.bandits)
 
+    def sample(self, seed: int | None = 0, num_pulls: int | None = None) -> RestlessBandit:
+        """Draw a system: the truth of replication 0 of `bayesian_regret` with this seed.
+
+        Parameters
+        ----------
+        seed
+            Names the draw; with None one is drawn.
+        num_pulls
+            Arms pulled each step; the systems have it, so it may be left out.
+        """
+        own = self.bandits[0].num_pulls
+        if num_pulls is not None and num_pulls != own:
+            raise ProblemError(f"the prior's systems have {own} pulls, num_pulls is {num_pulls}")
+        key = stream(drawn_seed(seed), 0, TRUTH)
+        return self.bandits[_drawn(self.weights, np.uint64(key_at(key, 0)))]
+
     def given(self, evidence: Sequence[Evidence]) -> JointPrior:
         """Return what the systems may be once this was seen of each arm."""
         require_evidence(evidence, self.num_arms)
@@ -149,6 +170,13 @@ class JointPrior:
     def __repr__(self) -> str:
         systems, arms = counted(len(self.bandits), "system"), counted(self.num_arms, "arm")
         return f"JointPrior({systems} of {arms})"
+
+
+def _drawn(weights: FloatArray, key: np.uint64) -> int:
+    """Place that 64 random bits draw by weight."""
+    totals = np.cumsum(weights)
+    uniform = (int(key) >> 11) * 2.0**-53
+    return int(np.searchsorted(totals, uniform * totals[-1], side="right"))
 
 
 def require_evidence(evidence: Sequence[Evidence], num_arms: int) -> None:

@@ -13,13 +13,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count, counted, one_line
+from restive.arguments import checked_count, counted, drawn_seed, one_line
 from restive.errors import ProblemError
+from restive.kernels.random import TRUTH, key_at, stream
 from restive.learn.evidence import Evidence
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior, listed, require_evidence
 from restive.problem.arm import Arm, gilbert_elliott, numbers_array
-from restive.problem.bandit import RestlessBandit
+from restive.problem.bandit import RestlessBandit, checked_num_pulls
 
 __all__ = [
     "MOST_ARMS",
@@ -98,6 +99,26 @@ class IndependentPrior:
     def moves_alike(self, k: int) -> bool:
         """Whether arm k, whichever it is, moves alike pulled or not."""
         return self.arms[k].moves_alike
+
+    def sample(self, seed: int | None = 0, num_pulls: int | None = None) -> RestlessBandit:
+        """Draw a system: the truth of replication 0 of `bayesian_regret` with this seed.
+
+        Parameters
+        ----------
+        seed
+            Names the draw; with None one is drawn.
+        num_pulls
+            Arms pulled each step, which the prior does not know.
+        """
+        if num_pulls is None:
+            raise ProblemError("sample needs num_pulls: the arms' priors do not say how many")
+        num_pulls = checked_num_pulls(num_pulls, self.num_arms)
+        key = stream(drawn_seed(seed), 0, TRUTH)
+        drawn: dict[int, Arm] = {}
+        for arm, group in zip(self.arms, self.groups.tolist(), strict=True):
+            if group not in drawn:
+                drawn[group] = arm.draw(np.uint64(key_at(key, group)))
+        return RestlessBandit([drawn[group] for group in self.groups.tolist()], num_pulls)
 
     def given(self, evidence: Sequence[Evidence]) -> IndependentPrior:
         """Return what the arms may be once this was seen of each."""

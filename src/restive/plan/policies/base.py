@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -67,9 +68,12 @@ class IndexPolicy:
     def index(self, state: BeliefState) -> FloatArray:
         """Return the index [K] of each arm now."""
         state.require_fits(self.bandit)
-        values = np.concatenate([table.ravel() for table in self.tables])
-        now: FloatArray = values[self._cells(state.last_state, state.elapsed)]
-        return now
+        return self.index_many(state.last_state, state.elapsed)
+
+    def index_many(self, last_state: IntArray, elapsed: IntArray) -> FloatArray:
+        """Indices [M, K] of all arms for M meta-states given as [M, K] arrays."""
+        many: FloatArray = self._values[self._cells(last_state, elapsed)]
+        return many
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""
@@ -117,6 +121,11 @@ class IndexPolicy:
 
     def __repr__(self) -> str:
         return policy_repr(self)
+
+    @cached_property
+    def _values(self) -> FloatArray:
+        """All tables, end to end as the ranks are."""
+        return np.concatenate([table.ravel() for table in self.tables])
 
     def _cells(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
         offsets, lengths = (part[self.kinds.of] for part in self.ranked[1:])

@@ -62,6 +62,7 @@ class Listed:
     num_arms: int
     by: str
     start: str | int | None
+    kinds: list[str]
 
     @classmethod
     def of(cls, agent: LiveAgent, by: str, start: str | int | None) -> Listed:
@@ -75,11 +76,13 @@ class Listed:
             )
             for row in agent.arms(start, ON_A_PAGE, by)
         ]
-        return cls(agent.settings, agent.top_state, arms, agent.num_arms, by, start)
+        return cls(
+            agent.settings, agent.top_state, arms, agent.num_arms, by, start, list(agent.kinds)
+        )
 
 
-def arms_page(found: Listed, caller: Caller) -> str:
-    """Return a page of the list."""
+def arms_page(found: Listed, caller: Caller, note: str = "") -> str:
+    """Return a page of the list, with a note on what was looked for."""
     after: str | int | None = None
     if len(found.arms) == ON_A_PAGE:
         by_name = found.by == "name"
@@ -103,6 +106,9 @@ def arms_page(found: Listed, caller: Caller) -> str:
         top=found.top,
         bottom=found.settings.state_text(0),
         sorted_by=found.by,
+        note=note,
+        admin=caller.token.allows("admin"),
+        kinds=found.kinds,
         arms=found.arms,
         first=not found.start,
         after=after,
@@ -165,6 +171,7 @@ def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
         arm=Cells.of(row, settings, found.tick, found.posterior),
         charts=charts,
         history=history,
+        leaves=caller.token.allows("admin") and row.left is None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from restive.live.words import Words
 from restive.measure.intervals import student_quantile
 from restive.pages.axes import Line, draw_line, set_scale
 from restive.pages.chart import Chart, Panel, line_data, render_chart
-from restive.pages.figures import draw_posterior, in_the_plane
+from restive.pages.figures import draw_posterior, in_the_plane, transition_names
 from restive.pages.looks import LIGHT
 from restive.pages.page import capitalised
 from restive.problem.beliefs import beliefs_at
@@ -30,6 +31,7 @@ FloatArray = NDArray[np.float64]
 MOST_TICKS = 120  # of single ticks
 MOST_POINTS = 200  # of sums
 MOST_KINDS = 8  # lines of one chart
+LETTER, ROW = 7.2, 26.0  # points that a letter of a label is wide, and a row of a picture high
 NORMAL = student_quantile(10**6)  # standard deviations that hold 95%
 
 
@@ -66,7 +68,7 @@ def _pair(ticks: NDArray[np.int64], earned: FloatArray, forecast: FloatArray,
 
 def reward_chart(rows: Sequence[dict[str, Any]], words: Words) -> str:
     """Return the chart of rewards; "" before there are two ticks to compare."""
-    if sum(row["seen"] > 0 for row in rows) < 2:
+    if sum(row["seen"] > 0 and row["variance"] is not None for row in rows) < 2:
         return ""
     each, summed = reward_lines(rows)
 
@@ -167,13 +169,18 @@ def _posterior_chart(posterior: ArmPosterior, prior: ArmPosterior, words: Words)
         "cross is the mean with 90% intervals. Rings: the same before anything was seen."
         if in_the_plane(posterior)
         else "Mean and 90% interval of each transition probability; pale bars: 90% before anything "
-        "was seen." + ("" if alike else f" Of each two, the left one is with a {words.pull}.")
+        "was seen." + ("" if alike else f" Of each two, the upper one is with a {words.pull}.")
     )
 
     def draw(axes: Any, scale: Any) -> None:
         draw_posterior(axes, posterior, prior=prior)
 
-    return Chart("posterior", f"What the {words.arm} may be", note, [Panel("posterior", draw, [])])
+    panel = Panel("posterior", draw, [])
+    if not in_the_plane(posterior):
+        names = transition_names(posterior)
+        left = LETTER * max(map(len, names))
+        panel = replace(panel, left=left, height=max(panel.height, ROW * len(names)))
+    return Chart("posterior", f"What the {words.arm} may be", note, [panel])
 
 
 def _sightings_chart(

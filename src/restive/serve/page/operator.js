@@ -1,4 +1,4 @@
-// Sends files, and results that are tapped in without loading the page anew. All else is forms.
+// Sends files, and what is tapped without loading the page anew. All else is forms.
 const forgery = document.querySelector("meta[name=forgery]")?.content;
 const RESTING = 10_000; // milliseconds between two looks
 const now = () => document.querySelector("#now");
@@ -11,51 +11,57 @@ function say(text, wrong = false) {
 
 // Shows what the server has now in the place of what was there.
 async function show(answer) {
-  if (answer.url.endsWith("/login")) return location.assign("/login");
+  if (new URL(answer.url).pathname === "/login") return location.assign("/login?ended");
   const text = await answer.text();
   if (!answer.ok) throw new Error(JSON.parse(text).detail);
   const fresh = new DOMParser().parseFromString(text, "text/html");
   for (const part of ["h1", "#now"]) document.querySelector(part).replaceWith(fresh.querySelector(part));
 }
 
-async function doing(work) {
+async function doing(work, form) {
+  const buttons = [...form.querySelectorAll("button")];
+  for (const button of buttons) button.disabled = true;
+  say("Sending …");
   try {
     await work();
   } catch (error) {
-    say(error.message, true);
+    // fetch knows but one error of its own: nothing came back
+    say(error instanceof TypeError ? "No connection: this was not sent. Try again." : error.message, true);
   }
+  for (const button of buttons) button.disabled = false;
 }
 
 function received({ text, repeated }) {
   return repeated ? "This very file was recorded before." : `${text[0].toUpperCase()}${text.slice(1)}.`;
 }
 
-const record = (file) => doing(async () => {
+const record = (file, form) => doing(async () => {
   const headers = { "Content-Type": "text/csv", "X-Restive-Forgery": forgery };
   const answer = await fetch("/v1/observations", { method: "POST", headers, body: await file.arrayBuffer() });
   const found = await answer.json();
-  if (!answer.ok) throw new Error(found.detail);
+  if (!answer.ok) throw new Error(found.detail.replace(/^results:/, `${file.name}:`));
   await show(await fetch("/"));
   say(received(found));
-});
+}, form);
 
 for (const kind of ["dragenter", "dragover", "dragleave", "drop"]) document.addEventListener(kind, (event) => {
   const form = event.target.closest?.(".drop");
   if (!form) return;
   event.preventDefault();
   form.classList.toggle("over", kind === "dragenter" || kind === "dragover");
-  if (kind === "drop" && event.dataTransfer.files.length) record(event.dataTransfer.files[0]);
+  if (kind === "drop" && event.dataTransfer.files.length) record(event.dataTransfer.files[0], form);
 });
 document.addEventListener("change", ({ target }) => {
-  if (target.matches(".drop input")) record(target.files[0]);
+  if (!target.matches(".drop input")) return;
+  record(target.files[0], target.form);
+  target.value = ""; // so that the same name, mended, can be chosen again
 });
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!form.matches(".tap")) return;
+  if (!form.matches(".tap, .undo, .acknowledge")) return;
   event.preventDefault();
   const body = new URLSearchParams(new FormData(form, event.submitter));
-  for (const button of form.querySelectorAll("button")) button.disabled = true;
-  doing(async () => show(await fetch(form.action, { method: "POST", body })));
+  doing(async () => show(await fetch(form.action, { method: "POST", body })), form);
 });
 
 if (now()) setInterval(async () => {

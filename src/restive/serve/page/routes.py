@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlencode
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from restive.arguments import shown
@@ -66,9 +66,10 @@ post_page = partial(router.post, include_in_schema=False)
 
 
 @get_page("/login")
-async def login_page() -> HTMLResponse:
+async def login_page(ended: Annotated[str | None, Query(max_length=9)] = None) -> HTMLResponse:
     """Ask for a token."""
-    return HTMLResponse(_asking())
+    why = "You were signed out, and what you tapped last was not recorded: sign in again."
+    return HTMLResponse(_asking("" if ended is None else why))
 
 
 @router.post(
@@ -130,40 +131,46 @@ class Visiting:
 
 Visitor = Annotated[Caller, Depends(Visiting())]
 Operator = Annotated[Caller, Depends(Visiting("act"))]
+Keeper = Annotated[Caller, Depends(Visiting("admin"))]  # who may say who takes part
 
 
 # ---------------------------------------------------------------- today
 
 
 @get_page("/")
-async def today(request: Request, caller: Visitor) -> HTMLResponse:
+async def today(
+    request: Request, caller: Visitor, asked: Annotated[str, Query(max_length=40)] = ""
+) -> HTMLResponse:
     """What to do now."""
     service = service_of(request)
     found = await service.read(Today.of)
     words = found.settings.words
     chart = await service.drawn("rewards", found.status.events, reward_chart, found.rewards, words)
     told = unquote(request.cookies.get(SAID, ""))
-    response = HTMLResponse(
-        today_page(found, chart, caller, Said(told.removeprefix(WRONG), told.startswith(WRONG)))
-    )
+    said = Said(told.removeprefix(WRONG), told.startswith(WRONG))
+    response = HTMLResponse(today_page(found, chart, caller, said, asked))
     if told:
         response.delete_cookie(SAID, httponly=True, samesite="strict")
     return response
 
 
-async def _done(request: Request, work: Callable[[LiveAgent], str]) -> Response:
+async def _done(
+    request: Request, work: Callable[[LiveAgent], str], back: str = "/", again: str = ""
+) -> Response:
     """Do what a form asks for, and show the page with what became of it.
 
-    The page is asked for anew, so that a reload does nothing twice; what is to be told waits in a
-    cookie meanwhile.
+    The page `back` is asked for anew, so that a reload does nothing twice; what is to be told waits
+    in a cookie meanwhile. After a jump that must be meant it is the page `again`.
     """
     try:
         said = await service_of(request).write(work)
     except StoreError:
         raise
+    except JumpError as error:
+        said, back = f"{WRONG}{error.jump}. Nothing was done: look at the date again.", again
     except RestiveError as error:
         said = WRONG + str(error)
-    response = RedirectResponse("/", 303)
+    response = RedirectResponse(back, 303)
     response.set_cookie(
         SAID, quote(said[:MOST_SAID]), max_age=60, httponly=True, samesite="strict",
         secure=request.url.scheme == "https",
@@ -179,20 +186,15 @@ async def decide(request: Request, caller: Operator) -> Response:
     def work(agent: LiveAgent) -> str:
         words, before = agent.settings.words, agent.tick
         asked = agent.tick_asked(_number(fields, "tick"), fields.get("date") or None)
-        try:
-            made = agent.decide(tick=asked, skip="skip" in fields, actor=caller.actor)
-        except JumpError as error:
-            raise ProblemError(
-                f"{error.jump}. Nothing was decided: look at the date, or check the box if that "
-                "is meant"
-            ) from None
+        made = agent.decide(tick=asked, skip="skip" in fields, actor=caller.actor)
         when = words.when(made.tick, agent.settings.clock.label(made.tick))
         count = words.count(len(made.arms), "arm")
         if made.tick == before:
             return f"The list for {when} was made before: {count}."
         return f"The list for {when} is made: {count}."
 
-    return await _done(request, work)
+    given = fields.get("date") or fields.get("tick") or "now"
+    return await _done(request, work, again="/?" + urlencode({"asked": given}) + "#next")
 
 
 @post_page("/record")
@@ -206,7 +208,10 @@ async def record(request: Request, caller: Operator) -> Response:
         means = settings.result_of(result) if result != LEAVE else result
         receipt = agent.record({arm: means}, _number(fields, "tick"), actor=caller.actor)
         what = result if result in settings.outcomes else settings.outcome_text(means)
-        return f"{arm}: {what}; {receipt.text(settings.words)}."
+        if means == LEAVE:
+            return f"{arm}: {what}. {arm} is on no list any more."
+        late = "" if not receipt.late + receipt.superseded else f"; {receipt.text(settings.words)}"
+        return f"{arm}: {what}{late}."
 
     return await _done(request, work)
 
@@ -221,7 +226,33 @@ async def undo(request: Request, caller: Operator) -> Response:
         if last is not None and last.kind in ("join", "leave"):
             caller.require("admin")
         done = agent.undo(event, actor=caller.actor)
-        return f"Withdrawn: {done.text(agent.settings.words)}."
+        return f"Taken back: {done.what(agent.settings.words)}."
+
+    return await _done(request, work)
+
+
+@post_page("/join")
+async def join(request: Request, caller: Keeper) -> Response:
+    """Let somebody join."""
+    fields = await form_fields(request)
+    name = fields.get("name", "").strip()
+
+    def work(agent: LiveAgent) -> str:
+        receipt = agent.join({name: fields.get("kind", "")}, actor=caller.actor)
+        words = agent.settings.words
+        return f"{name}: {receipt.text_of_arms('joined', words)}."
+
+    return await _done(request, work)
+
+
+@post_page("/leave")
+async def leave(request: Request, caller: Keeper) -> Response:
+    """Let somebody leave."""
+    arm = (await form_fields(request)).get("arm", "")
+
+    def work(agent: LiveAgent) -> str:
+        agent.leave([arm], actor=caller.actor)
+        return f"{arm} has left, and is on no list any more."
 
     return await _done(request, work)
 
@@ -233,7 +264,7 @@ async def acknowledge(request: Request, caller: Operator) -> Response:
 
     def work(agent: LiveAgent) -> str:
         agent.acknowledge(_number(fields, "alarm") or 0, fields.get("note", ""), actor=caller.actor)
-        return "Acknowledged."
+        return "The alarm is answered."
 
     return await _done(request, work)
 
@@ -290,9 +321,9 @@ async def _found(request: Request, caller: Caller, name: str) -> Response:
     """Return the page of an arm of this name, or the names that follow."""
     try:
         return await arm(request, caller, name)
-    except Problem:
+    except Problem as error:
         found = await service_of(request).read(lambda agent: Listed.of(agent, "name", name))
-        return HTMLResponse(arms_page(found, caller))
+        return HTMLResponse(arms_page(found, caller, f"{error.detail}; these names follow:"))
 
 
 @get_page("/arms/{name:path}")

@@ -16,6 +16,7 @@ __all__ = ["Said", "Today", "today_page"]
 
 MOST_ROWS = 1000
 MOST_TAPPED = 200  # arms whose results can be tapped in one by one
+MOST_ANSWERED = 5  # alarms that are told though somebody has looked
 FEW = 20  # arms that are listed without being asked for
 
 
@@ -24,6 +25,23 @@ class Said(NamedTuple):
 
     text: str = ""
     wrong: bool = False
+
+
+class LateShown(NamedTuple):
+    """A pull of a tick that is over, which waits for its result."""
+
+    arm: str
+    tick: int
+    when: str
+    choices: dict[str, str]
+
+
+class Answered(NamedTuple):
+    """An alarm that somebody has looked at."""
+
+    title: str
+    note: str
+    actor: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,9 @@ class Today:
     sizes: list[int]  # numbers of states
     refuses: bool  # pulls that were made and not seen
     results: dict[str, int | str]
+    events: dict[str, int]  # by arm: that which holds its result alone
+    missing: list[LateShown]  # results of ticks that are over
+    answered: list[Answered]
     rewards: list[dict[str, Any]]
 
     @classmethod
@@ -55,6 +76,9 @@ class Today:
             [agent.num_states(name) for name in arms[:MOST_ROWS]],
             settings.missing == REFUSE,
             {} if decision is None else agent.results(decision.tick),
+            {} if decision is None else agent.recorded_alone(decision.tick),
+            _missing(agent),
+            _answered(agent),
             agent.rewards(),
         )
 
@@ -67,6 +91,7 @@ class PullShown:
     kind: str
     result: str
     choices: dict[str, str]  # what may be tapped; empty where there is a result, or too many
+    event: int | None  # by which its result may be taken back
     expected: float
     index: float | None
     audit: bool
@@ -78,10 +103,11 @@ class Asks(NamedTuple):
     kind: str  # of the field: "date", "datetime-local", "number", or "" for none
     value: str  # what it begins with
     note: str
+    jumps: bool  # whether somebody must say that ticks without a list are meant
 
 
-def today_page(found: Today, chart: str, caller: Caller, said: Said) -> str:
-    """Return the page."""
+def today_page(found: Today, chart: str, caller: Caller, said: Said, asked: str = "") -> str:
+    """Return the page; `asked` is a date or tick that was refused, since it is far off."""
     status, decision = found.status, found.decision
     acts = caller.token.allows("act")
     taps = acts and decision is not None and len(decision.arms) <= MOST_TAPPED
@@ -98,7 +124,9 @@ def today_page(found: Today, chart: str, caller: Caller, said: Said) -> str:
         acts=acts,
         said=said.text,
         wrong=said.wrong,
-        asks=_asks(found),
+        asks=_asks(found, asked),
+        missing=found.missing if acts else [],
+        answered=found.answered,
         undoes=found.last_act if _may_undo(found.last_act, caller) else None,
         taps=taps and any(pull.choices for pull in pulls),
         few=FEW,
@@ -126,7 +154,31 @@ def _may_undo(act: Act | None, caller: Caller) -> bool:
     return act is not None and caller.token.allows(role)
 
 
-def _asks(found: Today) -> Asks:
+def _missing(agent: LiveAgent) -> list[LateShown]:
+    """Return pulls of ticks that are over whose results can still be tapped in."""
+    settings = agent.settings
+    if settings.missing == REFUSE:
+        return []
+    choices: dict[int, dict[str, str]] = {}
+    found = []
+    for tick, arm in agent.missing_results():
+        size = agent.num_states(arm)
+        when = settings.words.when(tick, settings.clock.label(tick))
+        own = choices.setdefault(size, settings.choices(size))
+        found.append(LateShown(arm, tick, when, own))
+    return found
+
+
+def _answered(agent: LiveAgent) -> list[Answered]:
+    """Return the alarms that were answered last, the newest first."""
+    words = agent.settings.words
+    return [
+        Answered(alarm.title(words), note, actor)
+        for alarm, note, actor in agent.answered_alarms(MOST_ANSWERED)
+    ]
+
+
+def _asks(found: Today, asked: str) -> Asks:
     """Return what the next list needs to be told, and what making it does."""
     clock, words, status = found.settings.clock, found.settings.words, found.status
     note = f"Within a {words.tick} the list stays the same, however often it is asked for."
@@ -137,14 +189,15 @@ def _asks(found: Today) -> Asks:
         else:
             note += f" With the next {words.tick}, {missing} without a result will count as not"
             note += " reached until the result comes."
+    jumps = bool(asked)
     if clock.kind != "given":
-        return Asks("", "", note)
+        return Asks("", "", note, jumps)
     following = status.tick + 1
     if not clock.has_dates:
-        return Asks("number", str(following), note)
+        return Asks("number", asked or str(following), note, jumps)
     label = clock.label(following)
-    note += f" Any date of a {words.tick} stands for it."
-    return Asks("datetime-local" if "T" in label else "date", label, note)
+    note += f" Give any date in the {words.tick}."
+    return Asks("datetime-local" if "T" in label else "date", asked or label, note, jumps)
 
 
 def _pulls(found: Today, decision: Decision, taps: bool) -> list[PullShown]:
@@ -161,6 +214,7 @@ def _pulls(found: Today, decision: Decision, taps: bool) -> list[PullShown]:
             kind=kind,
             result=settings.outcome_text(found.results.get(arm, "open")),
             choices=choices[size] if taps and found.results.get(arm, "open") == "open" else {},
+            event=found.events.get(arm) if taps else None,
             expected=mean,
             index=index,
             audit=arm in audit,
