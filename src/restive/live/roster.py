@@ -127,7 +127,8 @@ class Roster:
         """Whether some arm pays while it is not pulled."""
         if self.joint is not None:
             return any(arm.pays_unpulled for arm in self.joint.bandits[0].arms)
-        return any(prior.typical.pays_unpulled for prior in self.kinds.values())
+        priors: Any = self.kinds.values()
+        return any(prior.typical.pays_unpulled for prior in priors)
 
     def rewards_by_group(self) -> dict[int, tuple[float, ...]]:
         """Rewards [S] by a kind's number, or by slot under a joint prior."""
