@@ -10,12 +10,14 @@ from benchmarks.harness import report
 PARTS = (
     "first_use",
     "planning",
+    "always_seen",
     "learning",
     "learners",
     "logs",
     "live",
     "live_files",
     "serving",
+    "serving_load",
     "scaling",
     "gym",
 )

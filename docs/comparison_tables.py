@@ -1,6 +1,7 @@
 """Write the measured parts of comparison.md: python docs/comparison_tables.py FOLDER...
 
-The folders are those that the page's commands write. Every sentence is made from intervals: "with
+With a page before them (`always-seen.md`) the parts of that one. The folders are those that the
+page's commands write. Every sentence is made from intervals: "with
 every seed" means that the simultaneous 95% intervals of each seed, taken alone, say so.
 """
 
@@ -214,16 +215,19 @@ def row(*cells: str) -> str:
 
 def main(folders: list[str]) -> None:
     """Write the measured parts anew."""
+    page = PAGE
+    if folders and folders[0].endswith(".md"):
+        page, folders = PAGE.with_name(folders[0]), folders[1:]
     with_options = [folder for folder in folders if "options" in folder]
     compared = Comparison(folder for folder in folders if folder not in with_options)
     made = {make.__name__: make(compared) for make in (regrets, against, verdicts, bounds)}
     if with_options:
         made["options"] = options(Comparison(with_options, with_options=True))
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     written = PART.sub(
         lambda part: f"{part[1]}\n{chr(10).join(made[part[2]]).strip()}\n\n{part[4]}", text
     )
-    PAGE.write_text(written, encoding="utf-8")
+    page.write_text(written, encoding="utf-8")
 
 
 if __name__ == "__main__":

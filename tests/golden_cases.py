@@ -313,7 +313,12 @@ PRIORS = {
     "dirichlet_paying": lambda: dirichlet([0.0, 0.2, 0.7]),
     "mixed": mixed,
 }
-NEWER = ("mean_index",)  # than the stored numbers; they have tests of their own
+NEWER = (
+    "mean_index",
+    "ucwhittle",
+    "wiql",
+    "qwi",
+)  # than the stored numbers; they have tests of their own
 LEARNERS = tuple(name for name in rs.registry.LEARNERS if name not in NEWER)
 MAPPINGS = tuple(row.name for row in policy_mappings())
 
@@ -675,19 +680,26 @@ def folder():
         yield Path(made)
 
 
+def _as_stored(plan):
+    """Return a plan without what it says since the numbers were stored: what seeing is worth."""
+    return {key: value for key, value in plan.items() if key != "seeing"}
+
+
 @case("plan")
 def plans():
-    found = {"outreach": printed("plan", EXAMPLES / "outreach.toml", "--json")}
+    found = {"outreach": _as_stored(printed("plan", EXAMPLES / "outreach.toml", "--json"))}
     words = ("plan", EXAMPLES / "paper_frequentist.toml", "--json", "--discount", "0.9")
     with folder() as here:
         table = here / "table.npz"
-        found["channels"] = printed(*words, "--index-table", table)
+        found["channels"] = _as_stored(printed(*words, "--index-table", table))
         with np.load(table) as arrays:
             found["table"] = dict(arrays)
         text = controlled_bandit().to_toml()
         (here / "problem.toml").write_text(text)
-        found["controlled"] = printed("plan", here / "problem.toml", "--json")
+        found["controlled"] = _as_stored(printed("plan", here / "problem.toml", "--json"))
     found["problem"] = tomllib.loads(text)
+    for name in ("outreach", "channels", "controlled"):
+        del found[name]["recommendation"]  # made of the other numbers; test_recommendation has it
     return found
 
 

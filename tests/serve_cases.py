@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from live_cases import created
 from restive.serve.app import make_app
+from restive.serve.connections import Connection, listening_socket
 
 __all__ = ["Client", "listening", "program", "served"]
 
@@ -38,9 +39,14 @@ def served(path, *, rate=MANY, limits=PATIENT, agent=None, **options):
 
 
 @contextmanager
-def listening(app):
-    """Yield the address of a server of this process, for a browser and for slow clients."""
-    config = uvicorn.Config(app, port=0, log_level="error", http="h11", ws="none", lifespan="off")
+def listening(app, **limits):
+    """Yield the address of a server of this process, for a browser and for slow clients.
+
+    `limits` are those of its connections.
+    """
+    made = type("Connection", (Connection,), limits)
+    listener = listening_socket("127.0.0.1", 0)
+    config = uvicorn.Config(app, log_level="error", http=made, ws="none", lifespan="off")
     server = uvicorn.Server(config)
     ready = threading.Event()
     startup = server.startup
@@ -50,11 +56,11 @@ def listening(app):
         ready.set()
 
     server.startup = started
-    thread = threading.Thread(target=server.run)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
         assert ready.wait(60)
-        yield server.servers[0].sockets[0].getsockname()
+        yield listener.getsockname()
     finally:
         server.should_exit = True
         thread.join()

@@ -16,7 +16,7 @@ from restive.kernels.learn.learners.memory import DRAWS
 from restive.learn.learners import LEARNERS
 from restive.learn.learners.base import Relative
 
-NAMES = list(LEARNERS)
+NAMES = [n for n, made in LEARNERS.items() if getattr(made, "sees", "pulled") == "pulled"]
 NARROWING = ["tsde", "thompson_every_step", "epsilon_greedy", "ucb1", "beta_bernoulli"]
 NARROWING += ["restless_ucb"]
 FIXED = ["regenerative_cycle", "colored_ucrl2"]

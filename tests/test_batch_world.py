@@ -20,15 +20,23 @@ THREE = rs.Arm(
 )
 PAYING = rs.gilbert_elliott(0.2, 0.9, (0.0, 2.0), (0.1, 0.7))
 MIXED = rs.RestlessBandit([THREE, PAYING, rs.gilbert_elliott(0.4, 0.5), THREE], 2)
+CALL = rs.Arm([[0.4, 0.6], [0.1, 0.9]], [[0.9, 0.1], [0.3, 0.7]], [0, 1], [0, 1], seen="always")
+SHOWN = rs.RestlessBandit([CALL, PAYING, THREE, CALL], 2)
 OLD = rs.BeliefState([0, 1, 0, 2], [7, 1, 400, 2])
 SLOW = rs.gilbert_elliott(1e-6, 1 - 1e-6)
+
+
+def shown_of(bandit, arms):
+    """Return the arms of which something is seen: in the order of pulls, or all that are shown."""
+    always = [k for k, arm in enumerate(bandit.arms) if arm.always_seen]
+    return sorted({*always, *arms.tolist()}) if always else arms
 
 
 def arms_at_random(rng, copies, num_arms, count):
     return np.argsort(rng.random((copies, num_arms)), axis=1)[:, :count]
 
 
-@pytest.mark.parametrize("bandit", [CHANNELS, MIXED], ids=["channels", "mixed"])
+@pytest.mark.parametrize("bandit", [CHANNELS, MIXED, SHOWN], ids=["channels", "mixed", "shown"])
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_a_copy_is_the_world_of_its_seed_to_the_bit(bandit, count):
     seeds = [0, 3, 2**64 - 1, 3]
@@ -41,7 +49,10 @@ def test_a_copy_is_the_world_of_its_seed_to_the_bit(bandit, count):
         states, earned, expected = batch.pull(arms)
         for m, world in enumerate(worlds):
             alone = world.pull(arms[m])
-            assert np.array_equal(states[m], alone[0])
+            assert np.array_equal(states[m], world.belief_state.last_state[arms[m]])
+            assert np.array_equal(
+                alone[0], world.belief_state.last_state[shown_of(bandit, arms[m])]
+            )
             assert (earned[m], expected[m]) == alone[1:]
             assert np.array_equal(batch.last_state[m], world.belief_state.last_state)
             assert np.array_equal(batch.elapsed[m], world.belief_state.elapsed)
@@ -137,6 +148,17 @@ def test_beliefs_are_powers_of_matrices():
         rs.theory.beliefs(MIXED, 3)
     with pytest.raises(ProblemError, match="the state is for 1 arms, the bandit has 4"):
         rs.theory.beliefs(MIXED, rs.BeliefState([0], [1]))
+
+
+def test_an_arm_that_is_always_seen_is_where_it_is_seen():
+    world = rs.World(SHOWN, seed=3)
+    for _ in range(30):
+        world.pull([1, 3])
+        state = world.belief_state
+        for k in (0, 3):
+            assert np.array_equal(world.beliefs[k], np.arange(3) == state.last_state[k])
+        np.testing.assert_allclose(world.beliefs.sum(axis=1), 1)
+    assert np.array_equal(rs.theory.beliefs(SHOWN, state), world.beliefs)
 
 
 def test_indices_of_many_states_are_those_of_each():

@@ -1,5 +1,6 @@
 """The call centre of examples/call_centre: its world against closed forms, its rules by hand."""
 
+import importlib
 import json
 import sys
 from dataclasses import replace
@@ -8,9 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import restive as rs
+from restive.cli import app
 
+DOCS = Path(__file__).parent.parent / "docs"
 FOLDER = str(Path(__file__).parent.parent / "examples" / "call_centre")
 sys.path.insert(0, FOLDER)
 try:
@@ -326,6 +330,25 @@ def test_bad_calls_are_counted_without_a_break():
     assert known.seen[0] == centre.NEVER
 
 
+def test_whoever_was_called_of_late_rests():
+    seen = {}
+
+    def noting(programme, seed):
+        rule = rules.rested(programme, seed)
+
+        def note(week, people, known):
+            called = rule(week, people, known)
+            for k in called.tolist():
+                assert week - seen.get(k, -99) > rules.REST
+                seen[k] = week
+            return called
+
+        return note
+
+    played(replace(TINY, people=60, calls=2, weeks=16), noting)
+    assert len(seen) > rules.REST
+
+
 def test_random_calls_anyone_alike():
     rule = rules.at_random(PROGRAMME, 1)
     called = np.concatenate([rule(0, np.array([1, 3, 4]), None) for _ in range(600)])
@@ -375,14 +398,44 @@ def test_a_learner_does_as_an_agent_that_is_shown_everything_in_time():
 
 def test_learners_are_what_their_names_say(monkeypatch):
     programme = replace(PROGRAMME, kind=np.array([0, 1, 0, 1, 1, 0]))
-    monkeypatch.setattr(rules, "learner", lambda name, prior, *rest: (name, prior.pooled))
+    monkeypatch.setattr(rules, "learner", lambda name, prior, *rest, **more: (name, prior.pooled))
     made = {name: maker(programme, 0) for name, maker in rules.RULES.items()}
     assert made["TSDE flat"] == ("tsde", [])
-    assert made["certainty equivalence"] == ("certainty_equivalence", [])
     assert made["TSDE pooled"] == ("tsde", [[0, 2, 5], [1, 3, 4]])
 
 
-@pytest.mark.parametrize("name", list(rules.RULES))
+def test_the_path_without_history_decides_as_a_live_agent_does(tmp_path):
+    """Made by `live init`, fed week by week: late results, unreached, joining and leaving."""
+    world = replace(TINY, people=24, weeks=14, leaving=0.02, late=1)
+    people = centre.draw_people(world, 2)
+    programme = centre.programme_of(world, people)
+    names = [f"P{k}" for k in range(len(people.kind))]
+    sheet = "arm,kind\n" + "".join(
+        f"{name},{kind}\n" for name, kind in zip(names, people.kind, strict=True)
+    )
+    (tmp_path / "people.csv").write_text(sheet, encoding="utf-8")
+    given = ["live", "init", str(tmp_path / "a.db"), "--states", "drifting,engaged", "--controlled",
+             "--pay", "always", "--pulls", "3", "--arms", str(tmp_path / "people.csv"),
+             "--clock", "given", "--rest", "1"]  # fmt: skip
+    CliRunner().invoke(app, given, catch_exceptions=False)
+    live = rs.LiveAgent.open(tmp_path / "a.db")
+    rule = rules.no_history(programme, 0)
+
+    def both(week, can, known):
+        for report in known.news:
+            result = "not-pulled" if report.state == centre.NOBODY else report.state
+            live.record({names[report.person]: result}, tick=report.week)
+        out = set(names) - {names[k] for k in can}
+        count = min(world.calls, len(can))
+        decided = live.decide(tick=week, num_pulls=count, unavailable=out).arms
+        called = rule(week, can, known)
+        assert sorted(decided) == sorted(names[k] for k in called)
+        return called
+
+    centre.run(world, people, 2, both)
+
+
+@pytest.mark.parametrize("name", [*rules.RULES, *rules.TOLD])
 def test_every_rule_can_play_every_kind_of_world(name):
     hard = replace(TINY, wrong=0.05, tiring=0.5, tired_weeks=8, shock_week=6, shock_weeks=3,
                    shock_factor=0.5, late=2, people=8, calls=6)  # fmt: skip
@@ -427,3 +480,50 @@ def test_the_command_writes_what_it_measured(tmp_path, capsys):
         assert row["over_in_turn_half_width"] == pytest.approx(half_width, rel=1e-4)
     assert "200 people, 5 calls a week, 60 weeks; 3 seeds" in shown
     assert f"{adds['random'].mean():,.0f} ±" in shown
+
+
+# The page
+
+
+def tables():
+    sys.path.insert(0, str(DOCS))
+    try:
+        return importlib.import_module("call_centre_tables")
+    finally:
+        sys.path.remove(str(DOCS))
+
+
+def test_the_page_says_what_the_figures_say():
+    made = tables()
+    text = made.PAGE.read_text(encoding="utf-8")
+    figures = json.loads(made.STORED.read_text(encoding="utf-8"))
+    assert made.page_text(text, figures) == text
+    assert len(figures["main"]["adds"]) == len(study.NAMES)
+    assert figures["main"]["seeds"] == 20
+    share = {name: made.percent(figures["main"], name)[0] for name in made.OURS}
+    assert [share[name] >= goal for name, goal in zip(made.OURS, (20, 35, 50), strict=True)]
+
+
+def test_words_of_the_page_follow_intervals():
+    made = tables()
+    world = {"adds": {"in turn": [100, 110, 90], "a": [120, 131, 110], "b": [80, 91, 70],
+                      "c": [90, 130, 90]}}  # fmt: skip
+    assert made.verdict(world, "a", "in turn") == "better than “in turn”, by 20 ± 1"
+    assert made.verdict(world, "b", "in turn") == "worse than “in turn”, by 20 ± 1"
+    assert made.verdict(world, "c", "in turn").startswith("not told apart from “in turn” (+3 ±")
+    mean, half = made.percent(world, "a")
+    assert (round(mean, 1), round(half, 1)) == (20.3, 1.4)
+
+
+@pytest.mark.parametrize(
+    ("world", "name", "seed"),
+    [
+        ("main", "mean index, no history", 3),
+        ("small", "mean index, with history", 1),
+        ("small", "mean index, law given", 2),
+        ("tiring", "give up after two", 5),
+    ],
+)
+def test_stored_seeds_come_again_to_the_bit(world, name, seed):
+    stored = json.loads(tables().STORED.read_text(encoding="utf-8"))[world]["adds"][name]
+    assert study.play(centre.world_named(world), name, seed).adds == stored[seed]

@@ -14,7 +14,7 @@ from restive.problem.chains import (
     closed_classes,
     communicating_classes,
     period,
-    require_ergodic,
+    require_limit,
 )
 from strategies import stochastic_matrices
 
@@ -125,14 +125,23 @@ def test_two_cycles_of_lengths_four_and_six_have_period_two():
     assert period(matrix) == 2
 
 
-def test_a_reducible_passive_chain_is_told_with_its_classes():
-    matrix = [[1, 0, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]]
-    arm = rs.Arm(np.full((3, 3), 1 / 3), matrix, [0, 0, 1], name="tunnel")
+def test_a_passive_chain_with_two_closed_classes_is_told_with_the_names_of_their_states():
+    matrix = [[1, 0, 0], [0.5, 0, 0.5], [0, 0, 1]]
+    arm = rs.Arm(np.full((3, 3), 1 / 3), matrix, [0, 0, 1], None, "tunnel", ["dark", "dim", "lit"])
     with pytest.raises(rs.errors.AssumptionError) as caught:
         rs.theory.mixing_time(arm)
-    message = str(caught.value)
-    assert message.startswith("arm 'tunnel': the passive chain is reducible")
-    assert message.endswith("its classes are {0}, {1}, {2}")
+    assert str(caught.value) == (
+        "arm 'tunnel': the passive chain has 2 closed classes, {dark}, {lit}, so its long-run law "
+        "depends on the start"
+    )
+
+
+def test_a_chain_that_ends_in_one_class_forgets_where_it_began():
+    matrix = np.array([[1, 0, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]])
+    assert rs.theory.stationary(matrix).tolist() == [1, 0, 0]
+    time = rs.theory.mixing_time(matrix, 0.1)
+    gaps = [2 * (1 - np.linalg.matrix_power(matrix, t)[:, 0].min()) for t in (time - 1, time)]
+    assert gaps[0] > 0.1 >= gaps[1]
 
 
 def test_only_the_passive_chain_must_be_ergodic():
@@ -141,17 +150,17 @@ def test_only_the_passive_chain_must_be_ergodic():
 
 
 @given(st.integers(1, 4).flatmap(stochastic_matrices))
-def test_ergodic_means_that_some_power_is_positive(matrix):
+def test_a_limit_means_that_some_power_has_a_positive_column(matrix):
     size = len(matrix)
     steps = (matrix > 0).astype(int)
     power = steps
-    for _ in range((size - 1) ** 2):  # Wielandt: the power (S-1)^2 + 1 is enough
+    for _ in range(size**2 + size):  # Wielandt: the power (S-1)^2 + 1 is enough within a class
         power = np.minimum(power @ steps, 1)
-    if power.all():
-        require_ergodic(matrix, "arm")
+    if power.all(axis=0).any():
+        require_limit(matrix, "arm")
     else:
         with pytest.raises(rs.errors.AssumptionError):
-            require_ergodic(matrix, "arm")
+            require_limit(matrix, "arm")
 
 
 def test_mixing_time_on_the_grid_of_the_paper_is_at_most_seven():

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app, completion, main, tables
+from restive.cli.progress import _told_apart
 from restive.paper.comparison_study import comparison_study
 from restive.studies.spec import study_from_toml
 
@@ -68,22 +70,48 @@ def test_sizes_are_in_a_unit_that_fits(count, words):
 ROWS = [["whittle", "1.119088", "99.18%"], ["a policy of a long name", "1234567.654321", "100.00%"]]
 
 
-@pytest.mark.parametrize("columns", [24, 40, 60, 120])
+@pytest.mark.parametrize("columns", [32, 50, 60, 120])
 def test_no_number_of_a_table_is_ever_cut(monkeypatch, capsys, columns):
+    """What does not fit is a column less, with a line that says so; a row is never a list."""
     width_of(monkeypatch, columns)
     header = ("policy", "average reward", "of the bound")
     tables.print_table("what [bold]policies[/bold] earn", header, ROWS, words=("policy",))
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= columns
     assert "…" not in shown
-    for row in ROWS:
-        for cell in row[1:]:
-            assert cell in shown
+    for at, name in enumerate(header[1:], 1):
+        there = [row[at] in shown for row in ROWS]
+        assert all(there) or not any(there)
+        flat = " ".join(shown.split())
+        assert all(there) == (columns >= 50 or at == 1), name
+        assert (f"left out, for want of room: {name}" in flat) == (columns == 32 and at == 2)
     assert "[bold]" in shown
-    assert ("┃" in shown) == (columns >= 60)
+    assert "┃" in shown
 
 
-@pytest.mark.parametrize("columns", [40, 60, 80])
+SENTENCE = "one word after another, uninterruptedly, and no letter is ever lost in between"
+
+
+@pytest.mark.parametrize("columns", [50, 80, 120])
+def test_twenty_arms_are_twenty_lines_and_words_do_not_break(monkeypatch, capsys, columns):
+    width_of(monkeypatch, columns)
+    header = ("arm", "name", "reward by itself", "index", "method")
+    rows = [[str(k), f"arm-number-{k}", f"{k}.123456", f"0.{k:06}", "exact"] for k in range(20)]
+    tables.print_table(
+        "", header, rows, words=("arm", "name", "method"), drop=("method", "reward by itself")
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("│") for line in lines) == 20
+    left_out = [line for line in lines if "left out" in line]
+    assert bool(left_out) == (columns < 80), lines
+    tables.print_table("", ("who", "why"), [["a", SENTENCE]], words=("who",), prose=("why",))
+    shown = capsys.readouterr().out
+    cells = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert " ".join(cells) == SENTENCE
+    assert max(map(len, shown.splitlines())) <= columns
+
+
+@pytest.mark.parametrize("columns", [60, 80])
 def test_plan_on_a_narrow_terminal_shows_all_numbers(monkeypatch, capsys, tmp_path, columns):
     path = tmp_path / "p.toml"
     path.write_text("num_pulls = 1\npay = 'always'\n[[arm]]\np01 = 0.3\np11 = 0.6\ncount = 3\n")
@@ -292,3 +320,22 @@ def test_ctrl_c_is_answered_while_the_command_line_is_imported() -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "restive: stopped\n")
+
+
+def test_bars_show_what_tells_cases_apart():
+    names = ["instance a, tsde, whittle", "instance a, ucb1, whittle"]
+    assert list(_told_apart(names).values()) == ["tsde", "ucb1"]
+    assert _told_apart(["one"]) == {"one": "one"}
+
+
+def test_help_is_not_cut_at_80_columns(monkeypatch):
+    """The list of commands has the whole first sentence of each, and no help text ends in dots."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    listed = " ".join(run("--help").split())
+    for command in app.registered_commands:
+        name = command.name or command.callback.__name__.replace("_", "-")
+        assert command.callback.__doc__.splitlines()[0] in listed, name
+        shown = run(name, "--help")
+        assert max(map(len, shown.splitlines())) <= 80, name
+        assert not re.search(r"\w(\.\.\.|…)$", shown, re.MULTILINE), name

@@ -13,6 +13,7 @@ the source folder does:
 What is not to be run (a command of many minutes) stands in an sh block.
 """
 
+import importlib
 import io
 import os
 import re
@@ -23,13 +24,14 @@ import sys
 import tomllib
 from contextlib import redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
+from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 import restive as rs
-from restive.cli import main
+from restive.cli import app, main
 from restive.problem.toml_text import read_text
 
 ROOT = Path(__file__).parent.parent
@@ -184,3 +186,45 @@ def test_every_public_name_is_in_the_reference() -> None:
     spaces = ("types", "theory", "registry")
     named = set(rs.__all__).union(*(getattr(rs, space).__all__ for space in spaces))
     assert named - {"__version__", "errors", *spaces} <= described
+
+
+@pytest.fixture
+def hooks(monkeypatch: pytest.MonkeyPatch) -> object:
+    """What mkdocs calls when it builds the site."""
+    monkeypatch.syspath_prepend(str(DOCS))
+    return importlib.import_module("hooks")
+
+
+def test_what_is_copied_from_a_page_can_be_run(hooks) -> None:
+    prompts = 0
+    for page in PAGES:
+        source = page.read_text(encoding="utf-8")
+        shown = hooks.on_page_markdown(source)
+        prompts += len(re.findall(r"^\$ ", source, flags=re.MULTILINE))
+        assert not re.search(r"^\$ ", shown, flags=re.MULTILINE), page
+    assert prompts > 10
+
+
+def test_the_reference_has_every_command_with_every_option(hooks) -> None:
+    page = hooks.on_page_markdown((DOCS / "reference" / "command-line.md").read_text())
+    for command in app.registered_commands:
+        name = command.name or command.callback.__name__.replace("_", "-")
+        section = page.partition(f"## restive {name}\n")[2].partition("\n## ")[0]
+        assert section, name
+        assert section.count("\n| `") == len(signature(command.callback).parameters), name
+    for group in app.registered_groups:
+        assert f"## restive {group.name}\n" in page
+        assert page.count(f"### restive {group.name} ") == len(
+            group.typer_instance.registered_commands
+        )
+
+
+def test_the_first_page_has_three_doors_and_names_the_commands() -> None:
+    first = (DOCS / "index.md").read_text(encoding="utf-8")
+    for door in ("You run something", "You study learning", "You write a program"):
+        assert f"**{door}" in first
+    for command in ("fit", "plan", "pick", "live", "serve", "compare", "replay", "warm-up"):
+        assert f"restive {command}" in first, command
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "pip install 'restive[serve]'" in readme
+    assert "restive warm-up" in readme[readme.index("## Install") : readme.index("## First steps")]

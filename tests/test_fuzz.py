@@ -19,6 +19,7 @@ from random import Random
 import pytest
 
 import restive as rs
+from continuous_cases import beta_channels, mixed, pooled
 from fuzzing import DEEP, ENTRY_POINTS, broken, entry_point, json_bytes, nested
 from learning_cases import channels, joint, three_states
 from restive.gym import RestlessEnv, RestlessVectorEnv
@@ -27,6 +28,7 @@ from restive.learn.snapshots import checksum
 from restive.live.operator_files import arms_of_sheet, record_sheet
 from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet
+from restive.plan.picks import read_sightings
 from restive.problem.problem_file import load_problem, problem_from_toml
 from restive.problem.toml_text import parse_toml, toml_of
 from restive.studies.chunk_file import DamagedChunkError, _checksum, decoded
@@ -113,6 +115,15 @@ def as_toml(data):
     return text.encode(errors="replace").replace(json.dumps(DEEP).encode(), deep)
 
 
+@entry_point(
+    "sightings", lambda: [b"arm,state,ago\ndownlink,0,1\n3,2,17\n", b"ago;arm;state\n3;1;0"]
+)
+def read_last_sightings(text):
+    path = workplace() / "last.csv"
+    path.write_bytes(text)
+    read_sightings(path, problem_from_toml(PROBLEM))
+
+
 @entry_point("problem data", lambda: [parse_toml(PROBLEM)], as_toml)
 def read_problem_data(text):
     problem_from_toml(text.decode())
@@ -186,6 +197,11 @@ def read_chunk(contents):
 LIVES = {  # learners whose snapshots are broken: case, mapping, horizon, steps, options
     "tsde": (channels, "whittle", None, 23, {}),
     "tsde joint": (joint, "myopic", 60, 40, {}),
+    "tsde continuous": (beta_channels, "whittle", None, 20, {}),
+    "tsde mixed": (mixed, "whittle", 60, 20, {}),
+    "tsde pooled": (pooled, "myopic", None, 20, {}),
+    "epsilon_greedy": (channels, "myopic", None, 9, {"epsilon": 0.3}),
+    "mean_index": (channels, "whittle", None, 9, {"learn_kinds": "epochs"}),
     "thompson_every_step": (three_states, "best_fixed", None, 9, {}),
     "certainty_equivalence": (channels, "myopic", 50, 30, {}),
     "ucb1": (channels, "myopic", None, 11, {}),

@@ -29,10 +29,13 @@ THREE = rs.Arm(
 )
 PAYING = rs.gilbert_elliott(0.2, 0.9, (0.0, 2.0), (0.1, 0.7), "fields", ["dry", "wet"])
 MIXED = rs.RestlessBandit([THREE, PAYING, rs.gilbert_elliott(0.4, 0.5)], 2)
+CALL = rs.Arm([[0.4, 0.6], [0.1, 0.9]], [[0.9, 0.1], [0.3, 0.7]], [0, 1], [0, 1], seen="always")
+SHOWN = rs.RestlessBandit([CALL, PAYING, CALL], 2)
 PRIOR = rs.beta_prior(num_arms=3)
 PROBLEMS = {
     "zoo": {"problem": "satellite-urban-s"},
     "mixed": {"problem": MIXED},
+    "shown": {"problem": SHOWN},
     "prior": {"problem": PRIOR, "num_pulls": 2},
 }
 FORMS = [
@@ -130,8 +133,8 @@ def test_an_episode_is_that_of_a_world_to_the_bit(problem, form, reward):
             if "pulled" not in info:
                 assert paid == 0
                 continue
-            states, earned, expected = world.pull(info["pulled"])
-            assert np.array_equal(states, info["states"])
+            _, earned, expected = world.pull(info["pulled"])
+            assert np.array_equal(world.belief_state.last_state[info["pulled"]], info["states"])
             assert paid == (earned if reward == "realised" else expected)
 
 

@@ -123,7 +123,7 @@ def test_first_states_are_those_of_the_log():
     ("controlled", "pay", "typed", "expected"),
     [
         (None, None, "y\ny\n", (True, "always")),
-        (None, None, "n\n\n", (False, "pulled")),
+        (None, None, "n\nn\n", (False, "pulled")),
         (True, None, "y\n", (True, "always")),
         (None, "pulled", "y\n", (True, "pulled")),
         (False, "always", "", (False, "always")),
@@ -136,18 +136,18 @@ def test_who_sits_at_a_terminal_is_asked_what_was_not_said(
     found = world_of(controlled, pay, ask=True)
     assert (found.controlled, found.pay, found.assumed) == (*expected, "")
     asked = capsys.readouterr().out
-    assert ("change how arms move" in asked) == (controlled is None)
+    assert ("change how arms go on" in asked) == (controlled is None)
     assert ("every arm count" in asked) == (pay is None)
 
 
 @pytest.mark.parametrize(
     ("controlled", "pay", "line"),
     [
-        (None, None, "assumed: pulls do not change how arms move, and only pulled arms count; if "
-         "that is not so, say --controlled or --pay always or both"),
-        (True, None, "assumed: pulls change how arms move, and only pulled arms count; if that is "
-         "not so, say --pay always"),
-        (None, "always", "assumed: pulls do not change how arms move, and every arm counts in "
+        (None, None, "assumed: a pull does not change how arms go on, and only what a pull finds "
+         "counts; if that is not so, say --controlled or --pay always or both"),
+        (True, None, "assumed: a pull changes how arms go on, and only what a pull finds counts; "
+         "if that is not so, say --pay always"),
+        (None, "always", "assumed: a pull does not change how arms go on, and every arm counts in "
          "every step; if that is not so, say --controlled"),
         (False, "pulled", ""),
     ],

@@ -214,6 +214,20 @@ def test_spread_points_are_even(size, controlled):
     assert max(settled_elapsed(arm) for arm in arms[::64]) < 10_000
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_helpful_points_are_better_when_pulled(size):
+    (arm,) = rs.spread_prior(1, rewards=range(size), controlled=True, helpful=True).arms
+    active, passive = (
+        np.cumsum([getattr(one, which)[:, ::-1] for one in arm.candidates], axis=2)
+        for which in ("active", "passive")
+    )
+    assert (active >= passive - 1e-12).all()
+    assert len(arm.candidates) > 1000
+    if size == 2:  # the larger and the smaller of two even numbers
+        good = arm.weights @ active[:, 0, 0], arm.weights @ passive[:, 0, 0]
+        np.testing.assert_allclose(good, [2 / 3, 1 / 3], atol=0.01)
+
+
 def test_the_slowest_and_fastest_points_settle():
     arms = rs.spread_prior(1, points=4096).arms[0].candidates
     slow = sorted(arms, key=lambda arm: abs(arm.passive[1, 1] - arm.passive[0, 1]))

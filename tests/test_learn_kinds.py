@@ -117,6 +117,31 @@ def test_replications_start_over():
     assert len(simulated.arms) == 30
 
 
+def test_kinds_of_which_the_same_is_known_share_what_they_show():
+    """Each starts from the law of all their arms; one that was told apart beforehand does not."""
+    told = A.with_weights(np.arange(1.0, 25.0))
+    kinds = [A.with_weights(A.weights), A.with_weights(A.weights), told]
+    prior = rs.IndependentPrior([kinds[k % 3] for k in range(9)])
+    agent, seen = made(prior=prior), []
+    while agent.time <= EPOCHS[4]:
+        agent.select()  # which begins with the estimate, where one is due
+        state, arms = agent.belief_state, [0, 3 if agent.time % 5 else 1, 6]
+        agent.pull(arms)
+        for k in arms:
+            row = k, int(state.last_state[k]), int(state.elapsed[k]), 1, agent.time
+            seen.append(row)
+        agent.observe([1] * len(arms))
+    rows = np.array([row[:4] for row in seen if row[4] < EPOCHS[4]])
+    together = estimate_kind(A, *rows[rows[:, 0] % 3 < 2].T).prior
+    for kind, base in ((0, together), (1, together), (2, told)):
+        own = rows[rows[:, 0] % 3 == kind]
+        expected = estimate_kind(base, *own.T).prior if len(own) else base
+        found = agent.kind_law(kind).weights
+        np.testing.assert_allclose(found, expected.weights, atol=2e-3)
+        apart = estimate_kind(kinds[kind], *own.T).prior if len(own) else kinds[kind]
+        assert (abs(found - apart.weights).max() > 0.01) == (kind < 2)
+
+
 def test_who_joins_starts_from_the_law():
     agent = made()
     run(agent, 10)

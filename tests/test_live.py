@@ -15,7 +15,7 @@ from live_cases import PRIORS, Ticking, created, fingerprint, memory_of, reply, 
 from restive.errors import BusyError, ConflictError, JumpError, ProblemError, StoreError
 from restive.live.answers import RefusedError
 from restive.live.creating import rebuild_file
-from restive.live.journal import file_system
+from restive.live.file_guard import file_system
 from restive.live.roster import LONG_AGO
 
 
@@ -350,7 +350,7 @@ def test_ticks_in_which_nobody_calls_pass(path):
         assert decision.arms == tuple(str(k) for k in agent.select())
         live.record({name: reply(tick, name) for name in decision.arms})
         agent.observe([reply(tick, name) for name in decision.arms])
-    with pytest.raises(JumpError, match=r"1,999,979 ticks would pass without a decision: .* --yes"):
+    with pytest.raises(JumpError, match=r"1,999,979 ticks would pass without a list: .* --yes"):
         live.decide(tick=2_000_000)
     assert live.tick == 20
     assert live.decide(tick=2_000_000, skip=True).tick == 2_000_000
@@ -462,7 +462,7 @@ def test_network_file_systems_are_refused(path, monkeypatch):
     assert file_system(Path("/mnt/my disk/sub"), mounts) == "nfs4"
     assert file_system(Path("/mnt/my disks"), mounts) == "ext4"
     assert file_system(Path("/home"), "") == ""
-    monkeypatch.setattr("restive.live.journal._mounts", lambda: "host:/x / nfs rw 0 0\n")
+    monkeypatch.setattr("restive.live.file_guard._mounts", lambda: "host:/x / nfs rw 0 0\n")
     with pytest.raises(StoreError, match=r"network file system \(nfs\).*restive serve"):
         created(path)
 

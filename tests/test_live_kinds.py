@@ -108,7 +108,8 @@ def test_init_learns_kinds(tmp_path):
     said = init(tmp_path, "--states", "missed,taken", "--controlled", "--pay", "always").output
     assert "9 arms, 2 pulls a tick" in said
     assert "learner: mean_index, kinds learnt as you go" in said
-    assert "assumed" not in said
+    assert "assumed: a pull makes no arm worse; if it may, say --may-hurt" in said
+    assert "each arm is seen once in 4 ticks; which learner suits depends" in said
     live = LiveAgent.open(tmp_path / "a.db")
     assert live.settings.learner == LEARNER
     assert live.settings.rest == 1
@@ -127,12 +128,42 @@ def test_init_says_which_world_it_assumed(tmp_path):
     assert LiveAgent.open(tmp_path / "a.db").settings.rest == 0
 
 
+def test_pulls_may_hurt(tmp_path):
+    more = ("--states", "missed,taken", "--controlled", "--pay", "always", "--may-hurt")
+    assert "assumed" not in init(tmp_path, *more).output
+    with LiveAgent.open(tmp_path / "a.db")._session.reading() as memory:
+        arms = memory.agent.prior.arms[0].candidates
+    assert any(arm.active[0, 1] < arm.passive[0, 1] for arm in arms)
+
+
+def test_a_fitted_law_is_learnt_on(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = [(k, t, int(rng.integers(2))) for k in range(12) for t in range(6)]
+    arm, step, state = np.array(rows).T
+    log = rs.log_of([f"P{k}" for k in arm], step, state, states=("missed", "taken"))
+    fitted = rs.fit_log(log, controlled=True, passive_rewards=(0, 1), checks=False)
+    rs.write_fit(fitted, tmp_path / "fit")
+    more = ("--prior", str(tmp_path / "fit" / "prior.json"), "--missing", "as-not-pulled")
+    people = "arm,kind\nP1,\nP2,\nnew,\n"
+    with pytest.raises(ProblemError, match="states missed, taken, and --states says bad, good"):
+        init(tmp_path, *more, "--states", "bad,good", people=people)
+    said = init(tmp_path, *more, people=people).output
+    assert "learner: mean_index, kinds learnt as you go" in said
+    live = LiveAgent.open(tmp_path / "a.db")
+    assert live.settings.rest == 1
+    for _ in range(6):
+        live.record(dict.fromkeys(live.decide(tick=live.tick + 1).arms, 1))
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
         ([], "say what is known: --prior FILE"),
         (["--states", "missed"], "two names or more"),
-        (["--levels", "0.1,0.9", "--controlled"], "--controlled and --pay go with --states"),
+        (
+            ["--levels", "0.1,0.9", "--controlled"],
+            "--controlled, --pay and --may-hurt go with --states",
+        ),
         (["--states", "a,b", "--learner", "ucb1"], "learner must be one that has a posterior"),
         (["--states", "a,b", "--learner", "meanindex"], "mean_index"),
         (["--states", "a,b", "--pay", "never"], "--pay must be one of"),

@@ -620,11 +620,11 @@ def test_a_clients_key_is_not_taken_for_a_files(path):
     live = created(path, num_arms=2, num_pulls=2, clock=rs.Clock.given())
     sheet = parse_sheet(b"arm,state\n0,1\n1,0\n", "r.csv")
     live.decide(f"file {sheet.digest} tick 0", tick=0)
-    with pytest.raises(ConflictError, match="was used for something else"):
-        record_sheet(live, sheet)
-    live.undo()
-    live.decide(f"file {sheet.digest}", tick=0)
     assert record_sheet(live, sheet).receipt.new == 2
+    (own,) = [event.request for event in live.events() if event.kind == "record"]
+    assert own.endswith("tick 0")
+    with pytest.raises(ProblemError, match="must not begin with a blank"):
+        live.decide(own, tick=1)
 
 
 def test_a_file_is_opened_through_a_link_while_others_write(path, tmp_path):

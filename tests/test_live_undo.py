@@ -17,9 +17,9 @@ import restive as rs
 from live_cases import PRIORS, Ticking, created, fingerprint, reply, run
 from restive.cli import app
 from restive.errors import ConflictError, JumpError, ProblemError, RestiveError, StoreError
+from restive.live.checking import check
 from restive.live.creating import rebuild_file, write_good_part
 from restive.live.journal import Journal
-from restive.live.sql_tables import check
 
 GIVEN = {"clock": rs.Clock.given()}
 
@@ -316,7 +316,7 @@ def test_a_date_that_is_far_away_must_be_meant(path):
     with pytest.raises(JumpError) as error:
         live.decide(tick=2350)
     assert error.value.jump == (
-        "2,348 ticks would pass without a decision: the last one is of tick 1 (2027-02-08), this "
+        "2,348 ticks would pass without a list: the last one is of tick 1 (2027-02-08), this "
         "one would be of tick 2350 (2072-02-15), and 2 pulls without a result would count "
         "as not reached"
     )
@@ -338,7 +338,7 @@ def test_a_clock_that_runs_by_itself_asks_after_a_year_only(path):
     ticking.move(days=364)
     assert live.decide().tick == 55
     ticking.move(days=371)
-    with pytest.raises(JumpError, match="52 ticks would pass without a decision"):
+    with pytest.raises(JumpError, match="52 ticks would pass without a list"):
         live.decide()
     with pytest.raises(JumpError):
         live.step(seen(live))
@@ -367,7 +367,7 @@ def test_a_slip_in_a_date_is_asked_about_and_undone(weekly):
     with pytest.raises(RestiveError, match=r"2,349 ticks would pass .* --yes"):
         restive("live", "next", "b.db", "--date", "2072-02-15")
     done = restive("live", "next", "b.db", "--date", "2072-02-15", "--yes")
-    assert "note: 2,349 ticks passed without a decision since tick 0 (2027-02-01)" in done.stderr
+    assert "note: 2,349 ticks passed without a list since tick 0 (2027-02-01)" in done.stderr
     assert "note: 2 results of tick 0 (2027-02-01) missing" in done.stderr
     with pytest.raises(ProblemError, match=r"would withdraw the list of tick 2350 .* --yes"):
         restive("live", "undo", "b.db")
@@ -411,7 +411,7 @@ def at_a_terminal(answer, *arguments):
 def test_a_terminal_is_asked(weekly):
     status, _, shown = at_a_terminal(b"n\n", "live", "next", "b.db", "--date", "2072-02-15")
     assert status == 1
-    assert "would pass without a decision" in shown
+    assert "would pass without a list" in shown
     assert "nothing was changed" in shown
     status, out, _ = at_a_terminal(b"y\n", "live", "next", "b.db", "--date", "2072-02-15")
     assert (status, out.count("2072-02-15")) == (0, 2)

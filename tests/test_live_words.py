@@ -290,7 +290,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
         "1 result known already: this very file was recorded (week 0)\n"
     )
     assert fails("next", "calls.db", "--date", "2072-02-15").startswith(
-        "2,360 weeks would pass without a decision: the last one is of week 0 (2026-11-16), this "
+        "2,360 weeks would pass without a list: the last one is of week 0 (2026-11-16), this "
         "one would be of week 2361 (2072-02-15), and 3 calls without a result would count as not "
         "reached; nothing was decided."
     )

@@ -259,7 +259,7 @@ def test_arms_may_pay_while_they_are_not_pulled(tmp_path):
         found = rs.fit_log(seen, controlled=controlled, checks=False, passive_rewards=unpulled)
         assert np.array_equal(found.arms.active, plain.arms.active)
         assert not any(arm.pays_unpulled for arm in plain.problem(1).arms)
-        problem, prior, _, _ = rs.write_fit(found, tmp_path)
+        problem, prior, *_ = rs.write_fit(found, tmp_path)
         read = rs.load_prior(prior)
         assert rs.load_problem(problem) == found.problem(1)
         for k in range(3):
@@ -318,7 +318,13 @@ def fitted() -> rs.types.FittedLog:
 
 def test_what_is_written_reads_back(fitted, tmp_path):
     paths = rs.write_fit(fitted, tmp_path / "out", 3)
-    assert [path.name for path in paths] == ["problem.toml", "prior.json", "arms.csv", "fit.html"]
+    assert [path.name for path in paths] == [
+        "problem.toml",
+        "prior.json",
+        "arms.csv",
+        "fit.html",
+        "summary.html",
+    ]
     problem = rs.load_problem(paths[0])
     assert problem == fitted.problem(3)
     found = rs.load_prior(paths[1])
@@ -350,7 +356,7 @@ def test_the_page_says_what_was_found(fitted, tmp_path):
     for check in fitted.checks:
         assert check.name in page
         assert check.verdict in page
-    assert page.count("<figure") == 2
+    assert page.count("<figure") == 3
     assert 'src="http' not in page
     assert 'href="http' not in page
     assert "coin per arm" in page

@@ -59,10 +59,10 @@ def test_from_a_log_to_a_decision(restive, tmp_path):
     done = restive("fit", log, *OUTREACH, "--by", "region", "--pulls", 15)
     assert "1,560 sightings of 60 arms in 104 steps" in done.stdout
     assert "order 2" in done.stdout
-    assert "fails" not in done.stdout
+    assert "│ fails" not in done.stdout
     assert done.stderr == ""
     files = {path.name for path in (tmp_path / "fit").iterdir()}
-    assert files == {"problem.toml", "prior.json", "arms.csv", "fit.html"}
+    assert files == {"problem.toml", "prior.json", "arms.csv", "fit.html", "summary.html"}
     bandit = rs.load_problem(tmp_path / "fit" / "problem.toml")
     assert (bandit.num_arms, bandit.num_pulls) == (60, 15)
     found = rs.load_prior(tmp_path / "fit" / "prior.json")
@@ -156,7 +156,7 @@ def test_replay_with_a_prior_of_the_same_log_says_so(restive):
         ),
         (["fit", CHANNEL_LOG, *CHANNELS, "--rewards", "a,b"], "--rewards must be numbers"),
         (["fit", CHANNEL_LOG, *CHANNELS, "--pay", "never"], "--pay must be one of pulled, always"),
-        (["fit", CHANNEL_LOG, *CHANNELS, "--pulls", "99"], "num_pulls must be between 1"),
+        (["fit", CHANNEL_LOG, *CHANNELS, "--pulls", "99"], "--pulls must be between 1"),
         (
             ["replay", CHANNEL_LOG, *CHANNELS, "--pulls", "2", "--policies", ","],
             "names separated by commas",

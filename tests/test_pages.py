@@ -24,7 +24,7 @@ from restive.pages.axes import (
 )
 from restive.pages.chart import Chart, Panel, line_data, render_chart
 from restive.pages.drawing import page_svg, write_figure
-from restive.pages.forest import Row, draw_forest, forest_height, hides_a_row
+from restive.pages.forest import Row, draw_forest, forest_height, forest_margins, hides_a_row
 from restive.pages.looks import DARK, LIGHT, NUM_HUES, css_variables, look, settings
 from test_report import Page, whole
 
@@ -307,6 +307,46 @@ def test_a_forest_shows_each_row_at_its_value_with_its_interval():
     assert low < 0
     assert high > 9
     assert axes.yaxis_inverted()  # the first is on top
+
+
+def test_words_of_a_forest_stand_beside_its_axis_on_the_row_of_their_mark():
+    rows = [row(3.0, name="a name that is rather long", text="3.0 (2.0 to 4.0)", place="1-2"),
+            row(7.0, name="b", text="7.0", place="1-2")]  # fmt: skip
+    left, right = forest_margins(rows)
+    with settings():
+        made = Figure(figsize=(5, forest_height(rows) / 72))
+        wide = 360
+        axes = made.add_axes((left / wide, 0.3, 1 - (left + right) / wide, 0.7))
+        draw_forest(axes, rows, "linear", "label")
+        made.draw_without_rendering()
+    inside, (width, _) = axes.get_window_extent(), made.canvas.get_width_height()
+    for text, at in zip(axes.texts, [0, 0, 0, 1, 1, 1], strict=True):
+        box = text.get_window_extent()
+        assert box.x1 <= inside.x0 or box.x0 >= inside.x1, text  # on no axis
+        assert box.x0 + 1 >= 0
+        assert box.x1 <= width + 1
+        (_, y) = axes.transData.transform((0, at))
+        assert abs((box.y0 + box.y1) / 2 - y) < 3  # the mark's row
+    assert axes.texts[1].get_text() == "a name that is\nrather long"
+
+
+def test_a_reference_has_its_tick():
+    axes = forest([row(0.45, 0.1), row(0.62, 0.02)], references=[0.5])
+    ticks = axes.get_xticks()
+    assert 0.5 in ticks
+    low, high = axes.get_xlim()
+    apart = np.diff(sorted(ticks)) / (high - low)
+    assert apart.min() > 0.07
+
+
+@pytest.mark.parametrize("ends", [(3.0, 80.0), (2.0, 9.0), (30.0, 45.0), (1.0, 1e5), (41.0, 44.0)])
+def test_a_logarithmic_axis_has_two_ticks_at_least(ends):
+    with settings():
+        axes = Figure().subplots()
+        set_axis(axes.xaxis, "log")
+        axes.set_xlim(*ends)
+        ticks = axes.get_xticks()
+    assert ((ticks >= ends[0]) & (ticks <= ends[1])).sum() >= 2
 
 
 def test_rows_of_other_panels_are_on_the_axis_too():

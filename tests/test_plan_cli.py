@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app, main
+from restive.plan.summary import plan_bandit
+from restive.problem.arm import replaced_seen
 
 POLICIES = ["best_fixed", "myopic", "whittle", "lp_priority", "best_index", "optimal"]
 SMALL = """
@@ -358,7 +360,7 @@ def test_a_wrong_file_is_one_line_on_stderr_and_status_two(
 @pytest.mark.parametrize(
     ("arm", "words"),
     [
-        ("p01 = 0.0\np11 = 0.7", "the passive chain is reducible"),
+        ("p01 = 0.0\np11 = 1.0", "the passive chain has 2 closed classes, {0}, {1}"),
         ("p01 = 1e-9\np11 = 0.999999999", "mixes too slowly"),
     ],
 )
@@ -457,3 +459,40 @@ def test_a_reader_that_goes_away_is_no_traceback(small):
     process.stderr.close()
     process.wait()
     assert "Traceback" not in err
+
+
+def test_what_seeing_is_worth_is_told_where_arms_are_not_seen():
+    """Two bounds by linear programs are in test_always_seen; outreach's are known."""
+    plan = plan_bandit(rs.load_problem("examples/outreach.toml"))
+    seeing = plan.seeing
+    best = max(policy.average_reward for policy in plan.policies if policy.average_reward)
+    assert seeing.best == best
+    assert seeing.bound == pytest.approx(3.738827839, abs=1e-9)
+    assert seeing.added == pytest.approx(3.738827839 / best - 1, abs=1e-9)
+    assert plan.relaxation_bound == pytest.approx(3.674997, abs=1e-6)
+    assert plan.to_json()["seeing"]["bound"] == seeing.bound
+    simulated = plan_bandit(rs.load_problem("examples/outreach.toml"), max_states=1).seeing
+    assert simulated.half_width > 0
+    assert abs(simulated.added - seeing.added) < 3 * simulated.half_width + 0.01
+    arms = [rs.gilbert_elliott(0.3, 0.6, seen="always")] * 2
+    assert plan_bandit(rs.RestlessBandit(arms, 1)).seeing is None
+    for name, now, seen in (("collapsing", 22.15, 25.94), ("outreach-cohort", 15.78, 18.73)):
+        bandit = rs.zoo.load(name).bandit
+        shown = [replaced_seen(arm, "always") for arm in bandit.arms]
+        bounds = (
+            rs.relaxation_bound(bandit),
+            rs.relaxation_bound(rs.RestlessBandit(shown, bandit.num_pulls)),
+        )
+        assert bounds == pytest.approx((now, seen), abs=0.005), name
+
+
+def test_advice_on_the_command_line_names_options_and_is_true(capsys, monkeypatch, tmp_path):
+    path = tmp_path / "two.toml"
+    path.write_text(
+        'num_pulls = 1\nstates = ["broken", "fine"]\n[[arm]]\nactive = [[0.2, 0.8], [0.1, 0.9]]\n'
+        "passive = [[1, 0], [0, 1]]\nrewards = [0, 1]\n[[arm]]\np01 = 0.3\np11 = 0.7\n"
+    )
+    line = refused(capsys, monkeypatch, "plan", path)
+    assert "2 closed classes, {broken}, {fine}" in line
+    assert line.rstrip().endswith("pass --discount below 1, and --max-elapsed")
+    assert "0.888889" in run(path, "--discount", "0.95", "--max-elapsed", "20")

@@ -135,7 +135,7 @@ def test_repeated_arms_are_one_object_so_that_a_million_cost_nothing():
             CHANNEL + "zzz = 3",
             "[[arm]] number 1, line 5: unknown key 'zzz'; known are name, count, p01",
         ),
-        ("xyz = 3", "line 1: unknown key 'xyz'; known are num_pulls, pay, states, arm"),
+        ("xyz = 3", "line 1: unknown key 'xyz'; known are num_pulls, pay, seen, states, arm"),
     ],
 )
 def test_unknown_keys_are_errors_with_a_suggestion(text, words):

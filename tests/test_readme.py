@@ -41,7 +41,12 @@ def test_readme_study_is_one() -> None:
     assert len(study_from_toml(text).cases) == 4
 
 
-NOT_RUN = ("restive --", "5000", "--scheduler")  # what needs a cluster, minutes, or shows help
+NOT_RUN = (
+    "restive --",
+    "warm-up",
+    "5000",
+    "--scheduler",
+)  # what needs a cluster, minutes, or shows help
 
 
 def test_readme_commands_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +60,7 @@ def test_readme_commands_run_as_printed(tmp_path: Path, monkeypatch: pytest.Monk
         if line.startswith("restive ") and not any(part in line for part in NOT_RUN)
         for command in line.split("#")[0].split(";")
     ]
-    assert len(lines) == 8
+    assert len(lines) == 9
     for line in lines:
         status, out, errors = in_this_process(shlex.split(line)[1:])
         assert status == 0, f"{line}: {errors}"

@@ -1,6 +1,8 @@
 """The service: every endpoint, who may use it, and what is refused."""
 
+import os
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -160,7 +162,8 @@ def test_arms_join_and_leave(service):
     assert (found["name"], found["waiting"], found["last_state"]) == ("a/b c?", False, 1)
     assert service.admin.delete(path).json()["new"] == 1
     assert service.admin.delete(path).json()["known"] == 1
-    assert service.read.get(path).json()["left"] == 0
+    refused(service.read.get(path), 404, "has left, in tick 0")
+    assert service.live.arm("a/b c?").left == 0
     refused(service.admin.delete("/v1/arms/nobody"), 404, "there is no arm 'nobody'")
     again = service.admin.post("/v1/arms", json={"arms": [{"name": "a/b c?"}]})
     refused(again, 409, "has left; names are used once")
@@ -289,7 +292,7 @@ def test_a_decision_is_asked_for_by_its_date(clinic):
         ({"date": "2025-01-01"}, 422, "is before the start, 2026-11-16"),
         ({"date": "2026-11-23", "tick": 1}, 422, "give the week's number or its date, not both"),
         ({}, 422, "say which week the list is for, by its date or its number"),
-        ({"date": "2072-02-15"}, 409, "2,360 weeks would pass without a decision"),
+        ({"date": "2072-02-15"}, 409, "2,360 weeks would pass without a list"),
     ):
         document = refused(clinic.act.post("/v1/decisions", json=body), status, words)
         assert "\n" not in document["detail"]
@@ -394,7 +397,7 @@ def test_whoever_insists_on_a_tick_is_told_that_somebody_was_faster(service):
     ):
         late = service.act.post(path, json=sent, headers={"If-Match": '"0"'})
         refused(late, 412, "tick 0 was expected, but the last decision is of tick 1")
-        refused(service.act.post(path, json=sent, headers={"If-Match": "one"}), 412, "If-Match")
+        refused(service.act.post(path, json=sent, headers={"If-Match": "one"}), 422, "If-Match")
     assert service.live.events() == events
     anyway = service.act.post("/v1/decisions", json={"tick": 1}, headers={"If-Match": "*"})
     assert anyway.status_code == 200
@@ -510,6 +513,43 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_of_other_sites(service):
     assert "set-cookie" not in wrong.headers
 
 
+def test_a_session_is_not_the_token_and_ends_for_good(service):
+    client, cookie = signed_in(service)
+    session = client.cookies[COOKIE]
+    secret = service.secrets["act"]
+    assert secret not in cookie
+    as_bearer = Client(service.app, session)
+    refused(as_bearer.get("/v1/status"), 401, "is not known")
+    as_cookie = Client(service.app)
+    as_cookie.cookies.set(COOKIE, secret)
+    refused(as_cookie.get("/v1/status"), 401, "is not known")
+    client.post("/logout")
+    client.cookies.set(COOKIE, session)  # which somebody has kept
+    refused(client.get("/v1/status"), 401, "is not known, or has ended")
+    assert service.act.get("/v1/status").status_code == 200
+    again, _ = signed_in(service)
+    service.live.remove_token("the act")
+    refused(again.get("/v1/status"), 401, "is not known, or has ended")
+
+
+def test_a_session_ends_with_its_days_and_with_its_token(tmp_path):
+    clock = Ticking()
+    with served(tmp_path / "a.db", now=clock) as (_, live):
+        secret = live.make_token("week", "read", days=7)
+        short, long = (live.sign_in(secret, days) for days in (1, 30))
+        assert live.token_of(short, session=True).name == "week"
+        clock.move(days=1)
+        assert live.token_of(short, session=True) is None
+        assert live.token_of(long, session=True).name == "week"
+        clock.move(days=6)
+        assert live.token_of(long, session=True) is None
+
+
+def test_an_origin_that_is_none_is_another_site(service):
+    client, _ = signed_in(service)
+    refused(client.post("/logout", headers={"Origin": "http://["}), 403, "another site")
+
+
 def test_a_change_by_cookie_needs_the_pages_own_value(service):
     from restive.serve.auth import _forgery
 
@@ -518,7 +558,7 @@ def test_a_change_by_cookie_needs_the_pages_own_value(service):
     body = {"json": {"tick": 0}}
     refused(client.post("/v1/decisions", **body), 403, FORGERY)
     refused(client.post("/v1/decisions", **body, headers={FORGERY: "0" * 64}), 403, FORGERY)
-    value = {FORGERY: _forgery(service.secrets["act"])}
+    value = {FORGERY: _forgery(client.cookies[COOKIE])}
     for foreign in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
         answer = client.post("/v1/decisions", **body, headers=value | foreign)
         refused(answer, 403, "another site")
@@ -579,8 +619,10 @@ def test_a_body_of_8_mib_is_read_and_one_more_byte_is_not(service):
     path, too_long = "/v1/observations", "the body is longer than 8,388,608 bytes"
     assert service.act.post(path, headers=headers, content=most).status_code == 200
     refused(service.act.post(path, headers=headers, content=most + b" "), 413, too_long)
-    for path in ("/healthz", "/login", "/nowhere"):
-        refused(service.stranger.post(path, content=most + b" "), 413, too_long)
+    for path in ("/healthz", "/login"):  # whose bodies are read of anybody
+        small = service.stranger.post(path, content=b" " * 16_385)
+        refused(small, 413, "the body is longer than 16,384 bytes")
+    assert service.stranger.post("/nowhere", content=b" ").status_code == 303
 
 
 def test_a_full_disk_is_507_and_readiness_turns_red(service):
@@ -608,8 +650,35 @@ def test_a_full_disk_is_507_and_readiness_turns_red(service):
     assert service.live.check() == len(service.live.events())
 
 
+def test_those_who_read_do_not_wait_for_another_process_that_writes(service):
+    """A request that writes waits; one that reads is answered meanwhile, before it is let go.
+
+    Nothing here depends on how long anything takes.
+    """
+    other = sqlite3.connect(service.live.path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(service.act.post, "/v1/decisions", json={"tick": 0})
+        for _ in range(5):
+            assert service.read.get("/v1/status").json()["tick"] == -1
+        assert not waiting.done()
+        other.execute("ROLLBACK")
+        assert waiting.result().status_code == 201
+    other.close()
+
+
+def test_a_file_that_was_replaced_is_told_by_every_answer(service, tmp_path):
+    created(tmp_path / "new.db").close()
+    os.replace(tmp_path / "new.db", service.live.path)
+    said = "was moved, deleted or replaced"
+    refused(service.stranger.get("/readyz"), 500, said)
+    refused(service.act.post("/v1/decisions", json={"tick": 0}), 500, said)
+    refused(service.read.get("/v1/status"), 500, said)
+    assert service.stranger.get("/healthz").status_code == 200
+
+
 def test_somebody_who_writes_for_too_long_is_503(service, monkeypatch):
-    service.live._session.journal.connection.execute("PRAGMA busy_timeout = 10")
+    monkeypatch.setattr("restive.serve.service.BUSY_SECONDS", 0.05)
     other = sqlite3.connect(service.live.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     answer = service.act.post("/v1/decisions", json={"tick": 0})
@@ -678,6 +747,21 @@ def test_a_result_given_twice_in_one_body_is_refused(service, body):
     )
     refused(done, 422, "is there twice")
     assert set(service.read.get("/v1/decisions/0").json()["results"].values()) == {"open"}
+
+
+def test_no_key_is_taken_twice_from_any_body(service):
+    arm = service.decide()["arms"][0]
+    sent = {
+        "/v1/step": f'{{"seen": {{"{arm}": 0, "{arm}": 1}}}}',
+        "/v1/decisions": '{"tick": 1, "tick": 2}',
+        "/v1/undo": '{"event": 1, "event": 2}',
+        "/v1/arms": '{"arms": [{"name": "x", "name": "y"}]}',
+    }
+    events = service.live.events()
+    for place, text in sent.items():
+        done = service.admin.post(place, content=text, headers={"content-type": "application/json"})
+        refused(done, 422, "is there twice")
+    assert service.live.events() == events
 
 
 # ---------------------------------------------------------------- jumps, and undoing

@@ -93,8 +93,7 @@ def test_the_belief_curve_ends_where_the_agents_belief_is(tmp_path, kind):
 def test_reward_lines_are_sums_of_what_was_earned_and_foreseen(tmp_path):
     live = created(tmp_path / "a.db")
     run(live, 9)
-    rows = live.rewards()
-    (earned, forecast), (sum_earned, sum_forecast) = reward_lines(rows)
+    (earned, forecast), (sum_earned, sum_forecast) = reward_lines(live.reward_table())
     decisions = [live.decision(tick) for tick in range(9)]
     rewards = [sum(reply(d.tick, name) for name in d.arms) for d in decisions]
     means = [sum(d.expected) for d in decisions]
@@ -387,7 +386,7 @@ def test_a_form_does_what_it_says_once_and_only_for_our_own_page(clinic):
     arm = live.decision().arms[0]
     body = {"arm": arm, "tick": tick, "result": "listened"}
     browser = Client(clinic.app, base_url="http://testserver")
-    browser.cookies.set("restive", clinic.secrets["act"])
+    browser.cookies.set("restive", live.sign_in(clinic.secrets["act"], 1))
     before = live.events()
     for wrong in ({}, {"forgery": ""}, {"forgery": "x" * 64}):
         refused(browser.post("/record", data=body | wrong), 403, "needs the page's value")
@@ -514,7 +513,8 @@ SAID = "document.querySelector('output').textContent"
 def visits(tab, site):
     """Let a browser in at one of two services, which share its cookie for this machine."""
     tab.call(
-        "Network.setCookie", url=site.base, name="restive", value=site.secrets["act"],
+        "Network.setCookie", url=site.base, name="restive",
+        value=site.live.sign_in(site.secrets["act"], 1),
         httpOnly=True, sameSite="Strict",
     )  # fmt: skip
 

@@ -2,15 +2,21 @@
 
 import http.client
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
+import time
+from contextlib import ExitStack
 
 import pytest
 
 from live_cases import created, run
 from restive.cli import main
 from restive.live.agent import LiveAgent
+from restive.serve.connections import Connection
 from serve_cases import listening, program, served
 
 TRICKS = [
@@ -39,7 +45,7 @@ def server(tmp_path_factory):
     path = tmp_path_factory.mktemp("server") / "a.db"
     with served(path, limits={"seconds": 0.5, "body_bytes": 1000}) as (app, live):
         secret = live.make_token("admin", "admin")
-        with listening(app) as address:
+        with listening(app, most=20, head_seconds=0.6) as address:
             yield address, secret, live
 
 
@@ -65,25 +71,188 @@ def sent(address, *parts):
 HEAD = b"POST /v1/decisions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
 
+def head(secret):
+    return HEAD + f"Authorization: Bearer {secret}\r\n".encode()
+
+
 def test_a_body_that_does_not_come_is_408_and_the_connection_ends(server):
-    found = sent(server[0], HEAD + b"Content-Length: 50\r\n\r\n", b'{"tick')
+    address, secret, _ = server
+    found = sent(address, head(secret) + b"Content-Length: 50\r\n\r\n", b'{"tick')
     assert found.startswith(b"HTTP/1.1 408 ")
     assert b"the body did not come within 0.5 s" in found
 
 
 def test_a_body_is_counted_as_it_comes(server):
+    address, secret, _ = server
     chunk = b"190\r\n" + b" " * 400 + b"\r\n"
-    found = sent(server[0], HEAD + b"Transfer-Encoding: chunked\r\n\r\n", chunk, chunk, chunk)
+    found = sent(address, head(secret) + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 3)
     assert found.startswith(b"HTTP/1.1 413 ")
-    told = sent(server[0], HEAD + b"Content-Length: 1001\r\n\r\n")
+    told = sent(address, head(secret) + b"Content-Length: 1001\r\n\r\n")
     assert told.startswith(b"HTTP/1.1 413 ")
+
+
+def test_the_body_of_a_stranger_is_not_waited_for(server):
+    found = sent(server[0], HEAD + b"Content-Length: 50\r\n\r\n", b"{")
+    assert found.startswith(b"HTTP/1.1 401 ")
+    page = HEAD.replace(b"/v1/decisions", b"/decide")
+    assert sent(server[0], page + b"Content-Length: 50\r\n\r\n").startswith(b"HTTP/1.1 303 ")
+
+
+def test_two_lengths_of_one_body_are_refused_and_the_connection_ends(server):
+    address, secret, live = server
+    events = live.events()
+    both = b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    found = sent(address, head(secret) + both, HEAD)
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert found.count(b"HTTP/1.1") == 1
+    assert live.events() == events
+
+
+def test_the_bytes_of_all_bodies_are_bounded(tmp_path):
+    from restive.serve.limits import Limits
+
+    with served(tmp_path / "a.db") as (app, live):
+        secret = live.make_token("a", "act")
+        with listening(app) as address:
+            answering(address)
+            found = app.middleware_stack
+            while not isinstance(found, Limits):
+                found = found.app
+            found.most_in_flight = 1000
+            half = head(secret) + b"Content-Length: 900\r\n\r\n" + b" " * 800
+            with socket.create_connection(address[:2]) as first:
+                first.sendall(half)
+                while found.in_flight < 800:
+                    time.sleep(0.001)
+                assert sent(address, half).startswith(b"HTTP/1.1 503 ")
+                first.sendall(b" " * 98 + b"{}")
+                assert first.recv(1 << 16).startswith(b"HTTP/1.1 201 ")
+            answering(address)
+            assert found.in_flight == 0
+
+
+# ---------------------------------------------------------------- connections
+
+
+def test_a_head_that_does_not_come_ends_the_connection(server):
+    assert sent(server[0], b"GET /healthz HTTP/1.1\r\nHost:") == b""
+    assert sent(server[0]) == b""
+    whole = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"  # and half of the next one
+    assert sent(server[0], whole + b"GET /he").startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_flood_of_half_sent_heads_keeps_nobody_out(server, caplog):
+    """There may be 20 connections: the longest quiet one makes room."""
+    address, _, _ = server
+    waiting = []
+    try:
+        for _ in range(100):
+            wire = socket.create_connection(address[:2], timeout=60)
+            wire.sendall(b"GET /healthz HTTP/1.1\r\nHost:")
+            waiting.append(wire)
+            if len(waiting) % 20 == 0:
+                answering(address)
+    finally:
+        for wire in waiting:
+            wire.close()
+    said = [one for one in caplog.messages if "connections" in one]
+    assert len(said) <= 1
+
+
+def test_where_all_connections_are_busy_the_next_is_told_so(tmp_path):
+    with served(tmp_path / "a.db") as (app, live):
+        secret = live.make_token("a", "act")
+        with listening(app, most=3) as address, ExitStack() as stack:
+            for _ in range(3):
+                wire = stack.enter_context(socket.create_connection(address[:2]))
+                wire.sendall(head(secret) + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+                assert wire.recv(1 << 16).startswith(b"HTTP/1.1 100 ")  # it is being waited for
+            found = sent(address)
+            assert found.startswith(b"HTTP/1.1 503 ")
+            assert b"too many connections" in found
+            wire.sendall(b"{}")
+            assert wire.recv(1 << 16).startswith(b"HTTP/1.1 201 ")
+
+
+def test_answers_do_not_wait_for_the_client_to_acknowledge(tmp_path, monkeypatch):
+    """Without this each answer on a kept connection takes 40 ms (Nagle's algorithm)."""
+    found = []
+    made = Connection.connection_made
+
+    def looked_at(self, transport):
+        made(self, transport)
+        wire = transport.get_extra_info("socket")
+        found.append(wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr(Connection, "connection_made", looked_at)
+    with served(tmp_path / "a.db") as (app, _), listening(app) as address:
+        answering(address)
+    assert found
+    assert all(found)
+
+
+def test_who_a_client_is_is_believed_of_named_proxies_only(tmp_path, monkeypatch):
+    import uvicorn
+
+    from restive.serve.app import run_server
+
+    configs = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: configs.append(self.config))
+    for proxy in ("", "10.0.0.7"):
+        live = created(tmp_path / f"a{proxy}.db")
+        live.make_token("a", "read")
+        run_server(live, "127.0.0.1", 0, lambda text: None, proxy)
+    assert [one.proxy_headers for one in configs] == [False, True]
+    assert configs[1].forwarded_allow_ips == "10.0.0.7"
+
+
+def test_sigterm_does_not_wait_for_a_body_that_does_not_come(tmp_path):
+    path = tmp_path / "a.db"
+    with created(path) as live:
+        secret = live.make_token("a", "act")
+    with program(path) as (process, port):
+        address = ("127.0.0.1", port)
+        with socket.create_connection(address, timeout=60) as wire:
+            wire.sendall(head(secret) + b"Content-Length: 50\r\n\r\n{")
+            answering(address)
+            process.send_signal(signal.SIGTERM)
+            assert wire.recv(1 << 16).startswith(b"HTTP/1.1 503 ")  # before its 30 seconds are over
+        assert process.wait(60) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_a_second_ctrl_c_does_not_wait_and_is_quiet(tmp_path):
+    path = tmp_path / "a.db"
+    with created(path) as live:
+        secret = live.make_token("a", "act")
+    with program(path) as (process, port):
+        address = ("127.0.0.1", port)
+        with socket.create_connection(address, timeout=60) as wire:
+            wire.sendall(head(secret) + b"Content-Length: 50\r\n\r\n{")
+            answering(address)
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)  # until it has heard the first
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+        assert process.stderr.read() == "restive: stopped\n"
+
+
+def test_a_program_whose_output_was_closed_works(tmp_path):
+    path = tmp_path / "a.db"
+    created(path).close()
+    for closed in (1, 2):
+        done = subprocess.run(
+            [sys.executable, "-m", "restive", "live", "status", str(path)],
+            preexec_fn=lambda number=closed: os.close(number), stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_client_that_goes_away_changes_nothing(server):
     address, secret, live = server
     events = live.events()
     with socket.create_connection(address[:2]) as wire:
-        wire.sendall(HEAD + f"Authorization: Bearer {secret}\r\n".encode())
+        wire.sendall(head(secret))
         wire.sendall(b"Content-Length: 50\r\n\r\n{")
     assert asked(address, "GET", "/healthz")[0] == 200
     assert live.events() == events

@@ -7,9 +7,16 @@ import numpy as np
 import pytest
 
 import restive as rs
+from continuous_cases import beta_channels
 from learning_cases import CASES, channels, joint, own_rule, small_independent, small_joint
-from restive.learn.learners import LEARNERS
+from restive.errors import ProblemError
+from restive.learn.learners import LEARNERS as ALL_LEARNERS
+from restive.learn.make import with_more_arms
 from restive.learn.snapshots import checksum
+from snapshot_attack import attack
+from test_fuzz import LIVES
+
+LEARNERS = {n: m for n, m in ALL_LEARNERS.items() if getattr(m, "sees", "pulled") == "pulled"}
 
 COMPILED = [name for name, made in LEARNERS.items() if not hasattr(made, "rules")]
 FIXED = ["regenerative_cycle", "colored_ucrl2"]  # which pull what they chose
@@ -364,3 +371,74 @@ def test_the_size_is_in_proportion_to_the_arms_that_were_seen(name):
         agent.observe([1] * 5)
         other.observe([1] * 5)
     assert other.snapshot() == agent.snapshot()
+
+
+# ---------------------------------------------------------------- fields that do not fit each other
+
+
+def refused(data):
+    """Whether a snapshot is refused, whose checksum was made anew."""
+    data["checksum"] = checksum({key: data[key] for key in data if key != "checksum"})
+    with pytest.raises(ProblemError, match="it was edited"):
+        rs.restore(data)
+
+
+FORGERIES = {
+    "time passed in which nothing began": lambda data: data.update(time=2),
+    "arms were selected in no step": lambda data: data.update(selected=[]),
+    "the epoch is over": lambda data: data.update(time=16),
+    "the epoch has not begun": lambda data: data["episodes"]["clock"].update(EPOCH=3),
+    "a later episode": lambda data: data["episodes"]["clock"].update(STARTED=12),
+    "an episode of another epoch": lambda data: data["episodes"]["clock"].update(STARTED=3),
+    "one longer than time": lambda data: data["episodes"]["clock"].update(LAST_LENGTH=9),
+    "nothing drawn": lambda data: data["episodes"]["clock"].update(DRAWS=0),
+    "counters of arms never seen": lambda data: data.update(seen=[[], [], []], evidence={}),
+    "evidence of arms never seen": lambda data: data.update(seen=[r[1:] for r in data["seen"]]),
+    "nothing learnt of what was seen": lambda data: data["posterior"].update(
+        groups=[], weights=[], lost=[]
+    ),
+}
+PRIORS = {"finite": channels, "joint": joint, "continuous": beta_channels}
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("forgery", list(FORGERIES)[:2])
+def test_a_step_that_has_not_begun_cannot_have_happened(prior, forgery):
+    """Agents went on with these, and wrote outside their arrays."""
+    data = rs.TSDE(*PRIORS[prior](), seed=3).snapshot()
+    FORGERIES[forgery](data)
+    refused(data)
+
+
+@pytest.mark.parametrize("forgery", list(FORGERIES)[2:])
+def test_fields_must_fit_each_other(forgery):
+    agent = rs.TSDE(*channels(), "myopic", seed=3)
+    for _ in range(6):
+        agent.select()
+        agent.observe([0, 0])
+    assert agent.time == 7
+    agent.select()
+    data = agent.snapshot()
+    FORGERIES[forgery](data)
+    refused(data)
+
+
+@pytest.mark.parametrize("name", LIVES)
+def test_forged_snapshots_are_refused_or_go_on(name):
+    """`make soak` does this 20,000 times for each, with bounds checks."""
+    number, taken = attack(name, 8)
+    assert number > taken
+
+
+@pytest.mark.parametrize("name", ["tsde", "mean_index", "certainty_equivalence", "epsilon_greedy"])
+def test_an_agent_that_arms_have_joined_is_restored(name):
+    prior, _ = small_independent()
+    agent = rs.make_learner(name, prior, 1, seed=2, **OPTIONS.get(name, {}))
+    for _ in range(5):
+        step(agent)
+    arms = list(prior.arms)
+    for _ in range(3):
+        arms.append(arms[0])
+        agent = with_more_arms(agent, rs.IndependentPrior(arms), [0], [3])
+        step(agent)
+    assert_same_future(agent, through_json(agent), 20)

@@ -290,7 +290,7 @@ def test_another_study_is_refused_with_the_difference(capsys, monkeypatch, study
     study.write_text(changed_text(FREQUENTIST, seed=8))
     err = refused(capsys, monkeypatch, "run", study, "--out", folder)
     assert err == (
-        f"restive: {folder}: holds another study; name another folder, or undo this:\n"
+        f"restive: {folder}: holds another study; name another folder with --out, or undo this:\n"
         "  seed: 7 there, 8 in this study\n"
     )
 

@@ -3,11 +3,14 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from restive.cli.chores import CHORES, compile_kernels
 from restive.errors import RestiveError
+from restive.kernels.jit import compiling
+from restive.kernels.jit.compiling import NOTICE
 
 LATER = """
 from numba.core import event
@@ -100,4 +103,61 @@ def test_the_first_run_says_that_it_compiles(tmp_path):
         ).stderr
         for _ in range(2)
     ]
-    assert said == ["restive: compiling (first run only)\n", ""]
+    assert said == [f"{NOTICE}\n", ""]
+
+
+REFUSED = {
+    "plan": ["plan", "BROKEN"],
+    "pick": ["pick", "BROKEN"],
+    "pick sightings": ["pick", "examples/outreach.toml", "--sightings", "BROKEN"],
+    "compare": ["compare", "BROKEN"],
+    "run": ["run", "BROKEN", "--out", "FOLDER"],
+    "fit": ["fit", "BROKEN", "--time", "a", "--arm", "b", "--state", "c"],
+    "replay": ["replay", "BROKEN", "--time", "a", "--arm", "b", "--state", "c", "--pulls", "1"],
+    "fit columns": ["fit", "examples/logs/outreach.csv", "--time", "week"],
+}
+WATCHED = """
+from numba.core import event
+compiled = []
+class Listener(event.Listener):
+    def on_start(self, happened):
+        compiled.append(happened.data["dispatcher"].py_func.__qualname__)
+    def on_end(self, happened):
+        pass
+event.register("numba:compile", Listener())
+from restive.cli import app
+from restive.errors import RestiveError
+for words in COMMANDS:
+    try:
+        app(words, standalone_mode=False)
+    except RestiveError:
+        continue
+    raise AssertionError(words)
+assert not compiled, compiled
+"""
+
+
+def test_commands_that_end_in_an_input_error_compile_nothing(tmp_path):
+    broken = tmp_path / "broken.toml"
+    broken.write_text("num_pulls = 'two'\n[[arm]]\np01 = 3\n")
+    places = {"BROKEN": str(broken), "FOLDER": str(tmp_path / "out")}
+    commands = [[places.get(word, word) for word in words] for words in REFUSED.values()]
+    found = subprocess.run(
+        [sys.executable, "-c", WATCHED.replace("COMMANDS", repr(commands))],
+        capture_output=True, text=True, check=False,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr[-3000:]
+
+
+def test_the_notice_comes_once_and_workers_are_silent(capsys, monkeypatch):
+    watch = compiling._Watch()
+    happened = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=compile_kernels)})
+    monkeypatch.setattr(compiling, "PATIENCE", -1.0)
+    for parent, times in ((None, 1), (object(), 0)):
+        monkeypatch.setattr(compiling, "parent_process", lambda parent=parent: parent)
+        watch = compiling._Watch()
+        for _ in range(15):
+            watch.on_start(happened)
+            watch.on_end(happened)
+        assert capsys.readouterr().err.count("up to a minute") == times

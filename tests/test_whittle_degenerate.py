@@ -26,8 +26,7 @@ def test_channels_that_mix_too_slowly_for_a_table_have_an_index_for_the_ages_ask
 @pytest.mark.parametrize(
     ("p01", "p11", "words"),
     [
-        (0.0, 0.5, r"reducible .* its classes are \{0\}, \{1\}"),
-        (0.5, 1.0, r"reducible .* its classes are \{0\}, \{1\}"),
+        (0.0, 1.0, r"has 2 closed classes, \{0\}, \{1\}"),
         (1.0, 0.0, "periodic with period 2"),
     ],
 )
@@ -39,6 +38,16 @@ def test_a_channel_without_a_limit_has_no_average_index_but_a_discounted_one(p01
     found = rs.whittle_index(arm, discount=0.8, max_elapsed=6)
     expected = whittle_bisection(*as_oracle(arm), 40, 0.8, 1e-9)[:, :6]
     assert found.index == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize(("p01", "p11"), [(0.0, 0.5), (0.5, 1.0), (0.0, 0.9)])
+def test_a_channel_that_stays_in_a_state_for_good_has_an_average_index(p01, p11):
+    """It is the limit of discounted ones."""
+    arm = rs.gilbert_elliott(p01, p11)
+    found = rs.whittle_index(arm, max_elapsed=6)
+    assert found.indexable
+    expected = whittle_bisection(*as_oracle(arm), 40, 1 - 1e-7, 1e-8)[:, :6]
+    assert found.index == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_controlled_arm_without_a_limit_is_led_to_what_works():

@@ -115,7 +115,9 @@ def test_every_instance_is_what_it_says_and_the_same_each_time(name):
         return
     assert instance.bandit.num_pulls == instance.num_pulls
     held_possible = [
-        (prior.active > 0).all() if is_continuous(prior) else arm in prior.candidates
+        (prior.active[arm.active > 0] > 0).all()
+        if is_continuous(prior)
+        else arm in prior.candidates
         for prior, arm in zip(instance.prior.arms, instance.bandit.arms, strict=True)
     ]
     assert all(held_possible) if instance.truth_in_prior else not any(held_possible)
@@ -151,7 +153,24 @@ def test_the_names_are_those_promised():
         "collapsing-two-types",
         "qian-pair",
         "outreach-cohort",
+        "circulant",
+        "restart",
+        "machines",
+        "calls-8",
     )
+
+
+def test_those_that_are_always_seen_have_their_known_rewards():
+    for name, whittle, bound in (
+        ("circulant", 1.530306045, 2.0),
+        ("machines", 2.646941667, 2.646941667),
+        ("calls-8", 4.608278115, 4.646862312),
+    ):
+        bandit = zoo.load(name).bandit
+        found = rs.evaluate(bandit, "whittle").average_reward, rs.relaxation_bound(bandit)
+        assert found == pytest.approx((whittle, bound), abs=1e-8), name
+    index = rs.whittle_index(zoo.load("restart").bandit.arms[0]).index.ravel()
+    assert index == pytest.approx([-0.9, -0.729, -0.50949, -0.2587869, 0.0098926], abs=1e-7)
 
 
 @pytest.mark.parametrize(

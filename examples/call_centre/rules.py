@@ -2,21 +2,38 @@
 
 A rule is a function (week, people who can be called, what is known) -> people to call. What came of
 its calls it finds in `known.news`, once that is known. Here are makers of rules: given what is
-known before the first week, and a seed for their own luck, they return a rule for a year.
+known before the first week, and a seed for their own luck, they return a rule for a year. Some are
+told more: `with_history` sees the log of another year, `law_given` what people of a kind are like.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
-from world import BAD, NEVER, NOBODY, Ints, Known, People, Programme, Rule
+from world import (
+    BAD,
+    NEVER,
+    NOBODY,
+    Ints,
+    Known,
+    People,
+    Programme,
+    Rule,
+    World,
+    draw_people,
+    history,
+)
 
 import restive as rs
 
 ENGAGED = (0.0, 1.0)  # a week pays 1 if its person is engaged, called or not
 OLD = 10_000  # weeks since "the last sighting" of people whom nobody has ever seen
 GIVE_UP_AFTER = 2
+FOR_EXAMPLE = 1024  # people of a kind who stand for its law, where that is given
+REST = 8  # weeks for which nobody is called again, where people rest after every call
+LEARNT = "epochs"  # when the laws of kinds are estimated anew
 
 
 def nobody(programme: Programme, seed: int) -> Rule:
@@ -75,8 +92,7 @@ def oracle(programme: Programme, people: People) -> Rule:
     tables = np.empty((len(people.kind), 2, programme.weeks))  # by state and weeks since, less one
     unseen = np.empty(len(people.kind))
     for k in range(len(tables)):
-        arm = rs.Arm(_matrix(people.called[k]), _matrix(people.alone[k]), ENGAGED, ENGAGED)
-        index = rs.whittle_index(arm)
+        index = rs.whittle_index(_arm(people, k))
         ages = np.minimum(np.arange(programme.weeks), index.index.shape[1] - 1)
         tables[k], unseen[k] = index.index[:, ages], index.limit
 
@@ -88,12 +104,19 @@ def oracle(programme: Programme, people: People) -> Rule:
     return rule
 
 
+def _arm(people: People, k: int) -> rs.Arm:
+    """Return somebody as an arm."""
+    return rs.Arm(_matrix(people.called[k]), _matrix(people.alone[k]), ENGAGED, ENGAGED)
+
+
 def _matrix(chances: np.ndarray) -> np.ndarray:
     """Return the matrix [2, 2] of a chain with these p01 and p11."""
     return np.stack([1 - chances, chances], axis=1)
 
 
-def learner(name: str, prior: rs.IndependentPrior, programme: Programme, seed: int) -> Rule:
+def learner(
+    name: str, prior: rs.IndependentPrior, programme: Programme, seed: int, **options: object
+) -> Rule:
     """Let an agent of restive make the calls.
 
     Whoever joins later is an arm from the start that cannot be called yet. An arm that nobody has
@@ -102,7 +125,7 @@ def learner(name: str, prior: rs.IndependentPrior, programme: Programme, seed: i
     count = len(programme.kind)
     start = rs.BeliefState(np.ones(count, dtype=np.int64), np.full(count, OLD))
     agent = rs.make_learner(
-        name, prior, programme.calls, horizon=programme.weeks, seed=seed, start=start
+        name, prior, programme.calls, horizon=programme.weeks, seed=seed, start=start, **options
     )
     first = agent.time
 
@@ -119,6 +142,87 @@ def learner(name: str, prior: rs.IndependentPrior, programme: Programme, seed: i
     return rule
 
 
+# What the docs recommend
+
+
+def by_kind(programme: Programme, laws: Sequence[rs.ArmPrior]) -> rs.IndependentPrior:
+    """Everyone is as people of their kind are."""
+    return rs.IndependentPrior([laws[kind] for kind in programme.kind.tolist()])
+
+
+def no_history(programme: Programme, seed: int) -> Rule:
+    """`live init --states ... --controlled --pay always`: kinds are learnt as it goes."""
+    return as_it_goes(programme, seed, controlled=True, passive_rewards=ENGAGED)
+
+
+def rested(programme: Programme, seed: int) -> Rule:
+    """The same, but whoever was called is left alone for some weeks: `decide(unavailable=...)`."""
+    rule = no_history(programme, seed)
+
+    def after_rest(week: int, people: Ints, known: Known) -> Ints:
+        called = known.called[people]
+        free = people[(called == NEVER) | (called < week - REST)]
+        return rule(week, free if len(free) >= programme.calls else people, known)
+
+    return after_rest
+
+
+def wrong_question(programme: Programme, seed: int) -> Rule:
+    """The same for who answers no to both questions: calls only look, and only calls count."""
+    return as_it_goes(programme, seed, controlled=False, passive_rewards=None)
+
+
+def as_it_goes(
+    programme: Programme,
+    seed: int,
+    controlled: bool,
+    passive_rewards: tuple[float, float] | None,
+) -> Rule:
+    """Any chain may be anyone's at first, but no call hurts; each kind's law is learnt."""
+    anyone = rs.spread_prior(
+        1, ENGAGED, passive_rewards, controlled=controlled, helpful=controlled
+    ).arms[0]
+    laws = [anyone.with_weights(anyone.weights) for _ in range(1 + programme.kind.max())]
+    prior = by_kind(programme, laws)
+    return learner("mean_index", prior, programme, seed, learn_kinds=LEARNT)
+
+
+def with_history(world: World, programme: Programme, seed: int) -> Rule:
+    """`fit --controlled --pay always` of a year's log, `live init --prior` with what it found."""
+    past = history(world, seed)
+    seen = [report for report in past.reports if report.state != NOBODY]
+    columns = np.array([(report.person, report.week, report.state) for report in seen]).T
+    kinds = [str(kind) for kind in past.kind[: 1 + columns[0].max()]]
+    log = rs.log_of(*columns, kinds=kinds)
+    fitted = rs.fit_log(log, controlled=True, passive_rewards=ENGAGED, checks=False)
+    found = dict(zip(log.kinds, fitted.kind_priors, strict=True))
+    anyone = rs.spread_prior(1, ENGAGED, ENGAGED, controlled=True).arms[0]
+    laws = [found.get(str(kind), anyone) for kind in range(1 + programme.kind.max())]
+    prior = by_kind(programme, laws)
+    # a law that `fit` has found to be one Dirichlet stays what it is
+    learnt = any(isinstance(law, rs.ArmPrior) for law in laws)
+    learn_kinds = LEARNT if learnt else None
+    return learner("mean_index", prior, programme, seed, learn_kinds=learn_kinds)
+
+
+def law_given(world: World, programme: Programme, seed: int, name: str = "mean_index") -> Rule:
+    """People of a kind are like others of it whose chains are known, all as likely."""
+    laws = []
+    for kind, shares in enumerate(world.shares):
+        others = replace(world, shares=(shares,), people=FOR_EXAMPLE, joining=0.0)
+        like = draw_people(others, 2_000_000 + kind)  # nobody of the study itself
+        laws.append(rs.ArmPrior([_arm(like, k) for k in range(FOR_EXAMPLE)]))
+    return learner(name, by_kind(programme, laws), programme, seed)
+
+
+def law_given_one_draw(world: World, programme: Programme, seed: int) -> Rule:
+    """TSDE with the same law: follows one draw of everybody's chains instead of the mean."""
+    return law_given(world, programme, seed, "tsde")
+
+
+# What the docs recommended before, and what they warn of
+
+
 def flat_prior(programme: Programme, pooled: bool = False) -> rs.IndependentPrior:
     """Every chain equally likely, called or not; pooled: people of a kind have the same."""
     ones = np.ones((2, 2))
@@ -128,13 +232,8 @@ def flat_prior(programme: Programme, pooled: bool = False) -> rs.IndependentPrio
 
 
 def tsde_flat(programme: Programme, seed: int) -> Rule:
-    """TSDE, as the docs recommend it for people whom calls change."""
+    """TSDE that takes any chain to be as likely as any other, for each person alone."""
     return learner("tsde", flat_prior(programme), programme, seed)
-
-
-def certainty_flat(programme: Programme, seed: int) -> Rule:
-    """Certainty equivalence with the same prior."""
-    return learner("certainty_equivalence", flat_prior(programme), programme, seed)
 
 
 def tsde_pooled(programme: Programme, seed: int) -> Rule:
@@ -143,14 +242,23 @@ def tsde_pooled(programme: Programme, seed: int) -> Rule:
 
 
 # What the study puts side by side, by name. A learner enters with a maker above and a line here:
-# another name or prior for `learner` (such as `mean_index`, or the law of a kind), or its own rule.
-# The oracle is not among them: it is told what nobody knows.
+# another name or prior for `learner`, or its own rule. The oracle is not among them, as it is told
+# what nobody knows.
 RULES: dict[str, Callable[[Programme, int], Rule]] = {
     "in turn": in_turn,
     "random": at_random,
     "worst first": worst_first,
     "give up after two": give_up,
+    "mean index, no history": no_history,
+    "mean index, rested": rested,
+    "mean index, wrong question": wrong_question,
     "TSDE flat": tsde_flat,
-    "certainty equivalence": certainty_flat,
     "TSDE pooled": tsde_pooled,
+}
+
+# Those that are told more of the world than its programme.
+TOLD: dict[str, Callable[[World, Programme, int], Rule]] = {
+    "mean index, with history": with_history,
+    "mean index, law given": law_given,
+    "TSDE, law given": law_given_one_draw,
 }

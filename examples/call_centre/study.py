@@ -22,11 +22,11 @@ from typing import Any, TypeAlias
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process per core is enough
 
 import numpy as np
-from rules import RULES, nobody, oracle
+from rules import RULES, TOLD, nobody, oracle
 from world import DRAWN, VARIANTS, Floats, World, draw_people, programme_of, run, world_named
 
 ORACLE, IN_TURN = "oracle", "in turn"
-NAMES = [ORACLE, *RULES]
+NAMES = [ORACLE, *RULES, *TOLD]
 CONFIDENCE = 0.95
 
 Work: TypeAlias = tuple[World, str, int]  # a world, a rule and a seed
@@ -47,7 +47,12 @@ def play(world: World, name: str, seed: int) -> Year:
     began = perf_counter()
     people = draw_people(world, seed)
     programme = programme_of(world, people)
-    rule = oracle(programme, people) if name == ORACLE else RULES[name](programme, seed)
+    if name == ORACLE:
+        rule = oracle(programme, people)
+    elif name in TOLD:
+        rule = TOLD[name](world, programme, seed)
+    else:
+        rule = RULES[name](programme, seed)
     done, alone = (run(world, people, seed, each) for each in (rule, nobody(programme, seed)))
     return Year(
         float(done.expected.sum() - alone.expected.sum()),

@@ -256,8 +256,16 @@ def run(world: World, people: People, seed: int, rule: Rule) -> Outcome:
     return Outcome(engaged, expected, [report for each in reports for report in each])
 
 
-def history(world: World, seed: int, people: int = 500, running: int = 6) -> Outcome:
-    """Return what a year of another programme came to, with its own people, each called in a row.
+@dataclass(frozen=True)
+class History:
+    """A log of another programme: everyone's kind, and what came of all calls."""
+
+    kind: Ints  # [P]
+    reports: list[Report]
+
+
+def history(world: World, seed: int, people: int = 500, running: int = 6) -> History:
+    """Return the log of a year of another programme, with its own people, each called in a row.
 
     As many as there are calls are called for `running` weeks, then the next, until all were. No
     result is late, nobody joins or leaves, and there is no shock.
@@ -272,7 +280,8 @@ def history(world: World, seed: int, people: int = 500, running: int = 6) -> Out
         first = week // running * world.calls
         return everyone[first : first + world.calls]
 
-    return run(past, draw_people(past, seed), seed, block)
+    others = draw_people(past, seed)
+    return History(others.kind, run(past, others, seed, block).reports)
 
 
 def _chance_of_good(world: World, people: People, reached: Flags, week: int) -> Floats:

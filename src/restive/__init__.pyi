@@ -18,6 +18,7 @@ from restive.learn.priors.finite import ArmPrior as ArmPrior
 from restive.learn.priors.finite import JointPrior as JointPrior
 from restive.learn.priors.independent import IndependentPrior as IndependentPrior
 from restive.learn.priors.independent import beta_prior as beta_prior
+from restive.learn.priors.independent import dirichlet_prior as dirichlet_prior
 from restive.learn.priors.independent import grid_prior as grid_prior
 from restive.learn.priors.spread import spread_prior as spread_prior
 from restive.learn.snapshots import restore as restore

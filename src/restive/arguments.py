@@ -19,6 +19,7 @@ __all__ = [
     "checked_elapsed",
     "checked_path",
     "checked_seed",
+    "checked_text",
     "count_in_words",
     "counted",
     "drawn_seed",
@@ -81,6 +82,13 @@ def checked_path(path: Any, what: str) -> Path:
     if not isinstance(text, str) or "\0" in text:
         raise ProblemError(f"{what} must be a path, got {shown(path)}")
     return Path(text)
+
+
+def checked_text(text: Any, what: str) -> str:
+    """Return a word or two for people, or raise."""
+    if not isinstance(text, str) or not text.strip():
+        raise ProblemError(f"{what} must be a word or two, got {shown(text)}")
+    return text.strip()
 
 
 def checked_seed(seed: Any) -> int:

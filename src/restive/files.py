@@ -21,6 +21,7 @@ from restive.errors import ProblemError, RestiveError
 
 __all__ = [
     "CAREFUL",
+    "beside",
     "leftover_of",
     "read_regular",
     "remove_leftovers",
@@ -28,11 +29,13 @@ __all__ = [
     "require_no_database",
     "require_target",
     "spreadsheet_text",
+    "text_of_cell",
     "try_lock",
 ]
 
 DATABASE = b"SQLite format 3\0"
 WRITE_AHEAD = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")  # how its log begins
+OF_SQLITE = ("-wal", "-shm")  # ends of the names of what it keeps beside a database
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{16}(\.[^.]*)?", re.DOTALL)
 NOT_REGULAR = "not a regular file (a pipe or a device?)"
@@ -47,7 +50,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         _require_regular(final)
         require_no_database(final)
-        with _beside(final) as temporary:
+        with beside(final) as temporary:
             yield temporary
             _flush(temporary)
             os.replace(temporary, final)
@@ -85,7 +88,7 @@ def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> s
         resolved = final.resolve()
         _require_regular(resolved)
         require_no_database(resolved)
-        with _beside(resolved):
+        with beside(resolved):
             pass
     except OSError as error:
         raise RestiveError(f"{final}: cannot be written: {error.strerror or error}") from None
@@ -121,8 +124,17 @@ def leftover_of(name: str) -> str | None:
 
 
 def spreadsheet_text(text: str) -> str:
-    """Return text for a cell of a CSV file; what a spreadsheet would compute gets a quote."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    """Return text for a cell of a CSV file; what a spreadsheet would compute gets a quote.
+
+    So does what has one already, and no two texts are written alike.
+    """
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+
+
+def text_of_cell(cell: str) -> str:
+    """Return the text that `spreadsheet_text` made a cell of."""
+    quoted = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA)
+    return cell[1:] if quoted else cell
 
 
 def try_lock(handle: int, *, shared: bool = False) -> bool | None:
@@ -142,7 +154,7 @@ def try_lock(handle: int, *, shared: bool = False) -> bool | None:
 
 
 @contextmanager
-def _beside(final: Path) -> Iterator[Path]:
+def beside(final: Path) -> Iterator[Path]:
     """Make a file beside the final one and hold it; it is removed unless it was renamed."""
     # named before it is there: Ctrl-C may come at any moment, and it is removed all the same
     temporary = final.parent / f".{final.name}.{token_hex(8)}{final.suffix}"
@@ -162,7 +174,8 @@ def _remove_unless_held(path: Path) -> None:
         handle = os.open(path, os.O_RDWR | CAREFUL)
         try:
             if S_ISREG(os.fstat(handle).st_mode) and try_lock(handle):
-                path.unlink(missing_ok=True)
+                for end in ("", *OF_SQLITE):
+                    Path(f"{path}{end}").unlink(missing_ok=True)
         finally:
             os.close(handle)
 

@@ -1,5 +1,6 @@
 """Learners and policy mappings by name, and how to enter your own."""
 
+from restive.learn.advice import suited_learner as suited_learner
 from restive.learn.learners import LEARNERS as LEARNERS
 from restive.learn.learners import register_learner as register_learner
 from restive.learn.learners import unregister_learner as unregister_learner

@@ -1,5 +1,6 @@
 """What calls return."""
 
+from restive.learn.advice import LearnerAdvice as LearnerAdvice
 from restive.learn.agent import Agent as Agent
 from restive.learn.agent_view import Episode as Episode
 from restive.learn.explain import Explanation as Explanation

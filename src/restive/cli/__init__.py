@@ -20,10 +20,12 @@ from restive.cli.compare import compare
 from restive.cli.init import init
 from restive.cli.live import live
 from restive.cli.logs import fit, replay
+from restive.cli.pick import pick
 from restive.cli.plan import plan
 from restive.cli.progress import say
 from restive.cli.reproduce import reproduce
 from restive.cli.serve import serve
+from restive.cli.speech import flags_of, spoken
 from restive.cli.study import export, report, run, status
 from restive.cli.warm_up import warm_up
 from restive.cli.zoo import zoo
@@ -57,6 +59,9 @@ codecs.register_error(PLAINLY, _in_plain_letters)
 
 def main() -> None:
     """Run the command line; a RestiveError becomes one line on stderr and exit status 2."""
+    for name in ("stdin", "stdout", "stderr"):  # None where a caller has closed it
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=PLAINLY)
@@ -69,7 +74,7 @@ def main() -> None:
         sys.stderr.close()  # the reader has gone (as in `restive plan ... | head`)
         sys.exit(141)
     except RestiveError as error:
-        _fail(str(error))
+        _fail(spoken(str(error), _flags(sys.argv)))
     except KeyboardInterrupt:
         _fail("stopped", 130)
     except SystemExit as end:  # which Typer makes of Ctrl-C, without a word
@@ -86,6 +91,15 @@ def main() -> None:
 def _fail(message: str, status: int = 2) -> NoReturn:
     say(f"restive: {message}", sys.stderr)
     sys.exit(status)
+
+
+def _flags(words: list[str]) -> list[str]:
+    """Return what the command that was given can be told."""
+    for command in app.registered_commands:
+        name = command.name or getattr(command.callback, "__name__", "").replace("_", "-")
+        if command.callback is not None and words[1:2] == [name]:
+            return flags_of(command.callback)
+    return []
 
 
 def _version(wanted: bool) -> None:
@@ -105,6 +119,7 @@ def _root(
 
 app.command()(init)
 app.command()(plan)
+app.command()(pick)
 app.command()(reproduce)
 app.command()(run)
 app.command()(status)

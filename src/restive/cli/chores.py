@@ -33,7 +33,7 @@ from restive.plan.evaluate import evaluate
 from restive.plan.policies.optimal import optimal
 from restive.plan.policies.whittle import channel_whittle_index, whittle_index
 from restive.plan.relaxation import relaxation_bound
-from restive.problem.arm import Arm
+from restive.problem.arm import Arm, gilbert_elliott
 from restive.problem.bandit import RestlessBandit
 from restive.threads import available_threads
 
@@ -83,6 +83,13 @@ def _other_learners() -> None:
         frequentist_regret(
             bandit, prior, horizon=40, learner=name, replications=1, seed=0, max_elapsed=2
         )
+    seen = RestlessBandit([gilbert_elliott(0.3, 0.6, seen="always")] * 2, 1)
+    prior = IndependentPrior([DirichletArmPrior(np.ones((2, 2)), None, [0, 1], seen="always")] * 2)
+    for name in ("tsde", "wiql"):
+        frequentist_regret(seen, prior, horizon=20, learner=name, replications=1, seed=0)
+        learner = make_learner(name, prior, 1, horizon=20, seed=0)
+        learner.select()
+        learner.observe([0, 1])
 
 
 def _plans() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -21,9 +22,10 @@ from restive.cli.study import (
     where_of,
 )
 from restive.cli.tables import print_lines, print_table
-from restive.errors import ProblemError
+from restive.errors import ProblemError, RestiveError
 
 if TYPE_CHECKING:
+    from restive.studies.spec import Study
     from restive.studies.summary import CaseSummary
 
 __all__ = ["compare"]
@@ -59,9 +61,14 @@ def compare(
     ] = None,
     replications: Annotated[int, typer.Option(min=2, help="Replications of every learner.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
-    out: Annotated[Path, typer.Option(help="Results folder: new, or one to continue.")] = Path(
-        "comparison"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Results folder: new, or one to continue (default: comparison, or comparison-2 "
+            "and so on where that holds another study).",
+            show_default=False,
+        ),
+    ] = None,
     executor: Executor = "threads",
     workers: Workers = None,
     scheduler: Scheduler = None,
@@ -82,13 +89,34 @@ def compare(
     matplotlib_figures()  # the page needs it: better said now than after the run
     named = None if learners is None else _names(learners)
     study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
-    ledger = run_shown(study, out, where)
+    ledger = run_shown(study, _own_folder(study) if out is None else out, where)
     with spinner("comparing"):
-        found = load_results(ledger.folder)
-        _print_rankings(found)
+        rankings = _shown(load_results(ledger.folder))
+    for ranking in rankings:  # not while something moves on the screen
+        _print_ranking(ranking)
     with spinner("drawing"):
         page = write_report(ledger.folder)
     print(f"the report: {page}")
+
+
+def _own_folder(study: Study) -> Path:
+    """Return the first numbered folder that is new or in which this very study was begun."""
+    for number in count(1):
+        folder = Path("comparison" if number == 1 else f"comparison-{number}")
+        if not folder.exists() or _is_of(folder, study):
+            if number > 1:
+                tell(f"the results go to {folder}; folders before it hold other studies")
+            return folder
+    raise AssertionError("numbers do not end")
+
+
+def _is_of(folder: Path, study: Study) -> bool:
+    from restive.studies.ledger import Ledger, can_continue
+
+    try:
+        return can_continue(Ledger.open(folder), study)
+    except RestiveError:  # something else, or damaged
+        return False
 
 
 def _names(learners: str) -> list[str]:
@@ -98,10 +126,20 @@ def _names(learners: str) -> list[str]:
     return named
 
 
-def _print_rankings(found: list[CaseSummary]) -> None:
+class _Shown(NamedTuple):
+    """A ranking as it is printed; all that takes time is done."""
+
+    title: str
+    rows: list[list[str]]
+    caption: str
+    remarks: list[str]
+    won: list[tuple[str, str]]
+    verdict: str
+
+
+def _shown(found: list[CaseSummary]) -> list[_Shown]:
     from restive.studies.paired_differences import rankings
     from restive.studies.report.ranking import (
-        HEADER,
         ranking_caption,
         ranking_remarks,
         ranking_rows,
@@ -109,17 +147,43 @@ def _print_rankings(found: list[CaseSummary]) -> None:
         victories,
     )
 
-    for ranking in rankings(found):
-        print_table(
+    return [
+        _Shown(
             ranking.point or "learners",
-            HEADER,
             ranking_rows(ranking),
-            words=("learner",),
-            caption=ranking_caption(ranking),
+            ranking_caption(ranking),
+            [*ranking_remarks(ranking), *_suited(ranking.cases[0])],
+            victories(ranking) if ranking.pairs else [],
+            ranking_verdict(ranking) if ranking.pairs else "",
         )
-        print_lines(ranking_remarks(ranking))
-        if not ranking.pairs:
-            continue
-        if won := victories(ranking):
-            print_table("", ("learner", "beats"), won, words=("learner", "beats"), ruled=True)
-        print_lines([ranking_verdict(ranking)])
+        for ranking in rankings(found)
+    ]
+
+
+def _print_ranking(shown: _Shown) -> None:
+    from restive.studies.report.ranking import HEADER
+
+    print_table(
+        shown.title,
+        HEADER,
+        shown.rows,
+        words=("learner",),
+        drop=("us a step", "episodes", "against the bound"),
+        caption=shown.caption,
+    )
+    print_lines(shown.remarks)
+    if shown.won:
+        print_table(
+            "", ("learner", "beats"), shown.won, words=("learner",), prose=("beats",), ruled=True
+        )
+    if shown.verdict:
+        print_lines([shown.verdict])
+
+
+def _suited(found: CaseSummary) -> list[str]:
+    """Say which learner suits few looks, whether it is compared or not."""
+    from restive.learn.advice import learner_sentence
+
+    _, prior, num_pulls = found.case.settings.systems()
+    sentence = learner_sentence(prior.num_arms, num_pulls, int(found.times[-1]))
+    return [f"Few looks: {sentence}."] if sentence else []

@@ -131,7 +131,7 @@ def _tell_what_passed(agent: LiveAgent, before: int, open_: int, tick: int) -> N
     last = words.when(before, agent.settings.clock.label(before))
     if before >= 0 and tick > before + 1:
         count = words.count(tick - before - 1, "tick")
-        say(f"note: {count} passed without a decision since {last}", sys.stderr)
+        say(f"note: {count} passed without a list since {last}", sys.stderr)
     if open_:
         note = f"{counted(open_, 'result')} of {last} missing: taken as not reached until they come"
         say(f"note: {note}", sys.stderr)
@@ -336,10 +336,14 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Walk the whole journal: the chain of digests, and the tables against the events."""
+    """Check all of a file: digests, tables, and the decisions that the events lead to.
+
+    What somebody changed who computed all digests anew is found only if you have kept the last
+    digest elsewhere.
+    """
+    from restive.live.checking import check as check_journal
     from restive.live.creating import write_good_part
     from restive.live.journal import Journal
-    from restive.live.sql_tables import check as check_journal
 
     journal = Journal(file)
     try:
@@ -348,10 +352,13 @@ def check(
             print(json.dumps({"good": seq}) if as_json else f"{last_good}: events 1 to {seq:,}")
             return
         with spinner(f"checking {file.name}") as show, journal.reading():
-            count = check_journal(journal, lambda done, total: show("events", done, total))
+            count, digest = check_journal(journal, lambda done, total: show("events", done, total))
     finally:
         journal.close()
-    print(json.dumps({"events": count}) if as_json else f"{file}: {count:,} events, all good")
+    if as_json:
+        print(json.dumps({"events": count, "digest": digest}))
+    else:
+        print(f"{file}: {count:,} events, all good; the last has digest {digest[:16]}")
 
 
 @live.command()
@@ -402,16 +409,31 @@ def correct(
 
 
 @live.command()
-def rebuild(file: File, out: Annotated[Path, typer.Option(help="The new file to make.")]) -> None:
+def rebuild(
+    file: File,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The new file; move it over FILE only while nobody uses that."),
+    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Let FILE become it, while others may use it.")
+    ] = False,
+) -> None:
     """Make a new file of all sightings in the order of time, with corrections taken in."""
     from restive.arguments import counted
     from restive.live.creating import rebuild_file
 
+    if (out is None) != in_place:
+        raise ProblemError(
+            "say where the new file goes: --out NEW, or --in-place (take a `restive live backup` "
+            "first)"
+        )
     with spinner(f"rebuilding {file.name}") as show:
         rebuild_file(file, out, lambda done, total: show("events", done, total))
-    with _opened(out) as agent:
+    new = file if out is None else out
+    with _opened(new) as agent:
         lists = counted(agent.status().decisions, "list")
-    say(f"{out}: {lists}, with all corrections and late results; go on with this file")
+    say(f"{new}: {lists}, with all corrections and late results; go on with this file")
 
 
 @live.command()

@@ -37,6 +37,13 @@ def init(
     ] = None,
     controlled: Controlled = None,
     pay: Pay = None,
+    may_hurt: Annotated[
+        bool,
+        typer.Option(
+            "--may-hurt",
+            help="A pull can make an arm worse (default: with --controlled it cannot).",
+        ),
+    ] = False,
     arms: Annotated[
         Path | None,
         typer.Option(help="CSV file: arm, kind, last_state, last_seen (a date) or elapsed."),
@@ -80,6 +87,7 @@ def init(
     by: By = COMMAND_LINE,
 ) -> None:
     """Make the file of a new agent."""
+    from restive.learn.advice import learner_sentence
     from restive.live.journal import require_absent
     from restive.live.operator_files import AssumedWorld, create_from_files, words_of
     from restive.live.words import Words
@@ -89,9 +97,10 @@ def init(
     say = words_of(settings, own)
     nouns = Nouns(say.arm, say.many("arm"), say.pull, say.tick)
     world = world_of(controlled, pay, ask=states is not None and in_terminal(), nouns=nouns)
-    if states is None and (controlled is not None or pay is not None):
+    if states is None and (controlled is not None or pay is not None or may_hurt):
         raise ProblemError(
-            "--controlled and --pay go with --states; a prior file says both of its arms itself"
+            "--controlled, --pay and --may-hurt go with --states; a prior file says all of its "
+            "arms itself"
         )
     names = () if states is None else tuple(name.strip() for name in states.split(","))
     with spinner(f"making {file.name}"):
@@ -101,7 +110,7 @@ def init(
              "missing": missing, "max_elapsed": max_elapsed, "words": own, "learner": learner,
              "rest": rest},
             {"clock": clock, "start": start, "zone": zone, "by_hand": by_hand},
-            AssumedWorld(names, world.controlled, world.pays_always), by,
+            AssumedWorld(names, world.controlled, world.pays_always, not may_hurt), by,
         )  # fmt: skip
     with made:
         found, count = made.settings, made.num_arms
@@ -109,8 +118,15 @@ def init(
     begins = f"; {say.tick} 0 begins {first}" if first else ""
     print(f"{file}: {say.count(count, 'arm')}, {say.count(pulls, 'pull')} a {say.tick}{begins}")
     print(f"learner: {learner_text(found.learner)}")
+    # until when the mean suits is said of any file; of others only where looks are few
+    mean = found.learner["name"] == "mean_index"
+    ticks = (say.arm, say.many("tick"))
+    if suited := learner_sentence(count, min(pulls, count), always=mean, nouns=ticks):
+        print(suited)
     if states is not None:
         print(world.assumed or f"taken as true: {world.text(nouns)}")
+        if world.controlled and not may_hurt:
+            print(f"assumed: a {say.pull} makes no {say.arm} worse; if it may, say --may-hurt")
     if prior is not None:
         taken = " (taken to be: there are no dates to tell)" if since is None else ""
         gap = say.count(since or 1, "tick")

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from restive.cli.progress import bar
+from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
 from restive.cli.world import Controlled, Pay, World, in_terminal, world_of
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
+    from restive.logs.decision import Decision
+    from restive.logs.decision_words import Units
     from restive.logs.fitted import FittedLog
     from restive.logs.log import Log
     from restive.logs.replay import Replay
@@ -26,8 +29,14 @@ __all__ = ["fit", "replay"]
 LogFile = Annotated[
     Path, typer.Argument(metavar="LOG", help="CSV or Parquet file, a row per sighting.")
 ]
-Time = Annotated[str, typer.Option(help="Column of times: numbers, or dates.")]
-ArmColumn = Annotated[str, typer.Option("--arm", help="Column of arms.")]
+# Both are needed; a message that lists the columns helps more than one that says "missing option".
+Time = Annotated[
+    str | None,
+    typer.Option(help="Column of times: numbers, or dates (needed).", show_default=False),
+]
+ArmColumn = Annotated[
+    str | None, typer.Option("--arm", help="Column of arms (needed).", show_default=False)
+]
 State = Annotated[
     str | None, typer.Option(help="Column of states: numbers from 0, the worst, or names.")
 ]
@@ -53,14 +62,18 @@ SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip rows that cannot
 Rewards = Annotated[
     str | None, typer.Option(help="Reward of each state, with commas (default: 0 to 1).")
 ]
+Unit = Annotated[str, typer.Option(help='What a pull is called, in the plural: "calls".')]
+RewardWords = Annotated[
+    str, typer.Option("--reward", help='What a reward of 1 is: "adherent patients".')
+]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 def fit(
     log: LogFile,
-    time: Time,
-    arm: ArmColumn,
+    time: Time = None,
+    arm: ArmColumn = None,
     state: State = None,
     state_from: StateFrom = None,
     states: States = None,
@@ -73,19 +86,27 @@ def fit(
     rewards: Rewards = None,
     pay: Pay = None,
     controlled: Controlled = None,
-    pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, for problem.toml.")] = 1,
+    pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, from now on.")] = 1,
+    unit: Unit = "pulls",
+    reward: RewardWords = "reward",
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("fit"),
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fit arms to a log of past sightings, and check the fit.
+    """Fit arms to a log: what to do, what it is worth, how sure.
 
-    Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv and fit.html.
+    Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv, fit.html and
+    summary.html (a page for a manager).
     """
-    from restive.logs.fitting import fit_log, write_fit
+    from restive.arguments import checked_text, counted
+    from restive.learn.advice import learner_sentence
+    from restive.logs.decision import decide
+    from restive.logs.decision_words import units_of
+    from restive.logs.fitting import fit_log, write_decision
     from restive.pages.looks import matplotlib_figures
 
     matplotlib_figures()  # the page needs it: told now, not after the work
+    units = units_of(checked_text(unit, "--unit"), checked_text(reward, "--reward"), step)
     world = world_of(controlled, pay, ask=in_terminal() and not as_json)
     with bar(f"fitting {log.name}") as progress:
         found = _load(
@@ -96,22 +117,26 @@ def fit(
             found, rewards=_numbers(rewards), passive_rewards=_unpulled(world, found, rewards),
             controlled=world.controlled, seed=seed, progress=progress,
         )  # fmt: skip
+        decision = decide(fitted, pulls, seed=seed, progress=progress)
         progress("writing", 0.0)
-        paths = write_fit(fitted, out, pulls, f"{log.name}, fitted")
+        paths = write_decision(fitted, decision, out, f"{log.name}, fitted", units)
     if as_json:
-        print(json.dumps(_fit_data(fitted, world), indent=2))
+        print(json.dumps(_fit_data(fitted, world, decision), indent=2))
         return
+    _print_decision(fitted, decision, units)
     _print_fit(fitted)
-    print("written: " + ", ".join(str(path) for path in paths))
+    if suited := learner_sentence(found.num_arms, min(pulls, found.num_arms)):
+        print_lines([f"an agent of {counted(pulls, 'pull')} a step: {suited}"])
+    print_lines(_next(paths, decision))
     if world.assumed:
         print_lines([world.assumed])
 
 
 def replay(
     log: LogFile,
-    time: Time,
-    arm: ArmColumn,
     pulls: Annotated[int, typer.Option(min=1, help="Arms that policies pull each step.")],
+    time: Time = None,
+    arm: ArmColumn = None,
     policies: Annotated[
         str, typer.Option(help="Names with commas; learners as tsde or tsde:myopic.")
     ] = "whittle,myopic,best_fixed,round_robin,random",
@@ -143,6 +168,7 @@ def replay(
     worlds: Annotated[
         int, typer.Option(min=20, help="Number of worlds drawn from the model.")
     ] = 200,
+    reward: RewardWords = "reward",
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -150,9 +176,13 @@ def replay(
 
     Arms are fitted on the earlier part of the log; policies play on the later part.
     """
+    from restive.arguments import checked_text
+    from restive.logs.decision_words import units_of
     from restive.logs.prior_file import load_prior
     from restive.logs.replay import replay_log
+    from restive.logs.replay_words import replay_sentence
 
+    units = units_of("pulls", checked_text(reward, "--reward"), step)
     world = world_of(controlled, pay, ask=False)
     kinds: Any = None if prior is None else load_prior(prior)
     with bar(f"replaying {log.name}") as progress:
@@ -182,15 +212,18 @@ def replay(
         print(json.dumps(_replay_data(played), indent=2))
     else:
         _print_replay(played)
+        print_lines(["", replay_sentence(played, units)])
 
 
 def _load(
-    path: Path, time: str, arm: str, state: str | None, state_from: str | None,
+    path: Path, time: str | None, arm: str | None, state: str | None, state_from: str | None,
     states: str | None, step: str | None, zone: str | None, by: str | None, pulled: str | None,
     same_step: str, skip_bad: bool, progress: Any,
 ) -> Log:  # fmt: skip
     from restive.logs.reading import load_log
 
+    if time is None or arm is None or (state is None and state_from is None):
+        raise ProblemError(_which_columns(path, time, arm, state or state_from))
     named: int | list[str] | None = None
     if states is not None:
         named = int(states) if states.strip().isdigit() else _names(states)
@@ -199,6 +232,23 @@ def _load(
         zone=zone, by=by, pulled=pulled, same_step=same_step, skip_bad=skip_bad,
         progress=lambda share: progress("reading", share),
     )  # fmt: skip
+
+
+def _which_columns(path: Path, time: str | None, arm: str | None, state: str | None) -> str:
+    """Say which columns must be named, and which there are."""
+    from restive.logs.reading.file import open_log_file
+
+    missing = [
+        flag
+        for flag, given in (
+            ("--time (when)", time),
+            ("--arm (which arm)", arm),
+            ("--state or --state-from (what was seen)", state),
+        )
+        if given is None
+    ]
+    header = open_log_file(path).header
+    return f"{path}: say which column is which: {', '.join(missing)}; there are {', '.join(header)}"
 
 
 def _names(text: str) -> list[str]:
@@ -228,7 +278,7 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _fit_data(fitted: FittedLog, world: World) -> dict[str, Any]:
+def _fit_data(fitted: FittedLog, world: World, decision: Decision) -> dict[str, Any]:
     checks = [
         {key: _finite(value) if isinstance(value, float) else value
          for key, value in asdict(check).items()}
@@ -248,6 +298,7 @@ def _fit_data(fitted: FittedLog, world: World) -> dict[str, Any]:
             for name, shape in fitted.kind_shapes.items()
         ],
         "checks": checks,
+        "decision": asdict(decision),
     }
     if fitted.held_out is not None:
         found = fitted.held_out
@@ -260,22 +311,47 @@ def _fit_data(fitted: FittedLog, world: World) -> dict[str, Any]:
     return data
 
 
-def _print_fit(fitted: FittedLog) -> None:
-    from restive.logs.page import check_rows, held_out_sentences
+def _print_decision(fitted: FittedLog, decision: Decision, units: Units) -> None:
+    """Print what was found as one would tell it: first of all, before any check."""
+    from restive.logs.decision_words import headline, sentences
 
-    log = fitted.log
+    print_lines([headline(fitted, decision, units), *sentences(fitted, decision, units), ""])
+
+
+def _next(paths: list[Path], decision: Decision) -> list[str]:
+    """Say what was written, and what one does with it."""
+    problem, prior, _, page, summary = paths
+    lines = [
+        "written: " + ", ".join(str(path) for path in paths),
+        f"To read: {summary} (one page, for a manager), {page} (all of it).",
+    ]
+    if decision.gain is not None:
+        lines.append(
+            f"Next: restive plan {problem}; or begin to run it: "
+            f"restive live init agent.db --prior {prior} --pulls {decision.num_pulls}"
+        )
+    return lines
+
+
+def _print_fit(fitted: FittedLog) -> None:
+    from restive.logs.page import check_rows, held_out_sentences, model_verdict
+
     found = check_rows(fitted.checks)
+    print_lines([f"Can we trust this? {model_verdict(fitted)}"])
     print_table(
-        log.in_brief,
+        f"checks of {fitted.log.in_brief}; at p = 0.01 or less one fails",
         ("check", "verdict", "finding", "p", "s.d. off"),
         [row[:5] for row in found],
-        words=("check", "verdict", "finding"),
+        words=("check", "verdict"),
+        prose=("finding",),
+        drop=("s.d. off",),
     )
     advice = [f"{name}: {what}" for name, *_, what in found if what]
     if fitted.held_out is not None:
         advice = [*held_out_sentences(fitted.held_out), *advice]
     shapes = [f"kind {name}: {shape.sentence}" for name, shape in fitted.kind_shapes.items()]
-    print_lines([*shapes, *advice, *(f"note: {note}" for note in fitted.notes)])
+    notes = [f"note: {spoken(note, flags_of(fit))}" for note in fitted.notes]
+    print_lines([*shapes, *advice, *notes])
 
 
 def _replay_data(played: Replay) -> dict[str, Any]:
@@ -319,6 +395,7 @@ def _print_replay(played: Replay) -> None:
         f"{played.logged_per_step:.4f} a step with {played.logged_pulls:.1f} pulls",
         ("policy", "reward a step", "95%", "known how", "note"),
         rows,
-        words=("policy", "known how", "note"),
+        words=("policy", "known how"),
+        prose=("note",),
     )
-    print_lines([f"note: {note}" for note in played.notes])
+    print_lines([f"note: {spoken(note, flags_of(replay))}" for note in played.notes])

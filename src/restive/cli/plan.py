@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restive.cli.progress import spinner
+from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
+from restive.errors import RestiveError
 
 if TYPE_CHECKING:
-    from restive.plan.summary import Plan
+    from restive.plan.summary import Plan, SeeingWorth
+    from restive.problem.bandit import RestlessBandit
 
 __all__ = ["plan"]
 
@@ -68,26 +71,49 @@ def plan(
         require_target(plot, FIGURE_SUFFIXES)
         matplotlib_figures()
     bandit = load_problem(problem)
-    with spinner("planning") as show:
-        found = plan_bandit(
-            bandit, discount=discount, max_states=max_states, max_elapsed=max_elapsed, seed=seed,
-            progress=show,
-        )  # fmt: skip
+    try:
+        with spinner("planning") as show:
+            found = plan_bandit(
+                bandit, discount=discount, max_states=max_states, max_elapsed=max_elapsed,
+                seed=seed, progress=show,
+            )  # fmt: skip
+    except RestiveError as error:
+        raise type(error)(_with_flags(str(error))) from None
     if as_json:
         print(json.dumps(found.to_json(), indent=2))
     else:
         _print_plan(found)
+        _print_recommendation(found, bandit, problem)
     if index_table is not None:
         write_index_table(bandit, index_table, max_elapsed, discount)
     if plot is not None:
         plot_indices(bandit, plot, max_elapsed, discount)
+    written = [str(path) for path in (index_table, plot) if path is not None]
+    if written and not as_json:
+        print_lines([f"written: {', '.join(written)}"])
 
 
 def _print_plan(found: Plan) -> None:
     always = any(arm.own_reward != 0 for arm in found.arms)
     _print_arms(found, always)
     _print_policies(found, always)
-    print_lines(_notes(found))
+    print_lines([spoken(note, flags_of(plan)) for note in _notes(found)])
+
+
+def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) -> None:
+    """Print what it comes to, last: what a person looks for."""
+    from restive.plan.recommendation_words import recommendation_sentences
+
+    advised = found.recommendation
+    if advised is None:
+        return
+    lines = recommendation_sentences(advised, bandit)
+    if advised.matters and bandit.num_pulls < bandit.num_arms:
+        choice = "" if advised.policy == "whittle" else f" --policy {advised.policy}"
+        lines.append(
+            f"Today's list, from what was seen: restive pick {problem}{choice} --sightings last.csv"
+        )
+    print_lines(["", *lines])
 
 
 def _print_arms(found: Plan, always: bool) -> None:
@@ -110,6 +136,7 @@ def _print_arms(found: Plan, always: bool) -> None:
         ("arms", "name", "states", *earned, "mixing time", "indexable", "limiting index"),
         rows,
         words=("arms", "name", *(["states"] if any(arm.states for arm in found.arms) else [])),
+        drop=("mixing time", "indexable", "states", "limiting index"),
     )
 
 
@@ -138,18 +165,50 @@ def _print_policies(found: Plan, always: bool) -> None:
         )
     added = ["pulls add"] if always else []
     header = ("policy", "J", "±", *added, "of the bound", "method")
-    print_table(title, header, rows, words=("policy", "method"))
+    drop = ("method", "of the bound")
+    print_table(title, header, rows, words=("policy", "method"), drop=drop)
 
 
 def _notes(found: Plan) -> list[str]:
+    from restive.learn.advice import learner_sentence
+
     notes = [f"bound: {found.note}"] if found.note else []
     if len(found.arms) > MOST_ROWS:
         rest = len(found.arms) - MOST_ROWS
         notes.append(f"{rest:,} more kinds of arms: --json and --index-table have them all")
+    if found.seeing is not None:
+        notes.append(_seeing(found.seeing, found.relaxation_bound))
     if found.discount < 1:
         notes.append(f"Whittle's index is that of the discount {found.discount:g}")
     notes += [f"{policy.policy}: {policy.note}" for policy in found.policies if policy.note]
+    notes = [_with_flags(note) for note in notes]
+    # plan knows the arms; who has to learn them first
+    if learnt := learner_sentence(found.num_arms, found.num_pulls):
+        notes.append(f"learning such arms: {learnt}")
     return [*notes, *([f"note: {found.hint}"] if found.hint else [])]
+
+
+def _seeing(seeing: SeeingWorth, bound: float | None) -> str:
+    """Say what it would be worth to see all arms in every step."""
+    error = f" ± {seeing.half_width:.1%}" if seeing.half_width else ""
+    now = "" if bound is None else f", {bound:.6f} as they are seen now"
+    return (
+        f"seeing everyone would add at most {seeing.added:.1%}{error} to {seeing.policy} "
+        f"(no policy exceeds {seeing.bound:.6f} if all arms are always seen{now})"
+    )
+
+
+def _with_flags(words: str) -> str:
+    """Return advice in this command's words: its options for arguments of functions."""
+    for argument, flag in (
+        ("give max_elapsed, the same wherever the arm is used,", "pass --max-elapsed"),
+        ("give max_elapsed = ", "pass --max-elapsed "),
+        ("max_elapsed", "--max-elapsed"),
+        ("max_states", "--max-states"),
+        ("a discount below 1", "--discount below 1"),
+    ):
+        words = words.replace(argument, flag)
+    return words
 
 
 def _shortened(ranges: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from shutil import get_terminal_size
@@ -125,8 +125,8 @@ def run_display(title: str) -> Iterator[Callable[[Progress], None]]:
 
         def show(progress: Progress) -> None:
             if not parts and 1 < len(progress.cases) <= MOST_BARS:
-                for name in progress.cases:
-                    parts[name] = bars.add_task(shortened(f"  {name}"), rate="")
+                for name, different in _told_apart(progress.cases).items():
+                    parts[name] = bars.add_task(shortened(f"  {different}"), rate="")
             for name, part in parts.items():
                 bars.update(part, total=progress.replications, completed=progress.cases[name])
             rate = progress.done / max(monotonic() - began, 1e-9)
@@ -138,6 +138,16 @@ def run_display(title: str) -> Iterator[Callable[[Progress], None]]:
             )
 
         yield show
+
+
+def _told_apart(names: Iterable[str]) -> dict[str, str]:
+    """Return what tells each case from the others: a bar has no room for more."""
+    parts = {name: name.split(", ") for name in names}
+    common = set.intersection(*(set(own) for own in parts.values()))
+    return {
+        name: ", ".join(part for part in own if part not in common) or name
+        for name, own in parts.items()
+    }
 
 
 def _log(title: str) -> Callable[[Progress], None]:

@@ -69,6 +69,7 @@ def _print_claims(found: Reproduction) -> None:
         "claims of Section 6",
         ("claim", "paper", "here", "verdict"),
         [[claim.claim, claim.paper, claim.ours, claim.verdict] for claim in found.claims],
-        words=("claim", "paper", "here"),
+        words=("verdict",),
+        prose=("claim", "paper", "here"),
     )
     print(f"{len(found.failed)} of {len(found.claims)} claims fail; the report: {found.page}")

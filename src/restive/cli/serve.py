@@ -22,6 +22,9 @@ def serve(
     durability: Annotated[
         str, typer.Option(help="What acknowledged results survive: power or process.")
     ] = "power",
+    proxy: Annotated[
+        str, typer.Option(help="Address of a proxy in front, which says who its clients are.")
+    ] = "",
 ) -> None:
     """Put a live agent behind HTTP, with a page for its operator."""
     from restive.live.agent import LiveAgent
@@ -31,4 +34,4 @@ def serve(
         agent = LiveAgent.open(
             file, durability, progress=lambda done, total: show("events", done, total)
         )
-    run_server(agent, host, port, lambda text: print(text, file=sys.stderr, flush=True))
+    run_server(agent, host, port, lambda text: print(text, file=sys.stderr, flush=True), proxy)

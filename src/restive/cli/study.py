@@ -177,6 +177,7 @@ def status(
             for case in cases
         ],
         words=("case",),
+        drop=("chunks",),
         caption="\n".join(ledger.study.legend),
     )  # fmt: skip
     print(f"run by restive {ledger.manifest['restive']}, {ledger.commits}")
@@ -312,6 +313,7 @@ def _print_check(study: Study) -> None:
         ("case", "arms", "pulls", "horizon", "replications", "time", "results"),
         rows,
         words=("case",),
+        drop=("results", "pulls"),
         caption="\n".join(study.legend),
     )
     print(
@@ -340,6 +342,7 @@ def _print_results(ledger: Ledger) -> None:
         ("case", "replications", "regret", "±", "reward per step", "J", "episodes"),
         rows,
         words=("case",),
+        drop=("episodes", "J", "replications"),
         caption="\n".join(ledger.study.legend),
     )
     print(f"kept in {ledger.folder}; to see it: restive report {quote(str(ledger.folder))}")

@@ -1,11 +1,11 @@
-"""Tables on a terminal of any width: where the numbers have no room, a block per row."""
+"""Tables on a terminal of any width: where there is no room, columns are left out."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["duration", "print_lines", "print_table", "size", "terminal"]
 
 NO_TERMINAL = 120  # columns
-CUT = "…"  # where rich has cut a word
+PADDING = 3  # columns of the terminal beside each column of a table
+LEAST_COLUMNS = 2
+LEAST_NAME = 8  # columns of the terminal that names need, in several lines
+LEAST_PROSE = 20  # columns of the terminal that sentences need
+LONGEST_WORD = 24  # that is not broken
 COLOURS: Mapping[str, str] = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365.25 * 86_400
 DURATIONS = (  # up to which each is used, its length, and how it is written
@@ -40,20 +44,34 @@ def print_table(
     rows: Sequence[Sequence[str]],
     *,
     words: Sequence[str],
+    prose: Sequence[str] = (),
+    drop: Sequence[str] = (),
     caption: str = "",
     ruled: bool = False,
 ) -> None:
-    """Print a table; columns of `words` may be broken into lines, those of numbers never are."""
+    """Print a table, a line per row but for `prose`; where it is too wide, columns are left out.
+
+    Parameters
+    ----------
+    title, header, rows, caption, ruled
+        What it shows; `ruled` draws a line between rows.
+    words
+        Columns of names and the like; all that is neither these nor prose is a number.
+    prose
+        Columns of sentences, which are broken between words.
+    drop
+        Columns that are left out where there is no room, the first of these first; a line below
+        the table names them. Beyond these the last ones go.
+    """
     console = terminal()
-    numbers = [at for at, name in enumerate(header) if name not in words]
-    table = _table(title, header, rows, numbers, caption, ruled)
-    with console.capture() as captured:
-        console.print(table)
-    text = captured.get()
-    if CUT not in text and all(row[at] in text for row in rows for at in numbers):
-        console.print(table)
-    else:
-        print_lines(_blocks(title, header, rows, caption))
+    columns = [_Column.of(name, rows, at, words, prose) for at, name in enumerate(header)]
+    kept, widths = _fitting(columns, drop, console.width)
+    there = {column.at for column in kept}
+    left_out = [name for at, name in enumerate(header) if at not in there]
+    if left_out:
+        said = f"left out, for want of room: {', '.join(left_out)}"
+        caption = f"{caption}\n{said}" if caption else said
+    console.print(_table(title, kept, widths, rows, caption, ruled))
 
 
 def print_lines(lines: Sequence[str]) -> None:
@@ -78,11 +96,76 @@ def size(count: float) -> str:
     return f"{count:,.1f} TiB"
 
 
+class _Column(NamedTuple):
+    """A column of a table: its place, what is in it, and how narrow it may be."""
+
+    name: str
+    at: int
+    is_number: bool
+    is_prose: bool
+    least: int
+    natural: int
+
+    @classmethod
+    def of(
+        cls, name: str, rows: Sequence[Sequence[str]], at: int, words: Sequence[str],
+        prose: Sequence[str],
+    ) -> _Column:  # fmt: skip
+        from rich.cells import cell_len
+
+        lines = [line for row in rows for line in row[at].splitlines()]
+        widest = max(map(cell_len, lines), default=0)
+        heading = max(map(cell_len, name.split()), default=1)
+        if name not in prose:
+            wide = max(widest, cell_len(name))
+            return cls(name, at, name not in words, False, max(widest, heading), wide)
+        longest = max((cell_len(word) for line in lines for word in line.split()), default=0)
+        least = max(heading, min(longest, LONGEST_WORD), min(widest, LEAST_PROSE))
+        return cls(name, at, False, True, least, max(widest, cell_len(name)))
+
+    @property
+    def as_prose(self) -> _Column:
+        """Broken into lines however narrow they are."""
+        return self._replace(is_prose=True, least=min(self.least, LEAST_NAME))
+
+
+def _fitting(
+    columns: Sequence[_Column], drop: Sequence[str], width: int
+) -> tuple[list[_Column], list[int]]:
+    """Return the columns that there is room for, and how wide each is."""
+    kept = list(columns)
+
+    def too_wide() -> bool:
+        return sum(column.least + PADDING for column in kept) + 1 > width
+
+    gone: list[_Column] = []
+    for name in drop:
+        if too_wide():
+            gone += [column for column in kept if column.name == name]
+            kept = [column for column in kept if column.name != name]
+    for column in reversed(gone):  # a narrow one may fit where a wide one went
+        before, kept = kept, sorted([*kept, column], key=lambda c: c.at)
+        kept = before if too_wide() else kept
+    if too_wide():  # long names go over several lines
+        kept = [column if column.is_number else column.as_prose for column in kept]
+    while too_wide() and len(kept) > LEAST_COLUMNS:
+        kept.pop()
+    room = max(width - 1 - sum(column.least + PADDING for column in kept), 0)
+    widths: list[int] = []
+    for column in kept:  # numbers have what they need; sentences share the rest
+        wanted = max(column.natural - column.least, 0)
+        others = [c for c in kept[len(widths) + 1 :] if c.natural > c.least]
+        given = min(wanted, room // (1 + len(others)) if others else room)
+        room -= given
+        widths.append(column.least + given)
+    return kept, widths
+
+
 def _table(
     title: str,
-    header: Sequence[str],
+    columns: Sequence[_Column],
+    widths: Sequence[int],
     rows: Sequence[Sequence[str]],
-    numbers: Sequence[int],
     caption: str,
     ruled: bool,
 ) -> Table:
@@ -93,22 +176,10 @@ def _table(
     table = Table(
         title=escape(title), caption=escape(caption) if caption else None, show_lines=ruled
     )
-    for at, name in enumerate(header):
-        if at in numbers:
-            widest = max((len(row[at]) for row in rows), default=0)
-            table.add_column(name, justify="right", min_width=widest)
-        else:
-            table.add_column(name)
+    for column, width in zip(columns, widths, strict=True):
+        side: Literal["left", "right"] = "right" if column.is_number else "left"
+        table.add_column(column.name, justify=side, width=width)
     for row in rows:
-        table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
+        cells = (row[column.at] for column in columns)
+        table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in cells))
     return table
-
-
-def _blocks(
-    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], caption: str
-) -> list[str]:
-    lines = [title] if title else []
-    for first, *rest in rows:
-        lines.append(first or header[0])
-        lines += [f"  {name}: {cell}" for name, cell in zip(header[1:], rest, strict=True) if cell]
-    return [*lines, *([caption] if caption else [])]

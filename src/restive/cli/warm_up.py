@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Annotated
 
 import typer
@@ -15,12 +16,17 @@ def warm_up(
         typer.Argument(help="What to compile for: plans, regret, agents, ... (default: all)."),
     ] = None,
 ) -> None:
-    """Compile everything now, so that later commands start fast."""
+    """Compile everything now, so that later commands start fast.
+
+    Takes one to three minutes, once after each installation.
+    """
     from restive.cli.chores import CHORES, compile_kernels
     from restive.cli.progress import bar
+    from restive.cli.tables import duration
 
     wanted = chores or list(CHORES)
-    with bar("compiling (first run only)") as show:
+    began = monotonic()
+    with bar("compiling, once") as show:
         done: list[str] = []
 
         def tell(chore: str) -> None:
@@ -28,3 +34,4 @@ def warm_up(
             show(chore, len(done) / len(wanted))
 
         compile_kernels(wanted, tell)
+    print(f"compiled in {duration(monotonic() - began)}; nothing will need to compile again")

@@ -34,7 +34,8 @@ def zoo(
             "instances: use their names in a study, or `restive zoo NAME`",
             ("name", "arms", "pulls", "what it is"),
             [[i.name, str(i.prior.num_arms), str(i.num_pulls), i.title] for i in known],
-            words=("name", "what it is"),
+            words=("name",),
+            prose=("what it is",),
         )
         return
     instance = instances.load(name)

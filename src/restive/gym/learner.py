@@ -78,6 +78,8 @@ class _Player:
     ) -> None:
         self._policy, self._forms, self._believed = policy, forms, believed
         self._max_elapsed = task.max_elapsed
+        like = [task.prior.typical(k) for k in range(task.num_arms)]
+        self._always = np.flatnonzero([arm.always_seen for arm in like])
         self._state: BeliefState = task.start
         self._pulls = Pulls(forms, 1)
 
@@ -96,8 +98,9 @@ class _Player:
         return pulled
 
     def observe(self, states: IntArray) -> None:
-        """Learn the states of the pulled arms."""
-        self._state = self._state.updated(self._pulled, states)
+        """Learn the states of the arms that are shown: those pulled, and those always seen."""
+        shown = np.union1d(self._pulled, self._always)
+        self._state = self._state.updated(shown, states)
 
     def _seen(self) -> Any:
         state, laws = self._state, None

@@ -86,7 +86,9 @@ class Agent(AgentView):
     ) -> None:
         """Show the agent the states of the selected arms, in the order of the arms.
 
-        What is impossible raises a `ProblemError` and leaves the agent as it was.
+        Arms that are always seen must be shown too, selected or not: their states in the next step.
+        Then the order is that of `awaited`. What is impossible raises a `ProblemError` and leaves
+        the agent as it was.
 
         Parameters
         ----------
@@ -107,6 +109,10 @@ class Agent(AgentView):
             if missing not in (None, NOT_PULLED):
                 raise ProblemError(f"missing must be {NOT_PULLED!r} or None, got {shown(missing)}")
             selected = None
+            if self._always:
+                self._observe_shown(count, states, arms, missing)
+                self._pulled = None
+                return
             if arms is None:
                 seen = states
                 if (
@@ -119,9 +125,9 @@ class Agent(AgentView):
             else:
                 selected = self._chosen[:count].copy()
                 count = self._take_part(selected, arms, states, missing)
-            answer = online.see(self._where, count, *self._parts)
+            answer = online.see(self._where, count, count, *self._parts)
             if answer != online.TAKEN_IN:
-                self._see(answer, count, selected)
+                self._see(answer, count, count, selected)
             self._pulled = None
 
     def skip(self, num_steps: int = 1) -> None:
@@ -129,6 +135,11 @@ class Agent(AgentView):
         with self._alone:
             if self._pulled is not None:
                 raise self._selected_already()
+            if self._always:
+                raise ProblemError(
+                    f"arm {min(self._always)} is always seen, so no step passes without its state: "
+                    "call select(num_pulls=0), then observe(states)"
+                )
             self._require_narrowing("pull nothing")
             end = self.time + checked_count(num_steps, "num_steps", 0)
             if end > MOST:
@@ -155,6 +166,10 @@ class Agent(AgentView):
         with self._alone:
             k = checked_arm(arm, self.task.num_arms)
             time = checked_count(time, "time")
+            if k in self._always:
+                raise ProblemError(
+                    f"arm {k} is always seen: its state is shown in every step and cannot come late"
+                )
             seen_at = int(self._actor.meta.seen[k])
             if time >= self.time:
                 raise ProblemError(
@@ -249,17 +264,53 @@ class Agent(AgentView):
         selected = self._chosen[: self._pulled].tolist()
         return ProblemError(f"arms {selected!s:.60} were selected already; observe them first")
 
-    def _see(self, answer: int, count: int, selected: IntArray | None) -> None:
+    def _observe_shown(
+        self, count: int, states: ArrayLike, arms: ArrayLike | None, missing: str | None
+    ) -> None:
+        """Take in what was seen of selected arms, and of all that are always seen."""
+        selected, awaited = self._chosen[:count].copy(), self._shown(count)
+        given = awaited if arms is None else checked_arms(arms, self.task.num_arms, "arms")
+        strangers = np.setdiff1d(given, awaited)
+        if len(strangers):
+            raise ProblemError(
+                f"arm {strangers[0]} was not selected and is not always seen; states are expected "
+                f"of the arms {awaited.tolist()!s:.60}"
+            )
+        unseen = np.setdiff1d(self.task.always_seen, given)
+        if len(unseen):
+            raise ProblemError(
+                f"arm {unseen[0]} is always seen, and its state is missing: show the states of all "
+                "such arms in every step"
+            )
+        if np.shape(states) != given.shape:
+            raise ProblemError(
+                f"states are expected of the {len(given)} arms {given.tolist()!s:.60} (awaited), "
+                f"got shape {np.shape(states)}"
+            )
+        found = checked_states(states, given, self.prior.typical)
+        pulled = np.isin(given, selected)
+        if pulled.sum() < count:
+            others = np.setdiff1d(selected, self.task.always_seen)
+            self._checked_part(others, np.setdiff1d(given, self.task.always_seen), missing)
+        order = np.argsort(~pulled, kind="stable")  # those pulled come first
+        shown = len(given)
+        self._chosen[:shown], self._states[:shown] = given[order], found[order]
+        count = int(pulled.sum())
+        answer = online.see(self._where, count, shown, *self._parts)
+        if answer != online.TAKEN_IN:
+            self._see(answer, count, shown, selected)
+
+    def _see(self, answer: int, count: int, shown: int, selected: IntArray | None) -> None:
         """Take in what was seen, after a first try that did not succeed, or say why it cannot.
 
         `selected` are the arms to put back then, where only some of them were seen.
         """
         if answer == online.NOTES_FULL:
             self._count_notes()
-            answer = online.see(self._where, count, *self._parts)
+            answer = online.see(self._where, count, shown, *self._parts)
         if answer == online.TAKEN_IN:
             return
-        arms, states = self._chosen[:count].tolist(), self._states[:count].tolist()
+        arms, states = self._chosen[:shown].tolist(), self._states[:shown].tolist()
         if answer >= online.IMPOSSIBLE_BASE:
             arm = answer - online.IMPOSSIBLE_BASE
             error = self._impossible(arm, states[arms.index(arm)])

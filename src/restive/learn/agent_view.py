@@ -98,6 +98,7 @@ class AgentView:
         self._num_notes = np.zeros(1, dtype=np.int64)
         self._alone = OneThread()
         self._num_pulls, self._masked = task.num_pulls, False
+        self._always = frozenset(task.always_seen.tolist())
         self._has_posterior = isinstance(learner, Relative)  # which takes a while to find out
         # which parts of the kernels are needed (see `kernels.loop.steps`)
         with_particles = self._has_posterior and task.choices.has_particles
@@ -184,6 +185,17 @@ class AgentView:
         return None if self._pulled is None else self._chosen[: self._pulled].copy()
 
     @property
+    def awaited(self) -> IntArray | None:
+        """The arms whose states `observe` expects, ascending; None before `select` or `pull`.
+
+        Those selected, and all that are always seen.
+        """
+        return None if self._pulled is None else self._shown(self._pulled)
+
+    def _shown(self, count: int) -> IntArray:
+        return np.union1d(self._chosen[:count], self.task.always_seen)
+
+    @property
     def sampled_bandit(self) -> RestlessBandit | None:
         """The system drawn for the current episode, None before the first step.
 
@@ -209,6 +221,8 @@ class AgentView:
         """
         if self.averages:
             return np.array(self.index_of(np.arange(self.task.num_arms)))
+        if self._learner_state.is_drawn and self.num_phases:
+            return np.array(self._drawn_indices(np.arange(self.task.num_arms)))
         policy = self.sampled_policy
         if policy is None:
             raise ProblemError("no system has been sampled yet: call select() first")
@@ -253,9 +267,16 @@ class AgentView:
     def _learns_kinds(self) -> bool:
         return self._has_posterior and self._learner_state.kind_laws is not None
 
+    def _drawn_indices(self, arms: IntArray) -> list[float]:
+        """Indices of arms that are always seen, under what was drawn of them."""
+        conjugates, states = self._particle_keeper.conjugates, self._actor.meta.last_state
+        return [float(conjugates.indices(self._group(k))[states[k]]) for k in arms.tolist()]
+
     def _mean_indices(self, arms: IntArray) -> list[float]:
         if not self.num_phases:
             raise ProblemError("nothing has been decided yet: call select() first")
+        if self._learner_state.is_drawn:
+            return self._drawn_indices(arms)
         policy = self._learner_state.policy
         if policy is not None:  # of a mapping that has no rule
             assert isinstance(policy, IndexPolicy)
@@ -307,6 +328,8 @@ class AgentView:
         self._require_posterior("posterior")
         k = checked_arm(k, self.task.num_arms)
         group = self._group(k)
+        if self._particle_keeper.conjugates.has(group):
+            return self._particle_keeper.conjugates.posterior(group).particles()
         if self._particle_keeper.has(group):
             matrices = np.moveaxis(self._particle_keeper.matrices(group), 2, 0)
             size = matrices.shape[2]
@@ -335,9 +358,26 @@ class AgentView:
         return self.beliefs([checked_arm(k, self.task.num_arms)])[0]
 
     def beliefs(self, arms: ArrayLike | None = None) -> list[FloatArray]:
-        """Laws of some arms' states now, over the posterior; of those selected by default."""
+        """Laws of some arms' states now, over the posterior; of those selected by default.
+
+        The state of an arm that is always seen is known.
+        """
         self._require_posterior("beliefs")
         some = self._some(arms)
+        if len(self.task.always_seen):
+            return self._beliefs_and_states(some)
+        return self._beliefs(some)
+
+    def _beliefs_and_states(self, arms: IntArray) -> list[FloatArray]:
+        known = np.isin(arms, self.task.always_seen)
+        unknown = iter(self._beliefs(arms[~known]))
+        states, sizes = self._actor.meta.last_state, self.task.choices.sizes
+        return [
+            np.eye(int(sizes[k]))[states[k]] if seen else next(unknown)
+            for k, seen in zip(arms.tolist(), known.tolist(), strict=True)
+        ]
+
+    def _beliefs(self, some: IntArray) -> list[FloatArray]:
         sizes = self.task.choices.sizes[some].tolist()
         laws = np.empty(sum(sizes))
         with self._alone:
@@ -355,7 +395,7 @@ class AgentView:
             kept = self._chosen[:count].copy()
             self._states[:count] = checked_states(states, some, self.prior.typical)
             self._chosen[:count] = some
-            answer = online.could_see(self._where, count, *self._parts)
+            answer = online.could_see(self._where, count, count, *self._parts)
             self._chosen[:count] = kept
         if answer == online.TAKEN_IN:
             return None
@@ -428,6 +468,8 @@ class AgentView:
     def _num_slots(self, k: int) -> int:
         """How many arms may be drawn for arm k: candidates or particles."""
         group = self._group(k)
+        if self._particle_keeper.conjugates.has(group):
+            return 1
         if self._particle_keeper.has(group):
             return self._particle_keeper.num_particles(group)
         return len(self.prior.candidates(k))
@@ -477,5 +519,10 @@ class AgentView:
         for k, of_arm in zip(arms.tolist(), np.split(notes[order], starts[1:]), strict=True):
             if k not in self._evidence:
                 self._evidence[k] = Evidence(int(self.task.choices.sizes[k]))
+            if k in self._always:  # whose ages say whether it was pulled
+                pulled = of_arm[:, 2] < tables.NOT_PULLED
+                for part, is_pulled in ((of_arm[pulled], True), (of_arm[~pulled], False)):
+                    self._evidence[k].add(part[:, 1], 1, part[:, 3], pulled=is_pulled)
+                continue
             self._evidence[k].add(of_arm[:, 1], of_arm[:, 2], of_arm[:, 3])
         self._num_notes[0] = 0

@@ -2,7 +2,9 @@
 
 An arm last seen in state s, n steps ago, was seen again in state s'. How often each such (s, n, s')
 happened is all that a posterior needs: whoever chose the pulls, and in whatever order things were
-seen. A finite prior, a continuous one, a log file and a journal all meet here.
+seen. Arms that are always seen, and people who report by themselves, are also seen in steps in
+which they are not pulled; what is seen after that has another law, P_passive^n, and is counted
+apart. A finite prior, a continuous one, a log file and a journal all meet here.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from restive.arguments import MOST, checked_count, shown
 from restive.errors import ProblemError, RestiveError
 from restive.kernels.elementary import logarithms
 from restive.problem.arm import Arm
-from restive.problem.beliefs import belief_table, settled_elapsed
+from restive.problem.beliefs import belief_table, log_chances, settled_elapsed
 
 __all__ = ["Evidence", "log_likelihood"]
 
@@ -40,11 +42,12 @@ class Evidence:
         The arm's number of states, S.
     """
 
-    __slots__ = ("_counts", "num_states")
+    __slots__ = ("_counts", "_unpulled", "num_states")
 
     def __init__(self, num_states: int) -> None:
         self.num_states = checked_count(num_states, "num_states", most=MOST_STATES)
         self._counts: dict[int, int] = {}  # by cell, packed into one number
+        self._unpulled: dict[int, int] = {}  # those that were not pulled when they were last seen
 
     def add(
         self,
@@ -52,6 +55,8 @@ class Evidence:
         elapsed: ArrayLike,
         next_state: ArrayLike,
         count: ArrayLike = 1,
+        *,
+        pulled: bool = True,
     ) -> None:
         """Count sightings: one, or many at once as arrays that broadcast against each other.
 
@@ -65,7 +70,11 @@ class Evidence:
             State in which it was seen then.
         count
             How often that happened, at least 0.
+        pulled
+            Whether the arm was pulled in the step in which it was seen in `last_state`. It was not
+            pulled in the steps between.
         """
+        counts_of = self._of(pulled)
         fields = (
             _whole(last_state, "last_state", 0, self.num_states - 1),
             _whole(elapsed, "elapsed", 1, MOST_CELLS // self.num_states**2),
@@ -86,27 +95,39 @@ class Evidence:
         np.add.at(totals, places.ravel(), counts.ravel())
         for cell, total in zip(distinct.tolist(), totals.tolist(), strict=True):
             if total:
-                self._counts[cell] = self._counts.get(cell, 0) + total
+                counts_of[cell] = counts_of.get(cell, 0) + total
+
+    def _of(self, pulled: bool) -> dict[int, int]:
+        if not isinstance(pulled, bool):
+            raise ProblemError(f"pulled must be True or False, got {shown(pulled)}")
+        return self._counts if pulled else self._unpulled
 
     @property
     def total(self) -> int:
         """The number of sightings counted."""
-        return sum(self._counts.values())
+        return sum(self._counts.values()) + sum(self._unpulled.values())
 
-    def cells(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Return last states, elapsed steps, next states and counts [C], by age, then state."""
-        packed = np.array(sorted(self._counts), dtype=np.int64)
-        counts = np.array([self._counts[cell] for cell in packed.tolist()], dtype=np.int64)
+    def cells(self, *, pulled: bool = True) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return last states, elapsed steps, next states and counts [C], by age, then state.
+
+        Those of arms that were pulled when they were last seen, or with `pulled=False` the others.
+        """
+        own = self._of(pulled)
+        packed = np.array(sorted(own), dtype=np.int64)
+        counts = np.array([own[cell] for cell in packed.tolist()], dtype=np.int64)
         before, seen = np.divmod(packed, self.num_states)
         elapsed, last_state = np.divmod(before, self.num_states)
         return last_state, elapsed, seen, counts
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data, for `json.dumps`."""
-        return {
+        data = {
             "num_states": self.num_states,
             "cells": np.array(self.cells()).T.tolist(),
         }
+        if self._unpulled:
+            data["unpulled_cells"] = np.array(self.cells(pulled=False)).T.tolist()
+        return data
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Evidence:
@@ -114,7 +135,8 @@ class Evidence:
         try:
             evidence = cls(data["num_states"])
             columns = np.array(data["cells"]).reshape(-1, 4).T
-        except (KeyError, TypeError, ValueError) as error:
+            unpulled = np.array(data.get("unpulled_cells", [])).reshape(-1, 4).T
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, ProblemError):
                 raise
             raise ProblemError(
@@ -122,6 +144,8 @@ class Evidence:
             ) from None
         if columns.size:
             evidence.add(*columns)
+        if unpulled.size:
+            evidence.add(*unpulled, pulled=False)
         return evidence
 
     def __add__(self, other: Evidence) -> Evidence:
@@ -133,15 +157,21 @@ class Evidence:
                 f"of {other.num_states}"
             )
         both = Evidence(self.num_states)
-        both._counts = dict(self._counts)
-        for cell, count in other._counts.items():
-            both._counts[cell] = both._counts.get(cell, 0) + count
+        for pulled in (True, False):
+            counts = both._of(pulled)
+            counts.update(self._of(pulled))
+            for cell, count in other._of(pulled).items():
+                counts[cell] = counts.get(cell, 0) + count
         return both
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evidence):
             return NotImplemented
-        return self.num_states == other.num_states and self._counts == other._counts
+        return (
+            self.num_states == other.num_states
+            and self._counts == other._counts
+            and self._unpulled == other._unpulled
+        )
 
     __hash__ = None  # type: ignore[assignment]  # it changes as things are seen
 
@@ -152,7 +182,8 @@ class Evidence:
 def log_likelihood(arm: Arm, evidence: Evidence) -> float:
     """Logarithm of the probability of what was seen, if this is the arm; -inf if it cannot be.
 
-    It is the sum of C(s, n, s') log b(s, n)[s'], with exact ages as far as beliefs move at all.
+    It is the sum of C(s, n, s') log b(s, n)[s'], with exact ages as far as beliefs move at all, and
+    of C log P_passive^n(s, s') for sightings after steps in which it was not pulled.
     """
     if evidence.num_states != arm.num_states:
         raise ProblemError(
@@ -160,8 +191,11 @@ def log_likelihood(arm: Arm, evidence: Evidence) -> float:
             f"{arm.num_states}"
         )
     last_state, elapsed, next_state, counts = evidence.cells()
-    if not len(counts):
-        return 0.0
+    others = 0.0
+    for pulled in (True, False) if arm.always_seen else (False,):
+        others += _log_product(arm, evidence, pulled)
+    if arm.always_seen or not len(counts):
+        return others
     # Not `log_chances`: beliefs are held from the age on at which an agent's table ends, so that
     # evidence weighs what an agent's own posterior does (the other is within 5e-14 of it).
     length = int(elapsed.max())
@@ -170,7 +204,17 @@ def log_likelihood(arm: Arm, evidence: Evidence) -> float:
     chances = belief_table(arm, length)[last_state, np.minimum(elapsed, length) - 1, next_state]
     if (chances == 0).any():
         return -inf
-    return float((counts * logarithms(chances)).sum())
+    return float((counts * logarithms(chances)).sum()) + others
+
+
+def _log_product(arm: Arm, evidence: Evidence, pulled: bool) -> float:
+    """Sum of C(s, n, s') log of the chance of s', with the first step by the matrix of `pulled`."""
+    last_state, elapsed, next_state, counts = evidence.cells(pulled=pulled)
+    if not len(counts):
+        return 0.0
+    first = arm.active if pulled else arm.passive
+    logs = log_chances(first[None], arm.passive[None], last_state, elapsed, next_state)[:, 0]
+    return float((counts * logs).sum())
 
 
 def _whole(values: ArrayLike, field: str, least: int, most: int) -> IntArray:

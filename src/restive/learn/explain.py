@@ -188,7 +188,8 @@ def _index_at_mean(agent: AgentView, arm: Arm, k: int) -> float | None:
         return None
     mean, state = agent.posterior(k).mean(), agent.belief_state
     try:
-        table = np.asarray(rule(Arm(mean.active, mean.passive, arm.rewards, arm.passive_rewards)))
+        pays = arm.rewards, arm.passive_rewards
+        table = np.asarray(rule(Arm(mean.active, mean.passive, *pays, seen=arm.seen)))
     except RestiveError:  # a chain that has no index
         return None
     return float(table[state.last_state[k], min(int(state.elapsed[k]), table.shape[1]) - 1])
@@ -200,11 +201,13 @@ def _sentences(why: Explanation) -> list[str]:
         verdict = "is pulled" if why.pulled else "is not pulled"
     else:
         verdict = "would be pulled" if why.pulled else "would not be pulled"
-    ago = f"{why.elapsed:,} step{'s' * (why.elapsed > 1)} ago"
+    ago = f", {why.elapsed:,} step{'s' * (why.elapsed > 1)} ago"
+    if why.elapsed == 1 and why.belief.get(why.last_state) == 1.0:  # it is always seen, say
+        ago = ", and it is still so"
     chances = ", ".join(f"{state} {chance:.1%}" for state, chance in why.belief.items())
     lines = [
         f"{label} {verdict} at time {why.time:,}",
-        f"last seen: {why.last_state}, {ago}",
+        f"last seen: {why.last_state}{ago}",
         f"belief now: {chances}; a pull is expected to pay {why.expected_reward:.4g}",
     ]
     if why.index is None:

@@ -5,6 +5,10 @@ an arm is its kind's law times the likelihood of what was seen of it, so the lik
 already: weights over law. From them the law is estimated anew (`kinds.estimate_law`, empirical
 Bayes), and every arm's weights are multiplied by what it has changed by; arms that were never seen,
 and those that join later, start from the law itself.
+
+Kinds of which the same was known beforehand are themselves alike for all one knows: the law of all
+their arms together is estimated first, and each kind starts from that. Else a kind that was looked
+at by chance would seem better than those that were not, and be looked at for ever.
 """
 
 from __future__ import annotations
@@ -65,6 +69,7 @@ class KindLaws:
                 f"learner {learner}: learn_kinds needs arms with priors of candidates; make the "
                 "prior with spread_prior"
             )
+        self.alike = _alike(self.kinds)
         groups = task.choices.groups
         self.groups = [np.unique(groups[self.kind_of_arm == n]) for n in range(len(self.kinds))]
         self.pool_of_group = task.choices.pool_of_group
@@ -79,11 +84,11 @@ class KindLaws:
             self.forget()
         handle = Handle(posterior)
         multiply_groups(handle.where)
-        for number, kind in enumerate(self.kinds):
-            own, likelihoods = self._likelihoods(posterior, number)
-            if not len(likelihoods):
-                continue
-            old, law = self.laws[number], estimate_law(kind.weights, likelihoods)
+        found = [self._likelihoods(posterior, number) for number in range(len(self.kinds))]
+        bases = self._bases([likelihoods for _, likelihoods in found])
+        for number, (own, likelihoods) in enumerate(found):
+            old = self.laws[number]
+            law = estimate_law(bases[number], likelihoods) if len(likelihoods) else bases[number]
             self.laws[number] = law
             places = lane_places(len(law))
             ratio = np.divide(law, old, out=np.zeros_like(law), where=old > 0)
@@ -94,6 +99,17 @@ class KindLaws:
         clock.kinds_learnt += 1
         clock.kinds_due = t + t // 2
         clock.doubled = 1  # which ends the episode: what it drew is from the old law
+
+    def _bases(self, likelihoods: list[FloatArray]) -> list[FloatArray]:
+        """Laws that the kinds start from: that of all arms of kinds that were alike beforehand."""
+        bases = [kind.weights for kind in self.kinds]
+        for alike in self.alike:
+            seen = np.concatenate([likelihoods[number] for number in alike])
+            if len(alike) > 1 and len(seen):
+                together = estimate_law(bases[alike[0]], seen)
+                for number in alike:
+                    bases[number] = together
+        return bases
 
     def _likelihoods(self, posterior: Posterior, number: int) -> tuple[IntArray, FloatArray]:
         """Groups of a kind that have weights of their own, and likelihoods of all that was seen.
@@ -144,3 +160,17 @@ class KindLaws:
         learnt = int(clock.kinds_learnt)
         laws = [law.tolist() for law in self.laws] if learnt else []
         return {"due": int(clock.kinds_due), "learnt": learnt, "laws": laws}
+
+
+def _alike(kinds: list[ArmPrior]) -> list[list[int]]:
+    """Numbers of kinds, those together that have the same candidates with the same weights."""
+    found: list[list[int]] = []
+    for number, kind in enumerate(kinds):
+        for some in found:
+            other = kinds[some[0]]
+            if kind.candidates == other.candidates and np.array_equal(kind.weights, other.weights):
+                some.append(number)
+                break
+        else:
+            found.append([number])
+    return found

@@ -25,6 +25,8 @@ from restive.kernels.loop.tables import (
     AT_ONCE,
     BUFFER,
     CHANNEL,
+    DRAWN_MYOPIC,
+    DRAWN_WHITTLE,
     GOOD,
     LOW,
     MYOPIC,
@@ -46,15 +48,24 @@ from restive.learn.particle_groups import ParticleKeeper
 from restive.learn.particle_tables import ParticleTables
 from restive.learn.slots import aligned_zeros, home_size
 from restive.learn.task import Facts, Task
-from restive.plan.actors import int_zeros, lookup_of, no_particles, plain_actor
+from restive.plan.actors import (
+    int_zeros,
+    lookup_of,
+    no_conjugates,
+    no_particles,
+    plain_actor,
+)
 from restive.plan.policies.base import IndexPolicy, Policy, tabled_policy
 from restive.problem.bandit import Kinds, RestlessBandit
 from restive.problem.beliefs import BeliefState
 
-__all__ = ["LearnerState", "prior_weights"]
+__all__ = ["LearnerState", "prior_weights", "require_sees"]
 
 IntArray = NDArray[np.int64]
 
+# Mappings whose indices the loop computes: of channels, and of what is drawn of conjugate groups.
+FORMS = {"whittle": WHITTLE, "myopic": MYOPIC}
+DRAWN_FORMS = {"whittle": DRAWN_WHITTLE, "myopic": DRAWN_MYOPIC}
 MOST_EPOCHS = 51  # of 1, 2, 4, ... steps: more steps than can be counted
 
 
@@ -106,6 +117,7 @@ class LearnerState:
                 episodes=_episodes(task, learner, num_steps),
             )
         if isinstance(learner, Compiled):
+            require_sees(learner, task)
             actor = plain_actor(learner.number, task.start)
             memory = _memory(learner, task.facts, actor.meta)
             return actor._replace(knowledge=task.facts.knowledge, memory=memory)
@@ -119,6 +131,8 @@ class LearnerState:
         assert self.particle_keeper is not None
         if task.choices.has_particles:
             lookup = lookup_of(None, task.num_arms)
+            if task.choices.has_conjugates:
+                return self._drawn_lookup(lookup)
             if averaging:
                 self.particle_tables = ParticleTables(task, self.particle_keeper)
                 return self.particle_tables.begin(lookup)
@@ -129,6 +143,21 @@ class LearnerState:
         values = np.concatenate([table.ravel() for table in task.index_tables])
         return lookup._replace(indices=values, values=np.zeros(task.num_arms))
 
+    def _drawn_lookup(self, lookup: IndexLookup) -> IndexLookup:
+        """Return how arms that are always seen are followed, where some have Dirichlet priors."""
+        task = self.task
+        if task.choices.all_conjugate and task.mapping in DRAWN_FORMS:
+            lookup.mode["valued"] = DRAWN_FORMS[str(task.mapping)]
+            return lookup._replace(values=np.zeros(task.num_arms))
+        if self.draws != 1:
+            assert self.learner is not None
+            raise ProblemError(
+                f"learner {self.learner.name} averages an index, which for arms that are always "
+                "seen and have Dirichlet priors it can only where all arms are such and the "
+                "mapping is 'whittle' or 'myopic'"
+            )
+        return lookup
+
     @property
     def time(self) -> int:
         """The time t of the next or current step, from 1."""
@@ -138,6 +167,11 @@ class LearnerState:
     def belief_state(self) -> BeliefState:
         """When and in which state each arm was last seen."""
         return BeliefState(self.actor.meta.last_state, self.time - self.actor.meta.seen)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the loop computes the indices of what it draws: all arms are conjugate."""
+        return bool(self.actor.lookup.mode[0].valued > MYOPIC)
 
     def _drawn(self, layer: int) -> IntArray:
         """Slots [groups] of the system that was drawn last, or of another one drawn with it."""
@@ -158,12 +192,15 @@ class LearnerState:
         if not self.task.choices.has_particles:
             return self.task.bandit_of(sampled_kinds)
         groups, drawn = self.actor.posterior.slots.groups, self._drawn(layer)
-        arms = [
-            self.particle_keeper.arm(group, int(drawn[group]))
-            if self.particle_keeper.has(group)
-            else self.task.choices.kinds.arms[kind]
-            for group, kind in zip(groups.tolist(), sampled_kinds.tolist(), strict=True)
-        ]
+        conjugates = self.particle_keeper.conjugates
+        arms = []
+        for group, kind in zip(groups.tolist(), sampled_kinds.tolist(), strict=True):
+            if self.particle_keeper.has(group):
+                arms.append(self.particle_keeper.arm(group, int(drawn[group])))
+            elif conjugates.has(group):
+                arms.append(conjugates.arm(group))
+            else:
+                arms.append(self.task.choices.kinds.arms[kind])
         return RestlessBandit(arms, self.task.num_pulls)
 
     def sampled_policy(self, layer: int = 0) -> Policy:
@@ -227,6 +264,9 @@ class LearnerState:
 
     def follow_sampled(self) -> None:
         """Follow the policy of the system that was drawn last."""
+        if self.is_drawn:  # an arm without an index: planning says why
+            self.task.policy_for(self.sampled_bandit())
+            return
         if self.actor.lookup.mode[0].valued:
             return  # the compiled steps need no tables
         if self.draws != 1:
@@ -320,12 +360,25 @@ class LearnerState:
         )
 
 
+def require_sees(learner: Learner, task: Task) -> None:
+    """Raise where a learner is not for arms that are seen as these are."""
+    if not isinstance(learner, Compiled):
+        return
+    wanted = getattr(learner, "sees", "pulled") == "always"
+    for k, always in enumerate(task.facts.always_seen):
+        if always != wanted:
+            when = "always seen" if always else "seen when pulled"
+            other = "always seen" if wanted else "seen when pulled"
+            raise ProblemError(
+                f"learner {learner.name} is for arms that are {other}, and arm {k} is {when}"
+            )
+
+
 def channel_lookup(task: Task) -> IndexLookup | None:
     """Return how to follow channels by the closed forms of their indices; None where there is none.
 
     All arms must be channels with continuous priors: ranks of tables and values do not compare.
     """
-    forms = {"whittle": WHITTLE, "myopic": MYOPIC}
     channels = all(
         p is not None
         and p.num_states == 2
@@ -334,7 +387,7 @@ def channel_lookup(task: Task) -> IndexLookup | None:
         and not p.typical.pays_unpulled
         for p in task.choices.continuous
     )
-    if not channels or task.mapping not in forms or task.max_elapsed is not None:
+    if not channels or task.mapping not in FORMS or task.max_elapsed is not None:
         return None
     lookup = lookup_of(None, task.num_arms)
     rewards = np.array(task.facts.rewards)
@@ -345,7 +398,7 @@ def channel_lookup(task: Task) -> IndexLookup | None:
     columns[LOW] = -np.inf  # fillers are never chosen
     arms = np.s_[: task.num_arms]
     columns[LOW, arms], columns[SPAN, arms], columns[GOOD, arms] = low, high - low, good
-    lookup.mode["valued"] = forms[str(task.mapping)]
+    lookup.mode["valued"] = FORMS[str(task.mapping)]
     return lookup._replace(channels=columns.ravel(), values=np.zeros(width))
 
 
@@ -375,7 +428,7 @@ def prior_weights(task: Task, slots: Slots, draws: int = 1, *, laws: bool = Fals
         uniforms=np.zeros(AT_ONCE),
         status=new_record(WeightStatus, shared=shared, free=shared),
     )
-    handle = Handle(Posterior(slots, weights, no_particles()))
+    handle = Handle(Posterior(slots, weights, no_particles(), no_conjugates()))
     add_up_groups(handle.where, np.unique(choices.pool_of_group, return_index=True)[1])
     return weights
 

@@ -63,6 +63,15 @@ def TSDE(  # noqa: N802 (the name of the algorithm)
     learn_kinds
         "epochs" to estimate what arms of a kind are like from all of them, at steps 4, 6, 9, 13,
         and so on. Arms are of a kind if they share a prior of candidates, as of `spread_prior`.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> agent = rs.TSDE(rs.grid_prior([0.2, 0.8], num_arms=3), num_pulls=1, seed=1)
+    >>> arms = agent.select()
+    >>> agent.observe([1])
+    >>> agent.time
+    2
     """
     return make_learner(
         "tsde", prior, num_pulls, policy_mapping, horizon, seed=seed, mixing_time=mixing_time,
@@ -96,6 +105,12 @@ def make_learner(
         As in `TSDE`; some learners need the horizon, some have no use for a mapping.
     options
         The learner's own.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.make_learner("ucb1", rs.grid_prior([0.2, 0.8], num_arms=3), num_pulls=1).select()
+    array([0])
     """
     spec = learner(name, **options)
     task = make_task(

@@ -41,6 +41,7 @@ from restive.kernels.loop.tables import (
     Slots,
     Weights,
 )
+from restive.learn.conjugate_groups import ConjugateKeeper
 from restive.learn.particles.arm import (
     AGES,
     begin_anew,
@@ -75,8 +76,9 @@ class ParticleKeeper:
     def __init__(self, choices: Choices, slots: Slots, weights: Weights) -> None:
         self.choices, self.slots, self.weights = choices, slots, weights
         self.particles = no_particles()
-        self.posterior = Posterior(slots, weights, self.particles)
-        if choices.has_particles:
+        self.conjugates = ConjugateKeeper(choices)
+        self.posterior = Posterior(slots, weights, self.particles, self.conjugates.groups)
+        if any(self._has_prior(group) for group in range(len(choices.pool_of_group))):
             self._settle()
 
     def _settle(self) -> None:
@@ -147,12 +149,13 @@ class ParticleKeeper:
 
     def _open(self) -> None:
         """Write down where the arrays lie."""
-        self.posterior = Posterior(self.slots, self.weights, self.particles)
+        self.posterior = Posterior(self.slots, self.weights, self.particles, self.conjugates.groups)
         self._handle = Handle(self.posterior)
         self._where = self._handle.where
 
     def _has_prior(self, group: int) -> bool:
-        return self.choices.continuous[int(self.choices.pool_of_group[group])] is not None
+        prior = self.choices.continuous[int(self.choices.pool_of_group[group])]
+        return prior is not None and not prior.always_seen
 
     def _prior(self, group: int) -> DirichletArmPrior:
         prior = self.choices.continuous[int(self.choices.pool_of_group[group])]

@@ -32,7 +32,7 @@ from restive.learn.priors.finite import ArmPrior, JointPrior, rewards_of
 from restive.learn.priors.independent import Prior
 from restive.problem.arm import Arm
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_among, starts_of
-from restive.problem.beliefs import belief_tables, settled_lengths
+from restive.problem.beliefs import MODES, belief_tables, settled_lengths
 from restive.problem.chains import mixing_time
 
 __all__ = [
@@ -174,6 +174,9 @@ class Choices:
             if prior is not None:
                 slowest = max(slowest, prior.mixing_time())
         for kind in np.flatnonzero(self.in_support).tolist():
+            if self.kinds.arms[kind].always_seen:
+                slowest = max(slowest, MODES)  # what its counters tell apart
+                continue
             try:
                 slowest = max(slowest, mixing_time(self.kinds.arms[kind]))
             except RestiveError as error:
@@ -182,6 +185,16 @@ class Choices:
                     f"{self.kinds.labels[kind]}: {reason}; pass mixing_time"
                 ) from None
         return slowest
+
+    @property
+    def all_conjugate(self) -> bool:
+        """Whether all arms are always seen and have Dirichlet priors."""
+        return all(prior is not None and prior.always_seen for prior in self.continuous)
+
+    @property
+    def has_conjugates(self) -> bool:
+        """Whether some arms are."""
+        return any(prior is not None and prior.always_seen for prior in self.continuous)
 
     @cached_property
     def sizes(self) -> IntArray:
@@ -193,7 +206,7 @@ class Choices:
         """Slots that can be drawn, without likelihoods: for drawing the truth from the prior."""
         counts = [num_rows(len(weights)) for weights in self.weights]
         slot_kinds = [
-            kinds if prior is None else np.zeros(prior.num_particles, dtype=np.int64)
+            kinds if prior is None else np.zeros(len(_point_weights(prior)), dtype=np.int64)
             for kinds, prior in zip(self.candidate_kinds, self.continuous, strict=True)
         ]
         nothing = np.zeros(0, dtype=np.int64)
@@ -351,11 +364,16 @@ def _layout(
             distinct.append(arm)
         pools[k] = pool
     weights = tuple(
-        arm.weights if isinstance(arm, ArmPrior) else arm.drawn.weights for arm in distinct
+        arm.weights if isinstance(arm, ArmPrior) else _point_weights(arm) for arm in distinct
     )
     lists = [arm.candidates if isinstance(arm, ArmPrior) else () for arm in distinct]
     first_of_group = np.unique(prior.groups, return_index=True)[1]
     return lists, pools, prior.groups, weights, pools[first_of_group]
+
+
+def _point_weights(prior: DirichletArmPrior) -> FloatArray:
+    """Weights of what stands for a continuous prior: particles, or the one that is drawn anew."""
+    return np.ones(1) if prior.always_seen else prior.drawn.weights
 
 
 def _first_places(keys: Sequence[Hashable]) -> tuple[list[int], list[int]]:
@@ -392,6 +410,11 @@ def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
                     f"{bandit.label(k)}: {what} are {here.tolist()}, the prior's are "
                     f"{there.tolist()}; rewards are known, so they must agree"
                 )
+        if arm.seen != expected.seen:
+            raise ProblemError(
+                f"{bandit.label(k)}: is seen {arm.seen!r}, by the prior {expected.seen!r}; when an "
+                "arm is seen is known, so they must agree"
+            )
 
 
 def home_of_weights(weights: FloatArray) -> FloatArray:

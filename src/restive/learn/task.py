@@ -21,8 +21,7 @@ from restive.arguments import checked_count, checked_elapsed, counted
 from restive.errors import ProblemError, TooLargeError
 from restive.kernels.learn.learners.memory import Knowledge
 from restive.kernels.loop.tables import RankTables
-from restive.learn.priors.finite import JointPrior
-from restive.learn.priors.independent import IndependentPrior, Prior
+from restive.learn.priors.independent import Prior, require_prior
 from restive.learn.slots import Choices
 from restive.plan.policies.base import (
     IndexPolicy,
@@ -36,7 +35,7 @@ from restive.plan.policies.registry import PolicyMapping, own_mapping, policy_ma
 from restive.plan.policies.registry import policy_mapping as registered_mapping
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit, checked_num_pulls, kinds_of
-from restive.problem.beliefs import MOST_ELAPSED, BeliefState, start_or_initial
+from restive.problem.beliefs import MODES, MOST_ELAPSED, BeliefState, start_or_initial
 
 __all__ = ["Facts", "Mapping", "Task", "make_task", "truncation"]
 
@@ -57,6 +56,8 @@ class Facts:
     rewards: tuple[FloatArray, ...]  # [K][S] of each arm's states
     num_pulls: int
     horizon: int | None
+    passive_rewards: tuple[FloatArray, ...] = ()  # [K][S] while it is not pulled; none if empty
+    always_seen: tuple[bool, ...] = ()  # [K]; never if empty
 
     @property
     def num_arms(self) -> int:
@@ -75,7 +76,10 @@ class Facts:
         flat = np.concatenate(self.rewards)
         low, high = float(flat.min()), float(flat.max())
         shares = (flat - low) / (high - low) if high > low else np.zeros_like(flat)
-        return Knowledge(sizes, np.cumsum(sizes) - sizes, flat, shares)
+        unpulled = (
+            np.concatenate(self.passive_rewards) if self.passive_rewards else np.zeros_like(flat)
+        )
+        return Knowledge(sizes, np.cumsum(sizes) - sizes, flat, shares, unpulled)
 
     def known_horizon(self, learner: str) -> int:
         """Return the horizon, for a learner that needs one."""
@@ -122,8 +126,19 @@ class Task:
     @cached_property
     def facts(self) -> Facts:
         """What a learner that has no prior knows."""
-        rewards = tuple(self.prior.typical(k).rewards for k in range(self.num_arms))
-        return Facts(rewards, self.num_pulls, self.horizon)
+        arms = [self.prior.typical(k) for k in range(self.num_arms)]
+        return Facts(
+            tuple(arm.rewards for arm in arms),
+            self.num_pulls,
+            self.horizon,
+            tuple(arm.passive_rewards for arm in arms),
+            tuple(arm.always_seen for arm in arms),
+        )
+
+    @cached_property
+    def always_seen(self) -> IntArray:
+        """The arms that are seen in every step, ascending."""
+        return np.flatnonzero(self.facts.always_seen)
 
     @cached_property
     def mixing_time(self) -> int:
@@ -140,7 +155,8 @@ class Task:
     def truncation(self, epoch: int) -> int:
         """T^mix of an epoch: ages from which on they share a counter."""
         horizon = 2**epoch if self.horizon is None else self.horizon
-        return truncation(horizon, self.mixing_time)
+        least = MODES if len(self.always_seen) else 1
+        return max(least, truncation(horizon, self.mixing_time))
 
     @cached_property
     def index_tables(self) -> tuple[FloatArray, ...]:
@@ -227,10 +243,7 @@ def make_task(
     Whoever sees to it that no other age occurs may ask for the likelihoods of `ages` ages, and of
     those at which beliefs have settled, alone.
     """
-    if not isinstance(prior, IndependentPrior | JointPrior):
-        raise ProblemError(
-            f"prior must be an IndependentPrior or a JointPrior, got {type(prior).__name__}"
-        )
+    require_prior(prior)
     num_pulls = checked_num_pulls(num_pulls, prior.num_arms)
     if horizon is not None:
         horizon = checked_count(horizon, "horizon")

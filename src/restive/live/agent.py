@@ -7,8 +7,7 @@
 
 What a call has acknowledged survives a kill at any moment. The decisions that follow are those that
 would have followed without the kill, to the bit. Any number of processes and threads may use one
-file. A client that was killed asks for the open decision and continues from there: the file knows
-more than its own memory does.
+file. A client that was killed asks for the open decision and continues from there.
 """
 
 from __future__ import annotations
@@ -228,6 +227,7 @@ class LiveAgent(LiveView):
         *,
         accept_good: bool = False,
         request: str | None = None,
+        of_file: bool = False,  # whose id no caller can have
         actor: str = PYTHON,
     ) -> tuple[Receipt, list[Mistake]]:
         """Record results of several ticks in one transaction.
@@ -235,8 +235,8 @@ class LiveAgent(LiveView):
         All or nothing, unless `accept_good` takes what can be taken and returns the mistakes.
         """
         session = self._session
-        content = [[batch.tick, batch.results, batch.instead] for batch in batches]
-        writer = Writer(session, actor, request, "record", content)
+        content = [[b.tick, b.results, b.instead] for b in recording.checked_batches(batches)]
+        writer = Writer(session, actor, request, "record", content, ours=of_file)
         with session.writing() as memory:
             answer = writer.answered()
             if answer is not None:

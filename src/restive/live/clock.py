@@ -130,9 +130,13 @@ class Clock:
     def tick_at(self, at: int) -> int:
         """Return the tick at a time, in microseconds since 1970; negative before the first."""
         days, length = self._length
-        here = utc_time(at).astimezone(self._zone)
+        now = utc_time(at)
+        here = now.astimezone(self._zone)
         if days:
-            return (here.replace(tzinfo=None) - self._first) // timedelta(days=days)
+            tick = (here.replace(tzinfo=None) - self._first) // timedelta(days=days)
+            # where the clock on the wall is set back, a tick that has begun does not begin again;
+            # where it is set forward, one may begin at a time that it never shows
+            return max(t for t in (tick - 1, tick, tick + 1) if self._has_begun(t, now))
         return (here - self._first.replace(tzinfo=self._zone).astimezone(UTC)) // length
 
     def tick_of(self, date: str, *, before: bool = False) -> int:
@@ -160,6 +164,10 @@ class Clock:
             return (first + tick * length).astimezone(self._zone)
         except OverflowError:
             raise ProblemError(f"tick {tick} would begin after the year 9999") from None
+
+    def _has_begun(self, tick: int, now: datetime) -> bool:
+        begins = self.begins(tick)
+        return begins is not None and begins.astimezone(UTC) <= now
 
     def label(self, tick: int) -> str:
         """Return the date of a tick for a person, "" where ticks have none."""

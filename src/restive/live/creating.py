@@ -15,11 +15,21 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from restive.errors import ProblemError
-from restive.files import replacing
-from restive.live.journal import INSERT, Event, Journal, as_text, require_absent
+from restive.files import beside, remove_leftovers, replacing
+from restive.learn.priors.finite import JointPrior
+from restive.live.journal import (
+    COLUMNS,
+    INSERT,
+    STANDING,
+    UNDO,
+    Event,
+    Journal,
+    as_text,
+    require_absent,
+)
 from restive.live.memory import Memory
 from restive.live.roster import NewArm, Roster, arms_from_data, arms_to_data
 from restive.live.session import Now, Session
@@ -80,13 +90,24 @@ def _fill(
             "without a result means: "
             "missing='refuse' or missing='as-not-pulled'"
         )
+    _refuse_always_seen(kinds, words.many("arm"))
     Memory(settings, roster)  # finds what is wrong before there is a file
     Journal.prepare(path)
-    journal = Journal(path)
+    journal = Journal(path, temporary=True)
     try:
         _write_first(journal, settings, roster, arms, actor, parent, now)
     finally:
         journal.close()
+
+
+def _refuse_always_seen(kinds: Mapping[str, Any], arms: str) -> None:
+    for name, prior in kinds.items():
+        like = prior.bandits[0].arms if isinstance(prior, JointPrior) else (prior.typical,)
+        if any(arm.always_seen for arm in like):
+            raise ProblemError(
+                f"kind {name!r}: {arms} that are always seen cannot be run from a file yet; use an "
+                "agent in Python (TSDE, make_learner) and keep its snapshot()"
+            )
 
 
 def _write_first(
@@ -122,7 +143,7 @@ def write_good_part(journal: Journal, path: str | os.PathLike[str]) -> int:
         events = GoodEvents(journal)
         with replacing(path) as temporary:
             Journal.prepare(temporary)
-            copy = Journal(temporary)
+            copy = Journal(temporary, temporary=True)
             try:
                 with copy.writing():
                     for table in ("meta", "prior"):
@@ -139,72 +160,100 @@ def _copy_events(events: GoodEvents, copy: Journal) -> None:
     journal, insert = events.journal, copy.connection.executemany
     insert(INSERT, journal.events(limit=events.last))
     insert("INSERT INTO withdrawn VALUES (?, ?)", events.withdrawn.items())
-    kinds: list[tuple[int, int]] = []  # [slots], and the tick of joining
-    for event in journal.events(kinds=("init", "join")):
-        if event.seq <= events.last and event.seq not in events.withdrawn:
-            listed = (event.body["arms"] if event.kind == "init" else event.body)["kinds"]
-            kinds += [(1 + kind, event.tick) for kind in listed]
     expected = ExpectedTables(events.late)
     for tick, rows in expected.pulls(events.standing()):
         foreseen = {
             slot: row
             for slot, *row in journal.connection.execute(
-                "SELECT slot, audit, expected, recorded FROM pull WHERE tick = ?", (tick,)
+                "SELECT slot, audit, expected FROM pull WHERE tick = ?", (tick,)
             )
         }
         insert(
             "INSERT INTO pull VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(tick, slot, *rows[slot], *foreseen.get(slot, (0, None, None))) for slot in rows],
+            [
+                (tick, slot, status, state, *foreseen.get(slot, (0, None)), recorded)
+                for slot, (status, state, recorded) in rows.items()
+            ],
         )
     insert(
         "INSERT INTO arm VALUES (?, ?, ?, ?, ?)",
-        [(slot, name, *kinds[slot], left) for slot, (name, left) in expected.arms.items()],
+        [(slot, *row) for slot, row in expected.arms.items()],
     )
 
 
 # ---------------------------------------------------------------- of all sightings, in order
 
 
-NewEvent = tuple[str, int, dict[str, Any]]  # kind, tick and body
+class NewEvent(NamedTuple):
+    """An event of a rebuilt file."""
+
+    kind: str
+    tick: int
+    body: dict[str, Any]
+    actor: str = REBUILD
+    request: str | None = None
+    fingerprint: bytes | None = None
+
+
+SAID = ("note", "alarm", "acknowledge")  # what is kept as it was said
 AT_ONCE = 4096  # events of a rebuilt file in one transaction, so that it can be stopped
 
 
 def rebuild_file(
-    path: str | os.PathLike[str], out: str | os.PathLike[str], progress: Progress | None = None
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None,
+    progress: Progress | None = None,
 ) -> None:
     """Write a new file of all that is known now.
 
     Parameters
     ----------
     path, out
-        The file, and the new one.
+        The file, and the new one; with None the file itself becomes the new one, in one
+        transaction, and whoever has it open goes on with that.
     progress
         Called with (events done, events to do): each is looked at, then written.
     """
-    require_absent(out)
+    if out is not None:
+        require_absent(out)
     old = Journal(path)
-    show = progress or (lambda done, total: None)
     try:
-        with old.reading():
-            events = GoodEvents(old, lambda done, total: show(done, 2 * total))
-            if events.error is not None:
-                raise events.error
-            first, total = next(old.events()).body, events.last
-            kinds = stored_priors(old, first["priors"])
-            settings = Settings.from_data(first["settings"])
-            for said in old.events(kinds=("words",)):
-                settings = replace(settings, words=Words.from_data(said.body["words"]))
-            arms = arms_from_data(first["arms"], list(kinds))
+        if out is not None:
             with replacing(out) as temporary:
-                parent = old.last()[1].hex()
-                _fill(temporary, settings, kinds, arms, REBUILD, parent=parent)
-                session = Session(Journal(temporary, "process"))
-                try:
-                    _enter_all(session, events, lambda done: show(total + done, 2 * total))
-                finally:
-                    session.journal.close()
+                _rebuild(old, temporary, progress)
+        else:
+            place = old.path.resolve()
+            remove_leftovers(place.parent, place.name)
+            with beside(place) as temporary:
+                old.replace_contents(_rebuild(old, temporary, progress), temporary)
     finally:
         old.close()
+
+
+def _rebuild(old: Journal, path: Path, progress: Progress | None) -> tuple[int, bytes]:
+    """Fill an empty file; return number and digest of the last event that went into it."""
+    show = progress or (lambda done, total: None)
+    with old.reading():
+        events = GoodEvents(old, lambda done, total: show(done, 2 * total))
+        if events.error is not None:
+            raise events.error
+        first, total = next(old.events()).body, events.last
+        kinds = stored_priors(old, first["priors"])
+        settings = Settings.from_data(first["settings"])
+        for said in old.events(kinds=("words",)):
+            settings = replace(settings, words=Words.from_data(said.body["words"]))
+        arms = arms_from_data(first["arms"], list(kinds))
+        _fill(path, settings, kinds, arms, REBUILD, parent=old.last()[1].hex())
+        journal = Journal(path, "process", temporary=True)
+        try:
+            with journal.writing():  # who may come in is not in the events
+                for table, marks in (("token", "?, ?, ?, ?, ?"), ("session", "?, ?, ?")):
+                    rows = old.connection.execute(f"SELECT * FROM {table}")
+                    journal.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+            _enter_all(Session(journal), events, lambda done: show(total + done, 2 * total))
+        finally:
+            journal.close()
+        return old.last()
 
 
 def _enter_all(session: Session, events: GoodEvents, show: Callable[[int], None]) -> None:
@@ -218,11 +267,16 @@ def _enter_all(session: Session, events: GoodEvents, show: Callable[[int], None]
 
 
 def _in_order_of_time(events: GoodEvents) -> Iterator[NewEvent]:
-    """Yield the new file's events: who joins and leaves, decisions, and what was seen in each."""
-    found = list(events.journal.events(kinds=("join", "leave", "correct")))
+    """Yield the new file's events: who joins and leaves, decisions, and what was seen in each.
+
+    Notes, alarms and their answers stand where they stood. Requests that were answered come last,
+    so that whoever repeats one is given the same answer.
+    """
+    found = list(events.journal.events(kinds=("join", "leave", "correct", *SAID)))
     standing = [event for event in found if event.seq not in events.withdrawn]
     arms = [event for event in standing if event.kind != "correct"]
-    arms.sort(key=lambda event: (event.tick, event.seq), reverse=True)  # the next at the end
+    # the next at the end; an alarm rings once its tick is decided
+    arms.sort(key=lambda event: (event.tick, event.kind in SAID, event.seq), reverse=True)
     later = {tick: list(some) for tick, some in events.late.items()}  # than in time, by tick
     for event in standing:
         if event.kind == "correct":
@@ -238,6 +292,19 @@ def _in_order_of_time(events: GoodEvents) -> Iterator[NewEvent]:
         some = sorted([*own[1:], *later.get(tick, ())], key=lambda event: event.seq)
         yield from _of_tick(tick, arms, own[0], some)
     yield from _arms_until(None, arms)
+    yield from _requests(events)
+
+
+def _requests(events: GoodEvents) -> Iterator[NewEvent]:
+    """Yield that requests were answered, but for those that withdrew something."""
+    rows = events.journal.connection.execute(
+        f"SELECT {COLUMNS} FROM event WHERE request IS NOT NULL AND kind != ? AND {STANDING} "
+        "ORDER BY seq",
+        (UNDO,),
+    )
+    for event in map(Event._make, rows):
+        body = {"answer": event.body["answer"]}
+        yield NewEvent("answered", event.tick, body, event.actor, event.request, event.fingerprint)
 
 
 def _by_tick(events: Iterable[Event]) -> Iterator[list[Event]]:
@@ -275,26 +342,31 @@ def _of_tick(
         kept["audit"] = body.get("audit", [])
         foretold = ("mean", "variance")  # as it was said when the list was made
         kept |= {key: body[key] for key in foretold if key in body}
-    yield "decide", tick, kept
+    yield NewEvent("decide", tick, kept)
     for name, given in (("record", results), ("override", instead)):
         if given:
             order = sorted(given)
-            yield name, tick, {"arms": order, "results": [given[k] for k in order]}
+            told_now = {"arms": order, "results": [given[k] for k in order]}
+            yield NewEvent(name, tick, told_now)
 
 
 def _arms_until(tick: int | None, arms: list[Event]) -> Iterator[NewEvent]:
-    """Take out who joined or left until a tick, in their order."""
-    while arms and (tick is None or arms[-1].tick <= tick):
+    """Take out who joined or left until a tick, and what was said before it, in their order."""
+    while arms and (
+        tick is None
+        or arms[-1].tick < tick
+        or (arms[-1].tick == tick and arms[-1].kind not in SAID)
+    ):
         event = arms.pop()
         body = {key: value for key, value in event.body.items() if key not in ("answer", "with")}
-        yield event.kind, event.tick, body
+        yield NewEvent(event.kind, event.tick, body, event.actor if event.kind in SAID else REBUILD)
 
 
 def _enter(session: Session, event: NewEvent) -> None:
-    kind, tick, body = event
+    kind, tick, body, actor, request, fingerprint = event
     journal, memory = session.journal, session.memory
     before, first = memory.tick, len(memory.roster)
-    entered = session.append(kind, tick, body, REBUILD)
+    entered = session.append(kind, tick, body, actor, request, fingerprint)
     if kind == "join":
         enter_arms(journal, entered, first, body)
     elif kind == "leave":
@@ -305,5 +377,5 @@ def _enter(session: Session, event: NewEvent) -> None:
         enter_choice(journal, entered, memory.open.choice)
     elif kind == "record":
         enter_results(journal, entered, body)
-    else:
+    elif kind == "override":
         enter_instead(journal, entered, body)

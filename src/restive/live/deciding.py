@@ -121,7 +121,7 @@ def _require_no_jump(memory: Memory, tick: int) -> None:
     if memory.tick >= 0:
         last = f"the last one is of {words.when(memory.tick, clock.label(memory.tick))}"
     jump = (
-        f"{words.count(missed, 'tick')} would pass without a decision: {last}, this one would be "
+        f"{words.count(missed, 'tick')} would pass without a list: {last}, this one would be "
         f"of {words.when(tick, clock.label(tick))}"
     )
     waiting = 0 if memory.open is None else len(memory.open.missing)

@@ -20,17 +20,22 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from json.encoder import encode_basestring as quoted
 from pathlib import Path
+from random import random
 from shutil import disk_usage
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from restive.arguments import checked_path, shown
-from restive.errors import BusyError, DiskFullError, ProblemError, StoreError
-from restive.files import replacing
+from restive.errors import BusyError, ConflictError, DiskFullError, ProblemError, StoreError
+from restive.files import remove_leftovers, replacing
+from restive.live.file_guard import FileGuard, require_local, require_no_log
 
 __all__ = ["STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
 
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer
+WAITING = f"PRAGMA busy_timeout = {round(1000 * WAIT)}"  # for locks that are held for a moment
+LONGEST_NAP = 0.002  # seconds between two looks whether another writer has done
 STEPS_PER_LOOK = 200_000  # of SQLite's machine, some milliseconds
 LEAST_SPACE = 1 << 20  # bytes without which a disk counts as full
 ERRORS = (sqlite3.Error, UnicodeDecodeError)  # of a file that is busy, full or damaged
@@ -39,9 +44,6 @@ UNDO = "undo"  # kind of events that withdraw others
 FIRST = b""  # digest before the first event
 INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
-# File systems that share no memory between machines, without which SQLite's log does not work.
-NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs"}
-MOUNTS = Path("/proc/self/mounts")
 
 APPLICATION_ID = 0x52657374  # "Rest"
 FORMAT_VERSION = 2
@@ -61,6 +63,10 @@ RARE = "kind NOT IN ('decide', 'record')"  # as the index has it, or SQLite does
 # of `event`, in queries: what was not withdrawn
 STANDING = "NOT EXISTS (SELECT 1 FROM withdrawn WHERE withdrawn.seq = event.seq)"
 
+SESSIONS = """
+CREATE TABLE session(sha256 BLOB PRIMARY KEY, token TEXT NOT NULL, ends INTEGER NOT NULL) STRICT;
+"""
+
 SCHEMA = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE prior(id INTEGER PRIMARY KEY, kind TEXT UNIQUE NOT NULL, body TEXT NOT NULL,
@@ -75,7 +81,11 @@ CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, version TEXT
   body BLOB NOT NULL, digest BLOB NOT NULL) STRICT;
 CREATE TABLE token(name TEXT PRIMARY KEY, role TEXT NOT NULL, sha256 BLOB UNIQUE NOT NULL,
   made INTEGER NOT NULL, ends INTEGER) STRICT;
-"""
+{SESSIONS}"""
+
+TABLES = (
+    "meta", "prior", "event", "withdrawn", "arm", "pull", "snapshot", "token", "session",
+)  # fmt: skip
 
 # From format 1, whose requests were unique for ever.
 MIGRATION = f"""
@@ -85,6 +95,7 @@ DROP INDEX decision;
 {EVENTS}
 INSERT INTO event SELECT * FROM old_event;
 DROP TABLE old_event;
+{SESSIONS}
 PRAGMA user_version = {FORMAT_VERSION};
 """
 
@@ -147,9 +158,13 @@ class Journal:
         The file, which must be there.
     durability
         "power": what was acknowledged survives a power cut; "process": it survives a kill.
+    temporary
+        Whether nobody else knows of the file yet: nothing is acknowledged.
     """
 
-    def __init__(self, path: str | os.PathLike[str], durability: str = "power") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], durability: str = "power", *, temporary: bool = False
+    ) -> None:
         self.path = checked_path(path, "path")
         if durability not in DURABILITIES:
             raise ProblemError(f"durability must be 'power' or 'process', got {shown(durability)}")
@@ -161,7 +176,13 @@ class Journal:
                 "LiveAgent.create"
             )
         require_local(self.path)
+        self._guard = FileGuard(self.path)
+        self._temporary = temporary
+        self.patience = WAIT  # seconds for another writer
+        self._appended: tuple[int, bytes] | None = None  # the last event of the transaction
         with self.errors_named():
+            if not temporary:
+                self._guard.require_acknowledged(self._require_whole)
             self.connection = _connected(self.path)
             try:
                 self._require_ours()
@@ -182,21 +203,27 @@ class Journal:
                 f"PRAGMA user_version = {FORMAT_VERSION}; PRAGMA journal_mode = WAL; BEGIN;"
                 f"{SCHEMA} COMMIT;"
             )
+        except sqlite3.Error as error:
+            raise _named(path, error) from error
         finally:
             connection.close()
 
     def close(self) -> None:
         """Move what is in the log beside the file into the file, and let go of it."""
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, StoreError):
+            self._guard.require_same()  # or another file's log would be taken for this one's
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.connection.close()
+        self._guard.release()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction: what is done in it is kept as a whole when it ends, or not at all."""
         with self.errors_named():
-            self.connection.execute("BEGIN IMMEDIATE")
+            self._appended = None
+            self._take_lock()
             try:
+                self._guard.require_same()
                 yield
                 self.commit()
             except BaseException:
@@ -204,9 +231,33 @@ class Journal:
                     self.connection.execute("ROLLBACK")
                 raise
 
+    def _take_lock(self) -> None:
+        """Begin a transaction that writes, once nobody else does.
+
+        SQLite's own waiting sleeps longer the longer it has waited, so that one who asks for the
+        first time is served before one who has asked for seconds. Here all ask equally often.
+        """
+        execute, until = self.connection.execute, monotonic() + self.patience
+        execute("PRAGMA busy_timeout = 0")
+        try:
+            while True:
+                try:
+                    execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as error:
+                    busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                    if not busy or monotonic() > until:
+                        raise
+                sleep(random() * LONGEST_NAP)
+        finally:
+            execute(WAITING)
+
     def commit(self) -> None:
         """End the transaction: what was done in it is kept from now on."""
         self.connection.execute("COMMIT")
+        if self._appended is not None and not self._temporary:
+            self._guard.acknowledge(*self._appended)
+            self._guard.require_same()  # else it may have gone where nobody finds it
 
     def require_space(self) -> None:
         """Raise unless a transaction can be begun and written; it is rolled back."""
@@ -224,6 +275,7 @@ class Journal:
         with self.errors_named():
             self.connection.execute("BEGIN")
             try:
+                self._guard.require_same()
                 yield
             finally:
                 with suppress(sqlite3.Error):
@@ -249,6 +301,7 @@ class Journal:
         row = (last[0] + 1, kind, tick, at, request, fingerprint, actor, as_text(body))
         event = Event(*row, digest_of(last[1], *row))
         self.connection.execute(INSERT, (*row, event.digest))
+        self._appended = event.seq, event.digest
         return event
 
     def events(
@@ -315,6 +368,39 @@ class Journal:
             finally:
                 copy.close()
 
+    def replace_contents(self, last: tuple[int, bytes], path: Path) -> None:
+        """Take over all tables of another file, in one transaction.
+
+        Raises if this one no longer ends with the event of this number and digest.
+        """
+        with self.errors_named():
+            self.connection.execute("ATTACH ? AS fresh", (str(path),))
+            try:
+                with self.writing():
+                    if self.last() != last:
+                        raise ConflictError(
+                            f"{self.path}: was written to meanwhile; nothing was changed, try again"
+                        )
+                    for table in TABLES:
+                        self.connection.execute(f"DELETE FROM main.{table}")
+                        self.connection.execute(
+                            f"INSERT INTO main.{table} SELECT * FROM fresh.{table}"
+                        )
+                    self._appended = self.last()
+                    self._guard.forget()  # of which nothing is left
+            finally:
+                self.connection.execute("DETACH fresh")
+
+    def _require_whole(self, connection: sqlite3.Connection) -> None:
+        """Raise unless SQLite and the digests find all of a file as it should be."""
+        self.connection = connection
+        with self.errors_named():
+            (answer,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if answer != "ok":
+                raise StoreError(answer)
+            for _ in self.checked_events():
+                pass
+
     def _require_ours(self) -> None:
         (found,) = self.connection.execute("PRAGMA application_id").fetchone()
         if found != APPLICATION_ID:
@@ -361,37 +447,10 @@ def require_absent(path: str | os.PathLike[str]) -> Path:
     final = checked_path(path, "path")
     if final.exists():
         raise StoreError(f"{final}: is there already; open it, or choose another name")
+    require_no_log(final)
     require_local(final)
+    remove_leftovers(final.resolve().parent, final.resolve().name)
     return final
-
-
-def require_local(path: Path) -> None:
-    """Raise if a file is on a network file system; systems that do not tell are trusted."""
-    kind = file_system(path.resolve().parent, _mounts())
-    if kind in NETWORK:
-        raise StoreError(
-            f"{path}: is on a network file system ({kind}), where several processes would damage "
-            "it; keep the file on a local disk and reach it through `restive serve`"
-        )
-
-
-def file_system(folder: Path, mounts: str) -> str:
-    """Return the type of the file system that holds a folder, "" if that is not known."""
-    found, longest = "", -1
-    for line in mounts.splitlines():
-        _, where, kind, *_ = [*line.split(" "), "", "", ""]
-        place = where.replace("\\040", " ")
-        inside = place == "/" or f"{folder}/".startswith(f"{place}/")
-        if inside and len(place) >= longest:  # of two on one place, the later hides the other
-            found, longest = kind, len(place)
-    return found
-
-
-def _mounts() -> str:
-    try:
-        return MOUNTS.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -409,9 +468,7 @@ def _named(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
     exact = getattr(error, "sqlite_errorcode", 0)
     code = exact & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return BusyError(
-            f"{path}: somebody else has been writing to it for more than {WAIT:.0f} s; try again"
-        )
+        return BusyError(f"{path}: somebody else has been writing to it for too long; try again")
     if code == sqlite3.SQLITE_FULL:
         return DiskFullError(f"{path}: the disk is full; nothing was changed. Make room, try again")
     if exact in REFUSED:

@@ -16,6 +16,7 @@ from restive.arguments import counted, shown, suggestion
 from restive.errors import ProblemError
 from restive.files import replacing, require_target
 from restive.learn.learners import LEARNERS
+from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import grid_prior
 from restive.learn.priors.spread import spread_candidates
 from restive.live.agent import LiveAgent
@@ -25,6 +26,7 @@ from restive.live.creating import create_file
 from restive.live.journal import Event
 from restive.live.recording import Batch
 from restive.live.roster import ALL, LONG_AGO, NewArm, arm_of_prior_file, ticks_since_log
+from restive.live.session import OURS
 from restive.live.settings import AS_NOT_PULLED, Settings
 from restive.live.sheets import Sheet, read_sheet, sheet_text, write_text
 from restive.live.sql_tables import Progress
@@ -61,6 +63,7 @@ class AssumedWorld:
     states: tuple[str, ...] = ()  # the worst first
     controlled: bool = False  # whether a pull changes how an arm moves
     always: bool = False  # whether arms pay in every tick, and not only when pulled
+    helpful: bool = False  # whether a pull never makes an arm worse
 
 
 def create_from_files(
@@ -92,15 +95,20 @@ def create_from_files(
         found = load_prior(prior)
         kinds: dict[str, Any] = dict(found.kinds)
         states = found.states
+        if world.states and world.states != states:
+            raise ProblemError(
+                f"{prior} is of arms with the states {', '.join(states)}, and --states says "
+                f"{', '.join(world.states)}: leave --states out, or fit the log with these"
+            )
         since = ticks_since_log(found, clock)
         known = {name: arm_of_prior_file(found, k, since) for k, name in enumerate(found.names)}
+        if any(isinstance(one, ArmPrior) and not one.moves_alike for one in kinds.values()):
+            given["learner"] = _few_looks(given.get("learner"))
     elif levels is not None and prior is None:
         kinds = {ALL: grid_prior(_levels(levels), 1).arms[0]}
     elif prior is None and world.states:
         kinds, states = _kinds_to_learn(sheet, world), world.states
-        name = given.pop("learner", "mean_index")
-        learns = hasattr(LEARNERS.get(name), "learn_kinds")
-        given["learner"] = {"name": name} | ({"learn_kinds": "epochs"} if learns else {})
+        given["learner"] = _few_looks(given.get("learner"))
         if world.controlled:
             given.setdefault("missing", AS_NOT_PULLED)
     else:
@@ -126,6 +134,13 @@ def create_from_files(
     return LiveAgent.open(path), since
 
 
+def _few_looks(name: str | None) -> dict[str, str]:
+    """Return the learner for laws of any shape, which are learnt on where it can: `learn.kinds`."""
+    name = "mean_index" if name is None else name
+    learns = hasattr(LEARNERS.get(name), "learn_kinds")
+    return {"name": name} | ({"learn_kinds": "epochs"} if learns else {})
+
+
 def words_of(settings_file: Path | None, given: Mapping[str, str] | None) -> Words:
     """Return the words of a new file: those that were given come before those of its settings."""
     own = {} if settings_file is None else _settings(settings_file).get("words", {})
@@ -140,8 +155,9 @@ def _kinds_to_learn(sheet: Sheet | None, world: AssumedWorld) -> dict[str, Any]:
     names = sorted({row.get("kind", "") for row in rows} - {""}) or [ALL]
     rewards = [state / (len(world.states) - 1) for state in range(len(world.states))]
     base = spread_candidates(
-        rewards, rewards if world.always else None, world.states, controlled=world.controlled
-    )
+        rewards, rewards if world.always else None, world.states, controlled=world.controlled,
+        helpful=world.controlled and world.helpful,
+    )  # fmt: skip
     # a law each, over the same candidates
     return {name: base.with_weights(base.weights) for name in names}
 
@@ -317,7 +333,7 @@ def record_sheet(
     if by_tick and last >= 0:  # said once: the tick may be another when it is recorded
         rows = [(line, last if at is None else at, arm, result) for line, at, arm, result in rows]
     # the same bytes are the same request only for the same tick, and if they are read alike
-    own = f"file {sheet.digest}"
+    own = f"{OURS}file {sheet.digest}"
     request = own + (f" tick {last}" if by_tick else "" if tick is None else f" tick {tick}")
     request += " good" * accept_good + " instead" * pulled_instead
     before = live.request(request)
@@ -331,7 +347,7 @@ def record_sheet(
         return Recorded(Receipt(**earlier.body["answer"]["receipt"]), earlier.tick, ())
     try:
         receipt, mistakes = live.record_batches(
-            batches, accept_good=accept_good, request=request, actor=actor
+            batches, accept_good=accept_good, request=request, of_file=True, actor=actor
         )
     except RefusedError as error:
         found = sorted(_with_lines(error.mistakes, lines))

@@ -37,7 +37,17 @@ from restive.live.sql_tables import (
     pulls_of,
 )
 
-__all__ = ["Batch", "Prepared", "correct", "join", "leave", "prepare", "record", "sort_results"]
+__all__ = [
+    "Batch",
+    "Prepared",
+    "checked_batches",
+    "correct",
+    "join",
+    "leave",
+    "prepare",
+    "record",
+    "sort_results",
+]
 
 # ---------------------------------------------------------------- sorting
 
@@ -64,6 +74,13 @@ class SortedResults:
     leaving: list[int] = field(default_factory=list)
     known: int = 0
     mistakes: list[Mistake] = field(default_factory=list)
+
+
+def checked_batches(batches: Any) -> Sequence[Batch]:
+    """Return a list of batches, or raise."""
+    if not isinstance(batches, list | tuple) or not all(isinstance(one, Batch) for one in batches):
+        raise ProblemError(f"batches must be a list of Batch, got {shown(batches)}")
+    return batches
 
 
 def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResults:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
@@ -23,22 +24,40 @@ from time import perf_counter, time_ns
 from typing import Any
 
 from restive.arguments import shown
-from restive.errors import ConflictError, MovedOnError, ProblemError, StoreError
+from restive.errors import ConflictError, MovedOnError, ProblemError, RestiveError, StoreError
 from restive.kernels.loop.engine import NUMBERS
 from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
 from restive.live.roster import Roster, arms_from_data
 from restive.live.settings import Settings
 from restive.live.sql_tables import stored_priors
+from restive.live.summaries import Summaries
 from restive.live.words import Words
 
-__all__ = ["Now", "Session", "Writer", "checked_text"]
+__all__ = [
+    "OURS",
+    "UNREADABLE",
+    "Now",
+    "Session",
+    "Writer",
+    "checked_text",
+    "first_memory",
+    "snapshot_data",
+    "snapshot_version",
+    "unreadable",
+]
 
 Now = Callable[[], datetime]
 
 COMPUTED_PER_SNAPSHOT = 20.0  # seconds of computing since the last, for each that a snapshot takes
 LONG_REPLAY = 2.0  # seconds, after which the next one to open the file need not do it again
 MOST_TEXT = 200
+OURS = " "  # what ids of requests begin with that no caller chose
+# what plain data that was damaged or edited leads to
+UNREADABLE = (
+    RestiveError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
+    AssertionError, RecursionError, zlib.error,
+)  # fmt: skip
 UNWRITABLE = re.compile("[\ud800-\udfff\0]")
 
 
@@ -81,6 +100,7 @@ class Session:
         self._snapshot_cost = 0.0  # seconds that one took; 0 before the first
         self._touched = False  # whether the memory is ahead of what is committed
         self.expected_tick: int | None = None  # tick of the last decision, where the caller insists
+        self.summaries = Summaries()
         self.replayed = 0  # events, when the memory was made
         with self.turn(), journal.reading():
             self._memory = self._loaded()
@@ -177,8 +197,10 @@ class Session:
             return
         began = perf_counter()
         withdrawn = self.journal.withdrawn(memory.seq)
-        if min(withdrawn, default=memory.seq + 1) <= memory.seq:
-            self._memory = None  # it knows of what somebody has withdrawn
+        known = next(self.journal.events(memory.seq - 1, 1), None)
+        rebuilt = known is None or known.digest != memory.digest
+        if rebuilt or min(withdrawn, default=memory.seq + 1) <= memory.seq:
+            self._memory = None  # it knows of what somebody has withdrawn, or made anew
             self._memory = self._loaded()
         else:
             try:
@@ -201,29 +223,21 @@ class Session:
                 self._progress(event.seq - first, last - first)
 
     def _loaded(self) -> Memory:
+        try:
+            return self._read()
+        except (RestiveError, sqlite3.Error):
+            raise
+        except UNREADABLE as error:
+            raise unreadable(self.journal, error) from None
+
+    def _read(self) -> Memory:
         began = perf_counter()
-        memory = self._from_snapshot() or self._from_first()
+        memory = self._from_snapshot() or first_memory(self.journal)
         first = memory.seq
         self._replay(memory, self.journal.withdrawn())
         self.replayed = memory.seq - first
         self._spent = perf_counter() - began if memory.seq > first else 0.0
         return memory
-
-    def _from_first(self) -> Memory:
-        event = next(self.journal.checked_events(), None)
-        if event is None or event.kind != "init":
-            raise StoreError(f"{self.journal.path}: holds no live agent; make it anew")
-        settings, roster = self._beginning(event)
-        memory = Memory(settings, roster)
-        memory.seq, memory.digest = event.seq, event.digest
-        return memory
-
-    def _beginning(self, event: Event) -> tuple[Settings, Roster]:
-        body = event.body
-        kinds = stored_priors(self.journal, body["priors"])
-        roster = Roster(kinds)
-        roster.add(arms_from_data(body["arms"], list(kinds)))
-        return Settings.from_data(body["settings"]), roster
 
     def _from_snapshot(self) -> Memory | None:
         """Return the memory of the newest snapshot that is good; None if there is none."""
@@ -233,22 +247,28 @@ class Session:
         for seq, made_by, body, digest in rows:
             if min(self.journal.withdrawn(seq), default=seq + 1) <= seq:
                 continue
-            if made_by != _snapshot_version() or sha256(body).digest() != digest:
+            if made_by != snapshot_version() or sha256(body).digest() != digest:
                 continue
-            data = json.loads(zlib.decompress(body))
             event = next(self.journal.events(seq - 1, 1), None)
-            if event is None or event.digest.hex() != data["digest"]:
-                continue
-            settings, roster = self._beginning(next(self.journal.events(0, 1)))
-            withdrawn = self.journal.withdrawn()
-            for joined in self.journal.events(kinds=("join",)):
-                if joined.seq <= seq and joined.seq not in withdrawn:
-                    roster.add(arms_from_data(joined.body, list(roster.kinds)))
-            for said in self.journal.events(kinds=("words",)):
-                if said.seq <= seq:
-                    settings = replace(settings, words=Words.from_data(said.body["words"]))
-            return Memory.from_data(settings, roster, data)
+            try:
+                data = snapshot_data(body)
+                if event is not None and event.digest.hex() == data["digest"]:
+                    return Memory.from_data(*self._beginning_until(seq), data)
+            except UNREADABLE:
+                continue  # it was edited; what it was made of is there
         return None
+
+    def _beginning_until(self, seq: int) -> tuple[Settings, Roster]:
+        """Return settings and arms as they were after an event."""
+        settings, roster = _beginning(self.journal, next(self.journal.events(0, 1)))
+        withdrawn = self.journal.withdrawn()
+        for joined in self.journal.events(kinds=("join",)):
+            if joined.seq <= seq and joined.seq not in withdrawn:
+                roster.add(arms_from_data(joined.body, list(roster.kinds)))
+        for said in self.journal.events(kinds=("words",)):
+            if said.seq <= seq:
+                settings = replace(settings, words=Words.from_data(said.body["words"]))
+        return settings, roster
 
     def _guessed_cost(self) -> float:
         """Seconds that a snapshot may take, before one was made: arms that were seen are in it."""
@@ -260,7 +280,7 @@ class Session:
             began = perf_counter()
             memory = self.memory
             body = zlib.compress(json.dumps(memory.to_data()).encode(), 1)
-            row = (memory.seq, self.at, _snapshot_version(), body, sha256(body).digest())
+            row = (memory.seq, self.at, snapshot_version(), body, sha256(body).digest())
             with self.journal.writing():
                 execute = self.journal.connection.execute
                 execute("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?)", row)
@@ -269,6 +289,38 @@ class Session:
                     "(SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)"
                 )
             self._spent, self._snapshot_cost = 0.0, perf_counter() - began
+
+
+def first_memory(journal: Journal) -> Memory:
+    """Return the memory of a journal's first event."""
+    event = next(journal.checked_events(), None)
+    if event is None or event.kind != "init":
+        raise StoreError(f"{journal.path}: holds no live agent; make it anew")
+    memory = Memory(*_beginning(journal, event))
+    memory.seq, memory.digest = event.seq, event.digest
+    return memory
+
+
+def _beginning(journal: Journal, event: Event) -> tuple[Settings, Roster]:
+    body = event.body
+    kinds = stored_priors(journal, body["priors"])
+    roster = Roster(kinds)
+    roster.add(arms_from_data(body["arms"], list(kinds)))
+    return Settings.from_data(body["settings"]), roster
+
+
+def unreadable(journal: Journal, error: BaseException) -> StoreError:
+    """Return what is said of a file whose digests fit and whose contents cannot be."""
+    return StoreError(
+        f"{journal.path}: cannot be read ({error!r:.100}): it was damaged or edited; take your "
+        "last backup"
+    )
+
+
+def snapshot_data(body: bytes) -> dict[str, Any]:
+    """Return the memory that a snapshot holds, as plain data."""
+    found: dict[str, Any] = json.loads(zlib.decompress(body))
+    return found
 
 
 class Writer:
@@ -284,12 +336,16 @@ class Writer:
         The caller's id of the request, if it has one.
     call, content
         What is asked for: a request that is repeated has the same.
+    ours
+        Whether the id was made by restive, and not by the caller.
     """
 
     def __init__(
         self, session: Session, actor: str, request: str | None = None, call: str = "",
-        content: Any = None,
+        content: Any = None, *, ours: bool = False,
     ) -> None:  # fmt: skip
+        if isinstance(request, str) and request.startswith(OURS) and not ours:
+            raise ProblemError(f"a request's id must not begin with a blank, got {shown(request)}")
         self._session = session
         self._actor = actor
         self._request = request
@@ -363,6 +419,6 @@ def _version() -> str:
     return version("restive")  # which looks it up in the file system every time
 
 
-def _snapshot_version() -> str:
+def snapshot_version() -> str:
     """What must agree for a snapshot to be used."""
     return f"{_version()} numbers {NUMBERS} memory 1"

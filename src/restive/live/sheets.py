@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,12 +17,14 @@ from typing import Any
 
 from restive.arguments import checked_path, suggestion
 from restive.errors import ProblemError
-from restive.files import FORMULA, read_regular, replacing, spreadsheet_text
+from restive.files import read_regular, replacing, spreadsheet_text, text_of_cell
 from restive.live.words import COLUMNS, PLAIN, Words
 
 __all__ = ["Sheet", "parse_sheet", "read_sheet", "sheet_text", "write_text"]
 
 MOST_BYTES = 1 << 28
+MOST_COLUMNS = 1000
+MOST_ROWS = 1 << 20  # as a spreadsheet has
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ def parse_sheet(contents: bytes, name: str, words: Words = PLAIN) -> Sheet:
     first = text.partition("\n")[0]
     mark = ";" if first.count(";") > first.count(",") else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-    lines, rows = [], []
+    lines: list[int] = []
+    rows: list[dict[str, str]] = []
     try:
         headers = tuple(_cell(cell).lower() for cell in next(reader, []))
         columns = _columns(headers, name, words)
@@ -89,6 +93,8 @@ def parse_sheet(contents: bytes, name: str, words: Words = PLAIN) -> Sheet:
                 raise ProblemError(
                     f"{name}: line {line} has {len(cells)} cells, the header has {len(columns)}"
                 )
+            if len(rows) == MOST_ROWS:
+                raise ProblemError(f"{name}: has more than {MOST_ROWS:,} rows; split it")
             lines.append(line)
             rows.append(dict(zip(columns, (_cell(cell) for cell in cells), strict=True)))
     except csv.Error as error:
@@ -101,13 +107,15 @@ def _columns(headers: Sequence[str], name: str, words: Words) -> tuple[str, ...]
     """Return restive's names of columns, or raise."""
     if not any(headers):
         raise ProblemError(f"{name}: is empty; expected a header with a column {words.arm!r}")
-    for header in headers:
-        if headers.count(header) > 1:
+    if len(headers) > MOST_COLUMNS:
+        raise ProblemError(f"{name}: has {len(headers):,} columns, more than {MOST_COLUMNS:,}")
+    for header, count in Counter(headers).items():
+        if count > 1:
             raise ProblemError(f"{name}: column {header!r} is there twice")
     own = {words.column(column).lower(): column for column in COLUMNS}
     columns = tuple(own.get(header, header) for header in headers)
-    for column in columns:
-        if columns.count(column) > 1:
+    for column, count in Counter(columns).items():
+        if count > 1:
             raise ProblemError(
                 f"{name}: columns {column!r} and {words.column(column)!r} say the same; leave one "
                 "out"
@@ -117,20 +125,29 @@ def _columns(headers: Sequence[str], name: str, words: Words) -> tuple[str, ...]
 
 def _cell(text: str) -> str:
     """Return a cell without blanks, and without the quote that spreadsheets need."""
-    bare = text.strip()
-    return bare[1:] if bare.startswith("'") and bare[1:].startswith(FORMULA) else bare
+    return text_of_cell(text.strip())
 
 
 def _parquet_sheet(contents: bytes, name: str, words: Words) -> Sheet:
     try:
         from pyarrow import ArrowException, BufferReader
-        from pyarrow.parquet import read_table as read_parquet
+        from pyarrow.parquet import ParquetFile
     except ImportError:
         raise ProblemError(f"{name}: Parquet needs `pip install 'restive[io]'`") from None
     try:
-        table = read_parquet(BufferReader(contents))
-        found = table.to_pylist()
+        file = ParquetFile(BufferReader(contents))
+        size = file.metadata.num_columns, file.metadata.num_rows
     except (ArrowException, OSError, ValueError) as error:
+        raise ProblemError(f"{name}: is not a Parquet file: {error!s:.100}") from None
+    if size[0] > MOST_COLUMNS or size[1] > MOST_ROWS:
+        raise ProblemError(
+            f"{name}: has {size[0]:,} columns and {size[1]:,} rows, more than {MOST_COLUMNS:,} or "
+            f"{MOST_ROWS:,}; split it"
+        )
+    try:
+        table = file.read()
+        found = table.to_pylist()
+    except (ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
         raise ProblemError(f"{name}: is not a Parquet file: {error!s:.100}") from None
     headers = tuple(str(column).strip().lower() for column in table.column_names)
     columns = _columns(headers, name, words)

@@ -1,8 +1,8 @@
 """The tables beside the events: `prior`, `arm`, `pull` and `withdrawn`, which can be asked.
 
 The prior of each kind is written once, to the bit; the first event holds its digest. The others are
-written with each event, in its transaction, and say nothing that the events do not say: `check`
-compares them. What was withdrawn is in `event` and `withdrawn` alone.
+written with each event, in its transaction, and say nothing that the events do not say:
+`checking` compares them. What was withdrawn is in `event` and `withdrawn` alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from restive.errors import StoreError
@@ -28,7 +27,6 @@ __all__ = [
     "GoodEvents",
     "Progress",
     "PullRow",
-    "check",
     "enter_arms",
     "enter_choice",
     "enter_instead",
@@ -42,9 +40,11 @@ __all__ = [
 ]
 
 Progress = Callable[[int, int], None]
-PullResult = tuple[str, int | None]  # status and state
+PullResult = tuple[str, int | None, int | None]  # status, state, and the event that told it
 
 OPEN, SEEN, LATE, SUPERSEDED = "open", "seen", "late", "superseded"
+NOT_YET: PullResult = (OPEN, None, None)
+NEVER_SEEN: PullResult = (UNSEEN, None, None)
 DECIDED = "expected IS NOT NULL"  # of `pull`: what was decided, not pulled instead
 
 
@@ -130,10 +130,9 @@ def enter_choice(journal: Journal, event: Event, choice: Choice) -> None:
 
 def enter_results(journal: Journal, event: Event, body: dict[str, Any]) -> None:
     """Enter results of pulls, in time or late."""
-    seq, tick = event.seq, event.tick
     journal.connection.executemany(
         "UPDATE pull SET status = ?, state = ?, recorded = ? WHERE tick = ? AND slot = ?",
-        [(*row, seq, tick, slot) for slot, row in _results(body, body["arms"]).items()],
+        [(*row, event.tick, slot) for slot, row in _results(event.seq, body, body["arms"]).items()],
     )
 
 
@@ -141,7 +140,7 @@ def enter_instead(journal: Journal, event: Event, body: dict[str, Any]) -> None:
     """Enter pulls that somebody chose himself."""
     journal.connection.executemany(
         "INSERT INTO pull VALUES (?, ?, ?, ?, 0, NULL, ?)",
-        [(event.tick, slot, *row, event.seq) for slot, row in _results(body, body["arms"]).items()],
+        [(event.tick, slot, *row) for slot, row in _results(event.seq, body, body["arms"]).items()],
     )
 
 
@@ -195,17 +194,17 @@ def _withdraw_results(journal: Journal, memory: Memory, event: Event) -> None:
         enter_results(journal, event._replace(seq=number), body)
 
 
-def _results(body: dict[str, Any], slots: Sequence[int]) -> dict[int, PullResult]:
-    """Status and state of each pull of which an event tells the result, by slot."""
+def _results(seq: int, body: dict[str, Any], slots: Sequence[int]) -> dict[int, PullResult]:
+    """What an event of this number tells of pulls, by slot."""
     late, unused = body.get("late"), set(body.get("superseded", ()))
     found: dict[int, PullResult] = {}
     for slot, result in zip(slots, body["results"], strict=True):
         if isinstance(result, str):
-            found[slot] = (NOT_PULLED if result == NOT_PULLED else UNSEEN, None)
+            found[slot] = (NOT_PULLED if result == NOT_PULLED else UNSEEN, None, seq)
         elif slot in unused:
-            found[slot] = (SUPERSEDED, result)
+            found[slot] = (SUPERSEDED, result, seq)
         else:
-            found[slot] = (LATE if late else SEEN, result)
+            found[slot] = (LATE if late else SEEN, result, seq)
     return found
 
 
@@ -241,7 +240,8 @@ class ExpectedTables:
 
     def __init__(self, late: Mapping[int, Sequence[Event]]) -> None:
         self._late = late
-        self.arms: dict[int, tuple[str, int | None]] = {}  # by slot: name, and tick it left
+        # by slot: name, number of its prior, tick it joined, and tick it left
+        self.arms: dict[int, tuple[str, int, int, int | None]] = {}
 
     def pulls(self, events: Iterable[Event]) -> Iterator[tuple[int, dict[int, PullResult]]]:
         """Take in all events that stand; yield ticks and their pulls by slot, in order of time."""
@@ -250,28 +250,26 @@ class ExpectedTables:
         for event in events:
             body = event.body
             if event.kind == "decide":
-                rows = {
-                    slot: (UNSEEN, None) if row == (OPEN, None) else row
-                    for slot, row in rows.items()
-                }
+                rows = {slot: NEVER_SEEN if row == NOT_YET else row for slot, row in rows.items()}
                 while late and late[-1] < event.tick:
                     there = late.pop()
                     if tick < there:
                         yield from _if_any(tick, rows)
                         tick, rows = there, {}
                     for one in self._late[there]:
-                        rows |= _results(one.body, one.body["arms"])
+                        rows |= _results(one.seq, one.body, one.body["arms"])
                 yield from _if_any(tick, rows)
                 tick, decided = event.tick, body["arms"]
-                rows = dict.fromkeys(decided, (OPEN, None))
+                rows = dict.fromkeys(decided, NOT_YET)
             elif event.kind in ("record", "override") and not body.get("late"):
-                rows |= _results(body, body.get("arms", decided))
+                rows |= _results(event.seq, body, body.get("arms", decided))
             elif event.kind in ("init", "join"):
-                for name in (body["arms"] if event.kind == "init" else body)["names"]:
-                    self.arms[len(self.arms)] = (name, None)
+                new = body["arms"] if event.kind == "init" else body
+                for name, kind in zip(new["names"], new["kinds"], strict=True):
+                    self.arms[len(self.arms)] = (name, 1 + kind, event.tick, None)
             elif event.kind == "leave":
                 for slot in body["arms"]:
-                    self.arms[slot] = (self.arms[slot][0], event.tick)
+                    self.arms[slot] = (*self.arms[slot][:3], event.tick)
         yield from _if_any(tick, rows)
 
 
@@ -317,43 +315,3 @@ class GoodEvents:
         for event in self.journal.events(limit=self.last):
             if event.seq not in self.withdrawn:
                 yield event
-
-
-def check(journal: Journal, progress: Progress | None = None) -> int:
-    """Walk the journal and compare the tables with it; return the number of good events."""
-    (answer,) = journal.connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if answer != "ok":
-        raise StoreError(f"{journal.path}: SQLite finds it damaged: {answer}")
-    events = GoodEvents(journal, progress)
-    if events.error is not None:
-        raise events.error
-    expected = ExpectedTables(events.late)
-    execute = journal.connection.execute
-    found = groupby(
-        execute("SELECT tick, slot, status, state FROM pull ORDER BY tick, slot"),
-        lambda row: int(row[0]),
-    )
-    for tick, rows in expected.pulls(events.standing()):
-        there, own = next(found, (-1, iter(())))
-        if there != tick:
-            own = iter(())
-        _compare(journal, "pull", f"tick {tick}", rows, {row[1]: row[2:] for row in own})
-    for tick, own in found:
-        _compare(journal, "pull", f"tick {tick}", {}, {row[1]: row[2:] for row in own})
-    arms = {row[0]: row[1:] for row in execute('SELECT slot, name, "left" FROM arm')}
-    _compare(journal, "arm", "the arms", expected.arms, arms)
-    withdrawn = dict(execute("SELECT seq, undo FROM withdrawn"))
-    _compare(journal, "withdrawn", "the events", events.withdrawn, withdrawn)
-    return events.last
-
-
-def _compare(
-    journal: Journal, name: str, where: str, expected: Mapping[int, Any], found: Mapping[int, Any]
-) -> None:
-    for key in sorted(expected.keys() | found.keys()):
-        if expected.get(key) != found.get(key):
-            raise StoreError(
-                f"{journal.path}: table {name} says {found.get(key)} of {key} of {where}, the "
-                f"events say {expected.get(key)}; it was edited. `restive live rebuild` makes a "
-                "file from the events"
-            )

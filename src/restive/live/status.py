@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,11 @@ from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import Task
 from restive.live.alarms import sentence_now
 from restive.live.answers import Alarm, Status
-from restive.live.journal import STANDING
 from restive.live.learned import MOST_LOOKED_AT, posterior
 from restive.live.memory import Memory
 from restive.live.session import Session
 from restive.live.settings import AS_NOT_PULLED, NOT_PULLED, UNSEEN, Settings
-from restive.live.sql_tables import DECIDED
+from restive.live.summaries import Totals
 from restive.live.words import PLAIN, Words
 from restive.plan.relaxation import relaxation_bound
 from restive.problem.arm import Arm
@@ -79,14 +79,9 @@ def alarms(session: Session) -> list[Alarm]:
 
 def status(session: Session) -> Status:
     """Tell where the agent stands."""
-    memory, execute = session.memory, session.journal.connection.execute
-    counts = dict(execute(f"SELECT status, count(*) FROM pull WHERE {DECIDED} GROUP BY status"))
-    earned, foreseen = _sums(session)
-    now = memory.open
-    audit = _audit_mean(session)
-    (decisions,) = execute(
-        f"SELECT count(*) FROM event WHERE kind = 'decide' AND {STANDING}"
-    ).fetchone()
+    memory = session.memory
+    totals = session.summaries.totals(session)
+    counts, now = totals.statuses, memory.open
     withdrawn = session.journal.withdrawn()
     corrected = sum(
         len(event.body["arms"])
@@ -100,16 +95,16 @@ def status(session: Session) -> Status:
         waiting=len(memory.roster) - memory.num_joined,
         decided=0 if now is None else len(now.choice.arms),
         open=0 if now is None else len(now.missing),
-        decisions=decisions,
+        decisions=totals.decisions,
         pulls=sum(counts.values()),
         seen=counts.get("seen", 0) + counts.get("late", 0) + counts.get("superseded", 0),
         unseen=counts.get("unseen", 0),
         late=counts.get("late", 0),
         superseded=counts.get("superseded", 0),
         not_pulled=counts.get("not-pulled", 0),
-        reward=earned,
-        forecast=foreseen,
-        audit_mean=audit,
+        reward=totals.reward,
+        forecast=totals.forecast,
+        audit_mean=_audit_mean(memory, totals),
         unseen_by_last_state={s: (u, n) for s, (u, n) in sorted(memory.unseen.items())},
         corrections=corrected,
         approximate=not memory.roster.moves_alike and memory.settings.missing == AS_NOT_PULLED,
@@ -177,27 +172,10 @@ def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> lis
 # ---------------------------------------------------------------- rewards until now
 
 
-def _by_state(session: Session, what: str, where: str) -> list[tuple[Any, ...]]:
-    """Sums over pulls by kind (or arm, under a joint prior) and state."""
-    group = "pull.slot" if session.memory.roster.joint else "arm.prior - 1"
-    return session.journal.connection.execute(
-        f"SELECT {group}, state, {what} FROM pull JOIN arm USING (slot) "
-        f"WHERE state IS NOT NULL AND {where} GROUP BY 1, 2"
-    ).fetchall()
-
-
-def _sums(session: Session) -> tuple[float, float]:
-    rewards = session.memory.roster.rewards_by_group()
-    rows = _by_state(session, "count(*), sum(expected)", DECIDED)
-    earned = sum(rewards[group][state] * count for group, state, count, _ in rows)
-    return earned, sum(mean for *_, mean in rows)
-
-
-def _audit_mean(session: Session) -> float | None:
-    rewards = session.memory.roster.rewards_by_group()
-    rows = _by_state(session, "count(*)", "audit = 1")
-    total = sum(count for *_, count in rows)
-    return sum(rewards[g][state] * n for g, state, n in rows) / total if total else None
+def _audit_mean(memory: Memory, totals: Totals) -> float | None:
+    rewards, found = memory.roster.rewards_by_group(), totals.audited
+    count = sum(found.values())
+    return sum(rewards[g][s] * n for (g, s), n in sorted(found.items())) / count if count else None
 
 
 def rewards(session: Session) -> list[dict[str, Any]]:
@@ -205,38 +183,17 @@ def rewards(session: Session) -> list[dict[str, Any]]:
 
     The forecast is of the pulls that were seen; mean and variance are those of all pulls.
     """
-    memory = session.memory
-    by_group = memory.roster.rewards_by_group()
-    group = "pull.slot" if memory.roster.joint else "arm.prior - 1"
-    earned: dict[int, list[float]] = {}
-    for tick, key, state, count, mean in session.journal.connection.execute(
-        f"SELECT tick, {group}, state, count(*), sum(expected) FROM pull JOIN arm USING (slot) "
-        f"WHERE state IS NOT NULL AND {DECIDED} GROUP BY 1, 2, 3"
-    ):
-        row = earned.setdefault(tick, [0.0, 0.0, 0])
-        row[0] += by_group[key][state] * count
-        row[1] += mean
-        row[2] += count
-    found = []
-    withdrawn = session.journal.withdrawn()
-    for event in session.journal.events(kinds=("decide",)):
-        if event.seq in withdrawn:
-            continue
-        body = event.body
-        reward, foreseen, seen = earned.get(event.tick, [0.0, 0.0, 0])
-        found.append(
-            {
-                "tick": event.tick,
-                "label": memory.settings.clock.label(event.tick),
-                "pulls": len(body["arms"]),
-                "seen": int(seen),
-                "reward": reward,
-                "forecast": foreseen,
-                "mean": body.get("mean"),
-                "variance": body.get("variance"),
-            }
+    found, label = session.summaries.rewards(session), session.memory.settings.clock.label
+    return [
+        {
+            "tick": tick, "label": label(tick), "pulls": pulls, "seen": seen, "reward": reward,
+            "forecast": forecast, "mean": None if isnan(mean) else mean,
+            "variance": None if isnan(variance) else variance,
+        }
+        for tick, pulls, seen, reward, forecast, mean, variance in zip(
+            *(column.tolist() for column in found), strict=True
         )
-    return found
+    ]  # fmt: skip
 
 
 # ---------------------------------------------------------------- rewards that are possible
@@ -260,13 +217,13 @@ def headroom(session: Session) -> Headroom | None:
         return None
     arms = [arm for arm, count in believed for _ in range(count)]
     pulls = min(memory.settings.num_pulls, len(arms))
-    over = [row for row in rewards(session) if row["tick"] < memory.tick and row["seen"]]
-    recent = over[-RECENT:]
-    seen = sum(row["seen"] for row in recent)
+    table = session.summaries.rewards(session)
+    recent = np.flatnonzero((table.tick < memory.tick) & (table.seen > 0))[-RECENT:]
+    seen = int(table.seen[recent].sum())
     return Headroom(
         bound=relaxation_bound(RestlessBandit(arms, pulls)),
-        earned=pulls * sum(row["reward"] for row in recent) / seen if seen else None,
-        foreseen=pulls * sum(row["forecast"] for row in recent) / seen if seen else None,
+        earned=pulls * sum(table.reward[recent].tolist()) / seen if seen else None,
+        foreseen=pulls * sum(table.forecast[recent].tolist()) / seen if seen else None,
         ticks=len(recent),
     )
 

@@ -1,4 +1,7 @@
-"""Who may use a live agent over the network: secrets, of which the file holds digests only."""
+"""Who may use a live agent over the network: secrets, of which the file holds digests only.
+
+A session is begun with a token by somebody who uses the page, and has a secret of its own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,17 @@ from restive.errors import ConflictError, ProblemError
 from restive.live.journal import Journal
 from restive.live.roster import checked_name
 
-__all__ = ["ROLES", "Token", "make_token", "remove_token", "token_of", "tokens"]
+__all__ = [
+    "ROLES",
+    "Token",
+    "begin_session",
+    "end_session",
+    "make_token",
+    "remove_token",
+    "token_of",
+    "token_of_session",
+    "tokens",
+]
 
 ROLES = ("read", "act", "admin")  # each may do what the ones before it may
 SECRET_BYTES = 32
@@ -51,8 +64,10 @@ def make_token(journal: Journal, name: str, role: str, at: int, days: float | No
 
 def remove_token(journal: Journal, name: str) -> None:
     """Remove a token, inside a transaction."""
+    checked_name(name)
     if not journal.connection.execute("DELETE FROM token WHERE name = ?", (name,)).rowcount:
         raise ProblemError(f"there is no token {shown(name)}")
+    journal.connection.execute("DELETE FROM session WHERE token = ?", (name,))
 
 
 def tokens(journal: Journal) -> list[Token]:
@@ -71,5 +86,36 @@ def token_of(journal: Journal, secret: str, at: int) -> Token | None:
     return None if found is None or (found.ends is not None and at >= found.ends) else found
 
 
+def begin_session(journal: Journal, secret: str, at: int, days: float) -> str:
+    """Begin a session of a token, inside a transaction; return the session's own secret."""
+    if not (isinstance(days, int | float) and 0 < days < 100_000):
+        raise ProblemError(f"days must be a number from 0 to 100,000, got {shown(days)}")
+    token = token_of(journal, secret, at)
+    if token is None:
+        raise ProblemError("the token is not known, or has ended")
+    journal.connection.execute("DELETE FROM session WHERE ends <= ?", (at,))
+    session = token_urlsafe(SECRET_BYTES)
+    row = (_digest(session), token.name, at + round(days * DAY))
+    journal.connection.execute("INSERT INTO session VALUES (?, ?, ?)", row)
+    return session
+
+
+def end_session(journal: Journal, session: str) -> None:
+    """End a session, inside a transaction."""
+    journal.connection.execute("DELETE FROM session WHERE sha256 = ?", (_digest(session),))
+
+
+def token_of_session(journal: Journal, session: str, at: int) -> Token | None:
+    """Return the token of a session, unless one of them has ended."""
+    row = journal.connection.execute(
+        "SELECT name, role, made, token.ends FROM session JOIN token ON token.name = session.token "
+        "WHERE session.sha256 = ? AND session.ends > ? AND coalesce(token.ends > ?, 1)",
+        (_digest(session), at, at),
+    ).fetchone()
+    return None if row is None else Token(*row)
+
+
 def _digest(secret: str) -> bytes:
+    if not isinstance(secret, str):
+        raise ProblemError(f"a secret must be a text, got {shown(secret)}")
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()

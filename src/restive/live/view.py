@@ -8,42 +8,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import isnan
 from typing import Any, Self
 
-import numpy as np
-
-from restive.arguments import checked_count, one_line, shown, suggestion
+from restive.arguments import checked_count, one_line, shown
 from restive.errors import ProblemError
 from restive.learn.posterior import ArmPosterior
-from restive.live import explaining, learned, sql_tables, status, tokens, undoing
+from restive.live import checking, explaining, learned, status, tokens, undoing
 from restive.live.answers import Act, Alarm, ArmRow, Decision, Mistake, Status
-from restive.live.clock import utc_time
 from restive.live.deciding import decision_or_none
 from restive.live.explaining import Why
 from restive.live.journal import Event
 from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
+from restive.live.listing import MOST_PAGE, ORDERS, arm_row, arms_page, table_rows
 from restive.live.memory import Memory
-from restive.live.recording import Batch, sort_results
-from restive.live.session import Session
+from restive.live.recording import Batch, checked_batches, sort_results
+from restive.live.session import Session, checked_text
 from restive.live.settings import UNSEEN, Settings
 from restive.live.sql_tables import DECIDED, Progress
 from restive.live.status import Forecast, Headroom
+from restive.live.summaries import RewardTable
 from restive.live.tokens import Token
 
 __all__ = ["MOST_PAGE", "ORDERS", "LiveView"]
-
-MOST_PAGE = 1000
-ORDERS = ("name", "index", "pulls", "age", "belief")  # of a list of arms
-QUERIES = {  # of tables that can be exported
-    "pulls": "SELECT tick, name AS arm, kind, status, state, audit, expected, recorded "
-    "FROM pull JOIN arm USING (slot) JOIN prior ON arm.prior = prior.id "
-    "ORDER BY tick, slot",
-    "events": "SELECT seq, kind, tick, at, request, actor, body, hex(digest) AS digest FROM event "
-    "ORDER BY seq",
-    "arms": 'SELECT name AS arm, kind, joined, "left" FROM arm JOIN prior ON arm.prior = prior.id '
-    "ORDER BY slot",
-}
 
 
 class LiveView:
@@ -110,22 +96,26 @@ class LiveView:
 
     def decision(self, tick: int | None = None) -> Decision | None:
         """Return the decision of a tick, by default the last; None if there is none."""
+        asked = None if tick is None else checked_count(tick, "tick", 0)
         with self._session.reading() as memory:
-            wanted = memory.tick if tick is None else tick
+            wanted = memory.tick if asked is None else asked
             return decision_or_none(self._session, wanted)
 
     def request(self, request: str) -> Event | None:
         """Return the event of a request with this id, if there was one."""
+        checked_text(request, "a request's id")
         with self._session.reading():
             return self._session.journal.requested(request)
 
     def requests_like(self, beginning: str) -> list[Event]:
         """Return the events of requests whose ids are this, or this and a blank and more."""
+        checked_text(beginning, "a request's id")
         with self._session.reading():
             return self._session.journal.requests_like(beginning)
 
     def mistakes(self, batches: Sequence[Batch]) -> list[Mistake]:
         """Tell which of these results could not be recorded now."""
+        checked_batches(batches)
         with self._session.reading() as memory:
             journal = self._session.journal
             found = [sort_results(journal, memory, batch).mistakes for batch in batches]
@@ -133,6 +123,8 @@ class LiveView:
 
     def kinds_of(self, names: Sequence[str]) -> list[str]:
         """Return the kinds of arms."""
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise ProblemError(f"names must be a list of names, got {shown(names)}")
         with self._session.reading() as memory:
             return [memory.roster.kind_of[memory.roster.slot(name)] for name in names]
 
@@ -153,16 +145,18 @@ class LiveView:
 
     def results(self, tick: int | None = None) -> dict[str, int | str]:
         """Return what is known of each arm of a decision: its state, or "open", "unseen", ..."""
+        asked = None if tick is None else checked_count(tick, "tick", 0)
         with self._session.reading() as memory:
             rows = self._session.journal.connection.execute(
                 "SELECT slot, status, state FROM pull WHERE tick = ? ORDER BY slot",
-                (memory.tick if tick is None else tick,),
+                (memory.tick if asked is None else asked,),
             )
             names = memory.roster.names
             return {names[slot]: what if state is None else state for slot, what, state in rows}
 
     def recorded_alone(self, tick: int) -> dict[str, int]:
         """Return, by arm, the events of a tick that hold the result of one pull alone."""
+        tick = checked_count(tick, "tick", 0)
         with self._session.reading() as memory:
             rows = self._session.journal.connection.execute(
                 "SELECT min(slot), recorded FROM pull WHERE tick = ? AND recorded IS NOT NULL "
@@ -211,6 +205,7 @@ class LiveView:
 
     def answered_alarms(self, limit: int) -> list[tuple[Alarm, str, str]]:
         """Return alarms that somebody has looked at, the newest first: what was found, by whom."""
+        limit = checked_count(limit, "limit")
         with self._session.reading() as memory:
             journal, label = self._session.journal, memory.settings.clock.label
             withdrawn, events = journal.withdrawn(), journal.events(kinds=("acknowledge",))
@@ -234,6 +229,7 @@ class LiveView:
 
         The newest tick comes first. What is recorded for them is late, and used where it can be.
         """
+        ticks, limit = checked_count(ticks, "ticks", 0), checked_count(limit, "limit", 0)
         with self._session.reading() as memory:
             rows = self._session.journal.connection.execute(
                 "SELECT tick, slot FROM pull WHERE tick >= ? AND tick < ? AND status = ? AND "
@@ -271,15 +267,16 @@ class LiveView:
             longest), or "belief" (the most likely in the top state).
         """
         with self._session.reading():
-            return _arms(self._session, after, limit, by)
+            return arms_page(self._session, after, limit, by)
 
     def arm(self, name: str) -> ArmRow:
         """Return one arm."""
         with self._session.reading() as memory:
-            return _arm_row(memory, memory.roster.slot(name))
+            return arm_row(memory, memory.roster.slot(name))
 
     def history(self, name: str, limit: int = 1000) -> list[dict[str, Any]]:
         """Return the last pulls of an arm, in the order of time."""
+        limit = checked_count(limit, "limit", 0)
         with self._session.reading() as memory:
             rows = self._session.journal.connection.execute(
                 "SELECT tick, status, state, audit, expected FROM pull WHERE slot = ? "
@@ -298,6 +295,11 @@ class LiveView:
         with self._session.reading():
             return status.rewards(self._session)
 
+    def reward_table(self) -> RewardTable:
+        """Return the same as arrays, quickly."""
+        with self._session.reading():
+            return self._session.summaries.rewards(self._session)
+
     @contextmanager
     def expecting(self, tick: int | None) -> Iterator[None]:
         """Refuse what would write here, unless the last decision is of this tick; None: never.
@@ -310,6 +312,10 @@ class LiveView:
                 yield
             finally:
                 self._session.expected_tick = None
+
+    def wait_for_others(self, seconds: float) -> None:
+        """Wait so long, and no longer, where another process writes to the file; then BusyError."""
+        self._session.journal.patience = seconds
 
     def require_writable(self) -> None:
         """Raise unless the file can be written now and has room; nothing is changed."""
@@ -368,25 +374,37 @@ class LiveView:
         `progress` is called with (rows read, rows that are there).
         """
         with self._session.reading():
-            return _table(self._session, name, progress)
+            return table_rows(self._session, name, progress)
 
     def tokens(self) -> list[Token]:
         """Return the tokens that clients may use, without their secrets."""
         with self._session.reading():
             return tokens.tokens(self._session.journal)
 
-    def token_of(self, secret: str) -> Token | None:
-        """Return the token with this secret, unless it has ended; None if there is none."""
+    def token_of(self, secret: str, *, session: bool = False) -> Token | None:
+        """Return the token with this secret, or with a session that has it; None if it ended."""
+        find = tokens.token_of_session if session else tokens.token_of
         with self._session.reading():
-            return tokens.token_of(self._session.journal, secret, self._session.at)
+            return find(self._session.journal, secret, self._session.at)
+
+    def sign_in(self, secret: str, days: float) -> str:
+        """Begin a session with a token; return its secret, which is good for some days."""
+        with self._session.turn(), self._session.journal.writing():
+            return tokens.begin_session(self._session.journal, secret, self._session.at, days)
+
+    def sign_out(self, session: str) -> None:
+        """End a session."""
+        with self._session.turn(), self._session.journal.writing():
+            tokens.end_session(self._session.journal, session)
 
     def check(self, progress: Progress | None = None) -> int:
         """Walk the whole journal; return how many events there are, or raise at the first bad one.
 
-        The tables of pulls and arms are compared with what the events say.
+        The events are replayed, and all else in the file compared with what they lead to. What
+        somebody changed who then computed all digests anew is not found.
         """
         with self._session.reading():
-            return sql_tables.check(self._session.journal, progress)
+            return checking.check(self._session.journal, progress)[0]
 
     def snapshot(self) -> None:
         """Keep a snapshot now, for a quick opening; else they are made when they are worth it."""
@@ -400,99 +418,3 @@ class LiveView:
     def __repr__(self) -> str:
         own = type(self).__name__
         return one_line(f"{own}({self.path!r}, tick {self.tick})", f"{own}(tick {self.tick})")
-
-
-def _arm_row(memory: Memory, slot: int) -> ArmRow:
-    """Return an arm as an operator sees it."""
-    waiting = slot >= memory.num_joined
-    state = tick = index = good = None
-    if not waiting:
-        now = memory.open_sightings
-        if slot in now:
-            state, tick = now[slot], memory.tick
-        elif slot in memory.ever_seen:
-            state, time = memory.agent.last_seen(slot)
-            tick = time - 1
-        good = float(learned.belief(memory, slot)[-1])
-        if memory.tick >= 0:
-            (value,) = memory.agent.index_of([slot])
-            index = None if isnan(value) else value
-    return ArmRow(
-        name=memory.roster.names[slot],
-        kind=memory.roster.kind_of[slot],
-        joined=memory.joined[slot],
-        left=memory.gone.get(slot),
-        waiting=waiting,
-        last_state=state,
-        last_tick=tick,
-        index=index,
-        good=good,
-        pulls=memory.pulls.get(slot, 0),
-    )
-
-
-def _arms(session: Session, after: str | int | None, limit: int, by: str) -> list[ArmRow]:
-    """Return a page of arms."""
-    limit = checked_count(limit, "limit", 1, MOST_PAGE)
-    memory = session.memory
-    if by == "name":
-        found = session.journal.connection.execute(
-            "SELECT slot FROM arm WHERE name > ? ORDER BY name LIMIT ?",
-            ("" if after is None else str(after), limit),
-        )
-        return [_arm_row(memory, slot) for (slot,) in found]
-    if by not in ORDERS:
-        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
-    skipped = 0 if after is None else checked_count(after, "after", 0)
-    urgency = np.full(len(memory.roster), -np.inf)
-    joined = memory.num_joined
-    if by == "pulls":
-        urgency[list(memory.pulls)] = list(memory.pulls.values())
-    elif by == "age":
-        urgency[:joined] = memory.agent.belief_state.elapsed
-    elif by == "belief":
-        urgency[:joined] = learned.chances_of_the_top(memory)
-    elif memory.tick >= 0:
-        urgency[:joined] = np.nan_to_num(memory.agent.index(), nan=-np.inf)
-    urgency[list(memory.gone)] = -np.inf
-    order = np.argsort(-urgency, kind="stable")
-    return [_arm_row(memory, int(slot)) for slot in order[skipped : skipped + limit]]
-
-
-def _table(
-    session: Session, name: str, progress: Progress | None
-) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return the columns and rows of a table."""
-    if name == "beliefs":
-        return _beliefs(session.memory)
-    if name not in QUERIES:
-        raise ProblemError(
-            f"there is no table {shown(name)}; {suggestion(name, [*QUERIES, 'beliefs'])}"
-        )
-    execute = session.journal.connection.execute
-    (total,) = execute(f"SELECT count(*) FROM {name.removesuffix('s')}").fetchone()
-    cursor, rows = execute(QUERIES[name]), []
-    for row in cursor:  # one by one: whoever waits can stop it
-        rows.append((*row[:3], utc_time(row[3]).isoformat(), *row[4:]) if name == "events" else row)
-        if progress is not None and len(rows) % 1024 == 0:
-            progress(len(rows), total)
-    columns = [column[0] for column in cursor.description]
-    return columns, rows
-
-
-def _beliefs(memory: Memory) -> tuple[list[str], list[tuple[Any, ...]]]:
-    settings = memory.settings
-    columns = ["arm", "kind", "last_state", "last_tick"]
-    columns += [
-        f"belief_{settings.state_name(state)}" for state in range(memory.roster.most_states)
-    ]
-    rows = []
-    for slot in range(memory.num_joined):
-        if slot in memory.gone:
-            continue
-        row = _arm_row(memory, slot)
-        law = [*learned.belief(memory, slot).tolist(), *[None] * memory.roster.most_states]
-        rows.append(
-            (row.name, row.kind, row.last_state, row.last_tick, *law[: memory.roster.most_states])
-        )
-    return columns, rows

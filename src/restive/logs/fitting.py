@@ -9,19 +9,22 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from restive.arguments import checked_path, checked_seed
+from restive.arguments import checked_path, checked_seed, checked_text, shown
 from restive.errors import AssumptionError, ProblemError, RestiveError
 from restive.files import replacing
 from restive.logs.checks import Check, check_log
+from restive.logs.decision import Decision, decide
+from restive.logs.decision_words import Units, units_of
 from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.held_out import held_out
 from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.log import Log
 from restive.logs.page import fit_page
 from restive.logs.prior_file import write_prior
+from restive.logs.summary_page import summary_page
 from restive.problem.problem_file import problem_to_toml
 
-__all__ = ["fit_log", "refuse_unlike_pulls", "write_fit"]
+__all__ = ["fit_log", "refuse_unlike_pulls", "write_decision", "write_fit"]
 
 Progress = Callable[[str, float], None]
 
@@ -59,11 +62,25 @@ def fit_log(
         Names the luck of the checks.
     progress
         Called with what is being done and the share of it that is done.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> steps = [t // 2 for t in range(60)]
+    >>> log = rs.log_of(arm=["a", "b"] * 30, step=steps, state=[0, 1, 1] * 20)
+    >>> rs.fit_log(log, checks=False)
+    FittedLog(60 sightings of 2 arms; 0 of 0 checks hold)
     """
     if not isinstance(log, Log):
         raise ProblemError(f"fit_log needs a log, from load_log or log_of, got {log!r:.60}")
     if not isinstance(controlled, bool):
         raise ProblemError(f"controlled must be True or False, got {controlled!r:.60}")
+    for own in prior.values() if isinstance(prior, Mapping) else (prior,):
+        if getattr(getattr(own, "typical", None), "always_seen", False):
+            raise ProblemError(
+                "fit_log fits arms that are seen when pulled; of arms that are always seen, count "
+                "the moves in an Evidence and pass that to the prior's given()"
+            )
     seed = checked_seed(seed)
     fitted = fit_arms(
         log, prior, rewards, controlled, progress=progress, passive_rewards=passive_rewards
@@ -90,7 +107,14 @@ def refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:
 
 
 def write_fit(
-    fitted: FittedLog, folder: str | PathLike[str], num_pulls: int = 1, title: str = "Fitted log"
+    fitted: FittedLog,
+    folder: str | PathLike[str],
+    num_pulls: int = 1,
+    title: str = "Fitted log",
+    *,
+    unit: str = "pulls",
+    reward: str = "reward",
+    seed: int = 0,
 ) -> list[Path]:
     """Write a fitted log into a folder; return the files.
 
@@ -103,26 +127,43 @@ def write_fit(
     num_pulls
         Pulls a step of the problem.
     title
-        The page's.
+        The pages'.
+    unit, reward
+        What pages call pulls, and a reward of 1: "calls", "adherent patients".
+    seed
+        Names the luck of the worlds in which ways of choosing arms are compared.
 
     Returns
     -------
     problem.toml, the bandit of posterior means; prior.json, for an agent; arms.csv, the table with
-    where each arm was last seen; fit.html, the page.
+    where each arm was last seen; fit.html, the page; summary.html, a page for a manager.
     """
+    if not isinstance(fitted, FittedLog):
+        raise ProblemError(f"write_fit needs what fit_log returns, got {shown(fitted)}")
+    decision = decide(fitted, num_pulls, seed=seed)
+    units = units_of(checked_text(unit, "unit"), checked_text(reward, "reward"))
+    return write_decision(fitted, decision, folder, title, units)
+
+
+def write_decision(
+    fitted: FittedLog, decision: Decision, folder: str | PathLike[str], title: str, units: Units
+) -> list[Path]:
+    """Write the files of a fit that was decided on; see `write_fit`."""
     into = checked_path(folder, "folder")
-    problem = problem_to_toml(fitted.problem(num_pulls))
-    whole_page = fit_page(fitted, title)
+    texts = {
+        "problem.toml": problem_to_toml(fitted.problem(decision.num_pulls)),
+        "fit.html": fit_page(fitted, title, decision, units),
+        "summary.html": summary_page(fitted, decision, units, title),
+    }
     try:
         into.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RestiveError(f"{into}: cannot be made: {error.strerror or error}") from None
-    names = ("problem.toml", "prior.json", "arms.csv", "fit.html")
-    paths = [into / name for name in names]
-    with replacing(paths[0]) as temporary:
-        temporary.write_text(problem, encoding="utf-8")
-    write_prior(fitted, paths[1])
-    fitted.arms.to_csv(paths[2])
-    with replacing(paths[3]) as temporary:
-        temporary.write_text(whole_page, encoding="utf-8")
-    return paths
+    names = ("problem.toml", "prior.json", "arms.csv", "fit.html", "summary.html")
+    paths = {name: into / name for name in names}
+    for name, text in texts.items():
+        with replacing(paths[name]) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    write_prior(fitted, paths["prior.json"])
+    fitted.arms.to_csv(paths["arms.csv"])
+    return list(paths.values())

@@ -7,8 +7,10 @@ apart. But where arms are seen often, points are too far apart. The other law ha
 row of an arm's matrices is Dirichlet, with the means and the variance that the arms' posteriors
 have under it, on average.
 
-What each says of the later sightings, fitted on the earlier ones, decides between them; where that
-does not tell them apart, how often arms were seen does.
+Where arms were seen often, what each says of the later sightings, fitted on the earlier ones,
+decides between them. Where they were seen a few times it is points: what one Dirichlet law cannot
+say, that who gains from a pull in one state gains in others too, is then most of what can be known
+of an arm, and points can be learnt on (`learn_kinds`).
 """
 
 from __future__ import annotations
@@ -119,13 +121,13 @@ def kind_law(
         )
     base = spread_candidates(**pays, controlled=seen.controlled)
     later = int(seen.counts.totals[arms].sum() - seen.earlier.totals[arms].sum())
+    often = float(np.median(seen.counts.totals[arms])) > OFTEN if len(arms) else False
     gain, stderr = 0.0, inf
-    if later >= LEAST_LATER:
+    if often and later >= LEAST_LATER:
         gain, stderr = _gain(seen, base, arms, pays, lambda share: progress(0.6 * share))
     decided = abs(gain) > 1.96 * stderr
-    often = float(np.median(seen.counts.totals[arms])) > OFTEN if len(arms) else False
-    rest = _rest(progress, 0.6)
-    if gain < 0 if decided else often:
+    rest = _rest(progress, 0.6 if often else 0.0)
+    if often and (gain < 0 or not decided):
         prior = _dirichlet(seen.counts, arms, pays, seen.controlled, rest)
         return KindLaw(prior, f"one Dirichlet law, {_why(-gain, decided, 'points do', often)}")
     found = _shaped(base, seen.counts, seen.first, arms, rest)
@@ -155,8 +157,9 @@ def _why(gain: float, decided: bool, other: str, often: bool) -> str:
     if decided:
         percent = f"{100 * (exp(gain) - 1):+.1f}%"
         return f"which predicts later sightings better than {other} ({percent} chance for each)"
-    seen = "often" if often else "rarely"
-    return f"since its arms were seen {seen} (later sightings do not tell which law is better)"
+    if often:
+        return "since its arms were seen often (later sightings do not tell which law is better)"
+    return "since its arms were seen a few times each"
 
 
 def _shaped(

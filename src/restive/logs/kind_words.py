@@ -16,7 +16,7 @@ from restive.arguments import counted
 from restive.learn.kinds import KindEstimate
 from restive.learn.priors.finite import ArmPrior
 from restive.logs.finite import stacked
-from restive.problem.chains import irreducible_laws
+from restive.problem.chains import limiting_laws
 
 __all__ = ["MUCH", "KindShape", "candidate_values", "kind_shape"]
 
@@ -75,7 +75,7 @@ def candidate_values(base: ArmPrior) -> tuple[tuple[str, ...], FloatArray, int]:
     rewards = base.typical.rewards
     scale = (rewards - rewards.min()) / max(float(np.ptp(rewards)), 1e-300)
     alone, pulled = (
-        (irreducible_laws(part.transpose(1, 2, 0).copy()) * scale[:, None]).sum(axis=0)
+        (limiting_laws(part.transpose(1, 2, 0).copy()) * scale[:, None]).sum(axis=0)
         for part in (passive, active)
     )
     well = alone >= 0.5

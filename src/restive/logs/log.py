@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import counted, one_line, suggestion
+from restive.arguments import checked_count, counted, one_line, shown, suggestion
 from restive.errors import ProblemError
 from restive.learn.evidence import MOST_STATES
 from restive.logs.time_steps import MICROS, StepRule, Steps
@@ -181,11 +181,21 @@ def log_of(
     same_step
         What counts where an arm has several rows in one step: "error" refuses them, "last" is the
         state of the last row, "worst" the lowest. The arm counts as pulled if any of them says so.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.log_of(arm=["a", "b", "a", "b"], step=[0, 0, 1, 1], state=[0, 1, 1, 1])
+    Log(4 sightings of 2 arms in 2 steps, 0 to 1, states 0, 1)
     """
+    if num_states is not None:
+        num_states = checked_count(num_states, "num_states", 1, MOST_STATES)
     arms, names = _numbered(arm)
     names_of_states = None if states is None else state_names(states, num_states, "the log")
     steps, codes = _column(step, "step"), _state_column(state, names_of_states)
     flags = np.ones(len(arms), np.bool_) if pulled is None else np.asarray(pulled, np.bool_)
+    if flags.ndim != 1:
+        raise ProblemError(f"pulled must be a list of truths, a row each, got {shown(pulled)}")
     sizes = {"arm": len(arms), "step": len(steps), "state": len(codes), "pulled": len(flags)}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{what} has {size}" for what, size in sizes.items())
@@ -256,6 +266,8 @@ def _numbered(arm: ArrayLike) -> tuple[IntArray, tuple[str, ...]]:
             raise ProblemError(f"arms are numbered from 0, got {numbers.min()} to {numbers.max()}")
         size = int(numbers.max()) + 1 if len(numbers) else 0
         return numbers, tuple(str(k) for k in range(size))
+    if array.ndim != 1:
+        raise ProblemError(f"arm must be a list of numbers or names, got {shown(arm)}")
     place: dict[str, int] = {}
     found = [place.setdefault(str(name), len(place)) for name in array.tolist()]
     return np.array(found, dtype=np.int64), tuple(place)
@@ -264,6 +276,8 @@ def _numbered(arm: ArrayLike) -> tuple[IntArray, tuple[str, ...]]:
 def _kinds(kinds: Sequence[str] | None, num_arms: int) -> tuple[tuple[str, ...], IntArray]:
     if kinds is None:
         return ("all",), np.zeros(num_arms, dtype=np.int64)
+    if not isinstance(kinds, Sequence | np.ndarray) or isinstance(kinds, str):
+        raise ProblemError(f"kinds must be a list with the kind of each arm, got {shown(kinds)}")
     if len(kinds) != num_arms:
         raise ProblemError(f"kinds has {len(kinds)} entries, the log has {num_arms} arms")
     place: dict[str, int] = {}

@@ -5,9 +5,9 @@ Its charts show arms by kind, and what was predicted against what was seen.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
 from math import isnan
 from typing import Any
 
@@ -15,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.logs.checks import REPLICATES, Check
+from restive.logs.decision import Decision
+from restive.logs.decision_words import Units, headline, sentences
 from restive.logs.fitted import FittedLog
 from restive.logs.held_out import HeldOut, in_words
 from restive.logs.kind_words import MUCH
+from restive.logs.summary_page import ways_chart
 from restive.pages.axes import Scale
 from restive.pages.chart import Chart, Panel, render_chart, short
 from restive.pages.looks import LIGHT, look
@@ -27,6 +30,7 @@ __all__ = [
     "check_rows",
     "fit_page",
     "held_out_sentences",
+    "model_verdict",
 ]
 
 MOST_ARMS = 200  # rows of the table of arms
@@ -38,20 +42,27 @@ MOST_KINDS = 12
 CHECK_HEADER = ("check", "verdict", "finding", "p", "s.d. off", "arms off at 5%", "what to do")
 
 
-def fit_page(fitted: FittedLog, title: str) -> str:
-    """Return the whole page."""
-    log, arms, held_out = fitted.log, fitted.arms, fitted.held_out
+def fit_page(
+    fitted: FittedLog, title: str, decision: Decision | None = None, units: Units | None = None
+) -> str:
+    """Return the whole page: what to do and what it is worth, then whether to trust that."""
+    log, held_out, units = fitted.log, fitted.held_out, units or Units()
     advised = any(check.advice for check in fitted.checks)
     check_header = CHECK_HEADER if advised else CHECK_HEADER[:-1]
     charts = [] if held_out is None else [_predicted_chart(held_out)]
     if log.num_states == 2:
         charts.append(_arms_chart(fitted))
+    brief = f"{log.in_brief}. States, worst first: {', '.join(log.states)}."
+    arm_header, arms = arm_rows(fitted)
+    verdict = model_verdict(fitted)
     return render(
         "logs/page.html",
         title=title,
         eyebrow=title,
-        heading=_verdict(fitted),
-        lead=[f"{log.in_brief}. States, worst first: {', '.join(log.states)}."],
+        heading=verdict if decision is None else headline(fitted, decision, units),
+        lead=[*([] if decision is None else sentences(fitted, decision, units)), brief],
+        verdict=verdict,
+        ways="" if decision is None else ways_chart(decision, units),
         notes=fitted.notes,
         kinds=[(name, shape.sentence) for name, shape in fitted.kind_shapes.items()],
         much=f"{100 * MUCH:.0f}",
@@ -61,16 +72,43 @@ def fit_page(fitted: FittedLog, title: str) -> str:
         helps=[] if held_out is None else held_out_sentences(held_out),
         held_out=[] if held_out is None else _held_out_rows(held_out),
         charts=[render_chart(chart) for chart in charts],
-        num_arms=len(arms),
-        arm_header=arms.columns,
-        arms=[
-            [f"{x:.3f}" if isinstance(x, float) else str(x) for x in row]
-            for row in islice(arms.rows(), MOST_ARMS)
-        ],
+        num_arms=log.num_arms,
+        arm_header=arm_header,
+        arm_numbers=range(2, len(arm_header)),
+        arms=arms,
     )
 
 
-def _verdict(fitted: FittedLog) -> str:
+def arm_rows(fitted: FittedLog) -> tuple[list[str], list[list[str]]]:
+    """Return the first arms by their names, in words: states by name, intervals in brackets."""
+    log, arms = fitted.log, fitted.arms
+    states = log.states if log.state_names else [f"state {s}" for s in log.states]
+    entries = [(s, t) for s in range(log.num_states) for t in range(1, log.num_states)]
+    header = ["arm", "kind", "sightings", "last seen", "steps since"]
+    header += [f"{states[t]} after {states[s]}" for s, t in entries]
+    if fitted.controlled:
+        header += [f"{states[t]} after {states[s]}, not pulled" for s, t in entries]
+    rows = []
+    for k in sorted(range(log.num_arms), key=lambda k: _by_nature(arms.names[k]))[:MOST_ARMS]:
+        chances = [
+            f"{arms.active[k, s, t]:.2f} ({arms.low[k, s, t]:.2f} to {arms.high[k, s, t]:.2f})"
+            for s, t in entries
+        ]
+        if fitted.controlled:
+            chances += [f"{arms.passive[k, s, t]:.2f}" for s, t in entries]
+        last = states[int(arms.last_state[k])]
+        counts = [f"{int(arms.sightings[k]):,}", last, f"{int(arms.elapsed[k]):,}"]
+        rows.append([arms.names[k], arms.kinds[k], *counts, *chances])
+    return header, rows
+
+
+def _by_nature(name: str) -> list[tuple[int, int, str]]:
+    """Sort as people do: P9 before P10."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+
+
+def model_verdict(fitted: FittedLog) -> str:
     """Say in one sentence whether chains describe the log, and whether they help."""
     failed = [check.name for check in fitted.checks if check.verdict == "fails"]
     described = "Chains describe this log as far as the checks can tell"
@@ -99,7 +137,7 @@ def check_rows(checks: Sequence[Check]) -> list[tuple[str, ...]]:
         (
             check.name,
             check.verdict,
-            check.finding,
+            _finding(check),
             "" if isnan(check.p) else f"{check.p:.3f}",
             "" if isnan(check.z) else f"{check.z:+.1f}",
             "" if not check.num_arms else _arms_off(check),
@@ -107,6 +145,12 @@ def check_rows(checks: Sequence[Check]) -> list[tuple[str, ...]]:
         )
         for check in checks
     ]
+
+
+def _finding(check: Check) -> str:
+    """Return the finding; of memory, whose p is small where chains are right, what that means."""
+    hoped = check.name == "memory" and check.verdict == "holds"
+    return f"{check.finding}: the small p speaks for chains" if hoped else check.finding
 
 
 def _arms_off(check: Check) -> str:

@@ -10,14 +10,14 @@ that those which a policy would have chosen too are a fair sample of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count, checked_seed, counted, suggestion
+from restive.arguments import checked_count, checked_seed, counted, shown, suggestion
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.learn.learners import LEARNERS
 from restive.learn.make import make_learner
@@ -50,7 +50,7 @@ from restive.plan.policies.round_robin import round_robin
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState
 
-__all__ = ["PlayedPolicy", "Replay", "replay_log"]
+__all__ = ["ONLY_AFTERWARDS", "PlayedPolicy", "Replay", "replay_log"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -62,6 +62,7 @@ MOST_PLAYED = 10_000_000  # steps
 SEEDS = 20  # of policies that choose at random, and of learners
 MANY = 100  # worlds, from which on quantiles of what is earned are an interval
 LEAST_MATCHES = 30
+ONLY_AFTERWARDS = "known only afterwards"  # of what nobody could have played
 MOST_AGES = 2_000  # that a learner's tables tell apart, where no arm gets older
 SMALL_WEIGHT = 1e-4  # of a candidate that a learner may forget
 
@@ -95,6 +96,7 @@ class Replay:
     calibration: Calibration | None
     policies: tuple[PlayedPolicy, ...]
     notes: tuple[str, ...]
+    by_world: dict[str, FloatArray] = field(default_factory=dict)  # what model-based means are of
 
     def __repr__(self) -> str:
         policies, steps = f"{len(self.policies):,} policies", counted(self.num_steps, "step")
@@ -149,6 +151,12 @@ def replay_log(
     progress
         Called with what is being done and the share of it that is done.
     """
+    if not isinstance(log, Log):
+        raise ProblemError(f"replay_log needs a log, from load_log or log_of, got {shown(log)}")
+    if not isinstance(controlled, bool):
+        raise ProblemError(f"controlled must be True or False, got {shown(controlled)}")
+    if fitted is not None and not isinstance(fitted, FittedLog):
+        raise ProblemError(f"fitted must be what fit_log returns, got {shown(fitted)}")
     seed = checked_seed(seed)
     worlds = checked_count(worlds, "worlds", 20, 100_000)
     _require_known(policies)
@@ -190,12 +198,12 @@ def replay_log(
         played += [game.matched(name, log, at) for name in policies]
     return Replay(
         log, num_pulls, at, num_steps, earned, pulls, calibration, tuple(played),
-        (*known.notes, *notes),
+        (*known.notes, *notes), game.by_world,
     )  # fmt: skip
 
 
 def _require_known(policies: Sequence[str]) -> None:
-    if isinstance(policies, str) or not policies:
+    if not isinstance(policies, Sequence) or isinstance(policies, str) or not policies:
         raise ProblemError(f"policies must be a list of names, got {policies!r:.60}")
     known = [row.name for row in policy_mappings()] + ["round_robin", "random"]
     for name in policies:
@@ -253,6 +261,7 @@ class _Game:
     record: IntArray | None
     num_worlds: int
     progress: Progress
+    by_world: dict[str, FloatArray] = field(default_factory=dict)
 
     @property
     def start(self) -> BeliefState:
@@ -325,9 +334,7 @@ class _Game:
             alone = self.known.passive_rewards[self.record].mean(axis=0)
             gains, unpulled = gains - alone, float(alone.sum())
         best = float(np.sort(gains)[-self.bandit.num_pulls :].sum()) + unpulled
-        return PlayedPolicy(
-            "best fixed in hindsight", "exact", best, best, best, "known only afterwards"
-        )
+        return PlayedPolicy("best fixed in hindsight", "exact", best, best, best, ONLY_AFTERWARDS)
 
     def model_based(self, policies: Sequence[str]) -> list[PlayedPolicy]:
         size = self.bandit.num_arms * self.known.log.num_states**2
@@ -351,6 +358,7 @@ class _Game:
                 drawn = Worlds(self.known, min(self.num_worlds, SEEDS), self.seed)
                 totals = play_worlds_one_by_one(drawn, self._players(name), self.num_steps, tell)
             values = totals / self.num_steps
+            self.by_world[name] = values
             note = f"{drawn.count} worlds"
             low, high = _prediction_interval(values)
             found.append(PlayedPolicy(name, "model-based", float(values.mean()), low, high, note))

@@ -122,7 +122,8 @@ class BatchWorld:
         Returns
         -------
         Their states [M, N], the rewards [M] earned and the rewards [M] that were to be expected,
-        those of all arms if others than the pulled ones pay.
+        those of all arms if others than the pulled ones pay. What is seen of arms that are always
+        seen is in `last_state`.
         """
         pulled = self._checked(arms)
         states = np.empty(pulled.shape, dtype=np.int64)

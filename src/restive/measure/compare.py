@@ -15,19 +15,24 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import counted, drawn_seed, one_line
+from restive.arguments import counted, drawn_seed, one_line, shown
 from restive.errors import ProblemError
 from restive.learn.learners import describe, learner_of
-from restive.learn.learners.base import Own, Relative
+from restive.learn.learners.base import ignores_unpulled
 from restive.learn.priors.finite import JointPrior
-from restive.learn.priors.independent import IndependentPrior, Prior, grid_prior
+from restive.learn.priors.independent import (
+    IndependentPrior,
+    Prior,
+    grid_prior,
+    uniform_prior,
+)
 from restive.learn.task import Mapping
 from restive.measure.intervals import paired_interval
 from restive.measure.regret import EXACT, LearnerLike, RegretCurve, frequentist_regret
 from restive.pages.figures import plot_band
 from restive.pages.frames import data_frame, html_table
 from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
-from restive.problem.bandit import RestlessBandit
+from restive.problem.bandit import RestlessBandit, always_seen
 
 __all__ = ["LEVELS", "ComparedLearners", "Difference", "compare", "default_prior"]
 
@@ -145,6 +150,8 @@ def compare(
         problems = [problems]  # type: ignore[list-item]
     if not isinstance(problems, Iterable):
         raise ProblemError(f"problems must be bandits, got {problems!r:.60}")
+    if not isinstance(learners, Sequence) or isinstance(learners, str):
+        raise ProblemError(f"learners must be a list of names, as ['tsde'], got {shown(learners)}")
     names = [describe(learner_of(given)) for given in learners]
     if not names or len(set(names)) < len(names):
         raise ProblemError(f"give at least one learner, each only once, got {names}")
@@ -187,7 +194,12 @@ def _checked(problem: Any) -> tuple[RestlessBandit, Prior]:
 
 
 def default_prior(bandit: RestlessBandit) -> Prior:
-    """Return a 9 x 9 grid for each arm, with the arm's own rewards, or say why it needs another."""
+    """Return a 9 x 9 grid for each arm, with the arm's own rewards, or say why it needs another.
+
+    Of arms that are always seen every row may be anything, whatever a pull may change.
+    """
+    if always_seen(bandit).all():
+        return uniform_prior(bandit)
     for k, arm in enumerate(bandit.arms):
         if arm.pays_unpulled:  # arms of the grid move alike, so that pulls would change nothing
             raise ProblemError(
@@ -201,7 +213,7 @@ def _remarks(
     bandit: RestlessBandit, learners: Sequence[LearnerLike], curve: RegretCurve
 ) -> tuple[str, ...]:
     specs = [learner_of(given) for given in learners]
-    blind = [spec.title for spec in specs if not isinstance(spec, Relative | Own)]
+    blind = [spec.title for spec in specs if ignores_unpulled(spec)]
     remarks = [blind_learners_hint(bandit.arms, blind)]
     if curve.baseline == EXACT:
         known = {curve.policy_mapping: (curve.average_reward_of_truth, 0.0)}

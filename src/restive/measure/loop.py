@@ -72,12 +72,21 @@ def drive(
             learner_state.actor.chosen[: len(chosen)] = chosen
         elif event == steps.TELL:
             assert player is not None
-            player.observe(learner_state.actor.states[: learner_state.task.num_pulls].copy())
+            player.observe(_shown(learner_state))
         elif event == steps.MAKE_RANKS and learner_state.learner is None:
             first = int(record.cursor[0].row) * learner_state.task.num_arms
             learner_state.follow(record.truths[first : first + learner_state.task.num_arms])
         elif event != steps.PAUSE:
             learner_state.respond(event)
+
+
+def _shown(learner_state: LearnerState) -> IntArray:
+    """States of the arms that were just seen: of those pulled, or of all that were shown."""
+    if not len(learner_state.task.always_seen):
+        return learner_state.actor.states[: learner_state.task.num_pulls].copy()
+    meta = learner_state.actor.meta
+    shown: IntArray = meta.last_state[meta.seen == learner_state.time - 1]
+    return shown
 
 
 def _asked(learner_state: LearnerState) -> IntArray:

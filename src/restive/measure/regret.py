@@ -194,6 +194,13 @@ def bayesian_regret(
         By default as many as there are processors; the result does not depend on it.
     progress
         Called with the number of replications done since the last call.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> prior = rs.grid_prior([0.2, 0.8], num_arms=3)
+    >>> rs.bayesian_regret(prior, num_pulls=1, horizon=50, replications=20)
+    RegretCurve(tsde, whittle: 3.791 ± 1.6 at t = 50, 20 replications, seed 0)
     """
     task = make_task(
         prior, num_pulls, policy_mapping, None if doubling else horizon, mixing_time=mixing_time,
@@ -230,6 +237,14 @@ def frequentist_regret(
     Parameters are those of `bayesian_regret`, but for `bandit`, the truth, which also says how many
     arms are pulled. The "auto" baseline is J t where J, from the start, can be solved exactly, else
     the coupled policy.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> rs.frequentist_regret(bandit, rs.beta_prior(like=bandit), horizon=20, replications=4)
+    RegretCurve(tsde, whittle: 1.009 ± 1.8 at t = 20, 4 replications, seed 0)
     """
     if not isinstance(bandit, RestlessBandit):
         raise ProblemError(f"bandit must be a RestlessBandit, got {bandit!r:.60}")

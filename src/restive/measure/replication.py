@@ -26,7 +26,13 @@ from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.independent import IndependentPrior
 from restive.learn.task import Task
 from restive.measure.loop import InPython, drive
-from restive.plan.actors import make_record, make_trace, no_particles, world_of
+from restive.plan.actors import (
+    make_record,
+    make_trace,
+    no_conjugates,
+    no_particles,
+    world_of,
+)
 from restive.problem.bandit import RestlessBandit
 from restive.threads import available_threads, worker_pool
 
@@ -228,6 +234,7 @@ def drawn_truths(task: Task, count: int, seed: int, first: int = 0) -> IntArray:
         return truths
     keys = np.array([stream(seed, first + r, TRUTH) for r in range(count)], dtype=np.uint64)
     slots = task.choices.drawable
-    posterior = Handle(Posterior(slots, prior_weights(task, slots), no_particles()))
+    weights = prior_weights(task, slots)
+    posterior = Handle(Posterior(slots, weights, no_particles(), no_conjugates()))
     draw_truths(posterior.where, keys, truths)
     return truths

@@ -20,8 +20,8 @@ from restive.pages.figures import Track, plot_tracks
 from restive.pages.frames import data_frame
 from restive.plan.policies.base import Policy
 from restive.plan.policies.registry import as_policy
-from restive.problem.bandit import RestlessBandit
-from restive.problem.beliefs import BeliefState, belief_table
+from restive.problem.bandit import RestlessBandit, require_bandit
+from restive.problem.beliefs import BeliefState, laws_now
 
 __all__ = ["Trajectory", "simulate"]
 
@@ -38,7 +38,7 @@ class Trajectory:
     """What happened, step by step."""
 
     arms: IntArray  # [T, N] arms pulled
-    states: IntArray  # [T, N] states seen
+    states: IntArray  # [T, N] states seen; of arms that are always seen, the next ones
     rewards: FloatArray  # [T] rewards earned
     expected_rewards: FloatArray  # [T] E[r | xi_t, A_t]
     last_state: IntArray  # [T, K] sigma_t, before the step
@@ -78,7 +78,10 @@ class Trajectory:
                 "name": [known[k].name or "" for k in arms],
                 "state": states,
                 "state_name": named["state_name"],
-                "reward": [known[k].rewards[s] for k, s in zip(arms, states, strict=True)],
+                "reward": [
+                    known[k].rewards[before if known[k].always_seen else s]
+                    for k, s, before in zip(arms, states, last_state, strict=True)
+                ],
                 "last_state": last_state,
                 "last_state_name": named["last_state_name"],
                 "elapsed": self.elapsed[steps, arms],
@@ -112,7 +115,7 @@ class Trajectory:
 
     def _track(self, k: int, first: int) -> Track:
         arm, ages = self.bandit.arms[k], self.elapsed[first:, k]
-        means = np.einsum("snt,t->sn", belief_table(arm, int(ages.max())), arm.rewards)
+        means = np.einsum("snt,t->sn", laws_now(arm, int(ages.max())), arm.rewards)
         at, place = np.nonzero(self.arms[first:] == k)
         return Track(
             self.bandit.label(k),
@@ -154,11 +157,18 @@ def simulate(
     hidden
         Simulate the states of all arms, with luck of their own, and pay what they pay; as in
         `World`.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> rs.simulate(bandit, "whittle", horizon=100, seed=1)
+    Trajectory(100 steps, 1 pull of 2 arms, 0.53 per step, seed 1)
     """
     horizon = checked_count(horizon, "horizon")
     seed = drawn_seed(seed)
-    if not isinstance(bandit, RestlessBandit):
-        raise ProblemError(f"a simulation needs a RestlessBandit, got {bandit!r:.60}")
+    require_bandit(bandit)
     player = _Player(agent_or_policy, bandit, max_elapsed)
     num_arms, num_pulls = bandit.num_arms, bandit.num_pulls
     numbers = horizon * (2 * num_pulls + (3 if hidden else 2) * num_arms)
@@ -176,11 +186,33 @@ def simulate(
             all_states[t] = world.hidden_states
         arms[t] = checked_pulls(player.select(now), num_arms, num_pulls)
         episode[t] = player.num_phases
-        states[t], earned[t], expected[t] = world.pull(arms[t])
-        player.observe(states[t].copy())
+        shown, earned[t], expected[t] = world.pull(arms[t])
+        states[t] = world.belief_state.last_state[arms[t]]
+        player.observe(shown)
     return Trajectory(
         arms, states, earned, expected, last_state, elapsed, episode, all_states, bandit, seed
     )
+
+
+def _require_fresh(agent: Agent, bandit: RestlessBandit) -> None:
+    """Raise for an agent that has learnt elsewhere, or that takes rewards for other ones."""
+    if agent.time > 1 or agent.selected is not None:
+        raise ProblemError(
+            f"this agent has acted before (it is at time {agent.time:,}), and what it knows is of "
+            "another world; give a new one, or go on by hand: world.pull(agent.select())"
+        )
+    if agent.prior.num_arms != bandit.num_arms:
+        return  # said where arms are pulled
+    for k, arm in enumerate(bandit.arms):
+        believed = agent.prior.typical(k)
+        for name in ("rewards", "passive_rewards"):
+            paid, taken = getattr(arm, name), getattr(believed, name)
+            if not np.array_equal(paid, taken):
+                raise ProblemError(
+                    f"{bandit.label(k)}: pays {name} {paid.tolist()}, and the agent's prior has "
+                    f"{taken.tolist()}: it would learn for other rewards; make the prior like the "
+                    "bandit, as in beta_prior(like=bandit)"
+                )
 
 
 class _Player:
@@ -190,6 +222,8 @@ class _Player:
         acting: Any = as_policy(given, bandit, max_elapsed=max_elapsed)
         if not callable(getattr(acting, "select", None)):
             raise ProblemError(f"expected an agent or a policy, got {given!r:.60}")
+        if isinstance(acting, Agent):
+            _require_fresh(acting, bandit)
         self._acting = acting
         self._learns = callable(getattr(acting, "observe", None))
         self._counts = isinstance(acting, Agent) and isinstance(acting.learner, Relative)

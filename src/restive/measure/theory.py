@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from math import ceil, log, log2, nan, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, counted
+from restive.arguments import checked_count, counted, shown
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.learn.learner_state import LearnerState
 from restive.learn.learners.relatives import DynamicEpisodes
 from restive.learn.priors.continuous import MIXING_SHARE
-from restive.learn.priors.independent import Prior
+from restive.learn.priors.independent import Prior, require_prior
 from restive.learn.slots import Choices
 from restive.learn.task import Mapping, Task, make_task
 from restive.measure.loop import drive
@@ -43,7 +43,7 @@ from restive.plan.solved_run import (
 )
 from restive.problem.arm import Arm, numbers_array
 from restive.problem.bandit import RestlessBandit, checked_num_pulls, kinds_of
-from restive.problem.beliefs import BeliefState, initial_state
+from restive.problem.beliefs import BeliefState, initial_state, require_state
 
 __all__ = [
     "Bounds",
@@ -111,8 +111,7 @@ def regret_bound(
     bias_span
         H, the largest span of the bias over all systems.
     """
-    if not bias_span >= 0:
-        raise ProblemError(f"bias_span must be at least 0, got {bias_span!r}")
+    _require_span(bias_span)
     episodes = episode_bound(total_states, num_pulls, horizon, mixing_time, as_printed=True)
     mixed = log2(horizon) * mixing_time * horizon
     model_error = 28 * total_states * sqrt(num_pulls * mixed * log(mixed))
@@ -161,6 +160,8 @@ def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> 
         N, T >= 2, and H, the largest span of the bias over the prior's support, in the units of
         the rewards.
     """
+    require_prior(prior)
+    _require_span(bias_span)
     choices, pulls = Choices.of(prior, None, None), checked_num_pulls(num_pulls, prior.num_arms)
     size = (int(choices.sizes.sum()), pulls, horizon, choices.mixing_time())
     scale, remarks = _scale_of([prior.typical(k) for k in range(prior.num_arms)])
@@ -174,6 +175,13 @@ def bounds_for(prior: Prior, num_pulls: int, horizon: int, bias_span: float) -> 
         *size, bias_span, truncation, episodes, printed, scale * scaled, times_trivial,
         MIXING_SHARE**num_continuous, scale, remarks,
     )  # fmt: skip
+
+
+def _require_span(bias_span: Any) -> None:
+    if isinstance(bias_span, bool) or not isinstance(bias_span, int | float | np.number):
+        raise ProblemError(f"bias_span must be a number, got {shown(bias_span)}")
+    if not bias_span >= 0:
+        raise ProblemError(f"bias_span must be at least 0, got {bias_span!r}")
 
 
 def _scale_of(arms: Sequence[Arm]) -> tuple[float, tuple[str, ...]]:
@@ -225,8 +233,11 @@ def discounted_spans(
         raise ProblemError(f"discounts must be numbers between 0 and 1, got {discounts!r:.60}")
     policy = as_policy(policy, bandit)
     joint = _joint_states(bandit, policy)
-    for start in starts or [initial_state(bandit)]:
-        start.require_fits(bandit)
+    given = [initial_state(bandit)] if starts is None else starts
+    if not isinstance(given, list | tuple) or not given:
+        raise ProblemError(f"starts must be a list of BeliefState, got {shown(starts)}")
+    for start in given:
+        require_state(start, bandit)
         joint.number_of(start)
     blocks: list[Outcomes] = []
     explore(joint, chooser(policy, bandit), blocks, MAX_STATES)

@@ -20,6 +20,7 @@ from restive.kernels.loop.world import (
     paid_by_others,
     pay_and_move,
     pull_arms,
+    see_others,
 )
 from restive.kernels.random import HIDDEN, WORLD, stream
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
@@ -58,6 +59,15 @@ class World:
     hold_slow
         Hold the beliefs of arms that mix too slowly at their value of age 10,000, instead of
         refusing them.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> states, reward, expected = rs.World(bandit, seed=1).pull([0])
+    >>> states, reward, expected
+    (array([1]), 1.0, 0.7)
     """
 
     def __init__(
@@ -84,6 +94,7 @@ class World:
         self._tables = WorldTables(
             tables,
             **{name: getattr(tables, name)[kinds.of] for name in OF_ARMS},
+            always=tables.always[kinds.of] if len(tables.always) else tables.always,
             hidden=np.empty(0, dtype=np.int64) if self._hidden is None else self._hidden.states,
         )
         self.reset(seed)
@@ -136,21 +147,29 @@ class World:
     def pull(self, arms: IntArray) -> tuple[IntArray, float, float]:
         """Pull arms: their states, the reward earned and the reward that was to be expected.
 
-        Rewards are those of all arms, if others than the pulled ones pay.
+        Rewards are those of all arms, if others than the pulled ones pay. Where arms are always
+        seen, the states are those of all arms that are shown, in ascending order: of these arms in
+        the next step, and of other arms that are pulled, as they were pulled.
         """
         arms = self._checked(arms)
         states = np.empty(len(arms), dtype=np.int64)
         earned, expected = pull_arms(
             self._tables, self.time, self._last_state, self._seen, self._key, arms, states
         )
-        others = 0.0
+        others, shown = 0.0, 0.0
+        if len(self._tables.always):
+            shown = see_others(self._tables, self.time, self._last_state, self._seen, self._key)
+            expected += shown
+            states = self._last_state[self._seen == self.time]
         if len(self._tables.tables.passive_means):
             others = paid_by_others(self._tables, self._last_state, self._seen, self.time)
             expected += others
         if self._hidden is not None:
-            others = pay_and_move(self._hidden, self._tables, self._seen, self.time, self._key)
+            others = pay_and_move(
+                self._hidden, self._tables, self._last_state, self._seen, self.time, self._key
+            )
         self.time += 1
-        return states, earned + others, expected
+        return states, earned + shown + others, expected
 
     def _checked(self, arms: IntArray) -> IntArray:
         pulled = np.asarray(arms)

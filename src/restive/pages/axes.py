@@ -29,6 +29,7 @@ Scale = Literal["linear", "log", "log time"]
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 TICKS = 5
+LEAST_TICKS = 2  # of a logarithmic axis
 MOST_PLAIN, LEAST_PLAIN = 1e6, 1e-3  # beyond, powers of ten
 BAND = 0.2  # opacity
 DECADES = 4  # that a logarithmic axis shows below its highest line
@@ -45,10 +46,28 @@ def set_axis(axis: Any, kind: str, **options: float) -> None:
     from matplotlib import ticker
 
     getattr(axis.axes, f"set_{axis.axis_name}scale")(kind, **options)
+    if kind == "log":
+        axis.set_major_locator(_log_ticks())
     if kind == "linear":
         axis.set_major_locator(ticker.MaxNLocator(TICKS, steps=[1, 2, 2.5, 5, 10]))
     axis.set_minor_locator(ticker.NullLocator())
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: tick_text(value)))
+
+
+def _log_ticks() -> Any:
+    """Return what finds the ticks of a logarithmic axis: decades, or finer where there is one."""
+    from matplotlib import ticker
+
+    class LogTicks(ticker.LogLocator):
+        def tick_values(self, low: float, high: float) -> Any:
+            ticks: Any = []
+            for parts in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0)):
+                ticks = ticker.LogLocator(subs=parts).tick_values(low, high)
+                if ((ticks >= low) & (ticks <= high)).sum() >= LEAST_TICKS:
+                    return ticks
+            return ticker.MaxNLocator(3).tick_values(low, high)
+
+    return LogTicks()
 
 
 def tick_text(value: float) -> str:

@@ -41,6 +41,7 @@ class Panel:
     height: float = HEIGHT
     left: float = LEFT
     top: float = TOP
+    right: float = RIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,7 @@ def _axes(panel: Panel) -> Any:
         (
             panel.left / WIDTH,
             BOTTOM / panel.height,
-            1 - (panel.left + RIGHT) / WIDTH,
+            1 - (panel.left + panel.right) / WIDTH,
             1 - (panel.top + BOTTOM) / panel.height,
         )
     )

@@ -61,7 +61,7 @@ function readable(figure) {
     const scale = drawing.clientWidth / drawing.viewBox.baseVal.width;
     const beside = cx * scale + (cx < (x[0] + x[1]) / 2 ? 12 : -12 - tip.offsetWidth);
     tip.style.left = `${Math.max(0, Math.min(beside, figure.clientWidth - tip.offsetWidth))}px`;
-    tip.style.top = `${figure.querySelector("figcaption").offsetHeight + y[1] * scale}px`;
+    tip.style.top = `${figure.querySelector("figcaption").offsetHeight + drawing.clientHeight}px`; // covers nothing
   }
   function rest() {
     read(times.length - 1);

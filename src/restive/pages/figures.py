@@ -77,8 +77,13 @@ def plot_band(
         draw_line(ax, Line(number, label, times, mean, lower, upper))
         ax.set_xlabel("time (steps)")
         ax.set_ylabel("regret (mean and 95% band)")
-        ax.legend()
+        _legend_below(ax)
     return ax
+
+
+def _legend_below(ax: Any, **looks: Any) -> None:
+    """Put the legend below the axis, where it covers nothing."""
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, **looks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +151,7 @@ def _draw_index(ax: Any, panel: IndexPanel) -> None:
     limit = panel.index[0, -1]
     ax.axhline(limit, color=LIGHT["mute"], linewidth=1, linestyle=":", label="limit")
     ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.legend(fontsize=9.5)
+    _legend_below(ax, fontsize=9.5)
 
 
 def _visible(table: FloatArray) -> FloatArray:
@@ -163,7 +168,7 @@ def plot_posterior(posterior: Any, truth: Any = None, ax: Any = None) -> Any:
         ax = new_axes(6, 5) if ax is None else ax
         draw_posterior(ax, posterior, truth=truth)
         if truth is not None or not in_the_plane(posterior):
-            ax.legend()
+            _legend_below(ax)
     return ax
 
 

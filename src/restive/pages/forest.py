@@ -1,6 +1,7 @@
 """Forest plots: a row per thing, with its name, its interval and its number in words.
 
-Name and number stand above the interval, so that long names leave it its width on a phone.
+Name and number stand beside the interval, in the margins: on no axis, and on its row. Long ones go
+over two lines, so that the interval keeps its room on a phone.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -15,14 +17,15 @@ import numpy as np
 from restive.pages.axes import Scale, set_axis
 from restive.pages.looks import LIGHT, look
 
-__all__ = ["Row", "draw_forest", "forest_height", "hides_a_row"]
+__all__ = ["Row", "draw_forest", "forest_height", "forest_margins", "hides_a_row"]
 
-ROW = 40.0  # points of height
+ROW = 34.0  # points of height
 ENDS = 46.0  # points of height of the axis below
 CROWDED = 0.06  # share of a linear axis below which a row's distance from zero is hard to see
 MARGIN = 0.04  # of an axis, beyond the outermost interval
-ABOVE = 0.36  # of a row: its words above its interval
-LETTER = 0.024  # of the width: a letter of a place before a name
+LETTER = 6.9  # points of width
+LONGEST_NAME, LONGEST_NUMBER = 17, 13  # letters in a line
+GAP = 8.0  # points between words and the axis
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,13 @@ class Row:
     text: str  # the number as it is read
     place: str = ""  # before the name
     filled: bool = True
+
+
+def forest_margins(rows: Sequence[Row]) -> tuple[float, float]:
+    """Return the points that names and numbers take, left and right of the axis."""
+    names = max(_widest(row.name, LONGEST_NAME) for row in rows)
+    numbers = max(_widest(row.text, LONGEST_NUMBER) for row in rows)
+    return _indent(rows) + LETTER * names + GAP, LETTER * numbers + GAP
 
 
 def forest_height(rows: Sequence[Row]) -> float:
@@ -71,19 +81,55 @@ def draw_forest(
     _set_axis(axes, [*rows, *among], scale, about_zero, references)
     axes.yaxis.set_visible(False)
     axes.spines["left"].set_visible(False)
-    axes.set_ylim(len(rows) - 0.55, -0.85)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
     for value in references:
         axes.axvline(value, color=LIGHT["mute"], linewidth=1)
-    places = [len(row.place) for row in (*rows, *among) if row.place]
-    indent = LETTER * (max(places) + 1.5) if places else 0.0
+    if scale == "linear":
+        _set_ticks(axes, [value for value in references if value])
+    every = [*rows, *among]
+    width, _ = axes.get_figure().get_size_inches() * 72
+    wide = axes.get_position().width * width  # points
+    left = -forest_margins(every)[0] / wide
     for at, row in enumerate(rows):
         _draw_row(axes, at, row)
         for x, side, text, colour in (
-            (0, "left", row.place, "mute"),
-            (indent, "left", row.name, "ink"),
-            (1, "right", row.text, "ink"),
+            (left, "left", row.place, "mute"),
+            (left + _indent(every) / wide, "left", _folded(row.name, LONGEST_NAME), "ink"),
+            (1 + GAP / wide, "left", _folded(row.text, LONGEST_NUMBER), "ink"),
         ):
-            _write(axes, x, at - ABOVE, text, LIGHT[colour], side)
+            _write(axes, x, at, text, LIGHT[colour], side)
+
+
+def _set_ticks(axes: Any, references: Sequence[float]) -> None:
+    """Put a tick at each reference, and leave out others that would stand in its place."""
+    if not references:
+        return
+    low, high = axes.get_xlim()
+    near = 0.08 * (high - low)
+    usual = [
+        tick
+        for tick in axes.xaxis.get_major_locator().tick_values(low, high)
+        if low <= tick <= high and all(abs(tick - value) > near for value in references)
+    ]
+    axes.xaxis.set_ticks(sorted([*usual, *references]))
+    axes.set_xlim(low, high)
+
+
+def _folded(text: str, letters: int) -> str:
+    """Return words in two lines of so many letters, unless they have lines of their own."""
+    if "\n" in text:
+        return text
+    return "\n".join(wrap(text, letters, break_long_words=False, break_on_hyphens=True)[:2]) or text
+
+
+def _widest(text: str, letters: int) -> int:
+    return max(map(len, _folded(text, letters).splitlines()), default=0)
+
+
+def _indent(rows: Sequence[Row]) -> float:
+    """Points that places take before names."""
+    longest = max(len(row.place) for row in rows)
+    return LETTER * (longest + 1) if longest else 0.0
 
 
 def _draw_row(axes: Any, at: int, row: Row) -> None:
@@ -99,11 +145,11 @@ def _draw_row(axes: Any, at: int, row: Row) -> None:
 
 
 def _write(axes: Any, x: float, y: float, text: str, colour: str, side: str) -> None:
-    """Write a row's words: x in shares of the width, y in rows; no line runs through them."""
+    """Write a row's words beside the axis: x in shares of its width, y in rows."""
     if text:
         axes.text(
-            x, y, text, transform=axes.get_yaxis_transform(), va="baseline", ha=side, color=colour,
-            bbox={"facecolor": LIGHT["paper"], "edgecolor": "none", "pad": 1.5},
+            x, y, text, transform=axes.get_yaxis_transform(), va="center", ha=side, color=colour,
+            linespacing=1.05,
         )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from restive.arguments import suggestion
 from restive.errors import ProblemError, TooLargeError
+from restive.learn.learner_state import require_sees
 from restive.learn.learners import LEARNERS, learner
 from restive.measure import zoo
 from restive.measure.compare import LEVELS, default_prior
@@ -24,6 +25,7 @@ from restive.problem.toml_text import parse_toml, read_text
 from restive.studies.runner import require_sound
 from restive.studies.settings import OWN_SETTINGS, Data, Settings
 from restive.studies.spec import Study, load_study, study_from_data
+from restive.studies.work import prepared
 
 __all__ = ["HORIZON", "comparison_study"]
 
@@ -79,6 +81,8 @@ def comparison_study(
     require_sound(study(["tsde"]))  # what is wrong for every learner is reported once
     fitting = []
     for name in LEARNERS:
+        if not _sees(name, study(["tsde"])):
+            continue  # it is for arms that are seen otherwise
         try:
             require_sound(study([name]))
         except TooLargeError as error:
@@ -86,6 +90,16 @@ def comparison_study(
         else:
             fitting.append(name)
     return study(fitting)
+
+
+def _sees(name: str, study: Study) -> bool:
+    """Whether a learner is for arms that are seen as those of all cases are."""
+    for case in study.cases:
+        try:
+            require_sees(learner(name), prepared(case.settings.to_json())[1])
+        except ProblemError:
+            return False
+    return True
 
 
 def _instances(name: str) -> list[str | Data]:
@@ -112,7 +126,7 @@ def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
             f"{path}: {error}: write a study with a [prior], and compare on that"
         ) from None
     tables = [
-        {"candidate": _candidates(arms[0]), "count": len(arms)}
+        {**_possible(arms[0]), "count": len(arms)}
         for arms in (list(run) for _, run in groupby(bandit.arms, key=_what_is_known))
     ]
     problem = parse_toml(problem_to_toml(bandit))
@@ -120,7 +134,15 @@ def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
 
 
 def _what_is_known(arm: Arm) -> tuple[Any, ...]:
-    return arm.rewards.tobytes(), arm.states
+    return arm.rewards.tobytes(), arm.states, arm.seen
+
+
+def _possible(arm: Arm) -> Data:
+    """What an arm may be: any, if it is always seen, else a channel of the grid."""
+    if arm.always_seen:
+        ones = [[1.0] * arm.num_states] * arm.num_states
+        return {"dirichlet": {"active": ones, "passive": ones}}
+    return {"candidate": _candidates(arm)}
 
 
 def _candidates(arm: Arm) -> list[Data]:

@@ -17,6 +17,7 @@ from restive.kernels.loop.actor import Actor, Role
 from restive.kernels.loop.engine import Cursor, Keys, Record, Run, Sums, Trace, run
 from restive.kernels.loop.tables import (
     BeliefTables,
+    ConjugateGroups,
     DirichletPriors,
     EpisodeClock,
     EpisodeRules,
@@ -44,6 +45,7 @@ __all__ = [
     "lookup_of",
     "make_record",
     "make_trace",
+    "no_conjugates",
     "no_particles",
     "plain_actor",
     "steps_at_once",
@@ -70,6 +72,7 @@ def plain_actor(who: int, start: BeliefState, lookup: IndexLookup | None = None)
             floats, none, none, none, none, none, none, truths, floats, new_record(WeightStatus)
         ),
         particles=no_particles(),
+        conjugates=no_conjugates(),
     )
     return Actor(
         role=new_record(Role, who=who),
@@ -79,7 +82,7 @@ def plain_actor(who: int, start: BeliefState, lookup: IndexLookup | None = None)
             new_record(EpisodeClock), none, int_zeros(1), none, new_record(EpisodeRules)
         ),
         lookup=lookup_of(None, 0) if lookup is None else lookup,
-        knowledge=Knowledge(none, none, floats, floats),
+        knowledge=Knowledge(none, none, floats, floats, floats),
         memory=Memory(none, none, int_zeros(OWN), floats, floats),
         chosen=int_zeros(num_arms),
         states=int_zeros(num_arms),
@@ -102,6 +105,16 @@ def no_particles() -> ParticleGroups:
         priors=DirichletPriors(
             floats, floats, none, none, none, floats, none, new_record(PriorStarts), floats, none
         ),
+    )  # fmt: skip
+
+
+def no_conjugates() -> ConjugateGroups:
+    """Return the conjugate groups of a learner without any."""
+    none, floats = int_zeros(0), np.zeros(0)
+    return ConjugateGroups(
+        number_of=none, sizes=none, num_rows=none, starts=none, alphas=floats, counts=floats,
+        drawn=floats, index_starts=none, rewards=floats, indices=floats, scratch=floats,
+        averaged=int_zeros(1),
     )  # fmt: skip
 
 
@@ -131,7 +144,8 @@ def lookup_of(ranks: RankTables | None, num_arms: int) -> IndexLookup:
 def world_of(tables: BeliefTables, num_arms: int) -> WorldTables:
     """Room for a world whose arms are of the kinds in these tables."""
     own = {name: int_zeros(num_arms) for name in OF_ARMS}
-    return WorldTables(tables, **own, hidden=int_zeros(0))
+    always = int_zeros(num_arms if len(tables.always) else 0)
+    return WorldTables(tables, **own, always=always, hidden=int_zeros(0))
 
 
 def make_record(

@@ -9,6 +9,7 @@ by themselves is added to J, and their potential to the bias.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import fsum, inf, isnan, nan
 
@@ -25,12 +26,13 @@ from restive.plan.policies.registry import as_policy
 from restive.plan.simulated_run import plan_of_runs, simulated_reward
 from restive.plan.solved_run import MAX_STATES, Chooser, solve_long_run
 from restive.problem.arm import Arm
-from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
+from restive.problem.bandit import Kinds, RestlessBandit, always_seen, kinds_of
 from restive.problem.beliefs import (
     BeliefState,
     belief_table,
     belief_tables,
     expected,
+    laws_now,
     settled_elapsed,
     settled_lengths,
     start_or_initial,
@@ -105,6 +107,15 @@ def evaluate(
         Independent runs, steps of each that count and seed of a simulation. By default 64 runs of
         at most 50,000 steps, fewer for very many arms, after as many as the slowest arm takes to
         forget the start. With `steps` given, a tenth as many go before them.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> value = rs.evaluate(bandit, "whittle")
+    >>> round(value.average_reward, 6), value.method
+    (0.499825, 'exact: joint chain')
     """
     policy = as_policy(policy, bandit, max_elapsed=max_elapsed, max_states=max_states)
     try:
@@ -140,7 +151,11 @@ def told_ages(kinds: Kinds, policy: Policy, max_elapsed: int | None) -> IntArray
     """Ages to be told apart: until beliefs settle, and at least as many as the policy does."""
     lengths = settled_lengths(kinds, max_elapsed)
     if isinstance(policy, IndexPolicy):  # it may have been made for other arms
+        own = lengths.copy()
         np.maximum.at(lengths, kinds.of, policy.ranked.lengths[policy.kinds.of])
+        for j, arm in enumerate(kinds.arms):
+            if arm.always_seen:  # which has no ages
+                lengths[j] = own[j]
     return lengths
 
 
@@ -169,6 +184,15 @@ def require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
         raise ProblemError(
             f"{bandit.label(k)}: has {sizes[k]} states, the policy is for an arm with {others[k]}"
         )
+    for k in np.flatnonzero(always_seen(bandit) != always_seen(made_for)).tolist():
+        raise ProblemError(
+            f"{bandit.label(k)}: is seen {_when(bandit.arms[k])}, the policy is for an arm that is "
+            f"seen {_when(made_for.arms[k])}"
+        )
+
+
+def _when(arm: Arm) -> str:
+    return "always" if arm.always_seen else "when it is pulled"
 
 
 def _fixed_value(
@@ -178,12 +202,16 @@ def _fixed_value(
 
     The bias of a pulled arm in (s, n) is b(s, n).h, with h = r - g + P_active h, plus b(s, n).z for
     what its state is worth alone. At each time the states that can be reached are a product over
-    arms; the span is taken over all times.
+    arms; the span is taken over all times. The state of an arm that is always seen is known, so its
+    bias is h + z, and z alone where it is not pulled.
     """
     gain = 0.0
     supports, biases = [], []
     highest = lowest = 0.0
-    drift = _drift(reduced, start, np.setdiff1d(np.arange(bandit.num_arms), pulled))
+    alone = np.setdiff1d(np.arange(bandit.num_arms), pulled)
+    always = always_seen(bandit)
+    drift = _drift(reduced, start, alone[~always[alone]])
+    moves: list[NDArray[np.bool_]] = []
     for k in pulled.tolist():
         arm, potential = _reduced_arm(reduced, k)
         law = unichain_law(arm.active, bandit.label(k))
@@ -191,12 +219,24 @@ def _fixed_value(
         gain += reward
         system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.h = 0
         bias = solved(system, arm.rewards - reward) + potential
+        moves.append(arm.active > 0)
+        if arm.always_seen:
+            state = int(start.last_state[k])
+            highest = lowest = highest + float(bias[state])
+            supports.append(arm.active[state] > 0)
+            biases.append(bias)
+            continue
         belief = _belief_at(arm, int(start.last_state[k]), int(start.elapsed[k]))
         highest = lowest = highest + fsum(belief * bias)
         supports.append(belief > 0)
         biases.append(weighted(arm.active, bias))
     highest = lowest = highest + float(drift[0])
-    moves = [bandit.arms[k].active > 0 for k in pulled.tolist()]
+    for kind, state, count in _alike(reduced, start, alone[always[alone]]):
+        arm, potential = reduced.kinds.arms[kind], count * reduced.potentials[kind]
+        highest = lowest = highest + float(potential[state])
+        supports.append(arm.passive[state] > 0)
+        biases.append(potential)
+        moves.append(arm.passive > 0)
     met: set[bytes] = set()
     step = 0
     while (key := _key(supports)) not in met or step < len(drift):
@@ -228,6 +268,18 @@ def _belief_at(arm: Arm, last_state: int, elapsed: int) -> FloatArray:
     age = min(elapsed, OLD)
     belief: FloatArray = belief_table(arm, age)[last_state, age - 1]
     return belief
+
+
+def _alike(
+    reduced: ReducedKinds, start: BeliefState, alone: IntArray
+) -> Iterator[tuple[int, int, int]]:
+    """Yield kind, state and number of arms that are always seen, never pulled, and paid then."""
+    paying = np.array([bool(potential.any()) for potential in reduced.potentials])
+    some = alone[paying[reduced.kinds.of[alone]]]
+    alike = np.column_stack([reduced.kinds.of[some], start.last_state[some]])
+    different, counts = np.unique(alike, axis=0, return_counts=True)
+    for (kind, state), count in zip(different.tolist(), counts.tolist(), strict=True):
+        yield kind, state, count
 
 
 def _drift(reduced: ReducedKinds, start: BeliefState, alone: IntArray) -> FloatArray:
@@ -285,7 +337,7 @@ def _potentials(joint: JointStates, reduced: ReducedKinds, count: int) -> FloatA
             continue
         members = np.flatnonzero(reduced.kinds.of == kind)
         length = int(joint.lengths[members[0]])
-        values = expected(potential, belief_table(reduced.kinds.arms[kind], length))
+        values = expected(potential, laws_now(reduced.kinds.arms[kind], length))
         for k in members:
             total += values[last_state[:, k], elapsed[:, k] - 1]
     return total

@@ -19,7 +19,7 @@ from restive.arguments import count_in_words
 from restive.errors import TooLargeError
 from restive.kernels.plan import joint_chain as kernels
 from restive.kernels.plan.joint_chain import Outcomes
-from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
+from restive.problem.bandit import Kinds, RestlessBandit, always_seen, kinds_of
 from restive.problem.beliefs import BeliefState, belief_tables
 from restive.problem.reduction import unit_of
 from restive.threads import WORK_AT_ONCE, stop_if_interrupted
@@ -32,6 +32,7 @@ __all__ = [
     "gain_and_bias",
     "joined",
     "optimal_bias",
+    "shown_sizes",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -43,14 +44,24 @@ ROUNDING = 1e-9  # of sums of logarithms
 STAGE = 10_000  # sweeps after which one looks how they get on
 
 
+def shown_sizes(bandit: RestlessBandit) -> IntArray:
+    """Numbers of states of the arms that are seen in a step, where these are largest."""
+    sizes, always = kinds_of(bandit).sizes, always_seen(bandit)
+    others = np.sort(sizes[~always])[::-1][: bandit.num_pulls]
+    return np.concatenate([sizes[always], others])
+
+
 def most_outcomes(bandit: RestlessBandit) -> int:
     """Ways in which one step can end, or raise if they are too many for a joint chain."""
-    largest = np.sort(kinds_of(bandit).sizes)[-bandit.num_pulls :]
+    largest = shown_sizes(bandit)
     log10 = float(np.log10(largest).sum())
     if log10 > log10_of(MOST_OUTCOMES) + ROUNDING:
+        what, way_out = f"{bandit.num_pulls:,} pulls", "pull fewer arms"
+        if always_seen(bandit).any():
+            what, way_out = f"{len(largest):,} arms that are seen", "there are too many of them"
         raise TooLargeError(
-            f"one step of {bandit.num_pulls:,} pulls can end in {count_in_words(log10)} ways, more "
-            f"than {MOST_OUTCOMES:,}: too many for a joint chain; pull fewer arms"
+            f"one step of {what} can end in {count_in_words(log10)} ways, more "
+            f"than {MOST_OUTCOMES:,}: too many for a joint chain; {way_out}"
         )
     return int(np.prod(largest))
 
@@ -83,6 +94,7 @@ class JointStates:
         self._passive_means = tables.passive_means
         self.sizes = tables.sizes[kinds.of]
         self.lengths = tables.lengths[kinds.of]
+        self.always = always_seen(bandit)
         self._arms = kernels.ArmTables(
             beliefs=tables.beliefs,
             means=tables.means,
@@ -90,8 +102,11 @@ class JointStates:
             mean_begins=tables.mean_offsets[kinds.of],
             sizes=self.sizes,
             lengths=self.lengths,
+            always=np.flatnonzero(self.always),
             following=np.empty(0, dtype=np.int32),
             seen=np.empty(0, dtype=np.int64),
+            movers=np.empty(0, dtype=np.int64),
+            laws=np.empty(0, dtype=np.int64),
         )
         self.count = 0
         self._numbers = kernels.StateNumbers(
@@ -102,6 +117,11 @@ class JointStates:
     def cells(self, last_state: IntArray, elapsed: IntArray) -> Int32Array:
         """Rows of cells for meta-states given as [M, K] arrays."""
         return (last_state * self.lengths + np.minimum(elapsed, self.lengths) - 1).astype(np.int32)
+
+    @property
+    def ages(self) -> IntArray:
+        """Ages [K] that an arm can have: one where it is always seen."""
+        return np.where(self.always, 1, self.lengths)
 
     def unpacked(self, first: int, last: int) -> tuple[IntArray, IntArray]:
         """Last states and elapsed steps [M, K] of the states with numbers in [first, last)."""
@@ -136,6 +156,8 @@ class JointStates:
         arms = self._arms._replace(  # with scratch of this call's own: threads share a policy
             following=np.empty(self.bandit.num_arms, dtype=np.int32),
             seen=np.empty(self.bandit.num_arms, dtype=np.int64),
+            movers=np.empty(self.bandit.num_arms, dtype=np.int64),
+            laws=np.empty(self.bandit.num_arms, dtype=np.int64),
         )
         for part in _parts(len(rows), self.most_outcomes * self.bandit.num_arms):
             self.count = kernels.successors(

@@ -14,14 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
+from typing import Any
 
 import numpy as np
 
-from restive.plan.subsidy import SubsidyPath, subsidy_path
+from restive.arguments import shown
+from restive.errors import ProblemError
+from restive.plan.subsidy import AnyPath, subsidy_path
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
 from restive.threads import on_all_cores
 
-__all__ = ["Relaxation", "relaxation_bound", "relaxed"]
+__all__ = ["Relaxation", "relaxation_bound", "relaxed", "require_relaxation"]
 
 SLOPE_NOISE = 1e-11
 
@@ -34,11 +37,20 @@ class Relaxation:
     own_reward: float  # of all arms by themselves; part of the bound
     subsidy: float
     kinds: Kinds
-    paths: tuple[SubsidyPath, ...]  # one per kind
+    paths: tuple[AnyPath, ...]  # one per kind
 
 
 def relaxation_bound(bandit: RestlessBandit, *, max_elapsed: int | None = None) -> float:
-    """Reward per step that no policy can exceed."""
+    """Reward per step that no policy can exceed.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> round(rs.relaxation_bound(bandit), 6)
+    0.518461
+    """
     return relaxed(bandit, max_elapsed).bound
 
 
@@ -52,7 +64,7 @@ def relaxed(
     `progress` is called with the number of kinds of arms done since its last call.
     """
     kinds = kinds_of(bandit)
-    found: dict[int, SubsidyPath] = {}
+    found: dict[int, AnyPath] = {}
 
     def solve(j: int) -> None:
         found[j] = subsidy_path(kinds.arms[j], 1.0, max_elapsed, kinds.labels[j])
@@ -79,9 +91,15 @@ def relaxed(
     return Relaxation(bound, own, subsidy, kinds, paths)
 
 
-def _gain(path: SubsidyPath, subsidy: float) -> float:
+def _gain(path: AnyPath, subsidy: float) -> float:
     tops, intercepts, slopes = path.breakpoints()
     if subsidy >= tops[0]:
         return subsidy
     piece = int(np.searchsorted(-tops, -subsidy, side="right")) - 1
     return float(intercepts[piece] + slopes[piece] * subsidy)
+
+
+def require_relaxation(relaxation: Any) -> None:
+    """Raise unless this is a relaxed problem, or None."""
+    if relaxation is not None and not isinstance(relaxation, Relaxation):
+        raise ProblemError(f"relaxation must be what `relaxed` returns, got {shown(relaxation)}")

@@ -187,9 +187,10 @@ def explore_other_starts(
     """Follow the choice from starts of every kind: each arm just seen in any state, or long ago."""
     if np.prod(joint.sizes + 1.0) > MOST_STARTS:
         return False
-    choices = [
-        [*(s * length for s in range(size)), length - 1]
-        for size, length in zip(joint.sizes.tolist(), joint.lengths.tolist(), strict=True)
+    shapes = zip(joint.sizes.tolist(), joint.lengths.tolist(), joint.always.tolist(), strict=True)
+    choices = [  # an arm that is always seen was not seen long ago
+        [*(s * length for s in range(size)), *([] if always else [length - 1])]
+        for size, length, always in shapes
     ]
     joint.add(np.array(list(product(*choices)), dtype=np.int32))
     try:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil, log
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,13 +40,21 @@ from restive.kernels.plan.waiting_times import (
     SubsidyProblem,
     SubsidyWalk,
 )
+from restive.plan.always_seen import SeenPath, seen_path
 from restive.problem.arm import Arm, arm_label
 from restive.problem.beliefs import MOST_ELAPSED, belief_table, settled_elapsed
-from restive.problem.chains import require_ergodic
+from restive.problem.chains import require_limit
 from restive.problem.reduction import reduce_arm, unit_of
 from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
-__all__ = ["SubsidyPath", "checked_discount", "require_average", "subsidy_path", "walk_down"]
+__all__ = [
+    "AnyPath",
+    "SubsidyPath",
+    "checked_discount",
+    "require_average",
+    "subsidy_path",
+    "walk_down",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -93,9 +102,12 @@ class SubsidyPath:
         return self.unit * advantage
 
 
+AnyPath: TypeAlias = SubsidyPath | SeenPath
+
+
 def subsidy_path(
     arm: Arm, discount: float = 1.0, max_elapsed: int | None = None, label: str | None = None
-) -> SubsidyPath:
+) -> AnyPath:
     """Solve the subsidy problem of one arm for all subsidies.
 
     The table of beliefs is as long as they need to settle, so that the result does not depend on
@@ -103,6 +115,8 @@ def subsidy_path(
     """
     label = arm_label(arm) if label is None else label
     discount = checked_discount(discount)
+    if arm.always_seen:
+        return seen_path(arm, discount, label)
     reduction = reduce_arm(arm, discount=discount, label=label)
     unit = unit_of(reduction.pulled.rewards)
     rewards = reduction.pulled.rewards / unit
@@ -161,9 +175,9 @@ def checked_discount(discount: float) -> float:
 
 
 def require_average(arm: Arm, label: str) -> None:
-    """Raise unless the passive chain has a long run, as the average reward asks (Assumption 1)."""
+    """Raise unless the passive chain has one long run, as the average reward asks."""
     try:
-        require_ergodic(arm.passive, label)
+        require_limit(arm.passive, label, states=arm.states)
     except AssumptionError as error:
         raise AssumptionError(f"{error}; pass a discount below 1, and max_elapsed") from None
 

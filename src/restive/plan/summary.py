@@ -29,12 +29,13 @@ from restive.plan.policies.lp_priority import lp_priority
 from restive.plan.policies.myopic import myopic_table
 from restive.plan.policies.registry import policy_mappings
 from restive.plan.policies.whittle import WhittleIndex, whittle_index
+from restive.plan.recommendation import Earned, Recommendation, recommend
 from restive.plan.relaxation import Relaxation, relaxed
 from restive.plan.sanity_checks import fixed_arms_hint
 from restive.plan.solved_run import MAX_STATES
 from restive.plan.subsidy import checked_discount
-from restive.problem.arm import arm_label
-from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
+from restive.problem.arm import arm_label, replaced_seen
+from restive.problem.bandit import Kinds, RestlessBandit, always_seen, kinds_of
 from restive.problem.beliefs import settled_elapsed
 from restive.problem.chains import mixing_time
 from restive.problem.reduction import ReducedKinds, reduce_kinds
@@ -45,6 +46,7 @@ __all__ = [
     "ArmSummary",
     "Plan",
     "PolicySummary",
+    "SeeingWorth",
     "plan_bandit",
     "plot_indices",
     "ranges",
@@ -58,6 +60,7 @@ Tables = dict[str, NDArray[np.float64]]  # of one kind of arm, by the name of th
 # A simulated J may lie this many standard errors above a bound, and any J a rounding error.
 SURE = 5
 ROUNDING = 1e-6
+SURE_95 = 1.96
 
 TABLE_SUFFIXES = (".csv", ".npz")
 INDICES = ("whittle", "whittle_upper", "myopic", "lp_priority", "best_index")
@@ -99,11 +102,28 @@ class PolicySummary:
 
 
 @dataclass(frozen=True)
+class SeeingWorth:
+    """What it would be worth to see all arms in every step, at most.
+
+    `bound` is what no policy exceeds then, `added` how much that is above the best J of the table
+    (`best`, of `policy`), as a share of it, and `half_width` that of its 95% interval where J was
+    simulated.
+    """
+
+    bound: float
+    policy: str
+    best: float
+    added: float
+    half_width: float
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything `restive plan` shows; `note` says why there is no bound.
 
     `own_reward` is what the arms earn if none is ever pulled; `relaxation_bound` has it in it.
-    `hint` says where the problem may not be the one that was meant.
+    `hint` says where the problem may not be the one that was meant. `recommendation` is what all
+    that comes to; None where no policy has a value.
     """
 
     num_arms: int
@@ -115,6 +135,8 @@ class Plan:
     policies: tuple[PolicySummary, ...]
     note: str
     hint: str
+    recommendation: Recommendation | None
+    seeing: SeeingWorth | None = None  # None where all arms are seen, or where there is no bound
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as data for `json.dumps`; what is not a finite number becomes None."""
@@ -155,6 +177,7 @@ def plan_bandit(
     bound = None if relaxation is None else relaxation.bound
     own = reduced.own_reward
     policies = []
+    made: dict[str, Policy] = {}
     for mapping in policy_mappings():
         progress(mapping.name, 0, 0)
         try:
@@ -167,9 +190,11 @@ def plan_bandit(
             )
         except (AssumptionError, TooLargeError) as error:
             nothing = (None,) * 6
-            policies.append(PolicySummary(mapping.name, *nothing, str(error)))
+            words = str(error) if mapping.name == "whittle" else _of_averages(error)
+            policies.append(PolicySummary(mapping.name, *nothing, words))
         else:
             policies.append(_summary(mapping.name, policy, value, bound, own))
+            made[mapping.name] = policy
     return Plan(
         num_arms=bandit.num_arms,
         num_pulls=bandit.num_pulls,
@@ -180,7 +205,33 @@ def plan_bandit(
         policies=tuple(policies),
         note=note,
         hint=_hint(bandit, policies),
+        recommendation=_recommendation(bandit, policies, made, bound),
+        seeing=None if relaxation is None else _seeing(bandit, policies, max_elapsed),
     )
+
+
+def _seeing(
+    bandit: RestlessBandit, policies: list[PolicySummary], max_elapsed: int | None
+) -> SeeingWorth | None:
+    """Return what seeing all arms would add at most, where some are seen only when pulled."""
+    known = [
+        (policy.average_reward, policy.stderr or 0.0, policy.policy)
+        for policy in policies
+        if policy.average_reward is not None
+    ]
+    if always_seen(bandit).all() or not known:
+        return None
+    best, stderr, name = max(known)
+    if best <= 0:
+        return None
+    seen = {id(arm): replaced_seen(arm, "always") for arm in bandit.arms}  # very many may be one
+    try:
+        all_seen = RestlessBandit([seen[id(arm)] for arm in bandit.arms], bandit.num_pulls)
+        bound = relaxed(all_seen, max_elapsed).bound
+    except (AssumptionError, TooLargeError):
+        return None
+    half_width = SURE_95 * stderr * bound / best**2
+    return SeeingWorth(bound, name, best, max(0.0, bound / best - 1), half_width)
 
 
 def _arm_summaries(
@@ -224,7 +275,12 @@ def _relaxation(
     try:
         return relaxed(bandit, max_elapsed, _counted(progress, "relaxation bound", kinds)), ""
     except (AssumptionError, TooLargeError) as error:
-        return None, str(error)
+        return None, _of_averages(error)
+
+
+def _of_averages(error: Exception) -> str:
+    """Return what is wrong, without advice to discount: that is of use to Whittle's index alone."""
+    return str(error).split("; pass a discount below 1")[0]
 
 
 def _counted(progress: TellProgress, step: str, total: int) -> Callable[[int], None]:
@@ -292,6 +348,20 @@ def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:
         if policy.average_reward is not None
     }
     return fixed_arms_hint(bandit, values) if "best_fixed" in values else ""
+
+
+def _recommendation(
+    bandit: RestlessBandit,
+    policies: list[PolicySummary],
+    made: dict[str, Policy],
+    bound: float | None,
+) -> Recommendation | None:
+    earned = {
+        found.policy: Earned(found.average_reward, found.stderr or 0.0)
+        for found in policies
+        if found.average_reward is not None
+    }
+    return recommend(bandit, earned, made, bound)
 
 
 def _whittle_index(kinds: Kinds, j: int, discount: float, max_elapsed: int | None) -> WhittleIndex:

@@ -22,9 +22,11 @@ __all__ = [
     "arm_cells",
     "arm_label",
     "arm_rewards",
+    "checked_seen",
     "gilbert_elliott",
     "numbers_array",
     "probability",
+    "replaced_seen",
     "state_names",
     "stochastic_matrix",
 ]
@@ -36,6 +38,7 @@ ROW_SUM_TOLERANCE = 1e-9
 # once and a written file reads back equal.
 ROW_SUM_NOISE = 1e-14
 MOST_REWARD = 1e100  # sums and products of rewards stay finite
+SEEN = ("pulled", "always")  # when an arm is seen
 MOST_SHOWN_STATES = 4  # of an arm whose matrices are written out
 
 
@@ -59,6 +62,22 @@ class Arm:
     states
         Names of the states, such as ["bad", "good"]; without them states are numbers. Tables,
         figures and messages show them, and agents and logs accept them.
+    seen
+        "pulled" (the paper's arms): it is seen when it is pulled, and a pull pays for the state in
+        which it is then seen. "always": it is seen in every step, before it is decided whether to
+        pull it, and a step pays for that state.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> patient = rs.Arm(
+    ...     active=[[0.5, 0.5], [0.1, 0.9]],
+    ...     passive=[[0.9, 0.1], [0.4, 0.6]],
+    ...     rewards=[0, 1],
+    ...     states=["ill", "well"],
+    ... )
+    >>> patient.num_states, patient.states
+    (2, ('ill', 'well'))
     """
 
     active: FloatArray  # [S, S]
@@ -67,6 +86,7 @@ class Arm:
     passive_rewards: FloatArray  # [S]
     name: str | None
     states: tuple[str, ...] | None  # [S]
+    seen: str
 
     def __init__(
         self,
@@ -76,6 +96,7 @@ class Arm:
         passive_rewards: ArrayLike | None = None,
         name: str | None = None,
         states: Iterable[str] | None = None,
+        seen: str = "pulled",
     ) -> None:
         if name is not None and not isinstance(name, str):
             raise ProblemError(f"arm: name must be text, got {name!r}")
@@ -101,6 +122,7 @@ class Arm:
             ("passive_rewards", arm_rewards(passive_rewards, size, label, "passive_rewards")),
             ("name", name),
             ("states", None if states is None else state_names(states, size, label)),
+            ("seen", checked_seen(seen, label)),
         ):
             object.__setattr__(self, field, value)
 
@@ -113,6 +135,11 @@ class Arm:
     def is_uncontrolled(self) -> bool:
         """Whether pulling leaves the chain's law as it is (P_active = P_passive)."""
         return bool(np.array_equal(self.active, self.passive))
+
+    @property
+    def always_seen(self) -> bool:
+        """Whether the arm is seen in every step, pulled or not."""
+        return self.seen == "always"
 
     @property
     def pays_unpulled(self) -> bool:
@@ -131,7 +158,8 @@ class Arm:
     def numbers(self) -> bytes:
         """The arm without its names, as a key: arms with equal keys share every table."""
         parts = (self.active, self.passive, self.rewards, self.passive_rewards)
-        return b"".join(part.tobytes() for part in parts)
+        numbers = b"".join(part.tobytes() for part in parts)
+        return numbers + b"always" if self.always_seen else numbers
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Arm):
@@ -160,7 +188,18 @@ class Arm:
             fields.append(f"name={self.name!r}")
         if self.states is not None:
             fields.append(f"states={list(self.states)}")
+        if self.always_seen:
+            fields.append("seen='always'")
         return one_line(f"Arm({', '.join(fields)})", short)
+
+
+def require_arm(arm: Any) -> None:
+    """Raise unless this is an arm; say how to get one from what looks like many."""
+    if isinstance(arm, Arm):
+        return
+    many = isinstance(getattr(arm, "arms", None), tuple)
+    hint = "; of a bandit, take one: bandit[0]" if many else ""
+    raise ProblemError(f"expected an Arm, got {shown(arm)}{hint}")
 
 
 def arm_label(arm: Arm) -> str:
@@ -175,6 +214,7 @@ def gilbert_elliott(
     passive_rewards: ArrayLike | None = None,
     name: str | None = None,
     states: Iterable[str] | None = None,
+    seen: str = "pulled",
 ) -> Arm:
     """Two-state channel of Section 6: bad (0) and good (1), the same chain pulled or not.
 
@@ -188,20 +228,42 @@ def gilbert_elliott(
         Reward in the bad and in the good state.
     passive_rewards
         The same while the channel is not pulled; nothing when left out.
-    name, states
+    name, states, seen
         As in `Arm`.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.gilbert_elliott(p01=0.25, p11=0.75, name="downlink")
+    Arm(active=[[0.75, 0.25], [0.25, 0.75]], rewards=[0.0, 1.0], name='downlink')
     """
     label = _label(name)
     good = [probability(p01, label, "p01"), probability(p11, label, "p11")]
-    return Arm([[1 - p, p] for p in good], None, rewards, passive_rewards, name, states)
+    return Arm([[1 - p, p] for p in good], None, rewards, passive_rewards, name, states, seen)
+
+
+def replaced_seen(arm: Arm, seen: str) -> Arm:
+    """Return the same arm, seen at other times."""
+    return Arm(
+        arm.active, arm.passive, arm.rewards, arm.passive_rewards, arm.name, arm.states, seen
+    )
+
+
+def checked_seen(seen: Any, label: str) -> str:
+    """Return when an arm is seen, or say what it must be."""
+    if not isinstance(seen, str) or seen not in SEEN:
+        raise ProblemError(f"{label}: seen must be 'pulled' or 'always', got {shown(seen)}")
+    return seen
 
 
 def numbers_array(values: ArrayLike, label: str, field: str) -> FloatArray:
     """Return `values` as a fresh float64 array, or say which field is not numbers."""
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return np.asarray(values + 0.0)
     try:
         if np.iscomplexobj(values):
             raise TypeError
-        # adding zero turns -0.0 into 0.0, so that equal arms are equal byte by byte
+        # adding zero, as above, turns -0.0 into 0.0, so that equal arms are equal byte by byte
         array = np.array(values, dtype=np.float64) + 0.0
     except (TypeError, ValueError, OverflowError):
         raise ProblemError(
@@ -246,6 +308,9 @@ def stochastic_matrix(values: ArrayLike, label: str, field: str) -> FloatArray:
             f"{label}: {field} must be a square matrix with one row per state, "
             f"got shape {matrix.shape}"
         )
+    if _made_stochastic(matrix):  # the usual case, and quick
+        matrix.setflags(write=False)
+        return matrix
     for row, probabilities in enumerate(matrix):
         bad = probabilities[~((probabilities >= 0) & (probabilities <= 1))]
         if bad.size:
@@ -262,6 +327,22 @@ def stochastic_matrix(values: ArrayLike, label: str, field: str) -> FloatArray:
     return matrix
 
 
+def _made_stochastic(matrix: FloatArray) -> bool:
+    """Rescale rows where that is due; False where they must be looked at one by one."""
+    if not matrix.flags.c_contiguous:  # whose sums are made in another order
+        return False
+    if not (matrix.min() >= 0 and matrix.max() <= 1):  # nor nan
+        return False
+    totals = matrix.sum(axis=1)
+    apart = np.abs(totals - 1)
+    if apart.max() > ROW_SUM_NOISE:
+        if apart.max() > ROW_SUM_TOLERANCE:
+            return False
+        rows = apart > ROW_SUM_NOISE
+        matrix[rows] /= totals[rows, None]
+    return True
+
+
 def arm_rewards(values: ArrayLike, num_states: int, label: str, field: str) -> FloatArray:
     """Return `values` as frozen rewards, one per state, or say what is wrong with them."""
     rewards = numbers_array(values, label, field)
@@ -270,6 +351,9 @@ def arm_rewards(values: ArrayLike, num_states: int, label: str, field: str) -> F
             f"{label}: {field} must hold one number per state, {num_states}, "
             f"got shape {rewards.shape}"
         )
+    if np.abs(rewards).max() <= MOST_REWARD:  # nor nan
+        rewards.setflags(write=False)
+        return rewards
     for state, reward in enumerate(rewards):
         if not abs(reward) <= MOST_REWARD:  # nor nan
             raise ProblemError(
@@ -282,7 +366,9 @@ def arm_rewards(values: ArrayLike, num_states: int, label: str, field: str) -> F
 
 def arm_cells(arm: Arm) -> tuple[Any, ...]:
     """Return an arm's cells of a table: states, rewards and moves."""
-    states = arm.num_states if arm.states is None else ", ".join(arm.states)
+    states = str(arm.num_states) if arm.states is None else ", ".join(arm.states)
+    if arm.always_seen:
+        states += " (always seen)"
     rewards = ", ".join(f"{reward:g}" for reward in arm.rewards)
     if arm.pays_unpulled:
         rewards += " (not pulled: " + ", ".join(f"{r:g}" for r in arm.passive_rewards) + ")"

@@ -8,8 +8,10 @@ from typing import Any
 from restive.arguments import suggestion
 from restive.errors import ProblemError
 from restive.problem.arm import (
+    SEEN,
     Arm,
     arm_rewards,
+    checked_seen,
     gilbert_elliott,
     probability,
     state_names,
@@ -29,18 +31,21 @@ __all__ = [
 SHORT_KEYS, MATRIX_KEYS = ("p01", "p11"), ("active", "passive")
 REWARD_KEYS = ("rewards", "passive_rewards")
 NUMBER_KEYS = (*SHORT_KEYS, *MATRIX_KEYS, *REWARD_KEYS)
-ARM_KEYS = ("name", "count", *NUMBER_KEYS, "states")
+ARM_KEYS = ("name", "count", *NUMBER_KEYS, "states", "seen")
 MOST_ARMS = 10_000_000  # `count` is one typing slip away from filling the memory
 NAMED = "arm"  # how the checks of an arm begin their messages
 
 
 def read_arms(
-    tables: Iterable[dict[str, Any]], always: bool = False, states: Sequence[str] | None = None
+    tables: Iterable[dict[str, Any]],
+    always: bool = False,
+    states: Sequence[str] | None = None,
+    seen: str | None = None,
 ) -> list[Arm]:
     """Read [[arm]] tables; a table with a `count` is as many arms."""
     arms: list[Arm] = []
     for place, table in enumerate(tables):
-        arm, count = read_arm(table, f"[[arm]] number {place + 1}", always, states)
+        arm, count = read_arm(table, f"[[arm]] number {place + 1}", always, states, seen)
         if len(arms) + count > MOST_ARMS:
             raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
         arms.extend([arm] * count)
@@ -48,14 +53,18 @@ def read_arms(
 
 
 def read_arm(
-    table: dict[str, Any], place: str, always: bool = False, states: Sequence[str] | None = None
+    table: dict[str, Any],
+    place: str,
+    always: bool = False,
+    states: Sequence[str] | None = None,
+    seen: str | None = None,
 ) -> tuple[Arm, int]:
     """Read one [[arm]] table: the arm and its count; `place` is how errors name it.
 
     With `always` an arm pays its rewards also while not pulled, unless it has `passive_rewards`.
-    `states` are the names of its states, unless it has its own.
+    `states` are the names of its states and `seen` is when it is seen, unless it has its own.
     """
-    reader = ArmReader(table, always, states)
+    reader = ArmReader(table, always, states, seen)
     if reader.arm is None:
         words = "; ".join(words for _, words in reader.mistakes)
         raise ProblemError(f"{place}{reader.named}: {words}")
@@ -80,7 +89,11 @@ class ArmReader:
     """An [[arm]] table: its arm, or all that is wrong with it by key (None: the whole table)."""
 
     def __init__(
-        self, table: dict[str, Any], always: bool = False, states: Sequence[str] | None = None
+        self,
+        table: dict[str, Any],
+        always: bool = False,
+        states: Sequence[str] | None = None,
+        seen: str | None = None,
     ) -> None:
         self.mistakes: list[tuple[str | None, str]] = [*unknown_keys(table, ARM_KEYS)]
         self.count: int = table.get("count", 1)
@@ -90,8 +103,10 @@ class ArmReader:
         self._check_keys()
         size = self._check_numbers()
         names = self._check_names(size, states)
+        own = table.get("seen", SEEN[0] if seen is None else seen)
+        self._try("seen", checked_seen, own, NAMED)
         if not self.mistakes:
-            self._try("active", self._make, always, names)
+            self._try("active", self._make, always, names, own)
 
     @property
     def named(self) -> str:
@@ -149,14 +164,13 @@ class ArmReader:
             self.mistakes.append((None, words))
         return shared
 
-    def _make(self, always: bool, names: Sequence[str] | None) -> None:
+    def _make(self, always: bool, names: Sequence[str] | None, seen: str) -> None:
         fields = {key: self._table[key] for key in ("name", *NUMBER_KEYS) if key in self._table}
         if always:
             rewards = fields.get("rewards", (0.0, 1.0) if self._short else None)
             fields.setdefault("passive_rewards", rewards)
-        self.arm = gilbert_elliott(**fields, states=names) if self._short else Arm(
-            **fields, states=names
-        )  # fmt: skip
+        make = gilbert_elliott if self._short else Arm
+        self.arm = make(**fields, states=names, seen=seen)
 
     def _try(self, key: str, check: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a check returns; what it refuses is a mistake at this key."""

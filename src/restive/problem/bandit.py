@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from os import PathLike
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -21,10 +22,12 @@ from restive.problem.arm import Arm, arm_cells
 __all__ = [
     "Kinds",
     "RestlessBandit",
+    "always_seen",
     "checked_num_pulls",
     "computed_once",
     "kinds_among",
     "kinds_of",
+    "require_bandit",
     "starts_of",
 ]
 
@@ -36,7 +39,7 @@ MOST_SHOWN_KINDS = 20  # of a bandit, in a notebook
 
 @dataclass(frozen=True, repr=False, init=False)
 class RestlessBandit:
-    """K arms, of which `num_pulls` are pulled and seen each step.
+    """K arms, of which `num_pulls` are pulled each step; these are seen, or all that are always.
 
     Parameters
     ----------
@@ -44,6 +47,12 @@ class RestlessBandit:
         The arms, in the order in which ties are decided: the lowest arm wins.
     num_pulls
         How many distinct arms are pulled each step, 1 <= num_pulls <= K.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 4, num_pulls=2)
+    RestlessBandit(4 arms, num_pulls=2)
     """
 
     arms: tuple[Arm, ...]
@@ -147,10 +156,37 @@ def computed_once(function: Callable[[Frozen], Found]) -> Callable[[Frozen], Fou
     return remembered
 
 
-@computed_once
+def require_bandit(bandit: Any, what: str = "") -> None:
+    """Raise unless this is a bandit; say how to make one of what was given."""
+    if isinstance(bandit, RestlessBandit):
+        return
+    hint = ""
+    if isinstance(bandit, Arm):
+        hint = "; make one of it: RestlessBandit([arm], num_pulls=1)"
+    elif isinstance(bandit, str | PathLike):
+        hint = "; read it from its file: load_problem(path)"
+    elif isinstance(bandit, list | tuple) and bandit and isinstance(bandit[0], Arm):
+        hint = "; make one of them: RestlessBandit(arms, num_pulls=1)"
+    begin = f"{what} must be a RestlessBandit" if what else "expected a RestlessBandit"
+    raise ProblemError(f"{begin}, got {shown(bandit)}{hint}")
+
+
 def kinds_of(bandit: RestlessBandit) -> Kinds:
     """Return the kinds of arms in a bandit."""
+    require_bandit(bandit)
+    return _kinds_of(bandit)
+
+
+@computed_once
+def _kinds_of(bandit: RestlessBandit) -> Kinds:
     return kinds_among(bandit.arms, bandit.label)
+
+
+@computed_once
+def always_seen(bandit: RestlessBandit) -> NDArray[np.bool_]:
+    """Which arms [K] are seen in every step, pulled or not."""
+    kinds = kinds_of(bandit)
+    return np.array([arm.always_seen for arm in kinds.arms], dtype=bool)[kinds.of]
 
 
 def kinds_among(arms: Sequence[Arm], label: Callable[[int], str]) -> Kinds:

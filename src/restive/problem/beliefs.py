@@ -5,9 +5,15 @@ has the law, the *belief*,
 
     b(s, n) = e_s P_active P_passive^(n-1)
 
-since the arm was pulled when it was seen and has been passive since. Under the paper's Assumption 1
-b(s, n) tends to the passive chain's stationary law, so a table of finitely many ages is enough:
-`belief_table` extends it until every belief is within 1e-12 of that law.
+since the arm was pulled when it was seen and has been passive since. Under the paper's Assumption
+1, and wherever the passive chain has one closed class, which is aperiodic, b(s, n) tends to the
+passive chain's stationary law, so a table of finitely many ages is enough: `belief_table` extends
+it until every belief is within 1e-12 of that law.
+
+An arm that is always seen (`Arm.always_seen`) needs no belief: its state now is known, and what is
+drawn is its next state. It has the same tables, read another way: column 1 is for a step in which
+it is pulled, column 2 for one in which it is not. So its table of laws holds P_active(s, .) and
+P_passive(s, .), that of rewards r_a(s) and r_p(s), and its meta-state is (state now, 1).
 """
 
 from __future__ import annotations
@@ -15,18 +21,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import MOST, checked_elapsed, counted, one_line
+from restive.arguments import MOST, checked_elapsed, counted, one_line, shown
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.kernels.chain import belief_powers, settling_age
 from restive.kernels.elementary import logarithms
 from restive.kernels.loop.tables import BeliefTables
-from restive.problem.arm import Arm, arm_label
-from restive.problem.bandit import Kinds, RestlessBandit, computed_once, kinds_of, starts_of
-from restive.problem.chains import irreducible_law, require_ergodic
+from restive.problem.arm import Arm, arm_label, require_arm
+from restive.problem.bandit import (
+    Kinds,
+    RestlessBandit,
+    always_seen,
+    computed_once,
+    kinds_of,
+    starts_of,
+)
+from restive.problem.chains import require_limit, unichain_law
 from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
 __all__ = [
@@ -37,7 +51,9 @@ __all__ = [
     "beliefs_at",
     "beliefs_in",
     "initial_state",
+    "laws_now",
     "log_chances",
+    "require_state",
     "settled_elapsed",
     "settled_lengths",
     "start_or_initial",
@@ -50,6 +66,7 @@ IntArray = NDArray[np.int64]
 BELIEF_TOLERANCE = 1e-12  # L1 distance to the stationary law at which a belief has settled
 MOST_ELAPSED = 10_000  # ages in an automatic table
 MOST_TABLE_BYTES = 4 << 30
+MODES = 2  # columns of an arm that is always seen: pulled, and not pulled
 MOST_SHOWN_ARMS = 20  # of a meta-state, when it is written as code
 
 
@@ -59,14 +76,19 @@ def belief_table(arm: Arm, max_elapsed: int | None = None) -> FloatArray:
     Parameters
     ----------
     arm
-        Any arm; with `max_elapsed=None` its passive chain must meet Assumption 1.
+        Any arm; with `max_elapsed=None` its passive chain must have one closed class, which is
+        aperiodic (Assumption 1 asks for that and for no other states).
     max_elapsed
         Number of ages L; by default as many as the belief needs to settle (to 1e-12).
 
     Returns
     -------
-    Array [S, L, S] with b(s, n) at [s, n - 1]. A longer table extends a shorter one to the bit.
+    Array [S, L, S] with b(s, n) at [s, n - 1]. A longer table extends a shorter one to the bit. Of
+    an arm that is always seen, [S, 2, S]: where state s leads, pulled and not pulled.
     """
+    require_arm(arm)
+    if arm.always_seen:
+        return np.stack([arm.active, arm.passive], axis=1)
     length = settled_elapsed(arm) if max_elapsed is None else checked_elapsed(max_elapsed)
     size = arm.num_states**2 * length * 8
     if size > MOST_TABLE_BYTES:
@@ -125,12 +147,11 @@ def beliefs(
 
     Returns
     -------
-    Array [K, S] of b(s, n), where S is the largest number of states; zeros fill up the others.
+    Array [K, S] of b(s, n), where S is the largest number of states; zeros fill up the others. Of
+    an arm that is always seen, its state now.
     """
-    if not isinstance(state, BeliefState):
-        raise ProblemError(f"state must be a BeliefState, got {state!r:.60}")
-    state.require_fits(bandit)
     kinds = kinds_of(bandit)
+    require_state(state, bandit)
     if max_elapsed is None:
         tables = _settled_tables(bandit)
     else:
@@ -153,7 +174,11 @@ def beliefs_in(
     states = np.arange(sizes.max())
     there = states < sizes[:, None]
     places = (tables.offsets[kinds] + cells * sizes)[:, None] + states
-    return np.where(there, tables.beliefs[np.where(there, places, 0)], 0.0)
+    found = np.where(there, tables.beliefs[np.where(there, places, 0)], 0.0)
+    if len(tables.always):  # whose states are known
+        shown = tables.always[kinds] != 0
+        found[shown] = np.eye(len(states))[last_state[shown]]
+    return found
 
 
 def log_chances(
@@ -189,15 +214,17 @@ def _product(left: FloatArray, right: FloatArray) -> FloatArray:
 
 def settled_elapsed(arm: Arm, label: str | None = None, tolerance: float = BELIEF_TOLERANCE) -> int:
     """Return the first age at which every belief of the arm is within `tolerance` of its limit."""
+    if arm.always_seen:
+        return MODES
     label = arm_label(arm) if label is None else label
     try:
-        require_ergodic(arm.passive, label)
+        require_limit(arm.passive, label, states=arm.states)
     except AssumptionError as error:
         raise AssumptionError(
             f"{error}; give max_elapsed, the same wherever the arm is used, to hold the belief at "
             "its value of that age"
         ) from None
-    law = irreducible_law(arm.passive)
+    law = unichain_law(arm.passive, label)
     beliefs, passive = np.array([arm.active, arm.active]), arm.passive.copy()
     age, gap = 1, inf
     while gap > tolerance and age < MOST_ELAPSED:
@@ -222,10 +249,12 @@ def settled_lengths(
     """Ages after which each kind's belief has settled, or `max_elapsed` for all.
 
     With `hold_slow` the beliefs of arms that mix too slowly are held at the last age of the longest
-    automatic table; otherwise such an arm is an error.
+    automatic table; otherwise such an arm is an error. Arms that are always seen have two columns,
+    whatever is asked for.
     """
     if max_elapsed is not None:
-        return np.full(len(kinds.arms), checked_elapsed(max_elapsed), dtype=np.int64)
+        always = np.array([arm.always_seen for arm in kinds.arms], dtype=bool)
+        return np.where(always, MODES, checked_elapsed(max_elapsed)).astype(np.int64)
     lengths = []
     for arm, label in zip(kinds.arms, kinds.labels, strict=True):
         try:
@@ -240,13 +269,15 @@ def settled_lengths(
 def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> BeliefTables:
     """Lay the belief tables of several kinds of arms end to end, each with its own length."""
     tables = [belief_table(arm, int(n)) for arm, n in zip(arms, lengths, strict=True)]
-    means = [expected(arm.rewards, table) for arm, table in zip(arms, tables, strict=True)]
+    means = [mean_rewards(arm, table) for arm, table in zip(arms, tables, strict=True)]
     passive = [np.zeros((0, 0))]
     if any(arm.pays_unpulled for arm in arms):
         passive = [
-            expected(arm.passive_rewards, table) for arm, table in zip(arms, tables, strict=True)
+            expected(arm.passive_rewards, _known(arm, table))
+            for arm, table in zip(arms, tables, strict=True)
         ]
     sizes = np.array([arm.num_states for arm in arms], dtype=np.int64)
+    always = np.array([arm.always_seen for arm in arms], dtype=np.int64)
     return BeliefTables(
         beliefs=_joined([table.ravel() for table in tables]),
         thresholds=_joined([thresholds(table).ravel() for table in tables]),
@@ -259,7 +290,26 @@ def belief_tables(arms: Sequence[Arm], lengths: Sequence[int] | IntArray) -> Bel
         reward_offsets=starts_of(sizes),
         sizes=sizes,
         lengths=np.array([table.shape[1] for table in tables], dtype=np.int64),
+        always=always if always.any() else always[:0],
     )
+
+
+def laws_now(arm: Arm, length: int) -> FloatArray:
+    """Laws [S, L, S] of the state that an arm is in now: its beliefs, or the state that is seen."""
+    return _known(arm, belief_table(arm, length))
+
+
+def _known(arm: Arm, table: FloatArray) -> FloatArray:
+    if not arm.always_seen:
+        return table
+    return np.broadcast_to(np.eye(arm.num_states)[:, None], table.shape)
+
+
+def mean_rewards(arm: Arm, table: FloatArray) -> FloatArray:
+    """Reward [S, L] that is expected of a pull, by column; where it is always seen, of a mode."""
+    if not arm.always_seen:
+        return expected(arm.rewards, table)
+    return np.stack([arm.rewards, arm.passive_rewards], axis=1)
 
 
 def _joined(parts: Sequence[FloatArray]) -> FloatArray:
@@ -292,6 +342,13 @@ class BeliefState:
         State [K] in which each arm was last seen.
     elapsed
         Steps [K] since then, at least 1.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> state = rs.BeliefState(last_state=[1, 0], elapsed=[1, 3])
+    >>> state.updated(pulled=[1], states=[1])
+    BeliefState(last_state=[1, 1], elapsed=[2, 1])
     """
 
     last_state: IntArray  # [K]
@@ -345,6 +402,13 @@ class BeliefState:
                 f"{bandit.label(k)}: last_state is {self.last_state[k]}, "
                 f"its states are 0 to {sizes[k] - 1}"
             )
+        late = np.flatnonzero(always_seen(bandit) & (self.elapsed != 1))
+        if late.size:
+            k = int(late[0])
+            raise ProblemError(
+                f"{bandit.label(k)}: is always seen, so last_state is its state now and elapsed "
+                f"must be 1, got {self.elapsed[k]}"
+            )
 
     def __repr__(self) -> str:
         short = f"BeliefState({counted(self.num_arms, 'arm')})"
@@ -365,6 +429,16 @@ class BeliefState:
         return hash((self.last_state.tobytes(), self.elapsed.tobytes()))
 
 
+def require_state(state: Any, bandit: RestlessBandit) -> None:
+    """Raise unless this is a meta-state of `bandit`."""
+    if not isinstance(state, BeliefState):
+        raise ProblemError(
+            f"expected a BeliefState(last_state, elapsed): in which state each arm was last seen, "
+            f"and how many steps ago; got {shown(state)}"
+        )
+    state.require_fits(bandit)
+
+
 def start_or_initial(start: BeliefState | None, bandit: RestlessBandit) -> BeliefState:
     """Return the start, by default the paper's xi_1: every arm seen good one step ago."""
     if start is None:
@@ -375,7 +449,10 @@ def start_or_initial(start: BeliefState | None, bandit: RestlessBandit) -> Belie
 
 
 def initial_state(bandit: RestlessBandit) -> BeliefState:
-    """Return the paper's start xi_1: every arm seen in its last (good) state one step ago."""
+    """Return the paper's start xi_1: every arm seen in its last (good) state one step ago.
+
+    An arm that is always seen is in that state now.
+    """
     sizes = kinds_of(bandit).sizes
     return BeliefState(sizes - 1, np.ones_like(sizes))
 

@@ -1,15 +1,19 @@
 """Markov chains by their matrices: classes, period, stationary law, and how soon they forget.
 
-The paper's Assumption 1 asks every passive chain to be irreducible and aperiodic. `require_ergodic`
-checks it and, where it fails, says what is wrong in terms of the chain's states. Laws and mixing
-times are found for one chain (`stationary`, `mixing_time`) or for many of equal size at once
-(`irreducible_laws`, `mixing_ages`); products are plain sums in a fixed order, so that they are the
-same on every machine.
+The paper's Assumption 1 asks every passive chain to be irreducible and aperiodic. What is computed
+here needs less: one closed class, which is aperiodic, so that the chain forgets where it started;
+states that are left for good may be there too, as of a machine that breaks and stays broken.
+`require_limit` checks it and, where it fails, says what is wrong by the chain's states. Laws and
+mixing times are found for one chain (`stationary`, `mixing_time`) or for many of equal size and
+with the same zeros at once (`limiting_laws`, `mixing_ages`); products are plain sums in a fixed
+order, so that they are the same on every machine.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,11 +28,12 @@ __all__ = [
     "communicating_classes",
     "forgetting_time",
     "irreducible_law",
-    "irreducible_laws",
+    "limiting_laws",
     "mixing_ages",
     "mixing_time",
     "period",
-    "require_ergodic",
+    "require_limit",
+    "require_one_class",
     "solved",
     "stationary",
     "unichain_law",
@@ -40,6 +45,7 @@ IntArray = NDArray[np.int64]
 
 MOST_DOUBLINGS = 60
 PASSIVE = "the passive chain"
+Names: TypeAlias = Sequence[str] | None  # of a chain's states
 
 
 def stationary(chain: Arm | ArrayLike) -> FloatArray:
@@ -54,7 +60,7 @@ def stationary(chain: Arm | ArrayLike) -> FloatArray:
         A row-stochastic matrix [S, S], or an arm for its passive chain.
     """
     matrix, label, _ = _matrix_of(chain)
-    return unichain_law(matrix, label)
+    return unichain_law(matrix, label, chain.states if isinstance(chain, Arm) else None)
 
 
 def mixing_time(chain: Arm | ArrayLike, epsilon: float = 0.25) -> int:
@@ -73,8 +79,9 @@ def mixing_time(chain: Arm | ArrayLike, epsilon: float = 0.25) -> int:
     if not (isinstance(epsilon, int | float | np.number) and 0 < epsilon <= 2):
         raise ProblemError(f"epsilon must be in (0, 2], an L1 distance, got {epsilon!r:.60}")
     matrix, label, what = _matrix_of(chain)
-    require_ergodic(matrix, label, what)
-    age = _mixing_age(matrix, irreducible_law(matrix), float(epsilon))
+    states = chain.states if isinstance(chain, Arm) else None
+    require_limit(matrix, label, what, states)
+    age = _mixing_age(matrix, unichain_law(matrix, label), float(epsilon))
     if age < 0:
         raise TooLargeError(f"{label}: does not mix to {epsilon:g} within 2^60 steps")
     return age
@@ -107,15 +114,11 @@ def _mixing_age(matrix: FloatArray, law: FloatArray, epsilon: float) -> int:
     return int(mixing_ages(matrix[:, :, None], law[:, None], epsilon)[0])
 
 
-def unichain_law(matrix: FloatArray, label: str) -> FloatArray:
+def unichain_law(matrix: FloatArray, label: str, states: Names = None) -> FloatArray:
     """Stationary law [S] of a matrix with one closed class; raise for one with several."""
-    closed = closed_classes(matrix)
-    if len(closed) > 1:
-        raise AssumptionError(
-            f"{label}: has {len(closed)} closed classes, {_listed(closed)}, so its long-run law "
-            "depends on the start"
-        )
-    members = closed[0]
+    if matrix.all():
+        return irreducible_law(matrix)
+    members = require_one_class(matrix, label, states=states)
     law = np.zeros(len(matrix))
     law[members] = irreducible_law(matrix[np.ix_(members, members)])
     return law
@@ -165,22 +168,35 @@ def period(matrix: FloatArray) -> int:
     return abs(divisor)
 
 
-def require_ergodic(matrix: FloatArray, label: str, what: str = PASSIVE) -> None:
-    """Check Assumption 1: raise unless the chain is irreducible and aperiodic."""
+def require_limit(
+    matrix: FloatArray, label: str, what: str = PASSIVE, states: Names = None
+) -> None:
+    """Raise unless the chain forgets its start: one closed class, which is aperiodic.
+
+    `what` is what messages call the chain, `states` are the names of its states.
+    """
     if matrix.all():
         return  # every state leads to every state at once: the usual case, and a quick test
-    classes = communicating_classes(matrix)
-    if len(classes) > 1:
-        raise AssumptionError(
-            f"{label}: {what} is reducible (Assumption 1 of the paper asks for an "
-            f"irreducible one): its classes are {_listed(classes)}"
-        )
-    cycle = period(matrix)
+    members = require_one_class(matrix, label, what, states)
+    cycle = period(matrix[np.ix_(members, members)])
     if cycle > 1:
         raise AssumptionError(
             f"{label}: {what} is periodic with period {cycle} (Assumption 1 of the "
             "paper asks for an aperiodic one), so its belief never settles"
         )
+
+
+def require_one_class(
+    matrix: FloatArray, label: str, what: str = "", states: Names = None
+) -> list[int]:
+    """Return the states of the one closed class; raise where there are several."""
+    closed = closed_classes(matrix)
+    if len(closed) > 1:
+        raise AssumptionError(
+            f"{label}: {what}{' ' if what else ''}has {len(closed)} closed classes, "
+            f"{_listed(closed, states)}, so its long-run law depends on the start"
+        )
+    return closed[0]
 
 
 def _reachable(matrix: FloatArray) -> NDArray[np.bool_]:
@@ -190,8 +206,11 @@ def _reachable(matrix: FloatArray) -> NDArray[np.bool_]:
     return reach
 
 
-def _listed(classes: list[list[int]]) -> str:
-    shown = ["{" + ", ".join(map(str, members)) + "}" for members in classes[:6]]
+def _listed(classes: list[list[int]], names: Names) -> str:
+    shown = [
+        "{" + ", ".join(str(s) if names is None else names[s] for s in members) + "}"
+        for members in classes[:6]
+    ]
     if len(classes) > len(shown):
         shown.append(f"and {len(classes) - len(shown)} more")
     return ", ".join(shown)
@@ -220,11 +239,20 @@ def mixing_ages(matrices: FloatArray, laws: FloatArray, epsilon: float) -> IntAr
     return np.where(mixed[-1], early + 1, -1)
 
 
-def irreducible_laws(matrices: FloatArray) -> FloatArray:
-    """Stationary laws [S, M] of irreducible matrices [S, S, M].
+def limiting_laws(matrices: FloatArray) -> FloatArray:
+    """Stationary laws [S, M] of matrices [S, S, M] with one closed class, the same of all.
 
     Grassmann, Taksar and Heyman's elimination, as in `kernels.chain`.
     """
+    if matrices.all():
+        return _irreducible_laws(matrices)
+    members = closed_classes(matrices.max(axis=2))[0]
+    laws = np.zeros(matrices.shape[1:])
+    laws[members] = _irreducible_laws(matrices[np.ix_(members, members)])
+    return laws
+
+
+def _irreducible_laws(matrices: FloatArray) -> FloatArray:
     work = matrices.copy()
     for last in range(len(work) - 1, 0, -1):
         work[:last, last] /= work[last, :last].sum(axis=0)

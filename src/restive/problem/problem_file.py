@@ -4,6 +4,7 @@ The format is small::
 
     num_pulls = 2
     pay = "always"        # optional: arms pay their rewards also while not pulled
+    seen = "always"       # optional: arms are seen in every step, here or in each [[arm]]
     states = ["bad", "good"]  # optional: names of the states, here or in each [[arm]]
 
     [[arm]]
@@ -30,14 +31,14 @@ from typing import Any
 import numpy as np
 
 from restive.errors import ProblemError
-from restive.problem.arm import Arm, gilbert_elliott, state_names
+from restive.problem.arm import Arm, checked_seen, gilbert_elliott, state_names
 from restive.problem.arm_tables import MOST_ARMS, ArmReader, unknown_keys
 from restive.problem.bandit import RestlessBandit, checked_num_pulls
 from restive.problem.toml_text import basic_string, line_of, parse_toml, read_text
 
 __all__ = ["PAY", "load_problem", "pays_always", "problem_from_toml", "problem_to_toml"]
 
-PROBLEM_KEYS = ("num_pulls", "pay", "states", "arm")
+PROBLEM_KEYS = ("num_pulls", "pay", "seen", "states", "arm")
 NEEDED = {"num_pulls": "num_pulls = ...", "arm": "at least one [[arm]]"}
 PAY = ("pulled", "always")  # when arms pay their rewards, unless they say otherwise
 FILE = "the problem"  # how checks begin their messages that are about no arm
@@ -75,10 +76,13 @@ class _Reader:
             if key not in data:
                 self._add((), f"{key} is missing: the file needs {wanted}")
         always = self._try("pay", pays_always, data) or False
+        seen = None
+        if "seen" in data:
+            seen = self._try("seen", checked_seen, data["seen"], FILE)
         states = None
         if "states" in data:
             states = self._try("states", state_names, data["states"], None, FILE)
-        self._read_arms(data.get("arm", []), always, states)
+        self._read_arms(data.get("arm", []), always, states, seen)
         if "num_pulls" in data:
             most = MOST_ARMS if self._found else len(self.arms)
             self._try("num_pulls", checked_num_pulls, data["num_pulls"], most)
@@ -88,12 +92,14 @@ class _Reader:
         """What is wrong, each with its line."""
         return [words for _, words in sorted(self._found, key=lambda found: found[0])]
 
-    def _read_arms(self, tables: Any, always: bool, states: Sequence[str] | None) -> None:
+    def _read_arms(
+        self, tables: Any, always: bool, states: Sequence[str] | None, seen: str | None
+    ) -> None:
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             self._add(("arm",), "arm must be written as [[arm]], with two brackets, once per kind")
             return
         for place, table in enumerate(tables):
-            reader = ArmReader(table, always, states)
+            reader = ArmReader(table, always, states, seen)
             for key, words in reader.mistakes:
                 at = ("arm", place) if key is None else ("arm", place, key)
                 self._add(at, words, f"[[arm]] number {place + 1}{reader.named}")
@@ -132,12 +138,16 @@ def problem_to_toml(bandit: RestlessBandit) -> str:
     always = any(arm.pays_unpulled for arm in kinds) and all(map(_pays_the_same, kinds))
     if always:
         lines.append('pay = "always"')
+    all_seen = all(arm.always_seen for arm in kinds)
+    if all_seen:
+        lines.append('seen = "always"')
     named = {arm.states for arm in kinds}
     shared = next(iter(named)) if len(named) == 1 else None
     if shared is not None:
         lines.append(_write_states(shared))
     for arm, run in groupby(bandit.arms):
         own = [] if arm.states is None or shared is not None else [_write_states(arm.states)]
+        own += ['seen = "always"'] if arm.always_seen and not all_seen else []
         lines += ["", "[[arm]]", *_write_arm(arm, always), *own]
         count = sum(1 for _ in run)
         if count > 1:
@@ -160,7 +170,8 @@ def _write_arm(arm: Arm, always: bool) -> list[str]:
         passive_rewards.append(f"passive_rewards = {arm.passive_rewards.tolist()}")
     if arm.num_states == 2:
         p01, p11 = float(arm.active[0, 1]), float(arm.active[1, 1])
-        if arm == gilbert_elliott(p01, p11, (0, 1), arm.passive_rewards, arm.name, arm.states):
+        own = (arm.passive_rewards, arm.name, arm.states, arm.seen)
+        if arm == gilbert_elliott(p01, p11, (0, 1), *own):
             return [*lines, f"p01 = {p01!r}", f"p11 = {p11!r}", *passive_rewards]
     lines.append(f"active = {arm.active.tolist()}")
     if not arm.is_uncontrolled:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import counted
 from restive.errors import AssumptionError
-from restive.problem.arm import Arm, arm_label
+from restive.problem.arm import Arm, arm_label, require_arm
 from restive.problem.bandit import Kinds, computed_once
 from restive.problem.chains import solved, unichain_law, weighted
 
@@ -73,6 +73,7 @@ def reduce_arm(arm: Arm, *, discount: float = 1.0, label: str | None = None) -> 
     label
         How errors call the arm.
     """
+    require_arm(arm)
     states = arm.num_states
     own, potential = 0.0, np.zeros(states)
     if not arm.pays_unpulled:
@@ -94,7 +95,7 @@ def reduce_arm(arm: Arm, *, discount: float = 1.0, label: str | None = None) -> 
             "rounding hides what a pull gains; give its passive matrix larger probabilities"
         )
     pulled = Arm(
-        arm.active, arm.passive, arm.rewards - paid + gained, name=arm.name, states=arm.states
+        arm.active, arm.passive, arm.rewards - paid + gained, None, arm.name, arm.states, arm.seen
     )
     return Reduction(pulled, own, potential)
 
@@ -139,7 +140,7 @@ def unit_of(rewards: FloatArray) -> float:
 
 def _passive_law(arm: Arm, label: str) -> FloatArray:
     try:
-        return unichain_law(arm.passive, label)
+        return unichain_law(arm.passive, label, arm.states)
     except AssumptionError as error:
         raise AssumptionError(
             f"{error} (its passive chain is reducible), and so does what its passive_rewards earn; "

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from restive.arguments import checked_path
+from restive.arguments import checked_path, shown
 from restive.errors import ProblemError
 from restive.files import read_regular
 
@@ -53,6 +53,8 @@ def read_text(path: str | PathLike[str]) -> str:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML, or say what is wrong with it."""
+    if not isinstance(text, str):
+        raise ProblemError(f"expected the text of a TOML file, got {shown(text)}")
     try:
         data = tomllib.loads(text)
     except RecursionError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -15,6 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
 from restive.serve import endpoints, probes
+from restive.serve.auth import require_known
+from restive.serve.connections import BACKLOG, connection_class, listening_socket
 from restive.serve.limits import BODY_BYTES, RATE, SECONDS, Limits
 from restive.serve.page import routes
 from restive.serve.problems import add_handlers
@@ -23,8 +24,7 @@ from restive.serve.service import Service
 __all__ = ["make_app", "run_server"]
 
 LOCAL = ("127.0.0.1", "::1", "localhost")
-FINISH_SECONDS = 30  # for requests that have begun, when the service is told to stop
-BACKLOG = 2048  # connections that wait to be taken
+FINISH_SECONDS = 4  # for requests that have begun, when the service is told to stop
 
 # Nothing is loaded from elsewhere, and nobody may put the page into a frame.
 POLICY = (
@@ -77,7 +77,7 @@ def make_app(
     )  # fmt: skip
     app.state.service = service
     add_handlers(app)
-    app.add_middleware(Limits, body_bytes=body_bytes, seconds=seconds)
+    app.add_middleware(Limits, require_known=require_known, body_bytes=body_bytes, seconds=seconds)
     app.add_middleware(Guarded)
     for part in (endpoints, probes, routes):
         app.include_router(part.router)
@@ -109,6 +109,7 @@ def run_server(
     host: str,
     port: int,
     say: Callable[[str], None],
+    proxy: str = "",
 ) -> None:
     """Serve an agent until SIGTERM or Ctrl-C; requests that have begun are finished.
 
@@ -120,6 +121,8 @@ def run_server(
         Where to listen; port 0 takes one that is free.
     say
         Called with what the operator should know.
+    proxy
+        Addresses of proxies that are believed who their clients are, divided by commas.
     """
     with agent:
         if not agent.tokens():
@@ -127,7 +130,8 @@ def run_server(
                 f"nobody has a token yet: make one with `restive live token {agent.path} NAME "
                 "--role act`"
             )
-        with _listening(host, port) as listener:
+        with listening_socket(host, port) as listener:
+            agent.status()  # which sums up all ticks once, and keeps the sums
             found = listener.getsockname()[1]
             shown = f"[{host}]" if ":" in host else host
             tick, words = agent.tick, agent.settings.words
@@ -138,9 +142,11 @@ def run_server(
                     "others can reach this; put a proxy with TLS in front, or tokens travel in "
                     "the open"
                 )
+            app = make_app(agent)
             config = uvicorn.Config(
-                make_app(agent), http="h11", ws="none", log_level="warning",
-                server_header=False, timeout_graceful_shutdown=FINISH_SECONDS,
+                app, http=connection_class(), ws="none", lifespan="off", log_level="warning",
+                server_header=False, timeout_graceful_shutdown=FINISH_SECONDS, backlog=BACKLOG,
+                proxy_headers=bool(proxy), forwarded_allow_ips=proxy or "",
             )  # fmt: skip
             # uvicorn raises the signal again when it has finished; then there is nothing left to do
             before = signal.signal(signal.SIGTERM, lambda number, frame: None)
@@ -148,16 +154,4 @@ def run_server(
                 uvicorn.Server(config).run(sockets=[listener])
             finally:
                 signal.signal(signal.SIGTERM, before)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        family, *_, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise ProblemError(
-            f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with "
-            "--host and --port"
-        ) from None
+                app.state.service.close()

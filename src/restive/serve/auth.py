@@ -1,12 +1,14 @@
 """Who is calling: a program with a bearer token, or the page with a cookie.
 
-The cookie is sent by the browser whoever asked it to, so a request of the page that changes
+The cookie holds the secret of a session, which ends when somebody signs out; the token is not in
+it. The cookie is sent by the browser whoever asked it to, so a request of the page that changes
 something also carries a value that only the page can read.
 """
 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated
@@ -31,12 +33,15 @@ __all__ = [
     "Requires",
     "form_fields",
     "identify",
+    "require_known",
     "require_own_site",
+    "sign_in_first",
 ]
 
 COOKIE = "restive"
 FORGERY = "X-Restive-Forgery"
 SAFE = ("GET", "HEAD")
+API = "/v1/"
 WHO = {"WWW-Authenticate": "Bearer"}
 
 Bearer = Annotated[
@@ -84,12 +89,9 @@ class Requires:
 
     async def __call__(self, request: Request, bearer: Bearer, cookie: PageCookie) -> Caller:
         """Return who is calling, or raise."""
-        secret = bearer.credentials if bearer else cookie
-        found = await identify(request, secret)
+        found = getattr(request.state, "caller", None) or await _identified(request)
         if found is None:
-            wrong = "is not known, or has ended" if secret else "is missing"
-            detail = f"the token {wrong}; `restive live token` makes one"
-            raise Problem(401, detail, WHO)
+            raise _unknown(bool(bearer or cookie))
         if bearer is None and request.method not in SAFE:
             _require_own_page(request, found, await self._told(request))
         found.require(self.role)
@@ -108,13 +110,47 @@ async def form_fields(request: Request) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}
 
 
-async def identify(request: Request, secret: str | None) -> Caller | None:
-    """Return who has a secret, and count the request."""
+async def require_known(request: Request, headers: Mapping[str, str]) -> None:
+    """Raise for somebody who is not known, before the body is read; else remember who it is."""
+    caller = await _identified(request)
+    if caller is None:
+        error = _unknown(bool(_bearer(request) or request.cookies.get(COOKIE)))
+        if not request.url.path.startswith(API):
+            error = sign_in_first()
+        error.headers.update(headers)
+        raise error
+    request.state.caller = caller
+
+
+async def _identified(request: Request) -> Caller | None:
+    secret = _bearer(request)
+    return await identify(request, secret or request.cookies.get(COOKIE), session=not secret)
+
+
+def _bearer(request: Request) -> str | None:
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else None
+
+
+async def identify(request: Request, secret: str | None, *, session: bool = False) -> Caller | None:
+    """Return who has the secret of a token or of a session, and count the request."""
     service = service_of(request)
-    token = await service.read(lambda agent: agent.token_of(secret)) if secret else None
+    token = None
+    if secret:
+        token = await service.read(lambda agent: agent.token_of(secret, session=session))
     host = request.client.host if request.client else ""
     service.rate.take(f"address {host}" if token is None else f"token {token.name}")
     return None if token is None or secret is None else Caller(token, _forgery(secret))
+
+
+def _unknown(given: bool) -> Problem:
+    wrong = "is not known, or has ended" if given else "is missing"
+    return Problem(401, f"the token {wrong}; `restive live token` makes one", WHO)
+
+
+def sign_in_first() -> Problem:
+    """Return what sends a person to where a token is asked for."""
+    return Problem(303, "sign in first", {"Location": "/login"})
 
 
 def _forgery(secret: str) -> str:
@@ -138,9 +174,16 @@ def require_own_site(request: Request) -> None:
     if told is not None:
         own = told in ("same-origin", "none")
     else:
-        own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+        own = origin is None or _place(origin) == request.headers.get("host")
     if not own:
         raise Problem(403, "the request comes from another site")
+
+
+def _place(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 Reader = Annotated[Caller, Depends(Requires("read"))]

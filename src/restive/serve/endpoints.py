@@ -9,11 +9,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from restive.arguments import shown
+from restive.arguments import MOST, shown
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
 from restive.live.answers import ArmRow
@@ -53,8 +53,24 @@ __all__ = ["router"]
 ANYTIME = (400, 401, 403, 408, 413, 422, 429, 500, 503)
 WRITING = (*ANYTIME, 409, 412, 507)
 CSV, JSON = "text/csv", "application/json"
+ANY = "*"  # tick
 
-router = APIRouter(prefix="/v1")
+
+async def require_keys_once(request: Request) -> None:
+    """Raise if an object in a JSON body has a key twice: a reader of JSON would take the last."""
+    if _media(request) != JSON:
+        return
+    for name in _keys_twice(await request.body()):
+        raise RequestValidationError(
+            [{"loc": ("body", name), "msg": "is there twice", "type": "twice"}]
+        )
+
+
+def _media(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+router = APIRouter(prefix="/v1", dependencies=[Depends(require_keys_once)])
 
 Key = Annotated[
     str | None,
@@ -64,9 +80,9 @@ Key = Annotated[
     ),
 ]  # fmt: skip
 IfMatch = Annotated[
-    str | None,
+    str,
     Header(
-        alias="If-Match", max_length=200,
+        alias="If-Match", pattern=r'^(\*|"-?[0-9]{1,15}")$',
         description='tick of the last decision, as "41": 412 if somebody was faster',
     ),
 ]  # fmt: skip
@@ -84,7 +100,7 @@ Limit = Annotated[int, Query(ge=1, le=MOST_PAGE)]
 )
 async def decide(
     request: Request, response: Response, caller: Doer, body: DecideBody | None = None,
-    key: Key = None, if_match: IfMatch = None,
+    key: Key = None, if_match: IfMatch = ANY,
 ) -> DecisionAnswer:  # fmt: skip
     """Decide which arms to pull now; asked again in the same tick, the answer is the same."""
     asked = body or DecideBody()
@@ -138,11 +154,11 @@ async def record(
     request: Request, response: Response, caller: Doer,
     tick: Annotated[int | None, Query(ge=0, le=MOST_TICK, description="of CSV rows")] = None,
     accept_good: Annotated[bool, Query(description="take the good rows of a CSV file")] = False,
-    key: Key = None, if_match: IfMatch = None,
+    key: Key = None, if_match: IfMatch = ANY,
 ) -> ReceiptAnswer:  # fmt: skip
     """Record results, as JSON or as a CSV file; a CSV file is its own idempotency key."""
     contents = await request.body()
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    media = _media(request)
     if media == CSV:
         work = _recording_file(contents, tick, accept_good, caller.actor)
     elif media == JSON:
@@ -153,10 +169,6 @@ async def record(
 
 
 def _parsed(contents: bytes) -> RecordBody:
-    for name in _keys_twice(contents):  # of which a reader of JSON would take the last
-        raise RequestValidationError(
-            [{"loc": ("body", name), "msg": "is there twice", "type": "twice"}]
-        )
     try:
         return RecordBody.model_validate_json(contents)
     except ValidationError as error:
@@ -207,7 +219,7 @@ def _recording_file(
 @router.post("/step", responses=refusals(*WRITING))
 async def step(
     request: Request, response: Response, caller: Doer, body: StepBody,
-    key: Key = None, if_match: IfMatch = None,
+    key: Key = None, if_match: IfMatch = ANY,
 ) -> DecisionAnswer:  # fmt: skip
     """Record results and decide the next tick, in one transaction."""
 
@@ -236,7 +248,7 @@ async def last_act(request: Request, response: Response, caller: Reader) -> ActA
 @router.post("/undo", responses=refusals(*WRITING))
 async def undo(
     request: Request, response: Response, caller: Doer, body: UndoBody | None = None,
-    key: Key = None, if_match: IfMatch = None,
+    key: Key = None, if_match: IfMatch = ANY,
 ) -> ActAnswer:  # fmt: skip
     """Withdraw the last decision, results or other act, as if it had never happened."""
     event = None if body is None else body.event
@@ -280,7 +292,7 @@ async def arms(
 @router.post("/arms", responses=refusals(*WRITING))
 async def join(
     request: Request, response: Response, caller: Admin, body: JoinBody,
-    key: Key = None, if_match: IfMatch = None,
+    key: Key = None, if_match: IfMatch = ANY,
 ) -> ReceiptAnswer:  # fmt: skip
     """Let arms join; they can be pulled from the next decision on."""
 
@@ -321,7 +333,7 @@ def _kinds(body: JoinBody, kinds: tuple[str, ...]) -> dict[str, str]:
 
 @router.get("/arms/{arm:path}", responses=refusals(*ANYTIME, 404))
 async def arm(request: Request, caller: Reader, arm: NameInPath) -> ArmDetails:
-    """Return an arm, with all that is known of it."""
+    """Return an arm that has not left, with all that is known of it."""
 
     def work(agent: LiveAgent) -> ArmDetails:
         _require_arm(agent, arm)
@@ -344,12 +356,12 @@ async def explanation(request: Request, caller: Reader, arm: NameInPath) -> WhyA
 @router.delete("/arms/{arm:path}", responses=refusals(*WRITING, 404))
 async def leave(
     request: Request, response: Response, caller: Admin, arm: NameInPath,
-    key: Key = None, if_match: IfMatch = None,
+    key: Key = None, if_match: IfMatch = ANY,
 ) -> ReceiptAnswer:  # fmt: skip
     """Let an arm leave for ever; what was seen of it stays."""
 
     def work(agent: LiveAgent) -> ReceiptAnswer:
-        _require_arm(agent, arm)
+        _require_arm(agent, arm, gone=True)  # or a request that is repeated
         receipt = agent.leave([arm], request=key, actor=caller.actor)
         return ReceiptAnswer.of(receipt, receipt.text_of_arms("left", agent.settings.words))
 
@@ -359,7 +371,7 @@ async def leave(
 @router.get("/events", responses=refusals(*ANYTIME))
 async def events(
     request: Request, caller: Reader,
-    after: Annotated[int, Query(ge=0, le=2**62)] = 0, limit: Limit = 50,
+    after: Annotated[int, Query(ge=0, le=MOST)] = 0, limit: Limit = 50,
 ) -> EventPage:  # fmt: skip
     """Return a page of the journal."""
     found = await service_of(request).read(lambda agent: agent.events(after, limit))
@@ -408,7 +420,7 @@ async def openapi(request: Request, caller: Reader) -> Any:
 
 async def _written(
     request: Request, response: Response, work: Callable[[LiveAgent], ReceiptAnswer],
-    if_match: str | None,
+    if_match: str,
 ) -> ReceiptAnswer:  # fmt: skip
     def tagged(agent: LiveAgent) -> tuple[ReceiptAnswer, int]:
         return work(agent), agent.tick
@@ -419,21 +431,20 @@ async def _written(
     return answer
 
 
-def _require_arm(agent: LiveAgent, name: str) -> None:
+def _require_arm(agent: LiveAgent, name: str, *, gone: bool = False) -> None:
+    """Raise unless there is an arm of this name, or there was one and it may have `gone`."""
     try:
-        agent.arm(name)
+        left = agent.arm(name).left
     except ProblemError as error:
         raise Problem(404, str(error)) from None
+    if left is not None and not gone:
+        words = agent.settings.words
+        raise Problem(404, f"{words.arm} {name!r} has left, in {words.when(left)}")
 
 
-def _expected(if_match: str | None) -> int | None:
+def _expected(if_match: str) -> int | None:
     """Return the tick that a client insists on; None if it does not."""
-    if if_match is None or if_match.strip() == "*":
-        return None
-    found = re.fullmatch(r'\s*"(-?[0-9]{1,16})"\s*', if_match)
-    if found is None:
-        raise Problem(412, f'If-Match must be a tick such as "41", got {shown(if_match)}')
-    return int(found[1])
+    return None if if_match == ANY else int(if_match.strip('"'))
 
 
 def _tag(response: Response, tick: int) -> None:

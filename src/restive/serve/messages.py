@@ -7,7 +7,7 @@ from datetime import datetime
 from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
@@ -43,9 +43,16 @@ MOST_TICK = 2**53  # numbers beyond are not exact in every client
 MOST_STATE = 10**6
 MOST_ARMS = 10**6
 
-Tick = Annotated[int, Field(strict=True, ge=0, le=MOST_TICK)]
+
+def _whole(value: Any) -> Any:
+    """Return a number that is whole as one: in JSON 1 and 1.0 are the same."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+AsWhole = BeforeValidator(_whole)
+Tick = Annotated[int, Field(strict=True, ge=0, le=MOST_TICK), AsWhole]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-State = Annotated[StrictInt, Field(ge=0, le=MOST_STATE)]
+State = Annotated[int, Field(strict=True, ge=0, le=MOST_STATE), AsWhole]
 Word = Annotated[str, Field(min_length=1, max_length=200)]
 Result = State | Word  # a state, its name, or an outcome; which words there are the file knows
 
@@ -70,7 +77,7 @@ class DecideBody(Body):
         Annotated[str, Field(min_length=1, max_length=40)] | None,
         Field(description="its date instead, as 2026-11-16, where ticks have dates"),
     ] = None
-    num_pulls: Annotated[int, Field(strict=True, ge=0, le=MOST_ARMS)] | None = None
+    num_pulls: Annotated[int, Field(strict=True, ge=0, le=MOST_ARMS), AsWhole] | None = None
     unavailable: Annotated[list[Name], Field(max_length=MOST_ARMS)] = []
     skip: Skip = False
 
@@ -78,7 +85,7 @@ class DecideBody(Body):
 class UndoBody(Body):
     """What to withdraw; it may be left out."""
 
-    event: Annotated[int, Field(strict=True, ge=1, le=2**62)] | None = Field(
+    event: Annotated[int, Field(strict=True, ge=1, le=2**53), AsWhole] | None = Field(
         None, description="the act that is meant, by its event: 409 if it is not the last one"
     )
 
@@ -105,7 +112,7 @@ class Joining(Body):
     name: Name
     kind: Name | None = Field(None, description="may be left out where there is one kind")
     last_state: Result | None = Field(None, description="a state, or its name")
-    elapsed: Annotated[int, Field(strict=True, ge=1, le=2**20)] | None = Field(
+    elapsed: Annotated[int, Field(strict=True, ge=1, le=2**20), AsWhole] | None = Field(
         None, description="ticks since it was seen in that state"
     )
 

@@ -35,7 +35,7 @@ async def healthz() -> Good:
 @router.get("/readyz", responses=refusals(408, 413, 500, 503, 507))
 async def readyz(request: Request) -> Good:
     """Tell whether the file is open, can be written, and has room."""
-    await service_of(request).read(LiveAgent.require_writable)
+    await service_of(request).write(LiveAgent.require_writable)
     return Good()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from restive.errors import (
     BusyError,
@@ -22,7 +23,14 @@ from restive.errors import (
 )
 from restive.live.answers import RefusedError
 
-__all__ = ["Problem", "add_handlers", "problem_response", "refusals"]
+__all__ = [
+    "Problem",
+    "add_handlers",
+    "error_response",
+    "problem_bytes",
+    "problem_response",
+    "refusals",
+]
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
@@ -85,21 +93,27 @@ def problem_response(
     return Response(json.dumps(body).encode(), status, given, MEDIA_TYPE)
 
 
+def problem_bytes(status: int, detail: str) -> bytes:
+    """Return a problem document as it goes over the wire, where nobody reads the request."""
+    answer = problem_response(status, detail, {"Connection": "close"})
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
+    lines += [name + b": " + value for name, value in answer.raw_headers]
+    return b"\r\n".join([*lines, b"", bytes(answer.body)])
+
+
 def add_handlers(app: FastAPI) -> None:
     """Let every error of an app become a problem document."""
-    app.add_exception_handler(Problem, _on_problem)
-    app.add_exception_handler(RestiveError, _on_restive_error)
+    app.add_exception_handler(Problem, _on_our_error)
+    app.add_exception_handler(RestiveError, _on_our_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_surprise)
 
 
-async def _on_problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem)
-    return problem_response(error.status, error.detail, error.headers)
-
-
-async def _on_restive_error(request: Request, error: Exception) -> Response:
+def error_response(error: Problem | RestiveError) -> Response:
+    """Return the problem document of an error."""
+    if isinstance(error, Problem):
+        return problem_response(error.status, error.detail, error.headers)
     if isinstance(error, RefusedError):
         conflict = all(mistake.conflict for mistake in error.mistakes)
         mistakes = [vars(mistake) for mistake in error.mistakes[:MOST_LISTED]]
@@ -108,6 +122,11 @@ async def _on_restive_error(request: Request, error: Exception) -> Response:
     if status == 500:
         log.error("%s", error)
     return problem_response(status, str(error))
+
+
+async def _on_our_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem | RestiveError)
+    return error_response(error)
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:
@@ -124,7 +143,20 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem_response(error.status_code, str(error.detail), error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(sorted(_methods(request)))
+    return problem_response(error.status_code, str(error.detail), headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """All methods of a place; a router tells those of the first route that it finds."""
+    return {
+        method
+        for method in ("DELETE", "GET", "POST")
+        for route in request.app.routes
+        if route.matches({**request.scope, "method": method})[0] == Match.FULL
+    }
 
 
 async def _on_surprise(request: Request, error: Exception) -> Response:

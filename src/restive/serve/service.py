@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter
+from random import random
+from time import monotonic, perf_counter
 from typing import Any, TypeVar
 
 from fastapi import Request
 from prometheus_client import CollectorRegistry, Histogram
 
+from restive.errors import BusyError
 from restive.live.agent import LiveAgent
 from restive.serve.limits import Rate
 
 __all__ = ["Service", "service_of"]
 
 T = TypeVar("T")
+
+BUSY_SECONDS = 10.0  # for another process that writes to the file
+TURN_SECONDS = 0.02  # of these in one turn of the agent's thread
+LONGEST_NAP = 0.005  # seconds between two turns
 
 
 class Service:
@@ -32,6 +38,8 @@ class Service:
 
     def __init__(self, agent: LiveAgent, rate: float) -> None:
         self.agent = agent
+        if agent is not None:  # but for a description of the service
+            agent.wait_for_others(TURN_SECONDS)
         self.rate = Rate(rate)
         self.registry = CollectorRegistry()
         self._write_seconds = Histogram(
@@ -49,7 +57,11 @@ class Service:
         return await loop.run_in_executor(self._agent_thread, work, self.agent)
 
     async def write(self, work: Callable[[LiveAgent], T], expected: int | None = None) -> T:
-        """Do the same where the function writes; it may insist on the tick that is `expected`."""
+        """Do the same where the function writes; it may insist on the tick that is `expected`.
+
+        It must write in one transaction: while somebody else has the file's lock it is tried again
+        and again, and those who read are served in between.
+        """
 
         def timed(agent: LiveAgent) -> T:
             began = perf_counter()
@@ -58,7 +70,14 @@ class Service:
             self._write_seconds.observe(perf_counter() - began)
             return done
 
-        return await self.read(timed)
+        until = monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                return await self.read(timed)
+            except BusyError:
+                if monotonic() > until:
+                    raise
+            await asyncio.sleep(random() * LONGEST_NAP)
 
     async def draw(self, work: Callable[..., T], *given: Any) -> T:
         """Run a function that draws: matplotlib's settings are global, so one at a time."""

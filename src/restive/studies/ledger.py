@@ -55,7 +55,7 @@ from restive.studies.manifest import (
 from restive.studies.spec import Case, Study
 from restive.studies.work import Arrays, Chunk, fits
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "can_continue"]
 
 CHUNKS = "chunks"
 CHUNK_NAME = re.compile(r"(\d{10,})-(\d+)\.chunk")
@@ -121,8 +121,8 @@ class Ledger:
         """Take up this ledger for a study: the same one, with as many replications or more."""
         if study.hash != self.study.hash:
             raise RestiveError(
-                f"{self.folder}: holds another study; name another folder, or undo this:\n  "
-                + "\n  ".join(difference(self.study.data, study.data))
+                f"{self.folder}: holds another study; name another folder with --out, or undo this:"
+                "\n  " + "\n  ".join(difference(self.study.data, study.data))
             )
         if self.manifest["restive"] != VERSION:
             raise RestiveError(
@@ -424,3 +424,9 @@ def _require_same(folder: Path, mine: os.stat_result) -> None:
             "is not the one that the run holds); what is done is wherever the folder is now: "
             "restive run THERE continues it"
         )
+
+
+def can_continue(ledger: Ledger, study: Study) -> bool:
+    """Whether a study was begun in a results folder, by this version."""
+    made = (ledger.manifest["restive"], ledger.manifest["numbers"])
+    return study.hash == ledger.study.hash and made == (VERSION, NUMBERS)

@@ -60,6 +60,7 @@ Data = dict[str, Any]
 Count = Annotated[int, Field(ge=1, le=MOST)]
 ArmCount = Annotated[int, Field(ge=1, le=MOST_ARMS)]
 Pay = Literal["pulled", "always"]  # when arms pay their rewards, unless they say otherwise
+Seen = Literal["pulled", "always"]  # when arms are seen, unless they say otherwise
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -94,9 +95,9 @@ def _check_candidate(table: Data) -> None:
     _candidate(table)
 
 
-def _candidate(table: Data, always: bool = False) -> Arm:
+def _candidate(table: Data, always: bool = False, seen: str | None = None) -> Arm:
     fields = {key: value for key, value in table.items() if key != "weight"}
-    return read_arm(fields, "candidate", always)[0]
+    return read_arm(fields, "candidate", always, seen=seen)[0]
 
 
 ArmTable = Annotated[Data, AfterValidator(_checked_arm)]
@@ -138,6 +139,7 @@ class ProblemTable(ZooName):
     num_pulls: Count | None = None
     states: list[str] | None = None
     pay: Pay | None = None
+    seen: Seen | None = None
     arm: list[ArmTable] | None = None
     _made: dict[int, RestlessBandit] = PrivateAttr(default_factory=dict)  # by pulls
 
@@ -162,6 +164,8 @@ class ProblemTable(ZooName):
             raise ProblemError("the arms need num_pulls")
         if self.zoo is not None and self.pay is not None:
             raise ProblemError("pay goes with arms only: a zoo instance says what its arms pay")
+        if self.zoo is not None and self.seen is not None:
+            raise ProblemError("seen goes with arms only: a zoo instance says when they are seen")
         if self.arm is not None:
             self.bandit(None)
         if self.zoo is not None and zoo.load(self.zoo).bandit is None:
@@ -177,7 +181,7 @@ class ProblemTable(ZooName):
         if pulls not in self._made:
             if known is None:
                 assert self.arm is not None
-                arms = read_arms(self.arm, self.pay == "always", self.states)
+                arms = read_arms(self.arm, self.pay == "always", self.states, self.seen)
                 self._made[pulls] = RestlessBandit(arms, pulls)
             else:
                 self._made[pulls] = (
@@ -200,11 +204,13 @@ class BetaTable(TomlTable):
         self.prior(None, always=False)
         return self
 
-    def prior(self, truth: Arm | None, always: bool) -> DirichletArmPrior:
+    def prior(self, truth: Arm | None, always: bool, seen: str = "pulled") -> DirichletArmPrior:
         """Return the prior of an arm; its rewards are the truth's unless given, else 0 and 1."""
         rewards, passive = _pay(self, truth, always, [0.0, 1.0])
         with _without("prior"), _without("beta_prior"), _without("arm"):
-            found = beta_prior(1, self.p01, self.p11, rewards, passive, particles=self.particles)
+            found = beta_prior(
+                1, self.p01, self.p11, rewards, passive, particles=self.particles, seen=seen
+            )
         arm = found.arms[0]
         assert isinstance(arm, DirichletArmPrior)
         return arm
@@ -224,16 +230,20 @@ class DirichletTable(TomlTable):
         if self.rewards is not None:
             self.prior(None, always=False)
         else:
-            self._made([0.0] * len(self.active), self.passive_rewards)
+            self._made([0.0] * len(self.active), self.passive_rewards, "pulled")
         return self
 
-    def prior(self, truth: Arm | None, always: bool) -> DirichletArmPrior:
+    def prior(self, truth: Arm | None, always: bool, seen: str = "pulled") -> DirichletArmPrior:
         """Return the prior of an arm; its rewards are the truth's unless given."""
-        return self._made(*_pay(self, truth, always))
+        return self._made(*_pay(self, truth, always), seen)
 
-    def _made(self, rewards: list[float], passive: list[float] | None) -> DirichletArmPrior:
+    def _made(
+        self, rewards: list[float], passive: list[float] | None, seen: str
+    ) -> DirichletArmPrior:
         with _without("prior"), _without("arm"):
-            return DirichletArmPrior(self.active, self.passive, rewards, passive, self.particles)
+            return DirichletArmPrior(
+                self.active, self.passive, rewards, passive, self.particles, seen=seen
+            )
 
 
 class PriorArmTable(TomlTable):
@@ -251,14 +261,16 @@ class PriorArmTable(TomlTable):
         _require_one(given, "[[prior.arm.candidate]], beta = ... or dirichlet = ...")
         return self
 
-    def prior(self, truth: Arm | None, always: bool) -> ArmPrior | DirichletArmPrior:
+    def prior(
+        self, truth: Arm | None, always: bool, seen: str = "pulled"
+    ) -> ArmPrior | DirichletArmPrior:
         """Return what an arm may be whose truth is this; `always` as in `read_arm`."""
         if self.candidate is not None:
             weights = [row.get("weight", 1.0) for row in self.candidate]
-            return ArmPrior([_candidate(row, always) for row in self.candidate], weights)
+            return ArmPrior([_candidate(row, always, seen) for row in self.candidate], weights)
         table = self.beta or self.dirichlet
         assert table is not None
-        return table.prior(truth, always)
+        return table.prior(truth, always, seen)
 
 
 class PriorBanditTable(TomlTable):
@@ -278,6 +290,7 @@ class PriorTable(ZooName):
     rewards: list[float] | None = None
     passive_rewards: list[float] | None = None
     pay: Pay | None = None
+    seen: Seen | None = None
     arm: list[PriorArmTable] | None = None
     bandit: list[PriorBanditTable] | None = None
     _made: dict[tuple[Any, ...], Prior] = PrivateAttr(default_factory=dict)
@@ -316,6 +329,8 @@ class PriorTable(ZooName):
                 raise ProblemError(f"{key} goes with levels only")
         if self.zoo is not None and self.pay is not None:
             raise ProblemError("a zoo instance says what its arms pay; remove pay")
+        if self.zoo is not None and self.seen is not None:
+            raise ProblemError("a zoo instance says when its arms are seen; remove seen")
         if self.rewards is not None or self.passive_rewards is not None:
             self._as_grid.prior(None, self._always)  # levels were checked already
         for at, table in enumerate(self.arm or ()):
@@ -364,18 +379,19 @@ class PriorTable(ZooName):
             return zoo.load(self.zoo).prior
         if self.bandit is not None:
             bandits = [
-                RestlessBandit(read_arms(table.arm, self._always), num_pulls)
+                RestlessBandit(read_arms(table.arm, self._always, seen=self.seen), num_pulls)
                 for table in self.bandit
             ]
             return JointPrior(bandits, [table.weight for table in self.bandit])
         if self.arm is not None:
             tables = [table for table in self.arm for _ in range(table.count)]
-            return IndependentPrior(_shared(tables, truths, self._always), _pools(self.arm))
+            arms = _shared(tables, truths, self._always, self.seen)
+            return IndependentPrior(arms, _pools(self.arm))
         count = self.num_arms or len(truths)
         if not count:
             raise PlacedError(("prior",), f"{self._same_for_all} needs num_arms")
         table = self.beta or self.dirichlet or self._as_grid
-        return IndependentPrior(_shared([table] * count, truths, self._always))
+        return IndependentPrior(_shared([table] * count, truths, self._always, self.seen))
 
     @property
     def _as_grid(self) -> _Grid:
@@ -390,11 +406,11 @@ class _Grid:
     rewards: list[float] | None
     passive_rewards: list[float] | None
 
-    def prior(self, truth: Arm | None, always: bool) -> ArmPrior:
+    def prior(self, truth: Arm | None, always: bool, seen: str = "pulled") -> ArmPrior:
         """Return the prior of an arm; its rewards are the truth's unless given, else 0 and 1."""
         rewards, passive = _pay(self, truth, always, [0.0, 1.0])
         with _without("arm"):
-            arm = grid_prior(self.levels, 1, rewards, passive).arms[0]
+            arm = grid_prior(self.levels, 1, rewards, passive, seen=seen).arms[0]
         assert isinstance(arm, ArmPrior)
         return arm
 
@@ -420,9 +436,12 @@ def _pay(
 
 def _shared(
     tables: Sequence[PriorArmTable | BetaTable | DirichletTable | _Grid], truths: Sequence[Arm],
-    always: bool,
+    always: bool, seen: str | None,
 ) -> list[ArmPrior | DirichletArmPrior]:  # fmt: skip
-    """Return the prior of each arm, one object for all that are equal."""
+    """Return the prior of each arm, one object for all that are equal.
+
+    Arms are seen as `seen` says or, where that is None, as their truths are.
+    """
     made: dict[Any, ArmPrior | DirichletArmPrior] = {}
     arms = []
     for k, table in enumerate(tables):
@@ -430,15 +449,16 @@ def _shared(
         key = id(table), None if truth is None else _rewards_key(truth)
         if key not in made:
             try:
-                made[key] = table.prior(truth, always)
+                when = seen or (truth.seen if truth is not None else "pulled")
+                made[key] = table.prior(truth, always, when)
             except ProblemError as error:
                 raise PlacedError(("prior",), f"arm {k}: {error}") from None
         arms.append(made[key])
     return arms
 
 
-def _rewards_key(arm: Arm) -> tuple[bytes, bytes]:
-    return arm.rewards.tobytes(), arm.passive_rewards.tobytes()
+def _rewards_key(arm: Arm) -> tuple[bytes, bytes, str]:
+    return arm.rewards.tobytes(), arm.passive_rewards.tobytes(), arm.seen
 
 
 def _pools(tables: Sequence[PriorArmTable]) -> list[range]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.learn.learner_state import require_sees
 from restive.learn.learners.base import Compiled, Learner, Relative
 from restive.learn.task import Task, make_task
 from restive.measure.regret import recorded_times
@@ -118,6 +119,7 @@ def prepared(case: str) -> tuple[Settings, Task, Learner]:
     settings = Settings.model_validate_json(case)
     learner = settings.learner()
     task = _task(settings.model_copy(update={"learners": ["tsde"]}).to_json())
+    require_sees(learner, task)
     if isinstance(learner, Compiled):
         learner.memory_size(task.facts)  # so that a problem too large for it is refused now
     return settings, task, learner

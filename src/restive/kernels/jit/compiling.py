@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from multiprocessing import parent_process
 from time import monotonic
 from typing import Any
 
@@ -19,6 +20,10 @@ __all__ = ["watch_compiling"]
 register: Any = event.register
 
 PATIENCE = 0.5  # seconds of compiling that nobody minds
+NOTICE = (
+    "restive: compiling, up to a minute, the first time that this is done; "
+    "`restive warm-up` compiles everything at once"
+)
 
 
 class _Watch(event.Listener):
@@ -48,7 +53,8 @@ class _Watch(event.Listener):
                 gc.enable()
         if not self.told and spent > PATIENCE and _is_ours(happened):
             self.told = True
-            print("restive: compiling (first run only)", file=sys.stderr, flush=True)
+            if parent_process() is None:  # workers leave it to whoever started them
+                print(NOTICE, file=sys.stderr, flush=True)
 
 
 def _is_ours(happened: Any) -> bool:

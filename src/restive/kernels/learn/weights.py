@@ -37,6 +37,7 @@ from restive.kernels.loop.tables import (
     LIFTED,
     MOST_LOSS,
     MOST_SHIFT,
+    NOT_PULLED,
     Meta,
     Posterior,
     cell_of,
@@ -352,24 +353,27 @@ def _rescale(posterior: Posterior, group: int) -> None:
 @inlined
 def impossible_arm(
     posterior: Posterior, meta: Meta, pulled: IntArray, states: IntArray, count: int,
-    rows: IntArray,
+    shown: int, rows: IntArray,
 ) -> int:  # fmt: skip
-    """Pulled arm, among the first `count`, whose state no slot that is left allows; -1 if none.
+    """Arm that is shown whose state no slot that is left allows; -1 if there is none.
+
+    The first `count` were pulled; others, up to `shown`, are always seen.
 
     What waits of these arms is multiplied first. Arms of one group must be possible together.
-    `rows` [count] is negative for arms that do not count, and scratch for the others.
+    `rows` [shown] is negative for arms that do not count, and scratch for the others.
     """
     slots, weights = posterior.slots, posterior.weights
     t = meta.now[0].time
-    for i in range(count):
+    for i in range(shown):
         k = pulled[i]
         if rows[i] < 0:
             continue
         multiply_pending(posterior, slots.groups[k])
-        cell = cell_of(meta.last_state[k], t - meta.seen[k], slots.lengths[k])
+        age = t - meta.seen[k] if i < count else NOT_PULLED
+        cell = cell_of(meta.last_state[k], age, slots.lengths[k])
         row = cell * slots.sizes[k] + states[i]
         rows[i] = slots.offsets[k] + row * slots.row_counts[slots.groups[k]] * LANES
-    for i in range(count):
+    for i in range(shown):
         if rows[i] < 0:
             continue
         group = slots.groups[pulled[i]]

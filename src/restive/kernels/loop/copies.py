@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from restive.kernels.jit.compiler import hot_kernel, inlined, place
 from restive.kernels.jit.handles import opener
 from restive.kernels.loop.tables import cell_of
-from restive.kernels.loop.world import WorldTables, become, paid_by_others, pull, top_many
+from restive.kernels.loop.world import (
+    WorldTables,
+    become,
+    is_always_seen,
+    paid_by_others,
+    pull,
+    see_others,
+    top_many,
+)
 from restive.kernels.random import stream_key
 
 __all__ = ["FINE", "Copies", "begin_copies", "pull_copies", "top_scores", "write_beliefs"]
@@ -85,11 +93,18 @@ def pull_copies(
         for i in range(pulled.shape[1]):
             at = place(pulled[m, i])
             state, mean = pull(world, pulled[m, i], t, last_state[at], t - seen[at], copies.keys[m])
-            total += world.tables.rewards[place(world.reward_offsets[at] + state)]
+            paid = world.tables.rewards[place(world.reward_offsets[at] + state)]
+            if is_always_seen(world, pulled[m, i]):
+                paid = mean  # of the state that it was in
+            total += paid
             mean_total += mean
             states[m, i] = state
             last_state[at] = state
             seen[at] = t
+        if len(world.always) > 0:
+            shown = see_others(world, t, last_state, seen, copies.keys[m])
+            total += shown
+            mean_total += shown
         if len(world.tables.passive_means) > 0:
             others = paid_by_others(world, last_state, seen, t)
             total += others
@@ -116,6 +131,9 @@ def write_beliefs(where: IntArray, t: int, beliefs: FloatArray) -> None:
                 beliefs[m, k, s] = world.tables.beliefs[place(begin + s)]
             for s in range(size, beliefs.shape[2]):
                 beliefs[m, k, s] = 0.0
+            if is_always_seen(world, k):  # the table holds where it goes from here
+                for s in range(size):
+                    beliefs[m, k, s] = 1.0 if s == copies.last_state[arm] else 0.0
 
 
 @hot_kernel

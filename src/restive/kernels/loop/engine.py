@@ -38,7 +38,7 @@ from restive.kernels.loop.steps import (
     take_in_arm,
     take_in_others,
 )
-from restive.kernels.loop.tables import Posterior
+from restive.kernels.loop.tables import NOT_PULLED, Posterior
 from restive.kernels.loop.world import (
     WorldTables,
     become,
@@ -139,6 +139,7 @@ def run(
     now, cursor, sums, times = meta.now[0], record.cursor[0], record.sums[0], record.times
     num_pulls = cursor.num_pulls
     pays_unpulled = len(world.tables.passive_means) > 0
+    some_seen = len(world.always) > 0
     while cursor.row * len(times) < len(record.expected):
         if cursor.started == 0:
             _start(whole, tsde, others, with_particles)
@@ -165,17 +166,40 @@ def run(
             for i in range(num_pulls):
                 k = chosen[i]
                 at = place(k)
-                state, mean = pull(world, k, t, meta.last_state[at], t - meta.seen[at], luck)
+                age = t - meta.seen[at]
+                state, mean = pull(world, k, t, meta.last_state[at], age, luck)
                 reward = world.tables.rewards[place(world.reward_offsets[at] + state)]
+                if some_seen and world.always[at] != 0:
+                    reward = mean  # of the state that it was in
                 sums.expected += mean
                 sums.realised += reward
                 expected += mean
                 earned += reward
                 states[i] = state
                 if who <= TSDE:
-                    doubled |= take_in_arm(actor, who, k, state, t, tsde, with_particles)
+                    doubled |= take_in_arm(actor, who, k, state, t, age, tsde, with_particles)
+            shown = num_pulls
+            if some_seen:
+                i = 0
+                for k in range(len(world.always)):
+                    while i < num_pulls and chosen[i] < k:
+                        i += 1
+                    if world.always[k] == 0 or (i < num_pulls and chosen[i] == k):
+                        continue
+                    state, mean = pull(world, k, t, meta.last_state[k], NOT_PULLED, luck)
+                    sums.expected += mean
+                    sums.realised += mean
+                    expected += mean
+                    earned += mean
+                    if who <= TSDE:
+                        doubled |= take_in_arm(
+                            actor, who, k, state, t, NOT_PULLED, tsde, with_particles
+                        )
+                    else:
+                        chosen[shown], states[shown] = k, state
+                        shown += 1
             if others is not None and who > TSDE:
-                take_in_others(actor, who, t, num_pulls)
+                take_in_others(actor, who, t, num_pulls, shown)
             end_step(actor, who, t, doubled, tsde)
             phases = num_phases(actor, who, tsde, others)
             if len(whole.trace.expected) > 0:

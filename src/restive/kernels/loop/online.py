@@ -36,7 +36,7 @@ from restive.kernels.loop.steps import (
     take_in_others,
     wrong_arm,
 )
-from restive.kernels.loop.tables import cell_of
+from restive.kernels.loop.tables import MYOPIC, NOT_PULLED, cell_of
 from restive.kernels.random import uniform_at
 
 FloatArray = NDArray[np.float64]
@@ -131,67 +131,79 @@ def select(
 
 @hot_kernel
 def see(
-    where: IntArray, count: int, others: bool | None = None, with_particles: bool | None = None
-) -> int:
-    """Take in the states of the first `count` chosen arms, unless one of them cannot be."""
+    where: IntArray, count: int, shown: int, others: bool | None = None,
+    with_particles: bool | None = None,
+) -> int:  # fmt: skip
+    """Take in the states of the first `shown` chosen arms, unless one of them cannot be.
+
+    The first `count` of them were pulled, the others are always seen.
+    """
     learner = _opened(where)
     actor = learner.actor
-    if (learner.num_notes[0] + count) * NOTE > len(learner.notes):
+    if (learner.num_notes[0] + shown) * NOTE > len(learner.notes):
         return NOTES_FULL
-    wrong = _wrong(actor, count, others, with_particles)
+    wrong = _wrong(actor, count, shown, others, with_particles)
     if wrong != TAKEN_IN:
         return wrong
-    for i in range(count):
-        _note(learner, actor.chosen[i], actor.meta.now[0].time, actor.states[i])
-    _take_in(actor, count, others, with_particles)
+    t = actor.meta.now[0].time
+    for i in range(shown):
+        k = actor.chosen[i]
+        _note(learner, k, t - actor.meta.seen[k] if i < count else NOT_PULLED, actor.states[i])
+    _take_in(actor, count, shown, others, with_particles)
     return TAKEN_IN
 
 
 @hot_kernel
 def could_see(
-    where: IntArray, count: int, others: bool | None = None, with_particles: bool | None = None
-) -> int:
+    where: IntArray, count: int, shown: int, others: bool | None = None,
+    with_particles: bool | None = None,
+) -> int:  # fmt: skip
     """Answer as `see` would, but take nothing in."""
-    return _wrong(_opened(where).actor, count, others, with_particles)
+    return _wrong(_opened(where).actor, count, shown, others, with_particles)
 
 
 @part
-def _wrong(actor: Actor, count: int, others: bool | None, with_particles: bool | None) -> int:
-    """Tell which state of the first `count` chosen arms cannot be; TAKEN_IN if all can."""
+def _wrong(
+    actor: Actor, count: int, shown: int, others: bool | None, with_particles: bool | None
+) -> int:
+    """Tell which state of the first `shown` chosen arms cannot be; TAKEN_IN if all can."""
     sizes = actor.posterior.slots.sizes if others is None else actor.knowledge.sizes
-    for i in range(count):
+    for i in range(shown):
         if actor.states[i] < 0 or actor.states[i] >= sizes[actor.chosen[i]]:
             return 1 + i
     if others is None:
-        wrong = wrong_arm(actor, actor.chosen, actor.states, count, with_particles)
+        wrong = wrong_arm(actor, actor.chosen, actor.states, count, shown, with_particles)
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
     return TAKEN_IN
 
 
 @part
-def _note(learner: OnlineLearner, k: int, time: int, state: int) -> None:
-    """Write down in which state arm k is seen."""
+def _note(learner: OnlineLearner, k: int, age: int, state: int) -> None:
+    """Write down in which state arm k is seen, at which age."""
     notes, meta = learner.notes, learner.actor.meta
     at = learner.num_notes[0] * NOTE
     notes[at] = k
     notes[at + 1] = meta.last_state[k]
-    notes[at + 2] = time - meta.seen[k]
+    notes[at + 2] = age
     notes[at + 3] = state
     learner.num_notes[0] += 1
 
 
 @inlined
-def _take_in(actor: Actor, count: int, others: bool | None, with_particles: bool | None) -> None:
+def _take_in(
+    actor: Actor, count: int, shown: int, others: bool | None, with_particles: bool | None
+) -> None:
     who, t = actor.role[0].who, actor.meta.now[0].time
     if others is None:
         doubled = False
-        for i in range(count):
+        for i in range(shown):
             k = actor.chosen[i]
-            doubled |= take_in_arm(actor, who, k, actor.states[i], t, True, with_particles)
+            age = t - actor.meta.seen[k] if i < count else NOT_PULLED
+            doubled |= take_in_arm(actor, who, k, actor.states[i], t, age, True, with_particles)
         end_step(actor, who, t, doubled, True)
     else:
-        take_in_others(actor, who, t, count)
+        take_in_others(actor, who, t, count, shown)
         end_step(actor, who, t, False, None)
 
 
@@ -205,7 +217,7 @@ def pass_steps(
         event = _begin(actor, others, with_particles)
         if event != GO:
             return event
-        _take_in(actor, 0, others, with_particles)
+        _take_in(actor, 0, 0, others, with_particles)
     return GO
 
 
@@ -227,13 +239,13 @@ def late_sighting(
     if who == TSDE:
         learner.one_arm[0], learner.one_state[0] = k, state
         meta.now[0].time = time
-        wrong = wrong_arm(actor, learner.one_arm, learner.one_state, 1, with_particles)
+        wrong = wrong_arm(actor, learner.one_arm, learner.one_state, 1, 1, with_particles)
         meta.now[0].time = now
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
         learn_sighting(actor, k, last_state, age, state, with_particles)
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
-    _note(learner, k, time, state)
+    _note(learner, k, age, state)
     meta.last_state[k] = state
     meta.seen[k] = time
     actor.lookup.mode[0].stands = -1
@@ -334,7 +346,8 @@ def follow_again(where: IntArray, with_particles: bool | None = None) -> None:
     """Place all arms anew, for draws and sightings that were set from outside."""
     actor = _opened(where).actor
     if with_particles is not None and actor.lookup.mode[0].valued != 0:
-        follow_channels(actor.posterior, actor.lookup)
+        if actor.lookup.mode[0].valued <= MYOPIC:
+            follow_channels(actor.posterior, actor.lookup)
         return
     if actor.lookup.mode[0].tabled != 0 and actor.episodes.rules[0].draws == 1:
         follow_drawn(actor.posterior, actor.lookup)

@@ -19,6 +19,15 @@ from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import inlined, part, place
 from restive.kernels.learn.channels import choose_by_value, follow_channels, see_channel
+from restive.kernels.learn.conjugate import (
+    choose_drawn,
+    count_move,
+    draw_conjugates,
+    forget_moves,
+    has_conjugates,
+    impossible_move,
+    is_conjugate,
+)
 from restive.kernels.learn.draws import draw_all, take_modes
 from restive.kernels.learn.episodes import (
     begin_episode,
@@ -32,9 +41,12 @@ from restive.kernels.learn.episodes import (
 from restive.kernels.learn.learners import (
     beta_bernoulli,
     colored_ucrl2,
+    qwi,
     regenerative_cycle,
     restless_ucb,
     ucb1,
+    ucwhittle,
+    wiql,
 )
 from restive.kernels.learn.learners.memory import PHASES, PLANNING
 from restive.kernels.learn.mean_index import choose_by_mean
@@ -63,7 +75,7 @@ from restive.kernels.loop.index_lookup import (
     follow_pulled,
     hide_unavailable,
 )
-from restive.kernels.loop.tables import NONE, IndexLookup, Posterior
+from restive.kernels.loop.tables import MYOPIC, NONE, NOT_PULLED, IndexLookup, Posterior
 from restive.kernels.loop.world import top_arms
 from restive.kernels.random import uniform_at
 
@@ -84,9 +96,8 @@ __all__ = [
 
 # Who acts: a policy that is given, TSDE and its relatives, the other compiled learners, or somebody
 # in Python.
-POLICY, TSDE, UCB1, BETA_BERNOULLI, REGENERATIVE_CYCLE, RESTLESS_UCB, COLORED_UCRL2, PYTHON = range(
-    8
-)
+POLICY, TSDE, UCB1, BETA_BERNOULLI, REGENERATIVE_CYCLE, RESTLESS_UCB, COLORED_UCRL2 = range(7)
+UCWHITTLE, WIQL, QWI, PYTHON = range(7, 11)
 
 # Stages of a step.
 BEGIN, DRAW, FOLLOW, SEE = 0, 1, 2, 4  # numbers that snapshots hold
@@ -126,6 +137,7 @@ def start_over(
         forget_all(actor.posterior)
         if with_particles is not None:
             forget_particles(actor.posterior)
+            forget_moves(actor.posterior)
         forget_episodes(actor.episodes)
 
 
@@ -170,6 +182,9 @@ def _begin_tsde(actor: Actor, t: int, with_particles: bool | None) -> int:
     if now.stage == DRAW:
         if with_particles is not None and must_renew(posterior):
             return RENEW
+        indexed = True
+        if with_particles is not None and has_conjugates(posterior):
+            indexed = draw_conjugates(actor)
         if rules.pick_mode != 0:
             if with_particles is not None:
                 take_central_slots(posterior)
@@ -179,7 +194,10 @@ def _begin_tsde(actor: Actor, t: int, with_particles: bool | None) -> int:
             clock.draws += len(posterior.weights.drawn)
         now.stage = FOLLOW
         if with_particles is not None and lookup.mode[0].valued != 0:
-            follow_channels(posterior, lookup)
+            if lookup.mode[0].valued <= MYOPIC:
+                follow_channels(posterior, lookup)
+            elif not indexed:
+                return MAKE_RANKS
             now.stage = BEGIN
             return GO
         if lookup.mode[0].tabled == 0:
@@ -216,7 +234,10 @@ def choose(
             _choose_others(actor, who, t, count)
             return GO
     if with_particles is not None and mode.valued != 0:
-        choose_by_value(actor, t, count)
+        if mode.valued <= MYOPIC:
+            choose_by_value(actor, t, count)
+        else:
+            choose_drawn(actor, count)
     elif mode.asked != 0:
         return ASK
     elif tsde is not None and len(actor.lookup.indices) > 0:
@@ -260,27 +281,36 @@ def _choose_others(actor: Actor, who: int, t: int, count: int) -> None:
         restless_ucb.choose(knowledge, memory, t, key, available, chosen)
     elif who == COLORED_UCRL2:
         colored_ucrl2.choose(knowledge, memory, t, key, available, chosen)
+    elif who == UCWHITTLE:
+        ucwhittle.choose(knowledge, memory, t, key, available, chosen)
+    elif who == WIQL:
+        wiql.choose(knowledge, memory, t, key, available, chosen)
+    elif who == QWI:
+        qwi.choose(knowledge, memory, t, key, available, chosen)
 
 
 @inlined
 def take_in_arm(
-    actor: Actor, who: int, k: int, state: int, t: int, tsde: bool | None,
+    actor: Actor, who: int, k: int, state: int, t: int, age: int, tsde: bool | None,
     with_particles: bool | None,
 ) -> bool:  # fmt: skip
     """Learn that arm k was seen at time t; tell whether TSDE's counter has more than doubled.
+
+    The age is the arm's or, where it is always seen, 1 if it was pulled and NOT_PULLED if not.
 
     For TSDE and policies; the others take in all arms of a step together.
     """
     meta, at = actor.meta, place(k)
     doubled = False
     if tsde is not None and who == TSDE:
-        last_state, age = meta.last_state[at], t - meta.seen[at]
+        last_state = meta.last_state[at]
         learn_sighting(actor, k, last_state, age, state, with_particles)
         doubled = visit(actor.episodes, k, last_state, age)
     meta.last_state[at] = state
     meta.seen[at] = t
     if with_particles is not None and actor.lookup.mode[0].valued != 0:
-        see_channel(actor.lookup, k, state)
+        if actor.lookup.mode[0].valued <= MYOPIC:
+            see_channel(actor.lookup, k, state)
     else:
         follow_pulled(actor.lookup, k, state, t)
     return doubled
@@ -294,8 +324,12 @@ def learn_sighting(
     posterior = actor.posterior
     group = posterior.slots.groups[place(k)]
     at_once = False
-    if with_particles is not None and has_particles(posterior, group):
-        at_once = prepare_sighting(posterior, k, last_state, age, state)
+    if with_particles is not None:
+        if has_particles(posterior, group):
+            at_once = prepare_sighting(posterior, k, last_state, age, state)
+        elif is_conjugate(posterior, group):
+            count_move(posterior, group, last_state, age, state)
+            return
     each_step = actor.episodes.rules[0].fixed_limit == 0
     take_in(posterior, k, last_state, age, state, each_step)
     if with_particles is not None and at_once:
@@ -304,31 +338,42 @@ def learn_sighting(
 
 @inlined
 def wrong_arm(
-    actor: Actor, pulled: IntArray, states: IntArray, count: int, with_particles: bool | None
-) -> int:
-    """Pulled arm, among the first `count`, whose state is impossible by all that is left; or -1.
+    actor: Actor, pulled: IntArray, states: IntArray, count: int, shown: int,
+    with_particles: bool | None,
+) -> int:  # fmt: skip
+    """Arm that is shown whose state is impossible by all that is left; or -1.
 
-    Arms of one group must be possible together. All particles of a group rule out the same, so
-    there each arm counts by itself.
+    The first `count` were pulled; others, up to `shown`, are always seen. Arms of one group must be
+    possible together. All particles of a group rule out the same, so there each arm counts by
+    itself.
     """
     posterior, meta, rows = actor.posterior, actor.meta, actor.scratch
-    for i in range(count):
+    for i in range(shown):
         rows[i] = 0
         if with_particles is not None:
             k = pulled[i]
-            age = meta.now[0].time - meta.seen[k]
-            if has_particles(posterior, posterior.slots.groups[k]):
+            age = meta.now[0].time - meta.seen[k] if i < count else NOT_PULLED
+            if is_conjugate(posterior, posterior.slots.groups[k]):
+                rows[i] = -1
+                group = posterior.slots.groups[k]
+                if impossible_move(posterior, group, meta.last_state[k], age, states[i]):
+                    return int(k)
+            elif has_particles(posterior, posterior.slots.groups[k]):
                 rows[i] = -1
                 if impossible_for_particles(posterior, k, meta.last_state[k], age, states[i]):
                     return int(k)
-    return impossible_arm(posterior, meta, pulled, states, count, rows)
+    return impossible_arm(posterior, meta, pulled, states, count, shown, rows)
 
 
 @part
-def take_in_others(actor: Actor, who: int, t: int, count: int) -> None:
-    """Let a learner that is not of TSDE's family learn; the meta-state follows."""
+def take_in_others(actor: Actor, who: int, t: int, count: int, shown: int) -> None:
+    """Let a learner that is not of TSDE's family learn; the meta-state follows.
+
+    The first `count` of the chosen arms were pulled; others, up to `shown`, are always seen.
+    """
     knowledge, memory, key = actor.knowledge, actor.memory, actor.role[0].key
     pulled, states = actor.chosen[:count], actor.states[:count]
+    all_shown, all_states = actor.chosen[:shown], actor.states[:shown]
     if who == UCB1:
         ucb1.learn(knowledge, memory, t, key, pulled, states)
     elif who == BETA_BERNOULLI:
@@ -339,9 +384,16 @@ def take_in_others(actor: Actor, who: int, t: int, count: int) -> None:
         restless_ucb.learn(knowledge, memory, t, key, pulled, states)
     elif who == COLORED_UCRL2:
         colored_ucrl2.learn(knowledge, memory, t, key, pulled, states)
-    for i in range(count):
-        actor.meta.last_state[pulled[i]] = states[i]
-        actor.meta.seen[pulled[i]] = t
+    elif who == UCWHITTLE:
+        ucwhittle.learn(knowledge, memory, t, key, all_shown, all_states, count)
+    elif who == WIQL:
+        wiql.learn(knowledge, memory, t, key, all_shown, all_states, count)
+    elif who == QWI:
+        qwi.learn(knowledge, memory, t, key, all_shown, all_states, count)
+    for i in range(shown):
+        k = actor.chosen[i]
+        actor.meta.last_state[k] = actor.states[i]
+        actor.meta.seen[k] = t
 
 
 @inlined

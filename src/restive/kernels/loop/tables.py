@@ -5,7 +5,9 @@ get the tables and, apart, the kind of each arm. All arrays are flat, so that a 
 (`kernels.jit.handles`).
 
 A table has a row per last state and a column per age, 1 to `length`; older arms use the last.
-`cell_of` is the one formula for where something about (last state, age) stands in it.
+`cell_of` is the one formula for where something about (last state, age) stands in it. An arm that
+is always seen has two columns instead, for steps in which it is pulled and in which it is not: in
+place of its age stands 1 or NOT_PULLED.
 
 Single numbers with names are records (`kernels.jit.records`): `meta.now[0].time`.
 """
@@ -21,7 +23,9 @@ from restive.kernels.jit.compiler import inlined
 from restive.kernels.jit.records import Block, Records
 
 __all__ = [
+    "NOT_PULLED",
     "BeliefTables",
+    "ConjugateGroups",
     "DirichletPriors",
     "EpisodeClock",
     "EpisodeRules",
@@ -66,7 +70,8 @@ class BeliefTables(NamedTuple):
     rewards: FloatArray
     reward_offsets: IntArray  # [kinds]
     sizes: IntArray  # [kinds] numbers of states
-    lengths: IntArray  # [kinds] numbers of ages
+    lengths: IntArray  # [kinds] numbers of ages; 2 of an arm that is always seen: pulled or not
+    always: IntArray  # [kinds] whether it is always seen; empty if none is
 
 
 class RankTables(NamedTuple):
@@ -244,12 +249,35 @@ class ParticleGroups(NamedTuple):
 SIGHTING = 4  # numbers of a sighting: the group's next one or -1, last state, age, state
 
 
+class ConjugateGroups(NamedTuple):
+    """Groups of arms that are always seen, with Dirichlet priors (`kernels.learn.conjugate`).
+
+    The numbers of a group are matrices [R, S], of the only one (R = S) or of the active and the
+    passive one, and begin at its start; its rewards [2, S] and indices [S] at 2 and 1 times its
+    index start. C is the number of such groups.
+    """
+
+    number_of: IntArray  # [groups] among these, -1 if it is none; empty if none is
+    sizes: IntArray  # [C] S
+    num_rows: IntArray  # [C] R
+    starts: IntArray  # [C]
+    alphas: FloatArray  # of the priors, with what was seen beforehand; 0 for what cannot be
+    counts: FloatArray  # of what was seen since
+    drawn: FloatArray  # matrices that were drawn last, or means
+    index_starts: IntArray  # [C]
+    rewards: FloatArray  # of pulled and of other steps
+    indices: FloatArray  # of the states, under what was drawn
+    scratch: FloatArray  # for one index
+    averaged: IntArray  # [1] draws that stand for the whole posterior
+
+
 class Posterior(NamedTuple):
     """What is believed of the arms."""
 
     slots: Slots
     weights: Weights
     particles: ParticleGroups
+    conjugates: ConjugateGroups
 
 
 class EpisodeClock(Block):
@@ -309,7 +337,7 @@ class LookupMode(Block):
     since: int  # the time from which `first` counts
     tabled: int  # whether the ranks of all kinds are there; else Python makes them for each system
     asked: int  # whether the policy has no ranks, so that Python asks it in every step
-    valued: int  # whether indices are computed from `channels` in every step: WHITTLE, MYOPIC or 0
+    valued: int  # which values are compared instead of ranks, 0 for none; see WHITTLE
     stands: int  # the time for which `values` and the powers in `channels` stand, -1 if for none
 
 
@@ -335,7 +363,9 @@ class IndexLookup(NamedTuple):
     mode: Records[LookupMode]  # [1]
 
 
-WHITTLE, MYOPIC = 1, 2
+# Values that are compared instead of ranks: computed in every step from `channels`, or those of
+# what was drawn of conjugate groups.
+WHITTLE, MYOPIC, DRAWN_WHITTLE, DRAWN_MYOPIC = 1, 2, 3, 4
 
 # What `channels` hold, for each arm: number i of arm k is at i * W + k, where W is K filled up to
 # whole rows of LANES. Fillers pay -inf.
@@ -352,6 +382,9 @@ A, B_GOOD, B_BAD, D, E_BAD, F, CAP = range(9, 16)  # of the index (`kernels.lear
 RISE = 16  # probability to go from the worse to the better
 STAY = 17  # probability to stay in the better
 CHANNEL = 18
+
+
+NOT_PULLED = 2  # in place of the age of an arm that is always seen; where it is pulled that is 1
 
 
 @inlined

@@ -8,6 +8,9 @@ are these K chains; the law of what is seen is the same, the luck is another.
 Times: an arm last seen at time `seen` has age t - seen at time t; the first step is t = 1, so an
 arm of age n at the start was seen at 1 - n.
 
+An arm that is always seen is drawn in every step, pulled or not, from where its state now leads,
+and is paid for that state; its `seen` is always the last step, so nothing is left to settle.
+
 An arm is left alone from one pull to the next, so what it pays meanwhile, in the mean, depends only
 on the state it was seen in and on the ages it goes through. A table has the sums over ages, so that
 a pull settles all steps since the last one at once, and a look at the totals settles the rest.
@@ -22,7 +25,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import hot_kernel, inlined, part, place
 from restive.kernels.jit.vectors import Vector, largest
-from restive.kernels.loop.tables import BeliefTables, cell_of
+from restive.kernels.loop.tables import NOT_PULLED, BeliefTables, cell_of
 from restive.kernels.random import uniform_at
 
 __all__ = [
@@ -31,12 +34,14 @@ __all__ = [
     "WorldTables",
     "become",
     "draw_first",
+    "is_always_seen",
     "paid_by_all",
     "paid_by_others",
     "paid_until_pulled",
     "pay_and_move",
     "pull",
     "pull_arms",
+    "see_others",
     "top_arms",
     "top_lanes",
     "top_many",
@@ -61,6 +66,7 @@ class WorldTables(NamedTuple):
     reward_offsets: IntArray  # [K]
     sizes: IntArray  # [K] numbers of states
     lengths: IntArray  # [K] numbers of ages
+    always: IntArray  # [K] whether it is always seen; empty if none is
     hidden: IntArray  # [K] states that the arms are in, where these are simulated, else empty
 
 
@@ -78,6 +84,8 @@ def become(world: WorldTables, kinds: IntArray, first: int) -> None:
         world.reward_offsets[k] = tables.reward_offsets[kind]
         world.sizes[k] = tables.sizes[kind]
         world.lengths[k] = tables.lengths[kind]
+        if len(world.always) > 0:
+            world.always[k] = tables.always[kind]
 
 
 @inlined
@@ -102,6 +110,12 @@ def pull(
     return state, world.tables.means[place(world.mean_offsets[at] + cell)]
 
 
+@inlined
+def is_always_seen(world: WorldTables, k: int) -> bool:
+    """Whether arm k is seen even if it is not pulled."""
+    return len(world.always) > 0 and world.always[place(k)] != 0
+
+
 @hot_kernel
 def pull_arms(
     world: WorldTables, t: int, last_state: IntArray, seen: IntArray, key: np.uint64,
@@ -115,15 +129,33 @@ def pull_arms(
     for i in range(len(pulled)):
         k = pulled[i]
         state, mean = pull(world, k, t, last_state[k], t - seen[k], key)
-        if len(world.hidden) > 0:
-            state = world.hidden[k]
-        earned += world.tables.rewards[world.reward_offsets[k] + state]
+        if is_always_seen(world, k):
+            earned += mean
+        else:
+            if len(world.hidden) > 0:
+                state = world.hidden[k]
+            earned += world.tables.rewards[world.reward_offsets[k] + state]
         expected += mean
         states[i] = state
     for i in range(len(pulled)):
         last_state[pulled[i]] = states[i]
         seen[pulled[i]] = t
     return earned, expected
+
+
+@hot_kernel
+def see_others(
+    world: WorldTables, t: int, last_state: IntArray, seen: IntArray, key: np.uint64
+) -> float:
+    """Move the arms that are always seen and were not pulled at time t; return what they paid."""
+    paid = 0.0
+    for k in range(len(world.always)):
+        if world.always[k] != 0 and seen[k] < t:
+            state, mean = pull(world, k, t, last_state[k], NOT_PULLED, key)
+            last_state[k] = state
+            seen[k] = t
+            paid += mean
+    return paid
 
 
 @inlined
@@ -285,16 +317,25 @@ def draw_first(
         begin = world.offsets[k] + cell * world.sizes[k]
         u = uniform_at(key, k)
         hidden.states[k] = _state_at(world.tables.thresholds, begin, world.sizes[k], u)
+        if is_always_seen(world, k):
+            hidden.states[k] = last_state[k]
 
 
 @hot_kernel
 def pay_and_move(
-    hidden: HiddenArms, world: WorldTables, seen: IntArray, t: int, key: np.uint64
-) -> float:
-    """Move all arms on from time t; return what those paid that were not seen then."""
+    hidden: HiddenArms, world: WorldTables, last_state: IntArray, seen: IntArray, t: int,
+    key: np.uint64,
+) -> float:  # fmt: skip
+    """Move all arms on from time t; return what those paid that were not seen then.
+
+    Those that are always seen have moved already.
+    """
     paid = 0.0
     num_arms = len(hidden.states)
     for k in range(num_arms):
+        if is_always_seen(world, k):
+            hidden.states[k] = last_state[k]
+            continue
         row, size = hidden.states[k], world.sizes[k]
         if seen[k] < t:
             paid += hidden.passive_rewards[world.reward_offsets[k] + row]

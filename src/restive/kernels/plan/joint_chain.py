@@ -1,9 +1,10 @@
 """The joint chain of all arms' meta-states: numbering its states, and its long-run values.
 
 A joint state is a row of K cells; the cell of arm k is sigma_k * L_k + (n_k - 1), with ages pooled
-from L_k on. States are numbered as they are found, through an open-addressing hash table, and what
-follows from each is written down by number (`Outcomes`). From that come closed classes, the gain
-and bias of a class, what is earned on the way to it, and the best that can be done.
+from L_k on; of an arm that is always seen it is 2 sigma_k, see `restive.problem.beliefs`. States
+are numbered as they are found, through an open-addressing hash table, and what follows from each is
+written down by number (`Outcomes`). From that come closed classes, the gain and bias of a class,
+what is earned on the way to it, and the best that can be done.
 
 Kernels that sweep over states return after about `most_work` outcomes, and continue where they left
 off when called again with the same arrays; `progress` begins as zeros. They return whether they are
@@ -59,8 +60,11 @@ class ArmTables(NamedTuple):
     mean_begins: IntArray  # [K]
     sizes: IntArray  # [K] numbers of states
     lengths: IntArray  # [K] numbers of ages
+    always: IntArray  # arms that are seen whether pulled or not, ascending
     following: Int32Array  # [K] room
-    seen: IntArray  # [K] room
+    seen: IntArray  # [K] room: states in which the movers are seen
+    movers: IntArray  # [K] room: arms that will be seen
+    laws: IntArray  # [K] room: where the laws of their states begin
 
 
 class StateNumbers(NamedTuple):
@@ -150,7 +154,7 @@ def successors(
     """
     numbers = by_address(numbers)
     beliefs, sizes, lengths = arms.beliefs, arms.sizes, arms.lengths
-    following, seen = arms.following, arms.seen
+    following, seen, movers, laws = arms.following, arms.seen, arms.movers, arms.laws
     num_pulls = actions.shape[1]
     for i in range(len(rows)):
         for k in range(rows.shape[1]):
@@ -160,15 +164,27 @@ def successors(
         for j in range(num_pulls):
             k = actions[i, j]
             found.reward[i] += arms.means[arms.mean_begins[k] + rows[i, k]]
+            movers[j] = k
+            laws[j] = arms.begins[k] + rows[i, k] * sizes[k]
             seen[j] = 0
+        moving = num_pulls
+        j = 0
+        for n in range(len(arms.always)):  # those that are not pulled move by the next law
+            k = arms.always[n]
+            while j < num_pulls and actions[i, j] < k:
+                j += 1
+            if j == num_pulls or actions[i, j] != k:
+                movers[moving] = k
+                laws[moving] = arms.begins[k] + (rows[i, k] + 1) * sizes[k]
+                seen[moving] = 0
+                moving += 1
         place = 0
         j = 0
-        while j < num_pulls:
+        while j < moving:
             chance = 1.0
-            for pull in range(num_pulls):
-                k = actions[i, pull]
-                chance *= beliefs[arms.begins[k] + rows[i, k] * sizes[k] + seen[pull]]
-                following[k] = seen[pull] * lengths[k]
+            for m in range(moving):
+                chance *= beliefs[laws[m] + seen[m]]
+                following[movers[m]] = seen[m] * lengths[movers[m]]
             if chance > 0:
                 number = _number_of(following, numbers, count, add)
                 if number == count:
@@ -177,9 +193,9 @@ def successors(
                 found.probability[i, place] = chance
                 place += 1
             j = 0
-            while j < num_pulls:  # count on, arm by arm
+            while j < moving:  # count on, arm by arm
                 seen[j] += 1
-                if seen[j] < sizes[actions[i, j]]:
+                if seen[j] < sizes[movers[j]]:
                     break
                 seen[j] = 0
                 j += 1

@@ -11,6 +11,7 @@ from restive.errors import ProblemError
 from restive.learn.learners.base import Compiled, Learner, Own, Relative, Rules
 from restive.learn.learners.beta_bernoulli import BetaBernoulli
 from restive.learn.learners.colored_ucrl2 import ColoredUCRL2
+from restive.learn.learners.qwi import QWI
 from restive.learn.learners.regenerative_cycle import RegenerativeCycle
 from restive.learn.learners.relatives import (
     CertaintyEquivalence,
@@ -24,6 +25,8 @@ from restive.learn.learners.relatives import (
 )
 from restive.learn.learners.restless_ucb import RestlessUCB
 from restive.learn.learners.ucb1 import UCB1
+from restive.learn.learners.ucwhittle import UCWhittle
+from restive.learn.learners.wiql import WIQL
 from restive.learn.task import Task
 
 __all__ = [
@@ -57,6 +60,9 @@ LEARNERS: dict[str, Any] = {
         RegenerativeCycle,
         RestlessUCB,
         ColoredUCRL2,
+        UCWhittle,
+        WIQL,
+        QWI,
     )
 }
 """The learners by name."""
@@ -85,7 +91,7 @@ def register_learner(name: str, make: Callable[[Task, int], Any], title: str | N
 
 def unregister_learner(name: str) -> None:
     """Forget a learner that `register_learner` entered."""
-    if name in BUILT_IN or name not in LEARNERS:
+    if not isinstance(name, str) or name in BUILT_IN or name not in LEARNERS:
         raise ProblemError(f"no learner of your own is registered as {name!r:.60}")
     del LEARNERS[name]
 

@@ -19,7 +19,16 @@ from restive.kernels.learn.learners.memory import PLANNING, Memory
 from restive.kernels.loop.tables import EpisodeRules
 from restive.learn.task import Facts, Task
 
-__all__ = ["Compiled", "Learner", "Own", "Relative", "Rules", "checked_number", "counts_only"]
+__all__ = [
+    "Compiled",
+    "Learner",
+    "Own",
+    "Relative",
+    "Rules",
+    "checked_number",
+    "counts_only",
+    "ignores_unpulled",
+]
 
 NEVER = np.iinfo(np.int64).max >> 1  # steps
 
@@ -70,6 +79,7 @@ class Compiled(Protocol):
     title: ClassVar[str]
     number: ClassVar[int]  # in kernels.loop.steps
     narrows: ClassVar[bool]  # whether it can pull fewer arms, or be shown only some of them
+    # and `sees`, "always" if it is for arms that are always seen, where that is not "pulled"
 
     def memory_size(self, facts: Facts) -> tuple[int, int]:
         """Return how many whole numbers and floats it remembers, beyond what all do."""
@@ -118,6 +128,11 @@ class Own:
 
 
 Learner = Relative | Compiled | Own
+
+
+def ignores_unpulled(learner: Learner) -> bool:
+    """Whether a learner does not look at what arms pay while they are not pulled."""
+    return isinstance(learner, Compiled) and getattr(learner, "sees", "pulled") == "pulled"
 
 
 def checked_number(value: Any, what: str, low: float, high: float) -> None:

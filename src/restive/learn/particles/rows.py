@@ -13,7 +13,7 @@ from restive.kernels.learn.dirichlet import DirichletRows, lattice_logits, place
 from restive.kernels.learn.lattice import FEW, degrees_of, dimensions_of, lattice_generators
 from restive.kernels.learn.likelihood import Counts, add_log_likelihood
 from restive.kernels.learn.quantiles import log_gamma, trigamma
-from restive.problem.chains import irreducible_laws, mixing_ages
+from restive.problem.chains import limiting_laws, mixing_ages
 
 __all__ = ["QUARTER", "RowsPrior", "rows_prior"]
 
@@ -129,7 +129,7 @@ class RowsPrior:
     def mixing_ages(self) -> IntArray:
         """T^mix(1/4) of points that stand for the prior; -1 where it is out of reach."""
         passive = self.lattice(MIXING_POINTS)[-self.num_states :]
-        return mixing_ages(passive, irreducible_laws(passive), QUARTER)
+        return mixing_ages(passive, limiting_laws(passive), QUARTER)
 
     def draw(self, key: np.uint64) -> FloatArray:
         """Matrices [R, S] drawn from the prior with the first d numbers of `key`."""

@@ -21,8 +21,9 @@ from restive.learn.particles.arm import count_evidence, counts_of, fresh_arm, pa
 from restive.learn.particles.drawing import Particles
 from restive.learn.particles.rows import QUARTER, rows_prior
 from restive.learn.posterior import ArmPosterior
-from restive.problem.arm import Arm, numbers_array, state_names
-from restive.problem.chains import irreducible_laws, mixing_ages, require_ergodic
+from restive.problem.arm import Arm, checked_seen, numbers_array, state_names
+from restive.problem.beliefs import MODES
+from restive.problem.chains import limiting_laws, mixing_ages, require_limit
 
 __all__ = ["DirichletArmPrior"]
 
@@ -52,8 +53,10 @@ class DirichletArmPrior:
     particles
         Number of particles M that stand for the posterior; by default 128, and 256 where more than
         three numbers are free. The error of what they estimate falls about like 1 / M.
-    states
-        Names of the states, as in `Arm`.
+    states, seen
+        Names of the states, and when it is seen, as in `Arm`. If it is always seen, there are no
+        particles while it is learned: counts of its moves are all there is to know, and `particles`
+        is how many points `particles()` returns.
     """
 
     active: FloatArray  # [S, S]
@@ -61,6 +64,7 @@ class DirichletArmPrior:
     rewards: FloatArray  # [S]
     passive_rewards: FloatArray | None  # [S]
     states: tuple[str, ...] | None  # [S]
+    seen: str
     evidence: Evidence  # what was seen already; nothing at first
 
     def __init__(
@@ -71,7 +75,9 @@ class DirichletArmPrior:
         passive_rewards: ArrayLike | None = None,
         particles: int | None = None,
         states: Iterable[str] | None = None,
+        seen: str = "pulled",
     ) -> None:
+        self.seen = checked_seen(seen, "prior")
         self.active = _alphas(active, "active")
         self.passive = None if passive is None else _alphas(passive, "passive")
         size = len(self.active)
@@ -101,6 +107,49 @@ class DirichletArmPrior:
         """The number of particles M; 1 where nothing is free."""
         return self.rows.count
 
+    @property
+    def always_seen(self) -> bool:
+        """Whether the arm is seen in every step, pulled or not."""
+        return self.seen == "always"
+
+    @property
+    def posterior_alphas(self) -> FloatArray:
+        """Dirichlet parameters [R, S] given the evidence, of an arm that is always seen.
+
+        Of the only matrix, or of the active and then of the passive one.
+        """
+        return self._alphas_with(self._moves(self.evidence))
+
+    def _alphas_with(self, counts: FloatArray) -> FloatArray:
+        return np.asarray(
+            np.where(self.rows.tables.alphas > 0, self.rows.tables.alphas + counts, 0)
+        )
+
+    def _moves(self, evidence: Evidence) -> FloatArray:
+        """Counts [R, S] of moves of an arm that is always seen."""
+        size = self.num_states
+        counts = np.zeros(self.rows.tables.alphas.shape)
+        for pulled in (True, False):
+            states, ages, seen, times = evidence.cells(pulled=pulled)
+            if (ages > 1).any():
+                raise ProblemError(
+                    "prior: the arm is always seen, so its evidence must be of one step each; some "
+                    f"is of {ages.max()} steps: leave it out, or use candidates (ArmPrior)"
+                )
+            rows = states + (0 if pulled or self.passive is None else size)
+            np.add.at(counts, (rows, seen), times)
+        return counts
+
+    def counted(self, counts: FloatArray) -> DirichletArmPrior:
+        """Return what an arm that is always seen may be after so many more moves [R, S]."""
+        evidence, size = Evidence(self.num_states), self.num_states
+        rows, seen = np.nonzero(counts)
+        times = counts[rows, seen].astype(np.int64)
+        first = rows < size
+        evidence.add(rows[first], 1, seen[first], times[first])
+        evidence.add(rows[~first] - size, 1, seen[~first], times[~first], pulled=False)
+        return self.given(evidence)
+
     @cached_property
     def typical(self) -> Arm:
         """An arm with the prior's states and rewards: that of its mean."""
@@ -122,9 +171,30 @@ class DirichletArmPrior:
             )
         if not evidence.total:
             return self
-        self._require_possible(evidence)
+        if self.always_seen:
+            impossible = np.argwhere((self._moves(evidence) > 0) & (self.rows.tables.alphas == 0))
+            for row, seen in impossible.tolist():
+                raise ProblemError(
+                    f"state {seen}, seen after state {row % self.num_states}, is impossible: the "
+                    "zeros of the prior rule it out"
+                )
+        elif len(evidence.cells(pulled=False)[0]):
+            raise ProblemError(
+                "prior: a continuous prior takes what was seen after steps without a pull only of "
+                'arms that are always seen: pass seen="always", or use candidates (ArmPrior)'
+            )
+        else:
+            self._require_possible(evidence)
         informed = object.__new__(DirichletArmPrior)
-        for field in ("active", "passive", "rewards", "passive_rewards", "states", "rows"):
+        for field in (
+            "active",
+            "passive",
+            "rewards",
+            "passive_rewards",
+            "states",
+            "seen",
+            "rows",
+        ):
             setattr(informed, field, getattr(self, field))
         informed.evidence = self.evidence + evidence
         return informed
@@ -140,15 +210,21 @@ class DirichletArmPrior:
     @cached_property
     def drawn(self) -> Particles:
         """The particles as learners start with them."""
+        if self.always_seen:
+            rows = rows_prior(self.posterior_alphas, self.num_particles)
+            return particles_given(rows, counts_of(fresh_arm(rows)))
         counts = counts_of(count_evidence(fresh_arm(self.rows), self.evidence))
         return particles_given(self.rows, counts)
 
     def draw(self, key: np.uint64) -> Arm:
         """Draw an arm with the first numbers of a random stream.
 
-        By quantiles, so exactly from the prior; once there is evidence, one of the particles.
+        By quantiles, so exactly from the prior; once there is evidence, one of the particles,
+        unless the arm is always seen.
         """
-        if not self.evidence.total:
+        if self.always_seen:
+            matrices = rows_prior(self.posterior_alphas, self.num_particles).draw(key)
+        elif not self.evidence.total:
             matrices = self.rows.draw(key)
         else:
             totals = np.cumsum(self.drawn.weights)
@@ -169,6 +245,7 @@ class DirichletArmPrior:
             "particles": self.num_particles if self.rows.free else None,
             "states": None if self.states is None else list(self.states),
             "evidence": self.evidence.to_data(),
+            **({"seen": self.seen} if self.always_seen else {}),
         }
 
     @classmethod
@@ -181,6 +258,7 @@ class DirichletArmPrior:
             data["passive_rewards"],
             data["particles"],
             data["states"],
+            data.get("seen", "pulled"),
         )
         evidence = Evidence.from_data(data["evidence"])
         return prior.given(evidence) if evidence.total else prior
@@ -193,13 +271,15 @@ class DirichletArmPrior:
         """
         if not (isinstance(share, int | float | np.number) and 0 < share < 1):
             raise ProblemError(f"share must be a number between 0 and 1, got {share!r:.60}")
+        if self.always_seen:
+            return MODES  # what its counters tell apart
         try:
-            require_ergodic(_means(self.active, self.passive)[1], "prior")
+            require_limit(_means(self.active, self.passive)[1], "prior", states=self.states)
         except AssumptionError as error:
             raise AssumptionError(f"{error}; pass mixing_time") from None
         if self.evidence.total:
             passive, weights = self.drawn.matrices[-self.num_states :], self.drawn.weights
-            ages = mixing_ages(passive, irreducible_laws(passive), QUARTER)
+            ages = mixing_ages(passive, limiting_laws(passive), QUARTER)
         else:
             ages = self.rows.mixing_ages
             weights = np.ones(len(ages))
@@ -218,7 +298,7 @@ class DirichletArmPrior:
         more: dict[str, Any] = {}
         if self.passive_rewards is not None:
             more["passive_rewards"] = self.passive_rewards
-        return Arm(active, passive, self.rewards, states=self.states, **more)
+        return Arm(active, passive, self.rewards, states=self.states, seen=self.seen, **more)
 
     def _require_possible(self, evidence: Evidence) -> None:
         """Raise where fixed zeros rule out what was seen, whatever the other numbers are."""
@@ -255,7 +335,7 @@ class DirichletArmPrior:
         unpulled = None if self.passive_rewards is None else self.passive_rewards.tobytes()
         return (
             self.num_states, self.num_particles, self.active.tobytes(), passive,
-            self.rewards.tobytes(), unpulled, self.states,
+            self.rewards.tobytes(), unpulled, self.states, self.seen,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -268,6 +348,8 @@ class DirichletArmPrior:
         fields.append(f"particles={self.num_particles}")
         if self.states is not None:
             fields.append(f"states={list(self.states)}")
+        if self.always_seen:
+            fields.append("seen='always'")
         seen = f".given({self.evidence!r})" if self.evidence.total else ""
         short = f"{self.num_states} states, particles={self.num_particles}"
         return one_line(

@@ -95,6 +95,8 @@ def _arm_to_data(arm: Arm) -> dict[str, Any]:
     }
     if arm.pays_unpulled:
         data["passive_rewards"] = arm.passive_rewards.tolist()
+    if arm.always_seen:
+        data["seen"] = arm.seen
     return data
 
 

@@ -220,6 +220,11 @@ def _require_alike(arms: Sequence[Arm], what: str) -> None:
                     f"{what} {j} has {field} {here.tolist()}, {what} 0 has {there.tolist()}; "
                     "rewards are known, so they must agree"
                 )
+        if arm.seen != arms[0].seen:
+            raise ProblemError(
+                f"{what} {j} is seen {arm.seen!r}, {what} 0 {arms[0].seen!r}; when an arm is "
+                "seen is known, so they must agree"
+            )
         if arm.states != arms[0].states:
             raise ProblemError(
                 f"{what} {j} has states {arm.states}, {what} 0 has {arms[0].states}; their names "

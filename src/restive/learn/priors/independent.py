@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count, counted, drawn_seed, one_line
+from restive.arguments import checked_count, counted, drawn_seed, one_line, shown
 from restive.errors import ProblemError
 from restive.kernels.random import TRUTH, key_at, stream
 from restive.learn.evidence import Evidence
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior, listed, require_evidence
 from restive.problem.arm import Arm, gilbert_elliott, numbers_array
-from restive.problem.bandit import RestlessBandit, checked_num_pulls
+from restive.problem.bandit import RestlessBandit, checked_num_pulls, require_bandit
 
 __all__ = [
     "MOST_ARMS",
@@ -31,6 +31,7 @@ __all__ = [
     "is_continuous",
     "pays_of",
     "priors_like",
+    "uniform_prior",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -179,6 +180,23 @@ def _equal(one: ArmPrior | DirichletArmPrior, other: ArmPrior | DirichletArmPrio
 Prior: TypeAlias = IndependentPrior | JointPrior
 
 
+def require_prior(prior: Any) -> None:
+    """Raise unless this is a prior of all arms; say how to make one of what was given."""
+    if isinstance(prior, IndependentPrior | JointPrior):
+        return
+    hint = ""
+    if isinstance(prior, ArmPrior | DirichletArmPrior):
+        hint = ", which is for one arm; for several: IndependentPrior([prior] * num_arms)"
+    elif isinstance(prior, list | tuple) and all(
+        isinstance(arm, ArmPrior | DirichletArmPrior) for arm in prior
+    ):
+        hint = " of arms' priors; put them together: IndependentPrior(priors)"
+    elif isinstance(prior, RestlessBandit):
+        hint = "; for arms like these: beta_prior(like=bandit) or dirichlet_prior(like=bandit)"
+    kind = type(prior).__name__
+    raise ProblemError(f"prior must be an IndependentPrior or a JointPrior, got {kind}{hint}")
+
+
 def is_continuous(prior: Prior) -> bool:
     """Whether any arm has a continuous prior."""
     return isinstance(prior, IndependentPrior) and any(
@@ -193,6 +211,7 @@ def grid_prior(
     passive_rewards: ArrayLike | None = None,
     states: Sequence[str] | None = None,
     *,
+    seen: str = "pulled",
     like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Uniform prior of Section 6: every (p01, p11) in levels x levels, for each arm.
@@ -211,9 +230,17 @@ def grid_prior(
         The same while an arm is not pulled; nothing when left out.
     states
         Names of the two states, the bad one first.
+    seen
+        When arms are seen, as in `Arm`.
     like
-        Instead of these four: a bandit of two-state arms, whose rewards and names of states are
+        Instead of these five: a bandit of two-state arms, whose rewards and names of states are
         taken over. Its arms must move alike pulled or not, as all candidates do.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.grid_prior([0.1, 0.5, 0.9], num_arms=4)
+    IndependentPrior(4 arms, ArmPrior(9 candidates of 2 states))
     """
     grid = numbers_array(levels, "grid_prior", "levels")
     if grid.ndim != 1 or not grid.size:
@@ -225,35 +252,40 @@ def grid_prior(
         raise ProblemError("grid_prior needs num_arms, or like = a bandit, and not both")
     if like is not None:
         _require_channels(like, "a grid")
-        return priors_like(like, lambda arm: _grid(grid, *pays_of(arm)))
+        return priors_like(like, lambda arm: _grid(grid, *pays_of(arm), arm.seen))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
-    return IndependentPrior([_grid(grid, rewards, passive_rewards, states)] * num_arms)
+    return IndependentPrior([_grid(grid, rewards, passive_rewards, states, seen)] * num_arms)
 
 
 def priors_like(
     bandit: RestlessBandit, make: Callable[[Arm], ArmPrior | DirichletArmPrior]
 ) -> IndependentPrior:
     """Priors of arms that pay as a bandit's do; arms alike in that and in control share one."""
-    _require_bandit(bandit)
-    made: dict[tuple[bytes, bytes, Any, bool], ArmPrior | DirichletArmPrior] = {}
+    require_bandit(bandit, "like")
+    made: dict[tuple[bytes, bytes, Any, bool, str], ArmPrior | DirichletArmPrior] = {}
     arms = []
     for arm in bandit.arms:
         pays = arm.rewards.tobytes(), arm.passive_rewards.tobytes()
-        key = (*pays, arm.states, arm.is_uncontrolled)
+        key = (*pays, arm.states, arm.is_uncontrolled, arm.seen)
         if key not in made:
             made[key] = make(arm)
         arms.append(made[key])
     return IndependentPrior(arms)
 
 
-def _require_bandit(bandit: RestlessBandit) -> None:
-    if not isinstance(bandit, RestlessBandit):
-        raise ProblemError(f"like must be a RestlessBandit, got {bandit!r:.60}")
+def uniform_prior(bandit: RestlessBandit) -> IndependentPrior:
+    """Prior under which every row of both matrices may be anything, for arms that pay as these."""
+
+    def uniform(arm: Arm) -> DirichletArmPrior:
+        ones = np.ones((arm.num_states, arm.num_states))
+        return DirichletArmPrior(ones, ones, *pays_of(arm)[:2], states=arm.states, seen=arm.seen)
+
+    return priors_like(bandit, uniform)
 
 
 def _require_channels(bandit: RestlessBandit, kind: str) -> None:
     """Raise unless a bandit's arms have two states and move alike pulled or not."""
-    _require_bandit(bandit)
+    require_bandit(bandit, "like")
     others = "use spread_prior or a DirichletArmPrior, or list candidates in an ArmPrior"
     for k, arm in enumerate(bandit.arms):
         if arm.num_states != 2:
@@ -278,10 +310,11 @@ def _grid(
     rewards: ArrayLike,
     passive_rewards: ArrayLike | None,
     states: Sequence[str] | None,
+    seen: str = "pulled",
 ) -> ArmPrior:
     pairs = [(float(a), float(b)) for a in grid for b in grid]
     return ArmPrior(
-        [gilbert_elliott(*pair, rewards, passive_rewards, None, states) for pair in pairs]
+        [gilbert_elliott(*pair, rewards, passive_rewards, None, states, seen) for pair in pairs]
     )
 
 
@@ -294,6 +327,7 @@ def beta_prior(
     states: Sequence[str] | None = None,
     particles: int | None = None,
     *,
+    seen: str = "pulled",
     like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Continuous prior of two-state channels: p01 and p11 have Beta laws, the same for each arm.
@@ -313,26 +347,105 @@ def beta_prior(
         The same while an arm is not pulled; nothing when left out.
     states
         Names of the two states.
-    particles
+    particles, seen
         As in `DirichletArmPrior`.
     like
         Instead of `num_arms`, rewards and names of states: a bandit of two-state arms, which has
         them. Its arms must move alike pulled or not, as all channels do.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> rs.beta_prior(like=bandit)
+    IndependentPrior(2 arms)
     """
     if (num_arms is None) == (like is None):
         raise ProblemError("beta_prior needs num_arms, or like = a bandit, and not both")
     alphas = [[b, a] for a, b in (_beta(p01, "p01"), _beta(p11, "p11"))]
 
     def channel(
-        rewards: ArrayLike, passive_rewards: ArrayLike | None, states: Sequence[str] | None
+        rewards: ArrayLike,
+        passive_rewards: ArrayLike | None,
+        states: Sequence[str] | None,
+        seen: str,
     ) -> DirichletArmPrior:
-        return DirichletArmPrior(alphas, None, rewards, passive_rewards, particles, states)
+        return DirichletArmPrior(alphas, None, rewards, passive_rewards, particles, states, seen)
 
     if like is not None:
         _require_channels(like, "a Beta prior")
-        return priors_like(like, lambda arm: channel(*pays_of(arm)))
+        return priors_like(like, lambda arm: channel(*pays_of(arm), arm.seen))
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
-    return IndependentPrior([channel(rewards, passive_rewards, states)] * num_arms)
+    return IndependentPrior([channel(rewards, passive_rewards, states, seen)] * num_arms)
+
+
+def dirichlet_prior(
+    num_arms: int | None = None,
+    rewards: ArrayLike = (0.0, 1.0),
+    passive_rewards: ArrayLike | None = None,
+    states: Sequence[str] | None = None,
+    particles: int | None = None,
+    *,
+    counts: float = 1.0,
+    controlled: bool = False,
+    seen: str = "pulled",
+    like: RestlessBandit | None = None,
+) -> IndependentPrior:
+    """Continuous prior of arms with any number of states: each row of their matrices is Dirichlet.
+
+    Parameters
+    ----------
+    num_arms
+        Number of arms K.
+    rewards
+        Reward of each state, the worst first: their number is that of the states.
+    passive_rewards
+        The same while an arm is not pulled; nothing when left out.
+    states
+        Names of the states.
+    particles
+        As in `DirichletArmPrior`.
+    counts
+        Dirichlet parameter of each state in each row: 1 takes all laws for equally likely, more
+        means laws closer to even.
+    controlled
+        Whether pulled arms move by another chain than others.
+    seen
+        When arms are seen, as in `Arm`.
+    like
+        Instead of `num_arms`, rewards, names of states, `controlled` and `seen`: a bandit, which
+        has them.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> bandit = rs.zoo.load("paper-frequentist").bandit
+    >>> rs.dirichlet_prior(like=bandit)
+    IndependentPrior(4 arms)
+    """
+    if (num_arms is None) == (like is None):
+        raise ProblemError("dirichlet_prior needs num_arms, or like = a bandit, and not both")
+    if not isinstance(controlled, bool):
+        raise ProblemError(f"controlled must be True or False, got {shown(controlled)}")
+    alpha = float(numbers_array([counts], "dirichlet_prior", "counts").ravel()[0])
+
+    def made(
+        pays: ArrayLike, unpulled: ArrayLike | None, names: Sequence[str] | None, moved: bool,
+        when: str,
+    ) -> DirichletArmPrior:  # fmt: skip
+        given = numbers_array(pays, "dirichlet_prior", "rewards")
+        if given.ndim != 1:
+            raise ProblemError(f"rewards must hold a number for each state, got {shown(pays)}")
+        size = len(given)
+        rows = np.full((size, size), alpha)
+        second = rows if moved else None
+        return DirichletArmPrior(rows, second, pays, unpulled, particles, names, seen=when)
+
+    if like is not None:
+        return priors_like(like, lambda arm: made(*pays_of(arm), not arm.is_uncontrolled, arm.seen))
+    num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
+    return IndependentPrior([made(rewards, passive_rewards, states, controlled, seen)] * num_arms)
 
 
 def _beta(values: ArrayLike, field: str) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from restive.errors import ProblemError
 from restive.kernels.learn.lattice import lattice_generators, write_laws
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import MOST_ARMS, IndependentPrior, pays_of, priors_like
-from restive.problem.arm import Arm, numbers_array
+from restive.problem.arm import Arm, numbers_array, state_names
 from restive.problem.bandit import RestlessBandit
 
 __all__ = ["SLOWEST", "spread_candidates", "spread_prior"]
@@ -38,6 +38,8 @@ def spread_prior(
     points: int = POINTS,
     *,
     controlled: bool = False,
+    seen: str = "pulled",
+    helpful: bool = False,
     like: RestlessBandit | None = None,
 ) -> IndependentPrior:
     """Prior of points spread evenly over all chains, the same for each arm.
@@ -60,6 +62,11 @@ def spread_prior(
         Number of candidates, all of one weight.
     controlled
         Whether a pulled arm moves by another chain than one that is not pulled.
+    seen
+        When arms are seen, as in `Arm`.
+    helpful
+        Whether a pull never makes an arm worse: from each state a pulled arm reaches any state, or
+        a better one, at least as likely as one that is not pulled. Needs `controlled`.
     like
         Instead of `num_arms`, rewards and names of states: a bandit, which has them. Arms that
         move differently when pulled in it are `controlled`.
@@ -67,18 +74,24 @@ def spread_prior(
     points = checked_count(points, "points", 2, MOST_POINTS)
     if not isinstance(controlled, bool):
         raise ProblemError(f"controlled must be True or False, got {controlled!r:.60}")
+    if not isinstance(helpful, bool) or (helpful and not controlled):
+        raise ProblemError(
+            "helpful must be True or False, and True only where pulls change how arms move "
+            f"(controlled=True), got {helpful!r:.60}"
+        )
     if (num_arms is None) == (like is None):
         raise ProblemError("spread_prior needs num_arms, or like = a bandit, and not both")
     if like is not None:
         return priors_like(
             like,
             lambda arm: spread_candidates(
-                *pays_of(arm), points, controlled or not arm.is_uncontrolled
+                *pays_of(arm), points, controlled or not arm.is_uncontrolled, arm.seen, helpful
             ),
         )
     num_arms = checked_count(num_arms, "num_arms", most=MOST_ARMS)
     return IndependentPrior(
-        [spread_candidates(rewards, passive_rewards, states, points, controlled)] * num_arms
+        [spread_candidates(rewards, passive_rewards, states, points, controlled, seen, helpful)]
+        * num_arms
     )
 
 
@@ -88,6 +101,8 @@ def spread_candidates(
     states: Sequence[str] | None = None,
     points: int = POINTS,
     controlled: bool = False,
+    seen: str = "pulled",
+    helpful: bool = False,
 ) -> ArmPrior:
     """Return the prior of one arm; arguments as in `spread_prior`."""
     pays = numbers_array(rewards, "spread_prior", "rewards")
@@ -107,9 +122,11 @@ def spread_candidates(
     return _candidates(
         tuple(pays.tolist()),
         None if passive is None else tuple(passive.ravel().tolist()),
-        None if states is None else tuple(states),
+        None if states is None else state_names(states, len(pays), "prior"),
         points,
         controlled,
+        seen,
+        helpful,
     )
 
 
@@ -120,14 +137,42 @@ def _candidates(
     states: tuple[str, ...] | None,
     points: int,
     controlled: bool,
+    seen: str,
+    helpful: bool,
 ) -> ArmPrior:
     size = len(pays)
+    rows = _spread_rows(points, size * (2 if controlled else 1), size)
+    numbers = None
+    if helpful:  # some points fall on each other
+        rows, numbers = np.unique(_helpful(rows, size), axis=0, return_counts=True)
     return ArmPrior(
         [
-            Arm(own[:size], own[size:] if controlled else None, pays, passive_pays, None, states)
-            for own in _spread_rows(points, size * (2 if controlled else 1), size)
-        ]
+            Arm(
+                own[:size],
+                own[size:] if controlled else None,
+                pays,
+                passive_pays,
+                None,
+                states,
+                seen,
+            )
+            for own in rows
+        ],
+        numbers,
     )
+
+
+def _helpful(rows: FloatArray, size: int) -> FloatArray:
+    """Rows [points, 2 size, size] with the larger of both chances to do this well as the pulled.
+
+    Of two laws the larger and the smaller chances of each state or a better one are laws again.
+    With two states points that are even over all pairs are even over those in order.
+    """
+    well = np.cumsum(rows[:, :, ::-1], axis=2)  # chance of the best, of the two best, ...
+    one, other = well[:, :size], well[:, size:]
+    ordered = np.concatenate([np.maximum(one, other), np.minimum(one, other)], axis=1)
+    ordered[:, :, -1] = 1.0
+    return np.asarray(np.diff(ordered, axis=2, prepend=0.0)[:, :, ::-1])
 
 
 def _spread_rows(points: int, rows: int, size: int) -> FloatArray:

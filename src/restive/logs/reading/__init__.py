@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from restive.logs.time_steps import MICROS, StepRule, step_rule
 __all__ = ["load_log"]
 
 IntArray = NDArray[np.int64]
+Wanted = TypeVar("Wanted")
 
 ONE_BY_ONE = StepRule("1", length=MICROS)
 READING = 0.9  # of the time a log takes; the rest is sorting
@@ -82,12 +84,16 @@ def load_log(
     progress
         Called with the share that is done.
     """
-    rule, same_step = step_rule(step, zone), checked_same_step(same_step)
     file = open_log_file(path)
-    meaning = state_rule(state, state_from, states)
-    columns = [(time, "time"), (arm, "arm"), (meaning.column, meaning.argument)]
+    told = Complaints(file)
+    rule = told.unless(step_rule, step, zone)
+    same_step = told.unless(checked_same_step, same_step)
+    meaning = told.unless(state_rule, state, state_from, states)
+    columns = [(time, "time"), (arm, "arm")]
+    columns += [] if meaning is None else [(meaning.column, meaning.argument)]
     columns += [(name, what) for name, what in [(by, "by"), (pulled, "pulled")] if name is not None]
-    places = [file.column(name, what) for name, what in columns]
+    places = [told.unless(file.column, name, what) for name, what in columns]
+    told.refuse()
     taken_in = _understood(  # which keeps nothing of the file: sorting needs the memory
         file.rows(places, lambda share: progress(READING * share)),
         file, meaning, rule, time, zone, by is not None, pulled is not None, skip_bad,
@@ -106,6 +112,31 @@ def load_log(
     return log
 
 
+class Complaints:
+    """All that is wrong with how a file was asked for, told in one go with the columns it has."""
+
+    def __init__(self, file: LogFile) -> None:
+        self.file = file
+        self.found: list[str] = []
+
+    def unless(self, wanted: Callable[..., Wanted], *given: Any) -> Wanted:
+        """Return what is wanted, or note why there is none: then `refuse` comes before its use."""
+        try:
+            return wanted(*given)
+        except ProblemError as error:
+            self.found.append(str(error).removeprefix(f"{self.file.path}: "))
+            return cast(Wanted, None)
+
+    def refuse(self) -> None:
+        """Raise if anything was noted."""
+        if len(self.found) > 1:
+            self.found.append(f"its columns are {', '.join(self.file.header)}")
+            listed = "\n  ".join(self.found)
+            raise ProblemError(f"{self.file.path}: {len(self.found) - 1} mistakes\n  {listed}")
+        if self.found:
+            raise ProblemError(f"{self.file.path}: {self.found[0]}")
+
+
 def _understood(
     found: FileRows, file: LogFile, meaning: StateRule, rule: StepRule | None, time: str,
     zone: str | None, has_kinds: bool, has_pulled: bool, skip_bad: bool,
@@ -117,8 +148,10 @@ def _understood(
     if not len(found.lines):
         raise ProblemError(f"{file.path}: no rows below the header")
     mistakes = Mistakes(file, found.lines, found.faults, skip_bad)
-    times = read_times(found.columns[0], time, rule, zone, mistakes)
-    states = meaning.read(found.columns[2], mistakes)
+    told = Complaints(file)
+    times = told.unless(read_times, found.columns[0], time, rule, zone, mistakes)
+    states = told.unless(meaning.read, found.columns[2], mistakes)
+    told.refuse()
     flags = read_flags(found.columns[-1], "pulled", mistakes) if has_pulled else 1
     arms = Words(found.columns[1], "arm", mistakes)
     of_rows = Words(found.columns[3], "kind", mistakes) if has_kinds else None

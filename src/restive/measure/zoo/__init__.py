@@ -1,7 +1,8 @@
 """The zoo: named instances to plan, learn and compare on.
 
 An `Instance` is a problem with what a learner may know of it beforehand. The fixed ones are the
-paper's two settings, four satellite channels, Qian's pair and three corner cases;
+paper's two settings, four satellite channels, Qian's pair, three corner cases and those of
+`always_seen`, arms that are seen in every step and machines that stay broken;
 the random ones come from generators, which are public and make as many more as are wanted. Those of
 `outreach` pay in every step, pulled or not; all others pay when pulled.
 
@@ -26,6 +27,7 @@ from restive.arguments import checked_count, checked_seed, suggestion
 from restive.errors import ProblemError
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior, beta_prior, grid_prior
+from restive.measure.zoo.always_seen import calls, circulant, machines, restart
 from restive.measure.zoo.instance import Instance, drawn_instance, spread
 from restive.measure.zoo.outreach import cohort, collapsing, qian_pair, two_types
 from restive.problem.arm import Arm, gilbert_elliott
@@ -316,4 +318,8 @@ _ZOO: dict[str, Callable[[], Instance]] = {
     "collapsing-two-types": two_types,
     "qian-pair": qian_pair,
     "outreach-cohort": cohort,
+    "circulant": circulant,
+    "restart": restart,
+    "machines": machines,
+    "calls-8": calls,
 }

@@ -17,14 +17,14 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import counted
+from restive.arguments import checked_count, counted
 from restive.errors import ProblemError
 from restive.kernels.loop.tables import RankTables
 from restive.pages.figures import IndexPanel, plot_panels
 from restive.pages.frames import data_frame
 from restive.problem.arm import Arm
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
-from restive.problem.beliefs import BeliefState
+from restive.problem.beliefs import BeliefState, require_state
 
 __all__ = ["IndexPolicy", "IndexRule", "Policy", "index_policy", "tied_ranks"]
 
@@ -62,12 +62,13 @@ class IndexPolicy:
 
     def table(self, k: int) -> FloatArray:
         """Index table [S, L] of arm k."""
-        table: FloatArray = self.tables[self.kinds.of[k]]
+        arm = checked_count(k, "k", 0, self.bandit.num_arms - 1)
+        table: FloatArray = self.tables[self.kinds.of[arm]]
         return table
 
     def index(self, state: BeliefState) -> FloatArray:
         """Return the index [K] of each arm now."""
-        state.require_fits(self.bandit)
+        require_state(state, self.bandit)
         return self.index_many(state.last_state, state.elapsed)
 
     def index_many(self, last_state: IntArray, elapsed: IntArray) -> FloatArray:
@@ -77,7 +78,7 @@ class IndexPolicy:
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""
-        state.require_fits(self.bandit)
+        require_state(state, self.bandit)
         chosen: IntArray = self.select_many(state.last_state[None], state.elapsed[None])[0]
         return chosen
 
@@ -89,7 +90,7 @@ class IndexPolicy:
 
     def rank(self, state: BeliefState) -> IntArray:
         """Return the rank [K] of each arm's index now among all indices of the bandit."""
-        state.require_fits(self.bandit)
+        require_state(state, self.bandit)
         rank: IntArray = self.ranked.ranks[self._cells(state.last_state, state.elapsed)]
         return rank
 
@@ -198,6 +199,15 @@ def index_policy(bandit: RestlessBandit, rule: IndexRule, name: str | None = Non
         per kind of arm and never while acting.
     name
         How reports call the policy; by default the rule's own name.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> policy = rs.index_policy(bandit, lambda arm: [[0.0], [1.0]], name="last state")
+    >>> policy.select(rs.BeliefState([0, 1], [1, 1]))
+    array([1])
     """
     if not callable(rule):
         raise ProblemError(f"an index rule is a function of an arm, got {rule!r:.60}")
@@ -259,7 +269,7 @@ def checked_table(values: ArrayLike, arm: Arm, label: str) -> FloatArray:
             f"{label}: the index rule returned shape {table.shape}, expected "
             f"({arm.num_states}, number of ages)"
         )
-    if not np.isfinite(table).all():
+    if not np.abs(table).max() < np.inf:  # nor nan
         s, n = np.argwhere(~np.isfinite(table))[0]
         raise ProblemError(
             f"{label}: the index rule returned {table[s, n]} for last state {s}, elapsed {n + 1}"

@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from restive.arguments import checked_count
 from restive.errors import RestiveError, TooLargeError
 from restive.plan.joint_chain import JointStates
 from restive.plan.policies.base import IndexPolicy, tabled_policy
@@ -28,7 +29,7 @@ from restive.plan.policies.best_fixed import best_fixed
 from restive.plan.policies.lp_priority import lp_priority
 from restive.plan.policies.myopic import myopic
 from restive.plan.policies.whittle import whittle
-from restive.plan.relaxation import Relaxation
+from restive.plan.relaxation import Relaxation, require_relaxation
 from restive.plan.simulated_run import (
     FORGOTTEN,
     Runs,
@@ -37,7 +38,7 @@ from restive.plan.simulated_run import (
     slowest_arm,
 )
 from restive.plan.solved_run import MAX_STATES, lowest_reward
-from restive.plan.subsidy import SubsidyPath, subsidy_path
+from restive.plan.subsidy import AnyPath, subsidy_path
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
 from restive.problem.beliefs import belief_tables, initial_state, settled_lengths
 from restive.problem.reduction import reduce_kinds, unit_of
@@ -118,8 +119,18 @@ def best_index(
         20,000 only the best six are compared exactly, once all have been simulated.
     relaxation
         The relaxed problem, where it has been solved already.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> rs.best_index(bandit).chosen
+    'whittle at discount 0.3'
     """
     system = _System(bandit, max_elapsed)
+    require_relaxation(relaxation)
+    max_states = checked_count(max_states, "max_states")
     policies = _different(_candidates(bandit, max_elapsed, relaxation))
     try:
         found = system.exactly(policies, min(max_states, FEW_STATES))
@@ -165,10 +176,10 @@ def _candidates(
 
 def _paths(
     kinds: Kinds, discount: float, max_elapsed: int | None, relaxation: Relaxation | None
-) -> Sequence[SubsidyPath]:
+) -> Sequence[AnyPath]:
     if discount == 1 and relaxation is not None:
         return relaxation.paths
-    found: dict[int, SubsidyPath] = {}
+    found: dict[int, AnyPath] = {}
 
     def solve(j: int) -> None:
         found[j] = subsidy_path(kinds.arms[j], discount, max_elapsed, kinds.labels[j])

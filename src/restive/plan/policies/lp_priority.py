@@ -7,7 +7,7 @@ J may depend on the start where Whittle's does not.
 from __future__ import annotations
 
 from restive.plan.policies.base import IndexPolicy, tabled_policy
-from restive.plan.relaxation import Relaxation, relaxed
+from restive.plan.relaxation import Relaxation, relaxed, require_relaxation
 from restive.problem.bandit import RestlessBandit
 
 __all__ = ["lp_priority"]
@@ -41,6 +41,7 @@ def lp_priority(
     relaxation
         The relaxed problem, where it has been solved already.
     """
+    require_relaxation(relaxation)
     solution = relaxed(bandit, max_elapsed) if relaxation is None else relaxation
     tables = [path.advantage(solution.subsidy) for path in solution.paths]
     return tabled_policy(bandit, solution.kinds, tables, "lp_priority")

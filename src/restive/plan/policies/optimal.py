@@ -14,13 +14,13 @@ from math import comb, lgamma, log, log10
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import count_in_words
+from restive.arguments import checked_count, count_in_words
 from restive.errors import AssumptionError, TooLargeError
-from restive.plan.joint_chain import JointStates, optimal_bias
+from restive.plan.joint_chain import JointStates, optimal_bias, shown_sizes
 from restive.plan.policies.base import policy_repr
 from restive.plan.solved_run import MAX_STATES
-from restive.problem.bandit import RestlessBandit, kinds_of
-from restive.problem.beliefs import BeliefState, settled_lengths
+from restive.problem.bandit import RestlessBandit, always_seen, kinds_of
+from restive.problem.beliefs import BeliefState, require_state, settled_lengths
 from restive.problem.reduction import reduce_kinds
 
 __all__ = ["OptimalPolicy", "optimal"]
@@ -60,7 +60,7 @@ class OptimalPolicy:
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""
-        state.require_fits(self.bandit)
+        require_state(state, self.bandit)
         chosen: IntArray = self.select_many(state.last_state[None], state.elapsed[None])[0]
         return chosen
 
@@ -93,12 +93,14 @@ def optimal(
     max_elapsed
         Ages told apart; by default until beliefs are within 1e-9 of their limits.
     """
+    max_states = checked_count(max_states, "max_states")
     kinds = kinds_of(bandit)
     lengths = settled_lengths(kinds, max_elapsed, AGE_TOLERANCE)
     sizes = kinds.sizes
-    states = log_num_states(sizes, lengths[kinds.of], bandit.num_pulls)
+    ages = np.where(always_seen(bandit), 1, lengths[kinds.of])
+    states = log_num_states(sizes, ages, bandit.num_pulls)
     actions = log_choices(bandit.num_arms, bandit.num_pulls)
-    outcomes = float(np.log10(np.sort(sizes)[-bandit.num_pulls :]).sum())
+    outcomes = float(np.log10(shown_sizes(bandit)).sum())
     if states > log10(max_states) or states + actions + outcomes > log10(MAX_ENTRIES):
         raise TooLargeError(
             f"the optimum needs {count_in_words(states)} joint states with "
@@ -110,7 +112,7 @@ def optimal(
     num_actions = comb(bandit.num_arms, bandit.num_pulls)
     reduced = reduce_kinds(kinds)
     joint = JointStates(bandit, reduced.kinds, lengths)
-    for rows in _fresh_states(bandit.num_pulls, sizes, joint.lengths):
+    for rows in _fresh_states(bandit.num_pulls, joint):
         joint.add(rows)
     arms = combinations(range(bandit.num_arms), bandit.num_pulls)
     choices = np.array(list(arms), dtype=np.int64)
@@ -132,7 +134,8 @@ def optimal(
 def log_num_states(sizes: IntArray, lengths: IntArray, num_pulls: int) -> float:
     """Decimal logarithm of the number of joint meta-states in which N arms have just been seen.
 
-    Arms whose belief settles at once have one age only; they count as just seen or not. Where the
+    Arms whose belief settles at once, and those that are always seen, have one age only; they count
+    as just seen or not. Where the
     number is beyond any limit the logarithm is that of a round figure: as if all arms that age had
     their (geometric) mean number of ages.
     """
@@ -171,18 +174,17 @@ def num_joint_states(sizes: Sequence[int], lengths: Sequence[int], num_pulls: in
     return factor * sum(by_fresh[max(0, num_pulls - ageless) : num_pulls + 1])
 
 
-def _fresh_states(
-    num_pulls: int, sizes: IntArray, lengths: IntArray
-) -> Iterator[NDArray[np.int32]]:
+def _fresh_states(num_pulls: int, joint: JointStates) -> Iterator[NDArray[np.int32]]:
     """Rows of cells, a block per set of ageing arms that have just been seen."""
-    ageing = np.flatnonzero(lengths > 1)
+    sizes, lengths, ages = joint.sizes, joint.lengths, joint.ages
+    ageing = np.flatnonzero(ages > 1)
     ageless = len(lengths) - len(ageing)
     for num_fresh in range(max(0, num_pulls - ageless), min(num_pulls, len(ageing)) + 1):
         for fresh in combinations(ageing.tolist(), num_fresh):
             choices = []
             for k, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
                 cells = np.arange(size * length).reshape(size, length)
-                just_seen = k in fresh or length == 1
+                just_seen = k in fresh or ages[k] == 1
                 choices.append((cells[:, :1] if just_seen else cells[:, 1:]).ravel())
             grid = np.meshgrid(*choices, indexing="ij", copy=False)
             yield np.stack([axis.ravel() for axis in grid], axis=1).astype(np.int32)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from restive.arguments import checked_seed
 from restive.plan.policies.base import policy_repr
 from restive.problem.bandit import RestlessBandit
-from restive.problem.beliefs import BeliefState
+from restive.problem.beliefs import BeliefState, require_state
 
 __all__ = ["RandomPolicy", "random_policy"]
 
@@ -28,7 +28,7 @@ class RandomPolicy:
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""
-        state.require_fits(self.bandit)
+        require_state(state, self.bandit)
         chosen: IntArray = self.select_many(state.last_state[None], state.elapsed[None])[0]
         return chosen
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import shown, suggestion
+from restive.arguments import suggestion
 from restive.errors import ProblemError
 from restive.plan.policies.base import Policy, index_policy
 from restive.plan.policies.best_fixed import best_fixed, fixed_rewards, fixed_table
@@ -26,7 +26,7 @@ from restive.plan.policies.random import random_policy
 from restive.plan.policies.round_robin import round_robin
 from restive.plan.policies.whittle import whittle, whittle_table
 from restive.problem.arm import Arm, gilbert_elliott
-from restive.problem.bandit import RestlessBandit
+from restive.problem.bandit import RestlessBandit, require_bandit
 
 __all__ = [
     "PolicyMapping",
@@ -117,8 +117,7 @@ def as_policy(policy: Policy | str, bandit: RestlessBandit, **options: Any) -> P
     """
     if not isinstance(policy, str):
         return policy
-    if not isinstance(bandit, RestlessBandit):
-        raise ProblemError(f"a policy is made for a RestlessBandit, got {shown(bandit)}")
+    require_bandit(bandit)
     known = policy.replace("-", "_")
     if known in _ROWS:
         return _ROWS[known](bandit, **options)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from restive.plan.policies.base import policy_repr, top_ranked
 from restive.problem.bandit import RestlessBandit
-from restive.problem.beliefs import BeliefState
+from restive.problem.beliefs import BeliefState, require_state
 
 __all__ = ["RoundRobinPolicy", "round_robin"]
 
@@ -29,7 +29,7 @@ class RoundRobinPolicy:
 
     def select(self, state: BeliefState) -> IntArray:
         """Return the arms to pull, ascending [N]."""
-        state.require_fits(self.bandit)
+        require_state(state, self.bandit)
         chosen: IntArray = self.select_many(state.last_state[None], state.elapsed[None])[0]
         return chosen
 

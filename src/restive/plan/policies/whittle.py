@@ -18,15 +18,21 @@ from restive.errors import AssumptionError, ProblemError
 from restive.kernels.plan import gilbert_elliott
 from restive.pages.figures import IndexPanel, plot_index
 from restive.pages.frames import data_frame
-from restive.plan.policies.base import IndexPolicy, index_columns, index_policy
+from restive.plan.always_seen import SeenIndex, seen_index, seen_indices
+from restive.plan.policies.base import (
+    IndexPolicy,
+    index_columns,
+    index_policy,
+    tabled_policy,
+)
 from restive.plan.subsidy import (
     SubsidyPath,
     checked_discount,
     require_average,
     subsidy_path,
 )
-from restive.problem.arm import Arm, arm_label, numbers_array
-from restive.problem.bandit import RestlessBandit
+from restive.problem.arm import Arm, arm_label, numbers_array, require_arm
+from restive.problem.bandit import RestlessBandit, kinds_of
 from restive.problem.beliefs import settled_elapsed
 from restive.problem.reduction import reduce_arm
 from restive.threads import WORK_AT_ONCE
@@ -41,6 +47,7 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+MANY = 16  # kinds of arms from which on their tables are made together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,8 +97,41 @@ def whittle(
     """Return the Whittle index policy: pull the N arms with the largest index.
 
     For an arm that is not indexable the lower end of the ambiguity is used.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
+    >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
+    >>> policy = rs.whittle(bandit)
+    >>> policy.select(rs.BeliefState([0, 1], [1, 1]))
+    array([1])
     """
-    return index_policy(bandit, lambda arm: whittle_table(arm, max_elapsed, discount), "whittle")
+    made = _tables_at_once(bandit, checked_discount(discount))
+    if made is None:
+        return index_policy(
+            bandit, lambda arm: whittle_table(arm, max_elapsed, discount), "whittle"
+        )
+    return tabled_policy(bandit, kinds_of(bandit), made, "whittle")
+
+
+def _tables_at_once(bandit: RestlessBandit, discount: float) -> list[FloatArray] | None:
+    """Tables of many kinds of arms that are always seen; None where they must be made one by one.
+
+    They are the same; but where there are very many, calls would take longer than indices.
+    """
+    arms = kinds_of(bandit).arms
+    if len(arms) < MANY or not all(arm.always_seen for arm in arms):
+        return None
+    tables: dict[int, FloatArray] = {}
+    sizes = np.array([arm.num_states for arm in arms])
+    for size in np.unique(sizes):
+        places = np.flatnonzero(sizes == size).tolist()
+        found = seen_indices([arms[j] for j in places], discount)
+        if found is None:
+            return None  # whose turn it is says why
+        tables.update(zip(places, found, strict=True))
+    return [tables[j] for j in range(len(arms))]
 
 
 def whittle_table(
@@ -109,15 +149,30 @@ def whittle_index(
     Parameters
     ----------
     arm
-        Any arm; for the average reward its passive chain must meet Assumption 1.
+        Any arm; for the average reward its passive chain must have one closed class, which must
+        be aperiodic unless the arm is always seen.
     discount
         1 for the average reward (the paper's), below 1 for discounted reward.
     max_elapsed
         Number of ages in the result; by default as many as the belief needs to settle. A longer
-        result extends a shorter one.
+        result extends a shorter one. The index of an arm that is always seen has one.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> rs.whittle_index(rs.gilbert_elliott(0.3, 0.7)).index[:, :3].round(4)
+    array([[0.3   , 0.4821, 0.5625],
+           [0.7   , 0.6591, 0.6394]])
     """
+    require_arm(arm)
     discount = checked_discount(discount)
-    if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled:
+    if arm.always_seen:
+        found = seen_index(arm, discount, arm_label(arm))
+        _require_index(found, arm)
+        return WhittleIndex(
+            found.index, found.upper, found.indexable, discount, "subsidy path", arm
+        )
+    if discount == 1 and arm.num_states == 2 and arm.is_uncontrolled and _leaves_both(arm):
         length = _channel_length(arm, max_elapsed)
         index = _channel_table(reduce_arm(arm).pulled, length)
         return WhittleIndex(index, index, True, discount, "closed form", arm)
@@ -127,13 +182,16 @@ def whittle_index(
     return WhittleIndex(index, upper, path.indexable, discount, "subsidy path", arm)
 
 
-def _require_index(path: SubsidyPath, arm: Arm) -> None:
+def _require_index(path: SubsidyPath | SeenIndex, arm: Arm) -> None:
     """Raise where pulling is not best at any subsidy: there is a path, but no index."""
-    if np.isneginf(path.index).any():
+    if path.index.min() == -np.inf:
         s, n = np.argwhere(np.isneginf(path.index))[0]
+        seen = f"it was last seen in {arm.state_label(s)}, {n + 1} step(s) ago"
+        if arm.always_seen:
+            seen = f"it is in {arm.state_label(s)}"
         raise AssumptionError(
-            f"{arm_label(arm)}: no subsidy, however low, makes pulling best when it was last "
-            f"seen in {arm.state_label(s)}, {n + 1} step(s) ago: pulling holds the chain back (its "
+            f"{arm_label(arm)}: no subsidy, however low, makes pulling best when {seen}: pulling "
+            "holds the chain back (its "
             "active chain is reducible or nearly so), and the average reward only counts the long "
             "run; "
             "pass a discount below 1, such as 0.99"
@@ -183,6 +241,11 @@ def channel_indices(p01: FloatArray, p11: FloatArray, length: int) -> FloatArray
         part = slice(first, first + at_once)
         gilbert_elliott.channel_indices(rise[part], stay[part], scratch[0], scratch[1], out[part])
     return out
+
+
+def _leaves_both(arm: Arm) -> bool:
+    """Whether neither of two states is for ever, as the closed form asks."""
+    return bool(arm.passive[0, 1] > 0 and arm.passive[1, 0] > 0)
 
 
 def _channel_length(arm: Arm, max_elapsed: int | None) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from restive.learn.posterior import ArmPosterior
 from restive.live.learned import Entropy
+from restive.live.summaries import RewardTable
 from restive.live.words import Words
 from restive.measure.intervals import student_quantile
 from restive.pages.axes import Line, draw_line, set_scale
@@ -40,16 +41,14 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def reward_lines(rows: Sequence[dict[str, Any]]) -> tuple[list[Line], list[Line]]:
+def reward_lines(table: RewardTable) -> tuple[list[Line], list[Line]]:
     """Return what was earned and what was forecast, tick by tick and summed, with 95% bands.
 
     Forecasts are of the pulls that were seen; their variance is their share of the tick's.
     """
-    seen = [row for row in rows if row["seen"] and row["variance"] is not None]
-    ticks = np.array([row["tick"] for row in seen], dtype=np.int64)
-    earned = np.array([row["reward"] for row in seen])
-    forecast = np.array([row["forecast"] for row in seen])
-    variance = np.array([row["variance"] * row["seen"] / row["pulls"] for row in seen])
+    shown = (table.seen > 0) & ~np.isnan(table.variance)
+    ticks, earned, forecast = table.tick[shown], table.reward[shown], table.forecast[shown]
+    variance = table.variance[shown] * table.seen[shown] / table.pulls[shown]
     last = slice(-MOST_TICKS, None)
     each = _pair(ticks[last], earned[last], forecast[last], variance[last])
     few = np.unique(np.linspace(0, len(ticks) - 1, MOST_POINTS).round().astype(int))
@@ -66,11 +65,11 @@ def _pair(ticks: NDArray[np.int64], earned: FloatArray, forecast: FloatArray,
     ]
 
 
-def reward_chart(rows: Sequence[dict[str, Any]], words: Words) -> str:
+def reward_chart(table: RewardTable, words: Words) -> str:
     """Return the chart of rewards; "" before there are two ticks to compare."""
-    if sum(row["seen"] > 0 and row["variance"] is not None for row in rows) < 2:
+    if np.count_nonzero((table.seen > 0) & ~np.isnan(table.variance)) < 2:
         return ""
-    each, summed = reward_lines(rows)
+    each, summed = reward_lines(table)
 
     def panel(title: str, lines: list[Line]) -> Panel:
         def draw(axes: Any, scale: Any) -> None:

@@ -1,4 +1,4 @@
-"""Where the pages are, and signing in: a token is taken once, and kept in a cookie."""
+"""Where the pages are, and signing in: a token is taken once, for a session that a cookie keeps."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from restive.serve.auth import (
     form_fields,
     identify,
     require_own_site,
+    sign_in_first,
 )
 from restive.serve.messages import MOST_TICK
 from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
@@ -40,7 +41,7 @@ from restive.serve.service import service_of
 
 __all__ = ["router"]
 
-COOKIE_SECONDS = 30 * 86_400
+SESSION_DAYS = 30.0
 SAID = "restive-said"  # the cookie with what is to be told
 WRONG = "!"  # before what went wrong
 MOST_SAID = 1000  # letters: a cookie has 4 KB
@@ -81,14 +82,16 @@ async def login_page(ended: Annotated[str | None, Query(max_length=9)] = None) -
     openapi_extra=FORM,
 )
 async def login(request: Request) -> Response:
-    """Keep a token in the browser's cookie, for the page."""
+    """Begin a session with a token, and keep its secret in the browser's cookie."""
     require_own_site(request)
     secret = (await form_fields(request)).get("token", "").strip()
     if await identify(request, secret) is None:
         return HTMLResponse(_asking("This token is not known, or has ended."), 401)
+    service = service_of(request)
+    session = await service.write(lambda agent: agent.sign_in(secret, SESSION_DAYS))
     response = RedirectResponse("/", 303)
     response.set_cookie(
-        COOKIE, secret, max_age=COOKIE_SECONDS, httponly=True, samesite="strict",
+        COOKIE, session, max_age=round(SESSION_DAYS * 86_400), httponly=True, samesite="strict",
         secure=request.url.scheme == "https",
     )  # fmt: skip
     return response
@@ -101,8 +104,13 @@ async def login(request: Request) -> Response:
     responses=refusals(403, 408, 413, 503),
 )
 async def logout(request: Request) -> Response:
-    """Forget the browser's cookie."""
+    """End the session, and forget the browser's cookie."""
     require_own_site(request)
+    session = request.cookies.get(COOKIE)
+    if session:
+        service = service_of(request)
+        if await service.read(lambda agent: agent.token_of(session, session=True)):
+            await service.write(lambda agent: agent.sign_out(session))
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return response
@@ -126,7 +134,7 @@ class Visiting:
         except Problem as error:
             if error.status != 401:
                 raise
-            raise Problem(303, "sign in first", {"Location": "/login"}) from None
+            raise sign_in_first() from None
 
 
 Visitor = Annotated[Caller, Depends(Visiting())]

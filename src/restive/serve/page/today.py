@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from restive.live.agent import LiveAgent
 from restive.live.answers import Act, Decision, Status
 from restive.live.settings import REFUSE, Settings
 from restive.live.status import status_lines
+from restive.live.summaries import RewardTable
 from restive.pages.page import capitalised, render
 from restive.serve.auth import Caller
 
@@ -59,7 +60,7 @@ class Today:
     events: dict[str, int]  # by arm: that which holds its result alone
     missing: list[LateShown]  # results of ticks that are over
     answered: list[Answered]
-    rewards: list[dict[str, Any]]
+    rewards: RewardTable
 
     @classmethod
     def of(cls, agent: LiveAgent) -> Today:
@@ -79,7 +80,7 @@ class Today:
             {} if decision is None else agent.recorded_alone(decision.tick),
             _missing(agent),
             _answered(agent),
-            agent.rewards(),
+            agent.reward_table(),
         )
 
 

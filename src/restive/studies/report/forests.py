@@ -8,7 +8,7 @@ from typing import Any
 
 from restive.pages.axes import Scale
 from restive.pages.chart import Chart, Data, Panel, short
-from restive.pages.forest import Row, draw_forest, forest_height, hides_a_row
+from restive.pages.forest import Row, draw_forest, forest_height, forest_margins, hides_a_row
 from restive.studies.paired_differences import Ranking
 from restive.studies.report.charts import Naming, Points, learner_title
 from restive.studies.report.numbers import at_end, with_half_width
@@ -17,7 +17,6 @@ from restive.studies.summary import CaseSummary
 
 __all__ = ["difference_forest", "forest", "ranked_forest", "regret_forest"]
 
-AXIS = 4.0  # points left of a forest: its names stand inside
 CROWDED = 10  # times: regrets that differ by more are shown on a logarithmic axis at first
 
 
@@ -100,8 +99,9 @@ def forest(
             references=references if scale == "linear" or about_zero else (),
         )  # fmt: skip
 
+    left, right = forest_margins(every)
     panels = [
-        Panel(panel, partial(draw, panel), _data(inside), forest_height(inside), AXIS, 0)
+        Panel(panel, partial(draw, panel), _data(inside), forest_height(inside), left, 0, right)
         for panel, inside in rows.items()
     ]
     return Chart(name, title, note, panels, columns, scales, shown, shared="x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from restive.learn.learners.base import Relative
+from restive.learn.learners.base import ignores_unpulled
 from restive.pages.page import render
 from restive.plan.policies.registry import mapping_title
 from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
@@ -58,7 +58,7 @@ def ranking_remarks(ranking: Ranking) -> list[str]:
     blind = [
         learner_title(found)
         for found in ranking.cases
-        if not isinstance(found.case.settings.learner(), Relative)
+        if ignores_unpulled(found.case.settings.learner())
     ]
     arms = (prior.typical(k) for k in range(prior.num_arms))
     remarks = [blind_learners_hint(arms, blind)]

@@ -22,7 +22,7 @@ from restive.kernels.learn.learners.memory import (
 )
 from restive.kernels.random import uniform_at
 
-__all__ = ["choose", "draw_beta", "learn"]
+__all__ = ["choose", "draw_beta", "draw_gamma", "learn"]
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -64,13 +64,13 @@ def draw_beta(key: np.uint64, draws: int, a: float, b: float) -> tuple[float, in
     Return the number drawn and the place of the stream's first number that was not used. It is
     X / (X + Y) with X from Gamma(a) and Y from Gamma(b), each by rejection, so the law is exact.
     """
-    first, draws = _draw_gamma(key, draws, a)
-    second, draws = _draw_gamma(key, draws, b)
+    first, draws = draw_gamma(key, draws, a)
+    second, draws = draw_gamma(key, draws, b)
     return first / (first + second), draws
 
 
 @inlined
-def _draw_gamma(key: np.uint64, draws: int, shape: float) -> tuple[float, int]:
+def draw_gamma(key: np.uint64, draws: int, shape: float) -> tuple[float, int]:
     """Draw from Gamma(shape), the shape at least 1 (Marsaglia and Tsang 2000).
 
     It is the cube of a normal number, which is rejected in a twentieth of the cases or less.

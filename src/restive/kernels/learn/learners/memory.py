@@ -30,6 +30,7 @@ class Knowledge(NamedTuple):
     reward_offsets: IntArray  # [K]
     rewards: FloatArray  # flat
     shares: FloatArray  # flat: rewards scaled to [0, 1] over all arms
+    passive_rewards: FloatArray  # flat: of steps in which an arm is not pulled
 
 
 class Memory(NamedTuple):

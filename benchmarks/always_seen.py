@@ -1,0 +1,85 @@
+"""Speed of arms that are seen in every step: indices against the peer, and a step of TSDE."""
+
+from __future__ import annotations
+
+from time import thread_time
+
+import numpy as np
+
+import restive as rs
+from benchmarks.harness import Result, best_time
+from benchmarks.planning import _peer_times
+from restive.learn.learners import learner
+from restive.learn.task import make_task
+from restive.measure.replication import replicate
+
+__all__ = ["run"]
+
+MANY = 1000
+
+
+def run() -> list[Result]:
+    rng = np.random.default_rng(0)
+    problems = {size: _problem(rng, size) for size in (10, 30, 100)}
+    peer = dict(zip(problems, _peer_times(list(map(_task, problems.values()))), strict=True))
+    results = []
+    for size in (30, 100):
+        problem = problems[size]
+        arm = _arm(problem)
+        alone = best_time(lambda arm=arm: rs.whittle_index(arm), 200)
+        whole = best_time(lambda problem=problem: rs.whittle_index(_arm(problem)), 200)
+        results.append(
+            Result(
+                f"index of an arm of {size} states: times faster than the peer",
+                peer[size] / alone,
+                10,
+                True,
+                f"{1e6 * alone:.3g} us; with the arm made and validated {peer[size] / whole:.3g}",
+            )
+        )
+    arms = [_arm(_problem(rng, 10)) for _ in range(MANY)]
+    bandit = rs.RestlessBandit(arms, 10)
+    each = best_time(lambda: rs.whittle(rs.RestlessBandit(arms, 10)), 5) / MANY
+    return [
+        *results,
+        Result(
+            f"tables of {MANY:,} arms of 10 states: times faster than the peer, an arm",
+            peer[10] / each,
+            10,
+            True,
+            f"{1e6 * each:.3g} us an arm, {bandit.num_arms:,} kinds",
+        ),
+        _step(),
+    ]
+
+
+def _step() -> Result:
+    instance, horizon, runs = rs.zoo.load("calls-8"), 10_000, 4
+    task = make_task(instance.prior, 3, "whittle", horizon, true_bandit=instance.bandit)
+
+    def play() -> None:
+        replicate(
+            task, learner("tsde"), np.array([horizon]), runs, threads=1, with_oracle=False
+        )  # fmt: skip
+
+    seconds = best_time(play, 10, thread_time) / (runs * horizon)
+    return Result("TSDE, K=8 N=3, Dirichlet, always seen: us a step", 1e6 * seconds, 1, False)
+
+
+Problem = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _problem(rng: np.random.Generator, size: int) -> Problem:
+    active, passive = (rng.dirichlet(np.ones(size), size) for _ in range(2))
+    return active, passive, rng.random(size), rng.random(size)
+
+
+def _arm(problem: Problem) -> rs.Arm:
+    return rs.Arm(*problem, seen="always")
+
+
+def _task(problem: Problem) -> dict[str, list[object]]:
+    """The same for the peer, with its verdict on indexability, for the average reward."""
+    names = ("P1", "P0", "R1", "R0")
+    parts = {name: part.tolist() for name, part in zip(names, problem, strict=True)}
+    return parts | {"checks": [True] * 5, "discounts": [1]}

@@ -1,0 +1,127 @@
+"""Lists: pages of arms, as operators see them, and tables that can be exported."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from restive.arguments import checked_count, shown, suggestion
+from restive.errors import ProblemError
+from restive.live import learned
+from restive.live.answers import ArmRow
+from restive.live.clock import utc_time
+from restive.live.memory import Memory
+from restive.live.session import Session, checked_text
+from restive.live.sql_tables import Progress
+
+__all__ = ["MOST_PAGE", "ORDERS", "arm_row", "arms_page", "table_rows"]
+
+MOST_PAGE = 1000
+ORDERS = ("name", "index", "pulls", "age", "belief")  # of a list of arms
+QUERIES = {  # of tables that can be exported
+    "pulls": "SELECT tick, name AS arm, kind, status, state, audit, expected, recorded "
+    "FROM pull JOIN arm USING (slot) JOIN prior ON arm.prior = prior.id "
+    "ORDER BY tick, slot",
+    "events": "SELECT seq, kind, tick, at, request, actor, body, hex(digest) AS digest FROM event "
+    "ORDER BY seq",
+    "arms": 'SELECT name AS arm, kind, joined, "left" FROM arm JOIN prior ON arm.prior = prior.id '
+    "ORDER BY slot",
+}
+
+
+def arm_row(memory: Memory, slot: int) -> ArmRow:
+    """Return an arm as an operator sees it."""
+    waiting = slot >= memory.num_joined
+    state = tick = index = good = None
+    if not waiting:
+        now = memory.open_sightings
+        if slot in now:
+            state, tick = now[slot], memory.tick
+        elif slot in memory.ever_seen:
+            state, time = memory.agent.last_seen(slot)
+            tick = time - 1
+        good = float(learned.belief(memory, slot)[-1])
+        if memory.tick >= 0:
+            (value,) = memory.agent.index_of([slot])
+            index = None if isnan(value) else value
+    return ArmRow(
+        name=memory.roster.names[slot],
+        kind=memory.roster.kind_of[slot],
+        joined=memory.joined[slot],
+        left=memory.gone.get(slot),
+        waiting=waiting,
+        last_state=state,
+        last_tick=tick,
+        index=index,
+        good=good,
+        pulls=memory.pulls.get(slot, 0),
+    )
+
+
+def arms_page(session: Session, after: str | int | None, limit: int, by: str) -> list[ArmRow]:
+    """Return a page of arms."""
+    limit = checked_count(limit, "limit", 1, MOST_PAGE)
+    memory = session.memory
+    if not isinstance(by, str) or by not in ORDERS:
+        raise ProblemError(f"by must be one of {', '.join(ORDERS)}, got {shown(by)}")
+    if by == "name":
+        found = session.journal.connection.execute(
+            "SELECT slot FROM arm WHERE name > ? ORDER BY name LIMIT ?",
+            ("" if after is None else checked_text(str(after), "after"), limit),
+        )
+        return [arm_row(memory, slot) for (slot,) in found]
+    skipped = 0 if after is None else checked_count(after, "after", 0)
+    urgency = np.full(len(memory.roster), -np.inf)
+    joined = memory.num_joined
+    if by == "pulls":
+        urgency[list(memory.pulls)] = list(memory.pulls.values())
+    elif by == "age":
+        urgency[:joined] = memory.agent.belief_state.elapsed
+    elif by == "belief":
+        urgency[:joined] = learned.chances_of_the_top(memory)
+    elif memory.tick >= 0:
+        urgency[:joined] = np.nan_to_num(memory.agent.index(), nan=-np.inf)
+    urgency[list(memory.gone)] = -np.inf
+    order = np.argsort(-urgency, kind="stable")
+    return [arm_row(memory, int(slot)) for slot in order[skipped : skipped + limit]]
+
+
+def table_rows(
+    session: Session, name: str, progress: Progress | None
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return the columns and rows of a table."""
+    if isinstance(name, str) and name == "beliefs":
+        return _beliefs(session.memory)
+    if not isinstance(name, str) or name not in QUERIES:
+        raise ProblemError(
+            f"there is no table {shown(name)}; {suggestion(name, [*QUERIES, 'beliefs'])}"
+        )
+    execute = session.journal.connection.execute
+    (total,) = execute(f"SELECT count(*) FROM {name.removesuffix('s')}").fetchone()
+    cursor, rows = execute(QUERIES[name]), []
+    for row in cursor:  # one by one: whoever waits can stop it
+        rows.append((*row[:3], utc_time(row[3]).isoformat(), *row[4:]) if name == "events" else row)
+        if progress is not None and len(rows) % 1024 == 0:
+            progress(len(rows), total)
+    columns = [column[0] for column in cursor.description]
+    return columns, rows
+
+
+def _beliefs(memory: Memory) -> tuple[list[str], list[tuple[Any, ...]]]:
+    settings = memory.settings
+    columns = ["arm", "kind", "last_state", "last_tick"]
+    columns += [
+        f"belief_{settings.state_name(state)}" for state in range(memory.roster.most_states)
+    ]
+    rows = []
+    for slot in range(memory.num_joined):
+        if slot in memory.gone:
+            continue
+        row = arm_row(memory, slot)
+        law = [*learned.belief(memory, slot).tolist(), *[None] * memory.roster.most_states]
+        rows.append(
+            (row.name, row.kind, row.last_state, row.last_tick, *law[: memory.roster.most_states])
+        )
+    return columns, rows

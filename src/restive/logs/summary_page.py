@@ -1,0 +1,71 @@
+"""One page for a manager: a headline, three sentences and one picture, in the manager's units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from restive.logs.decision import Decision
+from restive.logs.decision_words import Units, headline, sentences
+from restive.logs.fitted import FittedLog
+from restive.pages.axes import Scale
+from restive.pages.chart import Chart, Panel, render_chart, short
+from restive.pages.forest import Row, draw_forest, forest_height, forest_margins
+from restive.pages.page import render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+__all__ = ["summary_page", "ways_chart"]
+
+
+def summary_page(fitted: FittedLog, found: Decision, units: Units, title: str) -> str:
+    """Return the whole page."""
+    return render(
+        "logs/summary.html",
+        title=title,
+        eyebrow=title,
+        heading=headline(fitted, found, units),
+        lead=sentences(fitted, found, units),
+        chart=ways_chart(found, units),
+        about=f"From {fitted.log.in_brief}. fit.html has what is behind it.",
+    )
+
+
+def ways_chart(found: Decision, units: Units) -> Markup | str:
+    """Return what three ways of choosing arms earn, as a chart; nothing where none was played."""
+    if not found.earned:
+        return ""
+    rows = [
+        Row(
+            at, f"{units.pulls} {way}", found.num_steps, earned.mean, earned.low, earned.high,
+            f"{earned.mean:.3g}\n({earned.low:.3g} to {earned.high:.3g})",
+        )
+        for at, (way, earned) in enumerate(found.earned.items())
+    ]  # fmt: skip
+
+    def draw(axes: Any, scale: Scale) -> None:
+        draw_forest(axes, rows, scale, f"{units.reward} a {units.step}")
+
+    note = (
+        f"{found.num_pulls:,} {units.pulls} a {units.step}, for {found.num_steps:,} of them after "
+        f"the log's end. Bars hold 95 of 100 worlds that the log leaves possible; the worlds are "
+        "the same in each row, so that differences are surer than the bars look."
+    )
+    left, right = forest_margins(rows)
+    panel = Panel("", draw, _data(rows), forest_height(rows), left, 0, right)
+    chart = Chart(
+        "ways", "Three ways to choose", note, [panel], ("way", f"{units.reward} a {units.step}"),
+        shared="x",
+    )  # fmt: skip
+    return render_chart(chart)
+
+
+def _data(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": row.name, "x": [row.time], "mean": short([row.value]),
+            "lower": short([row.lower]), "upper": short([row.upper]),
+        }
+        for row in rows
+    ]  # fmt: skip
