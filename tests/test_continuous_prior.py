@@ -287,5 +287,5 @@ def test_pictures():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["chains", "truth"]
     three = rs.DirichletArmPrior(np.ones((3, 3)), np.ones((3, 3)), rewards=[0, 0.5, 1])
     axes = three.particles().plot()
-    assert len(axes.get_xticks()) == 9
-    assert axes.get_ylabel() == "transition probability"
+    assert len(axes.get_yticks()) == 9
+    assert axes.get_xlabel() == "transition probability"
