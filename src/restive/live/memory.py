@@ -32,6 +32,9 @@ __all__ = ["Choice", "Memory", "OpenTick"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+LEARNT_BEFORE_BETS = (
+    3  # times: what is assumed before a file has a log is no forecast to hold it to
+)
 FIRST_AGES = 64  # that have likelihoods at first
 AUDIT = 9  # stream of the draws of audit pulls, apart from those in `kernels.random`
 
@@ -331,7 +334,7 @@ class Memory:
         if self.open is None:
             return
         pulls = self.closed_pulls()
-        self.rings = self.watches.close(pulls)
+        self.rings = self.watches.close(pulls) if self._knows_kinds else []
         for pull in pulls:
             if pull.last_state is not None:
                 counts = self.unseen.setdefault(pull.last_state, [0, 0])
@@ -354,6 +357,11 @@ class Memory:
                 self.unanswered[arm] = now.tick
             for arm in seen:
                 self.unanswered.pop(arm, None)
+
+    @property
+    def _knows_kinds(self) -> bool:
+        """Whether forecasts are worth a bet: not before kinds that learn have learnt from arms."""
+        return self.agent.kinds_due is None or self.agent.kinds_learnt >= LEARNT_BEFORE_BETS
 
     def closed_pulls(self) -> list[ClosedPull]:
         """Return the pulls of the open tick as the watches see them once it is over."""
