@@ -172,7 +172,7 @@ def test_a_posterior_reads_out():
 @pytest.mark.parametrize(
     ("alphas", "expected"),
     [
-        ([[1, 1], [1, 1]], {0.5: 2, 0.95: 7, 0.99: 15}),
+        ([[1, 1], [1, 1]], {0.5: 2, 0.95: 7, 0.99: 16}),
         ([[2, 2], [2, 2]], {0.95: 4}),
         ([[0.5, 0.5], [0.5, 0.5]], {0.95: 21}),
     ],
@@ -287,5 +287,5 @@ def test_pictures():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["chains", "truth"]
     three = rs.DirichletArmPrior(np.ones((3, 3)), np.ones((3, 3)), rewards=[0, 0.5, 1])
     axes = three.particles().plot()
-    assert len(axes.get_xticks()) == 9
-    assert axes.get_ylabel() == "transition probability"
+    assert len(axes.get_yticks()) == 9  # a row each, with its name beside
+    assert axes.get_xlabel() == "transition probability"

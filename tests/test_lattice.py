@@ -28,7 +28,7 @@ def points_of(generators, key, points):
 
 
 def lattice(count, dimensions):
-    generators = lattice_generators(count, dimensions)
+    generators = lattice_generators(count, dimensions, False)
     return (np.arange(count)[:, None] * generators % count + 0.5) / count
 
 
@@ -55,7 +55,7 @@ def test_products_are_integrated_far_better_than_by_chance():
 def test_points_are_of_students_t(free):
     """Coordinates and lengths of 64 shifted lattices, more even than chance: level below 1e-4."""
     count = 256
-    generators = lattice_generators(count, dimensions_of(free))
+    generators = lattice_generators(count, dimensions_of(free), free == 2)
     drawn = np.empty((64, free, count))
     for shift in range(64):
         points_of(generators, np.uint64(77 + shift), drawn[shift])
@@ -78,7 +78,7 @@ def log_t(x, centre, root, degrees):
 def test_densities_are_those_of_what_is_drawn(d):
     rng = np.random.default_rng(d)
     count, degrees = 128, degrees_of(d)
-    generators = lattice_generators(count, dimensions_of(d))
+    generators = lattice_generators(count, dimensions_of(d), d == 2)
     x, log_q = np.empty((d, count)), np.empty(count)
     roots = np.array([np.tril(rng.random((d, d)) + np.eye(d)) for _ in range(3)])
     centres = rng.normal(size=(3, d))

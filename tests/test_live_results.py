@@ -15,6 +15,7 @@ from restive.live.operator_files import record_sheet
 from restive.live.recording import Batch
 from restive.live.roster import LONG_AGO
 from restive.live.sheets import parse_sheet
+from restive.live.status import status_lines
 from restive.logs.fitting import write_fit
 
 
@@ -477,6 +478,34 @@ def test_forecasts_are_of_what_comes(path):
     live.step({decision.arms[1]: 1})
     assert live.forecast(ticks=2, paths=5).mean.max() <= 2
     assert fingerprint(rs.LiveAgent.open(path)) == fingerprint(live)  # nothing was learned from it
+
+
+def test_forecasts_know_audit_pulls(path):
+    """All pulls are drawn evenly among good arms and bad ones, and the draws are the seed's."""
+    arms = [rs.ArmPrior([rs.Arm([[1 - p, p]] * 2, rewards=[0, 1])]) for p in (0.9, 0.1)]
+    prior = rs.IndependentPrior([arms[0]] * 10 + [arms[1]] * 10)
+    live = rs.LiveAgent.create(path, prior, 4, audit_pulls=4, durability="process")
+    found = live.forecast(ticks=10, paths=200, seed=1)
+    for tick in range(10):
+        decision = live.decide()
+        assert decision.audit == decision.arms
+        # 800 coins of .9 or .1 have a standard error of 0.042; four of them
+        assert found.mean[tick] == pytest.approx(sum(decision.expected), abs=4 * 0.0425)
+        live.record(dict.fromkeys(decision.arms, 1))
+    assert found.total[0] < 28  # the best arms alone would earn 36
+
+
+def test_status_says_whose_rewards_these_are_where_all_arms_pay(path):
+    arm = rs.Arm([[0.6, 0.4], [0.3, 0.7]], rewards=[0, 1], passive_rewards=[0, 1])
+    live = rs.LiveAgent.create(
+        path, rs.IndependentPrior([rs.ArmPrior([arm])] * 3), 1, durability="process",
+        words={"arm": "patient", "pull": "call"},
+    )  # fmt: skip
+    assert live.status().pulled_only
+    lines = status_lines(live.status(), live.settings)
+    said = "reward, forecast and alarms are of calls alone: patients earn without one too, which"
+    assert any(line.startswith(said) for line in lines)
+    assert not created(path.with_name("other.db")).status().pulled_only
 
 
 def test_pages_of_arms_tables_and_rewards(path):

@@ -661,3 +661,6 @@ def test_what_counts_within_a_step(tmp_path):
     assert [s for _, _, s, _ in sorted(sightings(last))] == [1, 1]
     assert [s for _, _, s, _ in sorted(sightings(worst))] == [0, 1]
     assert any("1 of 3 rows" in note for note in last.notes)
+    for same_step, state in (("last", 1), ("worst", 0)):  # pulled, and seen again later that day
+        log = rs.log_of([0, 0], [4, 4], [0, 1], pulled=[1, 0], same_step=same_step)
+        assert list(sightings(log)) == [("0", 0, state, True)]

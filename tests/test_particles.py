@@ -15,7 +15,7 @@ from oracles.posterior_naive import Quadrature, metropolis
 from particle_cases import Follower, cells_of, evidence_of, sightings, some_ages
 from restive.kernels.learn.likelihood import add_log_likelihood
 from restive.learn.particles.arm import count_evidence, counts_of, fresh_arm
-from restive.learn.particles.drawing import MODES, ONE_T
+from restive.learn.particles.drawing import ONE_T, SLICES
 
 UNIFORM = rs.beta_prior(1).arms[0]
 THREE = rs.DirichletArmPrior(np.ones((3, 3)), np.ones((3, 3)), rewards=[0, 0.5, 1])
@@ -49,17 +49,17 @@ def test_means_and_deviations_two_states(t):
 
 
 @pytest.mark.parametrize(
-    ("age", "channel", "t", "allowed"),
+    ("age", "channel", "t"),
     [
-        (2, (0.3, 0.7), 1_000, 0.10),
-        (2, (0.3, 0.7), 10_000, 0.16),
-        (8, (0.1, 0.9), 1_000, 0.064),
-        (8, (0.1, 0.9), 10_000, 0.086),
-        (20, (0.3, 0.8), 1_000, 0.10),
-        (20, (0.3, 0.8), 10_000, 0.15),
+        (2, (0.3, 0.7), 1_000),
+        (2, (0.3, 0.7), 10_000),
+        (8, (0.1, 0.9), 1_000),
+        (8, (0.1, 0.9), 10_000),
+        (20, (0.3, 0.8), 1_000),
+        (20, (0.3, 0.8), 10_000),
     ],
 )
-def test_hard_posteriors(age, channel, t, allowed):
+def test_hard_posteriors(age, channel, t):
     """Even ages only: two modes, or a curved ridge. The chance that rho > 0, over 10 runs."""
     rng = np.random.default_rng(5)
     seen = sightings(rs.gilbert_elliott(*channel), np.full(t, age), rng)
@@ -67,17 +67,17 @@ def test_hard_posteriors(age, channel, t, allowed):
     chance = exact.mean(exact.p11 > exact.p01)
     runs = [Follower(UNIFORM, 100 + key).see(seen) for key in range(10)]
     found = np.array([run.mean(run.p11 > run.p01) for run in runs])
-    assert np.sqrt(np.mean((found - chance) ** 2)) < allowed
-    if age < 20:
-        assert found.min() > chance / 4  # the smaller mode is alive
-        assert all(MODES in run.rungs for run in runs)
+    assert np.sqrt(np.mean((found - chance) ** 2)) < 0.04
+    assert all(SLICES in run.rungs for run in runs)
 
 
-def test_one_t_suffices_where_ages_are_mixed():
-    rng = np.random.default_rng(8)
+def test_one_t_mostly_suffices_where_ages_are_mixed():
+    rng, rungs = np.random.default_rng(8), []
     for key in range(10):
         seen = sightings(random_channel(rng), some_ages(2_000, rng), rng)
-        assert set(Follower(UNIFORM, key).see(seen).rungs) == {ONE_T}
+        rungs += Follower(UNIFORM, key).see(seen).rungs
+    assert set(rungs) <= {ONE_T, SLICES}
+    assert rungs.count(ONE_T) > 0.9 * len(rungs)
 
 
 def test_a_renewal_depends_on_its_key_and_number_alone():
@@ -182,5 +182,5 @@ def test_without_the_compiler_the_bytes_are_the_same():
         ).stdout  # fmt: skip
 
     compiled = output()
-    assert compiled.split()[0] == str(MODES)
+    assert compiled.split()[0] == str(SLICES)
     assert compiled == output(NUMBA_DISABLE_JIT="1")

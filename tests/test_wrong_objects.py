@@ -192,6 +192,7 @@ CALLS = {  # sound ones, small
     "registry.policy_mapping": lambda: dict(name="whittle"),
     "registry.register_learner": lambda: dict(name="ucb1", make=len, title=None),
     "registry.register_mapping": lambda: dict(name="whittle", rule_or_maker=len, title=None),
+    "registry.suited_learner": lambda: dict(num_arms=4, num_pulls=1, horizon=10),
     "registry.unregister_learner": lambda: dict(name="ucb1"),
     "registry.unregister_mapping": lambda: dict(name="whittle"),
     "zoo.load": lambda: dict(name="paper-frequentist"),

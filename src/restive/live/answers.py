@@ -211,5 +211,6 @@ class Status:
     unseen_by_last_state: dict[int, tuple[int, int]]  # closed pulls: unseen, and all
     corrections: int  # that wait for a rebuild
     approximate: bool  # unseen pulls are taken as not pulled, though pulling moves these arms
+    pulled_only: bool  # arms pay unpulled too; reward, forecast and alarms are of pulls alone
     events: int
     alarms: tuple[Alarm, ...]

@@ -232,20 +232,31 @@ class Memory:
 
     def choose(self, tick: int, num_pulls: int, out: list[int]) -> Choice:
         """Return the arms to pull in a tick that has begun."""
-        agent = self.agent
+        return self._foreseen(*self.picked(self.agent, tick, num_pulls, out))
+
+    def picked(
+        self, agent: Agent, tick: int, num_pulls: int, out: list[int]
+    ) -> tuple[list[int], list[int]]:
+        """Have an agent pull arms in a tick: those it selects, and those of an even draw.
+
+        Returns all of them, and those of the draw. The agent is this one's or, where futures are
+        drawn, a copy of it.
+        """
+        num_arms = agent.task.num_arms
         out = out + self.resting(tick, num_pulls, out)
-        free = len(self.roster) - len(self.gone) - len(out)
+        gone = [slot for slot in self.gone if slot < num_arms]
+        free = num_arms - len(gone) - len(out)
         audit: list[int] = []
         mask = None
-        if self.gone or out:
-            mask = np.ones(len(self.roster), dtype=bool)
-            mask[list(self.gone)] = False
+        if gone or out:
+            mask = np.ones(num_arms, dtype=bool)
+            mask[gone] = False
             mask[out] = False
         count = min(self.settings.audit_pulls, num_pulls)
         if count and free:
-            allowed = np.arange(len(self.roster)) if mask is None else np.flatnonzero(mask)
+            allowed = np.arange(num_arms) if mask is None else np.flatnonzero(mask)
             audit = self._drawn_evenly(tick, allowed, count)
-            mask = np.ones(len(self.roster), dtype=bool) if mask is None else mask
+            mask = np.ones(num_arms, dtype=bool) if mask is None else mask
             mask[audit] = False
         wanted = num_pulls - len(audit)
         usual = mask is None and wanted == self.settings.num_pulls
@@ -254,7 +265,7 @@ class Memory:
         if audit:
             arms = sorted(arms + audit)
             agent.pull(arms)
-        return self._foreseen(arms, audit)
+        return arms, audit
 
     def resting(self, tick: int, num_pulls: int, out: list[int]) -> list[int]:
         """Return arms that were pulled of late without a state being seen, and rest.

@@ -122,6 +122,14 @@ class Roster:
             found = self._pays[key] = Pays(rewards, min(rewards), max(rewards))
         return found
 
+    @cached_property
+    def pays_unpulled(self) -> bool:
+        """Whether some arm pays while it is not pulled."""
+        if self.joint is not None:
+            return any(arm.pays_unpulled for arm in self.joint.bandits[0].arms)
+        priors: Any = self.kinds.values()
+        return any(prior.typical.pays_unpulled for prior in priors)
+
     def rewards_by_group(self) -> dict[int, tuple[float, ...]]:
         """Rewards [S] by a kind's number, or by slot under a joint prior."""
         if self.joint is not None:

@@ -108,6 +108,7 @@ def status(session: Session) -> Status:
         unseen_by_last_state={s: (u, n) for s, (u, n) in sorted(memory.unseen.items())},
         corrections=corrected,
         approximate=not memory.roster.moves_alike and memory.settings.missing == AS_NOT_PULLED,
+        pulled_only=memory.roster.pays_unpulled,
         events=memory.seq,
         alarms=tuple(alarms(session)),
     )
@@ -129,6 +130,11 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         f"{_what(settings, UNSEEN)} or missing, {found.not_pulled:,} {_what(settings, NOT_PULLED)}",
         f"{words.reward}: {found.reward:,.1f}, forecast {found.forecast:,.1f}",
     ]
+    if found.pulled_only:
+        lines.append(
+            f"{words.reward}, forecast and alarms are of {words.many('pull')} alone: "
+            f"{words.many('arm')} earn without one too, which is not counted"
+        )
     if found.audit_mean is not None:
         lines.append(
             f"{words.reward} per audit {words.pull}, to {words.many('arm')} drawn evenly: "
@@ -250,7 +256,11 @@ def _believed_arms(memory: Memory) -> list[tuple[Arm, int]]:
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Rewards of the ticks to come: mean and 95% band of each, and of their sum."""
+    """Rewards of the ticks to come: mean and 95% band of each, and of their sum.
+
+    They are those of pulled arms, by choice or by the even draw of audit pulls. What arms pay while
+    they are not pulled is not seen and not among them.
+    """
 
     ticks: tuple[int, ...]
     mean: FloatArray  # [ticks]
@@ -296,14 +306,12 @@ def _path(
         states = [known[k] if k in known else _drawn(agent.belief(k), rng) for k in seen]
         agent.observe(np.array(states, dtype=np.int64), seen, missing="not pulled")
     count = min(memory.settings.num_pulls, agent.task.num_arms - len(memory.gone))
-    mask = np.ones(agent.task.num_arms, dtype=bool)
-    mask[[slot for slot in memory.gone if slot < len(mask)]] = False
     earned = np.zeros(ticks)
     for i in range(ticks):
-        chosen = agent.select(count, mask) if memory.gone else agent.select()
-        states = [_drawn(agent.belief(k), rng) for k in chosen.tolist()]
+        chosen, _ = memory.picked(agent, memory.tick + 1 + i, count, [])
+        states = [_drawn(agent.belief(k), rng) for k in chosen]
         facts = agent.task.facts.rewards
-        earned[i] = sum(facts[k][s] for k, s in zip(chosen.tolist(), states, strict=True))
+        earned[i] = sum(facts[k][s] for k, s in zip(chosen, states, strict=True))
         agent.observe(np.array(states, dtype=np.int64))
     return earned
 

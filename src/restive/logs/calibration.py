@@ -17,7 +17,7 @@ __all__ = ["Calibration", "calibrate"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-WIDTH = 1.96
+WIDTH = 2.576  # of the 99% interval: the law of the arms is estimated, which `stderr` leaves out
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,17 @@ class Calibration:
 
     @property
     def low(self) -> float:
-        """Lower end of the 95% interval."""
+        """Lower end of the 99% interval."""
         return self.expected - WIDTH * self.stderr
 
     @property
     def high(self) -> float:
-        """Upper end of the 95% interval."""
+        """Upper end of the 99% interval."""
         return self.expected + WIDTH * self.stderr
 
     @property
     def holds(self) -> bool:
-        """Whether what was earned lies in the 95% interval."""
+        """Whether what was earned lies in the 99% interval."""
         return self.low <= self.earned <= self.high
 
     @property
@@ -54,7 +54,7 @@ class Calibration:
         verdict = "inside" if self.holds else "outside"
         return (
             f"the logged pulls earned {self.earned:.4f} each; the model, fitted before, expected "
-            f"{self.expected:.4f} (95%: {self.low:.4f} to {self.high:.4f}, {verdict})"
+            f"{self.expected:.4f} (99%: {self.low:.4f} to {self.high:.4f}, {verdict})"
         )
 
 

@@ -179,7 +179,8 @@ def log_of(
     kinds
         Kind [K] of each arm, in the order of numbers or of first appearance.
     same_step
-        What counts where an arm has several rows in one step: "error", "last" or "worst".
+        What counts where an arm has several rows in one step: "error" refuses them, "last" is the
+        state of the last row, "worst" the lowest. The arm counts as pulled if any of them says so.
 
     Examples
     --------

@@ -60,6 +60,7 @@ POLICIES = ("whittle", "myopic", "best_fixed", "round_robin", "random")
 WORLDS = 200
 MOST_PLAYED = 10_000_000  # steps
 SEEDS = 20  # of policies that choose at random, and of learners
+MANY = 100  # worlds, from which on quantiles of what is earned are an interval
 LEAST_MATCHES = 30
 ONLY_AFTERWARDS = "known only afterwards"  # of what nobody could have played
 MOST_AGES = 2_000  # that a learner's tables tell apart, where no arm gets older
@@ -358,13 +359,9 @@ class _Game:
                 totals = play_worlds_one_by_one(drawn, self._players(name), self.num_steps, tell)
             values = totals / self.num_steps
             self.by_world[name] = values
-            low, high = np.quantile(values, [0.025, 0.975])
             note = f"{drawn.count} worlds"
-            found.append(
-                PlayedPolicy(
-                    name, "model-based", float(values.mean()), float(low), float(high), note
-                )
-            )
+            low, high = _prediction_interval(values)
+            found.append(PlayedPolicy(name, "model-based", float(values.mean()), low, high, note))
         return found
 
     def matched(self, name: str, log: Log, split: int) -> PlayedPolicy:
@@ -390,6 +387,21 @@ class _Game:
         half = student_quantile(count) * float(np.std(earned, ddof=1)) / sqrt(count) * pulls
         note = f"{count} of the logged pulls match; earned with what the log had seen"
         return PlayedPolicy(name, "matched", mean, mean - half, mean + half, note)
+
+
+def _prediction_interval(values: FloatArray) -> tuple[float, float]:
+    """Return the 95% interval of one more value like these.
+
+    Of many, their quantiles. Few have none so far out (all of 20 span 90%): Student's interval, as
+    what is earned in many steps is all but normal.
+    """
+    count = len(values)
+    if count >= MANY:
+        low, high = np.quantile(values, [0.025, 0.975]).tolist()
+        return low, high
+    half = student_quantile(count) * float(values.std(ddof=1)) * sqrt(1 + 1 / count)
+    mean = float(values.mean())
+    return mean - half, mean + half
 
 
 def _pruned(prior: IndependentPrior) -> IndependentPrior:

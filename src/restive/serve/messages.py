@@ -390,6 +390,7 @@ class StatusAnswer(BaseModel):
     unseen_by_last_state: dict[str, tuple[int, int]]
     corrections: int
     approximate: bool
+    pulled_only: bool
     events: int
     alarms: list[AlarmAnswer]
 

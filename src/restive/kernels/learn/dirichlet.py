@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.elementary import exponential, logarithm
 from restive.kernels.jit.compiler import kernel, part
+from restive.kernels.learn.lattice import centred_place
 from restive.kernels.learn.quantiles import beta_log_odds, log_share
 from restive.kernels.random import uniform_at
 
@@ -99,7 +100,7 @@ def lattice_logits(rows: DirichletRows, generators: IntArray, count: int) -> Flo
     us = np.empty((len(rows.columns), count))
     for i in range(len(us)):
         for m in range(count):
-            us[i, m] = (m * generators[i] % count + 0.5) / count
+            us[i, m] = (centred_place(m, generators[i], count) + 0.5) / count
     return _logits_at(rows, us)
 
 

@@ -1,9 +1,10 @@
 """Points that fill a cube evenly, and what is made of them: laws, and points of Student's t.
 
-A lattice of M points has the coordinates (i g_j mod M + 1/2) / M, i = 0 ... M - 1, with generators
-g_j = a^j mod M and a chosen by how evenly the points fill the cube. Each coordinate takes every
-(k + 1/2) / M once, so the points are centred. Shifted modulo 1 by uniform numbers they are still as
-even, and each point is uniform: averages over them are unbiased.
+A lattice of M points has the coordinates (i g_j + c_j mod M + 1/2) / M, i = 0 ... M - 1, with
+generators g_j = a^j mod M and a chosen by how evenly the points fill the cube. Each coordinate
+takes every (k + 1/2) / M once. The c_j are such that with a point x there is 1 - x: as many points
+are on one side of a diagonal as on the other. Shifted modulo 1 by uniform numbers instead they are
+still as even, and each point is uniform: averages over them are unbiased.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from restive.kernels.random import uniform_at
 
 __all__ = [
     "FEW",
+    "centred_place",
     "degrees_of",
     "dimensions_of",
     "lattice_generators",
+    "lattice_square",
     "student_points",
+    "student_quantile",
     "write_laws",
 ]
 
@@ -48,18 +52,19 @@ def dimensions_of(free: int) -> int:
 
 
 @kernel
-def lattice_generators(count: int, dimensions: int) -> IntArray:
+def lattice_generators(count: int, dimensions: int, diagonal: bool) -> IntArray:
     """Generators [dimensions] of the lattice with so many points.
 
     The a with the least sum over points of prod_j (1 + 2 pi^2 B(x_j) / d), B(x) = x^2 - x + 1/6:
-    the squared error of integrating smooth functions (d = dimensions).
+    the squared error of integrating smooth functions (d = dimensions). With `diagonal`, the sum and
+    the difference of the first two coordinates, modulo 1, count as further coordinates.
     """
     best, least = 1, np.inf
     stride = max(1, count // 2 // MOST_TRIED)
     for a in range(1, count // 2 + 1, stride):
         if _common_divisor(a, count) > 1:
             continue
-        uneven = _unevenness(count, dimensions, a)
+        uneven = _unevenness(count, dimensions, a, diagonal)
         if uneven < least * (1 - 1e-9):
             best, least = a, uneven
     generators = np.ones(dimensions, dtype=np.int64)
@@ -76,17 +81,33 @@ def _common_divisor(a: int, b: int) -> int:
 
 
 @part
-def _unevenness(count: int, dimensions: int, a: int) -> float:
+def _unevenness(count: int, dimensions: int, a: int, diagonal: bool) -> float:
     total = 0.0
     for i in range(count):
         product = 1.0
         place = i
         for _ in range(dimensions):
-            x = place / count
-            product *= 1.0 + 19.739208802178716 / dimensions * (x * x - x + 1 / 6)
+            product *= _factor(place / count, dimensions)
             place = place * a % count
+        if diagonal:
+            product *= _factor(i * (1 + a) % count / count, dimensions)
+            product *= _factor(i * (count + 1 - a) % count / count, dimensions)
         total += product
     return total
+
+
+@part
+def _factor(x: float, dimensions: int) -> float:
+    return 1.0 + 19.739208802178716 / dimensions * (x * x - x + 1 / 6)
+
+
+@part
+def centred_place(i: int, generator: int, count: int) -> int:
+    """Return i g + c mod M, where M - 1 - i has the place M - 1 - that."""
+    twice = generator - 1  # 2 c, modulo M
+    if twice % 2 != 0:
+        twice += count  # M is odd then, as M and g have no common divisor
+    return (i * generator + twice // 2) % count
 
 
 @hot_kernel
@@ -132,8 +153,7 @@ def student_points(
         _write_coordinates(generators[j], uniform_at(key, j), points[j])
     if free == 1:
         for m in range(count):
-            u = points[0, m]
-            points[0, m] = _radius(1, abs(2.0 * u - 1.0)) * (1.0 if u > 0.5 else -1.0)
+            points[0, m] = student_quantile(points[0, m])
     elif free == 2:
         _place_in_plane(points[0], points[1])
     elif free == FEW:
@@ -152,6 +172,19 @@ def student_points(
         for j in range(free):
             for m in range(count):
                 points[j, m] = scales[m] * normal_quantile(points[j, m])
+
+
+@part
+def lattice_square(generators: IntArray, key: np.uint64, points: FloatArray) -> None:
+    """Write points [2, M] of a lattice, shifted by the numbers of `key`."""
+    for j in range(2):
+        _write_coordinates(generators[j], uniform_at(key, j), points[j])
+
+
+@part
+def student_quantile(u: float) -> float:
+    """Quantile of a t of four degrees in one dimension."""
+    return _radius(1, abs(2.0 * u - 1.0)) * (1.0 if u > 0.5 else -1.0)
 
 
 @part

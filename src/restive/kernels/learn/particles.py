@@ -31,7 +31,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 DENSE = 64  # ages up to which every age is a node
-LOST = 0.25  # share of the effective size after a renewal at which another is due
+LOST = 0.35  # share of the effective size after a renewal at which another is due
 
 
 class ArmParticles(NamedTuple):

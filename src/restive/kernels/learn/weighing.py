@@ -14,7 +14,7 @@ from restive.kernels.elementary import exponential, logarithm
 from restive.kernels.jit.compiler import kernel, part
 from restive.kernels.random import uniform_at
 
-__all__ = ["choose_ancestors", "effective_sample_size", "logarithms", "weigh", "write_weights"]
+__all__ = ["choose_ancestors", "effective_sample_size", "weigh", "write_weights"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -46,13 +46,6 @@ def write_weights(logs: FloatArray, weights: FloatArray) -> tuple[float, float]:
     for m in range(len(logs)):
         total += weights[m]
     return _effective_sample_size(weights), top + logarithm(total / len(logs))
-
-
-@kernel
-def logarithms(values: FloatArray, result: FloatArray) -> None:
-    """Write the logarithms [M] of values [M]."""
-    for m in range(len(values)):
-        result[m] = logarithm(values[m])
 
 
 @kernel

@@ -54,7 +54,7 @@ IntArray = NDArray[np.int64]
 
 __all__ = ["NUMBERS", "Cursor", "Keys", "Record", "Run", "Sums", "Trace", "run"]
 
-NUMBERS = 3  # to be raised with any change that gives a replication other numbers than before
+NUMBERS = 4  # to be raised with any change that gives a replication other numbers than before
 
 
 class Cursor(Block):

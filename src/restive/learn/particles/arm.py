@@ -4,7 +4,8 @@ A learner keeps an `ArmParticles` (see `kernels.learn.particles`), counts as thi
 renews the particles now and then (`renew_arm`).
 
 Where much was seen at once, a log of years, the prior's points are of no use (`particles_given`).
-Where these still carry weight, they are weighed. Else t's are put at all modes that are found.
+Those of channels are drawn slice by slice. Others are weighed where they still carry weight. Else
+t's are put at all modes that are found.
 Where these fit badly, the likelihood is let in by and by: raised to a power that grows to one, each
 time by as much as halves their effective size, and the particles are renewed in between.
 """
@@ -14,16 +15,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.elementary import logarithms
 from restive.kernels.learn.likelihood import Counts, add_log_likelihood
 from restive.kernels.learn.particles import DENSE, LOST, ArmParticles, add_sighting
-from restive.kernels.learn.weighing import logarithms, weigh
+from restive.kernels.learn.weighing import weigh
 from restive.kernels.random import RENEWAL, stream_key
 from restive.learn.evidence import Evidence
 from restive.learn.particles.drawing import (
     MODES,
     POINTS,
+    SLICES,
     Particles,
     at_modes,
+    by_slices,
     enough,
     least,
     renew,
@@ -128,17 +132,28 @@ def particles_given(prior: RowsPrior, counts: Counts) -> Particles:
 
     Where the counts are impossible under all that the prior allows, their effective size is 0.
     """
-    weights = np.empty(prior.count)
-    effective_size, log_mean = weigh(_log_likelihood(counts, prior.first_matrices), weights)
-    first = Particles(
-        prior.first_logits, prior.first_matrices, weights, effective_size, log_mean, POINTS
-    )  # fmt: skip
-    if effective_size >= LOST * prior.count or not prior.free or not _possible(prior, counts):
-        return first
     key = np.uint64(stream_key(np.uint64(0), 0, RENEWAL))
+    first = _points_weighed(prior, counts)
+    if prior.is_channel and counts.cells.any():
+        drawn = by_slices(prior, counts, subkey(key, SLICES))
+        if drawn.effective_size >= least(prior):
+            # prior's points reach everything, too; they win where the prior has spikes
+            return drawn if drawn.effective_size >= enough(prior) else drawn.or_better(first)
+    lasting = first.effective_size >= LOST * prior.count
+    if lasting or not prior.free or not _possible(prior, counts):
+        return first
     start = prior.mean_logits[:, np.newaxis]
     drawn = at_modes(prior, counts, start, enough(prior), subkey(key, MODES))
     return drawn if drawn.effective_size >= least(prior) else _tempered(prior, counts, key)
+
+
+def _points_weighed(prior: RowsPrior, counts: Counts) -> Particles:
+    """Return the points that stand for the prior, with weights."""
+    weights = np.empty(prior.count)
+    effective_size, log_mean = weigh(_log_likelihood(counts, prior.first_matrices), weights)
+    return Particles(
+        prior.first_logits, prior.first_matrices, weights, effective_size, log_mean, POINTS
+    )  # fmt: skip
 
 
 def _possible(prior: RowsPrior, counts: Counts) -> bool:
@@ -152,7 +167,7 @@ def _tempered(prior: RowsPrior, counts: Counts, key: np.uint64) -> Particles:
     drawn = Particles(
         prior.first_logits, prior.first_matrices, np.ones(count), float(count), 0.0, POINTS
     )
-    power, number = 0.0, 1 + MODES  # places of the key that are not used yet
+    power, number = 0.0, 1 + SLICES  # places of the key that are not used yet
     while power < 1.0:
         logs = _log_likelihood(counts, drawn.matrices)
         step, weights = _step(logs, drawn.weights, drawn.effective_size, 1.0 - power)
@@ -167,8 +182,7 @@ def _step(
     logs: FloatArray, weights: FloatArray, effective_size: float, most: float
 ) -> tuple[float, FloatArray]:
     """Return the step of the power that halves the effective size, and the weights after it."""
-    before, after = np.empty_like(weights), np.empty_like(weights)
-    logarithms(weights, before)
+    before, after = logarithms(weights), np.empty_like(weights)
     if weigh(before + most * logs, after)[0] >= LEFT * effective_size:
         return most, after
     low, high = 0.0, most

@@ -10,11 +10,12 @@ effective size is large enough:
 
 1. One t that fits the old particles. Its tails cover a Dirichlet's, which a normal law's would not.
    It nearly always suffices.
-2. Up to three free numbers: t's at all modes that are found. Sightings at even ages only leave
+2. Channels: slice by slice (`kernels.learn.slices`). Whatever the shape, it nearly always suffices.
+3. Up to three free numbers: t's at all modes that are found. Sightings at even ages only leave
    two.
-3. Up to three: small t's at the old particles, for curved ridges. Never at those of a failed round,
+4. Up to three: small t's at the old particles, for curved ridges. Never at those of a failed round,
    which may all sit on one mode.
-4. If it never is: the old particles, resampled and moved by Metropolis steps.
+5. If it never is: the old particles, resampled and moved by Metropolis steps.
 
 All random numbers are those of a key, at fixed places.
 """
@@ -40,6 +41,7 @@ from restive.kernels.learn.proposals import (
     resample,
 )
 from restive.kernels.learn.renewals import ONE_T
+from restive.kernels.learn.slices import draw_from_slices, fit_slices
 from restive.kernels.learn.weighing import effective_sample_size, weigh
 from restive.kernels.random import key_at
 from restive.learn.particles.modes import Mode, climb, extremes, find_modes, outlook, shares_of
@@ -50,8 +52,10 @@ __all__ = [
     "MODES",
     "ONE_T",
     "POINTS",
+    "SLICES",
     "Particles",
     "at_modes",
+    "by_slices",
     "enough",
     "least",
     "moved",
@@ -62,7 +66,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-POINTS, MODES, KERNELS, MOVES = 0, 2, 3, 4  # ways; ONE_T is 1
+POINTS, MODES, KERNELS, MOVES, SLICES = 0, 2, 3, 4, 5  # ways; ONE_T is 1
 NARROWINGS = 4
 PER_FITTED_NUMBER = 3  # particles per number of a mean and a row of its covariance
 STEPS_TO_MODE = 3
@@ -100,6 +104,14 @@ def _around_fit(
     drawn, log_q = _empty_particles(prior)
     draw_around(centre, root, prior.tables.generators, key, drawn, log_q)
     return _weighed(prior, counts, drawn, log_q, ONE_T)
+
+
+def by_slices(prior: RowsPrior, counts: Counts, key: np.uint64) -> Particles:
+    """Draw a channel's particles slice by slice."""
+    drawn, log_q = _empty_particles(prior)
+    slices = fit_slices(prior.tables.alphas, counts)
+    draw_from_slices(slices, prior.tables, key, drawn, log_q)
+    return _weighed(prior, counts, drawn, log_q - prior.log_student, SLICES)
 
 
 def at_modes(
@@ -202,11 +214,14 @@ def _weighed(
     matrices, logs = prior.log_posterior(counts, logits)
     weights = np.empty(prior.count)
     effective_size, log_mean = weigh(logs - log_q, weights)
-    return Particles(logits, matrices, weights, effective_size, log_mean + prior.log_constant, way)
+    constant = prior.log_constant - prior.log_student
+    return Particles(logits, matrices, weights, effective_size, log_mean + constant, way)
 
 
 def enough(prior: RowsPrior) -> float:
     """Return the effective size from which on no other way is tried."""
+    if prior.is_channel:
+        return 0.65 * prior.count  # what one t leaves there, slices do better
     return (0.5 if prior.free <= FEW else 0.3) * prior.count
 
 
@@ -232,6 +247,11 @@ def renew(
         Names the random numbers.
     """
     drawn = _around_fit(prior, counts, logits, weights, subkey(key, ONE_T))
+    if drawn.effective_size < enough(prior) and prior.is_channel:
+        # not whichever has the larger effective size, which does not tell what is not reached
+        drawn = by_slices(prior, counts, subkey(key, SLICES))
+        if drawn.effective_size >= least(prior):
+            return drawn
     if drawn.effective_size < enough(prior) and prior.free <= FEW:
         starts = extremes(logits, weights)
         drawn = drawn.or_better(at_modes(prior, counts, starts, enough(prior), subkey(key, MODES)))

@@ -8,11 +8,11 @@ from math import log, pi
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.kernels.elementary import logarithms
 from restive.kernels.learn.dirichlet import DirichletRows, lattice_logits, place_rows, random_logits
 from restive.kernels.learn.lattice import FEW, degrees_of, dimensions_of, lattice_generators
 from restive.kernels.learn.likelihood import Counts, add_log_likelihood
 from restive.kernels.learn.quantiles import log_gamma, trigamma
-from restive.kernels.learn.weighing import logarithms
 from restive.problem.chains import limiting_laws, mixing_ages
 
 __all__ = ["QUARTER", "RowsPrior", "rows_prior"]
@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 FEW_PARTICLES, MANY_PARTICLES = 128, 256
-MIXING_POINTS = 4096
+MIXING_POINTS = 8192
 QUARTER = 0.25
 
 
@@ -65,7 +65,7 @@ class RowsPrior:
             firsts=np.concatenate([[0], np.cumsum(possible.sum(axis=1))]).astype(np.int64),
             columns=np.nonzero(possible)[1].astype(np.int64),
             precisions=_precisions(alphas, possible, references),
-            generators=lattice_generators(self.count, max(1, dimensions_of(free))),
+            generators=lattice_generators(self.count, max(1, dimensions_of(free)), free == 2),
         )
 
     @property
@@ -77,6 +77,11 @@ class RowsPrior:
     def free(self) -> int:
         """How many numbers are free, d."""
         return len(self.tables.columns)
+
+    @property
+    def is_channel(self) -> bool:
+        """Whether there are two states that move alike pulled or not, and both rows are free."""
+        return self.tables.alphas.shape == (2, 2) and self.free == 2
 
     @cached_property
     def first_logits(self) -> FloatArray:
@@ -94,9 +99,7 @@ class RowsPrior:
         alphas, references = self.tables.alphas, self.tables.references
         rows = np.repeat(np.arange(len(alphas)), np.diff(self.tables.firsts))
         ratios = alphas[rows, self.tables.columns] / alphas[rows, references[rows]]
-        logits = np.empty_like(ratios)
-        logarithms(ratios, logits)
-        return _frozen(logits)
+        return _frozen(logarithms(ratios))
 
     def matrices(self, logits: FloatArray) -> FloatArray:
         """Matrices [R, S, M] at logits [d, M]."""
@@ -119,7 +122,7 @@ class RowsPrior:
         """Matrices [R, S, count] that stand for the prior, any number of them."""
         if not self.free:
             count = 1
-        generators = lattice_generators(count, max(1, self.free))
+        generators = lattice_generators(count, max(1, self.free), self.free == 2)
         return self.matrices(lattice_logits(self.tables, generators, count))
 
     @cached_property
@@ -135,13 +138,18 @@ class RowsPrior:
 
     @cached_property
     def log_constant(self) -> float:
-        """What a log posterior lacks, less what the density of the t lacks that drew particles."""
+        """What a log posterior lacks."""
         alphas = self.tables.alphas
-        prior = sum(log_gamma(total) for total in self.tables.totals)
-        prior -= sum(log_gamma(alpha) for alpha in alphas[alphas > 0])
+        constant = sum(log_gamma(total) for total in self.tables.totals)
+        constant -= sum(log_gamma(alpha) for alpha in alphas[alphas > 0])
+        return float(constant)
+
+    @cached_property
+    def log_student(self) -> float:
+        """What the density of a t lacks that draws particles."""
         degrees, d = degrees_of(self.free), self.free
-        student = log_gamma((degrees + d) / 2) - log_gamma(degrees / 2) - d / 2 * log(degrees * pi)
-        return float(prior - student)
+        constant = log_gamma((degrees + d) / 2) - log_gamma(degrees / 2)
+        return float(constant - d / 2 * log(degrees * pi))
 
 
 def _precisions(

@@ -267,7 +267,7 @@ class DirichletArmPrior:
         """T^mix(1/4) that a share of what the arm may be does not exceed.
 
         The paper's T^mix is the largest over all that is possible, which is infinite here. It is
-        a quantile over 4,096 evenly spread points of the prior or, with evidence, over particles.
+        a quantile over 8,192 evenly spread points of the prior or, with evidence, over particles.
         """
         if not (isinstance(share, int | float | np.number) and 0 < share < 1):
             raise ProblemError(f"share must be a number between 0 and 1, got {share!r:.60}")

@@ -180,7 +180,7 @@ def _spread_rows(points: int, rows: int, size: int) -> FloatArray:
 
     Each is mixed with a little of the uniform row, so that no chain is slower than SLOWEST.
     """
-    generators = lattice_generators(points, rows * (size - 1))
+    generators = lattice_generators(points, rows * (size - 1), False)
     cube = (np.arange(points)[:, None] * generators % points + 0.5) / points
     laws = np.empty((points * rows, size))
     write_laws(cube.reshape(points * rows, size - 1), laws)

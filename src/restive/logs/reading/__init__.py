@@ -77,7 +77,8 @@ def load_log(
         rows are of arms that were pulled.
     same_step
         What counts where an arm has several rows in one step: "error" refuses such logs, "last" is
-        the later one, "worst" the lowest state.
+        the state of the latest row (of the last one in the file, if their times are equal),
+        "worst" the lowest state. The arm counts as pulled if any of these rows says so.
     skip_bad
         Leave out rows that cannot be used (the log's `notes` tell how many) instead of refusing.
     progress
