@@ -154,7 +154,7 @@ def test_the_posterior_of_dirichlet_rows_is_prior_plus_counts():
 
 
 def test_draws_have_the_law_of_the_posterior():
-    """Means and variances of 4,000 draws; five standard errors, of 32 numbers: once in 50,000."""
+    """Means and variances of 4,000 draws with a fixed seed; the bounds are wide, not exact."""
     alphas = np.array([[0.3, 2.0], [5.0, 1.0]])
     prior = rs.DirichletArmPrior(alphas, 2 * alphas, [0, 1], [0, 1], seen="always")
     agent = rs.make_learner("thompson_every_step", rs.IndependentPrior([prior] * 2), 1, seed=5)
@@ -226,7 +226,7 @@ def test_certainty_equivalence_takes_the_posterior_mean():
 
 
 def test_regret_on_calls_is_below_that_of_its_relatives_and_rivals():
-    """Small: 8 runs of 2,500 steps; ratios of five and more, far beyond their errors."""
+    """A regression test with a fixed seed: 8 runs of 2,500 steps are too few for a verdict."""
     bandit, prior = calls(), dirichlet(calls())
     found = {
         name: rs.frequentist_regret(

@@ -107,6 +107,8 @@ def _check_clock(agent: Agent, given: dict[str, Any], time: int, selected: bool)
     drawn = groups if rules.pick_mode == 0 and rules.draws > 0 else 0
     explored = time * (1 + agent.task.num_arms) if rules.exploring else 0
     most = episode * drawn + explored + agent.task.num_arms  # for arms that joined in an episode
+    if agent.task.choices.has_conjugates:  # whose draws are by rejection, as many as it takes
+        most = MOST
     require(drawn <= clock["DRAWS"] <= most, "how much was drawn")
     return True
 
@@ -137,7 +139,8 @@ def _check_posterior(agent: Agent, data: dict[str, Any], begun: bool) -> None:
     groups, lost = numbers(given["groups"]), numbers(given["lost"])
     require(distinct(groups, len(weights.homes)), "the groups of the posterior")
     arms = np.array([int(name) for name in data["evidence"]], dtype=np.int64)
-    informed = np.unique(slots.groups[arms])
+    informed = np.unique(slots.groups[arms])  # but for those of which moves are counted
+    informed = informed[[not keeper.conjugates.has(group) for group in informed.tolist()]]
     require(sorted(groups.tolist()) == informed.tolist(), "the groups of the posterior")
     require(len(lost) == len(groups) and _within(lost, 0, tables.MOST_LOSS), "lost bits")
     first_arm = np.unique(slots.groups, return_index=True)[1]
