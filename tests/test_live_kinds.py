@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -181,3 +183,22 @@ def test_one_person_is_a_kind(tmp_path):
     live = LiveAgent.open(tmp_path / "a.db")
     for _ in range(8):
         live.record({live.decide(tick=live.tick + 1).arms[0]: 1})
+
+
+def test_nothing_is_bet_before_kinds_have_been_learnt(tmp_path):
+    """Forecasts are what was assumed until then, so that watches stay as they began."""
+    live = made(tmp_path / "a.db")
+    kept = []
+    for _ in range(11):
+        decision = live.decide(tick=live.tick + 1)
+        live.record(dict.fromkeys(decision.arms, 1))
+        with live._session.reading() as memory:
+            kept.append((memory.agent.kinds_learnt, json.dumps(memory.watches.to_data())))
+    # what is kept after a decision is of the ticks before, whose forecasts the laws of then made
+    before = [
+        watches for (_, watches), (learnt, _) in zip(kept[1:], kept, strict=False) if learnt < 3
+    ]
+    assert len(before) == 8
+    assert set(before) == {kept[0][1]}
+    assert kept[-1][1] != kept[0][1]
+    assert live.check() == len(live.events())
