@@ -32,9 +32,8 @@ __all__ = ["Choice", "Memory", "OpenTick"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LEARNT_BEFORE_BETS = (
-    3  # times: what is assumed before a file has a log is no forecast to hold it to
-)
+# How often laws of kinds are learnt first: what was assumed without a log is no forecast
+LEARNT_BEFORE_BETS = 3
 FIRST_AGES = 64  # that have likelihoods at first
 AUDIT = 9  # stream of the draws of audit pulls, apart from those in `kernels.random`
 

@@ -133,7 +133,7 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
     if found.pulled_only:
         lines.append(
             f"{words.reward}, forecast and alarms are of {words.many('pull')} alone: "
-            f"{words.many('arm')} earn without one too, which is not counted"
+            f"{words.many('arm')} count without one, too, and that is not in them"
         )
     if found.audit_mean is not None:
         lines.append(
