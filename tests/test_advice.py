@@ -62,9 +62,9 @@ def plan(tmp_path):
 @pytest.mark.parametrize(
     ("arms", "words", "options"),
     [
-        (PERIODIC, "pass a discount below 1, and max_elapsed", ["--max-elapsed", "30"]),
-        (HELD_BACK, "pass a discount below 1", []),
-        (EARN_ALIKE, "pass a discount below 1", []),
+        (PERIODIC, "pass --discount below 1, and --max-elapsed", ["--max-elapsed", "30"]),
+        (HELD_BACK, "pass --discount below 1", []),
+        (EARN_ALIKE, "pass --discount below 1", []),
     ],
 )
 def test_a_discount_gives_an_index_where_the_average_reward_has_none(plan, arms, words, options):
@@ -110,7 +110,7 @@ def test_where_there_is_no_bound_the_plan_says_why(plan):
 
 def test_a_number_of_ages_plans_arms_that_mix_too_slowly(plan):
     message = plan(SLOW + QUICK)
-    (ages,) = re.findall(r"give max_elapsed = (\d+)", message)
+    (ages,) = re.findall(r"pass --max-elapsed (\d+)", message)
     found = plan(SLOW + QUICK, "--max-elapsed", ages, "--max-states", "1000")
     assert found["arms"][0]["limiting_index"] > 0
     values = {row["policy"]: row["average_reward"] for row in found["policies"]}

@@ -165,7 +165,7 @@ def completed(words):
 
 def test_the_shell_completes_commands_and_names():
     assert completed("in") == ["init"]
-    assert completed("compare paper --learners tsde,uc") == ["tsde,ucb1"]
+    assert completed("compare paper --learners tsde,ucb") == ["tsde,ucb1"]
     assert completion.complete_instances("paper") == ["paper-bayesian", "paper-frequentist"]
     assert completion.complete_mappings("lp") == ["lp_priority"]
     assert completion.complete_formats("par") == ["parquet"]

@@ -386,7 +386,7 @@ def test_slow_arms_can_be_evaluated_with_the_ages_held():
 
 @pytest.mark.parametrize("wrong", [[], "problem.toml", None])
 def test_a_policy_by_name_needs_a_bandit(wrong):
-    message = "a policy is made for a RestlessBandit, got"
+    message = "expected a RestlessBandit, got"
     with pytest.raises(rs.errors.ProblemError, match=message):
         rs.evaluate(wrong, "whittle")
     with pytest.raises(rs.errors.ProblemError, match=message):

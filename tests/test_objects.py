@@ -114,6 +114,7 @@ def all_objects(folder):
     with rs.LiveAgent.create(folder / f"{long}.live", rs.grid_prior([0.2, 0.7], 30), 20) as live:
         decision = live.decide()
         yield live.explain(decision.arms[0])
+        yield rs.registry.suited_learner(2000, 50, 60)
         yield from (live, decision, live.record(dict.fromkeys(decision.arms, 0)))
     yield from (
         *large[:4],

@@ -302,12 +302,13 @@ def test_optimistic_matrix_follows_rewards_not_numbers():
         [[0, 1, 0], [1, 0, 0], [0, 0, 1]],
     ],
 )
-def test_chains_without_an_index_are_blended(matrix):
+def test_reducible_and_periodic_chains_are_blended(matrix):
     rewards = np.linspace(0, 1, len(matrix))
     arm = rs.Arm(matrix, rewards=rewards)
-    with pytest.raises(rs.errors.AssumptionError):
-        rs.whittle_index(arm, max_elapsed=30)
     table = planned_table(arm, 30)
+    blended = 0.999999 * arm.active + 1e-6 / len(matrix)
+    same = rs.whittle_index(rs.Arm(blended, rewards=rewards), max_elapsed=30).index
+    np.testing.assert_allclose(table, same, atol=1e-9)
     assert table.shape == (len(matrix), 30)
     assert np.isfinite(table).all()
     if matrix[-1][-1] == 1:

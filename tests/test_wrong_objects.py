@@ -229,7 +229,8 @@ def test_every_public_function_is_here():
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_wrong_arguments_get_a_sentence(name):
+def test_wrong_arguments_get_a_sentence(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where a text is taken for a path
     function, leaks = function_of(name), []
     sound = CALLS[name]()
     if not name.startswith(("registry.register", "registry.unregister")):
@@ -272,7 +273,8 @@ def _asked():
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_wrong_arguments_of_methods_get_a_sentence(name):
+def test_wrong_arguments_of_methods_get_a_sentence(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     leaks = []
     for kind, wrong in WRONG.items():
         try:

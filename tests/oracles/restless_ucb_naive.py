@@ -13,6 +13,18 @@ from oracles.tsde_naive import largest, ranks_of
 BLENDS = [0.0, 1e-6, 1e-3, 0.1, 1.0]
 
 
+def primitive(matrix):
+    """Whether every state leads to every state in some one number of steps (Wielandt's bound)."""
+    size = len(matrix)
+    step = [[p > 0 for p in row] for row in matrix]
+    reach = step
+    for _ in range((size - 1) ** 2):
+        reach = [
+            [any(row[m] and step[m][t] for m in range(size)) for t in range(size)] for row in reach
+        ]
+    return all(all(row) for row in reach)
+
+
 def observations_wanted(horizon):
     """m(T): T^(2/3), rounded up."""
     return next(m for m in range(1, horizon + 1) if m**3 >= horizon**2)
@@ -39,6 +51,8 @@ def table_of(matrix, rewards, ages):
     size = len(matrix)
     for blend in BLENDS:
         blended = [[(1 - blend) * p + blend / size for p in row] for row in matrix]
+        if not primitive(blended):
+            continue
         try:
             return rs.whittle_index(rs.Arm(blended, rewards=rewards), max_elapsed=ages).index
         except rs.RestiveError:

@@ -10,8 +10,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from restive.arguments import shown
 from restive.errors import ProblemError, RestiveError
 from restive.learn.priors.finite import JointPrior
@@ -20,7 +18,7 @@ from restive.measure import zoo
 from restive.plan.evaluate import evaluate
 from restive.plan.policies.optimal import optimal
 from restive.plan.relaxation import relaxation_bound
-from restive.problem.bandit import RestlessBandit, always_seen, checked_num_pulls
+from restive.problem.bandit import RestlessBandit, checked_num_pulls
 from restive.problem.problem_file import load_problem
 
 __all__ = ["VALUES", "Played", "played", "values_of"]
@@ -35,14 +33,6 @@ class Played:
 
     like: RestlessBandit  # the system, or one with the same states and rewards
     prior: Prior | None  # None where the system is known
-
-    def __post_init__(self) -> None:
-        if always_seen(self.like).any():
-            k = int(np.argmax(always_seen(self.like)))
-            raise ProblemError(
-                f"{self.like.label(k)} is always seen, and environments are for arms that are seen "
-                "when pulled; use World, which takes both"
-            )
 
     def drawn(self, seed: int) -> RestlessBandit:
         """Return the system that is played with this seed."""

@@ -37,6 +37,9 @@ class LearnerAdvice:
     looks: float  # how often each arm will be seen, on average
     sentence: str
 
+    def __repr__(self) -> str:
+        return f"LearnerAdvice({_name(self.learner)}, {self.looks:.3g} looks)"
+
 
 def suited_learner(num_arms: int, num_pulls: int, horizon: int) -> LearnerAdvice:
     """Return the learner of TSDE's family that suits so many arms, pulls and steps to come.

@@ -105,7 +105,7 @@ def _cell(value: Any) -> Any:
 def _pick(place: int, k: int, arm: Arm, state: BeliefState, index: float | None) -> Pick:
     last, ago = int(state.last_state[k]), int(state.elapsed[k])
     belief = beliefs_at(arm.active[None], arm.passive[None], np.array([last]), np.array([ago]))
-    chances = belief[0, 0]
+    chances = np.eye(arm.num_states)[last] if arm.always_seen else belief[0, 0]
     expected = fsum(chances * arm.rewards)
     seen = ago < LONG_AGO
     best = int(np.argmax(arm.rewards))
@@ -113,6 +113,8 @@ def _pick(place: int, k: int, arm: Arm, state: BeliefState, index: float | None)
     if seen:
         said = f"last seen {_state(arm, last)}, {counted(ago, 'step')} ago"
     now = f"now {_state(arm, best)} with a chance of {chances[best]:.0%}"
+    if arm.always_seen:
+        said, now = "seen in every step", f"now {_state(arm, last)}"
     if not arm.pays_unpulled:
         now += f", so a pull is expected to pay {expected:.3g}"
     return Pick(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from restive.errors import AssumptionError
 from restive.plan.policies.base import IndexPolicy, Policy
-from restive.problem.bandit import RestlessBandit, kinds_of
+from restive.problem.bandit import RestlessBandit, always_seen, kinds_of
 from restive.problem.beliefs import BeliefState, beliefs_at
 from restive.problem.chains import unichain_law
 from restive.problem.reduction import reduce_kinds
@@ -150,9 +150,12 @@ def round_robin_reward(bandit: RestlessBandit) -> float | None:
 
 
 def nothing_seen(bandit: RestlessBandit) -> BeliefState:
-    """Return the meta-state of arms that nobody has looked at for very long."""
+    """Return the meta-state of arms that nobody has looked at for very long.
+
+    Arms that are always seen are in their last state.
+    """
     sizes = kinds_of(bandit).sizes
-    return BeliefState(sizes - 1, np.full(len(sizes), LONG_AGO))
+    return BeliefState(sizes - 1, np.where(always_seen(bandit), 1, LONG_AGO))
 
 
 def arm_names(bandit: RestlessBandit, arms: Sequence[int]) -> str:

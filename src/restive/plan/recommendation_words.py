@@ -49,7 +49,10 @@ def recommendation_sentences(found: Recommendation, bandit: RestlessBandit) -> l
     tied = "; others are as good, the lowest numbers go first" if found.tied else ""
     if found.policy == "best_fixed":
         return [*lines, f"Pull always: {noun} {which}{tied}."]
-    return [*lines, f"Pull first, if nothing was seen lately: {noun} {which}{tied}."]
+    when = "if nothing was seen lately"
+    if any(arm.always_seen for arm in bandit.arms):
+        when = "where arms that are always seen are in their last states"
+    return [*lines, f"Pull first, {when}: {noun} {which}{tied}."]
 
 
 def gain_in_words(gain: Gain) -> str:

@@ -19,6 +19,7 @@ from restive.learn.task import Facts
 from restive.plan.policies.base import tied_ranks
 from restive.plan.policies.whittle import channel_indices, whittle_table
 from restive.problem.arm import Arm
+from restive.problem.chains import communicating_classes, period
 
 __all__ = ["RestlessUCB", "optimistic_matrix", "planned_channels", "planned_table"]
 
@@ -61,8 +62,8 @@ class RestlessUCB:
     * What arms pay while not pulled is not looked at: it would be all that counts where arms move
       alike, and the paper has no such rewards.
     * The state in which an arm was seen before the first step is no observation.
-    * Where the optimistic chain has no index (a clipped probability can make it reducible), it
-      is blended with as much of the uniform law as it takes, of 1e-6, 1e-3, 0.1 and 1.
+    * Where the optimistic chain is reducible (by a clipped probability), is periodic or has no
+      index, it is blended with as much of the uniform law as it takes, of 1e-6, 1e-3, 0.1 and 1.
     * Ties, also of values equal up to rounding, go to the lowest arm, as in every index policy.
     * Nothing is learnt after the exploration. Exploration of a state that is hardly ever
       reached may well last until the end of the horizon.
@@ -194,9 +195,11 @@ def optimistic_matrix(counts: IntArray, rewards: FloatArray, radius: float) -> F
 
 
 def planned_table(arm: Arm, max_age: int) -> FloatArray:
-    """Index table [S, max_age] of an arm, blended with the uniform law where it has none."""
+    """Index table [S, max_age] of an arm, blended with the uniform law where it needs that."""
     for blend in BLENDS:
         matrix = (1 - blend) * arm.active + blend / arm.num_states
+        if len(communicating_classes(matrix)) > 1 or period(matrix) > 1:
+            continue
         try:
             return whittle_table(Arm(matrix, rewards=arm.rewards), max_age)
         except RestiveError:
