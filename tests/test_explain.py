@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from restive.learn.explain import mean_index_by_age
 
 NAMES = ["bad", "good"]
 
@@ -167,7 +168,7 @@ def test_learners_that_average_explain_by_the_mean(kind, name, options):
         assert why.rival == (order[2] if why.pulled else order[1])
         assert why.rival_index == index[why.rival]
         elapsed = int(agent.belief_state.elapsed[k])
-        later = agent.mean_index_by_age(k)
+        later = mean_index_by_age(agent, k)
         ages = np.arange(elapsed, elapsed + min(len(later), 6))
         expected = mean_indices_later(agent, k, ages)
         np.testing.assert_allclose(later[:6], expected, rtol=1e-6, atol=1e-9)

@@ -35,7 +35,6 @@ from restive.learn.task import Task
 from restive.plan.policies.base import IndexPolicy, Policy
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState
-from restive.problem.chains import weighted
 
 __all__ = ["AgentView", "Episode"]
 
@@ -291,37 +290,6 @@ class AgentView:
                     online.bring_up_to_date(self._where, group)
             online.mean_indices(self._where, arms, found, *self._with_particles)
         return found.tolist()
-
-    def mean_index_by_age(self, k: int) -> FloatArray:
-        """Mean index of arm k at its age now and at later ones, if nothing more were learnt.
-
-        For learners that average the index, once they have decided. The last value is that of all
-        older ages.
-        """
-        k = checked_arm(k, self.task.num_arms)
-        self._mean_indices(np.array([k]))  # the tables are those of what is believed now
-        (last_state, seen), policy = self.last_seen(k), self._learner_state.policy
-        now = self.time - seen
-        if isinstance(policy, IndexPolicy):  # of a mapping that has no rule
-            row = policy.table(k)[last_state]
-            return np.array(row[min(now, len(row)) - 1 :])
-        lookup, posterior = self._actor.lookup, self._actor.posterior
-        group, weights = self._group(k), self.posterior(k).weights
-        if draws := self._learner_state.draws:
-            drawn = posterior.weights.drawn.reshape(draws, -1)[:, group]
-            weights = np.bincount(drawn, minlength=len(weights)) / draws
-        held = np.flatnonzero(weights)
-        if self._particle_keeper.has(group):
-            particles = posterior.particles
-            kinds = lookup.home_kinds[particles.homes[particles.number_of[group]]] + held
-        else:
-            kinds = posterior.slots.kinds[posterior.slots.kind_offsets[k] + held]
-        lengths = lookup.lengths[kinds]
-        ages = np.arange(min(now, int(lengths.max())), int(lengths.max()) + 1)
-        columns = np.minimum(ages, lengths[:, None]) - 1
-        cells = (lookup.offsets[kinds] + last_state * lengths)[:, None] + columns
-        means: FloatArray = weighted(lookup.indices[cells].T, weights[held])
-        return means
 
     def posterior(self, k: int) -> ArmPosterior:
         """Return what is believed of arm k: its candidates' chains and weights."""

@@ -14,12 +14,14 @@ from restive.pages.frames import html_table
 from restive.plan.policies.base import IndexPolicy
 from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
+from restive.problem.chains import weighted
 
 if TYPE_CHECKING:
     from restive.learn.agent_view import AgentView
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "mean_index_by_age"]
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
@@ -147,10 +149,41 @@ class _MeanRanking:
 
     def age_of_pull(self, k: int, rival: int) -> int | None:
         """As of a draw, if nothing more were learnt."""
-        later = self.agent.mean_index_by_age(k)
+        later = mean_index_by_age(self.agent, k)
         later[0] = self.index[k]  # the sum is the same up to rounding, and this one decided
         elapsed = int(self.agent.belief_state.elapsed[k])
         return _first_age(later, self.index[rival], k, rival, elapsed)
+
+
+def mean_index_by_age(agent: AgentView, k: int) -> FloatArray:
+    """Mean index of arm k at its age now and at later ones, if nothing more were learnt.
+
+    For learners that average the index, once they have decided. The last value is that of all
+    older ages.
+    """
+    agent._mean_indices(np.array([k]))  # the tables are those of what is believed now
+    (last_state, seen), policy = agent.last_seen(k), agent._learner_state.policy
+    now = agent.time - seen
+    if isinstance(policy, IndexPolicy):  # of a mapping that has no rule
+        row = policy.table(k)[last_state]
+        return np.array(row[min(now, len(row)) - 1 :])
+    lookup, posterior = agent._actor.lookup, agent._actor.posterior
+    group, weights = agent._group(k), agent.posterior(k).weights
+    if draws := agent._learner_state.draws:
+        drawn = posterior.weights.drawn.reshape(draws, -1)[:, group]
+        weights = np.bincount(drawn, minlength=len(weights)) / draws
+    held = np.flatnonzero(weights)
+    if agent._particle_keeper.has(group):
+        particles = posterior.particles
+        kinds = lookup.home_kinds[particles.homes[particles.number_of[group]]] + held
+    else:
+        kinds = posterior.slots.kinds[posterior.slots.kind_offsets[k] + held]
+    lengths = lookup.lengths[kinds]
+    ages = np.arange(min(now, int(lengths.max())), int(lengths.max()) + 1)
+    columns = np.minimum(ages, lengths[:, None]) - 1
+    cells = (lookup.offsets[kinds] + last_state * lengths)[:, None] + columns
+    means: FloatArray = weighted(lookup.indices[cells].T, weights[held])
+    return means
 
 
 def _standing(
