@@ -350,7 +350,9 @@ def test_outcomes_that_contradict_the_states_are_refused():
     ):
         with pytest.raises(ProblemError, match=message):
             Settings(num_pulls=1, states=states, outcomes=outcomes)
-    settings = Settings(num_pulls=1, states=states, outcomes={"no_answer": "unseen", "good": 1})
+    settings = Settings(
+        num_pulls=1, states=states, outcomes={"no_answer": "unseen", "good": 1, "engaged": 1}
+    )
     assert [settings.result_of(word) for word in ("Engaged", "No answer", "GOOD")] == [
         1,
         "unseen",

@@ -503,7 +503,7 @@ def test_status_says_whose_rewards_these_are_where_all_arms_pay(path):
     )  # fmt: skip
     assert live.status().pulled_only
     lines = status_lines(live.status(), live.settings)
-    said = "reward, forecast and alarms are of calls alone: patients earn without one too, which"
+    said = "reward, forecast and alarms are of calls alone: patients count without one, too, and"
     assert any(line.startswith(said) for line in lines)
     assert not created(path.with_name("other.db")).status().pulled_only
 

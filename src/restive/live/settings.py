@@ -140,9 +140,9 @@ class Settings:
         if word in self.states:
             return self.states.index(word)
         # spreadsheets write capitals, and people blanks
-        alike = [known for known in (*self.outcomes, *self.states) if _plain(known) == _plain(word)]
+        alike = {known for known in (*self.outcomes, *self.states) if _plain(known) == _plain(word)}
         if len(alike) == 1:
-            return self.result_named(alike[0])
+            return self.result_named(alike.pop())
         if word in (UNSEEN, NOT_PULLED):
             return word
         known = [*self.outcomes, *self.states, UNSEEN, NOT_PULLED]

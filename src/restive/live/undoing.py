@@ -163,5 +163,6 @@ def _require_last(session: Session, event: int, events: list[Event], withdrawn: 
             f"event {event} ({found.kind}) is nothing that can be undone by itself; {nothing}"
         )
     raise ConflictError(
-        f"event {event} has been built on: undo {_act(session, events)} first; {nothing}"
+        f"event {event} has been built on: undo "
+        f"{_act(session, events).text(session.memory.settings.words)} first; {nothing}"
     )
