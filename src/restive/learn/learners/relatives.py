@@ -68,7 +68,8 @@ class MeanIndex:
     This is what TSDE comes to with very many draws, made anew in every step. It never explores on
     purpose. Where each arm is seen a few times at most, knowing better would come too late, and
     this earns the most; over a long future it may never find out what it has wrong. The paper's
-    theory says nothing of it.
+    theory says nothing of it. Of arms that are always seen, under a Dirichlet prior, the mean is
+    that of 32 draws.
 
     Parameters
     ----------
