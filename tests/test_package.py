@@ -249,6 +249,16 @@ def test_only_kernels_import_numba():
     assert {path.parts[:2] for path in users} == {("kernels", "jit")}
 
 
+def test_no_kernel_function_has_more_than_seven_parameters():
+    many = []
+    for path in (ROOT / "kernels").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                given = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+                many += [f"{path.name}: {node.name}"] if len(given) > 7 else []
+    assert not many
+
+
 def test_the_version_is_that_of_the_installed_package():
     from importlib.metadata import version
 

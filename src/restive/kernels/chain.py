@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from restive.kernels.jit.compiler import hot_kernel, inlined, part
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 __all__ = ["belief_powers", "settling_age", "stationary_law"]
 

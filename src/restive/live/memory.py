@@ -29,7 +29,6 @@ from restive.problem.beliefs import BeliefState
 
 __all__ = ["Choice", "Memory", "OpenTick"]
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 # How often laws of kinds are learnt first: what was assumed without a log is no forecast

@@ -45,7 +45,6 @@ from restive.problem.toml_text import read_text
 __all__ = ["PriorFile", "counts_of_arms", "load_prior", "write_prior"]
 
 FORMAT = "restive prior 1"
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,9 +12,6 @@ from itertools import combinations
 from math import comb
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from restive.arguments import counted, drawn_seed, one_line, shown
 from restive.errors import ProblemError
 from restive.learn.learners import describe, learner_of
@@ -36,7 +33,6 @@ from restive.problem.bandit import RestlessBandit, always_seen
 
 __all__ = ["LEVELS", "ComparedLearners", "Difference", "compare", "default_prior"]
 
-FloatArray = NDArray[np.float64]
 
 Problem: TypeAlias = RestlessBandit | tuple[RestlessBandit, Prior]
 

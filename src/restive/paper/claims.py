@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from restive.measure.intervals import student_quantile
 from restive.plan.policies.registry import mapping_title
@@ -21,7 +20,6 @@ from restive.studies.summary import CaseSummary
 
 __all__ = ["Claim", "Verdict", "check_claims"]
 
-FloatArray = NDArray[np.float64]
 Verdict = Literal["holds", "fails", "undecided"]
 
 PAPER_REPLICATIONS = 100

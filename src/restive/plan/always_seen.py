@@ -86,14 +86,14 @@ def seen_indices(arms: Sequence[Arm], discount: float) -> list[FloatArray] | Non
     found = np.empty((count, 3, size))
     at_once = max(1, WORK_AT_ONCE // (4 * size**3))
     work, lines = np.empty((work_rows(size), size)), np.empty((NUM_LINES, size))
-    results, path = np.empty(NUM_RESULTS), np.empty((0, VALUES + 2 * size))
+    results = np.empty(NUM_RESULTS)
     for first in range(0, count, at_once):
         stop_if_interrupted()
         some = arms[first : first + at_once]
         chains = np.array([(arm.passive, arm.active) for arm in some]).reshape(-1, 2 * size, size)
         rewards = np.array([(arm.rewards, arm.passive_rewards) for arm in some])
         part = found[first : first + at_once]
-        scratch = work, lines, results, path
+        scratch = work, lines, results
         if solve_many_seen(chains, rewards, discount, *scratch, part) < len(some):
             return None
     return list(found[:, 0, :, None])

@@ -16,7 +16,6 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from restive.arguments import MOST, checked_path, counted, suggestion
 from restive.errors import ProblemError, RestiveError
@@ -29,7 +28,6 @@ from restive.problem.beliefs import BeliefState, beliefs_at
 
 __all__ = ["PICK_COLUMNS", "Pick", "pick_arms", "read_sightings", "write_picks"]
 
-IntArray = NDArray[np.int64]
 
 COLUMNS = ("arm", "state", "ago")
 PICK_COLUMNS = (

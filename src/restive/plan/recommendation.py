@@ -28,7 +28,6 @@ __all__ = [
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # The simplest first: fixed arms need no bookkeeping, the optimum is made for one bandit alone.
 SIMPLEST_FIRST = ("best_fixed", "whittle", "best_index", "lp_priority", "myopic", "optimal")

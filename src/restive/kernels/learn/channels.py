@@ -68,8 +68,6 @@ from restive.kernels.loop.tables import (
 from restive.kernels.loop.world import top_lanes, top_many
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 __all__ = ["choose_by_value", "follow_channels", "see_channel"]
 

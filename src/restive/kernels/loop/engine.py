@@ -33,9 +33,10 @@ from restive.kernels.loop.steps import (
     begin,
     choose,
     end_step,
+    learn_arm,
     num_phases,
+    see_arm,
     start_over,
-    take_in_arm,
     take_in_others,
 )
 from restive.kernels.loop.tables import NOT_PULLED, Posterior
@@ -177,7 +178,8 @@ def run(
                 earned += reward
                 states[i] = state
                 if who <= TSDE:
-                    doubled |= take_in_arm(actor, who, k, state, t, age, tsde, with_particles)
+                    doubled |= learn_arm(actor, who, k, age, state, tsde, with_particles)
+                    see_arm(actor, k, state, t, with_particles)
             shown = num_pulls
             if some_seen:
                 i = 0
@@ -192,9 +194,8 @@ def run(
                     expected += mean
                     earned += mean
                     if who <= TSDE:
-                        doubled |= take_in_arm(
-                            actor, who, k, state, t, NOT_PULLED, tsde, with_particles
-                        )
+                        doubled |= learn_arm(actor, who, k, NOT_PULLED, state, tsde, with_particles)
+                        see_arm(actor, k, state, t, with_particles)
                     else:
                         chosen[shown], states[shown] = k, state
                         shown += 1

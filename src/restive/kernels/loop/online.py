@@ -30,9 +30,10 @@ from restive.kernels.loop.steps import (
     choose,
     end_step,
     follow_drawn,
+    learn_arm,
     learn_sighting,
+    see_arm,
     start_over,
-    take_in_arm,
     take_in_others,
     wrong_arm,
 )
@@ -200,7 +201,9 @@ def _take_in(
         for i in range(shown):
             k = actor.chosen[i]
             age = t - actor.meta.seen[k] if i < count else NOT_PULLED
-            doubled |= take_in_arm(actor, who, k, actor.states[i], t, age, True, with_particles)
+            state = actor.states[i]
+            doubled |= learn_arm(actor, who, k, age, state, True, with_particles)
+            see_arm(actor, k, state, t, with_particles)
         end_step(actor, who, t, doubled, True)
     else:
         take_in_others(actor, who, t, count, shown)

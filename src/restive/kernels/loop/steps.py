@@ -86,10 +86,11 @@ __all__ = [
     "choose",
     "end_step",
     "follow_drawn",
+    "learn_arm",
     "learn_sighting",
     "num_phases",
+    "see_arm",
     "start_over",
-    "take_in_arm",
     "take_in_others",
     "wrong_arm",
 ]
@@ -290,22 +291,26 @@ def _choose_others(actor: Actor, who: int, t: int, count: int) -> None:
 
 
 @inlined
-def take_in_arm(
-    actor: Actor, who: int, k: int, state: int, t: int, age: int, tsde: bool | None,
+def learn_arm(
+    actor: Actor, who: int, k: int, age: int, state: int, tsde: bool | None,
     with_particles: bool | None,
 ) -> bool:  # fmt: skip
-    """Learn that arm k was seen at time t; tell whether TSDE's counter has more than doubled.
+    """Let TSDE learn that arm k was seen; tell whether its counter has more than doubled.
 
     The age is the arm's or, where it is always seen, 1 if it was pulled and NOT_PULLED if not.
-
-    For TSDE and policies; the others take in all arms of a step together.
+    Learners that are not of TSDE's family take in all arms of a step together.
     """
+    if tsde is None or who != TSDE:
+        return False
+    last_state = actor.meta.last_state[place(k)]
+    learn_sighting(actor, k, last_state, age, state, with_particles)
+    return visit(actor.episodes, k, last_state, age)
+
+
+@inlined
+def see_arm(actor: Actor, k: int, state: int, t: int, with_particles: bool | None) -> None:
+    """Note that arm k was seen at time t, after `learn_arm`, which needs the state before."""
     meta, at = actor.meta, place(k)
-    doubled = False
-    if tsde is not None and who == TSDE:
-        last_state = meta.last_state[at]
-        learn_sighting(actor, k, last_state, age, state, with_particles)
-        doubled = visit(actor.episodes, k, last_state, age)
     meta.last_state[at] = state
     meta.seen[at] = t
     if with_particles is not None and actor.lookup.mode[0].valued != 0:
@@ -313,7 +318,6 @@ def take_in_arm(
             see_channel(actor.lookup, k, state)
     else:
         follow_pulled(actor.lookup, k, state, t)
-    return doubled
 
 
 @inlined

@@ -101,15 +101,16 @@ def solve_seen(
 @hot_kernel
 def solve_many_seen(
     chains: FloatArray, rewards: FloatArray, discount: float, work: FloatArray, lines: FloatArray,
-    results: FloatArray, path: FloatArray, found: FloatArray,
+    results: FloatArray, found: FloatArray,
 ) -> int:  # fmt: skip
     """Write indices, upper ends and verdicts of M arms; return the first that has none, or M.
 
     `chains` [M, 2 S, S] are P_p and P_a of each, `rewards` [M, 2, S] r_a and r_p. `found` is
     [M, 3, S]: the index, its upper end, and 1 in the first place of the last row if the arm is
-    indexable. The other arrays are scratch for one arm; `path` has no rows.
+    indexable. The other arrays are scratch for one arm.
     """
     size = work.shape[1]
+    no_path = work[:0]
     for m in range(len(chains)):
         count = TURNED_BACK
         for narrow in range(1, -1, -1):
@@ -119,7 +120,7 @@ def solve_many_seen(
                         work[i, j] = chains[m, i, j]
                 for s in range(size):
                     lines[A0, s], lines[A1, s] = rewards[m, 0, s], rewards[m, 1, s]
-                count = lead_down(work, lines, discount, narrow != 0, results, path)
+                count = lead_down(work, lines, discount, narrow != 0, results, no_path)
         if count < 0:
             return m
         for s in range(size):

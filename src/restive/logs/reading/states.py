@@ -22,7 +22,6 @@ from restive.problem.arm import state_names
 __all__ = ["StateRule", "States", "state_rule"]
 
 IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,

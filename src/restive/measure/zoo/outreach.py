@@ -7,7 +7,6 @@ question of where a pull changes most, not of who is best off.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from restive.arguments import checked_count, checked_seed
 from restive.learn.priors.finite import ArmPrior
@@ -18,7 +17,6 @@ from restive.problem.bandit import RestlessBandit, checked_num_pulls
 
 __all__ = ["cohort", "collapsing", "qian_pair", "two_types"]
 
-FloatArray = NDArray[np.float64]
 
 MATE = "Mate, Killian, Xu, Perrault and Tambe 2020 (collapsing bandits, arXiv:2007.04432)"
 QIAN = "Qian, Zhang, Krishnamachari and Tambe 2016 (Restless Poachers)"
