@@ -467,3 +467,94 @@ def test_open_alarms_are_told_where_people_look(weekly):
     ]
     restive("live", "acknowledge", "b.db", 5, "--note", "looked")
     assert restive("live", "next", "b.db", "--date", "2027-02-08").stderr == ""
+
+
+def test_a_correction_brings_back_who_left_by_a_wrong_result(tmp_path):
+    live, twin = (created(tmp_path / f"{name}.db", **GIVEN) for name in "ab")
+    for one in (live, twin):
+        one.decide(tick=0)
+    name, other = live.decision().arms
+    live.record({name: "leave", other: 1})
+    twin.record({name: "unseen", other: 1})
+    for one in (live, twin):
+        one.decide(tick=1)
+    assert live.num_arms == 5
+    live.correct({name: 1}, 0, "mistyped")
+    twin.correct({name: 1}, 0, "mistyped")
+    assert live.num_arms == 6
+    assert live.arm(name).left is None
+    live.check()
+    with rs.LiveAgent.open(live.path) as again:
+        assert fingerprint(again) == fingerprint(live)
+    live.undo()
+    assert live.num_arms == 5
+    assert live.arm(name).left == 0
+    live.check()
+    live.correct({name: 1}, 0, "mistyped")
+    rebuild_file(live.path, tmp_path / "new.db")
+    with rs.LiveAgent.open(tmp_path / "new.db") as new:
+        new.check()
+        assert new.num_arms == 6
+        assert new.results(0)[name] == 1
+
+
+def test_after_a_rebuild_a_correction_still_brings_back_who_left(tmp_path):
+    live = created(tmp_path / "a.db", **GIVEN)
+    live.decide(tick=0)
+    name, other = live.decision().arms
+    live.record({name: "leave"})
+    live.leave([other])
+    live.decide(tick=1)
+    rebuild_file(live.path, tmp_path / "new.db")
+    with rs.LiveAgent.open(tmp_path / "new.db") as new:
+        new.correct({name: 1, other: 1}, 0, "mistyped")
+        assert new.arm(name).left is None
+        assert new.arm(other).left == 0  # who left by himself stays gone
+        new.check()
+
+
+@pytest.mark.parametrize("since", ["join", "leave", "late of another"])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_result_is_changed_though_others_joined_left_or_were_late(tmp_path, since, late):
+    """The memory and the tables are those of a file in which it was never recorded."""
+    live, twin = (created(tmp_path / f"{name}.db", **GIVEN) for name in "ab")
+    for one in (live, twin):
+        one.decide(tick=0)
+        one.decide(tick=1)
+    tick = 0 if late else 1
+    name = live.decision(tick).arms[0]
+    live.record({name: 1}, tick)
+    event = live.changeable()[tick, name]
+    for one in (live, twin):
+        if since == "join":
+            one.join({"A": one.kinds[0]})
+        elif since == "leave":
+            one.leave([next(k for k in "012345" if k != name)])
+        else:
+            one.record({live.decision(0).arms[1]: 0}, 0)
+    assert live.changeable()[tick, name] == event
+    live.undo(event)
+    assert tables(live) == tables(twin)
+    live.check()
+    live.record({name: 0}, tick)
+    twin.record({name: 0}, tick)
+    for one in (live, twin):
+        one.decide(tick=2)
+    assert tables(live)[2:] == tables(twin)[2:]
+    live.check()
+
+
+def test_what_cannot_be_changed_alone_is_not_offered(tmp_path):
+    live = created(tmp_path / "a.db", **GIVEN)
+    live.decide(tick=0)
+    live.decide(tick=1)
+    name = live.decision(0).arms[0]
+    live.record({name: 1}, 0)
+    event = live.changeable()[0, name]
+    live.correct({name: 0}, 0, "a slip")
+    assert (0, name) not in live.changeable()
+    with pytest.raises(ConflictError, match="has been built on"):
+        live.undo(event)
+    live.undo()
+    live.decide(tick=2)
+    assert (0, name) not in live.changeable()

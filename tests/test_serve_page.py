@@ -335,6 +335,12 @@ def test_results_that_come_late_are_tapped_in_and_people_join_and_leave(tmp_path
             f"{second}: bad; 1 result late and used."
         )
         assert live.missing_results() == [(0, third)]
+        told = client.get("/").text.partition("Late results since")[2].partition("</section>")[0]
+        assert f"{second} bad change" in " ".join(words_of(told).split())
+        live.join({"since": live.kinds[0]})
+        event = int(re.search(r'name="event" value="(\d+)"', told)[1])
+        assert post("/undo", event=event).startswith(f"Taken back: {second}: bad")
+        assert post("/record", arm=second, tick=0, result="good").startswith(f"{second}: good; 1")
         assert post("/record", arm=third, tick=0, result="no_answer").startswith(f"{third}: no_")
         assert live.missing_results() == []
         shown = words_of(client.get(f"/arms/{third}").text)

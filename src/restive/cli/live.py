@@ -402,8 +402,12 @@ def correct(
     from restive.live.sheets import read_sheet
 
     with _opened(file) as agent:
-        sheet = read_sheet(results, agent.settings.words)
+        words, before = agent.settings.words, agent.num_arms
+        sheet = read_sheet(results, words)
         receipt = agent.correct(parsed_results(agent, sheet), tick, note, actor=by)
+        back = agent.num_arms - before
+    if back:
+        say(f"{words.count(back, 'arm')} who had left by that result can be on the next list again")
     noted = counted(receipt.new, "correction")
     say(f"{noted} noted; this counts once you run: restive live rebuild {file} --out NEW.db")
 

@@ -43,6 +43,7 @@ from restive.live.sql_tables import (
     enter_instead,
     enter_leave,
     enter_results,
+    enter_return,
     enter_unseen,
     store_priors,
     stored_priors,
@@ -272,7 +273,7 @@ def _in_order_of_time(events: GoodEvents) -> Iterator[NewEvent]:
     Notes, alarms and their answers stand where they stood. Requests that were answered come last,
     so that whoever repeats one is given the same answer.
     """
-    found = list(events.journal.events(kinds=("join", "leave", "correct", *SAID)))
+    found = list(events.journal.events(kinds=("join", "leave", "return", "correct", *SAID)))
     standing = [event for event in found if event.seq not in events.withdrawn]
     arms = [event for event in standing if event.kind != "correct"]
     # the next at the end; an alarm rings once its tick is decided
@@ -371,6 +372,8 @@ def _enter(session: Session, event: NewEvent) -> None:
         enter_arms(journal, entered, first, body)
     elif kind == "leave":
         enter_leave(journal, entered, body["arms"])
+    elif kind == "return":
+        enter_return(journal, body["arms"])
     elif kind == "decide":
         assert memory.open is not None
         enter_unseen(journal, before)

@@ -181,6 +181,10 @@ class Memory:
     def _on_leave(self, event: Event, body: dict[str, Any]) -> None:
         self.gone |= dict.fromkeys(body["arms"], event.tick)
 
+    def _on_return(self, event: Event, body: dict[str, Any]) -> None:
+        for slot in body["arms"]:
+            self.gone.pop(slot, None)
+
     def _on_words(self, event: Event, body: dict[str, Any]) -> None:
         self.settings = replace(self.settings, words=Words.from_data(body["words"]))
         self.roster.noun = self.settings.words.arm

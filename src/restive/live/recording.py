@@ -34,6 +34,7 @@ from restive.live.sql_tables import (
     enter_instead,
     enter_leave,
     enter_results,
+    enter_return,
     pulls_of,
 )
 
@@ -294,7 +295,7 @@ def _journal_results(
             enter(journal, event, body)
     leaving = [slot for slot in sorted(set(one.leaving)) if slot not in memory.gone]
     if leaving:
-        body = {"arms": leaving}
+        body = {"arms": leaving, "of": one.tick}
         event = writer.append("leave", max(memory.tick, 0), body, answer)
         enter_leave(journal, event, leaving)
 
@@ -379,7 +380,10 @@ def leave(
 def correct(
     session: Session, memory: Memory, results: dict[str, Any], tick: int, note: str, writer: Writer
 ) -> Receipt:
-    """Journal that states were recorded wrongly; a rebuild takes it in."""
+    """Journal that states were recorded wrongly; a rebuild takes it in.
+
+    Whoever left with a result that is corrected is back at once.
+    """
     there, words = pulls_of(session.journal, memory, tick), memory.settings.words
     body: dict[str, Any] = {"arms": [], "results": [], "note": note}
     for name, given in results.items():
@@ -401,5 +405,30 @@ def correct(
         body["arms"].append(slot)
         body["results"].append(state)
     receipt = Receipt(new=len(results))
-    writer.append("correct", tick, body, {"receipt": vars(receipt)})
+    answer = {"receipt": vars(receipt)}
+    writer.append("correct", tick, body, answer)
+    back = [slot for slot in body["arms"] if _left_with(session.journal, memory, slot) == tick]
+    if back:
+        writer.append("return", max(memory.tick, 0), {"arms": sorted(back)}, answer)
+        enter_return(session.journal, back)
     return receipt
+
+
+def _left_with(journal: Journal, memory: Memory, slot: int) -> int | None:
+    """Return the tick of the result with which an arm left; None if it is here or left by itself.
+
+    Files of older versions say only with which act it left.
+    """
+    if slot not in memory.gone:
+        return None
+    withdrawn = journal.withdrawn()
+    leaves = [
+        one.body
+        for one in journal.events(kinds=("leave",))
+        if one.seq not in withdrawn and slot in one.body["arms"]
+    ]
+    body = leaves[-1]
+    if "of" not in body and "with" in body:
+        return next(journal.events(body["with"] - 1, 1)).tick
+    found: int | None = body.get("of")
+    return found

@@ -32,6 +32,7 @@ __all__ = [
     "enter_instead",
     "enter_leave",
     "enter_results",
+    "enter_return",
     "enter_undo",
     "enter_unseen",
     "pulls_of",
@@ -109,6 +110,12 @@ def enter_leave(journal: Journal, event: Event, slots: list[int]) -> None:
     )
 
 
+def enter_return(journal: Journal, slots: list[int]) -> None:
+    """Enter that arms which had left by mistake are back."""
+    rows = [(slot,) for slot in slots]
+    journal.connection.executemany('UPDATE arm SET "left" = NULL WHERE slot = ?', rows)
+
+
 def enter_unseen(journal: Journal, tick: int) -> None:
     """Enter that pulls of a tick that have no result become unseen."""
     journal.connection.execute(
@@ -162,9 +169,9 @@ def enter_undo(journal: Journal, memory: Memory, undo: Event, withdrawn: Sequenc
             journal.connection.executemany("DELETE FROM pull WHERE tick = ? AND slot = ?", rows)
         elif event.kind in ("record", "late"):
             _withdraw_results(journal, memory, event)
-        elif event.kind == "leave":
-            left = [(slot,) for slot in body["arms"]]
-            journal.connection.executemany('UPDATE arm SET "left" = NULL WHERE slot = ?', left)
+        elif event.kind in ("leave", "return"):
+            left = [(memory.gone.get(slot), slot) for slot in body["arms"]]
+            journal.connection.executemany('UPDATE arm SET "left" = ? WHERE slot = ?', left)
         elif event.kind == "join":
             names = [(name,) for name in body["names"]]
             journal.connection.executemany("DELETE FROM arm WHERE name = ?", names)
@@ -270,6 +277,9 @@ class ExpectedTables:
             elif event.kind == "leave":
                 for slot in body["arms"]:
                     self.arms[slot] = (*self.arms[slot][:3], event.tick)
+            elif event.kind == "return":
+                for slot in body["arms"]:
+                    self.arms[slot] = (*self.arms[slot][:3], None)
         yield from _if_any(tick, rows)
 
 

@@ -14,17 +14,18 @@ from collections.abc import Mapping
 from restive.arguments import checked_count
 from restive.errors import ConflictError, ProblemError
 from restive.live.answers import Act
-from restive.live.journal import UNDO, Event
+from restive.live.journal import STANDING, UNDO, Event
 from restive.live.session import Session, Writer
 from restive.live.settings import LEAVE
 from restive.live.sql_tables import enter_undo
 
-__all__ = ["last_act", "undo", "undone"]
+__all__ = ["changeable", "last_act", "undo", "undone"]
 
-ACTS = ("decide", "record", "late", "override", "join", "leave", "correct", "acknowledge")
+ACTS = ("decide", "record", "late", "override", "join", "leave", "correct", "return", "acknowledge")
 FOLLOWING = ("alarm", "again")  # what follows from an act and is withdrawn with it
 RESULTS = ("record", "late", "override")
 MOST_EVENT = 2**62
+MOST_CHANGEABLE = 400  # results that may be changed one by one
 
 
 def undo(session: Session, event: int | None, writer: Writer) -> Act:
@@ -78,7 +79,8 @@ def _last_events(session: Session, withdrawn: set[int]) -> list[Event]:
 def _results_now(session: Session, event: int, withdrawn: set[int]) -> list[Event]:
     """Return the act of an event if it is results of the open tick; nothing if it is not.
 
-    Nor if something else was done since, or there is another result of one of its arms.
+    Or late results that came since the list was made. Not if another list was made since, or there
+    is another result or a correction of one of its arms; who joined or left does not matter.
     """
     later = [
         one
@@ -87,17 +89,40 @@ def _results_now(session: Session, event: int, withdrawn: set[int]) -> list[Even
     ]
     own = [one for one in later if one.seq == event or one.body.get("with") == event]
     others = [one for one in later if one not in own]
-    results = [one for one in own if one.kind == "record"]
-    if not results or own[0].seq != event or {one.kind for one in own} - {"record", "leave"}:
+    results = [one for one in own if one.kind in ("record", "late")]
+    foreign = {one.kind for one in own} - {"record", "late", "leave"}
+    if not results or own[0].seq != event or foreign:
         return []
-    if any(one.kind != "record" or one.tick != session.memory.tick for one in others):
-        return []
-    if results[0].tick != session.memory.tick:
+    if any(one.kind == "decide" for one in later):
         return []
     arms = {slot for one in results for slot in _arms(session, one)}
-    if any(arms.intersection(_arms(session, one)) for one in others):
+    told = [one for one in others if one.kind in (*RESULTS, "correct")]
+    if any(arms.intersection(_arms(session, one)) for one in told):
         return []
     return own
+
+
+def changeable(session: Session) -> dict[tuple[int, int], int]:
+    """Return pulls whose results can be taken back alone, by tick and slot: the events they are in.
+
+    These are results of the open tick, and late ones that came since its list was made.
+    """
+    memory, journal = session.memory, session.journal
+    if memory.open is None:
+        return {}
+    (first,) = journal.connection.execute(
+        f"SELECT max(seq) FROM event WHERE kind = 'decide' AND tick = ? AND {STANDING}",
+        (memory.tick,),
+    ).fetchone()
+    rows = journal.connection.execute(
+        "SELECT min(tick), min(slot), recorded FROM pull WHERE recorded > ? "
+        "GROUP BY recorded HAVING count(*) = 1 LIMIT ?",
+        (first, MOST_CHANGEABLE),
+    ).fetchall()
+    withdrawn = journal.withdrawn()
+    return {
+        (tick, slot): event for tick, slot, event in rows if _results_now(session, event, withdrawn)
+    }
 
 
 def _arms(session: Session, event: Event) -> list[int]:
@@ -116,7 +141,7 @@ def _act(session: Session, events: list[Event]) -> Act:
     elif first.kind in RESULTS:
         kind, counted = "record", [one for one in own if one.kind in RESULTS]
     else:
-        kind, counted = first.kind, own
+        kind, counted = first.kind, [one for one in own if one.kind != "return"]
     count = sum(_count(one) for one in counted)
     tick = own[-1].tick if decided else first.tick
     return Act(

@@ -154,16 +154,12 @@ class LiveView:
             names = memory.roster.names
             return {names[slot]: what if state is None else state for slot, what, state in rows}
 
-    def recorded_alone(self, tick: int) -> dict[str, int]:
-        """Return, by arm, the events of a tick that hold the result of one pull alone."""
-        tick = checked_count(tick, "tick", 0)
+    def changeable(self) -> dict[tuple[int, str], int]:
+        """Return, by tick and arm, the events of results that `undo` can take back alone now."""
         with self._session.reading() as memory:
-            rows = self._session.journal.connection.execute(
-                "SELECT min(slot), recorded FROM pull WHERE tick = ? AND recorded IS NOT NULL "
-                "GROUP BY recorded HAVING count(*) = 1",
-                (tick,),
-            )
-            return {memory.roster.names[slot]: event for slot, event in rows}
+            names = memory.roster.names
+            found = undoing.changeable(self._session)
+            return {(tick, names[slot]): event for (tick, slot), event in found.items()}
 
     def belief(self, name: str) -> FloatArray:
         """Law of an arm's state at the last decision's tick, given all that is recorded."""

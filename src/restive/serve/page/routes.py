@@ -231,7 +231,8 @@ async def undo(request: Request, caller: Operator) -> Response:
 
     def work(agent: LiveAgent) -> str:
         last, event = agent.last_act(), _number(fields, "event")
-        if last is not None and last.kind in ("join", "leave"):
+        meant = last is not None and event in (None, last.event)
+        if meant and last is not None and last.kind in ("join", "leave"):
             caller.require("admin")
         done = agent.undo(event, actor=caller.actor)
         return f"Taken back: {done.what(agent.settings.words)}."

@@ -37,6 +37,15 @@ class LateShown(NamedTuple):
     choices: dict[str, str]
 
 
+class LateTold(NamedTuple):
+    """A result of a tick that is over, which can still be changed."""
+
+    arm: str
+    when: str
+    result: str
+    event: int
+
+
 class Answered(NamedTuple):
     """An alarm that somebody has looked at."""
 
@@ -57,8 +66,9 @@ class Today:
     sizes: list[int]  # numbers of states
     refuses: bool  # pulls that were made and not seen
     results: dict[str, int | str]
-    events: dict[str, int]  # by arm: that which holds its result alone
+    events: dict[tuple[int, str], int]  # by tick and arm: by which its result may be taken back
     missing: list[LateShown]  # results of ticks that are over
+    late: list[LateTold]  # such results that came since the last list
     answered: list[Answered]
     rewards: RewardTable
 
@@ -77,8 +87,9 @@ class Today:
             [agent.num_states(name) for name in arms[:MOST_ROWS]],
             settings.missing == REFUSE,
             {} if decision is None else agent.results(decision.tick),
-            {} if decision is None else agent.recorded_alone(decision.tick),
+            agent.changeable(),
             _missing(agent),
+            _late(agent),
             _answered(agent),
             agent.reward_table(),
         )
@@ -127,6 +138,7 @@ def today_page(found: Today, chart: str, caller: Caller, said: Said, asked: str 
         wrong=said.wrong,
         asks=_asks(found, asked),
         missing=found.missing if acts else [],
+        late=found.late if acts else [],
         answered=found.answered,
         undoes=found.last_act if _may_undo(found.last_act, caller) else None,
         taps=taps and any(pull.choices for pull in pulls),
@@ -168,6 +180,21 @@ def _missing(agent: LiveAgent) -> list[LateShown]:
         own = choices.setdefault(size, settings.choices(size))
         found.append(LateShown(arm, tick, when, own))
     return found
+
+
+def _late(agent: LiveAgent) -> list[LateTold]:
+    """Return results of ticks that are over which came since the last list was made."""
+    settings, now = agent.settings, agent.tick
+    return [
+        LateTold(
+            arm,
+            settings.words.when(tick, settings.clock.label(tick)),
+            settings.outcome_text(agent.results(tick)[arm]),
+            event,
+        )
+        for (tick, arm), event in agent.changeable().items()
+        if tick < now
+    ]
 
 
 def _answered(agent: LiveAgent) -> list[Answered]:
@@ -215,7 +242,7 @@ def _pulls(found: Today, decision: Decision, taps: bool) -> list[PullShown]:
             kind=kind,
             result=settings.outcome_text(found.results.get(arm, "open")),
             choices=choices[size] if taps and found.results.get(arm, "open") == "open" else {},
-            event=found.events.get(arm) if taps else None,
+            event=found.events.get((decision.tick, arm)) if taps else None,
             expected=mean,
             index=index,
             audit=arm in audit,
