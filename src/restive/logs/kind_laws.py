@@ -35,7 +35,15 @@ from restive.logs.finite import SharedCandidates, cells_of
 from restive.logs.kind_words import KindShape, candidate_values, kind_shape
 from restive.logs.log import Log
 
-__all__ = ["KindLaw", "Seen", "evenly_spread", "kind_law", "matched_parameters"]
+__all__ = [
+    "KindLaw",
+    "Seen",
+    "dirichlet_law",
+    "evenly_spread",
+    "gain_of_points",
+    "kind_law",
+    "matched_parameters",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -115,7 +123,7 @@ def kind_law(
     """
     size = seen.counts.num_states
     if size * (1 + seen.controlled) > MOST_ROWS:
-        prior = _dirichlet(seen.counts, arms, pays, seen.controlled)
+        prior = dirichlet_law(seen.counts, arms, pays, seen.controlled)
         return KindLaw(
             prior, f"one Dirichlet law, since {size} states are too many for points", None
         )
@@ -124,11 +132,11 @@ def kind_law(
     often = float(np.median(seen.counts.totals[arms])) > OFTEN if len(arms) else False
     gain, stderr = 0.0, inf
     if often and later >= LEAST_LATER:
-        gain, stderr = _gain(seen, base, arms, pays, lambda share: progress(0.6 * share))
+        gain, stderr = gain_of_points(seen, base, arms, pays, lambda share: progress(0.6 * share))
     decided = abs(gain) > 1.96 * stderr
     rest = _rest(progress, 0.6 if often else 0.0)
     if often and (gain < 0 or not decided):
-        prior = _dirichlet(seen.counts, arms, pays, seen.controlled, rest)
+        prior = dirichlet_law(seen.counts, arms, pays, seen.controlled, rest)
         return KindLaw(prior, f"one Dirichlet law, {_why(-gain, decided, 'points do', often)}")
     found = _shaped(base, seen.counts, seen.first, arms, rest)
     shape = _shape(base, seen, arms) if in_words else None
@@ -183,8 +191,12 @@ def _shaped(
     )
 
 
-def _gain(
-    seen: Seen, base: ArmPrior, arms: IntArray, pays: Mapping[str, Any], progress: Progress
+def gain_of_points(
+    seen: Seen,
+    base: ArmPrior,
+    arms: IntArray,
+    pays: Mapping[str, Any],
+    progress: Progress = lambda share: None,
 ) -> tuple[float, float]:
     """Mean difference in log chance of later sightings between points and a Dirichlet law.
 
@@ -195,7 +207,7 @@ def _gain(
     shaped = _shaped(
         base, seen.earlier, seen.earlier_first, begun, lambda share: progress(0.2 * share)
     ).prior
-    dirichlet = _dirichlet(
+    dirichlet = dirichlet_law(
         seen.earlier, arms, pays, seen.controlled, lambda share: progress(0.2 + 0.6 * share)
     )
     later = seen.counts.totals - seen.earlier.totals
@@ -231,7 +243,7 @@ def _log_evidence(prior: DirichletArmPrior, evidence: Evidence) -> float:
     return found
 
 
-def _dirichlet(
+def dirichlet_law(
     counts: LogCounts,
     arms: IntArray,
     pays: Mapping[str, Any],
