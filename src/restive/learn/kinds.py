@@ -81,6 +81,7 @@ def estimate_kind(
     states: ArrayLike,
     counts: ArrayLike | None = None,
     *,
+    pulled: ArrayLike | None = None,
     values: ArrayLike | None = None,
     tolerance: float = CLOSE,
     progress: Progress = lambda share: None,
@@ -97,6 +98,8 @@ def estimate_kind(
         last state.
     counts
         How often each happened [C]; once by default.
+    pulled
+        Whether the arm was pulled when it was last seen [C]; by default it was.
     values
         Values [Q, M] of the candidates, such as chances or whether they are of some sort. Their
         means over the likeliest law and 90% intervals are found too (`kind_intervals`).
@@ -111,10 +114,13 @@ def estimate_kind(
     Where nothing was seen, that is `base`.
     """
     size = base.typical.num_states
+    if pulled is not None:  # a state of its own for each that was not
+        last_states = np.asarray(last_states) + size * ~np.asarray(pulled, dtype=np.bool_)
+        size *= 2
     rows = _merged(size, arms, last_states, ages, states, counts)
     if not len(rows.numbers):
         return _nothing_seen(base, values)
-    likelihoods, tops = _likelihoods(base, rows, progress)
+    likelihoods, tops = _likelihoods(base, rows, progress, pulled is not None)
     search = _Search(likelihoods, rows.numbers, base.weights, tolerance)
     law, evidence = search.run(progress)
     evidence += fsum(rows.numbers * tops)
@@ -230,7 +236,9 @@ def _joined(parts: list[IntArray]) -> IntArray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
-def _likelihoods(base: ArmPrior, rows: _Rows, progress: Progress) -> tuple[FloatArray, FloatArray]:
+def _likelihoods(
+    base: ArmPrior, rows: _Rows, progress: Progress, by_mode: bool = False
+) -> tuple[FloatArray, FloatArray]:
     """Likelihoods [rows, M], relative to each row's largest, and the logarithms of these [rows].
 
     M is filled up to a multiple of LANES, with candidates that are not possible.
@@ -242,7 +250,7 @@ def _likelihoods(base: ArmPrior, rows: _Rows, progress: Progress) -> tuple[Float
         f"likelihoods of {len(rows.numbers):,} arms and {count:,} candidates",
         "estimate the kind from some of its arms",
     )
-    logs = np.ascontiguousarray(_log_chances(base, rows.distinct, full).T)
+    logs = np.ascontiguousarray(_log_chances(base, rows.distinct, full, by_mode).T)
     likelihoods, tops = np.empty((len(rows.numbers), full)), np.empty(len(rows.numbers))
 
     def write(some: slice) -> None:
@@ -261,10 +269,17 @@ def _likelihoods(base: ArmPrior, rows: _Rows, progress: Progress) -> tuple[Float
     return likelihoods, tops
 
 
-def _log_chances(base: ArmPrior, cells: IntArray, full: int) -> FloatArray:
-    """Log chances [M, cells] of cells, under each candidate."""
+def _log_chances(base: ArmPrior, cells: IntArray, full: int, by_mode: bool) -> FloatArray:
+    """Log chances [M, cells] of cells, under each candidate.
+
+    By mode, an arm has twice as many states, the later ones left at once: those in which it was
+    seen but not pulled.
+    """
     active = np.array([arm.active for arm in base.candidates])
     passive = np.array([arm.passive for arm in base.candidates])
+    if by_mode:
+        left = np.zeros_like(passive)
+        active, passive = (np.block([[part, left], [passive, left]]) for part in (active, passive))
     logs = np.full((full, len(cells)), -np.inf)
 
     def write(some: slice) -> None:

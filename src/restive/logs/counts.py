@@ -1,4 +1,8 @@
-"""Counts of (last state, age, next state) for every arm of a log: all that its posterior needs."""
+"""Counts of (last state, age, next state) for every arm of a log: all that its posterior needs.
+
+Where pulls change how arms move and sightings of arms that were not pulled count too, the last
+state is a *row*: s where the arm was pulled when it was seen in s, S + s where it was not.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from restive.threads import in_order
 __all__ = ["LogCounts", "count_log", "first_states"]
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 MOST_PACKED = 1 << 32  # a cell up to which any arm's number fits beside it
 
@@ -23,7 +28,7 @@ MOST_PACKED = 1 << 32  # a cell up to which any arm's number fits beside it
 class LogCounts:
     """Counts of all arms, end to end, and where each arm was last seen.
 
-    A cell is packed as (n S + s) S + s'; each arm's cells ascend.
+    A cell is packed as (n R + s) S + s', with R rows; each arm's cells ascend.
     """
 
     num_states: int
@@ -32,6 +37,14 @@ class LogCounts:
     counts: IntArray  # [C]
     last_state: IntArray  # [K]
     last_step: IntArray  # [K], -1 for an arm that was not seen
+    by_mode: bool = False  # whether a row says if the arm was pulled
+    last_row: IntArray | None = None  # [K] of the last sighting, if by mode
+    left_out: int = 0  # moves over steps without a row, where they say nothing
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows R."""
+        return self.num_states * (1 + self.by_mode)
 
     @property
     def num_arms(self) -> int:
@@ -48,17 +61,32 @@ class LogCounts:
     def evidence(self, k: int) -> Evidence:
         """Return what was seen of arm k."""
         own = slice(int(self.starts[k]), int(self.starts[k + 1]))
-        last_state, elapsed, next_state = self.unpacked(self.cells[own])
+        rows, elapsed, next_state = self.unpacked(self.cells[own])
+        modes, last_state = np.divmod(rows, self.num_states)
         evidence = Evidence(self.num_states)
-        if len(elapsed):
-            evidence.add(last_state, elapsed, next_state, self.counts[own])
+        for mode in np.unique(modes).tolist():
+            its = modes == mode
+            evidence.add(
+                last_state[its], elapsed[its], next_state[its], self.counts[own][its],
+                pulled=mode == 0,
+            )  # fmt: skip
         return evidence
 
     def unpacked(self, cells: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Return last states, ages and next states of cells."""
+        """Return rows (last states), ages and next states of cells."""
         before, next_state = np.divmod(cells, self.num_states)
-        elapsed, last_state = np.divmod(before, self.num_states)
-        return last_state, elapsed, next_state
+        elapsed, row = np.divmod(before, self.num_rows)
+        return row, elapsed, next_state
+
+    def moves(self, arms: IntArray) -> FloatArray:
+        """Counts [arms, R, S] of what followed in the next step."""
+        found = np.zeros((len(arms), self.num_rows, self.num_states))
+        for at, k in enumerate(arms.tolist()):
+            own = slice(int(self.starts[k]), int(self.starts[k + 1]))
+            row, elapsed, following = self.unpacked(self.cells[own])
+            next_step = elapsed == 1
+            found[at, row[next_step], following[next_step]] = self.counts[own][next_step]
+        return found
 
 
 def count_log(
@@ -66,6 +94,9 @@ def count_log(
     until: int | None = None,
     pulled_only: bool = False,
     progress: Callable[[float], None] = lambda share: None,
+    *,
+    by_mode: bool = False,
+    next_only: bool = False,
 ) -> LogCounts:
     """Count what followed what in a log.
 
@@ -79,20 +110,27 @@ def count_log(
         Leave out sightings of arms that were not pulled.
     progress
         Called with the share that is done.
+    by_mode
+        Tell sightings of arms that were pulled from others.
+    next_only
+        Count only what was seen in the very next step.
     """
     end = log.num_steps if until is None else until
-    last_state = np.zeros(log.num_arms, dtype=np.int64)
     last_step = np.full(log.num_arms, -1, dtype=np.int64)
 
-    def counted(block: ArmBlock) -> tuple[int, IntArray, IntArray, IntArray]:
+    def counted(block: ArmBlock) -> tuple[int, int, IntArray, IntArray, IntArray]:
         if pulled_only:
             block = block.of_pulled()
         own = slice(block.first_arm, block.first_arm + len(block.starts) - 1)
-        _note_last(block, end, last_step[own], last_state[own])
-        return own.stop, *_count_cells(block, log.num_states, end)
+        rows = block.states + log.num_states * ~block.pulled if by_mode else block.states
+        _note_last(block, rows, end, last_step[own], last_row[own])
+        return own.stop, *_count_cells(block, rows, shape, end, next_only)
 
-    cells, counts, ends = [], [], [np.zeros(1, dtype=np.int64)]
-    for done, own_cells, own_counts, own_starts in in_order(counted, log.blocks()):
+    shape = (log.num_states * (1 + by_mode), log.num_states)
+    last_row = np.zeros(log.num_arms, dtype=np.int64)
+    cells, counts, ends, left_out = [], [], [np.zeros(1, dtype=np.int64)], 0
+    for done, broken, own_cells, own_counts, own_starts in in_order(counted, log.blocks()):
+        left_out += broken
         cells.append(own_cells)
         counts.append(own_counts)
         ends.append(ends[-1][-1] + own_starts[1:])
@@ -102,8 +140,11 @@ def count_log(
         np.concatenate(ends),
         np.concatenate(cells),
         np.concatenate(counts),
-        last_state,
+        last_row % log.num_states,
         last_step,
+        by_mode,
+        last_row if by_mode else None,
+        left_out,
     )
 
 
@@ -119,27 +160,33 @@ def first_states(log: Log, until: int, pulled_only: bool = False) -> IntArray:
     return found
 
 
-def _note_last(block: ArmBlock, until: int, last_step: IntArray, last_state: IntArray) -> None:
-    """Note step and state [K] of each arm's last sighting before step `until`, if there is one."""
+def _note_last(
+    block: ArmBlock, rows: IntArray, until: int, last_step: IntArray, last_row: IntArray
+) -> None:
+    """Note step and row [K] of each arm's last sighting before step `until`, if there is one."""
     earlier = np.concatenate([[0], np.cumsum(block.steps < until)])
     count = np.diff(earlier[block.starts])
     seen = np.flatnonzero(count)
     last = block.starts[seen] + count[seen] - 1
-    last_step[seen], last_state[seen] = block.steps[last], block.states[last]
+    last_step[seen], last_row[seen] = block.steps[last], rows[last]
 
 
 def _count_cells(
-    block: ArmBlock, num_states: int, until: int
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Count, for each arm, how often state s was followed by s' at age n.
+    block: ArmBlock, rows: IntArray, shape: tuple[int, int], until: int, next_only: bool
+) -> tuple[int, IntArray, IntArray, IntArray]:
+    """Count, for each arm, how often a row was followed by s' at age n.
 
-    Only what was seen again before step `until` is counted. Returns cells [C] as in `LogCounts`,
-    their counts [C], and where each arm's cells begin [K + 1].
+    `shape` is rows and states. Only what was seen again before step `until` is counted, with
+    `next_only` only in the next step. Returns how many moves were left out for that,
+    cells [C] as in `LogCounts`, their counts [C], and where each arm's cells begin [K + 1].
     """
     arms, steps, states = block.arms - block.first_arm, block.steps, block.states
-    cells = np.diff(steps) * num_states + states[:-1]
-    cells = cells * num_states + states[1:]
+    ages = np.diff(steps)
+    cells = ages * shape[0] + rows[:-1]
+    cells = cells * shape[1] + states[1:]
     later = (arms[1:] == arms[:-1]) & (steps[1:] < until)
+    broken = later & (ages > 1) if next_only else np.zeros_like(later)
+    later &= ~broken
     arms, cells = arms[1:][later], cells[later]
     distinct = None
     if len(cells) and int(cells.max()) >= MOST_PACKED:  # arm and cell do not fit into 64 bits
@@ -148,4 +195,4 @@ def _count_cells(
     keys, counts = np.unique(arms * width + cells, return_counts=True)
     arms, cells = np.divmod(keys, width)
     starts = np.searchsorted(arms, np.arange(len(block.starts)))
-    return cells if distinct is None else distinct[cells], counts, starts
+    return int(broken.sum()), cells if distinct is None else distinct[cells], counts, starts

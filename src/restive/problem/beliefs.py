@@ -112,7 +112,7 @@ def beliefs_at(
     Parameters
     ----------
     active, passive
-        Matrices [M, S, S] of the chains.
+        Matrices [M, S, S] of the chains. The first may have more rows, for more ways to begin.
     last_state, elapsed
         Where they were last seen, and how many steps ago [C].
 
@@ -120,7 +120,7 @@ def beliefs_at(
     -------
     Array [C, M, S] of b(s, n).
     """
-    found = np.empty((len(elapsed), *active.shape[:2]))
+    found = np.empty((len(elapsed), *passive.shape[:2]))
     power, reached = active, 1  # P_active P_passive^(n - 1)
     for at in np.argsort(elapsed, kind="stable").tolist():
         ahead = int(elapsed[at]) - reached
