@@ -21,9 +21,10 @@ from restive.live.sql_tables import enter_undo
 
 __all__ = ["last_act", "undo", "undone"]
 
-ACTS = ("decide", "record", "late", "override", "join", "leave", "correct", "acknowledge")
+ACTS = ("decide", "record", "shown", "late", "override", "join", "leave", "correct", "acknowledge")
 FOLLOWING = ("alarm", "again")  # what follows from an act and is withdrawn with it
-RESULTS = ("record", "late", "override")
+RESULTS = ("record", "shown", "late", "override")
+OPEN_RESULTS = ("record", "shown")
 MOST_EVENT = 2**62
 
 
@@ -87,10 +88,10 @@ def _results_now(session: Session, event: int, withdrawn: set[int]) -> list[Even
     ]
     own = [one for one in later if one.seq == event or one.body.get("with") == event]
     others = [one for one in later if one not in own]
-    results = [one for one in own if one.kind == "record"]
-    if not results or own[0].seq != event or {one.kind for one in own} - {"record", "leave"}:
+    results = [one for one in own if one.kind in OPEN_RESULTS]
+    if not results or own[0].seq != event or {one.kind for one in own} - {*OPEN_RESULTS, "leave"}:
         return []
-    if any(one.kind != "record" or one.tick != session.memory.tick for one in others):
+    if any(one.kind not in OPEN_RESULTS or one.tick != session.memory.tick for one in others):
         return []
     if results[0].tick != session.memory.tick:
         return []
