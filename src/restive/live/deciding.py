@@ -170,7 +170,8 @@ def _require_shown(memory: Memory) -> None:
     """Raise if a state is missing of an arm that is seen in every tick: nothing stands for it."""
     now, words = memory.open, memory.settings.words
     assert now is not None
-    unknown = [arm for arm in now.always if arm not in now.sightings] if now.always else []
+    seen = now.sightings if now.always else {}
+    unknown = [arm for arm in now.always if arm not in seen]
     if unknown:
         names = ", ".join(repr(memory.roster.names[arm]) for arm in unknown[:5])
         raise ProblemError(
