@@ -426,11 +426,8 @@ def test_own_learners_are_told_all_states():
     assert shapes == [3] * 6
 
 
-def test_live_files_and_fits_say_that_they_do_not_take_such_arms(tmp_path):
+def test_fits_say_that_they_do_not_take_such_arms():
     bandit = calls()
-    for prior in (dirichlet(bandit), finite(bandit), rs.JointPrior([bandit])):
-        with pytest.raises(rs.RestiveError, match="always seen cannot be run from a file yet"):
-            rs.LiveAgent.create(tmp_path / "live.db", prior, 3, missing="refuse")
     log = rs.log_of(["a"] * 6, np.arange(6), [0, 1] * 3)
     with pytest.raises(rs.RestiveError, match="fit_log fits arms that are seen when pulled"):
         rs.fit_log(log, prior=finite(bandit).arms[0], checks=False)

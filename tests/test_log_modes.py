@@ -1,5 +1,6 @@
 """Sightings of arms that were not pulled, told apart: counts, evidence, and the law of a kind."""
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -31,7 +32,7 @@ def test_counts_by_mode_are_those_of_a_walk_through_the_rows(next_only: bool) ->
     for k in range(4):
         own = [row for row in rows if row[0] == k]
         expected: Counter[tuple[bool, int, int, int]] = Counter()
-        for (_, before, last, pulled), (_, after, following, _) in zip(own, own[1:], strict=False):
+        for (_, before, last, pulled), (_, after, following, _) in itertools.pairwise(own):
             if next_only and after - before > 1:
                 left_out += 1
             else:

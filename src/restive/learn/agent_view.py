@@ -6,6 +6,7 @@ and makes the handle anew where arrays were replaced, and that is all.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from itertools import accumulate
 from threading import Lock
@@ -352,18 +353,26 @@ class AgentView:
             online.foresee(self._where, some, laws, *self._with_particles)
         return [laws[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
-    def impossible(self, arms: ArrayLike, states: ArrayLike) -> int | None:
+    def impossible(
+        self, arms: ArrayLike, states: ArrayLike, pulled: Set[int] | None = None
+    ) -> int | None:
         """Return an arm that cannot be in its state now, for all that is known; None if all can.
 
-        Nothing is learned from it. Arms of a joint prior must be possible together.
+        Nothing is learned from it. Arms of a joint prior must be possible together. Of arms that
+        are always seen say which were `pulled`; all were by default.
         """
         with self._alone:
             some = checked_arms(arms, self.task.num_arms, "arms")
-            count = len(some)
+            found = checked_states(states, some, self.prior.typical)
+            count = acted = len(some)
+            if pulled is not None:
+                first = np.isin(some, np.fromiter(pulled, np.int64, len(pulled)))
+                order = np.argsort(~first, kind="stable")
+                some, found, acted = some[order], found[order], int(first.sum())
             kept = self._chosen[:count].copy()
-            self._states[:count] = checked_states(states, some, self.prior.typical)
+            self._states[:count] = found
             self._chosen[:count] = some
-            answer = online.could_see(self._where, count, count, *self._parts)
+            answer = online.could_see(self._where, acted, count, *self._parts)
             self._chosen[:count] = kept
         if answer == online.TAKEN_IN:
             return None

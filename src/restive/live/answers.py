@@ -196,8 +196,9 @@ class Status:
     label: str  # its date, where ticks have dates
     arms: int  # that have not left
     waiting: int  # arms that join with the next decision
-    decided: int  # pulls of the open tick
+    decided: int  # pulls of the open tick, and other arms that are seen in every tick
     open: int  # of them without a result
+    unshown: int  # of these, not on the list: arms whose states all must be recorded
     decisions: int
     pulls: int
     seen: int

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from restive.errors import ProblemError
 from restive.files import beside, remove_leftovers, replacing
-from restive.learn.priors.finite import JointPrior
 from restive.live.journal import (
     COLUMNS,
     INSERT,
@@ -91,7 +90,7 @@ def _fill(
             "without a result means: "
             "missing='refuse' or missing='as-not-pulled'"
         )
-    _refuse_always_seen(kinds, words.many("arm"))
+    _require_states_now(roster, words.arm)
     Memory(settings, roster)  # finds what is wrong before there is a file
     Journal.prepare(path)
     journal = Journal(path, temporary=True)
@@ -101,13 +100,13 @@ def _fill(
         journal.close()
 
 
-def _refuse_always_seen(kinds: Mapping[str, Any], arms: str) -> None:
-    for name, prior in kinds.items():
-        like = prior.bandits[0].arms if isinstance(prior, JointPrior) else (prior.typical,)
-        if any(arm.always_seen for arm in like):
+def _require_states_now(roster: Roster, noun: str) -> None:
+    """Raise unless the states are known of all arms that are seen in every tick."""
+    for slot, arm in enumerate(roster.arms):
+        if roster.always_seen(slot) and (arm.last_state is None or arm.elapsed != 1):
             raise ProblemError(
-                f"kind {name!r}: {arms} that are always seen cannot be run from a file yet; use an "
-                "agent in Python (TSDE, make_learner) and keep its snapshot()"
+                f"{noun} {arm.name!r} is seen every tick, so say in which state it is when the "
+                "first list is made: its last_state, with elapsed 1"
             )
 
 
@@ -316,7 +315,9 @@ def _by_tick(events: Iterable[Event]) -> Iterator[list[Event]]:
             if own:
                 yield own
             own = [event]
-        elif event.kind == "record" or (event.kind == "override" and "late" not in event.body):
+        elif event.kind in ("record", "shown") or (
+            event.kind == "override" and "late" not in event.body
+        ):
             own.append(event)
     if own:
         yield own
@@ -329,11 +330,14 @@ def _of_tick(
     body = {"arms": [], "audit": []} if decision is None else decision.body
     results: dict[int, int | str] = {}
     instead: dict[int, int | str] = {}
+    shown: dict[int, int | str] = {}  # states of arms that were not pulled
     for event in told:
         said = event.body
         pairs = dict(zip(said.get("arms", body["arms"]), said["results"], strict=True))
         for slot, result in pairs.items():
             of = instead if event.kind == "override" or slot in instead else results
+            if event.kind == "shown" or slot in shown:
+                of = shown
             of[slot] = result
     if decision is None and not instead:
         return
@@ -344,7 +348,7 @@ def _of_tick(
         foretold = ("mean", "variance")  # as it was said when the list was made
         kept |= {key: body[key] for key in foretold if key in body}
     yield NewEvent("decide", tick, kept)
-    for name, given in (("record", results), ("override", instead)):
+    for name, given in (("record", results), ("override", instead), ("shown", shown)):
         if given:
             order = sorted(given)
             told_now = {"arms": order, "results": [given[k] for k in order]}

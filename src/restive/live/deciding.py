@@ -42,7 +42,8 @@ def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
             first = clock.label(0)
             raise ProblemError(f"the first {words.tick} begins {first}; it is too early to decide")
         now = max(now, memory.tick)
-    if tick is not None and tick not in (now, memory.tick):
+    passed = memory.roster.some_always_seen and tick == memory.tick + 1 and tick < now
+    if tick is not None and tick not in (now, memory.tick) and not passed:
         raise ConflictError(f"it is {words.when(now)} by the file's clock, not {tick}")
     now = now if tick is None else tick
     if now < memory.tick:
@@ -63,7 +64,7 @@ def decide(
         return
     before = memory.tick
     _require_results(memory)
-    if not skip:
+    if not skip or memory.roster.some_always_seen:
         _require_no_jump(memory, tick)
     out = sorted({memory.roster.slot(name) for name in unavailable} - memory.gone.keys())
     free = memory.num_available - len(out)
@@ -115,6 +116,13 @@ def _require_no_jump(memory: Memory, tick: int) -> None:
     weeks without a decision are weeks; a jump of years is a clock that is wrong.
     """
     clock, words, missed = memory.settings.clock, memory.settings.words, tick - memory.tick - 1
+    if missed > 0 and memory.roster.some_always_seen:
+        following = memory.tick + 1
+        raise ProblemError(
+            f"{words.when(following, clock.label(following))} has no list yet, and some "
+            f"{words.many('arm')} are seen every {words.tick}: decide it first, with num_pulls 0 "
+            f"if no {words.pull} was made in it, and record all states"
+        )
     if missed < 1 or (clock.kind == "wall" and _pause(memory, tick) <= LONGEST_PAUSE):
         return
     last = "none was made yet"
@@ -142,7 +150,10 @@ def _pause(memory: Memory, tick: int) -> timedelta:
 def _require_results(memory: Memory) -> None:
     """Raise if the open tick must not be closed yet."""
     now = memory.open
-    if now is None or memory.roster.moves_alike or memory.settings.missing != REFUSE:
+    if now is None:
+        return
+    _require_shown(memory)
+    if memory.roster.moves_alike or memory.settings.missing != REFUSE:
         return
     missing, words = now.missing, memory.settings.words
     if missing:
@@ -152,6 +163,21 @@ def _require_results(memory: Memory) -> None:
             f"({names}{', ...' if len(missing) > 5 else ''}), and a {words.pull} changes how "
             f"{words.many('arm')} move: record a state, or {NOT_PULLED!r}; {UNSEEN!r} is refused "
             "by this file's settings"
+        )
+
+
+def _require_shown(memory: Memory) -> None:
+    """Raise if a state is missing of an arm that is seen in every tick: nothing stands for it."""
+    now, words = memory.open, memory.settings.words
+    assert now is not None
+    seen = now.sightings if now.always else {}
+    unknown = [arm for arm in now.always if arm not in seen]
+    if unknown:
+        names = ", ".join(repr(memory.roster.names[arm]) for arm in unknown[:5])
+        raise ProblemError(
+            f"no state yet for {words.count(len(unknown), 'arm')} of {words.when(now.tick)} "
+            f"({names}{', ...' if len(unknown) > 5 else ''}), seen every {words.tick} whether on "
+            "the list or not: record the states of all of them before the next list"
         )
 
 

@@ -169,7 +169,10 @@ def _sightings(session: Session, slot: int) -> list[Sighting]:
 
 def _chances(memory: Memory, slot: int) -> Any:
     """Chance [M, S] of each state under each chain that the arm may have."""
-    return laws(memory, memory.agent.posterior(slot), slot)
+    found = memory.agent.posterior(slot)
+    if memory.roster.always_seen(slot):  # it is known
+        return np.repeat(memory.agent.belief(slot)[None], len(found.weights), axis=0)
+    return laws(memory, found, slot)
 
 
 def _expected_without(memory: Memory, slot: int, found: Explanation) -> float:

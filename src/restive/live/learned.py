@@ -118,6 +118,10 @@ def chances_of_the_top(memory: Memory) -> FloatArray:
 def laws(memory: Memory, chains: ArmPosterior, slot: int) -> FloatArray:
     """Law [M, S] of an arm's state at the open tick, under each chain."""
     state, time = memory.agent.last_seen(slot)
+    if memory.roster.always_seen(slot):  # the law of its next state
+        now = memory.open
+        pulled = now is not None and (slot in now.choice.arms or slot in now.instead)
+        return (chains.active if pulled else chains.passive)[:, state]
     age = memory.agent.time - time
     (found,) = beliefs_at(chains.active, chains.passive, np.array([state]), np.array([age]))
     return np.asarray(found)
@@ -239,7 +243,7 @@ def entropy_over_time(session: Session) -> list[Entropy]:
     memory = session.memory
     found = []
     for kind, prior in memory.roster.kinds.items():
-        if not isinstance(prior, ArmPrior | JointPrior):
+        if not isinstance(prior, ArmPrior | JointPrior) or memory.roster.some_always_seen:
             continue
         slots = [
             slot

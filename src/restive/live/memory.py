@@ -56,16 +56,33 @@ class OpenTick:
     choice: Choice
     results: dict[int, int | str] = field(default_factory=dict)  # states, unseen or not pulled
     instead: dict[int, int] = field(default_factory=dict)  # states of arms that others pulled
+    always: tuple[int, ...] = ()  # arms that are seen in every tick, pulled or not
+    shown: dict[int, int] = field(default_factory=dict)  # states of those that were not pulled
 
     @property
     def missing(self) -> list[int]:
-        """Arms without a result."""
-        return [arm for arm in self.choice.arms if arm not in self.results]
+        """Arms without a result: of those on the list, and of those that are always seen."""
+        listed = [arm for arm in self.choice.arms if arm not in self.results]
+        return listed + self.unshown if self.always else listed
+
+    @property
+    def unshown(self) -> list[int]:
+        """Arms that are always seen, are not on the list, and have no state yet."""
+        listed = set(self.choice.arms)
+        return [
+            arm
+            for arm in self.always
+            if arm not in listed and arm not in self.shown and arm not in self.instead
+        ]
 
     @property
     def sightings(self) -> dict[int, int]:
         """All states that were seen, by arm, ascending."""
-        found = self.instead | {k: s for k, s in self.results.items() if isinstance(s, int)}
+        found = (
+            self.shown
+            | self.instead
+            | {k: s for k, s in self.results.items() if isinstance(s, int)}
+        )
         return {arm: found[arm] for arm in sorted(found)}
 
 
@@ -160,6 +177,10 @@ class Memory:
         assert self.open is not None
         arms = body.get("arms", self.open.choice.arms)
         self.open.results |= dict(zip(arms, body["results"], strict=True))
+
+    def _on_shown(self, event: Event, body: dict[str, Any]) -> None:
+        assert self.open is not None
+        self.open.shown |= dict(zip(body["arms"], body["results"], strict=True))
 
     def _on_override(self, event: Event, body: dict[str, Any]) -> None:
         if self.open is not None and event.tick == self.open.tick:
@@ -294,7 +315,11 @@ class Memory:
     def take(self, tick: int, choice: Choice) -> None:
         """Make this the open decision."""
         self.tick = tick
-        self.open = OpenTick(tick, choice)
+        self.open = OpenTick(tick, choice, always=self._always)
+
+    @property
+    def _always(self) -> tuple[int, ...]:
+        return tuple(self.agent.task.always_seen.tolist())
 
     def see_late(self, arm: int, state: int, tick: int) -> None:
         """Learn what was seen at a tick that is closed."""
@@ -374,8 +399,8 @@ class Memory:
         rows = zip(choice.arms, choice.expected, choice.variance, last, strict=True)
         for arm, mean, variance, state in rows:
             result = now.results.get(arm)
-            if result == NOT_PULLED:
-                continue
+            if result == NOT_PULLED or self.roster.always_seen(arm):
+                continue  # of which the reward was known before: there is nothing to bet on
             rewards, low, high = self.roster.pays(arm)
             known = state if arm in self.ever_seen else None
             reward = rewards[result] if isinstance(result, int) else None
@@ -396,6 +421,7 @@ class Memory:
                 "choice": vars(now.choice),
                 "results": list(now.results.items()),
                 "instead": list(now.instead.items()),
+                **({"shown": sorted(now.shown.items())} if now.always else {}),
             },
             "joined": _runs(self.joined),
             "gone": list(self.gone.items()),
@@ -432,14 +458,20 @@ class Memory:
         if data["open"] is not None:
             now = data["open"]
             memory.open = OpenTick(
-                now["tick"], Choice(**now["choice"]), dict(now["results"]), dict(now["instead"])
-            )
+                now["tick"], Choice(**now["choice"]), dict(now["results"]), dict(now["instead"]),
+                memory._always, dict(now.get("shown", ())),
+            )  # fmt: skip
         return memory
 
     def impossible(self, sightings: dict[int, int]) -> int | None:
         """Return an arm of the open tick whose state the prior rules out; None if all can be."""
         known = {arm: state for arm, state in sightings.items() if arm < self.num_joined}
-        return self.agent.impossible(list(known), list(known.values())) if known else None
+        if not known:
+            return None
+        pulled = None
+        if self.open is not None and self.open.always:
+            pulled = {*self.open.choice.arms, *self.open.instead}
+        return self.agent.impossible(list(known), list(known.values()), pulled)
 
 
 def _runs(values: list[int]) -> list[list[int]]:

@@ -69,6 +69,7 @@ class SortedResults:
     tick: int
     in_time: dict[int, int | str] = field(default_factory=dict)  # for the open tick
     instead: dict[int, int] = field(default_factory=dict)
+    shown: dict[int, int] = field(default_factory=dict)  # of arms that were not pulled
     late: dict[int, int | str] = field(default_factory=dict)
     late_instead: dict[int, int] = field(default_factory=dict)
     superseded: list[int] = field(default_factory=list)
@@ -99,18 +100,19 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResult
         found.mistakes += [Mistake(batch.tick, str(name), reason) for name in names]
         return found
     there, roster = pulls_of(journal, memory, tick), memory.roster
+    now = memory.open
+    unshown = set(now.unshown) if now is not None and now.tick == tick and now.always else set()
     for decided, given in ((True, batch.results), (False, batch.instead)):
         for name, value in given.items():
             try:
                 slot = roster.slot(name)
-                if (
-                    there.get(slot) is WAITING
-                    and decided
-                    and type(value) is int
-                    and 0 <= value < roster.num_states(slot)
-                ):
-                    found.in_time[slot] = value  # the usual case, quickly
-                    continue
+                if decided and type(value) is int and 0 <= value < roster.num_states(slot):
+                    if there.get(slot) is WAITING:
+                        found.in_time[slot] = value  # the usual case, quickly
+                        continue
+                    if unshown and slot in unshown:
+                        found.shown[slot] = value
+                        continue
                 _sort_one(found, memory, there.get(slot), slot, value, decided)
             except ConflictError as error:
                 found.mistakes.append(Mistake(tick, str(name), str(error), conflict=True))
@@ -134,6 +136,11 @@ def _sort_one(
         raise ProblemError(f"state {result} is none of its states 0 to {size - 1}")
     if not decided and not isinstance(result, int):
         raise ProblemError(f"what was chosen instead needs a state, got {shown(result)}")
+    if memory.roster.always_seen(slot):
+        _require_state(found, memory, row, result)
+        if row is None and decided:
+            _sort_shown(found, memory, slot, result)
+            return
     if result == LEAVE and slot not in memory.gone:
         found.leaving.append(slot)
     result = UNSEEN if result == LEAVE else result
@@ -158,6 +165,43 @@ def _sort_one(
             f"without a state: give one, or {NOT_PULLED!r} if there was no {words.pull}"
         )
     _place(found, memory, slot, result, decided)
+
+
+def _require_state(
+    found: SortedResults, memory: Memory, row: PullRow | None, result: int | str
+) -> None:
+    """Raise unless this can be said of an arm that is seen in every tick."""
+    words = memory.settings.words
+    if not isinstance(result, int):
+        raise ProblemError(
+            f"it is seen every {words.tick}, whether on the list or not, so give its state, got "
+            f"{shown(result)}"
+        )
+    if found.tick != memory.tick and (row is None or row.state is None):
+        raise ProblemError(
+            f"it is seen every {words.tick}, and {words.when(found.tick)} is over: its state then "
+            "cannot come late"
+        )
+
+
+def _sort_shown(found: SortedResults, memory: Memory, slot: int, result: int | str) -> None:
+    """Take a state of an arm that was not pulled and is seen all the same."""
+    when = memory.settings.words.when(found.tick)
+    if slot >= memory.num_joined:
+        raise ProblemError("it joins with the next decision and cannot be seen before")
+    assert isinstance(result, int)
+    assert memory.open is not None
+    before = memory.open.shown.get(slot)
+    if before is None:
+        found.shown[slot] = result
+    elif before != result:
+        named = [memory.settings.state_name(one) for one in (before, result)]
+        raise ConflictError(
+            f"{named[0]} was recorded for {when} already, now {named[1]}; undo it, and record it "
+            "anew"
+        )
+    else:
+        found.known += 1
 
 
 def _known(settings: Settings, row: PullRow, result: int | str, when: str) -> bool:
@@ -203,6 +247,7 @@ def _drop_impossible(found: SortedResults, memory: Memory) -> None:
     assert memory.open is not None
     while True:
         new = {k: s for k, s in found.in_time.items() if isinstance(s, int)} | found.instead
+        new |= found.shown
         if not new:
             return
         wrong = memory.impossible(memory.open.sightings | new)
@@ -213,6 +258,7 @@ def _drop_impossible(found: SortedResults, memory: Memory) -> None:
         state = new[wrong]
         found.in_time.pop(wrong, None)
         found.instead.pop(wrong, None)
+        found.shown.pop(wrong, None)
         found.mistakes.append(
             Mistake(
                 found.tick,
@@ -260,8 +306,8 @@ def _total(found: Sequence[SortedResults], memory: Memory) -> Receipt:
     missing = set() if memory.open is None else set(memory.open.missing)
     new = known = late = superseded = 0
     for one in found:
-        missing.difference_update(one.in_time)
-        new += len(one.in_time) + len(one.instead)
+        missing.difference_update(one.in_time, one.instead, one.shown)
+        new += len(one.in_time) + len(one.instead) + len(one.shown)
         known += one.known
         late += len(one.late) + len(one.late_instead) - len(one.superseded)
         superseded += len(one.superseded)
@@ -281,6 +327,8 @@ def _journal_results(
     if one.instead:
         body = _columns(one.instead)
         enter_instead(journal, writer.append("override", one.tick, body, answer), body)
+    if one.shown:
+        writer.append("shown", one.tick, _columns(one.shown), answer)
     for late, kind, enter in (
         (one.late, "late", enter_results),
         (one.late_instead, "override", enter_instead),
@@ -351,6 +399,13 @@ def join(
                 + (" and has left; names are used once" if there in memory.gone else
                    f", of kind {memory.roster.kind_of[there]!r}")
             )  # fmt: skip
+    for arm in new:
+        like = memory.roster.kinds.get(arm.kind)
+        if getattr(getattr(like, "typical", None), "always_seen", False):
+            raise ProblemError(
+                f"{memory.settings.words.arm} {arm.name!r}: who is seen every "
+                f"{memory.settings.words.tick} cannot join a file that runs; make a new one"
+            )
     memory.roster.checked(new)
     receipt = Receipt(new=len(new), known=len(arms) - len(new))
     answer = {"receipt": vars(receipt)}
@@ -367,6 +422,13 @@ def leave(
 ) -> Receipt:
     """Let arms leave for ever."""
     slots = {memory.roster.slot(name) for name in names}
+    for slot in sorted(slots):
+        if memory.roster.always_seen(slot):
+            words = memory.settings.words
+            raise ProblemError(
+                f"{words.arm} {memory.roster.names[slot]!r} is seen every {words.tick} and cannot "
+                f"leave: keep recording its state, and name it as unavailable in each decision"
+            )
     new = sorted(slots - set(memory.gone))
     receipt = Receipt(new=len(new), known=len(slots) - len(new))
     answer = {"receipt": vars(receipt)}
@@ -391,6 +453,11 @@ def correct(
         size = memory.roster.num_states(slot)
         if isinstance(state, str):
             state = memory.settings.result_named(state)
+        if memory.roster.always_seen(slot) and (slot not in there or isinstance(state, str)):
+            raise ProblemError(
+                f"{words.arm} {name!r} is seen every {words.tick}: only the state of a {words.pull}"
+                " can be corrected, to another state; nothing was changed"
+            )
         if slot not in there or there[slot].status == OPEN:
             raise ProblemError(
                 f"{words.arm} {name!r}: nothing was recorded for {words.when(tick)}; nothing was "

@@ -82,6 +82,7 @@ class Roster:
         self.slots: dict[str, int] = {}
         self.kind_of: list[str] = []
         self.arms: list[NewArm] = []  # as they joined
+        self._always: dict[str | int, bool] = {}  # by kind, or by slot under a joint prior
         self._pays: dict[str | int, Pays] = {}  # by kind, or by slot under a joint prior
         self._priors: list[KindPrior] = []  # [slots], of those in `_unread` without their evidence
         self._unread: list[int] = []  # slots with evidence that is not taken in yet
@@ -137,10 +138,33 @@ class Roster:
         kinds = enumerate(self.kinds.values())
         return {number: tuple(_typical(prior, 0).rewards.tolist()) for number, prior in kinds}
 
+    def groups_always_seen(self) -> set[int]:
+        """Those of the groups of `rewards_by_group` that are seen in every tick."""
+        if self.joint is not None:
+            return {slot for slot in range(len(self)) if self.always_seen(slot)}
+        kinds = enumerate(self.kinds.values())
+        return {number for number, prior in kinds if _typical(prior, 0).seen == "always"}
+
     @cached_property
     def all_possible(self) -> bool:
         """Whether every state can be seen of every arm at any time, whatever was seen before."""
         return all(_rules_nothing_out(prior) for prior in self.kinds.values())
+
+    def always_seen(self, slot: int) -> bool:
+        """Whether an arm is seen in every tick, pulled or not."""
+        key = self.kind_of[slot] if self.joint is None else slot
+        found = self._always.get(key)
+        if found is None:
+            like = _typical(self.kinds[self.kind_of[slot]], slot)
+            found = self._always[key] = like.seen == "always"
+        return found
+
+    @cached_property
+    def some_always_seen(self) -> bool:
+        """Whether some arm is seen in every tick."""
+        if self.joint is not None:
+            return any(arm.always_seen for arm in self.joint.bandits[0].arms)
+        return any(_typical(prior, 0).seen == "always" for prior in self.kinds.values())
 
     @cached_property
     def moves_alike(self) -> bool:

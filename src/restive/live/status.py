@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_count, checked_seed, counted
+from restive.errors import ProblemError
 from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import Task
 from restive.live.alarms import sentence_now
@@ -93,8 +94,9 @@ def status(session: Session) -> Status:
         label=memory.settings.clock.label(memory.tick) if memory.tick >= 0 else "",
         arms=memory.num_available,
         waiting=len(memory.roster) - memory.num_joined,
-        decided=0 if now is None else len(now.choice.arms),
+        decided=0 if now is None else len({*now.choice.arms, *now.always}),
         open=0 if now is None else len(now.missing),
+        unshown=0 if now is None else len(now.unshown),
         decisions=totals.decisions,
         pulls=sum(counts.values()),
         seen=counts.get("seen", 0) + counts.get("late", 0) + counts.get("superseded", 0),
@@ -130,6 +132,11 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         f"{_what(settings, UNSEEN)} or missing, {found.not_pulled:,} {_what(settings, NOT_PULLED)}",
         f"{words.reward}: {found.reward:,.1f}, forecast {found.forecast:,.1f}",
     ]
+    if found.unshown:
+        lines.append(
+            f"{words.count(found.unshown, 'arm')} not on the list, seen every {words.tick}: their "
+            "states are missing, and the next list needs all of them; record a file"
+        )
     if found.pulled_only:
         lines.append(
             f"{words.reward}, forecast and alarms are of {words.many('pull')} alone: "
@@ -246,7 +253,7 @@ def _believed_arms(memory: Memory) -> list[tuple[Arm, int]]:
         for first in range(0, len(there), step):
             mean = posterior(memory, there[first]).mean()
             like = memory.agent.prior.typical(there[first])
-            arm = Arm(mean.active, mean.passive, like.rewards, like.passive_rewards)
+            arm = Arm(mean.active, mean.passive, like.rewards, like.passive_rewards, seen=like.seen)
             found.append((arm, len(there[first : first + step])))
     return found
 
@@ -276,6 +283,12 @@ def forecast(memory: Memory, ticks: int, paths: int, seed: int) -> Forecast:
     drawn, and learning on the way is part of it.
     """
     ticks, paths = checked_count(ticks, "ticks"), checked_count(paths, "paths", 2)
+    if memory.roster.some_always_seen:
+        words = memory.settings.words
+        raise ProblemError(
+            f"{words.many('tick')} to come cannot be foretold yet where {words.many('arm')} are "
+            f"seen every {words.tick}; simulate the posterior mean with `restive.evaluate`"
+        )
     snapshot = learned_data(memory.agent)
     rng = np.random.default_rng(checked_seed(seed))
     task = load_snapshot(snapshot, None, memory.agent.prior).task

@@ -73,6 +73,7 @@ class _Sums:
             f"SELECT {group}, state, count(*) {seen} AND audit = 1 GROUP BY 1, 2", ticks
         ):
             self.audited[key, state] += count
+        always = roster.groups_always_seen()
         by_group, earned = roster.rewards_by_group(), dict[int, tuple[int, float, float]]()
         for tick, key, state, count, mean in execute(
             f"SELECT tick, {group}, state, count(*), sum(expected) {seen} AND {DECIDED} "
@@ -80,7 +81,9 @@ class _Sums:
             ticks,
         ):
             before = earned.get(tick, (0, 0.0, 0.0))
-            now = (count, by_group[key][state] * count, mean)
+            # what is always seen pays for the state before, which was known: as foreseen
+            known = mean if key in always else by_group[key][state] * count
+            now = (count, known, mean)
             earned[tick] = (before[0] + now[0], before[1] + now[1], before[2] + now[2])
         for tick, text in execute(
             f"SELECT tick, body FROM event WHERE kind = 'decide' AND {within} AND {STANDING} "

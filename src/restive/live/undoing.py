@@ -21,9 +21,13 @@ from restive.live.sql_tables import enter_undo
 
 __all__ = ["changeable", "last_act", "undo", "undone"]
 
-ACTS = ("decide", "record", "late", "override", "join", "leave", "correct", "return", "acknowledge")
+ACTS = (
+    *("decide", "record", "shown", "late", "override", "join", "leave"),
+    *("correct", "return", "acknowledge"),
+)
 FOLLOWING = ("alarm", "again")  # what follows from an act and is withdrawn with it
-RESULTS = ("record", "late", "override")
+RESULTS = ("record", "shown", "late", "override")
+CHANGEABLE = ("record", "shown", "late")  # until the next list is made
 MOST_EVENT = 2**62
 MOST_CHANGEABLE = 400  # results that may be changed one by one
 
@@ -89,8 +93,8 @@ def _results_now(session: Session, event: int, withdrawn: set[int]) -> list[Even
     ]
     own = [one for one in later if one.seq == event or one.body.get("with") == event]
     others = [one for one in later if one not in own]
-    results = [one for one in own if one.kind in ("record", "late")]
-    foreign = {one.kind for one in own} - {"record", "late", "leave"}
+    results = [one for one in own if one.kind in CHANGEABLE]
+    foreign = {one.kind for one in own} - {*CHANGEABLE, "leave"}
     if not results or own[0].seq != event or foreign:
         return []
     if any(one.kind == "decide" for one in later):

@@ -377,6 +377,7 @@ class StatusAnswer(BaseModel):
     waiting: int
     decided: int
     open: int
+    unshown: int = Field(description="without a result, not on the list: seen in every tick")
     decisions: int
     pulls: int
     seen: int

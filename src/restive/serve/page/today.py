@@ -210,7 +210,10 @@ def _asks(found: Today, asked: str) -> Asks:
     """Return what the next list needs to be told, and what making it does."""
     clock, words, status = found.settings.clock, found.settings.words, found.status
     note = f"Within a {words.tick} the list stays the same, however often it is asked for."
-    if status.open:
+    if status.unshown:
+        note += f" It needs the states of {words.count(status.unshown, 'arm')} more, whether on the"
+        note += " list or not: send a file with all of them."
+    elif status.open:
         missing = words.count(status.open, "pull")
         if found.refuses:
             note += f" {missing} must have a result first."
