@@ -193,7 +193,7 @@ def test_indices_in_the_loop_are_those_of_the_drawn_system():
         for _ in range(200):
             chosen = agent.select()
             system = agent.sampled_bandit
-            policy = getattr(rs, mapping)(system)
+            policy = rs.registry.policy_mapping(mapping)(system)
             expected = policy.index(agent.belief_state)
             assert agent.index() == pytest.approx(expected, abs=1e-10)
             assert chosen.tolist() == [int(np.argmax(expected))]

@@ -226,7 +226,7 @@ def test_mixed_bandits_earn_what_enumeration_says(pay):
         bandit = rs.RestlessBandit(arms, 1)
         start = tuple((1, 1) for _ in arms)
         for name in ("whittle", "myopic", "best_fixed", "lp_priority"):
-            policy = getattr(rs, name)(bandit)
+            policy = rs.registry.policy_mapping(name)(bandit)
 
             def choose(state, policy=policy):
                 s, n = np.array(state).T
