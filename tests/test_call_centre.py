@@ -559,8 +559,6 @@ def test_a_kind_has_one_dirichlet_law_where_that_is_asked_for_or_predicts_better
 @pytest.mark.parametrize(
     ("world", "name", "seed"),
     [
-        ("drawn-10", "mean index, one Dirichlet law", 0),
-        ("drawn-11", "mean index, law by prediction", 1),
         ("main", "mean index, no history", 3),
         ("small", "mean index, with history", 1),
         ("small", "mean index, law given", 2),
