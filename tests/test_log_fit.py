@@ -6,9 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import restive as rs
 from log_cases import simulated_log, simulated_states
+from restive.cli import app
 from restive.logs.counts import count_log
 from restive.logs.finite import SharedCandidates
 from restive.logs.fitted import fit_arms
@@ -334,7 +336,10 @@ def test_what_is_written_reads_back(fitted, tmp_path):
         assert found.evidence(k) == fitted.evidence(k)
         assert found.prior.arms[k].weights == pytest.approx(fitted.prior.arms[k].weights, abs=1e-12)
     lines = paths[2].read_text().splitlines()
-    assert lines[0].startswith("arm,kind,sightings,last_state,elapsed,p01,p01_low,p01_high,p11")
+    assert lines[0].startswith(
+        "arm,kind,sightings,last_state,elapsed,chance of 1 after 0,chance of 1 after 0 (low),"
+        "chance of 1 after 0 (high),chance of 1 after 1,"
+    )
     assert len(lines) == 9
 
 
@@ -445,3 +450,39 @@ def test_a_prior_that_a_fit_cannot_follow_is_refused():
     unlike = rs.IndependentPrior([grid.arms[0], other.arms[0]])
     with pytest.raises(rs.RestiveError, match="this one differs between arms"):
         rs.fit_log(log, prior=unlike, checks=False)
+
+
+def log_of_two_kinds():
+    log = simulated_log(3, num_arms=6, steps=60)
+    block = next(log.blocks())
+    return rs.log_of(block.arms, block.steps, block.states, kinds=["a"] * 4 + ["b"] * 2)
+
+
+def test_a_kind_that_a_prior_does_not_have_is_estimated_and_said():
+    log = log_of_two_kinds()
+    fitted = rs.fit_log(log, prior={"b": grid()}, checks=False)
+    alone = rs.fit_log(log, checks=False)
+    place = log.kinds.index("a")
+    assert fitted.kind_priors[1 - place].weights.tolist() == grid().weights.tolist()
+    assert fitted.kind_priors[place].weights.tolist() == alone.kind_priors[place].weights.tolist()
+    assert "prior has no kind 'a': what its arms may be is estimated from the log" in fitted.notes
+
+
+def test_an_arm_of_another_kind_may_be_like_any_arm_of_a_prior_file(tmp_path):
+    paths = rs.write_fit(rs.fit_log(log_of_two_kinds(), checks=False), tmp_path)
+    found = rs.load_prior(paths[1])
+    law = found.any_kind()
+    mixed = (4 * found.kinds["a"].weights + 2 * found.kinds["b"].weights) / 6
+    np.testing.assert_allclose(law.weights, mixed / mixed.sum(), rtol=1e-12)
+    people = tmp_path / "people.csv"
+    people.write_text("arm,kind\nx,a\ny,town\n")
+    words = ["live", "init", str(tmp_path / "agent.db"), "--prior", str(paths[1]), "--pulls", "1",
+             "--clock", "calls", "--arms", str(people)]  # fmt: skip
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0
+    assert "has no kind 'town': such arms begin as any arm of it" in done.output
+    people.write_text("arm,kind\nx,town\n")  # no kind is known: a slip, or another column
+    words[2] = str(tmp_path / "other.db")
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code != 0
+    assert not (tmp_path / "other.db").exists()

@@ -104,7 +104,7 @@ def init(
         )
     names = () if states is None else tuple(name.strip() for name in states.split(","))
     with spinner(f"making {file.name}"):
-        made, since = create_from_files(
+        made, since, beyond = create_from_files(
             file, prior, levels, arms, settings,
             {"num_pulls": pulls, "policy_mapping": policy, "seed": seed, "audit_pulls": audit,
              "missing": missing, "max_elapsed": max_elapsed, "words": own, "learner": learner,
@@ -131,6 +131,12 @@ def init(
         taken = " (taken to be: there are no dates to tell)" if since is None else ""
         gap = say.count(since or 1, "tick")
         note = f"the prior's log ends {gap} before the first {say.tick}{taken}"
+        print(f"note: {note}", file=sys.stderr)
+    for kind in beyond:
+        note = (
+            f"{prior} has no kind {kind!r}: such {say.many('arm')} begin as any {say.arm} of it "
+            f"may be; if {kind!r} is a slip, correct {arms} and make {file} anew"
+        )
         print(f"note: {note}", file=sys.stderr)
 
 

@@ -76,17 +76,21 @@ def create_from_files(
     clock_options: dict[str, Any],
     world: AssumedWorld,
     actor: str,
-) -> tuple[LiveAgent, int | None]:
+) -> tuple[LiveAgent, int | None, list[str]]:
     """Make the file of a new agent from files and options of `restive live init`; open it.
 
     With neither a prior nor levels, arms of a kind may be anything at first, as `world` says, and
     what they are like is learnt from all of them. Also return the ticks from the end of the prior's
-    log to the first tick, where they are known.
+    log to the first tick, where they are known, and the kinds that the prior does not have: such
+    arms begin as any arm of the prior may be.
     """
     more = {} if settings_file is None else _settings(settings_file)
     given = {key: value for key, value in options.items() if value is not None}
     words = {**more.pop("words", {}), **given.pop("words", {})}
     sheet = None if arms is None else read_sheet(arms, Words.from_data(words))
+    rows = [] if sheet is None else sheet.rows
+    named = sorted({row.get("kind", "") for row in rows} - {""})
+    beyond: list[str] = []
     clock = _clock(**clock_options)
     known: dict[str, NewArm] = {}
     states: tuple[str, ...] = ()
@@ -95,6 +99,9 @@ def create_from_files(
         found = load_prior(prior)
         kinds: dict[str, Any] = dict(found.kinds)
         states = found.states
+        if any(kind in kinds for kind in named):  # else the column may mean something else
+            beyond = [kind for kind in named if kind not in kinds]
+            kinds |= {kind: found.any_kind() for kind in beyond}
         if world.states and world.states != states:
             raise ProblemError(
                 f"{prior} is of arms with the states {', '.join(states)}, and --states says "
@@ -107,7 +114,7 @@ def create_from_files(
     elif levels is not None and prior is None:
         kinds = {ALL: grid_prior(_levels(levels), 1).arms[0]}
     elif prior is None and world.states:
-        kinds, states = _kinds_to_learn(sheet, world), world.states
+        kinds, states = _kinds_to_learn(named, world), world.states
         given["learner"] = _few_looks(given.get("learner"))
         if world.controlled:
             given.setdefault("missing", AS_NOT_PULLED)
@@ -131,7 +138,7 @@ def create_from_files(
             f"who are the {word.many('arm')}? pass --arms FILE, with a column {word.arm!r}"
         )
     create_file(path, settings, kinds, new, actor)
-    return LiveAgent.open(path), since
+    return LiveAgent.open(path), since, beyond
 
 
 def _few_looks(name: str | None) -> dict[str, str]:
@@ -147,19 +154,17 @@ def words_of(settings_file: Path | None, given: Mapping[str, str] | None) -> Wor
     return Words.from_data(own | dict(given or {}))
 
 
-def _kinds_to_learn(sheet: Sheet | None, world: AssumedWorld) -> dict[str, Any]:
+def _kinds_to_learn(named: Sequence[str], world: AssumedWorld) -> dict[str, Any]:
     """Return kinds of which nothing is known, as many as the arms' file has."""
     if len(world.states) < 2:
         raise ProblemError("--states needs two names or more, the worst first: missed,taken")
-    rows = [] if sheet is None else sheet.rows
-    names = sorted({row.get("kind", "") for row in rows} - {""}) or [ALL]
     rewards = [state / (len(world.states) - 1) for state in range(len(world.states))]
     base = spread_candidates(
         rewards, rewards if world.always else None, world.states, controlled=world.controlled,
         helpful=world.controlled and world.helpful,
     )  # fmt: skip
     # a law each, over the same candidates
-    return {name: base.with_weights(base.weights) for name in names}
+    return {name: base.with_weights(base.weights) for name in named or [ALL]}
 
 
 def _clock(clock: str, start: str | None, zone: str, by_hand: bool) -> Clock:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ArmTable", "FittedLog", "fit_arms", "log_rewards"]
 
+BOUNDS = ("", " (low)", " (high)")  # of a chance: its mean and its 90% interval
+
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 Progress = Callable[[str, float], None]
@@ -334,17 +336,33 @@ class ArmTable:
         """Return a data frame, a row per arm (needs pandas)."""
         return data_frame(dict(zip(self.columns, zip(*self.rows(), strict=True), strict=True)))
 
-    def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the table."""
+    def to_csv(self, path: str | PathLike[str], states: Sequence[str] | None = None) -> None:
+        """Write the table, its columns in words; a file for `restive live init --arms`, too.
+
+        Parameters
+        ----------
+        path
+            Where to.
+        states
+            Names of the states; their numbers by default.
+        """
+        size = self.active.shape[1]
+        named = [str(s) for s in range(size)] if states is None else list(states)
+        chances = [f"chance of {named[t]} after {named[s]}" for s, t in self._entries]
+        alike = self._uncontrolled
+        pulled = chances if alike else [f"{chance} when pulled" for chance in chances]
+        header = [*self.columns[:5], *(f"{c}{part}" for c in pulled for part in BOUNDS)]
+        header += [] if alike else [f"{chance} when not pulled" for chance in chances]
         with (
             replacing(path) as temporary,
             temporary.open("w", encoding="utf-8", newline="") as file,
         ):
             writer = csv.writer(file)
-            writer.writerow(self.columns)
-            for name, kind, *numbers in self.rows():
+            writer.writerow([spreadsheet_text(column) for column in header])
+            for name, kind, seen, last, *numbers in self.rows():
                 shown = (f"{x:.6g}" if isinstance(x, float) else x for x in numbers)
-                writer.writerow([spreadsheet_text(name), spreadsheet_text(kind), *shown])
+                texts = [spreadsheet_text(text) for text in (name, kind, named[last])]
+                writer.writerow([*texts[:2], seen, texts[2], *shown])
 
     def __repr__(self) -> str:
         return f"ArmTable({len(self):,} arms: {', '.join(self.columns)})"

@@ -165,5 +165,5 @@ def write_decision(
         with replacing(paths[name]) as temporary:
             temporary.write_text(text, encoding="utf-8")
     write_prior(fitted, paths["prior.json"])
-    fitted.arms.to_csv(paths["arms.csv"])
+    fitted.arms.to_csv(paths["arms.csv"], fitted.log.states)
     return list(paths.values())

@@ -90,9 +90,12 @@ def kind_priors_of(
         prior = prior.arms[0]
     if not isinstance(prior, Mapping):
         prior = dict.fromkeys(log.kinds, prior)
-    for kind in log.kinds:
-        if kind not in prior:
-            raise ProblemError(f"prior has no kind {kind!r}; it has {', '.join(map(repr, prior))}")
+    known = [kind for kind in log.kinds if kind in prior]
+    if not known:
+        raise ProblemError(
+            f"prior has no kind {log.kinds[0]!r}; it has {', '.join(map(repr, prior))}"
+        )
+    for kind in known:
         if not hasattr(prior[kind], "given"):
             raise ProblemError(
                 f"prior of kind {kind!r} must be an ArmPrior or a DirichletArmPrior, got "
@@ -100,9 +103,18 @@ def kind_priors_of(
             )
         _require_fits(prior[kind], kind, log, rewards)
         if unpulled is None:
-            unpulled = passive_rewards_of(prior[log.kinds[0]])
+            unpulled = passive_rewards_of(prior[known[0]])
         _require_pays(prior[kind], kind, unpulled)
-    return tuple(prior[kind] for kind in log.kinds)
+    if len(known) == len(log.kinds):
+        return tuple(prior[kind] for kind in log.kinds)
+    controlled = controlled or not all(getattr(prior[k], "moves_alike", True) for k in known)
+    estimated = _empirical(log, counts, rewards, unpulled, controlled, [], {}, until, progress)
+    notes += [
+        f"prior has no kind {kind!r}: what its arms may be is estimated from the log"
+        for kind in log.kinds
+        if kind not in prior
+    ]
+    return tuple(prior.get(k, own) for k, own in zip(log.kinds, estimated, strict=True))
 
 
 def passive_rewards_of(prior: Any) -> FloatArray | None:

@@ -70,6 +70,32 @@ class PriorFile:
         """Return what was seen of arm k."""
         return self.counts.evidence(k)
 
+    def any_kind(self) -> ArmPrior | DirichletArmPrior:
+        """Return what an arm of a kind that is not in the file may be: like any arm that is.
+
+        Laws of kinds are mixed by their numbers of arms. Dirichlet laws have no mixture here: such
+        an arm may be anything.
+        """
+        kinds, size = self.kinds, len(self.names)
+        mixed: list[tuple[float, ArmPrior]] = []
+        for kind, law in kinds.items():
+            if isinstance(law, DirichletArmPrior):
+                passive = None if law.passive is None else (law.passive > 0).astype(np.float64)
+                return DirichletArmPrior(
+                    (law.active > 0).astype(np.float64), passive,
+                    rewards=law.rewards, passive_rewards=law.passive_rewards,
+                    particles=law.num_particles, states=law.states, seen=law.seen,
+                )  # fmt: skip
+            share = self.kind_of.count(kind) / size if size else 1 / len(kinds)
+            mixed.append((share, law))
+        first = mixed[0][1]
+        if all(law.candidates is first.candidates for _, law in mixed):
+            return first.with_weights(np.sum([share * law.weights for share, law in mixed], axis=0))
+        return ArmPrior(
+            [arm for _, law in mixed for arm in law.candidates],
+            np.concatenate([share * law.weights for share, law in mixed]),
+        )
+
     @cached_property
     def prior(self) -> IndependentPrior:
         """What the arms may be, now that the log was seen."""
