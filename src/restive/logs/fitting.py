@@ -87,7 +87,12 @@ def fit_log(
     require_seen(prior, seen)
     seed = checked_seed(seed)
     fitted = fit_arms(
-        log, prior, rewards, controlled, progress=progress, passive_rewards=passive_rewards,
+        log,
+        prior,
+        rewards,
+        controlled,
+        progress=progress,
+        passive_rewards=passive_rewards,
         seen=seen,
     )
     if not checks:

@@ -66,6 +66,11 @@ class Sample:
         rows = self.states + self.log.num_states * (self.by_mode & ~self.pulled)
         return np.roll(rows, 1)
 
+    @property
+    def drawn_at(self) -> int:
+        """Where states that are drawn anew begin, in arrays in which the log's own come first."""
+        return len(self.steps) if self.next_only else 0
+
     def pairs(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Return last states (rows) and ages [C] that occur at these sightings, and which each has."""
         size = self.log.num_states * (1 + self.by_mode)
