@@ -72,7 +72,7 @@ class Sample:
         return len(self.steps) if self.next_only else 0
 
     def pairs(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Return last states (rows) and ages [C] that occur at these sightings, and which each has."""
+        """Return rows and ages [C] that occur at these sightings, and which each has."""
         size = self.log.num_states * (1 + self.by_mode)
         keys = self.ages[rows] * size + self.before[rows]
         distinct, which = np.unique(keys, return_inverse=True)
