@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import restive as rs
+from restive.logs.log import Log
 
 
-def simulated(arms: int = 30, steps: int = 200) -> tuple[rs.Log, np.ndarray, np.ndarray]:
+def simulated(arms: int = 30, steps: int = 200) -> tuple[Log, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(7)
     chance = np.array([[0.2, 0.7], [0.6, 0.9]])  # of good, by [pulled, last state]
     state, rows = rng.integers(0, 2, arms), []
