@@ -214,7 +214,7 @@ class Worlds:
         law = np.empty(self.active.shape[:3])
         seen = np.stack([self.start.last_state, self.start.elapsed, self._unpulled])
         for state, age, unpulled in np.unique(seen, axis=1).T:
-            own = np.flatnonzero(((state, age, unpulled) == seen.T).all(axis=1))
+            own = np.flatnonzero(np.asarray((state, age, unpulled) == seen.T).all(axis=1))
             passive = self.passive[:, own]
             active = passive if unpulled else self.active[:, own]
             shape = (-1, *active.shape[2:])
