@@ -14,7 +14,7 @@ import typer
 from restive.cli.progress import bar
 from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
-from restive.cli.world import Controlled, Pay, World, in_terminal, world_of
+from restive.cli.world import Controlled, Pay, Seen, World, in_terminal, world_of
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def fit(
     rewards: Rewards = None,
     pay: Pay = None,
     controlled: Controlled = None,
+    seen: Seen = "pulled",
     pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, from now on.")] = 1,
     unit: Unit = "pulls",
     reward: RewardWords = "reward",
@@ -115,7 +116,7 @@ def fit(
         )  # fmt: skip
         fitted = fit_log(
             found, rewards=_numbers(rewards), passive_rewards=_unpulled(world, found, rewards),
-            controlled=world.controlled, seed=seed, progress=progress,
+            controlled=world.controlled, seen=seen, seed=seed, progress=progress,
         )  # fmt: skip
         decision = decide(fitted, pulls, seed=seed, progress=progress)
         progress("writing", 0.0)
@@ -155,6 +156,7 @@ def replay(
     rewards: Rewards = None,
     pay: Pay = None,
     controlled: Controlled = None,
+    seen: Seen = "pulled",
     split: Annotated[
         float, typer.Option(help="Share of the steps to fit on; policies play on the rest.")
     ] = 0.5,
@@ -198,6 +200,7 @@ def replay(
             rewards=_numbers(rewards),
             passive_rewards=_unpulled(world, found, rewards),
             controlled=world.controlled,
+            seen=seen,
             split=split,
             random_pulls=random_pulls,
             anyway=anyway,
@@ -291,6 +294,7 @@ def _fit_data(fitted: FittedLog, world: World, decision: Decision) -> dict[str, 
         "span": fitted.log.span,
         "states": list(fitted.log.states),
         "controlled": world.controlled,
+        "seen": fitted.seen,
         "pay": world.pay,
         "notes": list(fitted.notes),
         "kinds": [

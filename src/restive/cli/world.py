@@ -13,7 +13,7 @@ import typer
 
 from restive.errors import ProblemError
 
-__all__ = ["Controlled", "Nouns", "Pay", "World", "in_terminal", "world_of"]
+__all__ = ["Controlled", "Nouns", "Pay", "Seen", "World", "in_terminal", "world_of"]
 
 Controlled = Annotated[
     bool | None,
@@ -30,6 +30,11 @@ Pay = Annotated[
         "(default: asked in a terminal, else pulled).",
         show_default=False,
     ),
+]
+
+Seen = Annotated[
+    str,
+    typer.Option(help="When arms are seen: pulled, or always, also in steps without a pull."),
 ]
 
 

@@ -52,7 +52,8 @@ class NewArm(NamedTuple):
     kind: str
     last_state: int | None = None  # None: nothing is known
     elapsed: int = LONG_AGO
-    evidence: tuple[tuple[int, int, int, int], ...] = ()  # cells, as `Evidence.to_data` has them
+    # cells, as `Evidence.to_data` has them, the unpulled ones with S + s for the last state s
+    evidence: tuple[tuple[int, int, int, int], ...] = ()
     pool: int | None = None  # number of the pool of identical arms that it is one of
 
 
@@ -413,7 +414,8 @@ def ticks_since_log(found: PriorFile, clock: Clock) -> int | None:
 
 def arm_of_prior_file(found: PriorFile, k: int, since: int | None = None) -> NewArm:
     """Return arm k of a prior file, `since` ticks after its log's last step; by default one."""
-    cells = found.evidence(k).to_data()["cells"]
+    data, size = found.evidence(k).to_data(), len(found.states)
+    cells = data["cells"] + [[s + size, *rest] for s, *rest in data.get("unpulled_cells", [])]
     return NewArm(
         name=found.names[k],
         kind=found.kind_of[k],

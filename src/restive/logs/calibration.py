@@ -17,6 +17,7 @@ __all__ = ["Calibration", "calibrate"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+PULLS = "pulls earned"
 WIDTH = 2.576  # of the 99% interval: the law of the arms is estimated, which `stderr` leaves out
 
 
@@ -32,6 +33,7 @@ class Calibration:
     earned: float
     expected: float
     stderr: float  # of what is earned, by chance and by what is not known of the arms
+    what: str = PULLS  # in words, what is compared
 
     @property
     def low(self) -> float:
@@ -53,14 +55,15 @@ class Calibration:
         """Return it in words."""
         verdict = "inside" if self.holds else "outside"
         return (
-            f"the logged pulls earned {self.earned:.4f} each; the model, fitted before, expected "
+            f"the logged {self.what} {self.earned:.4f} each; the model, fitted before, expected "
             f"{self.expected:.4f} (99%: {self.low:.4f} to {self.high:.4f}, {verdict})"
         )
 
 
 def calibrate(fitted: FittedLog, sample: Sample, split: int) -> Calibration | None:
     """Compare what pulls from step `split` on earned with what the model expected."""
-    later = np.flatnonzero((sample.steps >= split) & (sample.place >= 1) & sample.pulled)
+    mine = sample.foretold & (sample.pulled | (fitted.seen == "always"))
+    later = np.flatnonzero(mine & (sample.steps >= split))
     if not len(later):
         return None
     mean = variance = 0.0
@@ -73,7 +76,8 @@ def calibrate(fitted: FittedLog, sample: Sample, split: int) -> Calibration | No
             mean += own_mean
             variance += own_variance
     earned = float(fitted.rewards[sample.states[later]].mean())
-    return Calibration(len(later), earned, mean / len(later), sqrt(variance) / len(later))
+    what = "states of all arms are worth" if fitted.seen == "always" else PULLS
+    return Calibration(len(later), earned, mean / len(later), sqrt(variance) / len(later), what)
 
 
 def _total(

@@ -138,7 +138,7 @@ def check_log(
     progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[Check, ...]:
     """Put all questions to a log that its sightings can answer."""
-    sample = sample_of(fitted.log, pulled_only=fitted.controlled)
+    sample = sample_of(fitted.log, fitted.controlled, fitted.seen)
     groups = _questions(sample, fitted)
     asked = [q for q in groups if all(c.possible for c in q.comparisons)]
     rng = np.random.default_rng([seed, 1])
@@ -304,8 +304,14 @@ def _measured(
         drawn, shuffled = sample.states.astype(np.int16), sample.states.astype(np.int16)
         if row:
             active, passive = arms[0][row - 1], arms[1][row - 1]
-            simulate_states(sample.starts, ages, active, passive, np.uint64(seed), row, drawn)
             shuffle_states(sample.starts, np.uint64(seed), row, shuffled)
+            if sample.next_only:
+                drawn = _next_states(sample, active, passive, np.random.default_rng([seed, 4, row]))
+            else:
+                simulate_states(sample.starts, ages, active, passive, np.uint64(seed), row, drawn)
+        if sample.next_only:  # x and strata are the log's own, y is drawn
+            drawn = np.concatenate([sample.states.astype(np.int16), drawn])
+            shuffled = np.concatenate([shuffled, shuffled])
         out = np.empty((sample.num_arms, 3))
         for question, table in zip(asked, tables, strict=True):
             for group, comparison in enumerate(question.comparisons):
@@ -323,6 +329,20 @@ def _measured(
     for done in in_order(some, parts):
         progress(done / REPLICATES)
     return [_Measured(*table) for table in tables]
+
+
+def _next_states(
+    sample: Sample, active: FloatArray, passive: FloatArray, rng: np.random.Generator
+) -> NDArray[np.int16]:
+    """Draw each sighting anew from the log's own one before, pulled or not.
+
+    Pulls are chosen by what is seen, so that the log's pulls do not go with other states than its
+    own: only one step at a time can be drawn. Sightings after a gap stay as they are.
+    """
+    rows = np.concatenate([active, passive], axis=1)  # [K', 2 S, S]
+    below = np.cumsum(rows[sample.owner, sample.before], axis=1)[:, :-1]
+    drawn = (rng.random(len(below))[:, None] >= below).sum(axis=1)
+    return np.where(sample.foretold, drawn, sample.states).astype(np.int16)
 
 
 def _judged(question: _Question, found: _Measured, sample: Sample) -> Check:

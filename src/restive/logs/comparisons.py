@@ -58,13 +58,15 @@ def _items(
     given: NDArray[Any] | None = None, refined_by: IntArray | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare x, a sighting's state (`source`) or a number `given`, with the targets' states."""
+    if sample.by_mode:
+        stratum = 2 * stratum + sample.pulled[np.maximum(target - 1, 0)]
     spread = int(stratum.max(initial=0)) + 1
     distinct, which = np.unique(sample.owner[target] * spread + stratum, return_inverse=True)
     order = np.argsort(which, kind="stable")
     starts = np.searchsorted(which[order], np.arange(len(distinct) + 1))
     none = np.zeros(0, dtype=np.int32)
     items = Items(
-        target[order].astype(np.int32),
+        (target[order] + sample.drawn_at).astype(np.int32),
         none if source is None else source[order].astype(np.int32),
         np.zeros(0) if given is None else given[order].astype(np.float64),
         none if refined_by is None else refined_by[order].astype(np.int32),
@@ -86,7 +88,7 @@ def _age_class(ages: IntArray) -> IntArray:
 
 
 def _seen_again(sample: Sample) -> IntArray:
-    return np.flatnonzero(sample.place >= 1)
+    return np.flatnonzero(sample.foretold)
 
 
 def next_by_last(sample: Sample) -> Comparison:
@@ -97,7 +99,7 @@ def next_by_last(sample: Sample) -> Comparison:
 
 def next_by_second_last(sample: Sample) -> Comparison:
     """Whether a state goes with the second last one, where the last one is the same: order 2."""
-    target = np.flatnonzero(sample.place >= 2)
+    target = np.flatnonzero((sample.place >= 2) & sample.foretold)
     return _items(
         sample, target, _age_class(sample.ages[target]), source=target - 2, refined_by=target - 1
     )
@@ -133,7 +135,7 @@ def by_group(sample: Sample, group: IntArray, chosen: int) -> Comparison:
 
 def gaps_by_state(sample: Sample) -> Comparison:
     """Whether the gap after a sighting depends on the state that was seen."""
-    target = _seen_again(sample) - 1
+    target = np.flatnonzero(sample.place >= 1) - 1
     gaps = sample.ages[target + 1]
     return _items(sample, target, np.zeros_like(target), given=logarithms(gaps))
 
@@ -154,6 +156,8 @@ def between_arms(sample: Sample) -> Comparison:
     scores, starts = sample.scores, sample.starts
 
     def measure(states: States, out: FloatArray) -> None:
-        step_covariances(states, scores, starts, which, np.empty((len(distinct), 2)), out)
+        step_covariances(
+            states[sample.drawn_at :], scores, starts, which, np.empty((len(distinct), 2)), out
+        )
 
     return Comparison(measure, int(counts[counts > 1].sum()))

@@ -180,8 +180,8 @@ def _calibration(fitted: FittedLog) -> Calibration | None:
     try:
         earlier = fit_arms(
             log, None, fitted.rewards, fitted.controlled, half,
-            passive_rewards=fitted.passive_rewards,
+            passive_rewards=fitted.passive_rewards, seen=fitted.seen,
         )  # fmt: skip
     except ProblemError:  # too little was seen by then
         return None
-    return calibrate(earlier, sample_of(log, pulled_only=fitted.controlled), half)
+    return calibrate(earlier, sample_of(log, fitted.controlled, fitted.seen), half)

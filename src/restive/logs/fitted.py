@@ -21,6 +21,7 @@ from restive.files import replacing, spreadsheet_text
 from restive.learn.evidence import Evidence
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior
+from restive.logs.always_seen import always_seen_law, require_moves_told
 from restive.logs.counts import LogCounts, count_log
 from restive.logs.finite import INTERVAL, SharedCandidates
 from restive.logs.kind_priors import AnyArmPrior, kind_priors_of, passive_rewards_of
@@ -66,6 +67,12 @@ class FittedLog:
     kind_shapes: dict[str, KindShape] = field(default_factory=dict)  # of laws of any shape
     checks: tuple[Check, ...] = ()
     held_out: HeldOut | None = None
+    seen: str = "pulled"  # when arms are seen, as in `Arm`
+
+    @property
+    def by_mode(self) -> bool:
+        """Whether sightings count by whether the arm was pulled in the step before."""
+        return self.counts.by_mode
 
     def __repr__(self) -> str:
         held = sum(check.verdict == "holds" for check in self.checks)
@@ -100,8 +107,7 @@ class FittedLog:
             else:
                 for k in own.tolist():
                     posterior = self._posteriors[k].particles()
-                    mean = posterior.mean()
-                    active[k], passive[k] = mean.active, mean.passive
+                    active[k], passive[k] = self._mean(k, posterior)
                     low[k], high[k] = (posterior.quantile(q)[0] for q in INTERVAL)
         return ArmTable(
             names=log.arms,
@@ -114,6 +120,15 @@ class FittedLog:
             low=low,
             high=high,
         )
+
+    def _mean(self, k: int, posterior: Any) -> tuple[FloatArray, FloatArray]:
+        """Means of an arm's matrices: exact where it is always seen."""
+        if self.seen != "always":
+            mean = posterior.mean()
+            return mean.active, mean.passive
+        alphas, size = self._posteriors[k].posterior_alphas, self.log.num_states
+        rows = alphas / alphas.sum(axis=1, keepdims=True)
+        return rows[:size], rows[-size:]
 
     def evidence(self, k: int) -> Evidence:
         """Return what was seen of arm k."""
@@ -131,6 +146,7 @@ class FittedLog:
                     self.passive_rewards,
                     name=table.names[k],
                     states=self.log.state_names,
+                    seen=self.seen,
                 )
                 for k in range(len(table))
             ],
@@ -150,13 +166,17 @@ class FittedLog:
         return IndependentPrior(posteriors)
 
     def supports(self, arms: IntArray) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
-        """Yield arms, matrices [M, S, S] they may have (active, passive) and weights [M]."""
+        """Yield arms, matrices they may have (active, passive) and weights [M].
+
+        The active ones are [M, R, S], a row for each way to begin: `LogCounts.num_rows`.
+        """
         for kind, prior in enumerate(self.kind_priors):
             own = arms[self.log.kind_of[arms] == kind]
             if not isinstance(prior, ArmPrior):
                 for k in own.tolist():
                     found = self._posteriors[k].particles()
-                    yield k, found.active, found.passive, found.weights
+                    first = [found.active, found.passive] if self.by_mode else [found.active]
+                    yield k, np.concatenate(first, axis=1), found.passive, found.weights
                 continue
             for some, weights in self._shared[kind].blocks(self.counts, own):
                 for k, row in zip(some.tolist(), weights, strict=True):
@@ -192,14 +212,20 @@ def fit_arms(
     until: int | None = None,
     progress: Progress = lambda what, share: None,
     passive_rewards: ArrayLike | None = None,
+    seen: str = "pulled",
 ) -> FittedLog:
     """Fit the arms of a log, without the checks; arguments as in `fit_log`.
 
     `until` is the step at which the fit ends: later sightings are not looked at.
     """
+    always = seen == "always"
+    if always:
+        require_moves_told(log, controlled)
     counts = count_log(
-        log, until=until, pulled_only=controlled, progress=lambda s: progress("counting", s)
-    )
+        log, until=until, pulled_only=controlled and not always,
+        progress=lambda s: progress("counting", s), by_mode=controlled and always,
+        next_only=always,
+    )  # fmt: skip
     if not len(counts.cells):
         raise ProblemError(
             "no arm was seen twice" + ("" if until is None else f" before {log.label(until)}")
@@ -216,16 +242,28 @@ def fit_arms(
         unpulled = log_rewards(log, passive_rewards, "passive_rewards")
     end = log.num_steps if until is None else until
     shapes: dict[str, KindShape] = {}
-    kind_priors = kind_priors_of(
-        log, counts, prior, values, unpulled, controlled, notes, shapes, end,
-        lambda share: progress("estimating kinds", share),
-    )  # fmt: skip
+    if always and counts.left_out:
+        notes.append(
+            f"{counts.left_out:,} moves over steps without a row are left out: arms are taken to "
+            "be seen every step, and what was done with them meanwhile is not known"
+        )
+    if always and prior is None:
+        pays = {"rewards": values, "passive_rewards": unpulled, "states": log.state_names}
+        kind_priors: tuple[AnyArmPrior, ...] = tuple(
+            always_seen_law(counts, np.flatnonzero(log.kind_of == kind), pays)
+            for kind in range(len(log.kinds))
+        )
+    else:
+        kind_priors = kind_priors_of(
+            log, counts, prior, values, unpulled, controlled, notes, shapes, end,
+            lambda share: progress("estimating kinds", share),
+        )  # fmt: skip
     unpulled = passive_rewards_of(kind_priors[0])
     notes += _doubts(values, unpulled, controlled)
     fitted = _summarised(
         log, counts, kind_priors, values, unpulled, controlled, end, notes, progress
     )
-    return replace(fitted, kind_shapes=shapes)
+    return replace(fitted, kind_shapes=shapes, seen=seen)
 
 
 def _never_seen(log: Log, counts: LogCounts) -> list[str]:

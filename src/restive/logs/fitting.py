@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from restive.arguments import checked_path, checked_seed, checked_text, shown
 from restive.errors import AssumptionError, ProblemError, RestiveError
 from restive.files import replacing
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.priors.independent import IndependentPrior
 from restive.logs.checks import Check, check_log
 from restive.logs.decision import Decision, decide
 from restive.logs.decision_words import Units, units_of
@@ -22,9 +25,10 @@ from restive.logs.log import Log
 from restive.logs.page import fit_page
 from restive.logs.prior_file import write_prior
 from restive.logs.summary_page import summary_page
+from restive.problem.arm import checked_seen
 from restive.problem.problem_file import problem_to_toml
 
-__all__ = ["fit_log", "refuse_unlike_pulls", "write_decision", "write_fit"]
+__all__ = ["fit_log", "refuse_unlike_pulls", "require_seen", "write_decision", "write_fit"]
 
 Progress = Callable[[str, float], None]
 
@@ -36,6 +40,7 @@ def fit_log(
     rewards: ArrayLike | None = None,
     passive_rewards: ArrayLike | None = None,
     controlled: bool = False,
+    seen: str = "pulled",
     checks: bool = True,
     seed: int = 0,
     progress: Progress = lambda what, share: None,
@@ -56,6 +61,10 @@ def fit_log(
     controlled
         Whether a pulled arm moves by another chain than one that is not pulled. Then only sightings
         of pulled arms are used. By default both move alike, and all sightings are used.
+    seen
+        "pulled", or "always" if arms are seen in every step, pulled or not. Then sightings of arms
+        that were not pulled count too, also where pulls change how arms move; moves over steps
+        without a row do not. The log must say who was pulled if `controlled`.
     checks
         Whether to check the log and to predict its later part.
     seed
@@ -75,24 +84,43 @@ def fit_log(
         raise ProblemError(f"fit_log needs a log, from load_log or log_of, got {log!r:.60}")
     if not isinstance(controlled, bool):
         raise ProblemError(f"controlled must be True or False, got {controlled!r:.60}")
-    for own in prior.values() if isinstance(prior, Mapping) else (prior,):
-        if getattr(getattr(own, "typical", None), "always_seen", False):
-            raise ProblemError(
-                "fit_log fits arms that are seen when pulled; of arms that are always seen, count "
-                "the moves in an Evidence and pass that to the prior's given()"
-            )
+    require_seen(prior, seen)
     seed = checked_seed(seed)
     fitted = fit_arms(
-        log, prior, rewards, controlled, progress=progress, passive_rewards=passive_rewards
+        log,
+        prior,
+        rewards,
+        controlled,
+        progress=progress,
+        passive_rewards=passive_rewards,
+        seen=seen,
     )
     if not checks:
         return fitted
     found = check_log(fitted, seed, progress=lambda share: progress("checking", share))
     refuse_unlike_pulls(found)
     foretold = held_out(
-        log, prior, rewards, controlled, lambda share: progress("predicting", share)
+        log, prior, rewards, controlled, lambda share: progress("predicting", share), seen
     )
     return replace(fitted, checks=found, held_out=foretold)
+
+
+def require_seen(prior: Any, seen: Any) -> None:
+    """Raise unless `seen` is known and priors are of arms that are seen so."""
+    checked_seen(seen, "the log")
+    for own in prior.values() if isinstance(prior, Mapping) else (prior,):
+        like = own.arms[0] if isinstance(own, IndependentPrior) else own
+        of = getattr(getattr(like, "typical", None), "seen", seen)
+        if of != seen:
+            raise ProblemError(
+                f"the prior is of arms with seen = {of!r} and the log is fitted with seen = "
+                f"{seen!r}: pass seen={of!r} (--seen {of}), or another prior"
+            )
+        if seen == "always" and own is not None and not isinstance(like, DirichletArmPrior):
+            raise ProblemError(
+                "arms that are always seen are fitted with Dirichlet laws: leave the prior out, or "
+                'pass a DirichletArmPrior with seen="always"'
+            )
 
 
 def refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:

@@ -74,18 +74,19 @@ def held_out(
     rewards: ArrayLike | None = None,
     controlled: bool = False,
     progress: Callable[[float], None] = lambda share: None,
+    seen: str = "pulled",
 ) -> HeldOut | None:
     """Foretell the last 30% of a log's steps from the rest; None where too little is there."""
     split = int(EARLIER * log.num_steps)
-    sample = sample_of(log, pulled_only=controlled)
-    later = np.flatnonzero((sample.steps >= split) & (sample.place >= 1))
+    sample = sample_of(log, controlled, seen)
+    later = np.flatnonzero((sample.steps >= split) & sample.foretold)
     earlier = sample.steps < split
     if split < 1 or len(later) < LEAST_SIGHTINGS or earlier.sum() < LEAST_SIGHTINGS:
         return None
     try:
         fitted = fit_arms(
             log, prior, rewards, controlled, split,  # type: ignore[arg-type]
-            lambda what, share: progress(share),
+            lambda what, share: progress(share), seen=seen,
         )  # fmt: skip
     except ProblemError:
         return None

@@ -54,13 +54,17 @@ class _PolicyPlayer:
     def __init__(self, policy: Policy, bandit: RestlessBandit, start: BeliefState) -> None:
         self.policy, self.bandit, self.state = policy, bandit, start
         self.arms = np.zeros(0, dtype=np.int64)
+        self.always = all(arm.always_seen for arm in bandit.arms)
 
     def select(self) -> IntArray:
         self.arms = checked_choice(self.policy, self.bandit, self.state)
         return self.arms
 
     def observe(self, states: IntArray) -> None:
-        self.state = self.state.updated(self.arms, states)
+        if len(states) == self.bandit.num_arms and self.always:
+            self.state = BeliefState(states, np.ones_like(states))
+        else:
+            self.state = self.state.updated(self.arms, states)
 
 
 def policy_player(policy: Policy, bandit: RestlessBandit, start: BeliefState) -> Player:
@@ -117,6 +121,8 @@ def play_worlds(
     totals = np.zeros(worlds.count)
     rows = np.arange(worlds.count)[:, None]
     for step, states in enumerate(worlds.run(num_steps)):
+        if worlds.always:
+            last_state, elapsed = states.copy(), np.ones_like(states)
         arms = policy.select_many(last_state, elapsed)
         seen = states[rows, arms]
         totals += earned(states, arms, worlds.rewards, worlds.passive_rewards)
@@ -128,16 +134,24 @@ def play_worlds(
 
 
 def play_worlds_one_by_one(
-    worlds: Worlds, make: Callable[[int], Player], num_steps: int,
+    worlds: Worlds, make: Callable[..., Player], num_steps: int,
     progress: Callable[[float], None] = lambda share: None,
 ) -> FloatArray:  # fmt: skip
-    """Total reward [R] of players that act in one world each."""
-    players = [make(r) for r in range(worlds.count)]
+    """Total reward [R] of players that act in one world each.
+
+    `make` gets the player's number and, where arms are always seen, their states now.
+    """
+    players = [] if worlds.always else [make(r) for r in range(worlds.count)]
     totals = np.zeros(worlds.count)
     for step, states in enumerate(worlds.run(num_steps)):
+        if worlds.always and not step:
+            players = [make(r, now) for r, now in enumerate(states)]
+        elif worlds.always:
+            for player, now in zip(players, states, strict=True):
+                player.observe(now)
         chosen = np.array([player.select() for player in players])
         totals += earned(states, chosen, worlds.rewards, worlds.passive_rewards)
-        for r, player in enumerate(players):
+        for r, player in enumerate(() if worlds.always else players):
             player.observe(states[r, chosen[r]])
         worlds.pull(chosen)
         progress((step + 1) / num_steps)
@@ -168,6 +182,10 @@ class Worlds:
         rng = np.random.default_rng([seed, 2])
         self.active, self.passive = drawn_arms(fitted, everyone, count, rng)
         self.start = fitted.start
+        self.always = fitted.seen == "always"  # policies see all states before they choose
+        self._unpulled = np.zeros(len(arms), dtype=np.bool_)  # at the start
+        if fitted.counts.last_row is not None:
+            self._unpulled = fitted.counts.last_row >= fitted.log.num_states
         self._states: IntArray = np.zeros((count, len(arms)), dtype=np.int64)
         self._pulled: NDArray[np.bool_] = np.zeros((count, len(arms)), dtype=np.bool_)
 
@@ -194,10 +212,11 @@ class Worlds:
     def _law_at_start(self) -> FloatArray:
         """Laws [R, K, S] of the arms' states in the first step: b(s, n)."""
         law = np.empty(self.active.shape[:3])
-        seen = np.stack([self.start.last_state, self.start.elapsed])
-        for state, age in np.unique(seen, axis=1).T:
-            own = np.flatnonzero((seen[0] == state) & (seen[1] == age))
-            active, passive = self.active[:, own], self.passive[:, own]
+        seen = np.stack([self.start.last_state, self.start.elapsed, self._unpulled])
+        for state, age, unpulled in np.unique(seen, axis=1).T:
+            own = np.flatnonzero(np.asarray((state, age, unpulled) == seen.T).all(axis=1))
+            passive = self.passive[:, own]
+            active = passive if unpulled else self.active[:, own]
             shape = (-1, *active.shape[2:])
             laws = beliefs_at(
                 active.reshape(shape), passive.reshape(shape), np.array([state]), np.array([age])

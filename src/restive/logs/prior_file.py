@@ -8,7 +8,9 @@ A JSON file::
      "arms": [{"name": "A17", "kind": 0, "last_state": 1, "elapsed": 3,
                "evidence": [[last state, elapsed, next state, count], ...]}]}
 
-Arms that pay while not pulled have "passive_rewards" beside "rewards". A candidate is its matrix
+Arms that are always seen have "seen": "always" beside "states" and, where pulls change how they
+move, what followed steps in which they were not pulled as "unpulled" beside "evidence". Arms that
+pay while not pulled have "passive_rewards" beside "rewards". A candidate is its matrix
 or, where pulling changes how it moves, {"active": ..., "passive": ...}. A kind with the candidates
 of an earlier one has that one's name instead. A kind with a continuous prior has parameters:
 "dirichlet": {"active": ..., "particles": M}. "shape" is for readers: shares and chances with 90%
@@ -123,17 +125,24 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
     if fitted.passive_rewards is not None:
         head["passive_rewards"] = fitted.passive_rewards.tolist()
     counts, table = fitted.counts, fitted.arms
+    if fitted.seen == "always":
+        head["seen"] = "always"
     columns = np.stack([*counts.unpacked(counts.cells), counts.counts], axis=1)
+    unpulled = columns[:, 0] >= counts.num_states
+    columns[unpulled, 0] -= counts.num_states
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(json.dumps(head, ensure_ascii=False)[:-1] + ', "arms": [\n')
         for k, name in enumerate(table.names):
+            own = slice(counts.starts[k], counts.starts[k + 1])
             arm = {
                 "name": name,
                 "kind": int(fitted.log.kind_of[k]),
                 "last_state": int(table.last_state[k]),
                 "elapsed": int(table.elapsed[k]),
-                "evidence": columns[counts.starts[k] : counts.starts[k + 1]].tolist(),
+                "evidence": columns[own][~unpulled[own]].tolist(),
             }
+            if counts.by_mode:
+                arm["unpulled"] = columns[own][unpulled[own]].tolist()
             file.write((",\n" if k else "") + json.dumps(arm, ensure_ascii=False))
         file.write("\n]}\n")
 
@@ -198,6 +207,7 @@ def _read(data: dict[str, Any]) -> PriorFile:
         "rewards": data["rewards"],
         "passive_rewards": data.get("passive_rewards"),
         "states": names_or_none(states),
+        "seen": data.get("seen", "pulled"),
     }
     kinds: dict[str, ArmPrior | DirichletArmPrior] = {}
     for kind in data["kinds"]:
@@ -246,18 +256,33 @@ def _arm(candidate: Any, alike: dict[str, Any]) -> Arm:
 
 
 def counts_of_arms(arms: Sequence[dict[str, Any]], size: int, start: BeliefState) -> LogCounts:
-    """Return what was seen of arms, from rows of a prior file; `size` is their number of states."""
+    """Return what was seen of arms, from rows of a prior file; `size` is their number of states.
+
+    Of a cell in "evidence", a last state beyond these is a row (`logs.counts`): not pulled then.
+    """
+    found = []
     for k, arm in enumerate(arms):  # checks the cells
-        Evidence.from_data({"num_states": size, "cells": arm["evidence"]})
+        own = [[s + size, *rest] for s, *rest in arm.get("unpulled", [])]
+        rows = [*arm["evidence"], *own]
+        found.append(sorted(rows, key=lambda row: (row[1], row[0], row[2])) if own else rows)
+        Evidence.from_data(
+            {
+                "num_states": size,
+                "cells": [row for row in rows if row[0] < size],
+                "unpulled_cells": [[s - size, *rest] for s, *rest in rows if s >= size],
+            }
+        )
         if not 0 <= arm["last_state"] < size:
             raise ProblemError(f"arm {k} ({arm['name']!r}): there is no state {arm['last_state']}")
-    cells = np.array([row for arm in arms for row in arm["evidence"]], dtype=np.int64)
+    cells = np.array([row for rows in found for row in rows], dtype=np.int64)
     last, elapsed, following, counts = cells.reshape(-1, 4).T
+    by_mode = bool((last >= size).any())
     return LogCounts(
         size,
-        np.concatenate([[0], np.cumsum([len(arm["evidence"]) for arm in arms])]).astype(np.int64),
-        (elapsed * size + last) * size + following,
+        np.concatenate([[0], np.cumsum([len(rows) for rows in found])]).astype(np.int64),
+        (elapsed * (size * (1 + by_mode)) + last) * size + following,
         counts.copy(),
         start.last_state,
         -start.elapsed,
+        by_mode,
     )

@@ -26,7 +26,7 @@ from restive.learn.priors.independent import IndependentPrior
 from restive.logs.calibration import Calibration, calibrate
 from restive.logs.checks import check_log
 from restive.logs.fitted import FittedLog, fit_arms
-from restive.logs.fitting import refuse_unlike_pulls
+from restive.logs.fitting import refuse_unlike_pulls, require_seen
 from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.log import Log
 from restive.logs.play import (
@@ -112,6 +112,7 @@ def replay_log(
     rewards: ArrayLike | None = None,
     passive_rewards: ArrayLike | None = None,
     controlled: bool = False,
+    seen: str = "pulled",
     split: float = 0.5,
     fitted: FittedLog | None = None,
     random_pulls: bool = False,
@@ -131,7 +132,7 @@ def replay_log(
     policies
         Names: policy mappings, "round_robin", "random", and learners, which play "whittle" or what
         follows a colon, as "tsde:myopic".
-    prior, rewards, passive_rewards, controlled
+    prior, rewards, passive_rewards, controlled, seen
         As in `fit_log`; fitted on the earlier part of the log.
     split
         Share of the steps that is the earlier part.
@@ -157,13 +158,14 @@ def replay_log(
         raise ProblemError(f"controlled must be True or False, got {shown(controlled)}")
     if fitted is not None and not isinstance(fitted, FittedLog):
         raise ProblemError(f"fitted must be what fit_log returns, got {shown(fitted)}")
+    require_seen(prior, seen)
     seed = checked_seed(seed)
     worlds = checked_count(worlds, "worlds", 20, 100_000)
     _require_known(policies)
     notes: list[str] = []
     if fitted is None:
         at = _checked_split(split, log)
-        known = fit_arms(log, prior, rewards, controlled, at, progress, passive_rewards)
+        known = fit_arms(log, prior, rewards, controlled, at, progress, passive_rewards, seen)
     else:
         at, known = 0, _as_given(fitted, log, notes)
     if log.has_pulled and not known.controlled:
@@ -175,7 +177,7 @@ def replay_log(
             f"the part to be played lasts {num_steps:,} steps, more than {MOST_PLAYED:,}; is a "
             "time wrong, or the step too short?"
         )
-    sample = sample_of(log, pulled_only=known.controlled)
+    sample = sample_of(log, known.controlled, known.seen)
     earned, pulls = logged_pulls(log, at, known.rewards)
     if known.passive_rewards is not None:
         notes.append(
@@ -185,7 +187,8 @@ def replay_log(
     calibration = None
     if at:
         calibration = calibrate(known, sample, at)
-    record = None if known.controlled else full_record(log, at)
+    no_record = known.controlled or known.seen == "always"
+    record = None if no_record else full_record(log, at)
     game = _Game(known, bandit, num_steps, seed, record, worlds, progress)
     if record is not None:
         played = [*game.exact(policies), game.best_in_hindsight()]
@@ -274,29 +277,33 @@ class _Game:
             return round_robin(self.bandit)
         return policy_mapping(name)(self.bandit)
 
-    def _players(self, name: str) -> Callable[[int], Player]:
-        """Return what makes the player of a seed."""
+    def _start(self, now: IntArray | None) -> BeliefState:
+        """Where a player begins: with the states now, if they are seen."""
+        return self.start if now is None else BeliefState(now, np.ones_like(now))
+
+    def _players(self, name: str) -> Callable[..., Player]:
+        """Return what makes the player of a seed and, if they are seen, of the states now."""
         plain, _, mapping = name.replace("-", "_").partition(":")
         if plain in LEARNERS:
             prior = _pruned(self.known.prior)
             oldest = int(self.start.elapsed.max()) + self.num_steps  # that an arm can get
             ages = oldest if oldest <= MOST_AGES else None
 
-            def learner(seed: int) -> Player:
+            def learner(seed: int, now: IntArray | None = None) -> Player:
                 return agent_player(
                     make_learner(
                         plain, prior, self.bandit.num_pulls, mapping or "whittle", self.num_steps,
-                        seed=self.seed + seed, start=self.start, max_elapsed=ages,
+                        seed=self.seed + seed, start=self._start(now), max_elapsed=ages,
                     )
                 )  # fmt: skip
 
             return learner
         if plain == "random":
-            return lambda seed: policy_player(
-                self._policy(plain, self.seed + seed), self.bandit, self.start
+            return lambda seed, now=None: policy_player(
+                self._policy(plain, self.seed + seed), self.bandit, self._start(now)
             )
         policy = self._policy(plain, 0)
-        return lambda seed: policy_player(policy, self.bandit, self.start)
+        return lambda seed, now=None: policy_player(policy, self.bandit, self._start(now))
 
     @staticmethod
     def _is_random(name: str) -> bool:
@@ -368,6 +375,12 @@ class _Game:
         """What those logged pulls earned that the policy would have chosen too, given the log."""
         if self._is_random(name):
             return PlayedPolicy(name, "refused", np.nan, np.nan, np.nan, "chooses at random itself")
+        if self.known.seen == "always":
+            note = (
+                "a policy sees all arms before it chooses, and a pull changes what it sees next: "
+                "pulls that happen to match are not a sample of its own"
+            )
+            return PlayedPolicy(name, "refused", np.nan, np.nan, np.nan, note)
         if self.known.passive_rewards is not None:
             note = "arms pay while not pulled, which matched pulls say nothing about"
             return PlayedPolicy(name, "refused", np.nan, np.nan, np.nan, note)

@@ -30,6 +30,8 @@ class Sample:
     steps: IntArray  # [R]
     states: IntArray  # [R]
     pulled: NDArray[np.bool_]  # [R]
+    by_mode: bool = False  # whether the law of a sighting depends on whether it was pulled before
+    next_only: bool = False  # whether arms are always seen: gaps say nothing
 
     @property
     def num_arms(self) -> int:
@@ -53,10 +55,26 @@ class Sample:
         ages[self.place == 0] = 0
         return ages
 
+    @cached_property
+    def foretold(self) -> NDArray[np.bool_]:
+        """Which sightings have a law given the one before [R]."""
+        return np.asarray(self.ages == 1 if self.next_only else self.place >= 1)
+
+    @cached_property
+    def before(self) -> IntArray:
+        """The row (`logs.counts`) of the sighting before [R]; of an arm's first one, anything."""
+        rows = self.states + self.log.num_states * (self.by_mode & ~self.pulled)
+        return np.roll(rows, 1)
+
+    @property
+    def drawn_at(self) -> int:
+        """Where states that are drawn anew begin, in arrays in which the log's own come first."""
+        return len(self.steps) if self.next_only else 0
+
     def pairs(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Return last states and ages [C] that occur at these sightings, and which each has."""
-        size = self.log.num_states
-        keys = self.ages[rows] * size + self.states[rows - 1]
+        """Return rows and ages [C] that occur at these sightings, and which each has."""
+        size = self.log.num_states * (1 + self.by_mode)
+        keys = self.ages[rows] * size + self.before[rows]
         distinct, which = np.unique(keys, return_inverse=True)
         ages, last = np.divmod(distinct, size)
         return last, ages, which
@@ -67,15 +85,19 @@ class Sample:
         return np.linspace(0, 1, self.log.num_states)
 
 
-def sample_of(log: Log, pulled_only: bool = False) -> Sample:
-    """Return the sightings of evenly spread arms, about 30,000 in all."""
+def sample_of(log: Log, controlled: bool = False, seen: str = "pulled") -> Sample:
+    """Return the sightings of evenly spread arms, about 30,000 in all.
+
+    If pulls change how arms move, of pulled arms only, unless arms are always seen.
+    """
+    always = seen == "always"
     seen_twice = np.flatnonzero(np.diff(log.starts) > 1)
     every = max(
         -(-log.num_sightings // MOST_SIGHTINGS), -(-len(seen_twice) // MOST_SAMPLED_ARMS), 1
     )
     arms = seen_twice[::every]
     blocks = [log.block(k, k + 1) for k in arms.tolist()]
-    if pulled_only:
+    if controlled and not always:
         blocks = [block.of_pulled() for block in blocks]
     sizes = [len(b.steps) for b in blocks]
     empty = np.zeros(0, dtype=np.int64)
@@ -87,6 +109,8 @@ def sample_of(log: Log, pulled_only: bool = False) -> Sample:
         np.concatenate([empty, *(b.steps for b in blocks)]),
         codes >> 1,
         (codes & 1).astype(np.bool_),
+        controlled and always,
+        always,
     )
 
 
@@ -103,5 +127,6 @@ def drawn_arms(
         place = place_of[k]
         sums = np.cumsum(weights)
         chosen = np.searchsorted(sums / sums[-1], lots[place], side="right")
-        active[:, place], passive[:, place] = candidates[chosen], passive_candidates[chosen]
+        active[:, place] = candidates[chosen, :size]
+        passive[:, place] = passive_candidates[chosen]
     return active, passive
