@@ -22,7 +22,7 @@ from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import make_task
 from restive.live.alarms import ClosedPull, Watches
 from restive.live.journal import Event
-from restive.live.roster import Roster, arms_from_data
+from restive.live.roster import Roster, arms_from_data, runs
 from restive.live.settings import NOT_PULLED, UNSEEN, Settings
 from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
@@ -443,7 +443,7 @@ class Memory:
                 "instead": list(now.instead.items()),
                 **({"shown": sorted(now.shown.items())} if now.always else {}),
             },
-            "joined": _runs(self.joined),
+            "joined": runs(self.joined),
             "gone": list(self.gone.items()),
             **({"lost": sorted(self.lost)} if self.lost else {}),
             "divergences": self.divergences,
@@ -487,25 +487,11 @@ class Memory:
 
     def impossible(self, sightings: dict[int, int]) -> int | None:
         """Return an arm of the open tick whose state the prior rules out; None if all can be."""
-        known = {
-            arm: state
-            for arm, state in sightings.items()
-            if arm < self.num_joined and arm not in self.lost
-        }
+        count, lost = self.num_joined, self.lost
+        known = {arm: s for arm, s in sightings.items() if arm < count and arm not in lost}
         if not known:
             return None
         pulled = None
         if self.open is not None and self.open.always:
             pulled = {*self.open.choice.arms, *self.open.instead}
         return self.agent.impossible(list(known), list(known.values()), pulled)
-
-
-def _runs(values: list[int]) -> list[list[int]]:
-    """Equal values in a row, each with its length."""
-    runs: list[list[int]] = []
-    for value in values:
-        if runs and runs[-1][1] == value:
-            runs[-1][0] += 1
-        else:
-            runs.append([1, value])
-    return runs

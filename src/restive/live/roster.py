@@ -34,6 +34,7 @@ __all__ = [
     "arms_of_prior",
     "arms_to_data",
     "checked_name",
+    "runs",
     "states_of_prior",
     "ticks_since_log",
 ]
@@ -432,3 +433,14 @@ def _kinds_of(prior: IndependentPrior) -> tuple[dict[str, Any], list[str]]:
         labels = dict.fromkeys(labels, ALL)
     kinds = {labels[id(arm)]: arm for arm in prior.arms}
     return kinds, [labels[id(arm)] for arm in prior.arms]
+
+
+def runs(values: list[int]) -> list[list[int]]:
+    """Equal values in a row, each with its length."""
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and runs[-1][1] == value:
+            runs[-1][0] += 1
+        else:
+            runs.append([1, value])
+    return runs
