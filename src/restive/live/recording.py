@@ -402,7 +402,7 @@ def join(
                    f", of kind {memory.roster.kind_of[there]!r}")
             )  # fmt: skip
     for arm in new:
-        like = memory.roster.kinds.get(arm.kind)
+        like = memory.roster.kinds.get(arm.kind) if isinstance(arm.kind, str) else None
         if getattr(getattr(like, "typical", None), "always_seen", False):
             raise ProblemError(
                 f"{memory.settings.words.arm} {arm.name!r}: who is seen every "

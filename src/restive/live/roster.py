@@ -97,7 +97,8 @@ class Roster:
         found = self.slots.get(name) if isinstance(name, str) else None
         if found is None:
             # numbers of people are alike, so that a guess must be close to be of use
-            near = suggestion(name, self.names, 0.8) if 0 < len(self.names) <= 1000 else ""
+            word = name if isinstance(name, str) else shown(name)
+            near = suggestion(word, self.names, 0.8) if 0 < len(self.names) <= 1000 else ""
             says = near.startswith("did") or 0 < len(self.names) <= 10
             raise ProblemError(
                 f"there is no {self.noun} {shown(name)}" + (f"; {near}" if says else "")
