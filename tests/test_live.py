@@ -557,3 +557,17 @@ def test_a_file_of_every_version_opens_and_decides_as_it_did(tmp_path, name, wit
             np.testing.assert_allclose(live.posterior(arm).weights, weights, rtol=1e-12)
         assert live.check() == len(live.events())
         assert live.decide(tick=10).tick == 10
+
+
+@pytest.mark.parametrize("kind", [[[0.5, 0.5]], {"a": 1}, 3])
+def test_a_kind_that_is_no_name_is_refused(tmp_path, kind):
+    with created(tmp_path / "a.db") as live, pytest.raises(rs.RestiveError, match="there is no"):
+        live.join({"E": kind})
+
+
+def test_a_name_that_is_nested_without_end_is_refused(tmp_path):
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    with created(tmp_path / "a.db") as live, pytest.raises(rs.RestiveError, match="nested too"):
+        live.explain(deep)

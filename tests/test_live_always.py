@@ -101,10 +101,8 @@ def test_what_cannot_be_is_said_in_a_sentence(tmp_path):
         rs.LiveAgent.create(tmp_path / "b.db", prior, 3, missing="refuse")
     listed = live.decide().arms
     other = next(str(k) for k in range(8) if str(k) not in listed)
-    with pytest.raises(ProblemError, match=r"seen every tick.*give its state, got 'unseen'"):
-        live.record({other: "unseen"})
-    with pytest.raises(ProblemError, match="cannot leave"):
-        live.leave([other])
+    with pytest.raises(ProblemError, match="was not on the list, so give its state, or 'unseen'"):
+        live.record({other: "not-pulled"})
     with pytest.raises(ProblemError, match="cannot join a file that runs"):
         live.join({"new": live.kinds[0]}, {"new": (0, 1)})
     with pytest.raises(ProblemError, match="cannot be foretold yet"):
@@ -145,3 +143,55 @@ def test_a_file_of_all_arms(tmp_path):
     assert memory_of(live).open.missing == []
     again = record_sheet(live, parse_sheet(text.encode(), "all"))
     assert again.repeated == 0
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_who_was_not_seen_is_on_no_list_until_seen_again(tmp_path, name):
+    """As an agent that is told so: nothing is learned of the gap, nor of the return."""
+    live, bandit, prior, start = begun(tmp_path / "a.db", name)
+    agent = rs.TSDE(prior, bandit.num_pulls, seed=5, start=start)
+    before: set[int] = set()
+    lost: set[int] = set()
+    for tick in range(40):
+        mask = [k not in lost for k in range(bandit.num_arms)]
+        count = min(bandit.num_pulls, sum(mask))
+        listed = agent.select(count, mask).tolist() if lost else agent.select().tolist()
+        assert [int(arm) for arm in live.decide().arms] == listed
+        assert not lost.intersection(listed)
+        shown = awaited(live, bandit)
+        seen = answers(tick, shown, bandit)
+        missing = {k for k in shown if bandit.arms[k].always_seen and (3 * tick + k) % 5 == 0}
+        known = [k for k in shown if k not in missing and k not in lost]
+        agent.observe([seen[k] for k in known], known, lost=sorted(missing | lost))
+        back = sorted(lost - missing)
+        if back:
+            agent.place(back, [seen[k] for k in back])
+        before, lost = lost, missing
+        live.record({str(k): "unseen" if k in missing else seen[k] for k in shown})
+        if tick % 10 == 5:
+            live.snapshot()
+            live = rs.LiveAgent.open(tmp_path / "a.db")
+    assert live.check() == len(live.events())
+    for k in range(bandit.num_arms):
+        if k in before:  # seen again in the open tick: nothing is learned from that
+            stays = memory_of(live).agent.posterior(k).weights
+            assert live.posterior(str(k)).weights.tolist() == stays.tolist()
+    live.decide()  # the open tick is learned from
+    for k in range(bandit.num_arms):
+        assert live.posterior(str(k)).weights.tolist() == agent.posterior(k).weights.tolist()
+
+
+@pytest.mark.parametrize("name", ["finite", "dirichlet"])
+def test_who_has_left_is_awaited_no_longer(tmp_path, name):
+    live, bandit, *_ = begun(tmp_path / "a.db", name)
+    play(live, bandit, 2)
+    listed = live.decide().arms
+    gone = next(str(k) for k in range(8) if str(k) not in listed)
+    live.leave([gone])
+    others = [str(k) for k in range(8) if str(k) != gone]
+    assert live.record(dict.fromkeys(others, 1)).closed
+    for _ in range(5):
+        assert gone not in live.decide().arms
+        assert live.record(dict.fromkeys(others, 1)).closed
+    assert live.check() == len(live.events())
+    assert fingerprint(rs.LiveAgent.open(tmp_path / "a.db")) == fingerprint(live)

@@ -10,6 +10,7 @@ import restive as rs
 from continuous_cases import beta_channels
 from learning_cases import CASES, channels, joint, own_rule, small_independent, small_joint
 from restive.errors import ProblemError
+from restive.learn.evidence import Evidence
 from restive.learn.learners import LEARNERS as ALL_LEARNERS
 from restive.learn.make import with_more_arms
 from restive.learn.snapshots import checksum
@@ -421,6 +422,52 @@ def test_fields_must_fit_each_other(forgery):
     data = agent.snapshot()
     FORGERIES[forgery](data)
     refused(data)
+
+
+def test_what_was_counted_must_be_possible_under_a_continuous_prior():
+    """An agent went on with no particle that had any weight (input 1702 of a soak)."""
+    agent = rs.TSDE(*beta_channels(), "myopic", seed=3)
+    for _ in range(6):
+        agent.observe([0] * len(agent.select()))
+    data = agent.snapshot()
+    assert rs.restore(data).snapshot() == data
+    for prior in data["prior"]["arm_priors"]:
+        prior["dirichlet"][0] = [0, 1.0]  # who is in state 0 leaves it
+    refused(data)
+
+
+def test_a_continuous_prior_may_know_more_than_the_agent_has_seen():
+    """Snapshots of agents whose prior was given evidence were refused as edited."""
+    known = Evidence(2)
+    known.add([0, 1, 0], [1, 1, 1], [1, 0, 0])
+    arm = rs.DirichletArmPrior([[1, 1], [1, 1]], rewards=[0, 1]).given(known)
+    agent = rs.TSDE(rs.IndependentPrior([arm] * 3), 1, "myopic", seed=1)
+    for _ in range(3):
+        agent.observe([0] * len(agent.select()))
+    data = agent.snapshot()
+    assert rs.restore(data).snapshot() == data
+    cells = data["clouds"]["0"]["counts"][1]
+    data["clouds"]["0"]["counts"][1] = [number + 1 for number in cells]
+    refused(data)
+
+
+def test_laws_of_kinds_rule_no_candidate_out_and_priors_have_weights_to_divide_by():
+    """What a law has changed by was infinite (input 3204 of a soak)."""
+    agent = rs.make_learner("mean_index", *channels(), "whittle", seed=4, learn_kinds="epochs")
+    for _ in range(9):
+        agent.observe([0] * len(agent.select()))
+    assert agent.kinds_learnt
+    text = json.dumps(agent.snapshot())
+    data = json.loads(text)
+    for small in (0.0, 1e-320):
+        law = data["kinds"]["laws"][0]
+        law[:2] = [law[0] + law[1] - small, small]
+        refused(data)
+    data = json.loads(text)
+    data["prior"]["arm_priors"][1]["weights"][1] = 1e-320
+    data["checksum"] = checksum({key: data[key] for key in data if key != "checksum"})
+    with pytest.raises(ProblemError, match="weights are at least 1e-150"):
+        rs.restore(data)
 
 
 @pytest.mark.parametrize("name", LIVES)

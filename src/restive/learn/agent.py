@@ -82,8 +82,9 @@ class Agent(AgentView):
             self._chosen[: len(given)] = given
 
     def observe(
-        self, states: ArrayLike, arms: ArrayLike | None = None, missing: str | None = None
-    ) -> None:
+        self, states: ArrayLike, arms: ArrayLike | None = None, missing: str | None = None,
+        *, lost: ArrayLike = (),
+    ) -> None:  # fmt: skip
         """Show the agent the states of the selected arms, in the order of the arms.
 
         Arms that are always seen must be shown too, selected or not: their states in the next step.
@@ -101,6 +102,9 @@ class Agent(AgentView):
             "not pulled" if selected arms that were not seen were not pulled either. For arms that
             move differently when pulled you must say so: had they been pulled unseen, their last
             state and age would no longer describe them.
+        lost
+            Arms that are always seen and were not seen in this step: nothing is learned of them.
+            Do not pull them before `place` has said in which state they are.
         """
         with self._alone:
             count = self._pulled
@@ -110,7 +114,7 @@ class Agent(AgentView):
                 raise ProblemError(f"missing must be {NOT_PULLED!r} or None, got {shown(missing)}")
             selected = None
             if self._always:
-                self._observe_shown(count, states, arms, missing)
+                self._observe_shown(count, states, arms, missing, lost)
                 self._pulled = None
                 return
             if arms is None:
@@ -129,6 +133,26 @@ class Agent(AgentView):
             if answer != online.TAKEN_IN:
                 self._see(answer, count, count, selected)
             self._pulled = None
+
+    def place(self, arms: ArrayLike, states: ArrayLike) -> None:
+        """Say in which states arms that are always seen are now, after steps that showed them not.
+
+        Nothing is learned from it. Call it between `observe` and `select`.
+        """
+        with self._alone:
+            if self._pulled is not None:
+                raise self._selected_already()
+            some = checked_arms(arms, self.task.num_arms, "arms")
+            strangers = [k for k in some.tolist() if k not in self._always]
+            if strangers:
+                raise ProblemError(
+                    f"arm {strangers[0]} is not always seen; pull it to see its state"
+                )
+            found = checked_states(states, some, self.prior.typical)
+            for k, state in zip(some.tolist(), found.tolist(), strict=True):
+                if not 0 <= state < self.task.choices.sizes[k]:
+                    raise self._no_such_state(k, state)
+            self._put(some, found)
 
     def skip(self, num_steps: int = 1) -> None:
         """Let steps pass in which no arm is pulled."""
@@ -264,9 +288,18 @@ class Agent(AgentView):
         selected = self._chosen[: self._pulled].tolist()
         return ProblemError(f"arms {selected!s:.60} were selected already; observe them first")
 
+    def _put(self, arms: IntArray, states: IntArray) -> None:
+        """Take these states as those in which arms that are always seen were seen last."""
+        meta = self._actor.meta
+        meta.last_state[arms], meta.seen[arms] = states, self.time - 1
+        if not self._learner_state.is_drawn and self._has_posterior:
+            self._actor.lookup.mode["stands"] = -1
+            online.follow_again(self._where, *self._with_particles)
+
     def _observe_shown(
-        self, count: int, states: ArrayLike, arms: ArrayLike | None, missing: str | None
-    ) -> None:
+        self, count: int, states: ArrayLike, arms: ArrayLike | None, missing: str | None,
+        lost: ArrayLike,
+    ) -> None:  # fmt: skip
         """Take in what was seen of selected arms, and of all that are always seen."""
         selected, awaited = self._chosen[:count].copy(), self._shown(count)
         given = awaited if arms is None else checked_arms(arms, self.task.num_arms, "arms")
@@ -276,11 +309,12 @@ class Agent(AgentView):
                 f"arm {strangers[0]} was not selected and is not always seen; states are expected "
                 f"of the arms {awaited.tolist()!s:.60}"
             )
-        unseen = np.setdiff1d(self.task.always_seen, given)
+        left_out = np.asarray(lost, dtype=np.int64)
+        unseen = np.setdiff1d(self.task.always_seen, np.union1d(given, left_out))
         if len(unseen):
             raise ProblemError(
                 f"arm {unseen[0]} is always seen, and its state is missing: show the states of all "
-                "such arms in every step"
+                "such arms in every step, or name those that were not seen as lost"
             )
         if np.shape(states) != given.shape:
             raise ProblemError(
@@ -299,6 +333,8 @@ class Agent(AgentView):
         answer = online.see(self._where, count, shown, *self._parts)
         if answer != online.TAKEN_IN:
             self._see(answer, count, shown, selected)
+        if len(left_out):  # they stay where they are, and are not looked up
+            self._put(left_out, self._actor.meta.last_state[left_out])
 
     def _see(self, answer: int, count: int, shown: int, selected: IntArray | None) -> None:
         """Take in what was seen, after a first try that did not succeed, or say why it cannot.

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 from itertools import accumulate
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import checked_seed, counted
-from restive.errors import ProblemError, RestiveError
+from restive.errors import ProblemError
 from restive.kernels.jit.handles import Handle
 from restive.kernels.learn.learners.memory import PHASES
 from restive.kernels.loop import online, tables
@@ -26,6 +25,7 @@ from restive.learn.evidence import Evidence
 from restive.learn.explain import Explanation, explain
 from restive.learn.learner_state import LearnerState
 from restive.learn.learners.base import Learner, Own, Relative
+from restive.learn.one_thread import OneThread
 from restive.learn.particle_groups import ParticleKeeper
 from restive.learn.posterior import ArmPosterior
 from restive.learn.priors.finite import ArmPrior, JointPrior
@@ -61,25 +61,6 @@ class Episode:
     last_ended: str
     epoch: int  # of the doubling trick, from 0; always 0 with a known horizon
     truncation: int  # T^mix: ages from which on they share a counter
-
-
-class OneThread:
-    """Refuses a second thread, which would spoil the step of the first."""
-
-    __slots__ = ("_lock",)
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise RestiveError(
-                "another thread is using this agent: give each thread an agent of its own, or a "
-                "lock"
-            )
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
 
 
 class AgentView:

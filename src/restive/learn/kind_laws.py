@@ -34,6 +34,8 @@ __all__ = ["KindLaws"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+LEAST_WEIGHT = 1e-150  # of a candidate: what its share may change by is a number all the same
+
 
 class KindLaws:
     """The laws of all kinds of a task's arms, as they are estimated now.
@@ -68,6 +70,11 @@ class KindLaws:
             raise ProblemError(
                 f"learner {learner}: learn_kinds needs arms with priors of candidates; make the "
                 "prior with spread_prior"
+            )
+        if any(bool(((law > 0) & (law < LEAST_WEIGHT)).any()) for law in self.laws):
+            raise ProblemError(
+                f"learner {learner}: learn_kinds needs candidates whose weights are at least "
+                f"{LEAST_WEIGHT:.0e}; leave the others out of the prior"
             )
         self.alike = _alike(self.kinds)
         groups = task.choices.groups

@@ -20,6 +20,7 @@ from restive.kernels.jit.handles import Handle
 from restive.kernels.jit.records import new_record, record_dtype
 from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.lattice import FEW
+from restive.kernels.learn.likelihood import Counts
 from restive.kernels.learn.particles import DENSE, ArmParticles
 from restive.kernels.learn.renewals import (
     count_sightings,
@@ -48,6 +49,7 @@ from restive.learn.particles.arm import (
     count_evidence,
     counts_of,
     fresh_arm,
+    possible,
     renew_arm,
 )
 from restive.learn.particles.drawing import enough
@@ -341,11 +343,8 @@ class ParticleKeeper:
 
     def load(self, group: int, data: dict[str, Any]) -> None:
         """Take in what `to_data` wrote of a group, whose weights are there already."""
-        particle_group, size = self._number(group), self._prior(group).num_states
-        ages = np.array(data["counts"][0], dtype=np.int64)
-        cells = np.array(data["counts"][1], dtype=np.float64).reshape(len(ages), size, size)
-        if not ((np.diff(ages) > 0).all() and (ages > 0).all() and (cells >= 0).all()):
-            raise ValueError(f"the counts of group {group}")
+        particle_group = self._number(group)
+        ages, cells = self._counts_in(group, data)
         dense = ages <= DENSE
         late = int((~dense).sum())
         if self.particles.age_capacities[particle_group] < AGES + late:
@@ -361,6 +360,20 @@ class ParticleKeeper:
         self.particles.begun[particle_group] = self.particles.now[0].runs
         if arm.renewals[0]:
             self._load_particles(group, np.array(data["logits"], dtype=np.float64))
+
+    def could_count(self, group: int, data: dict[str, Any], sightings: int) -> bool:
+        """Whether `to_data` may have written so of a group: sightings, with the prior's own."""
+        counts, prior = self._counts_in(group, data), self._prior(group)
+        most = sightings + prior.evidence.total
+        return float(counts.cells.sum()) <= most + 1e-6 and possible(prior.rows, counts)
+
+    def _counts_in(self, group: int, data: dict[str, Any]) -> Counts:
+        size = self._prior(group).num_states
+        ages = np.array(data["counts"][0], dtype=np.int64)
+        cells = np.array(data["counts"][1], dtype=np.float64).reshape(len(ages), size, size)
+        if not ((np.diff(ages) > 0).all() and (ages > 0).all() and (cells >= 0).all()):
+            raise ValueError(f"the counts of group {group}")
+        return Counts(ages, cells)
 
     def _load_particles(self, group: int, logits: FloatArray) -> None:
         self._make_home(group)

@@ -15,8 +15,9 @@ Kernels trust what is in an agent's arrays, so this is looked at before anything
 * The posterior. Groups of arms of which there is evidence, and no others, have weights of their
   own, with the scale that kernels leave, and zero where the prior's are. What was drawn is one of
   the group's slots. Those of them that have a continuous prior, and no others, have particles,
-  which have counted no more sightings than there is evidence.
-* Laws of kinds are laws, on the candidates of the prior, and there once they were learnt.
+  which have counted no more sightings than there is evidence, and none that the prior rules out.
+* Laws of kinds are laws, on the candidates of the prior, and there once they were learnt. None of
+  these candidates is ever ruled out by them.
 
 What a learner outside TSDE's family remembers is judged by the learner (`could_be`).
 """
@@ -48,6 +49,7 @@ IntArray = NDArray[np.int64]
 CLOCK = ("EPISODE", "STARTED", "LAST_LENGTH", "DOUBLED", "REASON", "EPOCH", "DRAWS")
 MOST_LIFT = 1 << 52
 PRIOR_BITS = 64  # by which the largest of the prior's weights may be less than 1
+LEAST_KEPT = ldexp(1.0, -64)  # of a candidate's share, far below what arms yet unknown keep up
 
 
 def require_consistent(agent: Agent, data: dict[str, Any]) -> None:
@@ -159,11 +161,9 @@ def _check_posterior(agent: Agent, data: dict[str, Any], begun: bool) -> None:
     for name, particles in data["clouds"].items():
         group = int(name)
         require(group in groups and keeper.has(group) and str(group) == name, "who has particles")
-        cells = np.array(particles["counts"][1], dtype=np.float64)
         own = arms[slots.groups[arms] == group].tolist()
         total = sum(Evidence.from_data(data["evidence"][str(arm)]).total for arm in own)
-        counted = bool((cells >= 0).all()) and float(cells.sum()) <= total + 1e-6
-        require(counted, f"the counts of group {name}")
+        require(keeper.could_count(group, particles, total), f"the counts of group {name}")
         require(0 <= float(particles["worth"]) < np.inf, f"the particles of group {name}")
     require(
         all(str(group) in data["clouds"] for group in groups.tolist() if keeper.has(group)),
@@ -191,6 +191,7 @@ def _check_kinds(agent: Agent, data: dict[str, Any], time: int) -> None:
         values = np.array(law, dtype=np.float64)
         require(values.shape == base.shape and bool((values >= 0).all()), "the laws of kinds")
         require(bool((values[base == 0] == 0).all()), "the laws of kinds")
+        require(bool((values >= base * LEAST_KEPT).all()), "the laws of kinds")
         require(abs(values.sum() - 1) < 1e-9, "the laws of kinds")
 
 

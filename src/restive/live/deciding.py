@@ -67,7 +67,8 @@ def decide(
     if not skip or memory.roster.some_always_seen:
         _require_no_jump(memory, tick)
     out = sorted({memory.roster.slot(name) for name in unavailable} - memory.gone.keys())
-    free = memory.num_available - len(out)
+    away = memory.lost_next().difference(out, memory.gone)
+    free = memory.num_available - len(out) - len(away)
     if num_pulls is None:
         wanted = min(memory.settings.num_pulls, free)
     else:
@@ -170,14 +171,14 @@ def _require_shown(memory: Memory) -> None:
     """Raise if a state is missing of an arm that is seen in every tick: nothing stands for it."""
     now, words = memory.open, memory.settings.words
     assert now is not None
-    seen = now.sightings if now.always else {}
-    unknown = [arm for arm in now.always if arm not in seen]
+    always = set(now.always)
+    unknown = [arm for arm in now.missing if arm in always] if always else []
     if unknown:
         names = ", ".join(repr(memory.roster.names[arm]) for arm in unknown[:5])
         raise ProblemError(
             f"no state yet for {words.count(len(unknown), 'arm')} of {words.when(now.tick)} "
             f"({names}{', ...' if len(unknown) > 5 else ''}), seen every {words.tick} whether on "
-            "the list or not: record the states of all of them before the next list"
+            f"the list or not: record the states of all of them before the next list, or {UNSEEN!r}"
         )
 
 

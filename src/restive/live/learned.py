@@ -84,7 +84,7 @@ def posterior(memory: Memory, slot: int) -> ArmPosterior:
     seen = memory.open_sightings
     weights = found.weights
     for arm in memory.roster.informing(slot):
-        if arm in seen:
+        if arm in seen and arm not in memory.lost:  # of whose return nothing is learned
             chains = found if arm == slot else memory.agent.posterior(arm)
             weights = weights * laws(memory, chains, arm)[:, seen[arm]]
     if weights is found.weights:

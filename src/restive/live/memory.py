@@ -22,8 +22,8 @@ from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import make_task
 from restive.live.alarms import ClosedPull, Watches
 from restive.live.journal import Event
-from restive.live.roster import Roster, arms_from_data
-from restive.live.settings import NOT_PULLED, Settings
+from restive.live.roster import Roster, arms_from_data, runs
+from restive.live.settings import NOT_PULLED, UNSEEN, Settings
 from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
 
@@ -57,7 +57,7 @@ class OpenTick:
     results: dict[int, int | str] = field(default_factory=dict)  # states, unseen or not pulled
     instead: dict[int, int] = field(default_factory=dict)  # states of arms that others pulled
     always: tuple[int, ...] = ()  # arms that are seen in every tick, pulled or not
-    shown: dict[int, int] = field(default_factory=dict)  # states of those that were not pulled
+    shown: dict[int, int | str] = field(default_factory=dict)  # of those not pulled; or unseen
 
     @property
     def missing(self) -> list[int]:
@@ -78,12 +78,8 @@ class OpenTick:
     @property
     def sightings(self) -> dict[int, int]:
         """All states that were seen, by arm, ascending."""
-        found = (
-            self.shown
-            | self.instead
-            | {k: s for k, s in self.results.items() if isinstance(s, int)}
-        )
-        return {arm: found[arm] for arm in sorted(found)}
+        told = self.shown | self.instead | self.results
+        return {arm: state for arm, state in sorted(told.items()) if isinstance(state, int)}
 
 
 class Memory:
@@ -104,6 +100,7 @@ class Memory:
         self.tick = -1  # of the last decision
         self.joined = [0] * len(roster)  # tick at which each arm joined
         self.gone: dict[int, int] = {}  # arms that have left, and when
+        self.lost: set[int] = set()  # always seen, but not in the last tick: on no list
         self.divergences: list[int] = []  # decisions that came out differently, not yet journaled
         self.agent = self._first_agent()
         self._room_until = 0  # time until which no arm is older than its likelihoods
@@ -134,6 +131,12 @@ class Memory:
     def num_available(self) -> int:
         """Arms that have not left."""
         return len(self.roster) - len(self.gone)
+
+    def lost_next(self) -> set[int]:
+        """Arms that are always seen, whose states will not be known when the open tick closes."""
+        if self.open is None:
+            return self.lost
+        return set(self.agent.task.always_seen.tolist()).difference(self.open.sightings)
 
     @property
     def num_joined(self) -> int:
@@ -201,6 +204,9 @@ class Memory:
 
     def _on_leave(self, event: Event, body: dict[str, Any]) -> None:
         self.gone |= dict.fromkeys(body["arms"], event.tick)
+        if self.open is not None:  # nobody waits for their states any more
+            for slot in set(body["arms"]).intersection(self.open.unshown):
+                self.open.shown[slot] = UNSEEN
 
     def _on_return(self, event: Event, body: dict[str, Any]) -> None:
         for slot in body["arms"]:
@@ -270,7 +276,7 @@ class Memory:
         """
         num_arms = agent.task.num_arms
         out = out + self.resting(tick, num_pulls, out)
-        gone = [slot for slot in self.gone if slot < num_arms]
+        gone = sorted({slot for slot in self.gone if slot < num_arms} | self.lost.difference(out))
         free = num_arms - len(gone) - len(out)
         audit: list[int] = []
         mask = None
@@ -298,7 +304,7 @@ class Memory:
 
         Where too few others are left, those that were pulled first rest no longer.
         """
-        left = set(self.gone).union(out)
+        left = set(self.gone).union(out, self.lost)
         since = [
             (pulled, arm)
             for arm, pulled in self.unanswered.items()
@@ -319,7 +325,7 @@ class Memory:
 
     @property
     def _always(self) -> tuple[int, ...]:
-        return tuple(self.agent.task.always_seen.tolist())
+        return tuple(k for k in self.agent.task.always_seen.tolist() if k not in self.gone)
 
     def see_late(self, arm: int, state: int, tick: int) -> None:
         """Learn what was seen at a tick that is closed."""
@@ -367,14 +373,17 @@ class Memory:
                 counts = self.unseen.setdefault(pull.last_state, [0, 0])
                 counts[0] += pull.reward is None
                 counts[1] += 1
+        lost = self.lost_next()
         now, self.open = self.open, None
         for arm in (*now.choice.arms, *now.instead):
             self.pulls[arm] = self.pulls.get(arm, 0) + 1
         if now.instead:
-            self.agent.pull(sorted({*now.choice.arms, *now.instead}))
+            self.agent.pull(sorted({*now.choice.arms, *now.instead} - self.lost))
         seen = now.sightings
         states = np.fromiter(seen.values(), np.int64, len(seen))
-        if list(seen) == now.choice.arms:
+        if lost or self.lost:
+            self._observe_some(seen, lost)
+        elif list(seen) == now.choice.arms:
             self.agent.observe(states)
         else:
             self.agent.observe(states, list(seen), missing="not pulled")
@@ -384,6 +393,17 @@ class Memory:
                 self.unanswered[arm] = now.tick
             for arm in seen:
                 self.unanswered.pop(arm, None)
+
+    def _observe_some(self, seen: dict[int, int], lost: set[int]) -> None:
+        """Learn where some that are always seen were not: nothing of those, nor of their return."""
+        learned = {arm: state for arm, state in seen.items() if arm not in self.lost}
+        away = sorted(lost | self.lost)
+        states = np.fromiter(learned.values(), np.int64, len(learned))
+        self.agent.observe(states, list(learned), missing="not pulled", lost=away)
+        back = [arm for arm in seen if arm in self.lost]
+        if back:
+            self.agent.place(back, [seen[arm] for arm in back])
+        self.lost = lost
 
     @property
     def _knows_kinds(self) -> bool:
@@ -423,8 +443,9 @@ class Memory:
                 "instead": list(now.instead.items()),
                 **({"shown": sorted(now.shown.items())} if now.always else {}),
             },
-            "joined": _runs(self.joined),
+            "joined": runs(self.joined),
             "gone": list(self.gone.items()),
+            **({"lost": sorted(self.lost)} if self.lost else {}),
             "divergences": self.divergences,
             "watches": self.watches.to_data(),
             "ever_seen": sorted(self.ever_seen),
@@ -447,6 +468,7 @@ class Memory:
         memory._give_room()
         memory.joined = [tick for count, tick in data["joined"] for _ in range(count)]
         memory.gone = dict(data["gone"])
+        memory.lost = set(data.get("lost", ()))
         memory.divergences = list(data["divergences"])
         memory.ever_seen = set(data["ever_seen"])
         memory.pulls, memory.unseen = dict(data["pulls"]), dict(data["unseen"])
@@ -465,21 +487,11 @@ class Memory:
 
     def impossible(self, sightings: dict[int, int]) -> int | None:
         """Return an arm of the open tick whose state the prior rules out; None if all can be."""
-        known = {arm: state for arm, state in sightings.items() if arm < self.num_joined}
+        count, lost = self.num_joined, self.lost
+        known = {arm: s for arm, s in sightings.items() if arm < count and arm not in lost}
         if not known:
             return None
         pulled = None
         if self.open is not None and self.open.always:
             pulled = {*self.open.choice.arms, *self.open.instead}
         return self.agent.impossible(list(known), list(known.values()), pulled)
-
-
-def _runs(values: list[int]) -> list[list[int]]:
-    """Equal values in a row, each with its length."""
-    runs: list[list[int]] = []
-    for value in values:
-        if runs and runs[-1][1] == value:
-            runs[-1][0] += 1
-        else:
-            runs.append([1, value])
-    return runs

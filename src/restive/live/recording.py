@@ -69,7 +69,7 @@ class SortedResults:
     tick: int
     in_time: dict[int, int | str] = field(default_factory=dict)  # for the open tick
     instead: dict[int, int] = field(default_factory=dict)
-    shown: dict[int, int] = field(default_factory=dict)  # of arms that were not pulled
+    shown: dict[int, int | str] = field(default_factory=dict)  # of arms that were not pulled
     late: dict[int, int | str] = field(default_factory=dict)
     late_instead: dict[int, int] = field(default_factory=dict)
     superseded: list[int] = field(default_factory=list)
@@ -159,7 +159,7 @@ def _sort_one(
         joined = words.when(memory.joined[slot])
         raise ProblemError(f"it joined in {joined} and cannot be seen before")
     refused = not memory.roster.moves_alike and memory.settings.missing == REFUSE
-    if result == UNSEEN and refused:
+    if result == UNSEEN and refused and not memory.roster.always_seen(slot):
         raise ProblemError(
             f"a {words.pull} changes how it moves, and this file refuses {words.many('pull')} "
             f"without a state: give one, or {NOT_PULLED!r} if there was no {words.pull}"
@@ -172,10 +172,10 @@ def _require_state(
 ) -> None:
     """Raise unless this can be said of an arm that is seen in every tick."""
     words = memory.settings.words
-    if not isinstance(result, int):
+    if result == NOT_PULLED and row is None:
         raise ProblemError(
-            f"it is seen every {words.tick}, whether on the list or not, so give its state, got "
-            f"{shown(result)}"
+            f"it is seen every {words.tick} and was not on the list, so give its state, or "
+            f"{UNSEEN!r}; got {shown(result)}"
         )
     if found.tick != memory.tick and (row is None or row.state is None):
         raise ProblemError(
@@ -189,13 +189,15 @@ def _sort_shown(found: SortedResults, memory: Memory, slot: int, result: int | s
     when = memory.settings.words.when(found.tick)
     if slot >= memory.num_joined:
         raise ProblemError("it joins with the next decision and cannot be seen before")
-    assert isinstance(result, int)
     assert memory.open is not None
+    if result == LEAVE and slot not in memory.gone:
+        found.leaving.append(slot)
+    result = UNSEEN if result == LEAVE else result
     before = memory.open.shown.get(slot)
-    if before is None:
+    if before is None or (before == UNSEEN and isinstance(result, int)):
         found.shown[slot] = result
     elif before != result:
-        named = [memory.settings.state_name(one) for one in (before, result)]
+        named = [_shown(memory.settings, one) for one in (before, result)]
         raise ConflictError(
             f"{named[0]} was recorded for {when} already, now {named[1]}; undo it, and record it "
             "anew"
@@ -247,7 +249,7 @@ def _drop_impossible(found: SortedResults, memory: Memory) -> None:
     assert memory.open is not None
     while True:
         new = {k: s for k, s in found.in_time.items() if isinstance(s, int)} | found.instead
-        new |= found.shown
+        new |= {k: s for k, s in found.shown.items() if isinstance(s, int)}
         if not new:
             return
         wrong = memory.impossible(memory.open.sightings | new)
@@ -400,7 +402,7 @@ def join(
                    f", of kind {memory.roster.kind_of[there]!r}")
             )  # fmt: skip
     for arm in new:
-        like = memory.roster.kinds.get(arm.kind)
+        like = memory.roster.kinds.get(arm.kind) if isinstance(arm.kind, str) else None
         if getattr(getattr(like, "typical", None), "always_seen", False):
             raise ProblemError(
                 f"{memory.settings.words.arm} {arm.name!r}: who is seen every "
@@ -422,13 +424,6 @@ def leave(
 ) -> Receipt:
     """Let arms leave for ever."""
     slots = {memory.roster.slot(name) for name in names}
-    for slot in sorted(slots):
-        if memory.roster.always_seen(slot):
-            words = memory.settings.words
-            raise ProblemError(
-                f"{words.arm} {memory.roster.names[slot]!r} is seen every {words.tick} and cannot "
-                f"leave: keep recording its state, and name it as unavailable in each decision"
-            )
     new = sorted(slots - set(memory.gone))
     receipt = Receipt(new=len(new), known=len(slots) - len(new))
     answer = {"receipt": vars(receipt)}

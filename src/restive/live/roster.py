@@ -34,6 +34,7 @@ __all__ = [
     "arms_of_prior",
     "arms_to_data",
     "checked_name",
+    "runs",
     "states_of_prior",
     "ticks_since_log",
 ]
@@ -97,7 +98,8 @@ class Roster:
         found = self.slots.get(name) if isinstance(name, str) else None
         if found is None:
             # numbers of people are alike, so that a guess must be close to be of use
-            near = suggestion(name, self.names, 0.8) if 0 < len(self.names) <= 1000 else ""
+            word = name if isinstance(name, str) else shown(name)
+            near = suggestion(word, self.names, 0.8) if 0 < len(self.names) <= 1000 else ""
             says = near.startswith("did") or 0 < len(self.names) <= 10
             raise ProblemError(
                 f"there is no {self.noun} {shown(name)}" + (f"; {near}" if says else "")
@@ -434,3 +436,14 @@ def _kinds_of(prior: IndependentPrior) -> tuple[dict[str, Any], list[str]]:
         labels = dict.fromkeys(labels, ALL)
     kinds = {labels[id(arm)]: arm for arm in prior.arms}
     return kinds, [labels[id(arm)] for arm in prior.arms]
+
+
+def runs(values: list[int]) -> list[list[int]]:
+    """Equal values in a row, each with its length."""
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and runs[-1][1] == value:
+            runs[-1][0] += 1
+        else:
+            runs.append([1, value])
+    return runs

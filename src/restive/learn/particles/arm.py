@@ -43,6 +43,7 @@ __all__ = [
     "fresh_arm",
     "grown",
     "particles_given",
+    "possible",
     "renew_arm",
 ]
 
@@ -140,7 +141,7 @@ def particles_given(prior: RowsPrior, counts: Counts) -> Particles:
             # prior's points reach everything, too; they win where the prior has spikes
             return drawn if drawn.effective_size >= enough(prior) else drawn.or_better(first)
     lasting = first.effective_size >= LOST * prior.count
-    if lasting or not prior.free or not _possible(prior, counts):
+    if lasting or not prior.free or not possible(prior, counts):
         return first
     start = prior.mean_logits[:, np.newaxis]
     drawn = at_modes(prior, counts, start, enough(prior), subkey(key, MODES))
@@ -156,7 +157,7 @@ def _points_weighed(prior: RowsPrior, counts: Counts) -> Particles:
     )  # fmt: skip
 
 
-def _possible(prior: RowsPrior, counts: Counts) -> bool:
+def possible(prior: RowsPrior, counts: Counts) -> bool:
     """Whether the counts are possible where all that may be positive is."""
     matrices = prior.matrices(np.ascontiguousarray(prior.mean_logits[:, np.newaxis]))
     return bool(np.isfinite(_log_likelihood(counts, matrices)).all())
