@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from restive.errors import StoreError
@@ -22,6 +23,7 @@ from restive.live.settings import NOT_PULLED, UNSEEN
 
 __all__ = [
     "DECIDED",
+    "REPLACED_BY",
     "WAITING",
     "ExpectedTables",
     "GoodEvents",
@@ -35,7 +37,9 @@ __all__ = [
     "enter_return",
     "enter_undo",
     "enter_unseen",
+    "give_way",
     "pulls_of",
+    "replaced_by",
     "store_priors",
     "stored_priors",
 ]
@@ -46,6 +50,7 @@ PullResult = tuple[str, int | None, int | None]  # status, state, and the event 
 OPEN, SEEN, LATE, SUPERSEDED = "open", "seen", "late", "superseded"
 NOT_YET: PullResult = (OPEN, None, None)
 NEVER_SEEN: PullResult = (UNSEEN, None, None)
+REPLACED_BY = "replaced by"  # of `meta`: the file that a rebuild made of this one
 DECIDED = "expected IS NOT NULL"  # of `pull`: what was decided, not pulled instead
 
 
@@ -89,6 +94,32 @@ def stored_priors(journal: Journal, listed: Sequence[Sequence[str]]) -> dict[str
         prior = prior_from_data(json.loads(text))
         kinds[kind] = prior if isinstance(prior, JointPrior) else prior.arms[0]
     return kinds
+
+
+# ---------------------------------------------------------------- of which file goes on
+
+
+def replaced_by(journal: Journal) -> Path | None:
+    """Return the file that a rebuild made of this one, while it is there; None if none is."""
+    row = journal.connection.execute(
+        "SELECT value FROM meta WHERE key = ?", (REPLACED_BY,)
+    ).fetchone()
+    if row is None:
+        return None
+    new, here = Path(row[0]), journal.path.resolve()
+    places = (new, here.with_name(new.name))  # both may have been moved
+    return next((one for one in places if one.is_file() and not one.samefile(here)), None)
+
+
+def give_way(journal: Journal, last: tuple[int, bytes], path: Path) -> None:
+    """Enter that another file goes on after this last event, so that nobody writes here any more.
+
+    Raises if this is not the last event any more.
+    """
+    with journal.writing():
+        journal.require_last(last)
+        row = (REPLACED_BY, str(path.resolve()))
+        journal.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
 
 
 # ---------------------------------------------------------------- arms and pulls, with each event
