@@ -108,8 +108,9 @@ def test_the_log_of_a_file_that_was_rebuilt_is_not_taken_in(path, tmp_path):
     live = created(path)
     run(live, 40)
     rebuild_file(path, tmp_path / "new.db")
+    os.replace(tmp_path / "new.db", tmp_path / "newer.db")  # where it is not looked for
     run(live, 5)
-    os.replace(tmp_path / "new.db", path)
+    os.replace(tmp_path / "newer.db", path)
     before = path.read_bytes()
     assert "log (a.db-wal)" in opened_all(path)
     assert path.read_bytes() == before

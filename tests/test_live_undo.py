@@ -127,6 +127,10 @@ def test_what_was_undone_never_happened(path, tmp_path, kind, snapshots):
         assert good.check() == len(live.events())
         assert fingerprint(good) == fingerprint(live)
         assert tables(good) == tables(live)
+    with pytest.raises(rs.errors.ConflictError, match=r"was rebuilt, and new\.db goes on"):
+        live.undo()
+    new.close()
+    (tmp_path / "new.db").unlink()  # so this one goes on
     while live.last_act() is not None:  # all the way back
         live.undo()
     assert fingerprint(live) == fingerprint(created(tmp_path / "fresh.db", kind, **GIVEN))
@@ -447,8 +451,8 @@ def test_open_alarms_are_told_where_people_look(weekly):
                 live._session.append("alarm", 0, body, "restive")
     Path("r.csv").write_text("arm,state\n" + "".join(f"{a},{s}\n" for a, s in first.items()))
     expected = [
-        "ALARM 3, spread, since tick 0 (2027-02-01), 3 times, last in tick 0: spread: look at it",
-        "ALARM 5, missing, since tick 0 (2027-02-01): missing: look at it",
+        "ALARM 3, spread, noticed in tick 0 (2027-02-01), 3 times, last in tick 0: spread: look at it",
+        "ALARM 5, missing, noticed in tick 0 (2027-02-01): missing: look at it",
         "Once somebody has looked, say what was found: "
         'restive live acknowledge b.db 3 --note "..."',
     ]
