@@ -451,7 +451,8 @@ def test_open_alarms_are_told_where_people_look(weekly):
                 live._session.append("alarm", 0, body, "restive")
     Path("r.csv").write_text("arm,state\n" + "".join(f"{a},{s}\n" for a, s in first.items()))
     expected = [
-        "ALARM 3, spread, noticed in tick 0 (2027-02-01), 3 times, last in tick 0: spread: look at it",
+        "ALARM 3, spread, noticed in tick 0 (2027-02-01), 3 times, last in tick 0: "
+        "spread: look at it",
         "ALARM 5, missing, noticed in tick 0 (2027-02-01): missing: look at it",
         "Once somebody has looked, say what was found: "
         'restive live acknowledge b.db 3 --note "..."',
