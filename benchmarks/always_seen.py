@@ -26,8 +26,8 @@ def run() -> list[Result]:
     for size in (30, 100):
         problem = problems[size]
         arm = _arm(problem)
-        alone = best_time(lambda arm=arm: rs.whittle_index(arm), 200)
-        whole = best_time(lambda problem=problem: rs.whittle_index(_arm(problem)), 200)
+        alone = best_time(lambda arm=arm: rs.policies.whittle_index(arm), 200)
+        whole = best_time(lambda problem=problem: rs.policies.whittle_index(_arm(problem)), 200)
         results.append(
             Result(
                 f"index of an arm of {size} states: times faster than the peer",

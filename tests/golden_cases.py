@@ -555,9 +555,11 @@ def other_policies():
     for kind, make in BANDITS.items():
         bandit = make()
         policies = {
-            "round_robin": rs.round_robin(bandit),
-            "random": rs.random_policy(bandit, seed=3),
-            "own": rs.index_policy(bandit, lambda arm: arm.active[:, :1] @ np.arange(3.0)[None]),
+            "round_robin": rs.policies.round_robin(bandit),
+            "random": rs.policies.random_policy(bandit, seed=3),
+            "own": rs.policies.index_policy(
+                bandit, lambda arm: arm.active[:, :1] @ np.arange(3.0)[None]
+            ),
             "discounted": rs.whittle(bandit, discount=0.9),
         }
         for name, policy in policies.items():
@@ -581,9 +583,9 @@ def whittle_indices():
     found = {}
     for k, arm in enumerate(arms):
         for discount in (1.0, 0.95, 0.5):
-            index = rs.whittle_index(arm, discount=discount)
+            index = rs.policies.whittle_index(arm, discount=discount)
             found[f"{k} {discount}"] = [index.index, index.upper, index.indexable, index.limit]
-        found[f"{k} long"] = rs.whittle_index(arm, max_elapsed=200).index
+        found[f"{k} long"] = rs.policies.whittle_index(arm, max_elapsed=200).index
     found["channels"] = rs.theory.channel_whittle_index([0.1, 0.5, 0.9], [0.8, 0.5, 0.05], 40)
     return found
 

@@ -89,13 +89,13 @@ def test_a_snapshot_that_was_edited(path, value):
 @pytest.mark.parametrize("gap", [1e-8, 1e-9, 1e-12, 2**-53])
 def test_a_discount_that_floating_point_cannot_tell_from_one(gap):
     with pytest.raises(rs.errors.ProblemError, match="discount must be 1 or at most 1 - 1e-7"):
-        rs.whittle_index(CHANNEL, discount=1 - gap)
+        rs.policies.whittle_index(CHANNEL, discount=1 - gap)
 
 
 def test_the_largest_discount_below_one_is_close_to_the_average():
-    found = rs.whittle_index(CHANNEL, discount=1 - 1e-7)
+    found = rs.policies.whittle_index(CHANNEL, discount=1 - 1e-7)
     assert found.indexable
-    assert found.index == pytest.approx(rs.whittle_index(CHANNEL).index, abs=1e-5)
+    assert found.index == pytest.approx(rs.policies.whittle_index(CHANNEL).index, abs=1e-5)
 
 
 def test_a_candidate_of_weight_zero_may_be_anything():
@@ -119,7 +119,7 @@ def test_a_candidate_of_weight_zero_may_be_anything():
         lambda: rs.bayesian_regret(PRIOR, 1, horizon=10, replications=10**14),
         lambda: rs.bayesian_regret(PRIOR, 1, horizon=2**64, replications=2),
         lambda: rs.simulate(BANDIT, rs.myopic(BANDIT), 10**13),
-        lambda: rs.whittle_index(CHANNEL, max_elapsed=10**12),
+        lambda: rs.policies.whittle_index(CHANNEL, max_elapsed=10**12),
         lambda: rs.grid_prior([0.1], 10**12),
         lambda: rs.RestlessBandit(CHANNEL, 1),
         lambda: rs.RestlessBandit(3, 1),
@@ -131,7 +131,7 @@ def test_a_candidate_of_weight_zero_may_be_anything():
         lambda: rs.evaluate(BANDIT, "whittel"),
         lambda: rs.evaluate(BANDIT, rs.myopic(BANDIT), start=3),
         lambda: rs.evaluate(BANDIT, rs.myopic(BANDIT), max_states="a"),
-        lambda: rs.index_policy(BANDIT, None),
+        lambda: rs.policies.index_policy(BANDIT, None),
         lambda: rs.simulate(BANDIT, "whittel", 10),
         lambda: rs.World(None),
         lambda: rs.World(BANDIT, replication="a"),

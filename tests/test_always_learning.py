@@ -193,7 +193,7 @@ def test_indices_in_the_loop_are_those_of_the_drawn_system():
         for _ in range(200):
             chosen = agent.select()
             system = agent.sampled_bandit
-            policy = getattr(rs, mapping)(system)
+            policy = rs.registry.policy_mapping(mapping)(system)
             expected = policy.index(agent.belief_state)
             assert agent.index() == pytest.approx(expected, abs=1e-10)
             assert chosen.tolist() == [int(np.argmax(expected))]
@@ -206,7 +206,7 @@ def test_other_mappings_are_asked_for_the_drawn_system():
     world = rs.World(bandit, seed=3)
     for _ in range(60):
         chosen = agent.select()
-        policy = rs.lp_priority(agent.sampled_bandit)
+        policy = rs.policies.lp_priority(agent.sampled_bandit)
         assert chosen.tolist() == policy.select(agent.belief_state).tolist()
         agent.observe(world.pull(chosen)[0])
 
@@ -276,7 +276,7 @@ def test_the_closed_form_of_two_states_is_the_index():
     for _ in range(300):
         chances, pay, unpulled = rng.random(4), rng.random(2), rng.random(2)
         active, passive = ([[1 - p, p] for p in part] for part in (chances[2:], chances[:2]))
-        found = rs.whittle_index(rs.Arm(active, passive, pay, unpulled, seen="always"))
+        found = rs.policies.whittle_index(rs.Arm(active, passive, pay, unpulled, seen="always"))
         if found.indexable:
             values = two_state_indices(chances, pay, unpulled)
             assert values == pytest.approx(found.index.ravel(), abs=1e-9)

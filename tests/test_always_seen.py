@@ -55,8 +55,10 @@ def random_arm(rng, size, seen="always", pay="both"):
 
 def test_circulant_has_its_known_index_and_rewards():
     arm = circulant()
-    assert rs.whittle_index(arm).index.ravel() == pytest.approx([-0.5, 0.5, 1, -1], abs=1e-12)
-    discounted = rs.whittle_index(arm, discount=0.9).index.ravel()
+    assert rs.policies.whittle_index(arm).index.ravel() == pytest.approx(
+        [-0.5, 0.5, 1, -1], abs=1e-12
+    )
+    discounted = rs.policies.whittle_index(arm, discount=0.9).index.ravel()
     assert discounted == pytest.approx([-0.45, 0.45, 0.8910891089, -0.8910891089], abs=1e-10)
     for count, pulls, whittle, best, bound in (
         (3, 1, 0.718120805, 0.741803279, 1),
@@ -76,7 +78,7 @@ def test_restart_has_its_known_index_and_rewards():
     """The last index is positive; the source prints -.01."""
     arm = restart()
     index = [-0.9, -0.729, -0.50949, -0.2587869, 0.0098926]
-    assert rs.whittle_index(arm).index.ravel() == pytest.approx(index, abs=1e-7)
+    assert rs.policies.whittle_index(arm).index.ravel() == pytest.approx(index, abs=1e-7)
     for count, best, bound in ((3, 1.7271, 1.728), (4, 2.49908031, 2.50407)):
         bandit = rs.RestlessBandit([arm] * count, 1)
         found = [rs.evaluate(bandit, name).average_reward for name in ("whittle", "optimal")]
@@ -111,7 +113,7 @@ def deadline(most_time=12, most_left=9, price=0.5, chance=0.7):
 def test_the_discounted_index_of_deadlines_is_that_of_the_closed_form():
     beta, price = 0.9, 0.5
     states, arm = deadline(price=price)
-    found = rs.whittle_index(arm, discount=beta)
+    found = rs.policies.whittle_index(arm, discount=beta)
     for (t, b), value in zip(states, found.index.ravel(), strict=True):
         wanted = 1 - price if b else 0.0
         if b >= t > 0:
@@ -119,16 +121,16 @@ def test_the_discounted_index_of_deadlines_is_that_of_the_closed_form():
         assert value == pytest.approx(wanted, abs=1e-9), (t, b)
     assert found.indexable
     with pytest.raises(rs.errors.AssumptionError, match="pass a discount below 1"):
-        rs.whittle_index(arm)
+        rs.policies.whittle_index(arm)
 
 
 def test_rested_arms_have_gittins_indices_and_need_a_discount():
     moves = [[0.1, 0.7, 0.2], [0.4, 0.4, 0.2], [0.3, 0.1, 0.6]]
     arm = rs.Arm(moves, np.eye(3), [1, 0.2, 0.6], seen="always", states=["a", "b", "c"])
-    found = rs.whittle_index(arm, discount=0.8)
+    found = rs.policies.whittle_index(arm, discount=0.8)
     assert found.index.ravel() == pytest.approx([1, 0.4884250474, 0.6827586207], abs=1e-10)
     with pytest.raises(rs.errors.AssumptionError) as caught:
-        rs.whittle_index(arm)
+        rs.policies.whittle_index(arm)
     assert str(caught.value) == (
         "arm: the passive chain has 3 closed classes, {a}, {b}, {c}, so its long-run law depends "
         "on the start; pass a discount below 1"
@@ -141,7 +143,7 @@ def test_an_arm_that_is_not_indexable_is_told_with_both_ends():
         [[0.1, 0.1, 0.8], [0.1, 0.3, 0.6], [0.8, 0.1, 0.1]],
         [0.4, 0.2, 0.2], [0.2, 0.9, 0.9], seen="always",
     )  # fmt: skip
-    found = rs.whittle_index(arm)
+    found = rs.policies.whittle_index(arm)
     assert not found.indexable
     index, upper = found.index.ravel(), found.upper.ravel()
     assert index == pytest.approx([-0.0833333, -0.6372881, -1.0047619], abs=1e-7)
@@ -154,7 +156,7 @@ def test_states_that_switch_together_are_no_verdict():
         rs.Arm(np.full((3, 3), 1 / 3), rewards=[0.5, 0.5, 0.5], seen="always"),
         rs.Arm([[0.5, 0.5], [0.5, 0.5]], rewards=[0, 0], passive_rewards=[1, 1], seen="always"),
     ):
-        found = rs.whittle_index(arm)
+        found = rs.policies.whittle_index(arm)
         assert found.indexable
         assert np.ptp(found.index) == pytest.approx(0, abs=1e-12)
 
@@ -189,7 +191,7 @@ def test_indices_and_verdicts_are_those_of_markovianbandit():
     )
     not_indexable = 0
     for arm, theirs in zip(arms, json.loads(done.stdout), strict=True):
-        ours = rs.whittle_index(arm)
+        ours = rs.policies.whittle_index(arm)
         assert ours.indexable == (theirs is not None), arm
         not_indexable += not ours.indexable
         if theirs is not None:
@@ -224,7 +226,7 @@ def test_mixed_bandits_earn_what_enumeration_says(pay):
         bandit = rs.RestlessBandit(arms, 1)
         start = tuple((1, 1) for _ in arms)
         for name in ("whittle", "myopic", "best_fixed", "lp_priority"):
-            policy = getattr(rs, name)(bandit)
+            policy = rs.registry.policy_mapping(name)(bandit)
 
             def choose(state, policy=policy):
                 s, n = np.array(state).T
@@ -334,8 +336,8 @@ def test_what_does_not_fit_is_told_in_one_sentence():
 
 def test_own_rules_may_return_longer_tables():
     bandit = rs.RestlessBandit(calls().arms[:3], 1)
-    policy = rs.index_policy(bandit, lambda arm: np.tile(arm.active[:, 1:], (1, 5)))
-    short = rs.index_policy(bandit, lambda arm: arm.active[:, 1:])
+    policy = rs.policies.index_policy(bandit, lambda arm: np.tile(arm.active[:, 1:], (1, 5)))
+    short = rs.policies.index_policy(bandit, lambda arm: arm.active[:, 1:])
     values = [rs.evaluate(bandit, own).average_reward for own in (policy, short)]
     assert values[0] == pytest.approx(values[1], abs=1e-12)
 
@@ -346,7 +348,7 @@ def test_tables_of_many_arms_at_once_are_those_of_each():
     for discount in (1.0, 0.8):
         policy = rs.whittle(rs.RestlessBandit(arms, 3), discount=discount)
         for k, arm in enumerate(arms):
-            alone = rs.whittle_index(arm, discount=discount).index
+            alone = rs.policies.whittle_index(arm, discount=discount).index
             assert policy.table(k).tolist() == alone.tolist()
     rested = rs.Arm(arms[0].active, np.eye(2), [0, 1], seen="always")
     with pytest.raises(rs.errors.AssumptionError, match="has 2 closed classes"):

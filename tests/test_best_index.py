@@ -85,7 +85,7 @@ def test_it_is_never_below_the_mappings_it_chooses_from():
     rng = np.random.default_rng(1)
     for sizes, num_pulls in (((2, 2, 2), 1), ((3, 2), 1), ((2, 2, 3), 2)):
         bandit = random_paying_bandit(rng, sizes, num_pulls, 0.4)
-        policy = rs.best_index(bandit)
+        policy = rs.policies.best_index(bandit)
         earned = worst(bandit, policy)
         for name in ("whittle", "lp_priority", "myopic", "best_fixed"):
             assert earned >= worst(bandit, name) - 1e-8
@@ -100,7 +100,7 @@ def test_it_is_never_below_the_mappings_it_chooses_from():
 def test_the_chosen_table_is_that_of_the_mapping_it_names(paper_bandit):
     odd = zoo.load("multichain-myopic").bandit
     for bandit in (paper_bandit, odd):
-        policy = rs.best_index(bandit)
+        policy = rs.policies.best_index(bandit)
         assert isinstance(policy, rs.types.IndexPolicy)
         assert policy.name == "best_index"
         assert policy.method == "exact: joint chains"
@@ -109,7 +109,7 @@ def test_the_chosen_table_is_that_of_the_mapping_it_names(paper_bandit):
             for k in range(bandit.num_arms):
                 assert np.array_equal(policy.table(k), named.table(k))
     # myopic earns 1.5503 from the start of the paper, and 1.4444 once it is stuck
-    (myopic,) = [c for c in rs.best_index(odd).candidates if c.name == "myopic"]
+    (myopic,) = [c for c in rs.policies.best_index(odd).candidates if c.name == "myopic"]
     assert myopic.average_reward == pytest.approx(1.4444, abs=1e-4)
 
 
@@ -120,7 +120,7 @@ def test_ladder_prices_are_advantages_at_that_price(monkeypatch):
         monkeypatch.setattr(module, name, refuse)
     rng = np.random.default_rng(4)
     bandit = random_paying_bandit(rng, (2, 2, 2), 1, 0.5)
-    policy = rs.best_index(bandit)
+    policy = rs.policies.best_index(bandit)
     names = [candidate.name for candidate in policy.candidates]
     assert "whittle at discount 0.8" in names
     assert all("at discount 0.8" in name for name in names)
@@ -138,13 +138,13 @@ def refuse(*args, **kwargs):
 def test_candidates_that_cannot_be_made_are_left_out_and_all_of_them_are_an_error(monkeypatch):
     bandit = zoo.load("paper-frequentist").bandit
     monkeypatch.setattr(module, "whittle", refuse)
-    names = [candidate.name for candidate in rs.best_index(bandit).candidates]
+    names = [candidate.name for candidate in rs.policies.best_index(bandit).candidates]
     assert "whittle" not in names
     assert "lp_priority" in names
     for name in ("lp_priority", "myopic", "best_fixed", "subsidy_path"):
         monkeypatch.setattr(module, name, refuse)
     with pytest.raises(rs.errors.AssumptionError, match="arm 0: has no such index"):
-        rs.best_index(bandit)
+        rs.policies.best_index(bandit)
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def eight():
 
 
 def test_beyond_small_chains_candidates_meet_the_same_luck_and_the_best_fresh_luck(eight):
-    policy = rs.best_index(eight)
+    policy = rs.policies.best_index(eight)
     assert policy.method.startswith("simulation")
     best = policy.candidates[0]
     assert best.stderr > 0
@@ -169,7 +169,7 @@ def test_where_all_chains_are_too_large_but_those_of_the_best_are_not_they_are_s
     """The tutorial's channels: simulated, runners-up seemed to earn more than the optimum."""
     arms = [rs.gilbert_elliott(*pair) for pair in ((0.1, 0.9), (0.1, 0.9), (0.7, 0.3))]
     bandit = rs.RestlessBandit(arms, 1)
-    policy = rs.best_index(bandit)
+    policy = rs.policies.best_index(bandit)
     assert policy.method == "exact: joint chains of the best 6 of a simulation"
     optimum = rs.optimal(bandit).average_reward
     best = policy.candidates[0]
@@ -185,23 +185,23 @@ def test_where_all_chains_are_too_large_but_those_of_the_best_are_not_they_are_s
 def test_the_plan_says_how_sure_a_simulated_runner_up_is(eight):
     plan = summary.plan_bandit(eight, max_states=1000)
     (note,) = [p.note for p in plan.policies if p.policy == "best_index"]
-    policy = rs.best_index(eight, max_states=1000)
+    policy = rs.policies.best_index(eight, max_states=1000)
     for other in policy.runners_up[:2]:
         assert other.stderr > 0
         assert f"{other.name} ({other.average_reward:.6f} ± {other.stderr:.2g})" in note
 
 
 def test_the_same_system_gives_the_same_choice_to_the_bit(eight):
-    first, second = rs.best_index(eight), rs.best_index(eight)
+    first, second = rs.policies.best_index(eight), rs.policies.best_index(eight)
     assert first.candidates == second.candidates
     assert first.ranked.ranks.tobytes() == second.ranked.ranks.tobytes()
 
 
 def test_exact_values_end_where_max_states_says(paper_bandit):
-    assert rs.best_index(paper_bandit, max_states=10).method.startswith("simulation")
+    assert rs.policies.best_index(paper_bandit, max_states=10).method.startswith("simulation")
     by_name = rs.evaluate(paper_bandit, "best-index")
     assert by_name.average_reward == pytest.approx(
-        rs.evaluate(paper_bandit, rs.best_index(paper_bandit)).average_reward, abs=1e-12
+        rs.evaluate(paper_bandit, rs.policies.best_index(paper_bandit)).average_reward, abs=1e-12
     )
 
 
@@ -211,7 +211,7 @@ def test_rewards_of_any_size_are_compared_in_their_unit():
     small = rs.RestlessBandit(
         [rs.Arm(arm.active, arm.passive, 2.0**-30 * arm.rewards) for arm in bandit.arms], 1
     )
-    here, there = rs.best_index(bandit), rs.best_index(small)
+    here, there = rs.policies.best_index(bandit), rs.policies.best_index(small)
     assert here.chosen.split()[0] == there.chosen.split()[0]
     assert there.candidates[0].average_reward == pytest.approx(
         2.0**-30 * here.candidates[0].average_reward, rel=1e-8
@@ -222,7 +222,7 @@ def test_arms_too_slow_to_compare_are_not_compared():
     """A short simulation from a good start would say that either arm earns .99 for ever."""
     slow = rs.gilbert_elliott(1e-6, 1 - 1e-6)
     bandit = rs.RestlessBandit([slow, slow], num_pulls=1)
-    policy = rs.best_index(bandit, max_elapsed=10_000)
+    policy = rs.policies.best_index(bandit, max_elapsed=10_000)
     assert policy.chosen == "whittle"
     assert np.isnan(policy.candidates[0].average_reward)
     assert policy.runners_up == ()
@@ -237,8 +237,10 @@ def test_arms_too_slow_to_compare_are_not_compared():
 def test_arms_slow_to_forget_are_simulated_for_longer():
     slow = rs.gilbert_elliott(0.0004, 0.9997)
     bandit = rs.RestlessBandit([slow, slow, rs.gilbert_elliott(0.3, 0.6)], num_pulls=1)
-    policy = rs.best_index(bandit, max_elapsed=200, max_states=1000)
-    exact = {c.name: c.average_reward for c in rs.best_index(bandit, max_elapsed=200).candidates}
+    policy = rs.policies.best_index(bandit, max_elapsed=200, max_states=1000)
+    exact = {
+        c.name: c.average_reward for c in rs.policies.best_index(bandit, max_elapsed=200).candidates
+    }
     assert policy.method.startswith("simulation")
     for candidate in policy.candidates:
         assert candidate.average_reward == pytest.approx(
@@ -249,9 +251,9 @@ def test_arms_slow_to_forget_are_simulated_for_longer():
 def test_of_very_many_kinds_only_the_named_mappings_are_compared(monkeypatch):
     monkeypatch.setattr(module, "MOST_KINDS", 3)
     few = random_paying_bandit(np.random.default_rng(3), (2, 2, 2), 1, 0.4)
-    assert len(rs.best_index(few).candidates) > 4
+    assert len(rs.policies.best_index(few).candidates) > 4
     many = rs.RestlessBandit([*few.arms, rs.gilbert_elliott(0.2, 0.7)], 1)
-    names = {candidate.name for candidate in rs.best_index(many).candidates}
+    names = {candidate.name for candidate in rs.policies.best_index(many).candidates}
     assert names <= {"whittle", "lp_priority", "myopic", "best_fixed"}
 
 

@@ -76,7 +76,7 @@ def test_span_of_one_channel_is_its_closed_form():
     for p01, p11 in [(0.3, 0.7), (0.8, 0.3), (0.5, 0.5)]:
         bandit = rs.RestlessBandit([rs.gilbert_elliott(p01, p11)], 1)
         rho = p11 - p01
-        for policy in (rs.whittle(bandit), rs.best_fixed(bandit), Fixed(bandit, [0])):
+        for policy in (rs.whittle(bandit), rs.policies.best_fixed(bandit), Fixed(bandit, [0])):
             value = rs.evaluate(bandit, policy)
             assert value.bias_span == pytest.approx(abs(rho) / (1 - rho), abs=1e-9)
             assert value.average_reward == pytest.approx(p01 / (1 - rho), abs=1e-12)
@@ -85,7 +85,7 @@ def test_span_of_one_channel_is_its_closed_form():
 def constant_policy(bandit, arms):
     """Return the index policy that always pulls these arms, which is evaluated by a sum."""
     wanted = {id(bandit.arms[k]) for k in arms}
-    return rs.index_policy(
+    return rs.policies.index_policy(
         bandit, lambda arm: np.full((arm.num_states, 1), float(id(arm) in wanted))
     )
 
@@ -141,7 +141,9 @@ def test_arms_that_are_not_pulled_do_not_matter():
     rng = np.random.default_rng(3)
     arm = random_arm(rng, 3)
     slow = rs.gilbert_elliott(1e-7, 1 - 1e-7)
-    alone = rs.evaluate(rs.RestlessBandit([arm], 1), rs.best_fixed(rs.RestlessBandit([arm], 1)))
+    alone = rs.evaluate(
+        rs.RestlessBandit([arm], 1), rs.policies.best_fixed(rs.RestlessBandit([arm], 1))
+    )
     bandit = rs.RestlessBandit([slow, arm], 1)
     beside = rs.evaluate(bandit, constant_policy(bandit, [1]))
     assert beside.average_reward == alone.average_reward

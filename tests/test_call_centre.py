@@ -365,7 +365,7 @@ def test_the_oracle_ranks_by_whittles_index_of_each_persons_chains():
             arm = rs.Arm(
                 [[1 - q01, q01], [1 - q11, q11]], [[1 - p01, p01], [1 - p11, p11]], [0, 1], [0, 1]
             )
-            table = rs.whittle_index(arm, max_elapsed=400).index
+            table = rs.policies.whittle_index(arm, max_elapsed=400).index
             index.append(table[last, week - when - 1] if when >= 0 else table[0, -1])
         called = oracle(week, np.arange(3), known_of(state=state, seen=seen))
         assert called.tolist() == np.argsort(index)[::-1].tolist()

@@ -224,7 +224,7 @@ def test_a_mapping_that_plans_for_systems_is_timed_by_a_few_plans(levels, most):
 
     def counted(bandit):
         made.append(bandit)
-        return rs.lp_priority(bandit)
+        return rs.policies.lp_priority(bandit)
 
     rs.registry.register_mapping("counted", counted)
     try:

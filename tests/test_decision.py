@@ -65,7 +65,7 @@ def test_intervals_of_the_gain_cover_the_true_gain(monkeypatch):
         bandit = known.problem(2)
         index, turns = (
             played_on(states[51:], policy, known.start)
-            for policy in (rs.whittle(bandit), rs.round_robin(bandit))
+            for policy in (rs.whittle(bandit), rs.policies.round_robin(bandit))
         )
         for name, truth, estimate in (
             ("gain", index - turns, found.gain),

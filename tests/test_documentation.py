@@ -183,7 +183,7 @@ def test_every_public_name_is_in_the_reference() -> None:
         for page in (DOCS / "reference").glob("*.md")
         for name in re.findall(r"^::: restive(?:\.\w+)*\.(\w+)$", page.read_text(), re.MULTILINE)
     }
-    spaces = ("types", "theory", "registry")
+    spaces = ("types", "policies", "theory", "registry")
     named = set(rs.__all__).union(*(getattr(rs, space).__all__ for space in spaces))
     assert named - {"__version__", "errors", *spaces} <= described
 

@@ -81,7 +81,7 @@ def test_values_are_those_of_the_enumerated_joint_chain(name, sizes, num_pulls):
     rng = np.random.default_rng([num_pulls, *sizes])
     bandit = random_bandit(rng, sizes, num_pulls)
     if name == "oldest first":
-        policy = rs.index_policy(bandit, oldest_first)
+        policy = rs.policies.index_policy(bandit, oldest_first)
     else:
         policy = rs.registry.policy_mapping(name)(bandit)
     value = rs.evaluate(bandit, policy)
@@ -93,7 +93,7 @@ def test_values_are_those_of_the_enumerated_joint_chain(name, sizes, num_pulls):
 def test_values_from_a_given_start_are_those_of_the_enumerated_joint_chain(seed):
     rng = np.random.default_rng([5, seed])
     bandit = random_bandit(rng, (2, 3, 2), 1)
-    policy = rs.index_policy(bandit, lambda arm: rng.random((arm.num_states, 3)))
+    policy = rs.policies.index_policy(bandit, lambda arm: rng.random((arm.num_states, 3)))
     start = ([1, 0, 0], [2, 7, 1])
     value = rs.evaluate(bandit, policy, start=rs.BeliefState(*start))
     assert value.average_reward == pytest.approx(enumerated(bandit, policy, start), abs=1e-9)
@@ -157,7 +157,7 @@ def test_simulated_values_of_controlled_arms_agree_with_exact_ones():
     rng = np.random.default_rng(12)
     for sizes, num_pulls in [((2, 3, 4), 1), ((3, 2, 3), 2)]:
         bandit = random_bandit(rng, sizes, num_pulls, spread=0.4)
-        for policy in (rs.whittle(bandit), rs.index_policy(bandit, oldest_first)):
+        for policy in (rs.whittle(bandit), rs.policies.index_policy(bandit, oldest_first)):
             exact = rs.evaluate(bandit, policy)
             found = rs.evaluate(bandit, policy, max_states=1, steps=5000)
             assert abs(found.average_reward - exact.average_reward) < 4.5 * found.stderr
@@ -169,7 +169,7 @@ def test_short_simulations_have_forgotten_the_start():
     2000 runs; 4.5 standard errors: false alarms, 7e-6. The start would be worth about ten.
     """
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.05, 0.95), rs.gilbert_elliott(0.04, 0.95)], 1)
-    policy = rs.index_policy(bandit, oldest_first)
+    policy = rs.policies.index_policy(bandit, oldest_first)
     exact = rs.evaluate(bandit, policy)
     found = rs.evaluate(bandit, policy, max_states=1, steps=200, replications=2000)
     assert abs(found.average_reward - exact.average_reward) < 4.5 * found.stderr
@@ -208,7 +208,7 @@ def test_large_bandits_are_simulated_and_fixed_policies_exact_at_any_size():
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.6 + k / 100) for k in range(30)], 8)
     value = rs.evaluate(bandit, rs.whittle(bandit), steps=5000, replications=32)
     assert value.method == "simulation: 32 runs of 5,000 steps"
-    fixed = rs.evaluate(bandit, rs.best_fixed(bandit))
+    fixed = rs.evaluate(bandit, rs.policies.best_fixed(bandit))
     expected = sum(0.3 / (0.7 - k / 100) for k in range(22, 30))
     assert fixed.average_reward == pytest.approx(expected, abs=1e-12)
     assert fixed.method == "exact: fixed arms"
@@ -235,7 +235,7 @@ def test_no_policy_beats_the_optimum_and_the_optimum_not_the_bound(bandit):
     for name in INDEX_MAPPINGS:
         value = rs.evaluate(bandit, rs.registry.policy_mapping(name)(bandit))
         assert value.average_reward <= best + 1e-8, name
-    whim = rs.index_policy(bandit, oldest_first)
+    whim = rs.policies.index_policy(bandit, oldest_first)
     assert rs.evaluate(bandit, whim).average_reward <= best + 1e-8
 
 
@@ -254,7 +254,7 @@ def test_affine_rewards_move_every_value_with_them(bandit, factor, share):
 
     assert rs.relaxation_bound(moved) == expected(rs.relaxation_bound(bandit))
     assert rs.optimal(moved).average_reward == expected(rs.optimal(bandit).average_reward)
-    fixed = rs.index_policy(bandit, oldest_first)
+    fixed = rs.policies.index_policy(bandit, oldest_first)
     before, after = (rs.evaluate(one, fixed) for one in (bandit, moved))
     assert after.average_reward == expected(before.average_reward)
     assert after.bias_span == pytest.approx(factor * before.bias_span, abs=1e-6)
@@ -268,7 +268,7 @@ def test_relabelling_arms_leaves_values_alone(bandit, order):
     assert again == pytest.approx(found, abs=1e-10)
     found, again = (rs.optimal(one).average_reward for one in (bandit, relabelled))
     assert again == pytest.approx(found, abs=1e-9)
-    found, again = (rs.evaluate(one, rs.best_fixed(one)) for one in (bandit, relabelled))
+    found, again = (rs.evaluate(one, rs.policies.best_fixed(one)) for one in (bandit, relabelled))
     assert again.average_reward == pytest.approx(found.average_reward, abs=1e-12)
 
 
@@ -374,7 +374,7 @@ def test_slow_arms_can_be_evaluated_with_the_ages_held():
     slow = rs.gilbert_elliott(1e-5, 1 - 1e-5)
     bandit = rs.RestlessBandit([slow, rs.gilbert_elliott(0.3, 0.7)], 1)
     with pytest.raises(rs.errors.TooLargeError, match=r"arm 0: .*give max_elapsed"):
-        rs.evaluate(bandit, rs.index_policy(bandit, oldest_first))
+        rs.evaluate(bandit, rs.policies.index_policy(bandit, oldest_first))
     policy = rs.myopic(bandit, max_elapsed=50)
     arms = [as_oracle(arm) for arm in bandit.arms]
     tables = [policy.table(k) for k in range(2)]

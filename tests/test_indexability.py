@@ -72,7 +72,7 @@ def test_known_arms_are_not_indexable_and_both_ends_are_right(
     active, passive, rewards, discount, place
 ):
     arm = rs.Arm(active, spread_out(passive), rewards)
-    found = rs.whittle_index(arm, discount=discount)
+    found = rs.policies.whittle_index(arm, discount=discount)
     assert not found.indexable
     widest = np.unravel_index((found.upper - found.index).argmax(), found.index.shape)
     assert (widest[0], widest[1] + 1) == place
@@ -88,7 +88,7 @@ def test_random_three_state_arms_called_not_indexable_are_shown_to_be_so():
         active = 0.95 * active + 0.05 / 3
         arm = rs.Arm(active, spread_out(passive), np.round(rng.random(3), 1))
         discount = float(rng.choice([1.0, 0.9]))
-        found = rs.whittle_index(arm, discount=discount)
+        found = rs.policies.whittle_index(arm, discount=discount)
         gap = found.upper - found.index
         if found.indexable or gap.max() < 1e-3:
             continue
@@ -103,7 +103,7 @@ def test_random_arms_called_indexable_turn_passive_once_and_for_all():
     rng = np.random.default_rng(3)
     for size in (2, 3, 3, 4):
         arm = random_arm(rng, size, spread=0.6)
-        found = rs.whittle_index(arm)
+        found = rs.policies.whittle_index(arm)
         assert found.indexable
         assert np.array_equal(found.index, found.upper)
         grid = np.linspace(found.index.min() - 0.1, found.index.max() + 0.1, 41)
@@ -117,14 +117,16 @@ def test_channels_are_indexable():
     rng = np.random.default_rng(4)
     for p01, p11 in rng.uniform(0.05, 0.95, (30, 2)):
         for discount in (1.0, 0.9):
-            assert rs.whittle_index(rs.gilbert_elliott(p01, p11), discount=discount).indexable
+            assert rs.policies.whittle_index(
+                rs.gilbert_elliott(p01, p11), discount=discount
+            ).indexable
 
 
 def test_the_policy_takes_the_lower_end():
     active, passive, rewards, _, _ = KNOWN[0]
     arm = rs.Arm(active, spread_out(passive), rewards)
     policy = rs.whittle(rs.RestlessBandit([arm, rs.gilbert_elliott(0.3, 0.7)], 1))
-    found = rs.whittle_index(arm)
+    found = rs.policies.whittle_index(arm)
     assert np.array_equal(policy.table(0), found.index)
     assert not np.array_equal(policy.table(0), found.upper)
 
@@ -151,7 +153,7 @@ RARELY_LEFT = [
 @pytest.mark.parametrize(("active", "passive", "rewards", "place"), RARELY_LEFT)
 def test_rounding_errors_of_rarely_left_arms_are_no_reversals(active, passive, rewards, place):
     arm = rs.Arm(active, passive, rewards)
-    found = rs.whittle_index(arm)
+    found = rs.policies.whittle_index(arm)
     assert found.indexable
     np.testing.assert_array_equal(found.upper, found.index)
     s, n = place
@@ -173,7 +175,7 @@ def test_a_hump_of_a_rarely_left_arm_is_a_reversal():
     passive = np.array([[0.98, 0.017, 4.1e-08], [0.12, 0.88, 6.3e-06], [0.0018, 0.066, 0.93]])
     active, passive = (matrix / matrix.sum(axis=1)[:, None] for matrix in (active, passive))
     arm = rs.Arm(active, passive, [0.2, 0.98, 0.21])
-    found = rs.whittle_index(arm)
+    found = rs.policies.whittle_index(arm)
     assert not found.indexable
     s, n = np.unravel_index((found.upper - found.index).argmax(), found.index.shape)
     assert shown_by_the_oracle(arm, found, s, n + 1) == [True, False, True, False]

@@ -60,7 +60,7 @@ def kind(arms):
 
 
 WORK = {
-    "whittle_index": lambda big: rs.whittle_index(
+    "whittle_index": lambda big: rs.policies.whittle_index(
         restless(6, 1e-4 if big else 0.5), max_elapsed=400_000 if big else None
     ),
     "relaxation_bound": lambda big: rs.relaxation_bound(
@@ -153,7 +153,7 @@ def test_a_table_that_python_fills_in_parts_is_the_same(monkeypatch: pytest.Monk
     bandit = rs.RestlessBandit([arm, rs.gilbert_elliott(0.1, 0.8)], 1)
 
     def everything():
-        index = rs.whittle_index(arm)
+        index = rs.policies.whittle_index(arm)
         values = [rs.evaluate(bandit, name) for name in ("whittle", "lp_priority", "optimal")]
         drawn = rs.evaluate(bandit, "whittle", max_states=1, steps=3000, replications=3)
         numbers = (

@@ -199,7 +199,7 @@ def test_a_mean_index_and_arms_that_pay_anyway_are_told_as_such(tmp_path):
     why, row, found = live.explain(name), live.arm(name), live.posterior(name)
     age, mean = live.tick - row.last_tick, 0.0
     for active, passive, weight in zip(found.active, found.passive, found.weights, strict=True):
-        table = rs.whittle_index(rs.Arm(active, passive, [0, 1], [0, 1])).index
+        table = rs.policies.whittle_index(rs.Arm(active, passive, [0, 1], [0, 1])).index
         mean += weight * table[row.last_state, min(age, table.shape[1]) - 1]
     assert why.averaged
     assert why.index == pytest.approx(mean, abs=1e-9)

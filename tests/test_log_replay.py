@@ -212,18 +212,18 @@ def test_matched_replay_of_a_random_log():
 
 def test_random_and_round_robin_are_policies(paper_bandit):
     state = rs.BeliefState([0, 1, 0, 1], [3, 9, 4, 1])
-    assert rs.round_robin(paper_bandit).select(state).tolist() == [1, 2]
-    policy = rs.random_policy(paper_bandit, seed=1)
+    assert rs.policies.round_robin(paper_bandit).select(state).tolist() == [1, 2]
+    policy = rs.policies.random_policy(paper_bandit, seed=1)
     drawn = np.array([policy.select(state) for _ in range(3000)])
     assert np.bincount(drawn.ravel()) / 3000 == pytest.approx([0.5] * 4, abs=0.05)
     assert (drawn[:, 0] < drawn[:, 1]).all()
-    again = rs.random_policy(paper_bandit, seed=1)
+    again = rs.policies.random_policy(paper_bandit, seed=1)
     assert np.array_equal(drawn[:50], [again.select(state) for _ in range(50)])
 
 
 def test_each_arm_gets_its_turn_in_round_robin():
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 7, 3)
-    policy, state = rs.round_robin(bandit), rs.BeliefState([1] * 7, [1] * 7)
+    policy, state = rs.policies.round_robin(bandit), rs.BeliefState([1] * 7, [1] * 7)
     turns = []
     for _ in range(14):
         arms = policy.select(state)

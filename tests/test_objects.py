@@ -44,7 +44,7 @@ def test_reprs_are_one_short_line(bandit, prior, curve, trajectory):
     agent = rs.TSDE(prior, 1, seed=7)
     other = rs.RestlessBandit([rs.gilbert_elliott(0.1, 0.7, states=NAMES), *bandit[1:]], 1)
     joint = rs.JointPrior([bandit, other])
-    whittle = rs.whittle_index(bandit[0])
+    whittle = rs.policies.whittle_index(bandit[0])
     shown = {
         repr(agent): "Agent(tsde, 3 arms, 1 pull, whittle, time 1, seed 7)",
         repr(agent.task): "Task(3 arms, 1 pull, whittle, no horizon)",
@@ -54,9 +54,9 @@ def test_reprs_are_one_short_line(bandit, prior, curve, trajectory):
         repr(joint): "JointPrior(2 systems of 3 arms)",
         repr(rs.whittle(bandit)): "IndexPolicy(whittle, 3 arms, 1 pull)",
         repr(rs.optimal(bandit)): "OptimalPolicy(optimal, 3 arms, 1 pull)",
-        repr(rs.best_index(bandit)): "BestIndexPolicy(best_index, 3 arms, 1 pull)",
-        repr(rs.round_robin(bandit)): "RoundRobinPolicy(round_robin, 3 arms, 1 pull)",
-        repr(rs.random_policy(bandit)): "RandomPolicy(random, 3 arms, 1 pull)",
+        repr(rs.policies.best_index(bandit)): "BestIndexPolicy(best_index, 3 arms, 1 pull)",
+        repr(rs.policies.round_robin(bandit)): "RoundRobinPolicy(round_robin, 3 arms, 1 pull)",
+        repr(rs.policies.random_policy(bandit)): "RandomPolicy(random, 3 arms, 1 pull)",
         repr(whittle): f"WhittleIndex(2 states, {whittle.index.shape[1]} ages, indexable, limit "
         f"{whittle.limit:.6g})",
         repr(curve): f"RegretCurve(tsde, whittle: {curve.mean[-1]:.4g} ± "
@@ -137,8 +137,12 @@ def all_objects(folder):
     )
     yield from (rs.evaluate(small, name) for name in ("best_fixed", "whittle", "round_robin"))
     yield rs.evaluate(large, "myopic", steps=5, replications=2)
-    yield from (rs.whittle(large), rs.best_index(small), rs.optimal(small))
-    yield from (rs.round_robin(large), rs.random_policy(large), rs.whittle_index(large[3]))
+    yield from (rs.whittle(large), rs.policies.best_index(small), rs.optimal(small))
+    yield from (
+        rs.policies.round_robin(large),
+        rs.policies.random_policy(large),
+        rs.policies.whittle_index(large[3]),
+    )
     yield from (rs.theory.reduce_arm(large[3]), rs.registry.policy_mapping("lp_priority"))
     yield from (rs.bayesian_regret(prior, 1, learner=learner, **options), log, fitted)
     yield from rs.compare(small, ["tsde", learner], **options)
@@ -182,8 +186,8 @@ def test_a_policy_can_be_evaluated_by_its_name(bandit, name):
 
 def test_whatever_takes_a_policy_takes_its_name(bandit):
     made = {
-        "whittle": rs.whittle(bandit), "best-fixed": rs.best_fixed(bandit),
-        "round_robin": rs.round_robin(bandit), "random": rs.random_policy(bandit),
+        "whittle": rs.whittle(bandit), "best-fixed": rs.policies.best_fixed(bandit),
+        "round_robin": rs.policies.round_robin(bandit), "random": rs.policies.random_policy(bandit),
     }  # fmt: skip
     for name, policy in made.items():
         named, given = (rs.simulate(bandit, one, 40, seed=3) for one in (name, policy))
@@ -263,7 +267,7 @@ def test_curves_and_index_tables_as_data_frames(bandit, curve):
     assert frame["time"].tolist() == curve.times.tolist()
     assert frame["regret"].tolist() == curve.mean.tolist()
     assert frame["upper"].tolist() == curve.upper.tolist()
-    index = rs.whittle_index(bandit[0])
+    index = rs.policies.whittle_index(bandit[0])
     frame = index.to_pandas().set_index(["last_state_name", "elapsed"])
     assert frame.loc[("good", 2), "index"] == index.index[1, 1]
     assert frame.loc[("bad", 1), "upper"] == index.upper[0, 0]
@@ -339,7 +343,7 @@ def test_without_pandas_the_error_names_the_extra(curve, trajectory, monkeypatch
 
 
 def test_whittle_indices_are_drawn_with_the_names_of_the_states(bandit):
-    index = rs.whittle_index(bandit[0])
+    index = rs.policies.whittle_index(bandit[0])
     axes = index.plot()
     bad, good, _ = axes.get_lines()
     assert [line.get_label() for line in (bad, good)] == ["last seen: bad", "last seen: good"]
@@ -349,7 +353,7 @@ def test_whittle_indices_are_drawn_with_the_names_of_the_states(bandit):
     drawn = rs.whittle(bandit).plot()
     assert [ax.get_title() for ax in drawn] == ["arm 0 ('sky')", "arm 1", "arm 2"]
     (line, *_) = drawn[2].get_lines()
-    assert line.get_ydata()[0] == rs.whittle_index(bandit[2]).index[0, 0]
+    assert line.get_ydata()[0] == rs.policies.whittle_index(bandit[2]).index[0, 0]
     assert line.get_label() == "last seen: state 0"
 
 
@@ -389,7 +393,7 @@ def test_pictures_show_themselves_where_somebody_looks(bandit, monkeypatch):
     import matplotlib
 
     assert "matplotlib.pyplot" not in sys.modules or matplotlib.pyplot.get_fignums() == []
-    index = rs.whittle_index(bandit[0])
+    index = rs.policies.whittle_index(bandit[0])
     with matplotlib.rc_context({"backend": "agg"}):
         monkeypatch.setitem(sys.modules, "ipykernel", object())
         axes = index.plot()

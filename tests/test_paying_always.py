@@ -88,7 +88,9 @@ def test_no_stationary_choice_beats_the_optimum_of_the_naive_chain():
         bandit = random_paying_bandit(rng, (2, 2), 1, 0.6)
         best = rs.optimal(bandit).average_reward
         for _ in range(10):
-            policy = rs.index_policy(bandit, lambda arm: rng.normal(size=(arm.num_states, 6)))
+            policy = rs.policies.index_policy(
+                bandit, lambda arm: rng.normal(size=(arm.num_states, 6))
+            )
             assert naive.average_reward(*naive_case(bandit, policy)) <= best + 1e-8
 
 
@@ -173,7 +175,9 @@ def test_a_constant_for_every_step_changes_no_decision():
         assert there.average_reward == pytest.approx(here.average_reward + 15, abs=1e-9)
         assert there.bias_span == pytest.approx(here.bias_span, abs=1e-7)
     for arm, other in zip(bandit.arms, richer.arms, strict=True):
-        assert rs.whittle_index(other).index == pytest.approx(rs.whittle_index(arm).index)
+        assert rs.policies.whittle_index(other).index == pytest.approx(
+            rs.policies.whittle_index(arm).index
+        )
 
 
 def test_myopic_looks_at_what_a_pull_gains_now_and_in_the_next_step():
@@ -191,7 +195,7 @@ def test_best_fixed_pulls_what_gains_most_and_not_what_pays_most():
     rich = two_states((0.1, 0.9), (0.1, 0.9))  # good nine times in ten, pulled or not
     helped = two_states((0.4, 0.6), (0.9, 0.1))
     bandit = rs.RestlessBandit([rich, helped], 1)
-    assert rs.best_fixed(bandit).select(rs.BeliefState([1, 1], [1, 1])).tolist() == [1]
+    assert rs.policies.best_fixed(bandit).select(rs.BeliefState([1, 1], [1, 1])).tolist() == [1]
     value = rs.evaluate(bandit, "best_fixed")
     assert value.average_reward == pytest.approx(0.9 + 0.6)
 

@@ -247,7 +247,7 @@ def test_hidden_states_move_by_the_matrices():
     """Every transition frequency within 4.8 standard errors: a false alarm in 1 of 10^4 or so."""
     rng = np.random.default_rng(5)
     bandit = random_paying_bandit(rng, (2, 3), 1, 0.3)
-    run = rs.simulate(bandit, rs.random_policy(bandit), 6000, seed=8, hidden=True)
+    run = rs.simulate(bandit, rs.policies.random_policy(bandit), 6000, seed=8, hidden=True)
     for k, arm in enumerate(bandit.arms):
         pulled = (run.arms[:-1] == k).any(axis=1)
         now, then = run.hidden_states[:-1, k], run.hidden_states[1:, k]

@@ -31,7 +31,8 @@ def problem():
 
 def plan():
     # waiting times and sign changes, and a joint chain
-    return rs.whittle_index(arm, max_elapsed=9).index, rs.evaluate(bandit, "myopic").average_reward
+    indices = rs.policies.whittle_index(arm, max_elapsed=9).index
+    return indices, rs.evaluate(bandit, "myopic").average_reward
 
 
 def learn():

@@ -98,7 +98,7 @@ def test_the_json_holds_what_the_library_says(small):
         "mixing_time": rs.theory.mixing_time(bandit.arms[0]),
         "settled_elapsed": rs.theory.belief_table(bandit.arms[0]).shape[1],
         "indexable": True,
-        "limiting_index": rs.whittle_index(bandit.arms[0]).limit,
+        "limiting_index": rs.policies.whittle_index(bandit.arms[0]).limit,
     }
     assert (other["arms"], other["name"], other["num_states"]) == ("2", None, 3)
     assert [policy["policy"] for policy in found["policies"]] == POLICIES
@@ -110,7 +110,7 @@ def test_the_json_holds_what_the_library_says(small):
         assert policy["share_of_bound"] == value.average_reward / found["relaxation_bound"]
         assert policy["method"].startswith(value.method)
         assert policy["pulls_add"] == value.average_reward
-        best = rs.best_index(bandit)
+        best = rs.policies.best_index(bandit)
         chosen = f"{best.chosen} was chosen, before {best.runners_up[0].name} ("
         assert policy["note"].startswith(chosen if policy["policy"] == "best_index" else "")
     assert found["own_reward"] == 0
@@ -223,7 +223,7 @@ def test_the_index_table_as_csv_holds_the_indices_of_the_library(small, tmp_path
     names = ("myopic", "lp_priority", "best_index")
     policies = {name: rs.registry.policy_mapping(name)(bandit) for name in names}
     for arms, k in (("0-1", 0), ("2", 2)):
-        index = rs.whittle_index(bandit.arms[k])
+        index = rs.policies.whittle_index(bandit.arms[k])
         mine = [row for row in rows if row["arms"] == arms]
         assert len(mine) == index.index.size
         for row in mine:
@@ -258,12 +258,16 @@ def test_the_index_table_as_npz_holds_the_indices_of_the_library(small, tmp_path
     with np.load(path) as file:
         assert file["kind_of_arm"].tolist() == [0, 0, 1]
         for kind, k in ((0, 0), (1, 2)):
-            index = rs.whittle_index(bandit.arms[k])
+            index = rs.policies.whittle_index(bandit.arms[k])
             assert np.array_equal(file[f"whittle_{kind}"], index.index)
             assert np.array_equal(file[f"whittle_upper_{kind}"], index.upper)
             assert np.array_equal(file[f"myopic_{kind}"], rs.myopic(bandit).table(k))
-            assert np.array_equal(file[f"lp_priority_{kind}"], rs.lp_priority(bandit).table(k))
-            assert np.array_equal(file[f"best_index_{kind}"], rs.best_index(bandit).table(k))
+            assert np.array_equal(
+                file[f"lp_priority_{kind}"], rs.policies.lp_priority(bandit).table(k)
+            )
+            assert np.array_equal(
+                file[f"best_index_{kind}"], rs.policies.best_index(bandit).table(k)
+            )
 
 
 def test_index_tables_of_slow_arms_are_as_long_as_asked_for(tmp_path):

@@ -43,7 +43,7 @@ def test_the_pulled_arms_have_the_largest_indices_and_the_lowest_arms_win_ties(d
     tables = {
         arm: data.draw(st.lists(st.integers(0, 3), min_size=4, max_size=4)) for arm in bandit.arms
     }
-    policy = rs.index_policy(bandit, lambda arm: np.reshape(tables[arm], (2, 2)))
+    policy = rs.policies.index_policy(bandit, lambda arm: np.reshape(tables[arm], (2, 2)))
     state = data.draw(states_of(bandit, most_elapsed=4))
     index = policy.index(state)
     for k, arm in enumerate(bandit.arms):
@@ -58,7 +58,7 @@ def test_ties_go_to_the_lowest_arm():
     state = rs.BeliefState([0, 1, 0, 1, 1, 1], [1] * 6)
     for name in ("myopic", "whittle", "lp_priority"):
         assert rs.registry.policy_mapping(name)(bandit).select(state).tolist() == [1, 3]
-    assert rs.best_fixed(bandit).select(state).tolist() == [0, 1]
+    assert rs.policies.best_fixed(bandit).select(state).tolist() == [0, 1]
 
 
 def test_values_equal_up_to_rounding_are_ties():
@@ -66,10 +66,10 @@ def test_values_equal_up_to_rounding_are_ties():
     bandit = channels((0.3, 0.7), (0.4, 0.6))
     values = iter([[[0.1 + 0.2]] * 2, [[0.3]] * 2])
     assert 0.1 + 0.2 != 0.3
-    policy = rs.index_policy(bandit, lambda arm: next(values))
+    policy = rs.policies.index_policy(bandit, lambda arm: next(values))
     assert policy.select(rs.BeliefState([0, 0], [1, 1])).tolist() == [0]
     values = iter([[[0.3]] * 2, [[0.1 + 0.2]] * 2])
-    policy = rs.index_policy(bandit, lambda arm: next(values))
+    policy = rs.policies.index_policy(bandit, lambda arm: next(values))
     assert policy.select(rs.BeliefState([0, 0], [1, 1])).tolist() == [0]
 
 
@@ -77,7 +77,7 @@ def test_values_that_differ_by_more_than_rounding_are_no_ties():
     """Reading 14: an old belief never reaches its limit and must not be taken for it."""
     bandit = channels((0.3, 0.7), (0.4, 0.6))
     values = iter([[[0.5]] * 2, [[0.5 + 1e-13]] * 2])
-    policy = rs.index_policy(bandit, lambda arm: next(values))
+    policy = rs.policies.index_policy(bandit, lambda arm: next(values))
     assert policy.select(rs.BeliefState([0, 0], [1, 1])).tolist() == [1]
 
 
@@ -120,7 +120,7 @@ def test_best_fixed_takes_the_arms_with_the_largest_long_run_reward_of_the_activ
     better_when_pulled = rs.Arm([[0.1, 0.9], [0.1, 0.9]], [[0.9, 0.1], [0.9, 0.1]], [0, 1])
     better_at_rest = rs.Arm([[0.9, 0.1], [0.9, 0.1]], [[0.1, 0.9], [0.1, 0.9]], [0, 1])
     bandit = rs.RestlessBandit([better_at_rest, better_when_pulled], 1)
-    policy = rs.best_fixed(bandit)
+    policy = rs.policies.best_fixed(bandit)
     for last_state in ([0, 0], [1, 0], [0, 1]):
         assert policy.select(rs.BeliefState(last_state, [9, 9])).tolist() == [1]
     assert policy.table(1) == pytest.approx(np.full((2, 1), 0.9), abs=1e-15)
@@ -129,7 +129,7 @@ def test_best_fixed_takes_the_arms_with_the_largest_long_run_reward_of_the_activ
 def test_best_fixed_names_an_arm_whose_long_run_depends_on_the_start():
     stuck = rs.Arm(np.eye(2), [[0.5, 0.5], [0.5, 0.5]], [0, 1], name="stuck")
     with pytest.raises(rs.errors.AssumptionError, match=r"arm 'stuck': has 2 closed classes"):
-        rs.best_fixed(rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), stuck], 1))
+        rs.policies.best_fixed(rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), stuck], 1))
 
 
 def test_whittle_policy_ranks_by_the_index_of_each_arm():
@@ -137,7 +137,9 @@ def test_whittle_policy_ranks_by_the_index_of_each_arm():
     for discount in (1.0, 0.9):
         policy = rs.whittle(bandit, discount=discount)
         for k, arm in enumerate(bandit.arms):
-            assert np.array_equal(policy.table(k), rs.whittle_index(arm, discount=discount).index)
+            assert np.array_equal(
+                policy.table(k), rs.policies.whittle_index(arm, discount=discount).index
+            )
     assert rs.whittle(bandit, max_elapsed=5).table(2).shape == (2, 5)
 
 
@@ -156,18 +158,18 @@ def test_an_own_rule_is_called_once_per_kind_of_arm_and_never_while_acting():
         return reward_rule(arm)
 
     bandit = channels((0.3, 0.7), (0.4, 0.6), (0.3, 0.7), num_pulls=2)
-    policy = rs.index_policy(bandit, rule)
+    policy = rs.policies.index_policy(bandit, rule)
     assert seen == [bandit.arms[0], bandit.arms[1]]
     policy.select(rs.BeliefState([0, 1, 0], [1, 2, 3]))
     assert len(seen) == 2
     assert policy.name == "rule"
-    assert rs.index_policy(bandit, rule, name="mine").name == "mine"
-    assert rs.index_policy(bandit, rule).bandit is bandit
+    assert rs.policies.index_policy(bandit, rule, name="mine").name == "mine"
+    assert rs.policies.index_policy(bandit, rule).bandit is bandit
 
 
 def test_an_own_rule_of_any_length_holds_its_last_column():
     bandit = channels((0.3, 0.7), (0.4, 0.6))
-    policy = rs.index_policy(bandit, reward_rule)
+    policy = rs.policies.index_policy(bandit, reward_rule)
     state = rs.BeliefState([0, 0], [3, 3])
     older = rs.BeliefState([0, 0], [1000, 3])
     assert policy.index(state) == pytest.approx(policy.index(older))
@@ -176,7 +178,7 @@ def test_an_own_rule_of_any_length_holds_its_last_column():
 def test_own_rules_may_be_of_different_lengths_and_any_size_of_number():
     bandit = channels((0.3, 0.7), (0.4, 0.6), (0.5, 0.6))
     tables = iter([[[-1e30], [1e30]], [[0.0, 5.0, -7.0]] * 2, np.arange(8).reshape(2, 4)])
-    policy = rs.index_policy(bandit, lambda arm: next(tables))
+    policy = rs.policies.index_policy(bandit, lambda arm: next(tables))
     assert policy.select(rs.BeliefState([1, 1, 1], [1, 1, 1])).tolist() == [0]
     assert policy.index(rs.BeliefState([0, 1, 1], [5, 2, 9])).tolist() == [-1e30, 5.0, 7.0]
 
@@ -200,12 +202,12 @@ def test_a_wrong_table_of_an_own_rule_is_told_with_the_arm(table, words):
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7), named], 1)
     good = np.zeros((2, 1))
     with pytest.raises(rs.errors.ProblemError, match=rf"^arm 1 \('b'\): .*{words}"):
-        rs.index_policy(bandit, lambda arm: table if arm.name == "b" else good)
+        rs.policies.index_policy(bandit, lambda arm: table if arm.name == "b" else good)
 
 
 def test_a_rule_keeps_no_hold_on_its_table():
     table = np.zeros((2, 1))
-    policy = rs.index_policy(channels((0.3, 0.7)), lambda arm: table)
+    policy = rs.policies.index_policy(channels((0.3, 0.7)), lambda arm: table)
     table[0] = 1
     assert policy.table(0).tolist() == [[0], [0]]
     with pytest.raises(ValueError, match="read-only"):
@@ -215,10 +217,9 @@ def test_a_rule_keeps_no_hold_on_its_table():
 def test_registered_names_are_those_of_the_design_and_hyphens_will_do():
     assert MAPPINGS == ["best_fixed", "myopic", "whittle", "lp_priority", "best_index", "optimal"]
     for name in MAPPINGS:
-        assert rs.registry.policy_mapping(name).make is getattr(rs, name)
-        assert rs.registry.policy_mapping(name.replace("_", "-")) is rs.registry.policy_mapping(
-            name
-        )
+        mapping = rs.registry.policy_mapping(name)
+        assert mapping.make is getattr(rs if name in rs.__all__ else rs.policies, name)
+        assert rs.registry.policy_mapping(name.replace("_", "-")) is mapping
 
 
 @pytest.mark.parametrize(
@@ -278,7 +279,9 @@ def oldest_first(arm):
 
 def always_first(bandit):
     """Own mapping: the first arms, always."""
-    return rs.index_policy(bandit, lambda arm: np.zeros((arm.num_states, 1)), "always_first")
+    return rs.policies.index_policy(
+        bandit, lambda arm: np.zeros((arm.num_states, 1)), "always_first"
+    )
 
 
 class CountedAges:
@@ -310,7 +313,7 @@ def test_an_own_rule_is_used_by_name_wherever_a_name_is_taken(registered):
     bandit = channels((0.3, 0.7), (0.8, 0.4), (0.5, 0.6))
     made = rs.registry.policy_mapping("oldest-first")(bandit)
     assert np.array_equal(made.table(1), oldest_first(bandit.arms[1]))
-    direct = rs.evaluate(bandit, rs.index_policy(bandit, oldest_first))
+    direct = rs.evaluate(bandit, rs.policies.index_policy(bandit, oldest_first))
     assert rs.evaluate(bandit, "oldest_first") == direct
     assert mapping_title("oldest_first") == "oldest first"
     assert policy_mappings()[-1].name == "oldest_first"

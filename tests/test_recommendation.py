@@ -61,7 +61,7 @@ def test_taking_turns_among_very_many_arms_is_quick_and_has_a_limit():
 def test_the_recommendation_is_the_simplest_policy_that_earns_as_much_as_any():
     bandit = BANDITS["one of three"]
     policies = {name: rs.registry.policy_mapping(name)(bandit) for name in ("whittle", "optimal")}
-    policies["best_fixed"] = rs.best_fixed(bandit)
+    policies["best_fixed"] = rs.policies.best_fixed(bandit)
 
     def chosen(**earned):
         return recommend(bandit, {n: Earned(*e) for n, e in earned.items()}, policies, None).policy

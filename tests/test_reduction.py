@@ -81,7 +81,7 @@ def test_where_pulls_do_not_move_an_arm_they_add_the_difference_of_the_rewards(a
         arm.rewards - paid,
     )
     always = rs.Arm(arm.active, None, arm.rewards, arm.rewards)
-    assert not rs.whittle_index(always).index.any()
+    assert not rs.policies.whittle_index(always).index.any()
 
 
 def test_a_wage_for_every_step_without_a_pull_needs_no_long_run():
@@ -100,15 +100,15 @@ def test_several_closed_classes_are_named_with_the_arm_and_what_to_do():
         r"the start \(its passive chain is reducible\), and so does what its passive_rewards earn; "
         "let its passive matrix lead from each class to the others, however rarely, or pass a"
     )
-    for call in (rs.relaxation_bound, rs.lp_priority, rs.optimal):
+    for call in (rs.relaxation_bound, rs.policies.lp_priority, rs.optimal):
         with pytest.raises(rs.errors.AssumptionError, match=words):
             call(bandit, max_elapsed=20)
     with pytest.raises(rs.errors.AssumptionError, match=words):
         rs.evaluate(bandit, rs.myopic(bandit, max_elapsed=20))
     # the advice: a discount, or a way out
-    assert np.isfinite(rs.whittle_index(stuck, discount=0.9, max_elapsed=20).index).all()
+    assert np.isfinite(rs.policies.whittle_index(stuck, discount=0.9, max_elapsed=20).index).all()
     rare = rs.Arm(stuck.active, [[0.999, 0.001], [0.001, 0.999]], [0, 1], [0, 1])
-    assert np.isfinite(rs.whittle_index(rare, max_elapsed=500).index).all()
+    assert np.isfinite(rs.policies.whittle_index(rare, max_elapsed=500).index).all()
 
 
 def test_an_absorbing_state_is_one_closed_class():
@@ -133,7 +133,7 @@ def test_discounted_indices_are_where_pulling_and_not_pulling_are_worth_the_same
     rng = np.random.default_rng([5, int(100 * discount)])
     for size in (2, 3, 3):
         arm = random_paying_bandit(rng, [size], 1, spread=0.7).arms[0]
-        found = rs.whittle_index(arm, discount=discount)
+        found = rs.policies.whittle_index(arm, discount=discount)
         length = settled_elapsed(arm)
         for s in range(size):
             for n in (0, 1, 2, length - 1):
@@ -156,7 +156,9 @@ def test_rewards_in_other_units_give_everything_in_those_units_to_the_bit(power,
     if 2.0**-10 <= unit_of(reduce_arm(other).pulled.rewards) <= 1:
         return
     for discount in (1.0, 0.9):
-        here, there = (rs.whittle_index(arm, discount=discount).index for arm in (one, other))
+        here, there = (
+            rs.policies.whittle_index(arm, discount=discount).index for arm in (one, other)
+        )
         assert np.array_equal(unit * here, there)
 
 

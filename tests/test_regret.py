@@ -120,7 +120,7 @@ def test_coupled_and_exact_baselines_differ_by_the_span_of_the_bias(mapping):
     assert np.array_equal(exact.mean, automatic.mean)
     assert np.array_equal(exact.average_reward, coupled.average_reward)
     if callable(mapping):
-        policy = rs.index_policy(bandit, mapping)
+        policy = rs.policies.index_policy(bandit, mapping)
     else:
         policy = rs.registry.policy_mapping(mapping)(bandit)
     value = rs.evaluate(bandit, policy)

@@ -44,7 +44,7 @@ def naive_bound(bandit):
         return gains - (bandit.num_arms - bandit.num_pulls) * price
 
     # no price below the least index of any arm, and none above the largest reward, is of use
-    low = min(rs.whittle_index(arm).index.min() for arm in bandit.arms) - 0.1
+    low = min(rs.policies.whittle_index(arm).index.min() for arm in bandit.arms) - 0.1
     return minimize_scalar(total, bounds=(low, 1.1), method="bounded", options={"xatol": 1e-10})
 
 
@@ -171,7 +171,7 @@ def test_the_relaxation_of_an_arm_without_a_limit_is_refused_naming_it():
 
 
 def test_lp_priority_is_the_advantage_at_the_best_price(paper_bandit):
-    policy = rs.lp_priority(paper_bandit)
+    policy = rs.policies.lp_priority(paper_bandit)
     solution = relaxed(paper_bandit)
     for k in range(4):
         expected = solution.paths[solution.kinds.of[k]].advantage(solution.subsidy)
@@ -181,6 +181,6 @@ def test_lp_priority_is_the_advantage_at_the_best_price(paper_bandit):
 def test_lp_priority_beats_whittle_on_the_instance_of_the_paper(paper_bandit):
     by_whittle, by_priority = (
         rs.evaluate(paper_bandit, mapping(paper_bandit)).average_reward
-        for mapping in (rs.whittle, rs.lp_priority)
+        for mapping in (rs.whittle, rs.policies.lp_priority)
     )
     assert by_whittle < by_priority < 1.1196940387

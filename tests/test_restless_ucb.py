@@ -307,7 +307,7 @@ def test_reducible_and_periodic_chains_are_blended(matrix):
     arm = rs.Arm(matrix, rewards=rewards)
     table = planned_table(arm, 30)
     blended = 0.999999 * arm.active + 1e-6 / len(matrix)
-    same = rs.whittle_index(rs.Arm(blended, rewards=rewards), max_elapsed=30).index
+    same = rs.policies.whittle_index(rs.Arm(blended, rewards=rewards), max_elapsed=30).index
     np.testing.assert_allclose(table, same, atol=1e-9)
     assert table.shape == (len(matrix), 30)
     assert np.isfinite(table).all()
@@ -317,7 +317,9 @@ def test_reducible_and_periodic_chains_are_blended(matrix):
 
 def test_chains_with_an_index_are_not_blended():
     arm = rs.gilbert_elliott(0.3, 0.7)
-    np.testing.assert_array_equal(planned_table(arm, 9), rs.whittle_index(arm, max_elapsed=9).index)
+    np.testing.assert_array_equal(
+        planned_table(arm, 9), rs.policies.whittle_index(arm, max_elapsed=9).index
+    )
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 7, 8, 26, 27, 28, 1000, 4913, 5000])

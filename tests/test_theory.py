@@ -69,7 +69,7 @@ def test_theorem_1_is_vacuous_at_the_sizes_of_the_paper(
 def test_the_largest_bias_span_of_fixed_arms_in_the_paper_is_12():
     """Three channels (.1, .9), each with a span of .8 / .2."""
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.1, 0.9)] * 8, 3)
-    assert rs.evaluate(bandit, rs.best_fixed(bandit)).bias_span == pytest.approx(12)
+    assert rs.evaluate(bandit, rs.policies.best_fixed(bandit)).bias_span == pytest.approx(12)
 
 
 def test_bounds_look_at_the_support_of_the_prior_only():
@@ -377,7 +377,7 @@ def test_averages_and_spans_are_those_of_each_system_in_the_support(case):
 def made(mapping, bandit):
     """Return the policy of a system."""
     if mapping is own_rule:
-        return rs.index_policy(bandit, own_rule)
+        return rs.policies.index_policy(bandit, own_rule)
     return (
         rs.registry.policy_mapping(mapping)(bandit) if isinstance(mapping, str) else mapping(bandit)
     )
@@ -450,7 +450,9 @@ def test_ties_are_decided_as_the_learner_does():
     prior = rs.IndependentPrior([first, rs.ArmPrior([rs.gilbert_elliott(0.5, 0.6)])])
     found = theory.decompose_regret(prior, 1, hairline, 50, replications=20)
     assert np.abs(parts_of(found).sum(axis=0) - found.regret).max() < 1e-8
-    alone = [rs.evaluate(s, rs.index_policy(s, hairline)).average_reward for s in found.systems]
+    alone = [
+        rs.evaluate(s, rs.policies.index_policy(s, hairline)).average_reward for s in found.systems
+    ]
     assert found.average_rewards == pytest.approx([2 / 9, 8 / 9], abs=1e-9)  # arm 0, always
     assert alone == pytest.approx([5 / 9, 8 / 9], abs=1e-9)
 

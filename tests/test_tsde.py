@@ -372,7 +372,7 @@ def test_lp_priority_shows_its_index():
     prior, num_pulls = small_independent()
     agent = rs.TSDE(prior, num_pulls, "lp_priority")
     agent.select()
-    expected = rs.lp_priority(agent.sampled_bandit).index(agent.belief_state)
+    expected = rs.policies.lp_priority(agent.sampled_bandit).index(agent.belief_state)
     assert agent.index().tolist() == expected.tolist()
 
 
@@ -476,7 +476,7 @@ def test_truncation_of_the_papers_grid():
 
 def test_hyphens_and_registered_functions_name_mappings_too():
     prior, num_pulls = channels()
-    for mapping in ("best-fixed", rs.best_fixed):
+    for mapping in ("best-fixed", rs.policies.best_fixed):
         agents = [rs.TSDE(prior, num_pulls, m, seed=2) for m in (mapping, "best_fixed")]
         truth = true_bandit(prior, num_pulls)
         runs = [rs.simulate(truth, agent, 60) for agent in agents]

@@ -36,7 +36,11 @@ def general(arm, max_elapsed=None):
 def test_exact_rationals_of_the_paper_notes(channel, method):
     bad, good, limit = (rationals(line) for line in PAPER_NOTES[channel])
     arm = rs.gilbert_elliott(*channel)
-    table = general(arm) if method == "general" else rs.whittle_index(arm, max_elapsed=300).index
+    table = (
+        general(arm)
+        if method == "general"
+        else rs.policies.whittle_index(arm, max_elapsed=300).index
+    )
     assert table[0, :4] == pytest.approx(bad, abs=1e-12)
     assert table[1, :4] == pytest.approx(good, abs=1e-12)
     assert table[:, -1] == pytest.approx([limit[0]] * 2, abs=1e-12)
@@ -46,16 +50,20 @@ def test_exact_rationals_of_the_paper_notes(channel, method):
 def test_the_limit_is_told(channel):
     """The automatic table ends where beliefs are within 1e-12 of their limit; indices are then."""
     limit = rationals(PAPER_NOTES[channel][2])[0]
-    assert rs.whittle_index(rs.gilbert_elliott(*channel)).limit == pytest.approx(limit, abs=1e-11)
+    assert rs.policies.whittle_index(rs.gilbert_elliott(*channel)).limit == pytest.approx(
+        limit, abs=1e-11
+    )
 
 
 def test_closed_form_is_used_where_it_applies_and_only_there():
     channel = rs.gilbert_elliott(0.3, 0.7)
-    assert rs.whittle_index(channel).method == "closed form"
-    assert rs.whittle_index(channel, discount=0.9).method == "subsidy path"
+    assert rs.policies.whittle_index(channel).method == "closed form"
+    assert rs.policies.whittle_index(channel, discount=0.9).method == "subsidy path"
     controlled = rs.Arm(channel.active, [[0.5, 0.5], [0.5, 0.5]], [0, 1])
-    assert rs.whittle_index(controlled).method == "subsidy path"
-    assert rs.whittle_index(random_arm(np.random.default_rng(0), 3)).method == "subsidy path"
+    assert rs.policies.whittle_index(controlled).method == "subsidy path"
+    assert (
+        rs.policies.whittle_index(random_arm(np.random.default_rng(0), 3)).method == "subsidy path"
+    )
 
 
 @pytest.mark.parametrize("p01", np.arange(1, 21) / 20)
@@ -65,7 +73,7 @@ def test_closed_form_agrees_with_the_general_method_on_a_dense_grid(p01):
         if (p01, p11) == (1, 0):
             continue  # periodic
         arm = rs.gilbert_elliott(p01, p11)
-        table = rs.whittle_index(arm).index
+        table = rs.policies.whittle_index(arm).index
         path = subsidy_path(arm)
         assert path.indexable
         assert table == pytest.approx(path.index, abs=1e-10), f"p01={p01}, p11={p11}"
@@ -76,7 +84,7 @@ def test_closed_form_agrees_with_the_general_method_for_any_rewards(p01, p11, re
     if p01 - p11 > 0.98:
         return  # nearly periodic: belief tables too long for a quick test
     arm = rs.gilbert_elliott(p01, p11, rewards)
-    assert rs.whittle_index(arm).index == pytest.approx(general(arm), abs=1e-10)
+    assert rs.policies.whittle_index(arm).index == pytest.approx(general(arm), abs=1e-10)
 
 
 def test_state_zero_may_be_the_good_one():
@@ -84,14 +92,14 @@ def test_state_zero_may_be_the_good_one():
     for p01, p11 in [(0.3, 0.8), (0.7, 0.2), (0.4, 0.4)]:
         arm = rs.gilbert_elliott(p01, p11)
         swapped = rs.Arm(arm.active[::-1, ::-1], rewards=[1, 0])
-        expected = rs.whittle_index(arm).index[::-1]
-        assert rs.whittle_index(swapped).index == pytest.approx(expected, abs=1e-14)
+        expected = rs.policies.whittle_index(arm).index[::-1]
+        assert rs.policies.whittle_index(swapped).index == pytest.approx(expected, abs=1e-14)
         assert general(swapped) == pytest.approx(expected, abs=1e-10)
 
 
 def test_plateau_of_negatively_correlated_channels():
     """Above the stationary belief all but the freshest share p01 / (1 + p01 - T(p11))."""
-    table = rs.whittle_index(rs.gilbert_elliott(0.8, 0.3)).index
+    table = rs.policies.whittle_index(rs.gilbert_elliott(0.8, 0.3)).index
     plateau = 0.8 / (1.8 - (0.8 - 0.5 * 0.3))
     assert table[0, 2:12:2] == pytest.approx([plateau] * 5, abs=1e-15)
     assert table[1, 1:12:2] == pytest.approx([plateau] * 6, abs=1e-15)
@@ -102,7 +110,7 @@ def test_plateau_of_negatively_correlated_channels():
 @pytest.mark.parametrize("p", [0.05, 0.5, 0.95])
 def test_an_independent_channel_has_its_mean_as_index_at_every_age(p):
     arm = rs.gilbert_elliott(p, p)
-    for table in (rs.whittle_index(arm, max_elapsed=9).index, general(arm)):
+    for table in (rs.policies.whittle_index(arm, max_elapsed=9).index, general(arm)):
         assert table == pytest.approx(np.full(table.shape, p), abs=1e-14)
 
 
@@ -115,20 +123,20 @@ def test_an_independent_arm_has_its_mean_as_index(states, discount):
     weights, rewards = np.array(states).T
     law = weights / weights.sum()
     arm = rs.Arm(np.tile(law, (len(law), 1)), rewards=rewards / 9)
-    index = rs.whittle_index(arm, discount=discount, max_elapsed=3).index
+    index = rs.policies.whittle_index(arm, discount=discount, max_elapsed=3).index
     assert index == pytest.approx(np.full((len(law), 3), law @ rewards / 9), abs=1e-12)
 
 
 def test_a_state_whose_pull_pays_and_costs_nothing_else_has_its_reward_as_index():
     """The freshest ages of a channel: seen bad, p01; seen good and p11 >= p01, p11."""
     for p01, p11 in product([0.1, 0.45, 0.9], repeat=2):
-        first = rs.whittle_index(rs.gilbert_elliott(p01, p11), max_elapsed=1).index[:, 0]
+        first = rs.policies.whittle_index(rs.gilbert_elliott(p01, p11), max_elapsed=1).index[:, 0]
         assert first == pytest.approx([p01, p11], abs=1e-15)
 
 
 @given(arms(sizes=(2, 3, 4), spread=0.4), st.sampled_from(DISCOUNTS))
 def test_every_index_is_finite_and_upper_is_never_below_it(arm, discount):
-    found = rs.whittle_index(arm, discount=discount)
+    found = rs.policies.whittle_index(arm, discount=discount)
     assert np.isfinite(found.index).all()
     assert np.isfinite(found.upper).all()
     assert (found.upper >= found.index).all()
@@ -144,8 +152,8 @@ def test_every_index_is_finite_and_upper_is_never_below_it(arm, discount):
     st.integers(0, 60),
 )
 def test_indices_of_a_longer_table_extend_those_of_a_shorter_one(arm, discount, length, more):
-    shorter = rs.whittle_index(arm, discount=discount, max_elapsed=length)
-    longer = rs.whittle_index(arm, discount=discount, max_elapsed=length + more)
+    shorter = rs.policies.whittle_index(arm, discount=discount, max_elapsed=length)
+    longer = rs.policies.whittle_index(arm, discount=discount, max_elapsed=length + more)
     assert shorter.index.shape == (arm.num_states, length)
     assert np.array_equal(longer.index[:, :length], shorter.index)
     assert np.array_equal(longer.upper[:, :length], shorter.upper)
@@ -163,8 +171,8 @@ def test_affine_rewards_move_the_index_with_them(arm, discount, factor, share):
     shift = share * (1 - factor)
     moved = rs.Arm(arm.active, arm.passive, shift + factor * arm.rewards)
     before, after = (
-        rs.whittle_index(arm, discount=discount),
-        rs.whittle_index(moved, discount=discount),
+        rs.policies.whittle_index(arm, discount=discount),
+        rs.policies.whittle_index(moved, discount=discount),
     )
     assert after.index == pytest.approx(shift + factor * before.index, abs=1e-9)
     if before.indexable:
@@ -177,16 +185,18 @@ def test_relabelling_the_states_relabels_the_index(arm, discount, random):
     random.shuffle(order)
     both = np.ix_(order, order)
     other = rs.Arm(arm.active[both], arm.passive[both], arm.rewards[order])
-    expected = rs.whittle_index(arm, discount=discount).index[order]
-    assert rs.whittle_index(other, discount=discount).index == pytest.approx(expected, abs=1e-9)
+    expected = rs.policies.whittle_index(arm, discount=discount).index[order]
+    assert rs.policies.whittle_index(other, discount=discount).index == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_the_average_index_is_the_limit_of_the_discounted_one():
     """The gap falls in proportion to 1 - discount: by ten from each line to the next."""
     arm = random_arm(np.random.default_rng(5), 3)
-    average = rs.whittle_index(arm).index
+    average = rs.policies.whittle_index(arm).index
     gaps = [
-        np.abs(rs.whittle_index(arm, discount=1 - gap).index - average).max()
+        np.abs(rs.policies.whittle_index(arm, discount=1 - gap).index - average).max()
         for gap in (1e-2, 1e-3, 1e-4)
     ]
     assert gaps[0] / gaps[1] == pytest.approx(10, rel=0.1)
@@ -200,15 +210,17 @@ def test_discounts_close_to_one_give_an_index_close_to_the_average_one(discount)
     rng = np.random.default_rng(6)
     for _ in range(20):
         arm = random_arm(rng, 3)
-        found = rs.whittle_index(arm, discount=discount).index
+        found = rs.policies.whittle_index(arm, discount=discount).index
         noise = 1e-14 / (1 - discount)
-        assert found == pytest.approx(rs.whittle_index(arm).index, abs=20 * (1 - discount) + noise)
+        assert found == pytest.approx(
+            rs.policies.whittle_index(arm).index, abs=20 * (1 - discount) + noise
+        )
 
 
 def test_one_state_arms_have_their_reward_as_index():
     arm = rs.Arm([[1.0]], rewards=[0.4])
     for discount in DISCOUNTS:
-        index = rs.whittle_index(arm, discount=discount, max_elapsed=5).index
+        index = rs.policies.whittle_index(arm, discount=discount, max_elapsed=5).index
         assert index == pytest.approx(np.full((1, 5), 0.4), abs=1e-15)
 
 
@@ -218,7 +230,7 @@ def test_many_channels_at_once_have_the_indices_of_each():
     tables = rs.theory.channel_whittle_index(p01, p11, 40)
     assert tables.shape == (9, 2, 40)
     for table, rise, stay in zip(tables, p01, p11, strict=True):
-        expected = rs.whittle_index(rs.gilbert_elliott(rise, stay), max_elapsed=40).index
+        expected = rs.policies.whittle_index(rs.gilbert_elliott(rise, stay), max_elapsed=40).index
         assert table == pytest.approx(expected, abs=1e-15)
     assert np.array_equal(rs.theory.channel_whittle_index(0.1, 0.5, 40)[0], tables[3])
     assert np.array_equal(rs.theory.channel_whittle_index([0.1, 0.5], 0.1, 40), tables[:2])
@@ -246,4 +258,4 @@ def test_many_channels_at_once_want_lists_of_equal_length():
 @pytest.mark.parametrize("discount", [0, -1, 1.01, float("nan"), "much", None])
 def test_a_wrong_discount_is_refused(discount):
     with pytest.raises(rs.errors.ProblemError, match="discount must be"):
-        rs.whittle_index(rs.gilbert_elliott(0.3, 0.7), discount=discount)
+        rs.policies.whittle_index(rs.gilbert_elliott(0.3, 0.7), discount=discount)

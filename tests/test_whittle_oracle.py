@@ -23,7 +23,7 @@ def test_indices_are_those_of_bisection_on_the_subsidy(size, controlled, discoun
     """For every (s, n) of arms that forget quickly, so that the naive oracle can be run in full."""
     rng = np.random.default_rng([size, controlled, int(10 * discount)])
     arm = random_arm(rng, size, spread=0.85, controlled=controlled)
-    found = rs.whittle_index(arm, discount=discount)
+    found = rs.policies.whittle_index(arm, discount=discount)
     expected = whittle_bisection(*as_oracle(arm), settled_elapsed(arm), discount, 1e-8)
     assert found.indexable
     assert found.index == pytest.approx(expected, abs=1e-7)
@@ -35,7 +35,7 @@ def test_pulling_is_best_just_below_the_index_and_not_just_above(size, controlle
     rng = np.random.default_rng([7, size, controlled, int(10 * discount)])
     for _ in range(8):
         arm = random_arm(rng, size, spread=0.45, controlled=controlled)
-        found = rs.whittle_index(arm, discount=discount)
+        found = rs.policies.whittle_index(arm, discount=discount)
         length = settled_elapsed(arm)
         for _ in range(12):
             s, n = int(rng.integers(size)), min(int(rng.integers(12)), length - 1)
@@ -74,7 +74,7 @@ def test_at_a_jump_the_advantage_is_the_one_from_above():
     arm = rs.gilbert_elliott(0.8, 0.3)
     path = subsidy_path(arm)
     jump = max(top for top, average in path.pieces[:, :2] if average)
-    assert jump == pytest.approx(rs.whittle_index(arm).limit, abs=1e-11)
+    assert jump == pytest.approx(rs.policies.whittle_index(arm).limit, abs=1e-11)
     below, at, above = (path.advantage(jump + step) for step in (-1e-9, 0, 1e-9))
     assert at == pytest.approx(above, abs=1e-8)
     assert np.abs(below - above).max() > 0.05
@@ -98,5 +98,5 @@ def test_indices_agree_with_an_independent_package_where_it_gives_a_number():
     assert len(with_number) >= 10, "the peer should know most of them"
     for i, expected in with_number.items():
         arm, average = arms[i // 2], i % 2 == 1
-        found = rs.whittle_index(arm, discount=1.0 if average else 0.9)
+        found = rs.policies.whittle_index(arm, discount=1.0 if average else 0.9)
         assert found.index == pytest.approx(expected, abs=2e-6 if average else 1e-9), f"{arm}"

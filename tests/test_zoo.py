@@ -169,7 +169,7 @@ def test_those_that_are_always_seen_have_their_known_rewards():
         bandit = zoo.load(name).bandit
         found = rs.evaluate(bandit, "whittle").average_reward, rs.relaxation_bound(bandit)
         assert found == pytest.approx((whittle, bound), abs=1e-8), name
-    index = rs.whittle_index(zoo.load("restart").bandit.arms[0]).index.ravel()
+    index = rs.policies.whittle_index(zoo.load("restart").bandit.arms[0]).index.ravel()
     assert index == pytest.approx([-0.9, -0.729, -0.50949, -0.2587869, 0.0098926], abs=1e-7)
 
 
@@ -284,7 +284,7 @@ def test_the_papers_instances_are_the_papers(paper_bandit):
 def test_the_arm_that_is_not_indexable_is_shown_to_be_so():
     bandit = zoo.load("non-indexable").bandit
     arm = bandit.arms[0]
-    found = rs.whittle_index(arm)
+    found = rs.policies.whittle_index(arm)
     assert not found.indexable
     lower, upper = found.index[0, 0], found.upper[0, 0]
     assert upper - lower > 0.7

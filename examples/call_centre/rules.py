@@ -97,7 +97,7 @@ def oracle(programme: Programme, people: People) -> Rule:
     tables = np.empty((len(people.kind), 2, programme.weeks))  # by state and weeks since, less one
     unseen = np.empty(len(people.kind))
     for k in range(len(tables)):
-        index = rs.whittle_index(_arm(people, k))
+        index = rs.policies.whittle_index(_arm(people, k))
         ages = np.minimum(np.arange(programme.weeks), index.index.shape[1] - 1)
         tables[k], unseen[k] = index.index[:, ages], index.limit
 

@@ -176,7 +176,7 @@ def play(panel: Panel) -> None:
     start = rs.BeliefState([1] * num_arms, [1] * num_arms)
     shown = []
     for seed in range(SEEDS):
-        player = policy_player(rs.random_policy(bandit, seed=seed), bandit, start)
+        player = policy_player(rs.policies.random_policy(bandit, seed=seed), bandit, start)
         shown.append(play_record(record, player, rewards) * share)
     print(f"random: {with_error(shown)}; any destination on any day: {record.mean():.3f}")
     prior = rs.grid_prior(np.linspace(0.1, 0.9, 9), num_arms)

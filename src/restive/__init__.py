@@ -1,10 +1,11 @@
 """Restless bandits whose arms are seen only when pulled: planning and learning.
 
-What most users call stands here, and the rest in `types` (what calls return), `errors`, `theory`
-(beliefs, the paper's bounds, closed forms), `registry` (own learners and mappings, by name) and
-`zoo`. The stub files beside this one (*.pyi) say where each name lives, to type checkers and to
-this module: a name is imported when it is first used, so that `import restive` is quick and numba
-is loaded only once a number is needed.
+What most users call stands here, and the rest in `types` (what calls return), `errors`, `policies`
+(mappings beside the three that the paper uses, Whittle's index), `theory` (beliefs, the paper's
+bounds, closed forms), `registry` (own learners and mappings, by name) and `zoo`. The stub files
+beside this one (*.pyi) say where each name lives, to type checkers and to this module: a name is
+imported when it is first used, so that `import restive` is quick and numba is loaded only once a
+number is needed.
 """
 
 import ast
@@ -51,10 +52,13 @@ class _Namespace(ModuleType):
 
 
 types = _Namespace("types", "What calls return.")
+policies = _Namespace(
+    "policies", "Mappings beside the paper's own, index rules as policies, and Whittle's index."
+)
 theory = _Namespace("theory", "Beliefs, the paper's bounds and its regret decomposition.")
 registry = _Namespace("registry", "Learners and mappings by name, and how to enter your own.")
 zoo = _Namespace("zoo", "Named instances, and where their numbers come from.")
-for _space in (types, theory, registry, zoo):  # for `from restive.types import Agent`
+for _space in (types, policies, theory, registry, zoo):  # for `from restive.types import Agent`
     sys.modules[_space.__name__] = _space
 
 _HOMES = _homes_in("__init__.pyi")

@@ -5,6 +5,7 @@ here when it is first used.
 """
 
 from restive import errors as errors
+from restive import policies as policies
 from restive import registry as registry
 from restive import theory as theory
 from restive import types as types
@@ -37,16 +38,9 @@ from restive.measure.regret import frequentist_regret as frequentist_regret
 from restive.measure.simulation import simulate as simulate
 from restive.measure.world import World as World
 from restive.plan.evaluate import evaluate as evaluate
-from restive.plan.policies.base import index_policy as index_policy
-from restive.plan.policies.best_fixed import best_fixed as best_fixed
-from restive.plan.policies.best_index import best_index as best_index
-from restive.plan.policies.lp_priority import lp_priority as lp_priority
 from restive.plan.policies.myopic import myopic as myopic
 from restive.plan.policies.optimal import optimal as optimal
-from restive.plan.policies.random import random_policy as random_policy
-from restive.plan.policies.round_robin import round_robin as round_robin
 from restive.plan.policies.whittle import whittle as whittle
-from restive.plan.policies.whittle import whittle_index as whittle_index
 from restive.plan.relaxation import relaxation_bound as relaxation_bound
 from restive.problem.arm import Arm as Arm
 from restive.problem.arm import gilbert_elliott as gilbert_elliott

@@ -54,7 +54,9 @@ def table_of(matrix, rewards, ages):
         if not primitive(blended):
             continue
         try:
-            return rs.whittle_index(rs.Arm(blended, rewards=rewards), max_elapsed=ages).index
+            return rs.policies.whittle_index(
+                rs.Arm(blended, rewards=rewards), max_elapsed=ages
+            ).index
         except rs.RestiveError:
             pass
     raise AssertionError

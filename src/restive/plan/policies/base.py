@@ -205,7 +205,7 @@ def index_policy(bandit: RestlessBandit, rule: IndexRule, name: str | None = Non
     >>> import restive as rs
     >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
     >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
-    >>> policy = rs.index_policy(bandit, lambda arm: [[0.0], [1.0]], name="last state")
+    >>> policy = rs.policies.index_policy(bandit, lambda arm: [[0.0], [1.0]], name="last state")
     >>> policy.select(rs.BeliefState([0, 1], [1, 1]))
     array([1])
     """

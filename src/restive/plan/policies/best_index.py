@@ -125,7 +125,7 @@ def best_index(
     >>> import restive as rs
     >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
     >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
-    >>> rs.best_index(bandit).chosen
+    >>> rs.policies.best_index(bandit).chosen
     'whittle at discount 0.3'
     """
     system = _System(bandit, max_elapsed)

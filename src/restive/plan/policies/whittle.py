@@ -160,7 +160,7 @@ def whittle_index(
     Examples
     --------
     >>> import restive as rs
-    >>> rs.whittle_index(rs.gilbert_elliott(0.3, 0.7)).index[:, :3].round(4)
+    >>> rs.policies.whittle_index(rs.gilbert_elliott(0.3, 0.7)).index[:, :3].round(4)
     array([[0.3   , 0.4821, 0.5625],
            [0.7   , 0.6591, 0.6394]])
     """
