@@ -8,6 +8,7 @@ import pytest
 import restive as rs
 from live_cases import PRIORS, created, memory_of, reply
 from restive.errors import ProblemError
+from restive.live.creating import rebuild_file
 
 WORDS = {"arm": "patient", "pull": "call", "tick": "week", "reward": "adherent weeks"}
 
@@ -153,6 +154,33 @@ def test_it_reads_well_and_results_since_are_told(tmp_path):
     live.snapshot()
     with rs.LiveAgent.open(live.path) as again:
         assert again.explain(name) == before
+
+
+def test_after_a_rebuild_it_tells_what_is_known_now(tmp_path):
+    live = lived(tmp_path / "a.db")
+    name = next(name for name in live.decision().arms if len(live.history(name)) == 3)
+    before, last = live.explain(name), live.history(name)[1]
+    assert (before.rebuilt, before.to_json()["rebuilt"]) == (False, False)
+    other = 1 - last["state"]
+    live.correct({name: other}, tick=last["tick"], note="mixed up")
+    assert live.explain(name) == before, "a correction counts after a rebuild"
+    rebuild_file(live.path, tmp_path / "new.db")
+    with rs.LiveAgent.open(tmp_path / "new.db") as new:
+        why = new.explain(name)
+        assert (why.rebuilt, why.to_json()["rebuilt"], why.listed) == (True, True, True)
+        assert why.last_state == ["hung_up", "listened"][other] != before.last_state
+        mean, ends = chance_and_ends(new, name)
+        np.testing.assert_allclose(list(why.belief.values()), mean, atol=1e-9)
+        assert abs(why.belief["listened"] - before.belief["listened"]) > 0.01
+        lines = str(why).splitlines()
+        assert lines[0] == str(before).splitlines()[0]
+        assert lines[1].startswith("The list was made before the rebuild and stays as it was;")
+        sure = f"(90% sure: {ends[1, 0]:.0%} to {ends[1, 1]:.0%})"
+        assert lines[3] == f"Believed now: listened {mean[1]:.0%} {sure}."
+        new.decide(tick=8)
+        later = new.explain(name)
+        assert not later.rebuilt, "this list was made after it"
+        assert "Believed when the list was made:" in str(later)
 
 
 def test_those_who_were_never_seen_or_before_the_file_began(tmp_path):

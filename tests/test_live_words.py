@@ -348,7 +348,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     with rs.LiveAgent.open("calls.db") as live, live._session.writing():
         body = {"name": "reward too low", "sentence": advice("reward too low")}
         live._session.append("alarm", 1, body, "restive")
-    asks = "since week 1 (2026-11-23): less than forecast: ask those who make the calls"
+    asks = "noticed in week 1 (2026-11-23): less than forecast: ask those who make the calls"
     assert asks in run("status", "calls.db", status=1)
     for text in said:
         found = JARGON.findall(re.sub(r"'[^']*'|`[^`]*`|--\w+|skip=\w+", "", text))

@@ -763,7 +763,9 @@ def test_pages_with_words_and_alarms_fit_and_lead_with_what_matters(tab, clinic,
     first = "document.querySelector('main section')"
     assert tab.run(f"{first}.querySelector('h2').textContent") == "Look at this first"
     text = tab.run(f"{first}.querySelector('.alarm p').textContent")
-    when = f"since week {clinic.live.tick} ({clinic.live.settings.clock.label(clinic.live.tick)})"
+    when = (
+        f"noticed in week {clinic.live.tick} ({clinic.live.settings.clock.label(clinic.live.tick)})"
+    )
     assert text.startswith(f"Missing, {when}: look for a <common> cause")
     clinic.live.acknowledge(number, "looked")
 

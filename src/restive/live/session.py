@@ -189,10 +189,11 @@ class Session:
         """Raise if a rebuild has made another file of this one."""
         new = replaced_by(self.journal)
         if new is not None:
+            path = self.journal.path
+            named = new.name if new.parent == path.resolve().parent else new
             raise ConflictError(
-                f"{self.journal.path}: was rebuilt, and {new.name} goes on where it ended; nothing "
-                f"was changed. Use {new} from now on (this file takes results again if that one is "
-                "deleted)"
+                f"{path}: was rebuilt, and {named} goes on where it ended; nothing was changed. Use "
+                "that one from now on (this file takes results again if it is deleted)"
             )
 
     def forget_from(self, first: int) -> Memory:
