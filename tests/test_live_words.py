@@ -118,6 +118,7 @@ def test_words_change_later_and_survive_snapshots_undo_rebuilds_and_copies(tmp_p
     with rs.LiveAgent.open(tmp_path / "new.db") as new:
         assert new.settings.words == Words(**now)
         assert new.check() == new.status().events
+    (tmp_path / "new.db").unlink()  # so the old one goes on
     shown = restive("live", "words", clinic.path, "arm=arm,arms=")
     assert shown == "arm: arm, arms\npull: call, calls\ntick: week, weeks\nreward: adherent weeks\n"
     assert "must be given as arm=patient" in refused("live", "words", clinic.path, "patient")

@@ -192,8 +192,8 @@ class Session:
             path = self.journal.path
             named = new.name if new.parent == path.resolve().parent else new
             raise ConflictError(
-                f"{path}: was rebuilt, and {named} goes on where it ended; nothing was changed. Use "
-                "that one from now on (this file takes results again if it is deleted)"
+                f"{path}: was rebuilt, and {named} goes on where it ended; nothing was changed. "
+                "Use that one from now on (this file takes results again if it is deleted)"
             )
 
     def forget_from(self, first: int) -> Memory:
