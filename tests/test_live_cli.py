@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import restive as rs
 from live_cases import created
 from restive.cli import app
-from restive.errors import ProblemError, RestiveError
+from restive.errors import ProblemError, RestiveError, StoreError
 from restive.live.operator_files import decision_text, export_table, record_sheet
 from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet, read_sheet
@@ -214,6 +214,10 @@ def test_corrections_backups_exports_and_tokens(folder):
     for name, table in (("p.csv", "pulls"), ("e.jsonl", "events"), ("b.parquet", "beliefs")):
         restive("live", "export", "calls.db", "--table", table, "--out", name)
     assert len(rows_of("p.csv")) == 4
+    before = Path("p.csv").read_bytes()
+    with pytest.raises(StoreError, match=r"p\.csv: is there already; move it away, or choose"):
+        restive("live", "export", "calls.db", "--table", "arms", "--out", "p.csv")
+    assert Path("p.csv").read_bytes() == before
     assert json.loads(Path("e.jsonl").read_text().splitlines()[0])["kind"] == "init"
     assert len(read_sheet("b.parquet").rows) == 12
     secret = restive("live", "token", "calls.db", "tablet", "--role", "act", "--days", 9).strip()

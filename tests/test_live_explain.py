@@ -156,6 +156,31 @@ def test_it_reads_well_and_results_since_are_told(tmp_path):
         assert again.explain(name) == before
 
 
+def test_who_left_by_a_result_is_told_in_the_words_for_it(tmp_path):
+    settings = {"outcomes": {"good": 1, "no_answer": "unseen", "wrong_number": "leave"}}
+    live = lived(tmp_path / "a.db", **settings)
+    gone, away, other = live.decision().arms
+    live.record({gone: "wrong_number", away: "no_answer"})
+    live.leave([away])
+    results = [live.explain(name).result for name in (gone, away, other)]
+    assert results == ["wrong_number", "no_answer", None]
+    assert live.left_with([gone, away, other]) == {gone: 7}
+    rebuild_file(live.path, tmp_path / "new.db")
+    with rs.LiveAgent.open(tmp_path / "new.db") as new:
+        assert new.explain(gone).result == "wrong_number"
+        new.correct({gone: "good"}, 7, "it was the right one")
+        assert new.left_with([gone]) == {}
+    (tmp_path / "new.db").unlink()
+    live.undo()
+    live.record({other: "wrong_number"})
+    live.undo()
+    assert live.left_with([gone, away, other]) == {gone: 7}
+    both = lived(tmp_path / "b.db", outcomes={"moved": "leave", "wrong_number": "leave"})
+    first = both.decision().arms[0]
+    both.record({first: "moved"})
+    assert both.explain(first).result == "moved or wrong_number", "which of them is not kept"
+
+
 def test_after_a_rebuild_it_tells_what_is_known_now(tmp_path):
     live = lived(tmp_path / "a.db")
     name = next(name for name in live.decision().arms if len(live.history(name)) == 3)

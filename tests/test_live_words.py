@@ -171,6 +171,11 @@ def test_headers_that_say_the_same_or_nothing(clinic):
         parse_sheet(b"", "r.csv", words)
     with pytest.raises(ProblemError, match="there is no column 'patient'; known are who"):
         record_sheet(clinic, parse_sheet(b"who\n", "r.csv", words))
+    other = parse_sheet(b"Name,Region\n", "r.csv", Words("person"))
+    with pytest.raises(ProblemError, match="no column 'person'; known are name, region"):
+        other.require("arm")  # "region" has half of the letters
+    with pytest.raises(ProblemError, match="no column 'person'; did you mean 'persons'"):
+        parse_sheet(b"persons,region\n", "r.csv", Words("person")).require("arm")
 
 
 def test_a_word_that_a_spreadsheet_would_compute(tmp_path):
@@ -193,8 +198,8 @@ def test_exports_name_states_and_columns(tmp_path, clinic):
         ("beliefs", ["patient", "kind", "last_state", "last_state_name", "last_tick",
                      "belief_hung_up", "belief_listened"]),
     ):  # fmt: skip
-        export_table(clinic, table, tmp_path / "t.csv")
-        rows = list(csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text())))
+        export_table(clinic, table, tmp_path / f"{table}.csv")
+        rows = list(csv.DictReader(io.StringIO((tmp_path / f"{table}.csv").read_text())))
         assert list(rows[0]) == expected
     seen = [(row["patient"], row["last_state_name"]) for row in rows if row["last_state"]]
     names = ["hung_up", "listened"]

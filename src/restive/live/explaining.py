@@ -21,7 +21,8 @@ from restive.live.journal import STANDING
 from restive.live.learned import known_slot, laws
 from restive.live.memory import Memory
 from restive.live.session import Session
-from restive.live.settings import Settings
+from restive.live.settings import LEAVE, UNSEEN, Settings
+from restive.live.sql_tables import left_with
 
 __all__ = ["Sighting", "Why", "why"]
 
@@ -114,6 +115,9 @@ def why(session: Session, name: str) -> Why:
         for q in (LOW, HIGH)
     )
     result = now.results.get(slot, now.instead.get(slot))
+    left = left_with(session.journal, memory.gone, [slot]).get(slot)
+    if result == UNSEEN and left == memory.tick:
+        result = LEAVE
     facts = Why(
         arm=name,
         kind=memory.roster.kind_of[slot],

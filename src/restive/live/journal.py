@@ -30,7 +30,7 @@ from restive.errors import BusyError, ConflictError, DiskFullError, ProblemError
 from restive.files import remove_leftovers, replacing
 from restive.live.file_guard import FileGuard, require_local, require_no_log
 
-__all__ = ["STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
+__all__ = ["RARE", "STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
 
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer

@@ -17,7 +17,7 @@ from restive.errors import StoreError
 from restive.learn.priors.data import prior_from_data, prior_to_data
 from restive.learn.priors.finite import JointPrior
 from restive.learn.priors.independent import IndependentPrior
-from restive.live.journal import STANDING, UNDO, Event, Journal, as_text
+from restive.live.journal import RARE, STANDING, UNDO, Event, Journal, as_text
 from restive.live.memory import Choice, Memory
 from restive.live.settings import NOT_PULLED, UNSEEN
 
@@ -38,6 +38,7 @@ __all__ = [
     "enter_undo",
     "enter_unseen",
     "give_way",
+    "left_with",
     "pulls_of",
     "replaced_by",
     "store_priors",
@@ -120,6 +121,34 @@ def give_way(journal: Journal, last: tuple[int, bytes], path: Path) -> None:
         journal.require_last(last)
         row = (REPLACED_BY, str(path.resolve()))
         journal.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
+
+
+# ---------------------------------------------------------------- of who left by a result
+
+
+def left_with(journal: Journal, gone: Mapping[int, int], slots: Iterable[int]) -> dict[int, int]:
+    """Return the ticks of the results with which arms left; not of who is here or left otherwise.
+
+    `gone` is in which tick each has left. Files of older versions say only with which act.
+    """
+    asked = gone.keys() & set(slots)
+    if not asked:
+        return {}
+    bodies = journal.connection.execute(
+        f"SELECT body FROM event WHERE kind = 'leave' AND {RARE} AND tick >= ? AND {STANDING} "
+        "ORDER BY seq",
+        (min(gone[slot] for slot in asked),),
+    )
+    found: dict[int, int] = {}
+    for body in (json.loads(text) for (text,) in bodies):
+        of = body.get("of")
+        if of is None and "with" in body:
+            of = next(journal.events(body["with"] - 1, 1)).tick
+        for slot in asked.intersection(body["arms"]):  # the last time counts
+            found.pop(slot, None)
+            if of is not None:
+                found[slot] = of
+    return found
 
 
 # ---------------------------------------------------------------- arms and pulls, with each event
