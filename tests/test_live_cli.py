@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import restive as rs
 from live_cases import created
 from restive.cli import app
-from restive.errors import ProblemError, RestiveError
+from restive.errors import ProblemError, RestiveError, StoreError
 from restive.live.operator_files import decision_text, export_table, record_sheet
 from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet, read_sheet
@@ -207,12 +207,17 @@ def test_corrections_backups_exports_and_tokens(folder):
     restive("live", "rebuild", "calls.db", "--out", "new.db")
     with rs.LiveAgent.open("new.db") as live:
         assert live.results(0)[arms[0]] == 0
+    Path("new.db").unlink()  # so the old one goes on
     restive("live", "backup", "calls.db", "copy.db")
     with rs.LiveAgent.open("copy.db") as copy, rs.LiveAgent.open("calls.db") as live:
         assert copy.events() == live.events()
     for name, table in (("p.csv", "pulls"), ("e.jsonl", "events"), ("b.parquet", "beliefs")):
         restive("live", "export", "calls.db", "--table", table, "--out", name)
     assert len(rows_of("p.csv")) == 4
+    before = Path("p.csv").read_bytes()
+    with pytest.raises(StoreError, match=r"p\.csv: is there already; move it away, or choose"):
+        restive("live", "export", "calls.db", "--table", "arms", "--out", "p.csv")
+    assert Path("p.csv").read_bytes() == before
     assert json.loads(Path("e.jsonl").read_text().splitlines()[0])["kind"] == "init"
     assert len(read_sheet("b.parquet").rows) == 12
     secret = restive("live", "token", "calls.db", "tablet", "--role", "act", "--days", 9).strip()

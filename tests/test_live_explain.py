@@ -8,6 +8,7 @@ import pytest
 import restive as rs
 from live_cases import PRIORS, created, memory_of, reply
 from restive.errors import ProblemError
+from restive.live.creating import rebuild_file
 
 WORDS = {"arm": "patient", "pull": "call", "tick": "week", "reward": "adherent weeks"}
 
@@ -153,6 +154,58 @@ def test_it_reads_well_and_results_since_are_told(tmp_path):
     live.snapshot()
     with rs.LiveAgent.open(live.path) as again:
         assert again.explain(name) == before
+
+
+def test_who_left_by_a_result_is_told_in_the_words_for_it(tmp_path):
+    settings = {"outcomes": {"good": 1, "no_answer": "unseen", "wrong_number": "leave"}}
+    live = lived(tmp_path / "a.db", **settings)
+    gone, away, other = live.decision().arms
+    live.record({gone: "wrong_number", away: "no_answer"})
+    live.leave([away])
+    results = [live.explain(name).result for name in (gone, away, other)]
+    assert results == ["wrong_number", "no_answer", None]
+    assert live.left_with([gone, away, other]) == {gone: 7}
+    rebuild_file(live.path, tmp_path / "new.db")
+    with rs.LiveAgent.open(tmp_path / "new.db") as new:
+        assert new.explain(gone).result == "wrong_number"
+        new.correct({gone: "good"}, 7, "it was the right one")
+        assert new.left_with([gone]) == {}
+    (tmp_path / "new.db").unlink()
+    live.undo()
+    live.record({other: "wrong_number"})
+    live.undo()
+    assert live.left_with([gone, away, other]) == {gone: 7}
+    both = lived(tmp_path / "b.db", outcomes={"moved": "leave", "wrong_number": "leave"})
+    first = both.decision().arms[0]
+    both.record({first: "moved"})
+    assert both.explain(first).result == "moved or wrong_number", "which of them is not kept"
+
+
+def test_after_a_rebuild_it_tells_what_is_known_now(tmp_path):
+    live = lived(tmp_path / "a.db")
+    name = next(name for name in live.decision().arms if len(live.history(name)) == 3)
+    before, last = live.explain(name), live.history(name)[1]
+    assert (before.rebuilt, before.to_json()["rebuilt"]) == (False, False)
+    other = 1 - last["state"]
+    live.correct({name: other}, tick=last["tick"], note="mixed up")
+    assert live.explain(name) == before, "a correction counts after a rebuild"
+    rebuild_file(live.path, tmp_path / "new.db")
+    with rs.LiveAgent.open(tmp_path / "new.db") as new:
+        why = new.explain(name)
+        assert (why.rebuilt, why.to_json()["rebuilt"], why.listed) == (True, True, True)
+        assert why.last_state == ["hung_up", "listened"][other] != before.last_state
+        mean, ends = chance_and_ends(new, name)
+        np.testing.assert_allclose(list(why.belief.values()), mean, atol=1e-9)
+        assert abs(why.belief["listened"] - before.belief["listened"]) > 0.01
+        lines = str(why).splitlines()
+        assert lines[0] == str(before).splitlines()[0]
+        assert lines[1].startswith("The list was made before the rebuild and stays as it was;")
+        sure = f"(90% sure: {ends[1, 0]:.0%} to {ends[1, 1]:.0%})"
+        assert lines[3] == f"Believed now: listened {mean[1]:.0%} {sure}."
+        new.decide(tick=8)
+        later = new.explain(name)
+        assert not later.rebuilt, "this list was made after it"
+        assert "Believed when the list was made:" in str(later)
 
 
 def test_those_who_were_never_seen_or_before_the_file_began(tmp_path):

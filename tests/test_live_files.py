@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import sqlite3
@@ -103,13 +104,36 @@ def killed(path, folder):
     return folder / path.name
 
 
+def test_an_old_file_names_the_new_one_wherever_it_is_until_that_is_deleted(path, tmp_path):
+    live = created(path)
+    run(live, 3)
+    (tmp_path / "there").mkdir()
+    far, near = tmp_path / "there" / "new.db", tmp_path / "new.db"
+    rebuild_file(path, far)
+    refusal = "was rebuilt, and {} goes on where it ended; nothing was changed"
+    for place, named in ((far, str(far)), (near, "new.db")):
+        if place is near:
+            os.replace(far, near)  # looked for beside the old one, too
+        before = live.events()
+        with pytest.raises(ConflictError, match=re.escape(refusal.format(named))):
+            live.decide(tick=live.tick + 1)
+        with pytest.raises(ConflictError, match=re.escape(refusal.format(named))):
+            live.note("a note")
+        assert live.events() == before
+        assert live.status().tick == 2, "it can be read"
+    near.unlink()
+    run(live, 1)
+    assert live.tick == 3
+
+
 def test_the_log_of_a_file_that_was_rebuilt_is_not_taken_in(path, tmp_path):
     """All pages of the log may fit the new file's, and what they say is found to be false."""
     live = created(path)
     run(live, 40)
     rebuild_file(path, tmp_path / "new.db")
+    os.replace(tmp_path / "new.db", tmp_path / "newer.db")  # where it is not looked for
     run(live, 5)
-    os.replace(tmp_path / "new.db", path)
+    os.replace(tmp_path / "newer.db", path)
     before = path.read_bytes()
     assert "log (a.db-wal)" in opened_all(path)
     assert path.read_bytes() == before

@@ -127,6 +127,10 @@ def test_what_was_undone_never_happened(path, tmp_path, kind, snapshots):
         assert good.check() == len(live.events())
         assert fingerprint(good) == fingerprint(live)
         assert tables(good) == tables(live)
+    with pytest.raises(rs.errors.ConflictError, match=r"was rebuilt, and new\.db goes on"):
+        live.undo()
+    new.close()
+    (tmp_path / "new.db").unlink()  # so this one goes on
     while live.last_act() is not None:  # all the way back
         live.undo()
     assert fingerprint(live) == fingerprint(created(tmp_path / "fresh.db", kind, **GIVEN))
@@ -447,8 +451,9 @@ def test_open_alarms_are_told_where_people_look(weekly):
                 live._session.append("alarm", 0, body, "restive")
     Path("r.csv").write_text("arm,state\n" + "".join(f"{a},{s}\n" for a, s in first.items()))
     expected = [
-        "ALARM 3, spread, since tick 0 (2027-02-01), 3 times, last in tick 0: spread: look at it",
-        "ALARM 5, missing, since tick 0 (2027-02-01): missing: look at it",
+        "ALARM 3, spread, noticed in tick 0 (2027-02-01), 3 times, last in tick 0: "
+        "spread: look at it",
+        "ALARM 5, missing, noticed in tick 0 (2027-02-01): missing: look at it",
         "Once somebody has looked, say what was found: "
         'restive live acknowledge b.db 3 --note "..."',
     ]
@@ -541,6 +546,47 @@ def test_a_result_is_changed_though_others_joined_left_or_were_late(tmp_path, si
     for one in (live, twin):
         one.decide(tick=2)
     assert tables(live)[2:] == tables(twin)[2:]
+    live.check()
+
+
+def test_what_can_be_changed_is_found_by_one_look_at_the_last_events(tmp_path, monkeypatch):
+    live = created(tmp_path / "a.db", num_arms=12, num_pulls=8, **GIVEN)
+    live.decide(tick=0)
+    old = live.decision(0).arms
+    live.record({old[0]: 1})  # before the list: not any more
+    live.decide(tick=1)
+    arms = live.decision().arms
+    late = next(name for name in old[1:] if name not in arms)
+    both = next(name for name in old[1:] if name in arms)
+    a, b, c, d, e, *_ = (name for name in arms if name != both)
+    live.record({a: 1})
+    live.record({b: 0, c: 1})  # two at once
+    live.record({late: 1}, 0)
+    live.record({both: 1}, 0)
+    live.record({both: 0})  # built on the late one
+    live.record({d: "leave"})
+    live.record({e: 1})
+    live.undo()
+    live.status()  # has the memory made anew after the undo
+    reads, asked = [], []
+    events = Journal.events
+
+    def counted(self, *args, **named):
+        reads.append(args)
+        return events(self, *args, **named)
+
+    monkeypatch.setattr(Journal, "events", counted)
+    live._session.journal.connection.set_trace_callback(asked.append)
+    found = live.changeable()
+    live._session.journal.connection.set_trace_callback(None)
+    assert list(found) == [(1, a), (0, late), (1, both), (1, d)]
+    assert len(reads) == 1
+    assert asked
+    assert not [one for one in asked if "FROM pull" in one]
+    for event in found.values():  # each alone, in any order
+        live.undo(event)
+    assert live.results(1)[c] == 1
+    assert {live.results(1)[name] for name in (a, both, d)} == {"open"}
     live.check()
 
 

@@ -118,6 +118,7 @@ def test_words_change_later_and_survive_snapshots_undo_rebuilds_and_copies(tmp_p
     with rs.LiveAgent.open(tmp_path / "new.db") as new:
         assert new.settings.words == Words(**now)
         assert new.check() == new.status().events
+    (tmp_path / "new.db").unlink()  # so the old one goes on
     shown = restive("live", "words", clinic.path, "arm=arm,arms=")
     assert shown == "arm: arm, arms\npull: call, calls\ntick: week, weeks\nreward: adherent weeks\n"
     assert "must be given as arm=patient" in refused("live", "words", clinic.path, "patient")
@@ -170,6 +171,11 @@ def test_headers_that_say_the_same_or_nothing(clinic):
         parse_sheet(b"", "r.csv", words)
     with pytest.raises(ProblemError, match="there is no column 'patient'; known are who"):
         record_sheet(clinic, parse_sheet(b"who\n", "r.csv", words))
+    other = parse_sheet(b"Name,Region\n", "r.csv", Words("person"))
+    with pytest.raises(ProblemError, match="no column 'person'; known are name, region"):
+        other.require("arm")  # "region" has half of the letters
+    with pytest.raises(ProblemError, match="no column 'person'; did you mean 'persons'"):
+        parse_sheet(b"persons,region\n", "r.csv", Words("person")).require("arm")
 
 
 def test_a_word_that_a_spreadsheet_would_compute(tmp_path):
@@ -192,8 +198,8 @@ def test_exports_name_states_and_columns(tmp_path, clinic):
         ("beliefs", ["patient", "kind", "last_state", "last_state_name", "last_tick",
                      "belief_hung_up", "belief_listened"]),
     ):  # fmt: skip
-        export_table(clinic, table, tmp_path / "t.csv")
-        rows = list(csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text())))
+        export_table(clinic, table, tmp_path / f"{table}.csv")
+        rows = list(csv.DictReader(io.StringIO((tmp_path / f"{table}.csv").read_text())))
         assert list(rows[0]) == expected
     seen = [(row["patient"], row["last_state_name"]) for row in rows if row["last_state"]]
     names = ["hung_up", "listened"]
@@ -348,7 +354,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     with rs.LiveAgent.open("calls.db") as live, live._session.writing():
         body = {"name": "reward too low", "sentence": advice("reward too low")}
         live._session.append("alarm", 1, body, "restive")
-    asks = "since week 1 (2026-11-23): less than forecast: ask those who make the calls"
+    asks = "noticed in week 1 (2026-11-23): less than forecast: ask those who make the calls"
     assert asks in run("status", "calls.db", status=1)
     for text in said:
         found = JARGON.findall(re.sub(r"'[^']*'|`[^`]*`|--\w+|skip=\w+", "", text))

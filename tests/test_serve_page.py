@@ -349,6 +349,14 @@ def test_results_that_come_late_are_tapped_in_and_people_join_and_leave(tmp_path
         gone = live.decision().arms[0]
         said = post("/record", arm=gone, tick=1, result="wrong_number")
         assert said == f"{gone}: wrong_number. {gone} is on no list any more."
+        row = re.search(
+            rf"<tr[^>]*>(?:(?!</tr>).)*{gone}\b.*?</tr>", client.get("/").text, re.DOTALL
+        )
+        assert "wrong_number" in words_of(row[0])  # on the list, and not as "not reached"
+        assert "not reached" not in words_of(row[0])
+        shown = words_of(client.get(f"/arms/{gone}").text)
+        assert "its result has come in: wrong_number." in shown
+        assert "not reached" not in shown
         assert post("/join", name="new", kind=live.kinds[0]) == "new: 1 arm joined."
         assert post("/join", name="x", kind="none").startswith("arm 'x': there is no kind 'none'")
         assert post("/leave", arm="new") == "new has left, and is on no list any more."
@@ -356,6 +364,26 @@ def test_results_that_come_late_are_tapped_in_and_people_join_and_leave(tmp_path
             "Taken back: the leaving of new in tick 1 (2026-11-23)."
         )
         assert "these names follow" in client.get("/arms?find=zzz").text
+
+
+def test_names_are_found_in_capitals_or_not(clinic):
+    own = words_of(clinic.reader.get("/arms/P3").text)
+    for text in ("P3", "p3", "%20p3%20"):
+        assert words_of(clinic.reader.get(f"/arms?find={text}").text) == own
+    found = words_of(clinic.reader.get("/arms?find=p").text)
+    assert "there is no patient 'p'; these names follow:" in found
+    assert "P0" in found
+    assert "P8" in found
+    clinic.live.join(
+        {"Ä": clinic.live.kinds[0], "ä": clinic.live.kinds[0], "Ö": clinic.live.kinds[0]}
+    )
+    for text, name in (("Ä", "Ä"), ("ä", "ä"), ("ö", "Ö")):
+        page = clinic.reader.get(f"/arms?find={text}").text
+        assert f"<h1>Patient {name}" in page or f"Patient {name}" in words_of(page)
+    clinic.live.join({"AB": clinic.live.kinds[0], "ab": clinic.live.kinds[0]})
+    assert "did you mean AB or ab?" in words_of(clinic.reader.get("/arms?find=Ab").text)
+    clinic.live.undo()
+    clinic.live.undo()
 
 
 def test_style_and_scripts_are_open_to_all_and_nothing_else_is(site):
@@ -763,7 +791,9 @@ def test_pages_with_words_and_alarms_fit_and_lead_with_what_matters(tab, clinic,
     first = "document.querySelector('main section')"
     assert tab.run(f"{first}.querySelector('h2').textContent") == "Look at this first"
     text = tab.run(f"{first}.querySelector('.alarm p').textContent")
-    when = f"since week {clinic.live.tick} ({clinic.live.settings.clock.label(clinic.live.tick)})"
+    when = (
+        f"noticed in week {clinic.live.tick} ({clinic.live.settings.clock.label(clinic.live.tick)})"
+    )
     assert text.startswith(f"Missing, {when}: look for a <common> cause")
     clinic.live.acknowledge(number, "looked")
 

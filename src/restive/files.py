@@ -17,7 +17,7 @@ from secrets import token_hex
 from stat import S_ISREG
 
 from restive.arguments import checked_path
-from restive.errors import ProblemError, RestiveError
+from restive.errors import ProblemError, RestiveError, StoreError
 
 __all__ = [
     "CAREFUL",
@@ -73,11 +73,14 @@ def require_no_database(path: str | os.PathLike[str]) -> None:
         )
 
 
-def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> str:
+def require_target(
+    path: str | os.PathLike[str], suffixes: tuple[str, ...], *, absent: bool = False
+) -> str:
     """Raise unless a file with one of these endings can be written here; return the ending.
 
     Asked before long computations, so that their results are not lost to a typing slip. What a
-    killed writer of the same file has left behind is removed.
+    killed writer of the same file has left behind is removed. With `absent` a file that is there
+    is not written over.
     """
     final = checked_path(path, "path")
     suffix = final.suffix.lower()
@@ -88,6 +91,8 @@ def require_target(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> s
         resolved = final.resolve()
         _require_regular(resolved)
         require_no_database(resolved)
+        if absent and resolved.exists():
+            raise StoreError(f"{final}: is there already; move it away, or choose another name")
         with beside(resolved):
             pass
     except OSError as error:

@@ -377,7 +377,7 @@ def backup(file: File, out: Annotated[Path, typer.Argument(help="The copy to mak
 @live.command()
 def export(
     file: File,
-    out: Annotated[Path, typer.Option(help="File to write: .csv, .jsonl or .parquet.")],
+    out: Annotated[Path, typer.Option(help="New file: .csv, .jsonl or .parquet.")],
     table: Annotated[str, typer.Option(help="pulls, events, arms or beliefs.")] = "pulls",
 ) -> None:
     """Write a table of an agent's file."""

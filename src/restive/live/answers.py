@@ -117,8 +117,8 @@ class Alarm:
     last: int = 0  # tick when it last did
 
     def since(self, words: Words = PLAIN) -> str:
-        """Say since when it rings, and how often it did."""
-        since = f"since {words.when(self.tick, self.label)}"
+        """Say when it rang first, and how often; what it rings for began before that."""
+        since = f"noticed in {words.when(self.tick, self.label)}"
         often = f", {self.count:,} times, last in {words.when(self.last)}" if self.count > 1 else ""
         return since + often
 

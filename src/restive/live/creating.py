@@ -34,6 +34,7 @@ from restive.live.roster import NewArm, Roster, arms_from_data, arms_to_data
 from restive.live.session import Now, Session
 from restive.live.settings import Settings
 from restive.live.sql_tables import (
+    REPLACED_BY,
     ExpectedTables,
     GoodEvents,
     Progress,
@@ -44,6 +45,7 @@ from restive.live.sql_tables import (
     enter_results,
     enter_return,
     enter_unseen,
+    give_way,
     store_priors,
     stored_priors,
 )
@@ -148,6 +150,8 @@ def write_good_part(journal: Journal, path: str | os.PathLike[str]) -> int:
                 with copy.writing():
                     for table in ("meta", "prior"):
                         for row in journal.connection.execute(f"SELECT * FROM {table}"):
+                            if row[0] == REPLACED_BY:
+                                continue  # a copy is asked for to go on with
                             marks = ",".join("?" * len(row))
                             copy.connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
                     _copy_events(events, copy)
@@ -209,7 +213,8 @@ def rebuild_file(
     Parameters
     ----------
     path, out
-        The file, and the new one; with None the file itself becomes the new one, in one
+        The file, and the new one, for which it gives way: it can be read and not written
+        any more while that is there. With None the file itself becomes the new one, in one
         transaction, and whoever has it open goes on with that.
     progress
         Called with (events done, events to do): each is looked at, then written.
@@ -220,7 +225,7 @@ def rebuild_file(
     try:
         if out is not None:
             with replacing(out) as temporary:
-                _rebuild(old, temporary, progress)
+                give_way(old, _rebuild(old, temporary, progress), Path(out))
         else:
             place = old.path.resolve()
             remove_leftovers(place.parent, place.name)

@@ -21,12 +21,17 @@ from restive.live.journal import STANDING
 from restive.live.learned import known_slot, laws
 from restive.live.memory import Memory
 from restive.live.session import Session
-from restive.live.settings import Settings
+from restive.live.settings import LEAVE, UNSEEN, Settings
+from restive.live.sql_tables import left_with
 
 __all__ = ["Sighting", "Why", "why"]
 
 MOST_SEEN = 5  # sightings that are listed
 LOW, HIGH = 0.05, 0.95
+REBUILT = (
+    "The list was made before the rebuild and stays as it was; what follows is known now, with "
+    "corrections, so it may not explain the list."
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,8 @@ class Sighting:
 class Why:
     """Why an arm is on the list of a tick, or is not; `str()` says it, `to_json()` has the numbers.
 
-    Belief, expected reward and index are those with which the list was made.
+    Belief, expected reward and index are those with which the list was made, unless the file was
+    rebuilt since.
     """
 
     arm: str
@@ -71,6 +77,7 @@ class Why:
     rival_index: float | None
     waits: int | None  # ticks until it would be on the list, if the others stayed as they are
     result: str | None  # what has come in for this tick since
+    rebuilt: bool  # the list was made before a rebuild; belief and ranks are what is known now
     lines: tuple[str, ...]  # all of it in words
 
     def to_json(self) -> dict[str, Any]:
@@ -92,7 +99,8 @@ def why(session: Session, name: str) -> Why:
     slot = known_slot(memory, name)
     if now is None:
         raise ProblemError("nothing has been decided yet, so there is no list to explain")
-    out = _unavailable(session)
+    decided = _decided(session)
+    out = _unavailable(memory, decided.get("out", []))
     ranked = np.array(
         [k for k in range(memory.num_joined) if k not in out and k not in now.choice.audit]
     )
@@ -107,6 +115,9 @@ def why(session: Session, name: str) -> Why:
         for q in (LOW, HIGH)
     )
     result = now.results.get(slot, now.instead.get(slot))
+    left = left_with(session.journal, memory.gone, [slot]).get(slot)
+    if result == UNSEEN and left == memory.tick:
+        result = LEAVE
     facts = Why(
         arm=name,
         kind=memory.roster.kind_of[slot],
@@ -134,22 +145,27 @@ def why(session: Session, name: str) -> Why:
         rival_index=found.rival_index if competes else None,
         waits=_waits(found) if competes else None,
         result=None if result is None else settings.outcome_text(result),
+        rebuilt="kept" in decided,
         lines=(),
     )
     return Why(**vars(facts) | {"lines": tuple(_lines(facts, settings, memory.gone.get(slot)))})
 
 
-def _unavailable(session: Session) -> set[int]:
-    """Return who could not be put on the list: who had left, was said to be away, or rests."""
-    memory = session.memory
+def _decided(session: Session) -> dict[str, Any]:
+    """Return what was journaled with the last decision."""
     (body,) = session.journal.connection.execute(
         f"SELECT body FROM event WHERE kind = 'decide' AND tick = ? AND {STANDING} "
         "ORDER BY seq DESC LIMIT 1",
-        (memory.tick,),
+        (session.memory.tick,),
     ).fetchone()
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+def _unavailable(memory: Memory, out: list[int]) -> set[int]:
+    """Return who could not be put on the list: who had left, was said to be away, or rests."""
     assert memory.open is not None
     listed = memory.open.choice.arms
-    out: list[int] = json.loads(body).get("out", [])
     return {*memory.gone, *out, *memory.resting(memory.tick, len(listed), out)} - {*listed}
 
 
@@ -197,6 +213,7 @@ def _lines(it: Why, settings: Settings, left: int | None) -> list[str]:
     verdict = "is on the list" if it.listed else "is not on the list"
     lines = [
         f"{it.arm} {verdict} for {words.when(it.tick, it.date)}.",
+        *([REBUILT] if it.rebuilt else []),
         _seen(it, settings),
         _believed(it),
         _expected(it, settings),
@@ -258,7 +275,8 @@ def _believed(it: Why) -> str:
         f"{name} {it.belief[name]:.0%} (90% sure: {it.low[name]:.0%} to {it.high[name]:.0%})"
         for name in names
     ]
-    return f"Believed when the list was made: {', '.join(parts)}."
+    when = "now" if it.rebuilt else "when the list was made"
+    return f"Believed {when}: {', '.join(parts)}."
 
 
 def _standing(it: Why, settings: Settings) -> list[str]:

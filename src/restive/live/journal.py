@@ -30,7 +30,7 @@ from restive.errors import BusyError, ConflictError, DiskFullError, ProblemError
 from restive.files import remove_leftovers, replacing
 from restive.live.file_guard import FileGuard, require_local, require_no_log
 
-__all__ = ["STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
+__all__ = ["RARE", "STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
 
 DURABILITIES = {"power": "FULL", "process": "NORMAL"}
 WAIT = 10.0  # seconds for another writer
@@ -368,6 +368,13 @@ class Journal:
             finally:
                 copy.close()
 
+    def require_last(self, last: tuple[int, bytes]) -> None:
+        """Raise unless the file ends with the event of this number and digest."""
+        if self.last() != last:
+            raise ConflictError(
+                f"{self.path}: was written to meanwhile; nothing was changed, try again"
+            )
+
     def replace_contents(self, last: tuple[int, bytes], path: Path) -> None:
         """Take over all tables of another file, in one transaction.
 
@@ -377,10 +384,7 @@ class Journal:
             self.connection.execute("ATTACH ? AS fresh", (str(path),))
             try:
                 with self.writing():
-                    if self.last() != last:
-                        raise ConflictError(
-                            f"{self.path}: was written to meanwhile; nothing was changed, try again"
-                        )
+                    self.require_last(last)
                     for table in TABLES:
                         self.connection.execute(f"DELETE FROM main.{table}")
                         self.connection.execute(

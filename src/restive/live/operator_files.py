@@ -459,8 +459,8 @@ def rejected_text(sheet: Sheet, rejected: Sequence[tuple[int, str, str]]) -> str
 def export_table(
     live: LiveView, table: str, path: str | PathLike[str], progress: Progress | None = None
 ) -> int:
-    """Write a table in the format that the file's ending names; return the number of rows."""
-    suffix = require_target(path, EXPORTS)
+    """Write a table to a new file, in the format that its ending names; return the rows' number."""
+    suffix = require_target(path, EXPORTS, absent=True)
     columns, rows = live.table(table, progress)
     if table != "events":  # a line of the journal is for programs
         columns, rows = _with_names(live.settings, columns, rows)

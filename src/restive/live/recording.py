@@ -35,6 +35,7 @@ from restive.live.sql_tables import (
     enter_leave,
     enter_results,
     enter_return,
+    left_with,
     pulls_of,
 )
 
@@ -469,28 +470,9 @@ def correct(
     receipt = Receipt(new=len(results))
     answer = {"receipt": vars(receipt)}
     writer.append("correct", tick, body, answer)
-    back = [slot for slot in body["arms"] if _left_with(session.journal, memory, slot) == tick]
+    left = left_with(session.journal, memory.gone, body["arms"])
+    back = [slot for slot in body["arms"] if left.get(slot) == tick]
     if back:
         writer.append("return", max(memory.tick, 0), {"arms": sorted(back)}, answer)
         enter_return(session.journal, back)
     return receipt
-
-
-def _left_with(journal: Journal, memory: Memory, slot: int) -> int | None:
-    """Return the tick of the result with which an arm left; None if it is here or left by itself.
-
-    Files of older versions say only with which act it left.
-    """
-    if slot not in memory.gone:
-        return None
-    withdrawn = journal.withdrawn()
-    leaves = [
-        one.body
-        for one in journal.events(kinds=("leave",))
-        if one.seq not in withdrawn and slot in one.body["arms"]
-    ]
-    body = leaves[-1]
-    if "of" not in body and "with" in body:
-        return next(journal.events(body["with"] - 1, 1)).tick
-    found: int | None = body.get("of")
-    return found

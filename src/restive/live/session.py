@@ -30,7 +30,7 @@ from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
 from restive.live.roster import Roster, arms_from_data
 from restive.live.settings import Settings
-from restive.live.sql_tables import stored_priors
+from restive.live.sql_tables import replaced_by, stored_priors
 from restive.live.summaries import Summaries
 from restive.live.words import Words
 
@@ -173,6 +173,8 @@ class Session:
         fingerprint: bytes | None = None, *, applied: bool = False,
     ) -> Event:  # fmt: skip
         """Journal an event and apply it, unless the memory has it already."""
+        if kind != "divergence":
+            self._require_newest()
         memory = self.touch()
         checked_text(actor, "actor")
         last = (memory.seq, memory.digest)
@@ -182,6 +184,17 @@ class Session:
         else:
             memory.apply(event, body)
         return event
+
+    def _require_newest(self) -> None:
+        """Raise if a rebuild has made another file of this one."""
+        new = replaced_by(self.journal)
+        if new is not None:
+            path = self.journal.path
+            named = new.name if new.parent == path.resolve().parent else new
+            raise ConflictError(
+                f"{path}: was rebuilt, and {named} goes on where it ended; nothing was changed. "
+                "Use that one from now on (this file takes results again if it is deleted)"
+            )
 
     def forget_from(self, first: int) -> Memory:
         """Make the memory anew, in a transaction, after events from this one on were withdrawn."""

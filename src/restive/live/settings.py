@@ -212,9 +212,9 @@ class Settings:
         """
         if isinstance(result, int):
             return self.state_text(result)
-        own = next((word for word, means in self.outcomes.items() if means == result), None)
-        if own is not None:
-            return own
+        own = [word for word, means in self.outcomes.items() if means == result]
+        if own:  # who left is told by the word for it; which of several it was is not kept
+            return " or ".join(own) if result == LEAVE else own[0]
         return {UNSEEN: "not reached", NOT_PULLED: f"no {self.words.pull} made",
                 "open": "no result yet"}.get(result, result)  # fmt: skip
 

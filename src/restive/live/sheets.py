@@ -22,6 +22,7 @@ from restive.live.words import COLUMNS, PLAIN, Words
 
 __all__ = ["Sheet", "parse_sheet", "read_sheet", "sheet_text", "write_text"]
 
+LIKE = 0.6  # of headers to a column that is missing: "region" is not "person"
 MOST_BYTES = 1 << 28
 MOST_COLUMNS = 1000
 MOST_ROWS = 1 << 20  # as a spreadsheet has
@@ -51,7 +52,7 @@ class Sheet:
                 wanted = self.words.column(column)
                 raise ProblemError(
                     f"{self.name}: there is no column {wanted!r}; "
-                    f"{suggestion(wanted, self.headers)}"
+                    f"{suggestion(wanted, self.headers, LIKE)}"
                 )
 
 

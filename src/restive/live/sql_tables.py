@@ -10,18 +10,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from restive.errors import StoreError
 from restive.learn.priors.data import prior_from_data, prior_to_data
 from restive.learn.priors.finite import JointPrior
 from restive.learn.priors.independent import IndependentPrior
-from restive.live.journal import STANDING, UNDO, Event, Journal, as_text
+from restive.live.journal import RARE, STANDING, UNDO, Event, Journal, as_text
 from restive.live.memory import Choice, Memory
 from restive.live.settings import NOT_PULLED, UNSEEN
 
 __all__ = [
     "DECIDED",
+    "REPLACED_BY",
     "WAITING",
     "ExpectedTables",
     "GoodEvents",
@@ -35,7 +37,10 @@ __all__ = [
     "enter_return",
     "enter_undo",
     "enter_unseen",
+    "give_way",
+    "left_with",
     "pulls_of",
+    "replaced_by",
     "store_priors",
     "stored_priors",
 ]
@@ -46,6 +51,7 @@ PullResult = tuple[str, int | None, int | None]  # status, state, and the event 
 OPEN, SEEN, LATE, SUPERSEDED = "open", "seen", "late", "superseded"
 NOT_YET: PullResult = (OPEN, None, None)
 NEVER_SEEN: PullResult = (UNSEEN, None, None)
+REPLACED_BY = "replaced by"  # of `meta`: the file that a rebuild made of this one
 DECIDED = "expected IS NOT NULL"  # of `pull`: what was decided, not pulled instead
 
 
@@ -89,6 +95,60 @@ def stored_priors(journal: Journal, listed: Sequence[Sequence[str]]) -> dict[str
         prior = prior_from_data(json.loads(text))
         kinds[kind] = prior if isinstance(prior, JointPrior) else prior.arms[0]
     return kinds
+
+
+# ---------------------------------------------------------------- of which file goes on
+
+
+def replaced_by(journal: Journal) -> Path | None:
+    """Return the file that a rebuild made of this one, while it is there; None if none is."""
+    row = journal.connection.execute(
+        "SELECT value FROM meta WHERE key = ?", (REPLACED_BY,)
+    ).fetchone()
+    if row is None:
+        return None
+    new, here = Path(row[0]), journal.path.resolve()
+    places = (new, here.with_name(new.name))  # both may have been moved
+    return next((one for one in places if one.is_file() and not one.samefile(here)), None)
+
+
+def give_way(journal: Journal, last: tuple[int, bytes], path: Path) -> None:
+    """Enter that another file goes on after this last event, so that nobody writes here any more.
+
+    Raises if this is not the last event any more.
+    """
+    with journal.writing():
+        journal.require_last(last)
+        row = (REPLACED_BY, str(path.resolve()))
+        journal.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
+
+
+# ---------------------------------------------------------------- of who left by a result
+
+
+def left_with(journal: Journal, gone: Mapping[int, int], slots: Iterable[int]) -> dict[int, int]:
+    """Return the ticks of the results with which arms left; not of who is here or left otherwise.
+
+    `gone` is in which tick each has left. Files of older versions say only with which act.
+    """
+    asked = gone.keys() & set(slots)
+    if not asked:
+        return {}
+    bodies = journal.connection.execute(
+        f"SELECT body FROM event WHERE kind = 'leave' AND {RARE} AND tick >= ? AND {STANDING} "
+        "ORDER BY seq",
+        (min(gone[slot] for slot in asked),),
+    )
+    found: dict[int, int] = {}
+    for body in (json.loads(text) for (text,) in bodies):
+        of = body.get("of")
+        if of is None and "with" in body:
+            of = next(journal.events(body["with"] - 1, 1)).tick
+        for slot in asked.intersection(body["arms"]):  # the last time counts
+            found.pop(slot, None)
+            if of is not None:
+                found[slot] = of
+    return found
 
 
 # ---------------------------------------------------------------- arms and pulls, with each event

@@ -28,6 +28,7 @@ ACTS = (
 FOLLOWING = ("alarm", "again")  # what follows from an act and is withdrawn with it
 RESULTS = ("record", "shown", "late", "override")
 CHANGEABLE = ("record", "shown", "late")  # until the next list is made
+TOLD = (*RESULTS, "correct")
 MOST_EVENT = 2**62
 MOST_CHANGEABLE = 400  # results that may be changed one by one
 
@@ -86,11 +87,7 @@ def _results_now(session: Session, event: int, withdrawn: set[int]) -> list[Even
     Or late results that came since the list was made. Not if another list was made since, or there
     is another result or a correction of one of its arms; who joined or left does not matter.
     """
-    later = [
-        one
-        for one in session.journal.events(event - 1)
-        if one.kind in ACTS and one.seq not in withdrawn
-    ]
+    later = _acts_from(session, event, withdrawn)
     own = [one for one in later if one.seq == event or one.body.get("with") == event]
     others = [one for one in later if one not in own]
     results = [one for one in own if one.kind in CHANGEABLE]
@@ -100,7 +97,7 @@ def _results_now(session: Session, event: int, withdrawn: set[int]) -> list[Even
     if any(one.kind == "decide" for one in later):
         return []
     arms = {slot for one in results for slot in _arms(session, one)}
-    told = [one for one in others if one.kind in (*RESULTS, "correct")]
+    told = [one for one in others if one.kind in TOLD]
     if any(arms.intersection(_arms(session, one)) for one in told):
         return []
     return own
@@ -118,15 +115,28 @@ def changeable(session: Session) -> dict[tuple[int, int], int]:
         f"SELECT max(seq) FROM event WHERE kind = 'decide' AND tick = ? AND {STANDING}",
         (memory.tick,),
     ).fetchone()
-    rows = journal.connection.execute(
-        "SELECT min(tick), min(slot), recorded FROM pull WHERE recorded > ? "
-        "GROUP BY recorded HAVING count(*) = 1 LIMIT ?",
-        (first, MOST_CHANGEABLE),
-    ).fetchall()
-    withdrawn = journal.withdrawn()
-    return {
-        (tick, slot): event for tick, slot, event in rows if _results_now(session, event, withdrawn)
-    }
+    acts: dict[int, list[Event]] = {}  # by their first event
+    for one in _acts_from(session, first + 1, journal.withdrawn()):
+        acts.setdefault(one.body.get("with", one.seq), []).append(one)
+    found: dict[tuple[int, int], int] = {}
+    told: set[int] = set()  # slots of which something was said later
+    for event in sorted(acts, reverse=True):
+        own = acts[event]
+        pulls = [(one.tick, k) for one in own if one.kind in TOLD for k in _arms(session, one)]
+        alone = len(pulls) == 1 and {one.kind for one in own} <= {"record", "late", "leave"}
+        if alone and pulls[0][1] not in told:
+            found[pulls[0]] = event
+        told.update(slot for _, slot in pulls)
+    return dict(list(reversed(found.items()))[:MOST_CHANGEABLE])
+
+
+def _acts_from(session: Session, event: int, withdrawn: set[int]) -> list[Event]:
+    """Return events of acts that stand, from this one on."""
+    return [
+        one
+        for one in session.journal.events(event - 1)
+        if one.kind in ACTS and one.seq not in withdrawn
+    ]
 
 
 def _arms(session: Session, event: Event) -> list[int]:

@@ -6,7 +6,7 @@ The reading half of `LiveAgent`: nothing here changes what the agent knows.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -24,7 +24,7 @@ from restive.live.memory import Memory
 from restive.live.recording import Batch, checked_batches, sort_results
 from restive.live.session import Session, checked_text
 from restive.live.settings import UNSEEN, Settings
-from restive.live.sql_tables import DECIDED, Progress
+from restive.live.sql_tables import DECIDED, Progress, left_with
 from restive.live.status import Forecast, Headroom
 from restive.live.summaries import RewardTable
 from restive.live.tokens import Token
@@ -153,6 +153,20 @@ class LiveView:
             )
             names = memory.roster.names
             return {names[slot]: what if state is None else state for slot, what, state in rows}
+
+    def left_with(self, names: Iterable[str]) -> dict[str, int]:
+        """Return, for arms that left by a result ("leave"), the tick which that was of."""
+        with self._session.reading() as memory:
+            slots = {memory.roster.slot(name): name for name in names}
+            found = left_with(self._session.journal, memory.gone, slots)
+            return {slots[slot]: tick for slot, tick in found.items()}
+
+    def names_like(self, text: str) -> list[str]:
+        """Return the names of arms that begin with this, in capitals or not, in their order."""
+        begins = text.casefold()
+        with self._session.reading() as memory:
+            names = memory.roster.names
+            return sorted(name for name in names if name.casefold().startswith(begins))
 
     def changeable(self) -> dict[tuple[int, str], int]:
         """Return, by tick and arm, the events of results that `undo` can take back alone now."""

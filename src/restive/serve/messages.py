@@ -284,6 +284,7 @@ class WhyAnswer(BaseModel):
     rival_index: float | None
     waits: int | None
     result: str | None
+    rebuilt: bool = Field(description="the list is older than a rebuild; beliefs are those of now")
     lines: list[str] = Field(description="all of it in words")
 
     @classmethod

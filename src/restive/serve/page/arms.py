@@ -10,7 +10,7 @@ from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
 from restive.live.answers import ArmRow
 from restive.live.explaining import Why
-from restive.live.settings import Settings
+from restive.live.settings import LEAVE, Settings
 from restive.pages.page import capitalised, render
 from restive.serve.auth import Caller
 
@@ -126,6 +126,7 @@ class ArmShown:
     posterior: ArmPosterior | None
     prior: ArmPosterior  # of its kind
     history: list[dict[str, Any]]
+    left_with: int | None  # tick of the result with which it left
     tick: int
 
     @classmethod
@@ -136,7 +137,7 @@ class ArmShown:
         why = None if row.waiting or agent.tick < 0 else agent.explain(name)
         return cls(
             agent.settings, agent.top_state, row, why, posterior, agent.prior(name),
-            agent.history(name), agent.tick,
+            agent.history(name), agent.left_with([name]).get(name), agent.tick,
         )  # fmt: skip
 
     @property
@@ -152,7 +153,7 @@ def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
         (
             pull["tick"],
             pull["label"] or "–",
-            _became(pull, settings),
+            _became(pull, settings, found.left_with),
             "–" if pull["expected"] is None else f"{pull['expected']:.3f}",
             "yes" if pull["audit"] else "",
         )
@@ -175,10 +176,10 @@ def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
     )
 
 
-def _became(pull: dict[str, Any], settings: Settings) -> str:
+def _became(pull: dict[str, Any], settings: Settings, left_with: int | None) -> str:
     """Say what became of a pull: what was seen, and whether that was late."""
     state, status = pull["state"], pull["status"]
     if state is None:
-        return settings.outcome_text(status)
+        return settings.outcome_text(LEAVE if pull["tick"] == left_with else status)
     late = {"late": " (late)", "superseded": " (too late to be used)"}.get(status, "")
     return settings.outcome_text(state) + late

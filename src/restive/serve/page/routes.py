@@ -327,12 +327,17 @@ async def arms(
 
 
 async def _found(request: Request, caller: Caller, name: str) -> Response:
-    """Return the page of an arm of this name, or the names that follow."""
+    """Return the page of an arm of this name, in capitals or not, or the names that follow."""
+    service = service_of(request)
+    like = await service.read(lambda agent: agent.names_like(name))
+    same = [one for one in like if one.casefold() == name.casefold()]
     try:
-        return await arm(request, caller, name)
+        return await arm(request, caller, same[0] if len(same) == 1 else name)
     except Problem as error:
-        found = await service_of(request).read(lambda agent: Listed.of(agent, "name", name))
-        return HTMLResponse(arms_page(found, caller, f"{error.detail}; these names follow:"))
+        start = like[0][: len(name)] if like else name
+        found = await service.read(lambda agent: Listed.of(agent, "name", start))
+        meant = f"did you mean {' or '.join(same)}?" if same else "these names follow:"
+        return HTMLResponse(arms_page(found, caller, f"{error.detail}; {meant}"))
 
 
 @get_page("/arms/{name:path}")

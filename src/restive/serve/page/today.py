@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from restive.live.agent import LiveAgent
 from restive.live.answers import Act, Decision, Status
-from restive.live.settings import REFUSE, Settings
+from restive.live.settings import LEAVE, REFUSE, UNSEEN, Settings
 from restive.live.status import status_lines
 from restive.live.summaries import RewardTable
 from restive.pages.page import capitalised, render
@@ -65,7 +65,7 @@ class Today:
     kinds: list[str]
     sizes: list[int]  # numbers of states
     refuses: bool  # pulls that were made and not seen
-    results: dict[str, int | str]
+    results: dict[str, int | str]  # "leave" of who left by it
     events: dict[tuple[int, str], int]  # by tick and arm: by which its result may be taken back
     missing: list[LateShown]  # results of ticks that are over
     late: list[LateTold]  # such results that came since the last list
@@ -86,7 +86,7 @@ class Today:
             agent.kinds_of(arms),
             [agent.num_states(name) for name in arms[:MOST_ROWS]],
             settings.missing == REFUSE,
-            {} if decision is None else agent.results(decision.tick),
+            {} if decision is None else _results(agent, decision.tick),
             agent.changeable(),
             _missing(agent),
             _late(agent),
@@ -167,6 +167,13 @@ def _may_undo(act: Act | None, caller: Caller) -> bool:
     return act is not None and caller.token.allows(role)
 
 
+def _results(agent: LiveAgent, tick: int) -> dict[str, int | str]:
+    """Return what is known of each arm of a decision, and of whom it is that they left."""
+    found = agent.results(tick)
+    left = agent.left_with([arm for arm, result in found.items() if result == UNSEEN])
+    return found | {arm: LEAVE for arm, of in left.items() if of == tick}
+
+
 def _missing(agent: LiveAgent) -> list[LateShown]:
     """Return pulls of ticks that are over whose results can still be tapped in."""
     settings = agent.settings
@@ -189,7 +196,7 @@ def _late(agent: LiveAgent) -> list[LateTold]:
         LateTold(
             arm,
             settings.words.when(tick, settings.clock.label(tick)),
-            settings.outcome_text(agent.results(tick)[arm]),
+            settings.outcome_text(_results(agent, tick)[arm]),
             event,
         )
         for (tick, arm), event in agent.changeable().items()
