@@ -49,7 +49,13 @@ LEFT_OUT = {  # wording, versions, times and places; by their old names
     *("made_by", "method", "note", "notes", "question", "remarks", "sentence", "source", "text"),
     *("title", "truth_method", "verdict", "version", "at", "began_at", "recorded", "numbers"),
     *("digest", "fingerprint", "actor", "span", "path", "answer", "log", "durability"),
-    *("averaged", "kinds_learnt", "kinds_due", "unshown"),  # which answers did not have then
+    *(
+        "averaged",
+        "kinds_learnt",
+        "kinds_due",
+        "unshown",
+        "forget_after",
+    ),  # which answers did not have then
 }
 NEW_OPTIONS = {"draws", "learn_kinds"}  # of learners that had none when the numbers were stored
 

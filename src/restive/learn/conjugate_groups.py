@@ -68,7 +68,7 @@ class ConjugateKeeper:
         """What a snapshot holds of them."""
         return {
             str(group): {
-                "counts": self._part(self.groups.counts, group).astype(np.int64).ravel().tolist(),
+                "counts": _as_short(self._part(self.groups.counts, group).ravel()),
                 "drawn": self._part(self.groups.drawn, group).ravel().tolist(),
                 "indices": self.indices(group).tolist(),
                 "changed": bool(changed[group]),
@@ -76,8 +76,8 @@ class ConjugateKeeper:
             for group in self.priors
         }
 
-    def load(self, data: dict[str, Any], changed: NDArray[np.bool_]) -> None:
-        """Take in what `to_data` wrote, or raise a ValueError."""
+    def load(self, data: dict[str, Any], changed: NDArray[np.bool_], *, fading: bool) -> None:
+        """Take in what `to_data` wrote, or raise a ValueError; whole counts, unless these fade."""
         if set(data) != set(map(str, self.priors)):
             raise ValueError("the groups of arms that are always seen")
         for group in self.priors:
@@ -89,7 +89,9 @@ class ConjugateKeeper:
             if counts.size != held.size or drawn.size != held.size:
                 raise ValueError(f"the counts of group {group}")
             impossible = self._part(self.groups.alphas, group).ravel() == 0
-            wrong = (counts < 0) | (counts != np.floor(counts)) | (impossible & (counts > 0))
+            wrong = ~(counts >= 0) | (impossible & (counts > 0)) | ~np.isfinite(counts)
+            if not fading:
+                wrong |= counts != np.floor(counts)
             if wrong.any() or not ((drawn >= 0) & (drawn <= 1)).all():
                 raise ValueError(f"the counts of group {group}")
             if len(indices) != len(self.indices(group)) or not np.isfinite(indices).all():
@@ -98,6 +100,11 @@ class ConjugateKeeper:
             self._part(self.groups.drawn, group)[:] = drawn.reshape(held.shape)
             self.indices(group)[:] = indices
             changed[group] = bool(own["changed"])
+
+
+def _as_short(counts: NDArray[np.float64]) -> list[float]:
+    """Return counts as a list, whole ones as whole numbers."""
+    return [int(count) if count == int(count) else count for count in counts.tolist()]
 
 
 def _arrays(priors: dict[int, DirichletArmPrior], num_groups: int) -> ConjugateGroups:

@@ -151,15 +151,17 @@ class KindLaws:
             follow = groups[weights.homes[groups] < 2 * shared]
             weights.homes[follow] = weights.first_homes[follow] + shared
             weights.changed[follow] = True
-            pools, first = np.unique(self.pool_of_group[follow], return_index=True)
-            for pool, group in zip(pools.tolist(), follow[first].tolist(), strict=True):
+            # homes of all pools, since weights that fade come back to them
+            pools, first = np.unique(self.pool_of_group[groups], return_index=True)
+            for pool, group in zip(pools.tolist(), groups[first].tolist(), strict=True):
                 own = self.pools[number][pool].weights
                 ratio = np.divide(
                     self.laws[number], kind.weights, out=np.zeros_like(own), where=kind.weights > 0
                 )
                 home = home_of_weights(own * ratio / (own * ratio).sum())
-                begin = int(weights.homes[group])
+                begin = int(weights.first_homes[group]) + shared
                 weights.numbers[begin : begin + len(home)] = home
+            _, first = np.unique(self.pool_of_group[follow], return_index=True)
             add_up_groups(Handle(posterior).where, follow[first])
 
     def to_data(self, clock: EpisodeClock) -> dict[str, Any]:

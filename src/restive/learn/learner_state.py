@@ -111,6 +111,8 @@ class LearnerState:
                 task, task.choices.slots, max(1, self.draws), laws=self.kind_laws is not None
             )
             self.particle_keeper = ParticleKeeper(task.choices, task.choices.slots, weights)
+            if learner.rules(task.facts).forget_after is not None:
+                self._require_fading(learner.name)
             actor = plain_actor(steps.TSDE, task.start, self._lookup())
             return actor._replace(
                 posterior=self.particle_keeper.posterior,
@@ -124,6 +126,17 @@ class LearnerState:
         if knows:
             return plain_actor(steps.POLICY, task.start, lookup_of(task.ranks, task.num_arms))
         return plain_actor(steps.PYTHON, task.start)
+
+    def _require_fading(self, name: str) -> None:
+        """Raise unless what was seen of every arm can lose weight."""
+        assert self.particle_keeper is not None
+        for k, group in enumerate(self.task.choices.slots.groups.tolist()):
+            if self.particle_keeper.has(group):
+                raise ProblemError(
+                    f"learner {name}: forget_after needs arms with priors of candidates, or arms "
+                    f"that are always seen; arm {k} is seen when pulled and has a Dirichlet prior: "
+                    "make its prior with spread_prior"
+                )
 
     def _lookup(self) -> IndexLookup:
         """Return how a relative of TSDE follows what it has drawn."""

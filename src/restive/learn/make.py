@@ -31,6 +31,7 @@ def TSDE(  # noqa: N802 (the name of the algorithm)
     max_elapsed: int | None = None,
     draws: int = 1,
     learn_kinds: str | None = None,
+    forget_after: float | None = None,
 ) -> Agent:
     """Return an agent that learns by Thompson sampling with dynamic episodes (Algorithm 1).
 
@@ -63,6 +64,9 @@ def TSDE(  # noqa: N802 (the name of the algorithm)
     learn_kinds
         "epochs" to estimate what arms of a kind are like from all of them, at steps 4, 6, 9, 13,
         and so on. Arms are of a kind if they share a prior of candidates, as of `spread_prior`.
+    forget_after
+        Steps after which what was seen weighs 1/e of what it did, for arms that change. None to
+        forget nothing.
 
     Examples
     --------
@@ -76,6 +80,7 @@ def TSDE(  # noqa: N802 (the name of the algorithm)
     return make_learner(
         "tsde", prior, num_pulls, policy_mapping, horizon, seed=seed, mixing_time=mixing_time,
         start=start, max_elapsed=max_elapsed, draws=draws, learn_kinds=learn_kinds,
+        forget_after=forget_after,
     )  # fmt: skip
 
 

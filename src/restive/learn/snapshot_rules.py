@@ -61,6 +61,7 @@ def require_consistent(agent: Agent, data: dict[str, Any]) -> None:
         require(distinct(numbers(data["selected"]), agent.task.num_arms), "the selected arms")
     if isinstance(agent.learner, Relative):
         begun = _check_clock(agent, data["episodes"]["clock"], time, selected)
+        _check_fading(agent, data["episodes"], time)
         _check_visits(agent, data["episodes"], seen, time, begun)
         _check_posterior(agent, data, begun)
         if agent._learner_state.kind_laws is not None:
@@ -80,6 +81,14 @@ def _checked_seen(agent: Agent, data: dict[str, Any], time: int) -> IntArray:
         require(int(name) in arms and str(int(name)) == name, "the evidence's arms")
         require(evidence.num_states == sizes[int(name)], f"evidence of arm {name}")
     return arms
+
+
+def _check_fading(agent: Agent, given: dict[str, Any], time: int) -> None:
+    """Raise unless what was seen loses weight next when it must."""
+    steps = int(agent._actor.episodes.rules[0].fading_steps)
+    if steps > 0:
+        due = checked_count(given["fading_due"], "when what was seen loses weight")
+        require(time <= due <= time + steps and due % steps == 1 % steps, "what is forgotten")
 
 
 def _check_clock(agent: Agent, given: dict[str, Any], time: int, selected: bool) -> bool:

@@ -245,9 +245,10 @@ def _load_posterior(
     agent._learner_state.use_particles()
     agent._hold()
     conjugates = agent._particle_keeper.conjugates
+    fading = agent._actor.episodes.rules[0].fading_steps > 0
     if agent._actor.episodes.clock[0].episode == 0:
         if conjugates.priors:
-            conjugates.load(moves or {}, weights.changed)
+            conjugates.load(moves or {}, weights.changed, fading=fading)
         return
     weights = agent._actor.posterior.weights
     weights.changed[:] = False
@@ -257,7 +258,7 @@ def _load_posterior(
     layers[:, changed] = drawn.reshape(len(layers), len(changed))
     weights.changed[changed] = True
     if conjugates.priors:
-        conjugates.load(moves or {}, weights.changed)
+        conjugates.load(moves or {}, weights.changed, fading=fading)
         if agent._learner_state.is_drawn:
             return
     if agent.task.choices.has_particles or agent.task.ranks is None:
@@ -301,10 +302,13 @@ def _episodes_to_data(agent: AgentView, seen: IntArray) -> dict[str, Any]:
     floor = clock.floor
     visited = rows[:, tables.COUNT] > floor
     rows = rows - np.array([floor, floor, 0])
-    return {
+    data: dict[str, Any] = {
         "clock": {name: int(getattr(clock, name.lower())) for name in CLOCK},
         "visits": [cells[visited].tolist(), rows[visited].T.tolist()],
     }
+    if agent._actor.episodes.rules[0].fading_steps > 0:
+        data["fading_due"] = int(clock.fading_due)
+    return data
 
 
 def _cells_of_arms(agent: AgentView, arms: IntArray) -> IntArray:
@@ -322,14 +326,17 @@ def _load_episodes(agent: Agent, data: dict[str, Any]) -> None:
     clock = agent._actor.episodes.clock[0]
     for name in CLOCK:
         setattr(clock, name.lower(), data["clock"][name])
+    if agent._actor.episodes.rules[0].fading_steps > 0:
+        clock.fading_due = data["fading_due"]
     epoch = int(clock.epoch)
     if epoch < 0:
         return
     known = agent.task.horizon is not None
     clock.epoch_end = np.iinfo(np.int64).max if known else 2 << epoch
     clock.truncation = agent._actor.episodes.truncations[epoch]
-    fixed = agent._actor.episodes.rules[0].fixed_limit
-    clock.limit = clock.last_length if fixed < 0 else fixed
+    rules = agent._actor.episodes.rules[0]
+    fixed = rules.fixed_limit
+    clock.limit = min(clock.last_length if fixed < 0 else fixed, rules.longest)
     clock.floor = tables.FLOOR_STEP
     agent._learner_state.make_counters(epoch)
     agent._hold()

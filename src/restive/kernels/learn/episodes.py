@@ -61,6 +61,8 @@ def forget_episodes(episodes: Episodes) -> None:
     clock.draws = 0
     clock.kinds_due = FIRST_KINDS if episodes.rules[0].learn_kinds != 0 else NEVER
     clock.kinds_learnt = 0
+    steps = episodes.rules[0].fading_steps
+    clock.fading_due = 1 + steps if steps > 0 else NEVER
 
 
 @inlined
@@ -106,7 +108,7 @@ def begin_episode(episodes: Episodes, t: int, reason: int) -> None:
     clock.episode += 1
     clock.doubled = 0
     fixed = episodes.rules[0].fixed_limit
-    clock.limit = clock.last_length if fixed < 0 else fixed
+    clock.limit = min(clock.last_length if fixed < 0 else fixed, episodes.rules[0].longest)
 
 
 @inlined

@@ -55,6 +55,7 @@ __all__ = [
     "multiply_all",
     "multiply_groups",
     "multiply_pending",
+    "rescale",
     "rescale_groups",
     "starts_at",
     "sum_of_squares",
@@ -120,7 +121,7 @@ def _make_room(posterior: Posterior, group: int, too_low: bool) -> None:
     """Multiply what waits, rescale where told; apart, since it is rare and would crowd a loop."""
     multiply_pending(posterior, group)
     if too_low:
-        _rescale(posterior, group)
+        rescale(posterior, group)
 
 
 @inlined
@@ -317,13 +318,13 @@ def _revive(posterior: Posterior, group: int, total: float) -> None:
     """See to weights of a faint total: those that mattered are ruled out, perhaps all of them."""
     weights = posterior.weights
     if total > 0.0:
-        _rescale(posterior, group)
+        rescale(posterior, group)
     else:
         weights.status[0].impossible = 1 + group
 
 
 @part
-def _rescale(posterior: Posterior, group: int) -> None:
+def rescale(posterior: Posterior, group: int) -> None:
     """Bring the largest weight into [1/2, 1); lift what is then too small to be written.
 
     All is multiplied by powers of two, so nothing is lost: only exponents change, which are the
@@ -430,7 +431,7 @@ def rescale_groups(where: IntArray, groups: IntArray) -> None:
     """See to the weights of some groups that were multiplied elsewhere, for Python."""
     posterior = _opened(where)
     for i in range(len(groups)):
-        _rescale(posterior, groups[i])
+        rescale(posterior, groups[i])
         posterior.weights.lost[groups[i]] = 0
         posterior.weights.changed[groups[i]] = True
 

@@ -38,6 +38,7 @@ from restive.kernels.learn.episodes import (
     note_visits,
     visit,
 )
+from restive.kernels.learn.forgetting import fade_moves, fade_weights
 from restive.kernels.learn.learners import (
     beta_bernoulli,
     colored_ucrl2,
@@ -165,6 +166,12 @@ def _begin_tsde(actor: Actor, t: int, with_particles: bool | None) -> int:
     if now.stage == BEGIN:
         if with_particles is not None and must_count(posterior):
             return COUNT
+        if t >= clock.fading_due:
+            share = rules.fading_share * 2.0**-53
+            fade_weights(posterior, share, clock.kinds_learnt)
+            if with_particles is not None:
+                fade_moves(posterior, share)
+            clock.fading_due = t + rules.fading_steps
         if t >= clock.kinds_due:
             return LEARN_KINDS
         if t == clock.epoch_end:

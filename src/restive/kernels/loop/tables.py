@@ -297,6 +297,7 @@ class EpisodeClock(Block):
     floor: int  # what counters of this epoch begin with; those below have not been visited in it
     kinds_due: int  # time at which the laws of kinds are estimated anew
     kinds_learnt: int  # how often that was done
+    fading_due: int  # time at which what was seen next loses weight
 
 
 class EpisodeRules(Block):
@@ -308,6 +309,9 @@ class EpisodeRules(Block):
     exploring: int  # steps in 2^53, on average, in which arms are pulled at random
     draws: int  # of each arm in an episode, whose indices are averaged; 0 for the whole posterior
     learn_kinds: int  # whether laws of kinds are estimated from all their arms, now and then
+    fading_steps: int  # steps after which what was seen loses weight, 0 for never
+    fading_share: int  # how much of its weight it keeps then, in 2^53
+    longest: int  # limit of episodes whose length is not fixed
     horizon_known: int  # whether there is but one epoch
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil, sqrt
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from restive.errors import ProblemError
+from restive.kernels.elementary import exponentials
 from restive.kernels.jit.records import Records, new_record
 from restive.kernels.learn.learners.memory import PLANNING, Memory
 from restive.kernels.loop.tables import EpisodeRules
@@ -25,12 +27,15 @@ __all__ = [
     "Own",
     "Relative",
     "Rules",
+    "check_memory",
     "checked_number",
     "counts_only",
     "ignores_unpulled",
 ]
 
 NEVER = np.iinfo(np.int64).max >> 1  # steps
+FADINGS = 20  # in `forget_after` steps
+LONGEST_MEMORY = 1e12  # steps
 
 
 @dataclass(frozen=True)
@@ -44,10 +49,18 @@ class Rules:
     exploring: float = 0.0  # share of steps in which arms are pulled at random
     draws: int = 1  # of each arm, whose indices are averaged; 0 for the whole posterior
     learn_kinds: bool = False  # estimate laws of kinds from all their arms, now and then
+    forget_after: float | None = None  # steps after which what was seen weighs 1/e
 
     def as_record(self, horizon_known: bool) -> Records[EpisodeRules]:
         """Return them for kernels."""
         limit = -1 if self.length is None else self.length - 1
+        steps, share, longest = 0, 1.0, NEVER
+        if self.forget_after is not None:
+            # small losses in turn, each cheap, add up to nearly the same as one in every step
+            steps = max(1, int(self.forget_after) // FADINGS)
+            share = float(exponentials([-steps / self.forget_after])[0])
+            if self.length is None:  # as long as the paper's are after that many steps
+                longest = ceil(sqrt(2 * self.forget_after)) - 1
         return new_record(
             EpisodeRules,
             fixed_limit=limit if self.length_rule else NEVER,
@@ -56,6 +69,9 @@ class Rules:
             exploring=round(self.exploring * 2**53),
             draws=self.draws,
             learn_kinds=self.learn_kinds,
+            fading_steps=steps,
+            fading_share=round(share * 2**53),
+            longest=longest,
             horizon_known=horizon_known,
         )
 
@@ -139,6 +155,13 @@ def checked_number(value: Any, what: str, low: float, high: float) -> None:
     """Raise unless a value is a number between two others."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ProblemError(f"{what} must be a number from {low:g} to {high:g}, got {value!r:.60}")
+
+
+def check_memory(learner: Any) -> None:
+    """Raise unless a learner's `forget_after` is None or a number of steps."""
+    if learner.forget_after is not None:
+        what = f"{learner.name}: forget_after (None for never)"
+        checked_number(learner.forget_after, what, 1, LONGEST_MEMORY)
 
 
 def counts_only(memory: Memory, plans: bool = False) -> bool:

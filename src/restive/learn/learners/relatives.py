@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from restive.arguments import checked_count
 from restive.errors import ProblemError
-from restive.learn.learners.base import Rules, checked_number
+from restive.learn.learners.base import Rules, check_memory, checked_number
 from restive.learn.task import Facts
 
 __all__ = [
@@ -44,10 +44,14 @@ class DynamicEpisodes:
         Systems drawn in an episode; 1 is the paper's.
     learn_kinds
         "epochs" to estimate the law of each kind anew, now and then, from all its arms.
+    forget_after
+        Steps after which what was seen weighs 1/e of what it did; None to forget nothing, as the
+        paper's learner. Episodes are then no longer than sqrt(2 forget_after).
     """
 
     draws: int = 1
     learn_kinds: str | None = None
+    forget_after: float | None = None
 
     name: ClassVar[str] = "tsde"
     title: ClassVar[str] = "TSDE"
@@ -55,10 +59,12 @@ class DynamicEpisodes:
     def __post_init__(self) -> None:
         checked_count(self.draws, "tsde: draws", most=MOST_DRAWS)
         _require_epochs(self.learn_kinds, self.name)
+        check_memory(self)
 
     def rules(self, facts: Facts) -> Rules:
         """Both rules end episodes."""
-        return Rules(draws=self.draws, learn_kinds=self.learn_kinds is not None)
+        learn_kinds = self.learn_kinds is not None
+        return Rules(draws=self.draws, learn_kinds=learn_kinds, forget_after=self.forget_after)
 
 
 @dataclass(frozen=True)
@@ -73,22 +79,27 @@ class MeanIndex:
 
     Parameters
     ----------
-    learn_kinds
+    learn_kinds, forget_after
         As of `tsde`.
     """
 
     learn_kinds: str | None = None
+    forget_after: float | None = None
 
     name: ClassVar[str] = "mean_index"
     title: ClassVar[str] = "mean index"
 
     def __post_init__(self) -> None:
         _require_epochs(self.learn_kinds, self.name)
+        check_memory(self)
 
     def rules(self, facts: Facts) -> Rules:
         """Take the mean anew in every step."""
         learn_kinds = self.learn_kinds is not None
-        return Rules(length=1, doubling_rule=False, draws=0, learn_kinds=learn_kinds)
+        return Rules(
+            length=1, doubling_rule=False, draws=0, learn_kinds=learn_kinds,
+            forget_after=self.forget_after,
+        )  # fmt: skip
 
 
 def _require_epochs(value: object, name: str) -> None:
@@ -98,38 +109,71 @@ def _require_epochs(value: object, name: str) -> None:
 
 @dataclass(frozen=True)
 class DoublingOnly:
-    """TSDE whose episodes end only when a counter has more than doubled (its second rule)."""
+    """TSDE whose episodes end only when a counter has more than doubled (its second rule).
+
+    Parameters
+    ----------
+    forget_after
+        As of `tsde`.
+    """
+
+    forget_after: float | None = None
 
     name: ClassVar[str] = "tsde_doubling_only"
     title: ClassVar[str] = "TSDE, doubling rule only"
 
+    def __post_init__(self) -> None:
+        check_memory(self)
+
     def rules(self, facts: Facts) -> Rules:
         """Episodes have no longest length."""
-        return Rules(length_rule=False)
+        return Rules(length_rule=False, forget_after=self.forget_after)
 
 
 @dataclass(frozen=True)
 class LengthOnly:
-    """TSDE whose episodes are each a step longer than the last (its first rule)."""
+    """TSDE whose episodes are each a step longer than the last (its first rule).
+
+    Parameters
+    ----------
+    forget_after
+        As of `tsde`.
+    """
+
+    forget_after: float | None = None
 
     name: ClassVar[str] = "tsde_length_only"
     title: ClassVar[str] = "TSDE, length rule only"
 
+    def __post_init__(self) -> None:
+        check_memory(self)
+
     def rules(self, facts: Facts) -> Rules:
         """Counters do not end episodes."""
-        return Rules(doubling_rule=False)
+        return Rules(doubling_rule=False, forget_after=self.forget_after)
 
 
 @dataclass(frozen=True)
 class EveryStep:
-    """Thompson sampling that draws a new system in every step (Thompson 1933)."""
+    """Thompson sampling that draws a new system in every step (Thompson 1933).
+
+    Parameters
+    ----------
+    forget_after
+        As of `tsde`.
+    """
+
+    forget_after: float | None = None
 
     name: ClassVar[str] = "thompson_every_step"
     title: ClassVar[str] = "Thompson, every step"
 
+    def __post_init__(self) -> None:
+        check_memory(self)
+
     def rules(self, facts: Facts) -> Rules:
         """Episodes of one step."""
-        return Rules(length=1, doubling_rule=False)
+        return Rules(length=1, doubling_rule=False, forget_after=self.forget_after)
 
 
 @dataclass(frozen=True)
@@ -145,9 +189,12 @@ class EpisodicThompson:
     ----------
     length
         Steps of an episode.
+    forget_after
+        As of `tsde`.
     """
 
     length: int | None = None
+    forget_after: float | None = None
 
     name: ClassVar[str] = "episodic_thompson"
     title: ClassVar[str] = "episodic Thompson"
@@ -155,11 +202,13 @@ class EpisodicThompson:
     def __post_init__(self) -> None:
         if self.length is not None:
             checked_count(self.length, "episodic_thompson: length")
+        check_memory(self)
 
     def rules(self, facts: Facts) -> Rules:
         """Episodes of a fixed length."""
         default = 50 if facts.horizon is None else ceil(sqrt(facts.horizon))
-        return Rules(length=self.length or default, doubling_rule=False)
+        length = self.length or default
+        return Rules(length=length, doubling_rule=False, forget_after=self.forget_after)
 
 
 @dataclass(frozen=True)
@@ -168,14 +217,26 @@ class CertaintyEquivalence:
 
     Of equally likely candidates it takes the first, so before anything is seen under a uniform
     prior it takes each arm's first candidate. It never explores on purpose.
+
+    Parameters
+    ----------
+    forget_after
+        As of `tsde`.
     """
+
+    forget_after: float | None = None
 
     name: ClassVar[str] = "certainty_equivalence"
     title: ClassVar[str] = "certainty equivalence"
 
+    def __post_init__(self) -> None:
+        check_memory(self)
+
     def rules(self, facts: Facts) -> Rules:
         """Take the mode anew in every step."""
-        return Rules(length=1, doubling_rule=False, most_likely=True)
+        return Rules(
+            length=1, doubling_rule=False, most_likely=True, forget_after=self.forget_after
+        )
 
 
 @dataclass(frozen=True)
@@ -188,16 +249,23 @@ class EpsilonGreedy:
     ----------
     epsilon
         The share of random steps.
+    forget_after
+        As of `tsde`.
     """
 
     epsilon: float = 0.05
+    forget_after: float | None = None
 
     name: ClassVar[str] = "epsilon_greedy"
     title: ClassVar[str] = "epsilon-greedy"
 
     def __post_init__(self) -> None:
         checked_number(self.epsilon, "epsilon_greedy: epsilon", 0, 1)
+        check_memory(self)
 
     def rules(self, facts: Facts) -> Rules:
         """Take the mode anew in every step, but for some."""
-        return Rules(length=1, doubling_rule=False, most_likely=True, exploring=self.epsilon)
+        return Rules(
+            length=1, doubling_rule=False, most_likely=True, exploring=self.epsilon,
+            forget_after=self.forget_after,
+        )  # fmt: skip

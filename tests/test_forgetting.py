@@ -1,0 +1,197 @@
+"""Forgetting: evidence that decays, next to an oracle that decays it in plain numpy."""
+
+import json
+
+import numpy as np
+import pytest
+
+import restive as rs
+
+RELATIVES = (
+    "tsde", "mean_index", "tsde_doubling_only", "tsde_length_only", "thompson_every_step",
+    "episodic_thompson", "certainty_equivalence", "epsilon_greedy",
+)  # fmt: skip
+
+
+def channels(num_arms=5):
+    return rs.grid_prior([0.1, 0.3, 0.5, 0.7, 0.9], num_arms=num_arms)
+
+
+def played(agent, steps, seed=0):
+    """Play an agent in a world of coins; return (time, arm, last state, age, state) of all seen."""
+    rng = np.random.default_rng(seed)
+    last = dict.fromkeys(range(agent.task.num_arms), (1, 0))  # state, time
+    told = []
+    for t in range(1, steps + 1):
+        arms = agent.select().tolist()
+        shown = agent.awaited.tolist()
+        states = rng.integers(0, 2, len(shown)).tolist()
+        for k, state in zip(shown, states, strict=True):
+            before, at = last[k]
+            told.append((t, k, before, t - at, state, k in arms))
+            last[k] = (state, t)
+        agent.observe(states)
+    return told
+
+
+def share_left(seen, now, forget_after):
+    """Weight at time `now`, after its step began, of what was seen at time `seen`."""
+    steps = max(1, int(forget_after) // 20)
+    times = [t for t in range(1 + steps, now + 1, steps) if t > seen]
+    return np.exp(-steps / forget_after) ** len(times)
+
+
+def likelihood(arm, before, age, state):
+    return np.linalg.matrix_power(arm.active, age)[before, state]
+
+
+@pytest.mark.parametrize("forget_after", [1, 3.5, 7, 40, 200])
+def test_finite_posterior_is_the_prior_given_decayed_evidence(forget_after):
+    prior = channels()
+    agent = rs.TSDE(prior, 2, horizon=1000, seed=3, forget_after=forget_after)
+    told = played(agent, 90)
+    agent.select()  # at which evidence decays, if it is due
+    for k, arm in enumerate(prior.arms):
+        logs = np.log(arm.weights)
+        for t, who, before, age, state, _ in told:
+            if who == k:
+                seen = [likelihood(one, before, age, state) for one in arm.candidates]
+                logs = logs + share_left(t, 91, forget_after) * np.log(seen)
+        expected = np.exp(logs - logs.max())
+        expected /= expected.sum()
+        np.testing.assert_allclose(agent.posterior(k).weights, expected, rtol=0, atol=1e-9)
+
+
+def test_joint_posterior_decays_too():
+    bandits = [
+        rs.RestlessBandit([rs.gilbert_elliott(p, 0.8), rs.gilbert_elliott(0.3, q)], 1)
+        for p in (0.1, 0.4)
+        for q in (0.5, 0.9)
+    ]
+    agent = rs.TSDE(rs.JointPrior(bandits), 1, horizon=1000, seed=1, forget_after=30)
+    told = played(agent, 70)
+    agent.select()
+    logs = np.zeros(4)
+    for t, k, before, age, state, _ in told:
+        seen = [likelihood(one.arms[k], before, age, state) for one in bandits]
+        logs += share_left(t, 71, 30) * np.log(seen)
+    expected = np.exp(logs - logs.max())
+    expected /= expected.sum()
+    np.testing.assert_allclose(agent.posterior(0).weights, expected, rtol=0, atol=1e-9)
+
+
+def test_counts_of_arms_that_are_always_seen_decay():
+    prior = rs.zoo.load("calls-8").prior
+    agent = rs.TSDE(prior, 3, horizon=1000, seed=1, forget_after=40)
+    told = played(agent, 90)
+    agent.select()
+    groups = agent._particle_keeper.conjugates
+    for k in range(8):
+        alphas = prior.arms[k].posterior_alphas.copy()
+        size = alphas.shape[-1]
+        rows = alphas.reshape(-1, size)
+        for t, who, before, _, state, pulled in told:
+            if who == k:
+                row = before if pulled or len(rows) == size else size + before
+                rows[row, state] += share_left(t, 91, 40)
+        found = groups._part(groups.groups.counts + groups.groups.alphas, k).reshape(-1, size)
+        np.testing.assert_allclose(found, rows, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", RELATIVES)
+def test_snapshots_go_on_with_the_same_bits(name):
+    prior = channels()
+    one = rs.make_learner(name, prior, 2, seed=5, forget_after=23)
+    played(one, 37)
+    two = rs.restore(json.loads(json.dumps(one.snapshot())))
+    for seed in range(3):
+        assert played(one, 30, seed) == played(two, 30, seed)
+    assert one.snapshot() == two.snapshot()
+    one.select()
+    again = rs.restore(json.loads(json.dumps(one.snapshot())))
+    assert one.snapshot() == again.snapshot()
+
+
+def test_snapshots_of_arms_that_are_always_seen():
+    prior = rs.zoo.load("calls-8").prior
+    one = rs.TSDE(prior, 3, seed=5, forget_after=23)
+    played(one, 37)
+    two = rs.restore(json.loads(json.dumps(one.snapshot())))
+    assert played(one, 30, 2) == played(two, 30, 2)
+    assert one.snapshot() == two.snapshot()
+
+
+@pytest.mark.parametrize("due", [0, 36, 39, 100, "soon", 2.5])
+def test_a_forged_time_of_forgetting_is_refused(due):
+    agent = rs.TSDE(channels(), 2, seed=5, forget_after=60)
+    played(agent, 37)
+    data = agent.snapshot()
+    assert data["episodes"]["fading_due"] == 40
+    data["episodes"]["fading_due"] = due
+    data["checksum"] = rs_checksum(data)
+    with pytest.raises(rs.RestiveError):
+        rs.restore(data)
+
+
+def rs_checksum(data):
+    from restive.learn.snapshots import checksum
+
+    return checksum({key: value for key, value in data.items() if key != "checksum"})
+
+
+def test_a_very_long_memory_is_hardly_another_posterior():
+    prior = channels()
+    kept, faded = (
+        rs.TSDE(prior, 2, horizon=400, seed=3, forget_after=after) for after in (None, 1e12)
+    )
+    assert played(kept, 200) == played(faded, 200)
+
+
+def test_what_was_ruled_out_stays_so_and_small_weights_come_back():
+    arms = [rs.gilbert_elliott(p, 0.9) for p in (0.001, 0.5)]
+    sure = rs.Arm([[1.0, 0.0], [0.5, 0.5]], rewards=[0.0, 1.0])  # never leaves its bad state
+    prior = rs.IndependentPrior([rs.ArmPrior([*arms, sure])])
+    agent = rs.TSDE(prior, 1, horizon=1000, seed=0, forget_after=100)
+    for state in [0, 1] * 400:
+        agent.select()
+        agent.observe([state])
+    before = agent.posterior(0).weights
+    assert before[0] < 1e-20
+    assert before[2] == 0
+    for _ in range(600):
+        agent.select()
+        agent.observe([0])
+    after = agent.posterior(0).weights
+    assert after[0] > 0.9  # seldom leaves: what was seen long ago does not count
+    assert after[2] == 0
+
+
+@pytest.mark.parametrize("wrong", [0, 0.5, -1, float("nan"), float("inf"), "long", True])
+@pytest.mark.parametrize("name", RELATIVES)
+def test_wrong_memories_get_a_sentence(name, wrong):
+    with pytest.raises(rs.RestiveError, match=r"forget_after .* must be a number from 1 to"):
+        rs.make_learner(name, channels(), 2, forget_after=wrong)
+
+
+def test_learners_without_a_posterior_have_nothing_to_forget():
+    with pytest.raises(rs.RestiveError, match="forget_after"):
+        rs.make_learner("ucb1", channels(), 2, forget_after=10)
+
+
+def test_particles_do_not_forget_and_say_so():
+    prior = rs.dirichlet_prior(num_arms=3)
+    with pytest.raises(rs.RestiveError, match=r"arm 0 is seen when pulled .* spread_prior"):
+        rs.TSDE(prior, 1, forget_after=10)
+
+
+def test_threads_give_the_same_bits():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(p, 0.8) for p in (0.1, 0.3, 0.5)], 1)
+    prior = channels(3)
+    spec = {"name": "tsde", "forget_after": 12}
+    one, two = (
+        rs.frequentist_regret(
+            bandit, prior, horizon=300, learner=spec, replications=6, seed=2, threads=threads
+        )
+        for threads in (1, 2)
+    )
+    assert one.samples.tobytes() == two.samples.tobytes()
