@@ -222,7 +222,7 @@ def rebuild_file(
             with replacing(out) as temporary:
                 _rebuild(old, temporary, progress)
         else:
-            place = old.path.resolve()
+            place = old.database.path.resolve()
             remove_leftovers(place.parent, place.name)
             with beside(place) as temporary:
                 old.replace_contents(_rebuild(old, temporary, progress), temporary)

@@ -83,7 +83,7 @@ def stored_priors(journal: Journal, listed: Sequence[Sequence[str]]) -> dict[str
     for (kind, text), (named, digest) in zip(rows, listed, strict=True):
         if named != kind or sha256(text.encode()).hexdigest() != digest:
             raise StoreError(
-                f"{journal.path}: the prior of kind {kind!r} was damaged or edited; take your last "
+                f"{journal.name}: the prior of kind {kind!r} was damaged or edited; take your last "
                 "backup"
             )
         prior = prior_from_data(json.loads(text))
