@@ -7,6 +7,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 BROWSER := $(VENV)/.browser
+POSTGRES := $(VENV)/.postgres
 WARM := $(VENV)/.warm
 DEVELOPING := $(VENV)/.developing
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -53,7 +54,7 @@ $(READY): $(INSTALLED)
 	touch $@
 
 # With make's -j, tools are installed and code is checked while the kernels compile.
-$(DEVELOPING): $(TOOLS) $(WARM) $(BROWSER)
+$(DEVELOPING): $(TOOLS) $(WARM) $(BROWSER) $(POSTGRES)
 	touch $@
 
 $(TOOLS): $(INSTALLED)
@@ -69,6 +70,13 @@ $(WARM): $(INSTALLED)
 $(BROWSER): $(INSTALLED)
 	command -v chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 \
 		|| echo "Chromium cannot be installed here: the tests of pages in a browser are left out"
+	touch $@
+
+# Agents are tested in a real PostgreSQL too, likewise; after the browser, since apt works alone.
+$(POSTGRES): $(BROWSER)
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
+		|| { apt-get update && apt-get install -y --no-install-recommends postgresql; } >/dev/null 2>&1 \
+		|| echo "PostgreSQL cannot be installed here: the tests of agents in its databases are left out"
 	touch $@
 
 clean:

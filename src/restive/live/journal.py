@@ -19,12 +19,17 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from json.encoder import encode_basestring as quoted
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError, StoreError
+from restive.files import replacing
 from restive.live.schema import TABLES
 from restive.live.sqlite import SqliteDatabase, require_no_file
+
+if TYPE_CHECKING:
+    from restive.live.postgres import PostgresDatabase
 
 __all__ = ["STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
 
@@ -109,9 +114,16 @@ class Journal:
             raise ProblemError(f"durability must be 'power' or 'process', got {shown(durability)}")
         self.patience = WAIT  # seconds for another writer
         self._appended: tuple[int, bytes] | None = None  # the last event of the transaction
-        self.name = str(path)  # in messages
-        self.database = SqliteDatabase(path, durability, temporary, self._require_good)
-        self.connection = self.database.connection
+        self.database: SqliteDatabase | PostgresDatabase
+        if is_url(path):
+            from restive.live.postgres import PostgresDatabase
+
+            self.database = PostgresDatabase(str(path), durability)
+        else:
+            self.name = str(path)  # should the file be damaged
+            self.database = SqliteDatabase(path, durability, temporary, self._require_good)
+        self.name = self.database.name  # in messages, without a password
+        self.connection: Any = self.database.connection
 
     prepare = staticmethod(SqliteDatabase.prepare)
 
@@ -244,8 +256,11 @@ class Journal:
         return [Event(*row) for row in rows]
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the file as it is now, while others may write to it."""
-        self.database.backup(path)
+        """Write a file with all that is there now, while others may write to it."""
+        if isinstance(self.database, SqliteDatabase):
+            self.database.backup(path)
+        else:
+            copy_journal(self, path)
 
     def replace_contents(self, last: tuple[int, bytes], path: Path) -> None:
         """Take over all tables of a file, in one transaction.
@@ -270,7 +285,7 @@ class Journal:
     def take_over(self, other: Journal) -> None:
         """Copy all rows of another journal into tables that are empty, in a transaction."""
         for table in TABLES:
-            copy_rows(other, self, table)
+            copy_rows(other.connection, self.connection, table)
 
     def _require_good(self, connection: Any) -> None:
         """Raise unless the digests of all events fit; the database is not open yet."""
@@ -279,13 +294,71 @@ class Journal:
             pass
 
 
-def copy_rows(source: Journal, target: Journal, table: str) -> None:
-    """Copy all rows of a table into one that is empty, in a transaction."""
-    rows = source.connection.stream(f"SELECT * FROM {table}")
+def copy_journal(source: Journal, target: str | os.PathLike[str]) -> tuple[int, bytes]:
+    """Copy an agent into a new file or schema; return number and digest of its last event."""
+    require_absent(target)
+    with source.reading(), empty_tables(target) as connection:
+        for table in TABLES:
+            copy_rows(source.connection, connection, table)
+        return source.last()
+
+
+@contextmanager
+def empty_tables(target: str | os.PathLike[str]) -> Iterator[Any]:
+    """Yield a connection to the tables of a new agent; they are there whole or not at all."""
+    if is_url(target):
+        from restive.live.postgres import make_schema
+
+        with make_schema(str(target)) as connection:
+            yield connection
+        return
+    with replacing(target) as temporary:
+        Journal.prepare(temporary)
+        copy = Journal(temporary, temporary=True)
+        try:
+            with copy.writing():
+                yield copy.connection
+        finally:
+            copy.close()
+
+
+@contextmanager
+def new_file(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield an empty file to make an agent in; it becomes the target when all is written."""
+    if not is_url(target):
+        with replacing(target) as temporary:
+            yield temporary
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "agent.db"
+        path.touch()
+        yield path
+        made = Journal(path, temporary=True)
+        try:
+            copy_journal(made, target)
+        finally:
+            made.close()
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Whether a place is in PostgreSQL."""
+    return isinstance(path, str) and path.startswith(("postgresql://", "postgres://"))
+
+
+def copy_rows(source: Any, target: Any, table: str) -> None:
+    """Copy all rows of a table between connections into one that is empty, in transactions."""
+    rows = source.stream(f"SELECT * FROM {table}")
     marks = ",".join("?" * len(rows.description))
-    target.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+    for some in iter(lambda: rows.fetchmany(PAGE), []):
+        target.executemany(f"INSERT INTO {table} VALUES ({marks})", some)
+    rows.close()
 
 
 def require_absent(path: str | os.PathLike[str]) -> None:
     """Raise if there is something under this name, or if it must not be there."""
-    require_no_file(path)
+    if is_url(path):
+        from restive.live.postgres import require_no_schema
+
+        require_no_schema(str(path))
+    else:
+        require_no_file(path)
