@@ -26,7 +26,7 @@ providers._get_local_constants = lambda: providers._local_constants
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what needs a program that is not there; pytest counts it as deselected."""
-    needed = {"tab": CHROMIUM, "server": POSTGRES}
+    needed = {"tab": CHROMIUM, "postgres": POSTGRES}
     missing = {fixture for fixture, program in needed.items() if program is None}
     left_out = [item for item in items if missing.intersection(item.fixturenames)]
     if left_out:
