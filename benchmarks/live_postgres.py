@@ -5,10 +5,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from tests.postgres_server import POSTGRES, Server
+
 import restive as rs
 from benchmarks.harness import Result
 from benchmarks.live import LEVELS, STEPS, _clocks, _stepped
-from tests.postgres_server import POSTGRES, Server
 
 ROUNDS = 10
 
