@@ -275,6 +275,21 @@ def test_missing_rights_and_a_full_disk_change_nothing(path, postgres):
     checked(path)
 
 
+def test_an_agent_whose_schema_was_dropped_and_put_back_goes_on(path, postgres):
+    with created(path) as live:
+        run(live, 2)
+        agent = path.partition("#")[2]
+        postgres.execute(f"ALTER SCHEMA {agent} RENAME TO away")
+        for _ in range(2):
+            with pytest.raises(StoreError, match="its tables are gone"):
+                live.status()
+            with pytest.raises(StoreError, match="its tables are gone"):
+                live.note("x")
+        postgres.execute(f"ALTER SCHEMA away RENAME TO {agent}")
+        run(live, 2)
+    checked(path)
+
+
 def test_all_agents_of_a_database_are_listed(postgres):
     names = [postgres.new_place() for _ in range(2)]
     for name in names:

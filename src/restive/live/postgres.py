@@ -190,7 +190,6 @@ class PostgresDatabase:
     def __init__(self, url: str, durability: str) -> None:
         self._place = place_of(url)
         self.name = self._place.name
-        self._patience = -1.0
         self._known: Any = None  # number and digest of the last event, as it is known here
         self._changes = 0  # by others
         with self.errors_named():
@@ -216,7 +215,11 @@ class PostgresDatabase:
 
     def begin_reading(self) -> None:
         """Begin a transaction in which nothing changes."""
-        self._look(self.connection.begin(BEGIN_READING))
+        try:
+            self._look(self.connection.begin(BEGIN_READING))
+        except BaseException:
+            self.rollback()
+            raise
 
     def _look(self, last: Any) -> None:
         if last != self._known:
@@ -368,6 +371,8 @@ def _named(place: Place, error: psycopg.Error) -> RestiveError:
         )
     if isinstance(error, found.UniqueViolation):
         return ConflictError(f"{name}: was written to meanwhile; nothing was changed, try again")
+    if isinstance(error, found.UndefinedTable):
+        return StoreError(f"{name}: its tables are gone ({said}); take your last backup")
     if isinstance(error, found.DuplicateSchema):
         return StoreError(f"{name}: is there already; open it, or choose another name")
     if isinstance(error, found.InsufficientPrivilege):
