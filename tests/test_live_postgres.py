@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sqlite3
+from inspect import signature
 from pathlib import Path
 from random import Random
 from threading import Thread
@@ -14,6 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 import restive as rs
+import test_live_results
+import test_live_undo
+import test_serve
 from live_cases import created, fingerprint, memory_of, reply, run
 from postgres_server import Server
 from restive.cli import app
@@ -34,6 +38,31 @@ from test_live import (  # noqa: F401
     test_it_decides_as_the_agent_in_memory_does,
     test_ticks_in_which_nobody_calls_pass,
 )
+
+OF_FILES = {  # what these tests do to a file cannot be done to a schema
+    "test_a_full_disk_is_507_and_readiness_turns_red",
+    "test_those_who_read_do_not_wait_for_another_process_that_writes",
+    "test_somebody_who_writes_for_too_long_is_503",
+    "test_arms_that_pulling_moves_need_a_choice",
+    "test_status_says_whose_rewards_these_are_where_all_arms_pay",
+    "test_a_snapshot_of_what_was_withdrawn_is_passed_over",
+    "test_a_place_asks_for_its_role",
+}
+ELSEWHERE = {"tmp_path", "clinic", "weekly", "prior_file"}  # fixtures of files
+
+for module, fixture in ((test_serve, "service"), (test_live_results, "path"),
+                        (test_live_undo, "path")):  # fmt: skip
+    for name, test in vars(module).items():
+        if name.startswith("test_") and name not in OF_FILES:
+            asked_for = set(signature(test).parameters)
+            if fixture in asked_for and not asked_for & ELSEWHERE:
+                globals()[name] = test  # which is then run here too, on the fixtures below
+
+
+@pytest.fixture
+def service(path):
+    with served(path, num_arms=8, num_pulls=3, clock=rs.Clock.given()) as made:
+        yield test_serve.Made(*made)
 
 
 @pytest.fixture(scope="module")
