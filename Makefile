@@ -7,6 +7,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 BROWSER := $(VENV)/.browser
+POSTGRES := $(VENV)/.postgres
 WARM := $(VENV)/.warm
 DEVELOPING := $(VENV)/.developing
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -32,10 +33,10 @@ check: lint test
 soak: $(DEVELOPING)
 	RESTIVE_FUZZ=100000 RESTIVE_KILLS=100 RESTIVE_ATTACKS=100 RESTIVE_LIVE_KILLS=85 RESTIVE_SERVE_FUZZ=100 \
 		RESTIVE_ALARM_YEARS=400 RESTIVE_SYSTEMS=12 RESTIVE_LIVE_FLIPS=400 RESTIVE_TURNS=20 \
-		RESTIVE_GYM_STEPS=1000000 RESTIVE_RIDGES=1 $(BIN)/pytest -n 2 \
+		RESTIVE_POSTGRES_KILLS=210 RESTIVE_GYM_STEPS=1000000 RESTIVE_RIDGES=1 $(BIN)/pytest -n 2 \
 		tests/test_fuzz.py tests/test_attacks.py tests/test_executors.py tests/test_live_kills.py \
 		tests/test_serve_fuzz.py tests/test_live_alarms.py tests/test_best_index.py \
-		tests/test_gym.py tests/test_live_files.py tests/test_live_turns.py tests/test_ridges.py \
+		tests/test_live_postgres.py tests/test_gym.py tests/test_live_files.py tests/test_live_turns.py tests/test_ridges.py \
 		-k "broken or attacked or killed_again or serve_fuzz or false_alarms or what_is_stored or damaged or turns or never_raise or tenth"
 	RESTIVE_PLAIN_NUMBA=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked PYTHONPATH=tests \
 		$(BIN)/python tests/snapshot_attack.py 20000
@@ -53,7 +54,7 @@ $(READY): $(INSTALLED)
 	touch $@
 
 # With make's -j, tools are installed and code is checked while the kernels compile.
-$(DEVELOPING): $(TOOLS) $(WARM) $(BROWSER)
+$(DEVELOPING): $(TOOLS) $(WARM) $(BROWSER) $(POSTGRES)
 	touch $@
 
 $(TOOLS): $(INSTALLED)
@@ -69,6 +70,13 @@ $(WARM): $(INSTALLED)
 $(BROWSER): $(INSTALLED)
 	command -v chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 \
 		|| echo "Chromium cannot be installed here: the tests of pages in a browser are left out"
+	touch $@
+
+# Agents are tested in a real PostgreSQL too, likewise; after the browser, since apt works alone.
+$(POSTGRES): $(BROWSER)
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
+		|| { apt-get update && apt-get install -y --no-install-recommends postgresql; } >/dev/null 2>&1 \
+		|| echo "PostgreSQL cannot be installed here: the tests of agents in its databases are left out"
 	touch $@
 
 clean:

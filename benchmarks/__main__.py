@@ -16,6 +16,7 @@ PARTS = (
     "logs",
     "live",
     "live_files",
+    "live_postgres",
     "serving",
     "serving_load",
     "scaling",

@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 from chromium import CHROMIUM
+from postgres_server import POSTGRES
 
 settings.register_profile("restive", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("restive")
@@ -24,11 +25,13 @@ providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what needs a browser where there is none; pytest counts it as deselected."""
-    if CHROMIUM is None:
-        left_out = [item for item in items if "tab" in item.fixturenames]
+    """Leave out what needs a program that is not there; pytest counts it as deselected."""
+    needed = {"tab": CHROMIUM, "postgres": POSTGRES}
+    missing = {fixture for fixture, program in needed.items() if program is None}
+    left_out = [item for item in items if missing.intersection(item.fixturenames)]
+    if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if "tab" not in item.fixturenames]
+        items[:] = [item for item in items if not missing.intersection(item.fixturenames)]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -41,7 +44,11 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_report_header(config):
     """Say so."""
-    return [] if CHROMIUM else ["no Chromium here: the tests of pages in a browser are left out"]
+    lines = {
+        "no Chromium here: the tests of pages in a browser are left out": CHROMIUM,
+        "no PostgreSQL here: the tests of agents in its databases are left out": POSTGRES,
+    }
+    return [line for line, program in lines.items() if program is None]
 
 
 @pytest.fixture(autouse=True)

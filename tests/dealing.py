@@ -14,6 +14,7 @@ TOGETHER = {  # by what they share
     ],
     "a server, and a browser on its pages": ["test_serve_page"],
     "a server that is asked nonsense": ["test_serve_fuzz"],
+    "a PostgreSQL server": ["test_live_postgres"],
     "a Dask cluster": ["test_executors"],
     "a copy of the package whose cache is attacked": ["test_cache"],
     "loops compiled in memory": ["test_particles", "test_calibration", "test_continuous_prior"],

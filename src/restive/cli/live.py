@@ -14,6 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from restive.cli.live_init import COMMAND_LINE, By, init
+from restive.cli.live_places import (
+    AsJson,
+    File,
+    backup,
+    checked_place,
+    copy,
+    list_agents,
+    short,
+)
 from restive.cli.progress import say, spinner
 from restive.errors import JumpError, ProblemError
 
@@ -31,11 +40,10 @@ live = typer.Typer(
     help="Run an agent for months, from one file that survives kills.",
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The agent's file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
 live.command()(init)
+live.command(name="list")(list_agents)
+live.command()(copy)
+live.command()(backup)
 
 
 @live.command(name="next")
@@ -137,11 +145,11 @@ def _tell_what_passed(agent: LiveAgent, before: int, open_: int, tick: int) -> N
         say(f"note: {note}", sys.stderr)
 
 
-def _tell_alarms(alarms: Sequence[Alarm], file: Path, words: Words) -> None:
+def _tell_alarms(alarms: Sequence[Alarm], file: str, words: Words) -> None:
     """Print open alarms on stderr, where they do not mix with what was asked for."""
     from restive.live.status import alarm_lines
 
-    for line in alarm_lines(alarms, str(file), words):
+    for line in alarm_lines(alarms, file, words):
         say(line, sys.stderr)
 
 
@@ -273,7 +281,7 @@ def status(file: File, as_json: AsJson = False) -> None:
     else:
         from restive.live.status import status_lines
 
-        for line in status_lines(found, settings, str(file)):
+        for line in status_lines(found, settings, file):
             say(line)
     if found.alarms:
         raise typer.Exit(1)
@@ -351,7 +359,7 @@ def check(
             seq = write_good_part(journal, last_good)
             print(json.dumps({"good": seq}) if as_json else f"{last_good}: events 1 to {seq:,}")
             return
-        with spinner(f"checking {file.name}") as show, journal.reading():
+        with spinner(f"checking {short(file)}") as show, journal.reading():
             count, digest = check_journal(journal, lambda done, total: show("events", done, total))
     finally:
         journal.close()
@@ -359,19 +367,6 @@ def check(
         print(json.dumps({"events": count, "digest": digest}))
     else:
         print(f"{file}: {count:,} events, all good; the last has digest {digest[:16]}")
-
-
-@live.command()
-def backup(file: File, out: Annotated[Path, typer.Argument(help="The copy to make.")]) -> None:
-    """Copy an agent's file while others may write to it."""
-    from restive.live.journal import Journal
-
-    journal = Journal(file)
-    try:
-        journal.backup(out)
-    finally:
-        journal.close()
-    print(f"written: {out}")
 
 
 @live.command()
@@ -416,8 +411,11 @@ def correct(
 def rebuild(
     file: File,
     out: Annotated[
-        Path | None,
-        typer.Option(help="The new file; move it over FILE only while nobody uses that."),
+        str | None,
+        typer.Option(
+            help="The new file; move it over FILE only while nobody uses that.",
+            callback=checked_place,
+        ),
     ] = None,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Let FILE become it, while others may use it.")
@@ -432,7 +430,7 @@ def rebuild(
             "say where the new file goes: --out NEW, or --in-place (take a `restive live backup` "
             "first)"
         )
-    with spinner(f"rebuilding {file.name}") as show:
+    with spinner(f"rebuilding {short(file)}") as show:
         rebuild_file(file, out, lambda done, total: show("events", done, total))
     new = file if out is None else out
     with _opened(new) as agent:
@@ -466,15 +464,16 @@ def token(
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[LiveAgent]:
+def _opened(file: str) -> Iterator[LiveAgent]:
     from restive.live.agent import LiveAgent
 
-    if file.suffix.lower() in OTHERS and file.is_file():
+    ending = Path(file).suffix.lower()
+    if ending in OTHERS and Path(file).is_file():
         raise ProblemError(
-            f"{file}: is a {file.suffix[1:].upper()} file; the file of the agent, which "
+            f"{file}: is a {ending[1:].upper()} file; the file of the agent, which "
             "`restive live init` made, comes first"
         )
-    with spinner(f"opening {file.name}") as show:
+    with spinner(f"opening {short(file)}") as show:
         agent = LiveAgent.open(file, progress=lambda done, total: show("events", done, total))
     with agent:
         yield agent

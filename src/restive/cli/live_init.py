@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from restive.cli.live_places import checked_place, short
 from restive.cli.progress import spinner
 from restive.cli.world import Controlled, Nouns, Pay, in_terminal, world_of
 from restive.errors import ProblemError
@@ -19,7 +20,14 @@ COMMAND_LINE = "command line"
 
 
 def init(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to make.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="The file to make, or postgresql://USER@HOST/DATABASE#AGENT.",
+            callback=checked_place,
+        ),
+    ],
     pulls: Annotated[int, typer.Option(min=1, help="Arms pulled each tick.")],
     prior: Annotated[
         Path | None, typer.Option(help="prior.json, as `restive fit` writes it.")
@@ -103,7 +111,7 @@ def init(
             "arms itself"
         )
     names = () if states is None else tuple(name.strip() for name in states.split(","))
-    with spinner(f"making {file.name}"):
+    with spinner(f"making {short(file)}"):
         made, since, beyond = create_from_files(
             file, prior, levels, arms, settings,
             {"num_pulls": pulls, "policy_mapping": policy, "seed": seed, "audit_pulls": audit,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from restive.cli.live_places import File, short
 from restive.cli.progress import spinner
 
 __all__ = ["serve"]
 
 
 def serve(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of a live agent.")],
+    file: File,
     host: Annotated[str, typer.Option(help="Where to listen; elsewhere needs TLS in front.")] = (
         "127.0.0.1"
     ),
@@ -30,7 +30,7 @@ def serve(
     from restive.live.agent import LiveAgent
     from restive.serve.app import run_server
 
-    with spinner(f"opening {file.name}") as show:
+    with spinner(f"opening {short(file)}") as show:
         agent = LiveAgent.open(
             file, durability, progress=lambda done, total: show("events", done, total)
         )

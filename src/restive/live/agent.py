@@ -71,7 +71,7 @@ class LiveAgent(LiveView):
         Parameters
         ----------
         path
-            The file; not there yet, and not on a network file system.
+            A file to be, on a local disk; or a schema, postgresql://USER@HOST/DATABASE#AGENT.
         prior
             What the arms may be: an `IndependentPrior`, a `JointPrior`, or what `load_prior`
             returned, with names, kinds and what was seen of each arm: as long ago at tick 0 as the
@@ -139,7 +139,7 @@ class LiveAgent(LiveView):
         Parameters
         ----------
         path
-            The file.
+            The file, or the URL of a schema, as in `create`.
         durability, now
             As in `create`.
         progress

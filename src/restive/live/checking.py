@@ -11,7 +11,6 @@ digest that is kept elsewhere, which is why a check tells the last one.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from hashlib import sha256
 from itertools import groupby
@@ -48,16 +47,14 @@ def check(journal: Journal, progress: Progress | None = None) -> tuple[int, str]
     """
     show = progress or (lambda done, total: None)
     try:
-        (answer,) = journal.connection.execute("PRAGMA integrity_check(1)").fetchone()
-        if answer != "ok":
-            raise StoreError(f"{journal.path}: SQLite finds it damaged: {answer}")
+        journal.database.require_sound()
         events = GoodEvents(journal, lambda done, total: show(done, 2 * total))
         if events.error is not None:
             raise events.error
         _check_tables(journal, events)
         _replay(journal, events, lambda done, total: show(total + done, 2 * total))
         return events.last, journal.last()[1].hex()
-    except (RestiveError, sqlite3.Error):
+    except (RestiveError, journal.error):
         raise
     except UNREADABLE as error:
         raise unreadable(journal, error) from None
@@ -67,7 +64,9 @@ def _check_tables(journal: Journal, events: GoodEvents) -> None:
     expected = ExpectedTables(events.late)
     execute = journal.connection.execute
     found = groupby(
-        execute("SELECT tick, slot, status, state, recorded FROM pull ORDER BY tick, slot"),
+        journal.connection.stream(
+            "SELECT tick, slot, status, state, recorded FROM pull ORDER BY tick, slot"
+        ),
         lambda row: int(row[0]),
     )
     for tick, rows in expected.pulls(events.standing()):
@@ -89,7 +88,7 @@ def _compare(
     for key in sorted(expected.keys() | found.keys()):
         if expected.get(key) != found.get(key):
             raise StoreError(
-                f"{journal.path}: table {name} says {found.get(key)} of {key} of {where}, the "
+                f"{journal.name}: table {name} says {found.get(key)} of {key} of {where}, the "
                 f"events say {expected.get(key)}; it was edited. {REBUILD}"
             )
 
@@ -116,7 +115,7 @@ def _replay(journal: Journal, events: GoodEvents, show: Progress) -> None:
     if memory.divergences:
         count = counted(len(memory.divergences), "decision")
         raise StoreError(
-            f"{journal.path}: {count} came out differently when replayed, the first in event "
+            f"{journal.name}: {count} came out differently when replayed, the first in event "
             f"{memory.divergences[0]}: restive or the machine is another one, or the events were "
             "edited and their digests too. Opening the file keeps the journal's decisions and says "
             "so in an alarm"
@@ -138,7 +137,7 @@ def _compare_decision(journal: Journal, event: Event, memory: Memory) -> None:
     )
     if not right:
         raise StoreError(
-            f"{journal.path}: table pull does not say what the decision of tick {event.tick} "
+            f"{journal.name}: table pull does not say what the decision of tick {event.tick} "
             f"(event {event.seq}) expected of its pulls; it was edited. {REBUILD}"
         )
 
@@ -157,6 +156,6 @@ def _compare_snapshot(
         right = False
     if not right:
         raise StoreError(
-            f"{journal.path}: the snapshot of event {memory.seq} is not what the events lead to; "
+            f"{journal.name}: the snapshot of event {memory.seq} is not what the events lead to; "
             f"it was edited. {REBUILD}"
         )

@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from restive.errors import ProblemError
-from restive.files import beside, remove_leftovers, replacing
+from restive.files import beside, remove_leftovers
 from restive.live.journal import (
     COLUMNS,
     INSERT,
@@ -27,6 +29,10 @@ from restive.live.journal import (
     Event,
     Journal,
     as_text,
+    copy_rows,
+    empty_tables,
+    is_url,
+    new_file,
     require_absent,
 )
 from restive.live.memory import Memory
@@ -49,6 +55,7 @@ from restive.live.sql_tables import (
     store_priors,
     stored_priors,
 )
+from restive.live.sqlite import SqliteDatabase
 from restive.live.words import Words
 
 __all__ = ["create_file", "rebuild_file", "write_good_part"]
@@ -68,7 +75,7 @@ def create_file(
 ) -> None:
     """Make the file of a new agent; it is there whole or not at all."""
     require_absent(path)
-    with replacing(path) as temporary:
+    with new_file(path) as temporary:
         _fill(temporary, settings, kinds, arms, actor, now)
 
 
@@ -143,25 +150,16 @@ def write_good_part(journal: Journal, path: str | os.PathLike[str]) -> int:
     require_absent(path)
     with journal.reading():
         events = GoodEvents(journal)
-        with replacing(path) as temporary:
-            Journal.prepare(temporary)
-            copy = Journal(temporary, temporary=True)
-            try:
-                with copy.writing():
-                    for table in ("meta", "prior"):
-                        for row in journal.connection.execute(f"SELECT * FROM {table}"):
-                            if row[0] == REPLACED_BY:
-                                continue  # a copy is asked for to go on with
-                            marks = ",".join("?" * len(row))
-                            copy.connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
-                    _copy_events(events, copy)
-            finally:
-                copy.close()
+        with empty_tables(path) as copy:
+            for table in ("meta", "prior"):
+                copy_rows(journal.connection, copy, table)
+            copy.execute("DELETE FROM meta WHERE key = ?", (REPLACED_BY,))  # to go on with
+            _copy_events(events, copy)
     return events.last
 
 
-def _copy_events(events: GoodEvents, copy: Journal) -> None:
-    journal, insert = events.journal, copy.connection.executemany
+def _copy_events(events: GoodEvents, copy: Any) -> None:
+    journal, insert = events.journal, copy.executemany
     insert(INSERT, journal.events(limit=events.last))
     insert("INSERT INTO withdrawn VALUES (?, ?)", events.withdrawn.items())
     expected = ExpectedTables(events.late)
@@ -224,15 +222,30 @@ def rebuild_file(
     old = Journal(path)
     try:
         if out is not None:
-            with replacing(out) as temporary:
-                give_way(old, _rebuild(old, temporary, progress), Path(out))
+            with new_file(out) as temporary:
+                last = _rebuild(old, temporary, progress)
+                if isinstance(old.database, SqliteDatabase) and not is_url(out):
+                    give_way(old, last, Path(out))
         else:
-            place = old.path.resolve()
-            remove_leftovers(place.parent, place.name)
-            with beside(place) as temporary:
+            with _beside(old) as temporary:
                 old.replace_contents(_rebuild(old, temporary, progress), temporary)
     finally:
         old.close()
+
+
+@contextmanager
+def _beside(old: Journal) -> Iterator[Path]:
+    """Yield an empty file: beside the old one, or in a temporary folder if that is a schema."""
+    if isinstance(old.database, SqliteDatabase):
+        place = old.database.path.resolve()
+        remove_leftovers(place.parent, place.name)
+        with beside(place) as temporary:
+            yield temporary
+    else:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "rebuilt.db"
+            path.touch()
+            yield path
 
 
 def _rebuild(old: Journal, path: Path, progress: Progress | None) -> tuple[int, bytes]:

@@ -14,91 +14,36 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from json.encoder import encode_basestring as quoted
 from pathlib import Path
-from random import random
-from shutil import disk_usage
-from time import monotonic, sleep
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from restive.arguments import checked_path, shown
-from restive.errors import BusyError, ConflictError, DiskFullError, ProblemError, StoreError
-from restive.files import remove_leftovers, replacing
-from restive.live.file_guard import FileGuard, require_local, require_no_log
+from restive.arguments import shown
+from restive.errors import ConflictError, ProblemError, StoreError
+from restive.files import replacing
+from restive.live.schema import TABLES
+from restive.live.sqlite import SqliteDatabase, require_no_file
+
+if TYPE_CHECKING:
+    from restive.live.postgres import PostgresDatabase
 
 __all__ = ["RARE", "STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
 
-DURABILITIES = {"power": "FULL", "process": "NORMAL"}
+DURABILITIES = ("power", "process")
 WAIT = 10.0  # seconds for another writer
-WAITING = f"PRAGMA busy_timeout = {round(1000 * WAIT)}"  # for locks that are held for a moment
-LONGEST_NAP = 0.002  # seconds between two looks whether another writer has done
-STEPS_PER_LOOK = 200_000  # of SQLite's machine, some milliseconds
-LEAST_SPACE = 1 << 20  # bytes without which a disk counts as full
-ERRORS = (sqlite3.Error, UnicodeDecodeError)  # of a file that is busy, full or damaged
-REFUSED = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)  # for want of space, mostly
+PAGE = 256  # events that are fetched at once
 UNDO = "undo"  # kind of events that withdraw others
 FIRST = b""  # digest before the first event
 INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
 
-APPLICATION_ID = 0x52657374  # "Rest"
-FORMAT_VERSION = 2
-
-# Without a unique request: one that was withdrawn may be sent again.
-EVENTS = """
-CREATE TABLE event(seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, tick INTEGER NOT NULL,
-  at INTEGER NOT NULL, request TEXT, fingerprint BLOB, actor TEXT NOT NULL,
-  body TEXT NOT NULL, digest BLOB NOT NULL) STRICT;
-CREATE INDEX rare_event ON event(kind, seq)
-  WHERE kind NOT IN ('decide', 'record');
-CREATE INDEX decision ON event(tick) WHERE kind = 'decide';
-CREATE INDEX request ON event(request) WHERE request IS NOT NULL;
-CREATE TABLE withdrawn(seq INTEGER PRIMARY KEY, undo INTEGER NOT NULL) STRICT;
-"""
 RARE = "kind NOT IN ('decide', 'record')"  # as the index has it, or SQLite does not use it
 # of `event`, in queries: what was not withdrawn
 STANDING = "NOT EXISTS (SELECT 1 FROM withdrawn WHERE withdrawn.seq = event.seq)"
-
-SESSIONS = """
-CREATE TABLE session(sha256 BLOB PRIMARY KEY, token TEXT NOT NULL, ends INTEGER NOT NULL) STRICT;
-"""
-
-SCHEMA = f"""
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE prior(id INTEGER PRIMARY KEY, kind TEXT UNIQUE NOT NULL, body TEXT NOT NULL,
-  digest BLOB NOT NULL) STRICT;
-{EVENTS}
-CREATE TABLE arm(slot INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, prior INTEGER NOT NULL
-  REFERENCES prior(id), joined INTEGER NOT NULL, "left" INTEGER) STRICT;
-CREATE TABLE pull(tick INTEGER NOT NULL, slot INTEGER NOT NULL, status TEXT NOT NULL,
-  state INTEGER, audit INTEGER NOT NULL, expected REAL, recorded INTEGER,
-  PRIMARY KEY(tick, slot)) STRICT, WITHOUT ROWID;
-CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, version TEXT NOT NULL,
-  body BLOB NOT NULL, digest BLOB NOT NULL) STRICT;
-CREATE TABLE token(name TEXT PRIMARY KEY, role TEXT NOT NULL, sha256 BLOB UNIQUE NOT NULL,
-  made INTEGER NOT NULL, ends INTEGER) STRICT;
-{SESSIONS}"""
-
-TABLES = (
-    "meta", "prior", "event", "withdrawn", "arm", "pull", "snapshot", "token", "session",
-)  # fmt: skip
-
-# From format 1, whose requests were unique for ever.
-MIGRATION = f"""
-ALTER TABLE event RENAME TO old_event;
-DROP INDEX rare_event;
-DROP INDEX decision;
-{EVENTS}
-INSERT INTO event SELECT * FROM old_event;
-DROP TABLE old_event;
-{SESSIONS}
-PRAGMA user_version = {FORMAT_VERSION};
-"""
-
 
 # Plain data as JSON, the same data always the same; none of ours holds itself.
 as_text = json.JSONEncoder(
@@ -165,121 +110,69 @@ class Journal:
     def __init__(
         self, path: str | os.PathLike[str], durability: str = "power", *, temporary: bool = False
     ) -> None:
-        self.path = checked_path(path, "path")
         if durability not in DURABILITIES:
             raise ProblemError(f"durability must be 'power' or 'process', got {shown(durability)}")
-        if self.path.is_dir():
-            raise StoreError(f"{self.path}: this is a folder, not the file of a live agent")
-        if not self.path.is_file():
-            raise StoreError(
-                f"{self.path}: there is no such file; make one with `restive live init` or "
-                "LiveAgent.create"
-            )
-        require_local(self.path)
-        self._guard = FileGuard(self.path)
-        self._temporary = temporary
         self.patience = WAIT  # seconds for another writer
         self._appended: tuple[int, bytes] | None = None  # the last event of the transaction
-        with self.errors_named():
-            if not temporary:
-                self._guard.require_acknowledged(self._require_whole)
-            self.connection = _connected(self.path)
-            try:
-                self._require_ours()
-                self._migrate()
-                self.connection.execute(f"PRAGMA synchronous = {DURABILITIES[durability]}")
-            except BaseException:
-                self.connection.close()
-                raise
+        self.database: SqliteDatabase | PostgresDatabase
+        if is_url(path):
+            from restive.live.postgres import PostgresDatabase
 
-    @staticmethod
-    def prepare(path: Path) -> None:
-        """Make the tables in a file that is there and empty."""
-        os.chmod(path, 0o600)
-        connection = _connected(path)
-        try:
-            connection.executescript(
-                f"PRAGMA application_id = {APPLICATION_ID};"
-                f"PRAGMA user_version = {FORMAT_VERSION}; PRAGMA journal_mode = WAL; BEGIN;"
-                f"{SCHEMA} COMMIT;"
-            )
-        except sqlite3.Error as error:
-            raise _named(path, error) from error
-        finally:
-            connection.close()
+            self.database = PostgresDatabase(str(path), durability)
+        else:
+            self.name = str(path)  # should the file be damaged
+            self.database = SqliteDatabase(path, durability, temporary, self._require_good)
+        self.name = self.database.name  # in messages, without a password
+        self.connection: Any = self.database.connection
+
+    prepare = staticmethod(SqliteDatabase.prepare)
+
+    @property
+    def error(self) -> type[Exception]:
+        """What the database raises, which `errors_named` turns into ours."""
+        return self.database.error
 
     def close(self) -> None:
-        """Move what is in the log beside the file into the file, and let go of it."""
-        with suppress(sqlite3.Error, StoreError):
-            self._guard.require_same()  # or another file's log would be taken for this one's
-            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self.connection.close()
-        self._guard.release()
+        """Let go of the database."""
+        self.database.close()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction: what is done in it is kept as a whole when it ends, or not at all."""
         with self.errors_named():
             self._appended = None
-            self._take_lock()
+            self.database.begin(self.patience)
             try:
-                self._guard.require_same()
                 yield
                 self.commit()
             except BaseException:
-                with suppress(sqlite3.Error):  # some errors have ended it already
-                    self.connection.execute("ROLLBACK")
+                self.database.rollback()
                 raise
-
-    def _take_lock(self) -> None:
-        """Begin a transaction that writes, once nobody else does.
-
-        SQLite's own waiting sleeps longer the longer it has waited, so that one who asks for the
-        first time is served before one who has asked for seconds. Here all ask equally often.
-        """
-        execute, until = self.connection.execute, monotonic() + self.patience
-        execute("PRAGMA busy_timeout = 0")
-        try:
-            while True:
-                try:
-                    execute("BEGIN IMMEDIATE")
-                    return
-                except sqlite3.OperationalError as error:
-                    busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-                    if not busy or monotonic() > until:
-                        raise
-                sleep(random() * LONGEST_NAP)
-        finally:
-            execute(WAITING)
 
     def commit(self) -> None:
         """End the transaction: what was done in it is kept from now on."""
-        self.connection.execute("COMMIT")
-        if self._appended is not None and not self._temporary:
-            self._guard.acknowledge(*self._appended)
-            self._guard.require_same()  # else it may have gone where nobody finds it
+        self.database.commit(self._appended)
 
     def require_space(self) -> None:
         """Raise unless a transaction can be begun and written; it is rolled back."""
-        free = disk_usage(self.path.parent).free
-        if free < LEAST_SPACE:
-            raise DiskFullError(f"{self.path}: {free:,} bytes are free on its disk; make room")
+        row = ("probe", "x" * self.database.probe())
         with suppress(_UndoneError), self.writing():
-            row = ("probe", "x" * LEAST_SPACE)
             self.connection.execute("INSERT INTO meta VALUES (?, ?)", row)
             raise _UndoneError
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """A transaction in which the file does not change."""
+        """A transaction in which the database does not change."""
         with self.errors_named():
-            self.connection.execute("BEGIN")
+            self.database.begin_reading()
             try:
-                self._guard.require_same()
                 yield
             finally:
-                with suppress(sqlite3.Error):
-                    self.connection.execute("COMMIT")
+                self.database.end_reading()
+
+    def errors_named(self) -> AbstractContextManager[None]:
+        """Turn the database's errors into ours."""
+        return self.database.errors_named()
 
     def last(self) -> tuple[int, bytes]:
         """Return the number and digest of the last event."""
@@ -289,9 +182,8 @@ class Journal:
         return (0, FIRST) if row is None else row
 
     def version(self) -> int:
-        """Return a number that changes when somebody else has written to the file."""
-        number: int = self.connection.execute("PRAGMA data_version").fetchone()[0]
-        return number
+        """Return a number that changes when somebody else has appended events."""
+        return self.database.version()
 
     def append(
         self, last: tuple[int, bytes], kind: str, tick: int, at: int, body: dict[str, Any],
@@ -310,16 +202,22 @@ class Journal:
         """Yield events in their order, without looking at their digests."""
         where = f"AND kind IN ({','.join('?' * len(kinds))})" if kinds else ""
         where += f" AND {RARE}" if kinds and not {"decide", "record"}.intersection(kinds) else ""
-        rows = self.connection.execute(
-            f"SELECT {COLUMNS} FROM event WHERE seq > ? {where} ORDER BY seq LIMIT ?",
-            (after, *kinds, -1 if limit is None else limit),
-        )
-        return (Event(*row) for row in rows)
+        query = f"SELECT {COLUMNS} FROM event WHERE seq > ? {where} ORDER BY seq LIMIT ?"
+        while limit is None or limit > 0:
+            most = PAGE if limit is None else min(limit, PAGE)
+            rows = self.connection.execute(query, (after, *kinds, most)).fetchall()
+            yield from map(Event._make, rows)
+            if len(rows) < most:
+                return
+            after, limit = rows[-1][0], None if limit is None else limit - most
 
     def latest(self) -> Iterator[Event]:
         """Yield events from the last one back, without looking at their digests."""
-        rows = self.connection.execute(f"SELECT {COLUMNS} FROM event ORDER BY seq DESC")
-        return (Event(*row) for row in rows)
+        before, most = self.last()[0] + 1, 8
+        query = f"SELECT {COLUMNS} FROM event WHERE seq < ? ORDER BY seq DESC LIMIT ?"
+        while rows := self.connection.execute(query, (before, most)).fetchall():
+            yield from map(Event._make, rows)
+            before, most = rows[-1][0], PAGE
 
     def checked_events(self, after: int = 0, before: bytes = FIRST) -> Iterator[Event]:
         """Yield the events that follow one with this number and digest; raise where one is bad."""
@@ -328,7 +226,7 @@ class Journal:
             expected += 1
             if event.seq != expected or event.expected_digest(before) != event.digest:
                 raise StoreError(
-                    f"{self.path}: event {expected} was damaged or edited; `restive live check "
+                    f"{self.name}: event {expected} was damaged or edited; `restive live check "
                     "--last-good COPY` writes a copy that ends before it"
                 )
             yield event
@@ -358,140 +256,113 @@ class Journal:
         return [Event(*row) for row in rows]
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the file as it is now, while others may write to it."""
-        require_absent(path)
-        with replacing(path) as temporary, self.errors_named():
-            os.chmod(temporary, 0o600)
-            copy = _connected(temporary)
-            try:
-                self.connection.backup(copy)
-            finally:
-                copy.close()
+        """Write a file with all that is there now, while others may write to it."""
+        if isinstance(self.database, SqliteDatabase):
+            self.database.backup(path)
+        else:
+            copy_journal(self, path)
 
     def require_last(self, last: tuple[int, bytes]) -> None:
         """Raise unless the file ends with the event of this number and digest."""
         if self.last() != last:
             raise ConflictError(
-                f"{self.path}: was written to meanwhile; nothing was changed, try again"
+                f"{self.name}: was written to meanwhile; nothing was changed, try again"
             )
 
     def replace_contents(self, last: tuple[int, bytes], path: Path) -> None:
-        """Take over all tables of another file, in one transaction.
+        """Take over all tables of a file, in one transaction.
 
         Raises if this one no longer ends with the event of this number and digest.
         """
-        with self.errors_named():
-            self.connection.execute("ATTACH ? AS fresh", (str(path),))
-            try:
-                with self.writing():
-                    self.require_last(last)
-                    for table in TABLES:
-                        self.connection.execute(f"DELETE FROM main.{table}")
-                        self.connection.execute(
-                            f"INSERT INTO main.{table} SELECT * FROM fresh.{table}"
-                        )
-                    self._appended = self.last()
-                    self._guard.forget()  # of which nothing is left
-            finally:
-                self.connection.execute("DETACH fresh")
-
-    def _require_whole(self, connection: sqlite3.Connection) -> None:
-        """Raise unless SQLite and the digests find all of a file as it should be."""
-        self.connection = connection
-        with self.errors_named():
-            (answer,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-            if answer != "ok":
-                raise StoreError(answer)
-            for _ in self.checked_events():
-                pass
-
-    def _require_ours(self) -> None:
-        (found,) = self.connection.execute("PRAGMA application_id").fetchone()
-        if found != APPLICATION_ID:
-            raise StoreError(f"{self.path}: is not the file of a live agent")
-        (version,) = self.connection.execute("PRAGMA user_version").fetchone()
-        if version > FORMAT_VERSION:
-            raise StoreError(
-                f"{self.path}: has format {version}, made by a newer restive than this one, which "
-                f"reads up to {FORMAT_VERSION}; install the newer one"
-            )
-        (pages,) = self.connection.execute("PRAGMA page_count").fetchone()
-        (size,) = self.connection.execute("PRAGMA page_size").fetchone()
-        wal = Path(f"{self.path.resolve()}-wal")  # beside the file, not beside a link to it
-        whole = not (wal.exists() and wal.stat().st_size) and pages * size > os.path.getsize(
-            self.path
-        )
-        if whole:
-            raise StoreError(_damaged(self.path, "it was cut short"))
-
-    def _migrate(self) -> None:
-        """Bring a file of an older format up to this one, in one transaction."""
-        (version,) = self.connection.execute("PRAGMA user_version").fetchone()
-        if version == FORMAT_VERSION:
-            return
-        with self.writing():
-            (version,) = self.connection.execute("PRAGMA user_version").fetchone()
-            if version < FORMAT_VERSION:  # unless another process was faster
-                for statement in MIGRATION.split(";")[:-1]:
-                    self.connection.execute(statement)
-
-    @contextmanager
-    def errors_named(self) -> Iterator[None]:
-        """Turn SQLite's errors into ours."""
+        fresh = Journal(path, temporary=True)
         try:
-            yield
-        except ERRORS as error:
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-                raise KeyboardInterrupt from None  # by Ctrl-C, which SQLite swallows
-            raise _named(self.path, error) from error
+            with self.writing():
+                self.require_last(last)
+                for table in reversed(TABLES):
+                    self.connection.execute(f"DELETE FROM {table}")
+                self.take_over(fresh)
+                self._appended = self.last()
+                self.database.forget_acknowledged()  # of which nothing is left
+        finally:
+            fresh.close()
+
+    def take_over(self, other: Journal) -> None:
+        """Copy all rows of another journal into tables that are empty, in a transaction."""
+        for table in TABLES:
+            copy_rows(other.connection, self.connection, table)
+
+    def _require_good(self, connection: Any) -> None:
+        """Raise unless the digests of all events fit; the database is not open yet."""
+        self.connection = connection
+        for _ in self.checked_events():
+            pass
 
 
-def require_absent(path: str | os.PathLike[str]) -> Path:
-    """Raise if there is a file under this name, or if it must not be there."""
-    final = checked_path(path, "path")
-    if final.exists():
-        raise StoreError(f"{final}: is there already; open it, or choose another name")
-    require_no_log(final)
-    require_local(final)
-    remove_leftovers(final.resolve().parent, final.resolve().name)
-    return final
+def copy_journal(source: Journal, target: str | os.PathLike[str]) -> tuple[int, bytes]:
+    """Copy an agent into a new file or schema; return number and digest of its last event."""
+    require_absent(target)
+    with source.reading(), empty_tables(target) as connection:
+        for table in TABLES:
+            copy_rows(source.connection, connection, table)
+        return source.last()
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path, timeout=WAIT, isolation_level=None, check_same_thread=False, cached_statements=256
-    )
-    # Python looks for Ctrl-C when this is called, in the midst of a long query too
-    connection.set_progress_handler(lambda: 0, STEPS_PER_LOOK)
-    return connection
+@contextmanager
+def empty_tables(target: str | os.PathLike[str]) -> Iterator[Any]:
+    """Yield a connection to the tables of a new agent; they are there whole or not at all."""
+    if is_url(target):
+        from restive.live.postgres import make_schema
+
+        with make_schema(str(target)) as connection:
+            yield connection
+        return
+    with replacing(target) as temporary:
+        Journal.prepare(temporary)
+        copy = Journal(temporary, temporary=True)
+        try:
+            with copy.writing():
+                yield copy.connection
+        finally:
+            copy.close()
 
 
-def _named(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
-    if isinstance(error, UnicodeDecodeError):
-        return StoreError(_damaged(path, "a text in it is none"))
-    exact = getattr(error, "sqlite_errorcode", 0)
-    code = exact & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return BusyError(f"{path}: somebody else has been writing to it for too long; try again")
-    if code == sqlite3.SQLITE_FULL:
-        return DiskFullError(f"{path}: the disk is full; nothing was changed. Make room, try again")
-    if exact in REFUSED:
-        return DiskFullError(
-            f"{path}: the disk refused a write ({error}): it is over a quota or a limit on the "
-            "size of files, or it fails; nothing was changed. Make room, try again"
-        )
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        nothing = "or it never was the file of a live agent"
-        return StoreError(_damaged(path, nothing if code == sqlite3.SQLITE_NOTADB else str(error)))
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return StoreError(f"{path}: cannot be written: {error}; look at its permissions")
-    if code == sqlite3.SQLITE_IOERR:
-        return StoreError(f"{path}: the disk failed: {error}; nothing was acknowledged")
-    return StoreError(f"{path}: {error}")
+@contextmanager
+def new_file(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield an empty file to make an agent in; it becomes the target when all is written."""
+    if not is_url(target):
+        with replacing(target) as temporary:
+            yield temporary
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "agent.db"
+        path.touch()
+        yield path
+        made = Journal(path, temporary=True)
+        try:
+            copy_journal(made, target)
+        finally:
+            made.close()
 
 
-def _damaged(path: Path, how: str) -> str:
-    return (
-        f"{path}: the file is damaged ({how}); take your last backup, or recover what is left with "
-        f"`sqlite3 {path} .recover`"
-    )
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Whether a place is in PostgreSQL."""
+    return isinstance(path, str) and path.startswith(("postgresql://", "postgres://"))
+
+
+def copy_rows(source: Any, target: Any, table: str) -> None:
+    """Copy all rows of a table between connections into one that is empty, in transactions."""
+    rows = source.stream(f"SELECT * FROM {table}")
+    marks = ",".join("?" * len(rows.description))
+    for some in iter(lambda: rows.fetchmany(PAGE), []):
+        target.executemany(f"INSERT INTO {table} VALUES ({marks})", some)
+    rows.close()
+
+
+def require_absent(path: str | os.PathLike[str]) -> None:
+    """Raise if there is something under this name, or if it must not be there."""
+    if is_url(path):
+        from restive.live.postgres import require_no_schema
+
+        require_no_schema(str(path))
+    else:
+        require_no_file(path)

@@ -24,8 +24,7 @@ QUERIES = {  # of tables that can be exported
     "pulls": "SELECT tick, name AS arm, kind, status, state, audit, expected, recorded "
     "FROM pull JOIN arm USING (slot) JOIN prior ON arm.prior = prior.id "
     "ORDER BY tick, slot",
-    "events": "SELECT seq, kind, tick, at, request, actor, body, hex(digest) AS digest FROM event "
-    "ORDER BY seq",
+    "events": "SELECT seq, kind, tick, at, request, actor, body, digest FROM event ORDER BY seq",
     "arms": 'SELECT name AS arm, kind, joined, "left" FROM arm JOIN prior ON arm.prior = prior.id '
     "ORDER BY slot",
 }
@@ -100,13 +99,18 @@ def table_rows(
         )
     execute = session.journal.connection.execute
     (total,) = execute(f"SELECT count(*) FROM {name.removesuffix('s')}").fetchone()
-    cursor, rows = execute(QUERIES[name]), []
+    cursor, rows = session.journal.connection.stream(QUERIES[name]), []
     for row in cursor:  # one by one: whoever waits can stop it
-        rows.append((*row[:3], utc_time(row[3]).isoformat(), *row[4:]) if name == "events" else row)
+        rows.append(_readable(row) if name == "events" else row)
         if progress is not None and len(rows) % 1024 == 0:
             progress(len(rows), total)
     columns = [column[0] for column in cursor.description]
     return columns, rows
+
+
+def _readable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the row of an event with its time and digest as texts."""
+    return (*row[:3], utc_time(row[3]).isoformat(), *row[4:-1], row[-1].hex().upper())
 
 
 def _beliefs(memory: Memory) -> tuple[list[str], list[tuple[Any, ...]]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from threading import RLock
 from time import perf_counter, time_ns
+from pathlib import Path
 from typing import Any
 
 from restive.arguments import shown
@@ -52,6 +52,10 @@ Now = Callable[[], datetime]
 COMPUTED_PER_SNAPSHOT = 20.0  # seconds of computing since the last, for each that a snapshot takes
 LONG_REPLAY = 2.0  # seconds, after which the next one to open the file need not do it again
 MOST_TEXT = 200
+KEEP = (
+    "INSERT INTO snapshot VALUES (?, ?, ?, ?, ?) ON CONFLICT (seq) DO UPDATE SET at = excluded.at, "
+    "version = excluded.version, body = excluded.body, digest = excluded.digest"
+)
 OURS = " "  # what ids of requests begin with that no caller chose
 # what plain data that was damaged or edited leads to
 UNREADABLE = (
@@ -128,7 +132,7 @@ class Session:
         """Let one thread in at a time, of the process that opened the file."""
         if os.getpid() != self._pid:
             raise StoreError(
-                f"{self.journal.path}: was opened by another process; open it again in this one"
+                f"{self.journal.name}: was opened by another process; open it again in this one"
             )
         with self._lock:
             yield
@@ -189,7 +193,7 @@ class Session:
         """Raise if a rebuild has made another file of this one."""
         new = replaced_by(self.journal)
         if new is not None:
-            path = self.journal.path
+            path = Path(self.journal.name)
             named = new.name if new.parent == path.resolve().parent else new
             raise ConflictError(
                 f"{path}: was rebuilt, and {named} goes on where it ended; nothing was changed. "
@@ -238,7 +242,7 @@ class Session:
     def _loaded(self) -> Memory:
         try:
             return self._read()
-        except (RestiveError, sqlite3.Error):
+        except (RestiveError, self.journal.error):
             raise
         except UNREADABLE as error:
             raise unreadable(self.journal, error) from None
@@ -296,7 +300,7 @@ class Session:
             row = (memory.seq, self.at, snapshot_version(), body, sha256(body).digest())
             with self.journal.writing():
                 execute = self.journal.connection.execute
-                execute("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?)", row)
+                execute(KEEP, row)
                 execute(
                     "DELETE FROM snapshot WHERE seq NOT IN "
                     "(SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)"
@@ -308,7 +312,7 @@ def first_memory(journal: Journal) -> Memory:
     """Return the memory of a journal's first event."""
     event = next(journal.checked_events(), None)
     if event is None or event.kind != "init":
-        raise StoreError(f"{journal.path}: holds no live agent; make it anew")
+        raise StoreError(f"{journal.name}: holds no live agent; make it anew")
     memory = Memory(*_beginning(journal, event))
     memory.seq, memory.digest = event.seq, event.digest
     return memory
@@ -325,7 +329,7 @@ def _beginning(journal: Journal, event: Event) -> tuple[Settings, Roster]:
 def unreadable(journal: Journal, error: BaseException) -> StoreError:
     """Return what is said of a file whose digests fit and whose contents cannot be."""
     return StoreError(
-        f"{journal.path}: cannot be read ({error!r:.100}): it was damaged or edited; take your "
+        f"{journal.name}: cannot be read ({error!r:.100}): it was damaged or edited; take your "
         "last backup"
     )
 

@@ -20,6 +20,7 @@ from restive.learn.priors.independent import IndependentPrior
 from restive.live.journal import RARE, STANDING, UNDO, Event, Journal, as_text
 from restive.live.memory import Choice, Memory
 from restive.live.settings import NOT_PULLED, UNSEEN
+from restive.live.sqlite import SqliteDatabase
 
 __all__ = [
     "DECIDED",
@@ -89,7 +90,7 @@ def stored_priors(journal: Journal, listed: Sequence[Sequence[str]]) -> dict[str
     for (kind, text), (named, digest) in zip(rows, listed, strict=True):
         if named != kind or sha256(text.encode()).hexdigest() != digest:
             raise StoreError(
-                f"{journal.path}: the prior of kind {kind!r} was damaged or edited; take your last "
+                f"{journal.name}: the prior of kind {kind!r} was damaged or edited; take your last "
                 "backup"
             )
         prior = prior_from_data(json.loads(text))
@@ -102,12 +103,14 @@ def stored_priors(journal: Journal, listed: Sequence[Sequence[str]]) -> dict[str
 
 def replaced_by(journal: Journal) -> Path | None:
     """Return the file that a rebuild made of this one, while it is there; None if none is."""
+    if not isinstance(journal.database, SqliteDatabase):
+        return None
     row = journal.connection.execute(
         "SELECT value FROM meta WHERE key = ?", (REPLACED_BY,)
     ).fetchone()
     if row is None:
         return None
-    new, here = Path(row[0]), journal.path.resolve()
+    new, here = Path(row[0]), journal.database.path.resolve()
     places = (new, here.with_name(new.name))  # both may have been moved
     return next((one for one in places if one.is_file() and not one.samefile(here)), None)
 

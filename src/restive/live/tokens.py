@@ -109,7 +109,7 @@ def token_of_session(journal: Journal, session: str, at: int) -> Token | None:
     """Return the token of a session, unless one of them has ended."""
     row = journal.connection.execute(
         "SELECT name, role, made, token.ends FROM session JOIN token ON token.name = session.token "
-        "WHERE session.sha256 = ? AND session.ends > ? AND coalesce(token.ends > ?, 1)",
+        "WHERE session.sha256 = ? AND session.ends > ? AND (token.ends IS NULL OR token.ends > ?)",
         (_digest(session), at, at),
     ).fetchone()
     return None if row is None else Token(*row)

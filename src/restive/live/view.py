@@ -52,7 +52,7 @@ class LiveView:
     @property
     def path(self) -> str:
         """The file."""
-        return str(self._session.journal.path)
+        return self._session.journal.name
 
     @property
     def settings(self) -> Settings:

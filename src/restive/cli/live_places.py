@@ -1,0 +1,100 @@
+"""Where a live agent is, a file or a URL; and `restive live list`, `copy` and `backup`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from restive.cli.progress import spinner
+from restive.errors import ProblemError
+
+__all__ = ["AsJson", "File", "Place", "backup", "checked_place", "copy", "list_agents", "short"]
+
+
+def checked_place(place: str | None) -> str | None:
+    """Return a path or a URL as it was given; one with a password would show it to everybody."""
+    from restive.live.journal import is_url
+
+    if place is None or not is_url(place):
+        return place if place is None else str(Path(place))
+    from restive.live.postgres import place_of
+
+    if place_of(place, whole="#" not in place).secret:
+        raise ProblemError(
+            "a password in a URL can be read by everybody on this machine; leave it out, and set "
+            "PGPASSWORD, or keep it in a file that PGPASSFILE or PGSERVICEFILE names"
+        )
+    return place
+
+
+def short(place: str) -> str:
+    """Return how a place is called in a line: its last part."""
+    return Path(place).name
+
+
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="The agent's file, or postgresql://USER@HOST/DATABASE#AGENT.",
+        callback=checked_place,
+    ),
+]
+Place = Annotated[
+    str, typer.Argument(help="The file or URL to make.", metavar="TO", callback=checked_place)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def list_agents(
+    url: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL", help="As postgresql://USER@HOST/DATABASE.", callback=checked_place
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """List the agents in a PostgreSQL database."""
+    from restive.live.journal import is_url
+
+    if not is_url(url):
+        raise ProblemError(f"{url}: a file holds one agent; give a URL, postgresql://HOST/DATABASE")
+    from restive.live.postgres import agents_of
+
+    names = agents_of(url)
+    if as_json:
+        print(json.dumps(names))
+        return
+    for name in names:
+        print(f"{url}#{name}")
+    if not names:
+        print(f"{url}: no agents yet; make one with `restive live init {url}#NAME`")
+
+
+def copy(file: File, to: Place) -> None:
+    """Copy an agent into a new file or database, as it is now, with all digests as they are."""
+    from restive.live.journal import Journal, copy_journal
+
+    journal = Journal(file)
+    try:
+        with spinner(f"copying {short(file)}"):
+            count, digest = copy_journal(journal, to)
+    finally:
+        journal.close()
+    print(f"{to}: {count:,} events; the last has digest {digest.hex()[:16]}")
+
+
+def backup(file: File, out: Annotated[Path, typer.Argument(help="The copy to make.")]) -> None:
+    """Write a file with all of an agent, while others may write to it."""
+    from restive.live.journal import Journal
+
+    journal = Journal(file)
+    try:
+        journal.backup(out)
+    finally:
+        journal.close()
+    print(f"written: {out}")
