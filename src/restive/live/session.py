@@ -18,9 +18,9 @@ from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
+from pathlib import Path
 from threading import RLock
 from time import perf_counter, time_ns
-from pathlib import Path
 from typing import Any
 
 from restive.arguments import shown
