@@ -292,6 +292,10 @@ class Agent(AgentView):
         """Take these states as those in which arms that are always seen were seen last."""
         meta = self._actor.meta
         meta.last_state[arms], meta.seen[arms] = states, self.time - 1
+        self._follow_again()
+
+    def _follow_again(self) -> None:
+        """Place all arms anew, since it was said from outside when they were seen."""
         if not self._learner_state.is_drawn and self._has_posterior:
             self._actor.lookup.mode["stands"] = -1
             online.follow_again(self._where, *self._with_particles)
