@@ -21,7 +21,7 @@ from restive.kernels.jit.records import new_record, record_dtype
 from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.lattice import FEW
 from restive.kernels.learn.likelihood import Counts
-from restive.kernels.learn.particles import DENSE, ArmParticles
+from restive.kernels.learn.particles import DENSE, ArmParticles, add_sighting
 from restive.kernels.learn.renewals import (
     count_sightings,
     put,
@@ -43,6 +43,7 @@ from restive.kernels.loop.tables import (
     Weights,
 )
 from restive.learn.conjugate_groups import ConjugateKeeper
+from restive.learn.fading import bases_of, counts_and, with_evidence
 from restive.learn.particles.arm import (
     AGES,
     begin_anew,
@@ -72,11 +73,13 @@ class ParticleKeeper:
     """The groups of a learner that have continuous priors, and what was counted of them.
 
     `slots` and `particles` are the learner's; they are replaced when room runs out, and `posterior`
-    with them.
+    with them. Where what was seen `fades`, what was seen beforehand does not (`fading`).
     """
 
-    def __init__(self, choices: Choices, slots: Slots, weights: Weights) -> None:
-        self.choices, self.slots, self.weights = choices, slots, weights
+    def __init__(
+        self, choices: Choices, slots: Slots, weights: Weights, *, fades: bool = False
+    ) -> None:
+        self.choices, self.slots, self.weights, self.fades = choices, slots, weights, fades
         self.particles = no_particles()
         self.conjugates = ConjugateKeeper(choices)
         self.posterior = Posterior(slots, weights, self.particles, self.conjugates.groups)
@@ -130,7 +133,7 @@ class ParticleKeeper:
             sightings=int_zeros(max(SIGHTINGS, 2 * len(self.slots.groups)) * SIGHTING),
             firsts=np.full(len(groups), -1, dtype=np.int64),
             lasts=np.full(len(groups), -1, dtype=np.int64),
-            now=new_record(ParticlesNow),
+            now=new_record(ParticlesNow, fades=self.fades),
             keys=np.zeros(1, dtype=np.uint64),
             renewal=aligned_zeros(max(_renewal_size(prior) for prior in distinct)),
             priors=_dirichlet_priors_of(distinct),
@@ -139,7 +142,7 @@ class ParticleKeeper:
         at_once, sizes = min(len(groups), HOMES_AT_ONCE), self.particles.sizes
         self._reserve(
             rows=at_once * max(row_sizes),
-            chains=at_once * max(len(c) for c in chains),
+            chains=at_once * max(self._chains_size(prior) for prior in distinct),
             logits=at_once * max(len(x) for x in logits),
             ages=at_once * AGES,
             cells=at_once * AGES * int(sizes.max()) ** 2,
@@ -195,9 +198,13 @@ class ParticleKeeper:
             return
         prior = self._prior(group)
         self._reserve(
-            rows=_rows_size(prior), chains=_chains_size(prior), logits=prior.drawn.logits.size
+            rows=_rows_size(prior), chains=self._chains_size(prior), logits=prior.drawn.logits.size
         )
         self._place_home(group)
+
+    def _chains_size(self, prior: DirichletArmPrior) -> int:
+        """Numbers among the chains of a home of its own: matrices and, where it fades, bases."""
+        return _chains_size(prior) + self.fades * _width(prior)
 
     def _place_home(self, group: int) -> None:
         """Give a group the next home, for which there is room."""
@@ -206,7 +213,7 @@ class ParticleKeeper:
         particles.logit_starts[home] = self.logits_used
         particles.own_homes[self._number(group)] = home
         self.rows_used += _rows_size(prior)
-        self.chains_used += _chains_size(prior)
+        self.chains_used += self._chains_size(prior)
         self.logits_used += prior.drawn.logits.size
         self.homes_used += 1
 
@@ -302,7 +309,7 @@ class ParticleKeeper:
         if not self.particles.age_capacities[particle_group]:
             self._make_tally(group, AGES)
         begin_anew(self._arm(group))
-        if prior.evidence.total:
+        if prior.evidence.total and not self.fades:
             counted = count_evidence(fresh_arm(prior.rows), prior.evidence)
             used = int(counted.num_ages[0])
             if self.particles.age_capacities[particle_group] < used:
@@ -330,21 +337,50 @@ class ParticleKeeper:
         if rows.free > FEW or not renew_around_fit(self._where, group):
             arm = self._arm(group)
             take_weights(self._where, group, arm)
-            renew_arm(rows, arm, np.uint64(renewal_key(self._where, group)))
-            put(self._where, group, arm)
+            known = with_evidence(arm, self._prior(group).evidence) if self.fades else arm
+            renew_arm(rows, known, np.uint64(renewal_key(self._where, group)))
+            put(self._where, group, known)
+            if self.fades:
+                self._write_bases(group, bases_of(arm))
+
+    def _bases(self, group: int) -> FloatArray:
+        """These logarithms in lanes, a view."""
+        prior, home = self._prior(group), self.particles.homes[self._number(group)]
+        start = int(self.particles.chain_starts[home]) + _chains_size(prior)
+        return self.particles.chains[start : start + _width(prior)]
+
+    def _write_bases(self, group: int, bases: FloatArray) -> None:
+        self._bases(group)[lane_places(len(bases))] = bases
+
+    def lose(self, group: int, last_state: int, age: int, seen: int, lost: float) -> None:
+        """Let a sighting that was counted weigh less, by so much."""
+        while not add_sighting(self._arm(group), last_state, age, seen, -lost):
+            self._grow(group)
 
     def to_data(self) -> dict[str, Any]:
         """What a snapshot holds of the particle groups that were counted; all sightings must be."""
         begun = self.particles.begun == self.particles.now[0].runs
         groups = np.flatnonzero(self.particles.number_of >= 0).tolist()
-        return {
+        data = {
             str(group): _to_data(self._arm(group)) for group in groups if begun[self._number(group)]
         }
+        if self.fades:
+            for name, own in data.items():
+                places = lane_places(self.num_particles(int(name)))
+                own["bases"] = self._bases(int(name))[places].tolist() if own["renewals"] else None
+        return data
 
     def load(self, group: int, data: dict[str, Any]) -> None:
         """Take in what `to_data` wrote of a group, whose weights are there already."""
         particle_group = self._number(group)
-        ages, cells = self._counts_in(group, data)
+        prior, faded, (ages, cells) = (
+            self._prior(group),
+            "bases" in data,
+            self._counts_in(group, data),
+        )
+        if prior.evidence.total and faded != self.fades:  # another memory than before
+            sign = 1 if faded else -1
+            ages, cells = counts_and(Counts(ages, cells), prior.rows, prior.evidence, sign)
         dense = ages <= DENSE
         late = int((~dense).sum())
         if self.particles.age_capacities[particle_group] < AGES + late:
@@ -360,6 +396,8 @@ class ParticleKeeper:
         self.particles.begun[particle_group] = self.particles.now[0].runs
         if arm.renewals[0]:
             self._load_particles(group, np.array(data["logits"], dtype=np.float64))
+            if self.fades:
+                self._load_bases(group, data.get("bases"))
 
     def could_count(self, group: int, data: dict[str, Any], sightings: int) -> bool:
         """Whether `to_data` may have written so of a group: sightings, with the prior's own."""
@@ -383,6 +421,17 @@ class ParticleKeeper:
         arm.logits[:] = logits
         arm.matrices[:] = self._prior(group).rows.matrices(logits)
         put_particles(self._where, group, arm)
+
+    def _load_bases(self, group: int, held: Any) -> None:
+        arm = self._arm(group)
+        if held is None:  # it did not forget until now
+            arm.matrices[:] = self.matrices(group)
+            take_weights(self._where, group, arm)
+            held = bases_of(arm)
+        bases = np.array(held, dtype=np.float64)
+        if bases.shape != arm.weights.shape or not np.isfinite(bases).all():
+            raise ValueError(f"the particles of group {group}")
+        self._write_bases(group, bases)
 
 
 def in_particle_lanes(matrices: FloatArray) -> FloatArray:
