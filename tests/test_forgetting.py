@@ -7,8 +7,10 @@ import pytest
 
 import restive as rs
 from oracles.posterior_naive import Ridge
+from restive.kernels.learn.likelihood import add_log_likelihood
 from restive.learn.particles.arm import counts_of
 from restive.learn.relearning import relearnt, with_memory
+from restive.learn.slots import lane_places
 
 RELATIVES = (
     "tsde", "mean_index", "tsde_doubling_only", "tsde_length_only", "thompson_every_step",
@@ -187,9 +189,17 @@ def test_wrong_memories_get_a_sentence(name, wrong):
         rs.make_learner(name, channels(), 2, forget_after=wrong)
 
 
-def test_learners_without_a_posterior_have_nothing_to_forget():
-    with pytest.raises(rs.RestiveError, match="forget_after"):
-        rs.make_learner("ucb1", channels(), 2, forget_after=10)
+@pytest.mark.parametrize("name", sorted(set(rs.registry.LEARNERS) - set(RELATIVES)))
+def test_learners_without_a_posterior_have_nothing_to_forget(name):
+    with pytest.raises(rs.RestiveError, match=f"{name} has no posterior, so it has nothing to for"):
+        rs.make_learner(name, channels(), 2, horizon=100, forget_after=10)
+
+
+def test_comparisons_take_it():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(p, 0.8) for p in (0.1, 0.3)], 1)
+    learners = ["tsde", {"name": "tsde", "forget_after": 20}]
+    (found,) = rs.compare((bandit, channels(2)), learners, horizon=60, replications=3)
+    assert {curve.learner for curve in found.curves} == {"tsde", "tsde(forget_after=20)"}
 
 
 def decayed_cells(told, arm, now, forget_after, first=()):
@@ -210,16 +220,35 @@ def cdf_errors(agent, k, cells, first=(1, 1), second=(1, 1)):
     return [exact.cdf_error(name, one, found.weights) for name, one in numbers.items()]
 
 
+def inexactness(agent, k):
+    """How far log weights are from those without sightings plus the decayed log likelihood."""
+    keeper = agent._particle_keeper
+    agent._count_notes()
+    weights, arm = agent.posterior(k).weights, keeper._arm(k)
+    logs = np.zeros(len(weights))
+    add_log_likelihood(counts_of(arm), np.ascontiguousarray(keeper.matrices(k)), logs)
+    if arm.renewals[0]:
+        logs += keeper._bases(k)[lane_places(len(weights))]
+    off = np.log(weights) - logs
+    return off.max() - off.min()
+
+
 @pytest.mark.parametrize("forget_after", [3, 40, 300])
 def test_particles_follow_decayed_counts(forget_after):
-    """Distribution functions within .1 of integration, as those of learners that forget nothing."""
+    """Weights are exact, and distribution functions as near to integration as without forgetting.
+
+    Of 24 arms each the largest error is .05 on average, with and without, and .11 at most.
+    """
     agent = rs.TSDE(rs.beta_prior(num_arms=4), 2, horizon=1000, seed=3, forget_after=forget_after)
     told = played(agent, 400)
     agent.select()
     assert agent._particle_keeper.particles.renewals.min() > (0 if forget_after > 3 else -1)
     for k in range(4):
-        cells = decayed_cells(told, k, 401, forget_after)
-        assert max(cdf_errors(agent, k, cells)) < 0.1
+        assert inexactness(agent, k) < 1e-9
+    cells = [decayed_cells(told, k, 401, forget_after) for k in range(4)]
+    errors = [max(cdf_errors(agent, k, cells[k])) for k in range(4)]
+    assert max(errors) < 0.15
+    assert np.mean(errors) < 0.09
 
 
 def test_counts_of_particles_decay():
