@@ -102,7 +102,7 @@ def _fill(
     _require_states_now(roster, words.arm)
     Memory(settings, roster)  # finds what is wrong before there is a file
     Journal.prepare(path)
-    journal = Journal(path, temporary=True)
+    journal = Journal(path, "process", temporary=True)  # flushed when it gets its name
     try:
         _write_first(journal, settings, roster, arms, actor, parent, now)
     finally:
