@@ -348,8 +348,8 @@ def _connect(place: Place, *, autocommit: bool = False) -> psycopg.Connection[An
         )
     except psycopg.Error as error:  # whose text may quote the URL
         raise UnreachableError(
-            f"{place.name}: cannot connect ({_said(error)}); nothing was changed. Look at the URL "
-            "and at the server, then try again"
+            f"{place.name}: cannot connect ({_said(error)}); nothing was changed. Look at the URL, "
+            "the password (PGPASSWORD, ~/.pgpass) and the server, then try again"
         ) from None
 
 
