@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -265,7 +266,7 @@ def leave(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE
     if as_json:
         print(json.dumps(asdict(receipt)))
         return
-    back = f"; if that was not meant: restive live undo {file}" if receipt.new > 1 else ""
+    back = f"; if that was not meant: restive live undo {quote(file)}" if receipt.new > 1 else ""
     say(receipt.text_of_arms("left", words) + back)
 
 
@@ -393,6 +394,7 @@ def correct(
 ) -> None:
     """Note that results were recorded wrongly; `rebuild` makes a file that knows better."""
     from restive.arguments import counted
+    from restive.live.journal import is_url
     from restive.live.operator_files import parsed_results
     from restive.live.sheets import read_sheet
 
@@ -404,7 +406,8 @@ def correct(
     if back:
         say(f"{words.count(back, 'arm')} who had left by that result can be on the next list again")
     noted = counted(receipt.new, "correction")
-    say(f"{noted} noted; this counts once you run: restive live rebuild {file} --out NEW.db")
+    where = "--in-place" if is_url(file) else "--out NEW.db"
+    say(f"{noted} noted; this counts once you run: restive live rebuild {quote(file)} {where}")
 
 
 @live.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -72,7 +73,8 @@ def list_agents(
     for name in names:
         print(f"{url}#{name}")
     if not names:
-        print(f"{url}: no agents yet; make one with `restive live init {url}#NAME`")
+        new = quote(f"{url}#NAME")
+        print(f"{url}: no agents yet; make one with `restive live init {new}`")
 
 
 def copy(file: File, to: Place) -> None:

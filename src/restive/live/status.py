@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,7 @@ def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> lis
     """Return open alarms, a line each, and what answers them."""
     lines = [alarm.text(words) for alarm in alarms]
     if alarms:
-        answer = f'restive live acknowledge {path} {alarms[0].seq} --note "..."'
+        answer = f'restive live acknowledge {quote(path)} {alarms[0].seq} --note "..."'
         lines.append(f"Once somebody has looked, say what was found: {answer}")
     return lines
 
