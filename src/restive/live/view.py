@@ -83,6 +83,12 @@ class LiveView:
             raise ProblemError(f"give the {words.tick}'s number or its date, not both")
         return tick if date is None else self.settings.clock.tick_of(date)
 
+    def tick_before(self, before: str | int) -> int:
+        """Return the first tick that counts still, from its date or its number, as text too."""
+        if isinstance(before, str) and not before.isdecimal():
+            return self.settings.clock.tick_of(before)
+        return checked_count(int(before) if isinstance(before, str) else before, "before", 0)
+
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of arms."""
