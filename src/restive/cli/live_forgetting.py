@@ -43,10 +43,10 @@ def remember(
     file: File,
     ticks: Annotated[
         float | None,
-        typer.Option("--for", help="What was seen so many ticks ago counts 37%, older even less."),
+        typer.Option("--for", help="Results of so many ticks ago count 37%, older ones less."),
     ] = None,
     for_ever: Annotated[
-        bool, typer.Option("--for-ever", help="All counts in full, however old it is.")
+        bool, typer.Option("--for-ever", help="Old results count as much as new ones.")
     ] = False,
     by: By = COMMAND_LINE,
 ) -> None:

@@ -43,6 +43,7 @@ __all__ = [
     "remember",
     "remembering",
     "said_of_memory",
+    "standing",
 ]
 
 FORGET, REMEMBER = "forget", "remember"  # kinds of events
@@ -108,7 +109,7 @@ def named(memory: Memory, arms: Iterable[str] | None, kind: str | None) -> list[
             f"under a joint prior what was seen of one {words.arm} tells of all, so nothing can be "
             "forgotten of some; nothing was changed"
         )
-    if kind is not None and kind not in roster.kinds:
+    if kind is not None and (not isinstance(kind, str) or kind not in roster.kinds):
         raise ProblemError(
             f"there is no kind {shown(kind)}; {suggestion(str(kind), roster.kinds)}; nothing was "
             "changed"
@@ -335,21 +336,22 @@ def said_of_memory(settings: Settings) -> str:
     """Say how long what was seen is remembered, in the operators' words."""
     ticks, words = settings.learner.get("forget_after"), settings.words
     if ticks is None:
-        return "what was seen counts in full, however old it is"
-    return f"what was seen {ticks:g} {words.many('tick')} ago counts 37% of what is seen now"
+        return "old results count as much as new ones"
+    return f"results count less as they grow old: 37% after {ticks:,.12g} {words.many('tick')}"
 
 
 # ---------------------------------------------------------------- as people are told
 
 
-def forgettings(session: Session, slot: int | None = None) -> list[Forgetting]:
-    """Return what was forgotten, the newest last; of an arm, the last time that was of it."""
+def standing(session: Session, kind: str) -> list[Event]:
+    """Return the events of a kind that were not withdrawn."""
     withdrawn = session.journal.withdrawn()
-    events = [one for one in session.journal.events(kinds=(FORGET,)) if one.seq not in withdrawn]
-    if slot is not None:
-        return [
-            forgetting_of(session, one) for one in events[::-1] if slot in set(one.body["arms"])
-        ][:1]
+    return [one for one in session.journal.events(kinds=(kind,)) if one.seq not in withdrawn]
+
+
+def forgettings(session: Session) -> list[Forgetting]:
+    """Return what was forgotten and is no part of more, the newest last."""
+    events = standing(session, FORGET)
     found: dict[Any, Forgetting] = {}
     for event in events:
         one = forgetting_of(session, event)
