@@ -9,7 +9,8 @@ whether all of a file hangs together, `file_guard` whether it is still the file 
 `listing` has its arms and tables, `explaining` why somebody is on its list;
 `operator_files` is what it exchanges with people as CSV files. `roster` says who the arms are,
 `settings` and `clock` what was told once, `words` what operators call things; `alarms` watch
-whether the model holds.
+whether the model holds, `onset` says since when it does not, and `forgetting` is for arms that have
+changed.
 
 May import logs, learn and what these may import.
 """

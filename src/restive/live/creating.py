@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from restive.errors import ProblemError
 from restive.files import beside, remove_leftovers
+from restive.live.forgetting import FORGET, REMEMBER, forget_body
 from restive.live.journal import (
     COLUMNS,
     INSERT,
@@ -197,7 +198,8 @@ class NewEvent(NamedTuple):
     fingerprint: bytes | None = None
 
 
-SAID = ("note", "alarm", "acknowledge")  # what is kept as it was said
+# what is kept as it was said, where it was said
+SAID = ("note", "alarm", "acknowledge", FORGET, REMEMBER)
 AT_ONCE = 4096  # events of a rebuilt file in one transaction, so that it can be stopped
 
 
@@ -392,6 +394,9 @@ def _enter(session: Session, event: NewEvent) -> None:
     kind, tick, body, actor, request, fingerprint = event
     journal, memory = session.journal, session.memory
     before, first = memory.tick, len(memory.roster)
+    if kind == FORGET:
+        of: dict[str, Any] = {key: body[key] for key in ("all", "kind") if key in body}
+        body = forget_body(journal, memory, body["arms"], body["before"], of)
     entered = session.append(kind, tick, body, actor, request, fingerprint)
     if kind == "join":
         enter_arms(journal, entered, first, body)

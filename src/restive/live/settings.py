@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -47,6 +48,7 @@ class Settings:
     mixing_time: int | None = None
     max_elapsed: int | None = None
     words: Words = PLAIN  # what the operators call things
+    on_alarm: str | None = None  # "forget" what was seen before it began; else people decide
 
     def __post_init__(self) -> None:
         checked_count(self.num_pulls, "num_pulls")
@@ -71,6 +73,10 @@ class Settings:
         if self.missing not in (None, REFUSE, AS_NOT_PULLED):
             raise ProblemError(
                 f"missing must be {REFUSE!r} or {AS_NOT_PULLED!r}, got {shown(self.missing)}"
+            )
+        if self.on_alarm not in (None, "forget"):
+            raise ProblemError(
+                f"on_alarm must be 'forget', or be left out, got {shown(self.on_alarm)}"
             )
         if self.mixing_time is not None:
             checked_count(self.mixing_time, "mixing_time")
@@ -122,6 +128,8 @@ class Settings:
         del data["words"]
         if not self.rest:
             del data["rest"]
+        if self.on_alarm is None:
+            del data["on_alarm"]
         if self.learner == {"name": "tsde"}:
             del data["learner"]
         own = self.words.to_data()
@@ -226,13 +234,39 @@ def _plain(word: str) -> str:
 def learner_table(value: Any) -> dict[str, Any]:
     """Return a learner's name and options as a table."""
     if isinstance(value, str):
-        return {"name": value}
+        return _learner_of_text(value)
     if not isinstance(value, Mapping) or "name" not in value:
         raise ProblemError(
             "learner must be a name, or a table with its name and options such as "
             f"{{'name': 'mean_index', 'learn_kinds': 'epochs'}}, got {shown(value)}"
         )
     return dict(value)
+
+
+def _learner_of_text(text: str) -> dict[str, Any]:
+    """Read a learner as "tsde" or "tsde(forget_after=1000)", the way it is printed."""
+    name, opened, inside = text.partition("(")
+    found: dict[str, Any] = {"name": name.strip()}
+    if not opened:
+        return found
+    if not inside.endswith(")"):
+        raise ProblemError(f"learner {shown(text)}: the bracket is not closed")
+    for part in filter(None, (piece.strip() for piece in inside[:-1].split(","))):
+        option, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not option or option == "name":
+            raise ProblemError(
+                f"learner {shown(text)}: options go as tsde(forget_after=1000), got {shown(part)}"
+            )
+        found[option] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    """Return the number that a text is, or the text."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return None if text == "None" else text
 
 
 def checked_result(value: Any, what: str) -> int | str:

@@ -17,6 +17,7 @@ from restive.live import checking, explaining, learned, status, tokens, undoing
 from restive.live.answers import Act, Alarm, ArmRow, Decision, Mistake, Status
 from restive.live.deciding import decision_or_none
 from restive.live.explaining import Why
+from restive.live.given import checked_names
 from restive.live.journal import Event
 from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.listing import MOST_PAGE, ORDERS, arm_row, arms_page, table_rows
@@ -82,6 +83,12 @@ class LiveView:
             words = self.settings.words
             raise ProblemError(f"give the {words.tick}'s number or its date, not both")
         return tick if date is None else self.settings.clock.tick_of(date)
+
+    def tick_before(self, before: str | int) -> int:
+        """Return the first tick that counts still, from its date or its number, as text too."""
+        if isinstance(before, str) and not (before.isdecimal() and len(before) < 8):
+            return self.settings.clock.tick_of(before)  # eight digits are a date
+        return checked_count(int(before) if isinstance(before, str) else before, "before", 0)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -157,12 +164,14 @@ class LiveView:
     def left_with(self, names: Iterable[str]) -> dict[str, int]:
         """Return, for arms that left by a result ("leave"), the tick which that was of."""
         with self._session.reading() as memory:
-            slots = {memory.roster.slot(name): name for name in names}
+            slots = {memory.roster.slot(name): name for name in checked_names(names, "names")}
             found = left_with(self._session.journal, memory.gone, slots)
             return {slots[slot]: tick for slot, tick in found.items()}
 
     def names_like(self, text: str) -> list[str]:
         """Return the names of arms that begin with this, in capitals or not, in their order."""
+        if not isinstance(text, str):
+            raise ProblemError(f"the beginning of a name must be a text, got {shown(text)}")
         begins = text.casefold()
         with self._session.reading() as memory:
             names = memory.roster.names
