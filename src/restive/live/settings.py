@@ -14,6 +14,7 @@ from restive.arguments import (
     suggestion,
 )
 from restive.errors import ProblemError
+from restive.learn.learner_text import learner_from_text
 from restive.learn.learners import Relative, learner_of
 from restive.live.clock import Clock
 from restive.live.words import PLAIN, Words
@@ -226,7 +227,7 @@ def _plain(word: str) -> str:
 def learner_table(value: Any) -> dict[str, Any]:
     """Return a learner's name and options as a table."""
     if isinstance(value, str):
-        return {"name": value}
+        return learner_from_text(value)
     if not isinstance(value, Mapping) or "name" not in value:
         raise ProblemError(
             "learner must be a name, or a table with its name and options such as "

@@ -35,6 +35,7 @@ from restive.problem.beliefs import BeliefState
 if TYPE_CHECKING:
     from restive.logs.checks import Check
     from restive.logs.held_out import HeldOut
+    from restive.logs.memory import MemoryAdvice
 
 __all__ = ["ArmTable", "FittedLog", "fit_arms", "log_rewards"]
 
@@ -51,7 +52,8 @@ class FittedLog:
 
     `arms` is a table with posterior means and 90% intervals; `kind_priors` is what arms of
     each kind may be; `checks` say whether chains describe the log at all, and
-    `held_out` how well its later part was predicted from the earlier one.
+    `held_out` how well its later part was predicted from the earlier one. `memory` says whether
+    the arms change, and for how long what was seen of them helps to predict.
     """
 
     log: Log
@@ -67,6 +69,7 @@ class FittedLog:
     kind_shapes: dict[str, KindShape] = field(default_factory=dict)  # of laws of any shape
     checks: tuple[Check, ...] = ()
     held_out: HeldOut | None = None
+    memory: MemoryAdvice | None = None
     seen: str = "pulled"  # when arms are seen, as in `Arm`
 
     @property
