@@ -335,6 +335,31 @@ def test_laws_under_which_no_agent_can_forget_become_points():
     assert "cannot forget under a Dirichlet law" in sentence_of_fit(given)
 
 
+@pytest.mark.parametrize("always", [False, True])
+def test_the_prior_of_arms_that_change_is_of_their_last_steps(always, tmp_path):
+    """An agent never forgets what its prior holds, so that old sightings must not be in it."""
+    if always:
+        logged = simulated_pulls(3, 10, 300, 4, switch=True, always=True)
+        fitted = rs.fit_log(logged, controlled=True, seen="always")
+    else:
+        logged = simulated_log(7, 20, 250, 0.5, "switch")
+        fitted = rs.fit_log(logged)
+    since = logged.num_steps - int(fitted.memory.forget_after)
+    fewest = fitted.evidence(0).total
+    late = [s for b in logged.blocks() for k, s in zip(b.arms, b.steps, strict=True) if k == 0]
+    assert sum(step >= since for step in late) < fewest
+    rs.write_fit(fitted, tmp_path, num_pulls=3)
+    loaded = rs.load_prior(tmp_path / "prior.json")
+    assert loaded.evidence(0).total == sum(step >= since for step in late)
+    assert loaded.start == fitted.start
+    prior = fitted.kind_priors[0].given(loaded.evidence(0))
+    if always:
+        np.testing.assert_array_equal(fitted.prior.arms[0].posterior_alphas, prior.posterior_alphas)
+    else:
+        np.testing.assert_allclose(fitted.prior.arms[0].weights, prior.weights, atol=1e-9)
+    assert any("holds what was seen of each arm in the last" in note for note in fitted.notes)
+
+
 # ---------------------------------------------------------------- replay
 
 

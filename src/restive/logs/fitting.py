@@ -18,6 +18,7 @@ from restive.files import replacing
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.independent import IndependentPrior
 from restive.logs.checks import Check, check_log
+from restive.logs.counts import count_log
 from restive.logs.decision import Decision, decide
 from restive.logs.decision_words import Units, units_of
 from restive.logs.fitted import FittedLog, fit_arms
@@ -26,6 +27,7 @@ from restive.logs.kind_laws import Seen, points_law
 from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.log import Log
 from restive.logs.memory import memory_of
+from restive.logs.memory_words import length_in_words
 from restive.logs.page import fit_page
 from restive.logs.prior_file import write_prior
 from restive.logs.summary_page import summary_page
@@ -111,12 +113,29 @@ def fit_log(
     foretold = held_out(
         log, prior, rewards, controlled, lambda share: progress("predicting", share), seen
     )
-    if fitted.memory is not None and fitted.memory.forget_after is not None:
-        found = tuple(
-            replace(check, advice=check.advice and FORGET) if check.name == "drift" else check
-            for check in found
-        )
-    return replace(fitted, checks=found, held_out=foretold)
+    fitted = replace(fitted, checks=found, held_out=foretold)
+    return fitted if fitted.memory is None else _remembering(fitted, fitted.memory.forget_after)
+
+
+def _remembering(fitted: FittedLog, forget_after: float | None) -> FittedLog:
+    """Return a fit whose prior holds what an agent with that memory still would."""
+    if forget_after is None:
+        return fitted
+    log, always = fitted.log, fitted.seen == "always"
+    recent = count_log(
+        log, pulled_only=fitted.controlled and not always, by_mode=fitted.by_mode,
+        next_only=always, since=log.num_steps - int(forget_after),
+    )  # fmt: skip
+    length = length_in_words(log.calendar.rule, forget_after)
+    note = (
+        f"the prior for an agent holds what was seen of each arm in the last {length}; all else is "
+        "of the whole log"
+    )
+    checks = tuple(
+        replace(check, advice=check.advice and FORGET) if check.name == "drift" else check
+        for check in fitted.checks
+    )
+    return replace(fitted, checks=checks, recent=recent, notes=(*fitted.notes, note))
 
 
 def _forgetful(fitted: FittedLog, progress: Progress) -> FittedLog:

@@ -14,8 +14,8 @@ pay while not pulled have "passive_rewards" beside "rewards". A candidate is its
 or, where pulling changes how it moves, {"active": ..., "passive": ...}. A kind with the candidates
 of an earlier one has that one's name instead. A kind with a continuous prior has parameters:
 "dirichlet": {"active": ..., "particles": M}. Where the log's arms change, "forget_after" is how
-long it advises a learner to remember. "shape" is for readers: shares and chances with 90%
-intervals, as the kind's arms tell them.
+long it advises a learner to remember, and "evidence" is of so many last steps. "shape" is for
+readers: shares and chances with 90% intervals, as the kind's arms tell them.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
         head["passive_rewards"] = fitted.passive_rewards.tolist()
     if fitted.memory is not None and fitted.memory.forget_after is not None:
         head["forget_after"] = fitted.memory.forget_after
-    counts, table = fitted.counts, fitted.arms
+    counts = fitted.counts if fitted.recent is None else fitted.recent
+    table = fitted.arms
     if fitted.seen == "always":
         head["seen"] = "always"
     columns = np.stack([*counts.unpacked(counts.cells), counts.counts], axis=1)
