@@ -10,7 +10,7 @@ import pytest
 import restive as rs
 from log_cases import simulated_log, simulated_pulls
 from restive.logs.fitted import fit_arms
-from restive.logs.memory import Sightings, law_of, measured_memory, memory_of
+from restive.logs.memory import Sightings, laws_of, measured_memory, memory_of
 from restive.logs.memory_words import length_in_words, memory_sentence, sentence_of_fit
 from restive.logs.sample import sample_of
 from restive.logs.time_steps import step_rule
@@ -315,7 +315,7 @@ def test_too_little_is_no_answer():
     nothing = np.zeros(0, dtype=np.int64)
     none = Sightings(np.zeros(1, dtype=np.int64), nothing, nothing, nothing, nothing)
     assert measured_memory(none, []) is None
-    assert law_of(object()) is None
+    assert laws_of([object()]) is None
 
 
 def test_laws_under_which_no_agent_can_forget_become_points():

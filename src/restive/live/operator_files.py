@@ -141,11 +141,11 @@ def create_from_files(
     return LiveAgent.open(path), since, beyond
 
 
-def _few_looks(name: str | None) -> dict[str, Any]:
+def _few_looks(given: str | None) -> dict[str, Any]:
     """Return the learner for laws of any shape, which are learnt on where it can: `learn.kinds`."""
-    table = learner_table("mean_index" if name is None else name)
-    learns = hasattr(LEARNERS.get(table["name"]), "learn_kinds") and "learn_kinds" not in table
-    return table | ({"learn_kinds": "epochs"} if learns else {})
+    found = learner_table("mean_index" if given is None else given)
+    learns = hasattr(LEARNERS.get(found["name"]), "learn_kinds")
+    return ({"learn_kinds": "epochs"} if learns else {}) | found
 
 
 def words_of(settings_file: Path | None, given: Mapping[str, str] | None) -> Words:

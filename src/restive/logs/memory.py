@@ -33,7 +33,7 @@ from restive.logs.sample import sample_of
 from restive.problem.beliefs import log_chances
 from restive.threads import in_order
 
-__all__ = ["ArmLaw", "MemoryAdvice", "Sightings", "law_of", "measured_memory", "memory_of"]
+__all__ = ["ArmLaw", "MemoryAdvice", "Sightings", "laws_of", "measured_memory", "memory_of"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -121,9 +121,8 @@ def memory_of(fitted: FittedLog, progress: Progress = lambda share: None) -> Mem
     Arms are those that checks look at: in a large log some that are evenly spread, and of an arm
     that was seen very often the latest sightings.
     """
-    laws = [law_of(prior, by_mode=fitted.by_mode) for prior in fitted.kind_priors]
-    known = [law for law in laws if law is not None]
-    if len(known) < len(laws):
+    known = laws_of(fitted.kind_priors, by_mode=fitted.by_mode)
+    if known is None:
         return None
     sample = sample_of(fitted.log, fitted.controlled, fitted.seen)
     rows = np.flatnonzero(sample.foretold)
@@ -138,23 +137,30 @@ def memory_of(fitted: FittedLog, progress: Progress = lambda share: None) -> Mem
     return measured_memory(seen, of, progress)
 
 
-def law_of(prior: object, *, by_mode: bool = False) -> ArmLaw | None:
-    """Return what an arm with this prior may be; None for priors of other makes.
+def laws_of(priors: Sequence[object], *, by_mode: bool = False) -> list[ArmLaw] | None:
+    """Return what arms with these priors may be; None if some are of another make.
 
     `by_mode` tells that rows say whether the arm was pulled (`logs.counts`).
     """
-    if isinstance(prior, ArmPrior):
-        active, passive = stacked(prior.candidates)
-        first = np.concatenate([active, passive], axis=1) if by_mode else active
-        return ArmLaw(Chains(first, passive, True), prior.weights)
-    if not isinstance(prior, DirichletArmPrior):
-        return None
-    if prior.always_seen:
-        alphas = prior.posterior_alphas
-        alike = by_mode and len(alphas) == prior.num_states
-        return ArmLaw(None, np.concatenate([alphas, alphas]) if alike else alphas)
-    drawn = prior.particles()
-    return ArmLaw(Chains(drawn.active, drawn.passive, False), drawn.weights)
+    found, known = list[ArmLaw](), dict[int, Chains]()
+    for prior in priors:
+        if isinstance(prior, ArmPrior):
+            chains = known.get(id(prior.candidates))
+            if chains is None:
+                active, passive = stacked(prior.candidates)
+                first = np.concatenate([active, passive], axis=1) if by_mode else active
+                chains = known[id(prior.candidates)] = Chains(first, passive, True)
+            found.append(ArmLaw(chains, prior.weights))
+        elif not isinstance(prior, DirichletArmPrior):
+            return None
+        elif prior.always_seen:
+            alphas = prior.posterior_alphas
+            alike = by_mode and len(alphas) == prior.num_states
+            found.append(ArmLaw(None, np.concatenate([alphas, alphas]) if alike else alphas))
+        else:
+            drawn = prior.particles()
+            found.append(ArmLaw(Chains(drawn.active, drawn.passive, False), drawn.weights))
+    return found
 
 
 def measured_memory(
