@@ -126,8 +126,10 @@ def test_every_kind_of_file_has_an_answer_or_none(tmp_path, kind):
 
 
 def test_files_with_arms_that_are_always_seen_have_none(tmp_path):
-    prior = rs.zoo.load("calls-8").prior
-    with rs.LiveAgent.create(tmp_path / "agent.db", prior, 3, durability="process") as live:
+    prior, start = rs.zoo.load("calls-8").prior, rs.BeliefState([0] * 8, [1] * 8)
+    with rs.LiveAgent.create(
+        tmp_path / "agent.db", prior, 3, missing="refuse", start=start
+    ) as live:
         assert live.advised_memory() is None
         status = CliRunner().invoke(app, ["live", "status", live.path])
         assert "change" not in status.output
