@@ -23,6 +23,7 @@ __all__ = [
 
 UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
 MICROS = 1_000_000
+HIDDEN = 0.002  # a gain that the interval leaves possible, and that would be worth having
 
 
 def memory_sentence(
@@ -65,7 +66,13 @@ def memory_sentence(
             f"The {arms} may change: a memory of about {lasts} would have predicted best, but that "
             f"may be luck ({better_by(found)}). Ask again when more was seen."
         )
-    why = f"forgetting would not have predicted better ({better_by(found, lasts)})"
+    by = better_by(found, lasts)
+    if found.high > HIDDEN and not halves_differ:
+        return (
+            f"No sign so far that the {arms} change: forgetting would not have predicted better "
+            f"for certain ({by})."
+        )
+    why = f"forgetting would not have predicted better ({by})"
     if halves_differ:
         return (
             f"The halves of the log differ (drift), but {why}: they differ too little, or too "
