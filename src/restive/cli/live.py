@@ -275,16 +275,22 @@ def leave(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE
 @live.command()
 def status(file: File, as_json: AsJson = False) -> None:
     """Tell where an agent stands; exit status 1 if there is an alarm."""
+    from restive.live.remembering import memory_line
+    from restive.logs.memory_words import memory_data
+
     with opened(file) as agent:
-        found, settings = agent.status(), agent.settings
+        found, settings, memory = agent.status(), agent.settings, agent.advised_memory()
     if as_json:
         unseen = found.unseen_by_last_state.items()
         named = {settings.state_name(state): counts for state, counts in unseen}
-        print(json.dumps(asdict(found) | {"unseen_by_last_state": named}, indent=2))
+        told = {"unseen_by_last_state": named, "memory": memory_data(memory)}
+        print(json.dumps(asdict(found) | told, indent=2))
     else:
         from restive.live.status import status_lines
 
         for line in status_lines(found, settings, file):
+            say(line)
+        if line := memory_line(memory, settings, file):
             say(line)
     if found.alarms:
         raise typer.Exit(1)
