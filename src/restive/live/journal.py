@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError, StoreError
 from restive.files import replacing
-from restive.live.schema import TABLES
-from restive.live.sqlite import SqliteDatabase, require_no_file
+from restive.live.sqlite import TABLES, SqliteDatabase, require_no_file
 
 if TYPE_CHECKING:
     from restive.live.postgres import PostgresDatabase
