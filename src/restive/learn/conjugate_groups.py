@@ -111,7 +111,9 @@ def _arrays(priors: dict[int, DirichletArmPrior], num_groups: int) -> ConjugateG
     own: Sequence[DirichletArmPrior] = list(priors.values())
     numbers = np.full(num_groups, -1, dtype=np.int64)
     numbers[list(priors)] = np.arange(len(own))
-    alphas = [prior.posterior_alphas for prior in own]
+    apart = {id(prior): prior for prior in own}
+    alphas_of = {name: prior.posterior_alphas for name, prior in apart.items()}
+    alphas = [alphas_of[id(prior)] for prior in own]
     sizes = np.array([prior.num_states for prior in own], dtype=np.int64)
     flat = np.concatenate([rows.ravel() for rows in alphas])
     largest = int(sizes.max())
