@@ -93,11 +93,12 @@ def _fill(
     roster.checked(arms)
     roster.add(arms)
     words = settings.words
-    if not roster.moves_alike and settings.missing is None:
+    if roster.may_hide and settings.missing is None:
         raise ProblemError(
             f"a {words.pull} changes how some {words.many('arm')} move, so say what a {words.pull} "
             "without a result means: "
-            "missing='refuse' or missing='as-not-pulled'"
+            "missing='refuse' or missing='as-not-pulled' (--missing refuse, --missing "
+            "as-not-pulled)"
         )
     _require_states_now(roster, words.arm)
     Memory(settings, roster)  # finds what is wrong before there is a file
