@@ -20,7 +20,7 @@ from restive.plan.actors import int_zeros, no_conjugates
 from restive.problem.arm import Arm
 from restive.problem.bandit import starts_of
 
-__all__ = ["ConjugateKeeper"]
+__all__ = ["ConjugateKeeper", "nothing_counted"]
 
 FloatArray = NDArray[np.float64]
 AVERAGED = 32  # draws over which an index is averaged where it is to be that of the posterior
@@ -100,6 +100,13 @@ class ConjugateKeeper:
             self._part(self.groups.drawn, group)[:] = drawn.reshape(held.shape)
             self.indices(group)[:] = indices
             changed[group] = bool(own["changed"])
+
+
+def nothing_counted(prior: DirichletArmPrior) -> dict[str, Any]:
+    """Return what `to_data` writes of a group of which nothing was seen or drawn."""
+    rows, size = prior.posterior_alphas.shape
+    nothing = {"counts": rows * size, "drawn": rows * size, "indices": size}
+    return {name: [0] * count for name, count in nothing.items()} | {"changed": True}
 
 
 def _as_short(counts: NDArray[np.float64]) -> list[float]:

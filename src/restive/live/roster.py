@@ -168,6 +168,22 @@ class Roster:
             return any(arm.always_seen for arm in self.joint.bandits[0].arms)
         return any(_typical(prior, 0).seen == "always" for prior in self.kinds.values())
 
+    def unknown_now(
+        self, tick: int, slots: Iterable[int], joined: Sequence[int] | None = None
+    ) -> set[int]:
+        """Those of arms new in a tick that are always seen, but not in the step before it."""
+        if not self.some_always_seen:
+            return set()
+        return {
+            slot
+            for slot in slots
+            if self.always_seen(slot)
+            and (
+                self.arms[slot].last_state is None
+                or self.arms[slot].elapsed + tick - (joined[slot] if joined else tick) != 1
+            )
+        }
+
     @cached_property
     def moves_alike(self) -> bool:
         """Whether all arms move alike, pulled or not."""
@@ -266,7 +282,7 @@ class Roster:
         for slot in slots:
             known = self.arms[slot].last_state
             states.append(self.num_states(slot) - 1 if known is None else known)
-        return states, [self.arms[slot].elapsed for slot in slots]
+        return states, [1 if self.always_seen(k) else self.arms[k].elapsed for k in slots]
 
 
 def arms_to_data(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]:
