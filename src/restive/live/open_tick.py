@@ -1,4 +1,4 @@
-"""What was decided for a tick, and what has been recorded for it so far."""
+"""The open tick: what was decided for it, and the results that are coming in."""
 
 from __future__ import annotations
 
