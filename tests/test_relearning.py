@@ -190,7 +190,7 @@ def test_long_ages_get_room():
 
 
 @pytest.mark.parametrize("selected", [False, True])
-@pytest.mark.parametrize("name", ["finite", "pools", "always seen"])
+@pytest.mark.parametrize("name", PRIORS)
 def test_memory_changes_while_an_agent_runs(name, selected):
     agent = rs.TSDE(PRIORS[name](), 2, seed=5, mixing_time=3)
     play(agent, 60)

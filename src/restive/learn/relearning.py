@@ -17,7 +17,7 @@ from restive.arguments import checked_count, shown
 from restive.errors import ProblemError
 from restive.kernels.loop import tables
 from restive.learn.agent import Agent
-from restive.learn.learners.base import Relative
+from restive.learn.learners.base import Relative, nothing_to_forget
 from restive.learn.priors.finite import JointPrior
 from restive.learn.priors.independent import Prior
 from restive.learn.requests import checked_arm, checked_arms
@@ -44,10 +44,7 @@ def with_memory(agent: Agent, forget_after: float | None) -> Agent:
     """
     learner: Any = agent.learner
     if not isinstance(agent.learner, Relative):
-        raise ProblemError(
-            f"learner {learner.name} has no posterior, so it has nothing to forget: forget_after "
-            "is for TSDE and its relatives"
-        )
+        raise nothing_to_forget(learner.name)
     rules = replace(learner, forget_after=forget_after).rules(agent.task.facts).as_record(True)
     steps = int(rules[0].fading_steps)
     data = learned_data(agent)
