@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -267,23 +268,29 @@ def leave(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE
     if as_json:
         print(json.dumps(asdict(receipt)))
         return
-    back = f"; if that was not meant: restive live undo {file}" if receipt.new > 1 else ""
+    back = f"; if that was not meant: restive live undo {quote(file)}" if receipt.new > 1 else ""
     say(receipt.text_of_arms("left", words) + back)
 
 
 @live.command()
 def status(file: File, as_json: AsJson = False) -> None:
     """Tell where an agent stands; exit status 1 if there is an alarm."""
+    from restive.live.remembering import memory_line
+    from restive.logs.memory_words import memory_data
+
     with opened(file) as agent:
-        found, settings = agent.status(), agent.settings
+        found, settings, memory = agent.status(), agent.settings, agent.advised_memory()
     if as_json:
         unseen = found.unseen_by_last_state.items()
         named = {settings.state_name(state): counts for state, counts in unseen}
-        print(json.dumps(asdict(found) | {"unseen_by_last_state": named}, indent=2))
+        told = {"unseen_by_last_state": named, "memory": memory_data(memory)}
+        print(json.dumps(asdict(found) | told, indent=2))
     else:
         from restive.live.status import status_lines
 
         for line in status_lines(found, settings, file):
+            say(line)
+        if line := memory_line(memory, settings, file):
             say(line)
     if found.alarms:
         raise typer.Exit(1)
@@ -395,6 +402,7 @@ def correct(
 ) -> None:
     """Note that results were recorded wrongly; `rebuild` makes a file that knows better."""
     from restive.arguments import counted
+    from restive.live.journal import is_url
     from restive.live.operator_files import parsed_results
     from restive.live.sheets import read_sheet
 
@@ -406,7 +414,8 @@ def correct(
     if back:
         say(f"{words.count(back, 'arm')} who had left by that result can be on the next list again")
     noted = counted(receipt.new, "correction")
-    say(f"{noted} noted; this counts once you run: restive live rebuild {file} --out NEW.db")
+    where = "--in-place" if is_url(file) else "--out NEW.db"
+    say(f"{noted} noted; this counts once you run: restive live rebuild {quote(file)} {where}")
 
 
 @live.command()

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -89,7 +90,8 @@ def list_agents(
     for name in names:
         print(f"{url}#{name}")
     if not names:
-        print(f"{url}: no agents yet; make one with `restive live init {url}#NAME`")
+        new = quote(f"{url}#NAME")
+        print(f"{url}: no agents yet; make one with `restive live init {new}`")
 
 
 def copy(file: File, to: Place) -> None:

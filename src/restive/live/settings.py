@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -15,6 +14,7 @@ from restive.arguments import (
     suggestion,
 )
 from restive.errors import ProblemError
+from restive.learn.learner_text import learner_from_text
 from restive.learn.learners import Relative, learner_of
 from restive.live.clock import Clock
 from restive.live.words import PLAIN, Words
@@ -234,39 +234,13 @@ def _plain(word: str) -> str:
 def learner_table(value: Any) -> dict[str, Any]:
     """Return a learner's name and options as a table."""
     if isinstance(value, str):
-        return _learner_of_text(value)
+        return learner_from_text(value)
     if not isinstance(value, Mapping) or "name" not in value:
         raise ProblemError(
             "learner must be a name, or a table with its name and options such as "
             f"{{'name': 'mean_index', 'learn_kinds': 'epochs'}}, got {shown(value)}"
         )
     return dict(value)
-
-
-def _learner_of_text(text: str) -> dict[str, Any]:
-    """Read a learner as "tsde" or "tsde(forget_after=1000)", the way it is printed."""
-    name, opened, inside = text.partition("(")
-    found: dict[str, Any] = {"name": name.strip()}
-    if not opened:
-        return found
-    if not inside.endswith(")"):
-        raise ProblemError(f"learner {shown(text)}: the bracket is not closed")
-    for part in filter(None, (piece.strip() for piece in inside[:-1].split(","))):
-        option, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not option or option == "name":
-            raise ProblemError(
-                f"learner {shown(text)}: options go as tsde(forget_after=1000), got {shown(part)}"
-            )
-        found[option] = _value(value)
-    return found
-
-
-def _value(text: str) -> Any:
-    """Return the number that a text is, or the text."""
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return None if text == "None" else text
 
 
 def checked_result(value: Any, what: str) -> int | str:

@@ -190,7 +190,7 @@ def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> lis
                 f"--before {before}"
             )
     if alarms:
-        answer = f'restive live acknowledge {path} {alarms[0].seq} --note "..."'
+        answer = f'restive live acknowledge {quote(path)} {alarms[0].seq} --note "..."'
         lines.append(f"Once somebody has looked, say what was found: {answer}")
     return lines
 

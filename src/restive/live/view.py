@@ -23,12 +23,14 @@ from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.listing import MOST_PAGE, ORDERS, arm_row, arms_page, table_rows
 from restive.live.memory import Memory
 from restive.live.recording import Batch, checked_batches, sort_results
+from restive.live.remembering import remembered
 from restive.live.session import Session, checked_text
 from restive.live.settings import UNSEEN, Settings
 from restive.live.sql_tables import DECIDED, Progress, left_with
 from restive.live.status import Forecast, Headroom
 from restive.live.summaries import RewardTable
 from restive.live.tokens import Token
+from restive.logs.memory import MemoryAdvice
 
 __all__ = ["MOST_PAGE", "ORDERS", "LiveView"]
 
@@ -262,6 +264,14 @@ class LiveView:
         """Tell where the agent stands."""
         with self._session.reading():
             return status.status(self._session)
+
+    def advised_memory(self) -> MemoryAdvice | None:
+        """Find out whether the arms change, and how long to remember; None if it cannot be told.
+
+        It takes longer than `status`, which is asked often, and so it is not a part of that.
+        """
+        with self._session.reading():
+            return remembered(self._session)
 
     def events(self, since: int = 0, limit: int | None = None) -> list[Event]:
         """Return the journal's events after number `since`."""

@@ -6,6 +6,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from shlex import quote
 
 import uvicorn
 from fastapi import FastAPI
@@ -127,8 +128,8 @@ def run_server(
     with agent:
         if not agent.tokens():
             raise ProblemError(
-                f"nobody has a token yet: make one with `restive live token {agent.path} NAME "
-                "--role act`"
+                "nobody has a token yet: make one with "
+                f"`restive live token {quote(agent.path)} NAME --role act`"
             )
         with listening_socket(host, port) as listener:
             agent.status()  # which sums up all ticks once, and keeps the sums
