@@ -365,6 +365,36 @@ def test_a_memory_that_is_set_from_the_first_tick_is_that_of_the_learner(path, t
     new.check()
 
 
+def test_init_takes_a_learner_with_options(path, tmp_path):
+    people = tmp_path / "people.csv"
+    people.write_text("arm\nann\nbob\n")
+    done = CliRunner().invoke(
+        app, ["live", "init", str(path), "--pulls", "1", "--levels", "0.2,0.8", "--arms",
+              str(people), "--learner", "tsde(forget_after=1000)"],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "learner: tsde(forget_after=1000)" in done.output
+    live = rs.LiveAgent.open(path)
+    assert live._session.memory.agent.learner.forget_after == 1000
+    other = tmp_path / "b.db"
+    done = CliRunner().invoke(
+        app, ["live", "init", str(other), "--pulls", "1", "--states", "missed,taken", "--arms",
+              str(people), "--learner", "mean_index(forget_after=26)"],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "learner: mean_index(forget_after=26), kinds learnt as you go" in done.output
+    assert rs.LiveAgent.open(other).settings.learner == {
+        "name": "mean_index", "forget_after": 26, "learn_kinds": "epochs",
+    }  # fmt: skip
+
+
+def test_of_identical_arms_all_are_forgotten(path):
+    live = created(path, "pooled", **GIVEN)
+    played(live, 8)
+    assert live.forget(5, ["0"]).arms == 2
+    assert live.events()[-1].body["arms"] == [0, 2]
+
+
 @pytest.mark.parametrize("ticks", [0, 0.5, -1, "long", float("nan"), True])
 def test_wrong_memories_change_nothing(path, ticks):
     live = created(path, **GIVEN)

@@ -116,7 +116,7 @@ class Alarm:
     label: str = ""  # the tick's date, where ticks have dates
     count: int = 1  # how often it rang
     last: int = 0  # tick when it last did
-    began: int | None = None  # tick since when rewards are likely off, where it is about these
+    began: int | None = None  # tick since when rewards are likely off, where that is not the first
     began_label: str = ""  # its date
 
     @property
@@ -124,14 +124,9 @@ class Alarm:
         """The kind of arms it is about; None for all."""
         return self.name.partition(": ")[2] or None
 
-    @property
-    def forgets(self) -> bool:
-        """Whether forgetting what was seen before it began may help."""
-        return self.began is not None and self.began > 0
-
     def remedy(self, words: Words = PLAIN) -> str:
         """Say what to do where arms have changed for good; "" where there is nothing to forget."""
-        if self.began is None or not self.forgets:
+        if self.began is None:
             return ""
         arms = words.many("arm")
         of = f"all {arms}" if self.kind is None else f"{arms} of kind {self.kind!r}"

@@ -106,7 +106,7 @@ def ring(session: Session, memory: Memory) -> None:
     for name in rings:
         body = {"name": name, "sentence": advice(name), "capital": memory.watches.value(name)}
         tick = began(session.journal, memory, name)
-        if tick is not None:
+        if tick:  # before the first tick there is nothing to forget
             body["began"] = since[name.partition(": ")[2]] = tick
         session.append("alarm", memory.tick, body, "restive")
     if memory.settings.on_alarm == FORGET and memory.roster.joint is None:

@@ -182,7 +182,7 @@ def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> lis
     """Return open alarms, a line each, and what answers them."""
     lines = [alarm.text(words) for alarm in alarms]
     for alarm in alarms:
-        if alarm.forgets:
+        if alarm.began is not None:
             of = "--all" if alarm.kind is None else f"--kind {quote(alarm.kind)}"
             before = alarm.began_label or alarm.began
             lines.append(
