@@ -387,7 +387,7 @@ def test_replay_says_the_same_and_plays_learners_that_forget():
         ("tsde(forget_after=0.5)", "forget_after"), ("tsde(forget=5)", "unknown option 'forget'"),
         ("tsde(forget_after=5", "tsde\\(forget_after=300\\), got"),
         ("whittle(forget_after=5)", "unknown policy"), ("tsde(5)", "a name with options"),
-        ("ucb1(forget_after=5)", "unknown option"),
+        ("ucb1(forget_after=5)", "nothing to forget"),
     ],
 )  # fmt: skip
 def test_wrong_learners_get_a_sentence(name, said):
