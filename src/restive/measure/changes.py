@@ -76,7 +76,7 @@ def changing_world(task: Task, phases: Phases, horizon: int) -> WorldTables:
     sizes = np.array([arm.num_states for arm in arms], dtype=np.int64)
     ends = np.append(phases.begins[1:], max(horizon + 1, int(phases.begins[-1]) + 1))
     longest = int((ends - phases.begins).max())
-    rooms = np.minimum(phases.settling[phases.kinds].max(axis=0) + 1, longest)
+    rooms = np.minimum(phases.settling[phases.kinds].max(axis=0), longest) + 1
     tables = task.choices.tables
     room = rooms * sizes[phases.kinds[0]]
     world = world_of(_with_room(tables, int(room.sum()), rooms), num_arms)

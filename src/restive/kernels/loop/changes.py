@@ -50,9 +50,9 @@ def enter_phase(
 
 @part
 def _carry(world: WorldTables, k: int, kind: int, last_state: int, age: int, steps: int) -> None:
-    """Write the beliefs of arm k for so many steps, from its age now on."""
+    """Write the beliefs of arm k from its age now on, for so many steps and the one after them."""
     tables, changes, size = world.tables, world.changes, world.sizes[k]
-    count = min(changes.rooms[k], steps)
+    count = min(changes.rooms[k], steps + 1)  # the last is for the next phase
     begin, cell = changes.room_offsets[k], changes.room_mean_offsets[k]
     now = world.offsets[k] + cell_of(last_state, age, world.lengths[k]) * size
     for s in range(size):  # which may stand further on in the same room
