@@ -14,6 +14,7 @@ from restive.measure.loop import drive
 from restive.measure.replication import replicate
 from restive.plan.actors import make_record, make_trace
 from restive.problem.changing import ChangingBandit
+from restive.studies.spec import study_from_toml
 
 
 def changing_arms(rng, sizes, changes, *, pays=False, seen="pulled", num_pulls=1):
@@ -132,7 +133,9 @@ def small_world(seed=5):
 
 def chosen_by_whittle(changing):
     """Return the arms that who knows pulls, as a function of phase, last states and ages."""
-    policies = {id(bandit): rs.policies.whittle(bandit) for bandit in changing.bandits}
+    policies = {
+        id(bandit): rs.registry.policy_mapping("whittle")(bandit) for bandit in changing.bandits
+    }
 
     def choose(bandit, last, elapsed):
         return policies[id(bandit)].select(rs.BeliefState(last, elapsed)).tolist()
@@ -214,14 +217,31 @@ def test_the_oracle_of_this_page_has_the_law_of_arms_that_move_every_step():
     assert not beyond_chance(np.array(list(counts.values())), chances)
 
 
-@pytest.mark.parametrize("mapping", ["whittle", "myopic", "round_robin"])
+class LongestStay:
+    """A policy without an index: the arms that stay good for longest, some good state in sight."""
+
+    def __init__(self, bandit):
+        self.bandit = bandit
+
+    def select(self, state):
+        stays = [arm.passive[-1, -1] for arm in self.bandit.arms]
+        order = np.argsort(np.array(stays) + 0.1 * np.array(state.last_state), kind="stable")
+        return np.sort(order[::-1][: self.bandit.num_pulls])
+
+
+def longest_stay(bandit):
+    return LongestStay(rs.RestlessBandit(bandit.arms, bandit.num_pulls))
+
+
+@pytest.mark.parametrize("mapping", ["whittle", "myopic", longest_stay])
 def test_who_knows_follows_the_policy_of_the_phase(mapping):
     changing = changing_arms(np.random.default_rng(2), [2, 3, 2, 2], [11, 30, 31], num_pulls=2)
     task, phases = posed(changing, mapping, horizon=50)
     _, happened = run(task, phases, 50, seed=4)
     arms, states = (part.reshape(50, -1) for part in happened[:2])
     state = task.start
-    policies = [rs.registry.policy_mapping(mapping)(bandit) for bandit in changing.bandits]
+    make = rs.registry.policy_mapping(mapping) if isinstance(mapping, str) else mapping
+    policies = [make(bandit) for bandit in changing.bandits]
     for t in range(50):
         phase = int(np.searchsorted(changing.begins, t + 1, side="right")) - 1
         assert arms[t].tolist() == policies[phase].select(state).tolist()
@@ -257,3 +277,216 @@ def test_threads_and_chunks_change_no_bit():
             assert getattr(found[0], name).tobytes() == getattr(other, name).tobytes()
     part = replicate(task, learner_of("tsde"), times, 4, 3, first=6, phases=phases)
     assert part.expected.tobytes() == found[0].expected[6:].tobytes()
+
+
+FILE = """num_pulls = 1
+pay = "always"
+
+[[arm]]
+name = "line"
+p01 = 0.3
+p11 = 0.7
+count = 3
+
+[[change]]
+at = 50
+[[change.arm]]
+arms = [0, 2]
+p01 = 0.1
+p11 = 0.2
+
+[[change]]
+at = 70
+[[change.arm]]
+arms = [1]
+active = [[0.5, 0.5], [0.1, 0.9]]
+passive = [[0.6, 0.4], [0.1, 0.9]]
+"""
+
+
+def test_a_file_says_what_changes_and_the_rest_stays():
+    changing = ChangingBandit.from_toml(FILE)
+    assert changing.begins == (1, 50, 70)
+    line = rs.gilbert_elliott(0.3, 0.7, (0, 1), (0, 1), name="line")
+    low = rs.gilbert_elliott(0.1, 0.2, (0, 1), (0, 1), name="line")
+    other = rs.Arm([[0.5, 0.5], [0.1, 0.9]], [[0.6, 0.4], [0.1, 0.9]], (0, 1), (0, 1), name="line")
+    assert [bandit.arms for bandit in changing.bandits] == [
+        (line, line, line), (low, line, low), (low, other, low),
+    ]  # fmt: skip
+    again = ChangingBandit.from_toml(changing.to_toml())
+    assert again == changing
+    assert again.to_toml() == changing.to_toml()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_written_reads_back_equal(case, seed):
+    changing = changing_arms(np.random.default_rng(seed), **CASES[case])
+    assert ChangingBandit.from_toml(changing.to_toml()) == changing
+
+
+@pytest.mark.parametrize(
+    ("was", "written", "message"),
+    [
+        ("at = 70", "at = 50", "[[change]] number 2, line 18: at must rise from change to change"),
+        ("at = 50\n", "", "[[change]] number 1, line 10: at is missing: the first step of the new"),
+        ("at = 50", "at = 1", "[[change]] number 1, line 11: at must be a whole number from 2 to"),
+        ("at = 50", "at = '50'", "line 11: at must be a whole number from 2"),
+        ("arms = [1]", "arms = [3]", "of change 2, line 20: arms must be numbers from 0 to 2"),
+        ("arms = [1]", "arms = []", "line 20: arms must be a list of numbers of arms, got []"),
+        ("arms = [0, 2]", "arms = [0, 0]", "line 13: arm 0 is named twice in this change"),
+        ("arms = [1]\n", "", "arms must be a list of numbers of arms, got None"),
+        ("p01 = 0.1", "p01 = 1.1", "[[change.arm]] number 1 of change 1, line 14: p01 is 1.1"),
+        ("p01 = 0.1\n", "", "p11 is given without p01"),
+        ("p01 = 0.1\np11 = 0.2", "", "needs p01 and p11, or active"),
+        ("p01 = 0.1", "p01 = 0.1\nrewards = [0, 2]", "unknown key 'rewards'"),
+        ("at = 70", "at = 70\nwhen = 3", "[[change]] number 2, line 19: unknown key 'when'"),
+        ("[[0.5, 0.5], [0.1, 0.9]]", "[[1.0]]", "of change 2"),
+        ("[[change.arm]]\narms = [1]", "[change.arm]\narms = [1]", "needs [[change.arm]]"),
+    ],
+)
+def test_mistakes_in_a_file_are_said_with_their_place(was, written, message):
+    assert was in FILE
+    with pytest.raises(rs.errors.ProblemError) as raised:
+        ChangingBandit.from_toml(FILE.replace(was, written, 1))
+    assert message in str(raised.value)
+
+
+def test_what_cannot_change_is_refused_in_a_sentence():
+    one, two = rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.7)
+    before = rs.RestlessBandit([one, one], 1)
+    paid = rs.RestlessBandit([one, rs.gilbert_elliott(0.3, 0.7, (0, 2))], 1)
+    for changes, message in (
+        ([], "none were given"),
+        ([(5, rs.RestlessBandit([two], 1))], "from step 5 on num_arms is 1, before it is 2"),
+        ([(5, rs.RestlessBandit([two, two], 2))], "from step 5 on num_pulls is 2"),
+        ([(5, paid)], r"arm 1: from step 5 on rewards is \[0.0, 2.0\], before it is \[0.0, 1.0\]"),
+        ([(5, before), (5, before)], "at must rise from change to change, got 5 after 5"),
+        ([(5, "x")], "the bandit from step 5 on must be a RestlessBandit"),
+        (7, "changes must be a list of pairs"),
+        ([(True, before)], "at must be a whole number from 2"),
+    ):
+        with pytest.raises(rs.errors.ProblemError, match=message):
+            ChangingBandit(before, changes)
+
+
+def test_who_is_for_arms_that_stay_says_so(tmp_path):
+    path = tmp_path / "changing.toml"
+    path.write_text(FILE)
+    changing = rs.load_changing(path)
+    for call in (
+        lambda: rs.load_problem(path),
+        lambda: rs.RestlessBandit.from_toml(FILE),
+    ):
+        with pytest.raises(rs.errors.ProblemError, match="`restive compare`, studies and load_ch"):
+            call()
+    for call in (
+        lambda: rs.evaluate(changing, "whittle"),
+        lambda: rs.relaxation_bound(changing),
+        lambda: rs.simulate(changing, "whittle", 10),
+    ):
+        with pytest.raises(rs.errors.ProblemError, match="arms change: take those of one phase"):
+            call()
+    with pytest.raises(rs.errors.ProblemError, match=r"there is no \[\[change\]\]"):
+        ChangingBandit.from_toml("num_pulls = 1\n[[arm]]\np01 = 0.1\np11 = 0.2")
+
+
+STUDY = """kind = "frequentist"
+learners = ["tsde", "ucb1"]
+horizon = 90
+replications = 8
+times = [20, 49, 50, 90]
+
+[problem]
+file = "changing.toml"
+
+[prior]
+levels = [0.1, 0.5, 0.9]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "changing.toml").write_text(FILE)
+    (tmp_path / "study.toml").write_text(STUDY)
+    return tmp_path
+
+
+def test_a_study_measures_against_who_is_told(folder):
+    study = rs.load_study(folder / "study.toml")
+    assert study_from_toml(study.to_toml()).hash == study.hash  # whole without the file
+    rs.run_study(study, folder / "out")
+    changing = rs.load_changing(folder / "changing.toml")
+    prior = rs.grid_prior([0.1, 0.5, 0.9], like=changing.first)
+    for found, learner in zip(rs.load_results(folder / "out"), ("tsde", "ucb1"), strict=True):
+        curve = rs.frequentist_regret(
+            changing, prior, horizon=90, learner=learner, replications=8, times=[20, 49, 50, 90]
+        )
+        assert found.baseline == curve.baseline
+        assert "knows the truth and its changes" in curve.baseline
+        np.testing.assert_allclose(found.regret.mean, curve.mean, rtol=1e-12)
+        assert found.relaxation_bound is None
+    page = rs.write_report(folder / "out").read_text()
+    assert "knows the truth and its changes" in page
+    assert "relaxation bound" not in page.replace("has no relaxation bound", "")
+
+
+@pytest.mark.parametrize(
+    ("was", "written", "message"),
+    [
+        ("horizon = 90", 'horizon = 90\nbaseline = "exact"', "where arms change there is no J"),
+        ("horizon = 90", "horizon = 90\nposterior = true", "is for a truth that stays"),
+        ('file = "changing.toml"', 'zoo = "calls-8"\nchange = []', "says how they change"),
+    ],
+)
+def test_a_study_refuses_what_is_about_a_truth_that_stays(folder, was, written, message):
+    (folder / "study.toml").write_text(STUDY.replace(was, written))
+    with pytest.raises(rs.errors.ProblemError, match=message):
+        rs.load_study(folder / "study.toml")
+
+
+def test_a_mistake_in_a_study_is_said_with_its_line(folder):
+    text = FILE.replace("[[arm]]", "[[problem.arm]]").replace("[[change", "[[problem.change")
+    text = "[problem]\n" + text.replace("p11 = 0.2", "p11 = 2")
+    (folder / "study.toml").write_text(STUDY.replace('[problem]\nfile = "changing.toml"\n', text))
+    with pytest.raises(rs.errors.ProblemError) as raised:
+        rs.load_study(folder / "study.toml")
+    assert "problem.change[0].arm[0].p11 (line 22): p11 is 2, expected a prob" in str(raised.value)
+
+
+def test_exact_is_refused_where_there_is_no_average_reward():
+    changing = rs.zoo.load("calls-8-switch")
+    with pytest.raises(rs.errors.ProblemError, match="where arms change there is no J"):
+        rs.frequentist_regret(changing.bandit, changing.prior, baseline="exact")
+
+
+def test_compare_takes_files_and_instances_that_change(folder, monkeypatch):
+    from typer.testing import CliRunner
+
+    from restive.cli import app
+
+    monkeypatch.chdir(folder)
+    (folder / "pulled.toml").write_text(FILE.replace('pay = "always"\n', ""))
+    words = ["compare", "pulled.toml", "channels-16-switch", "--learners", "tsde,ucb1"]
+    done = CliRunner().invoke(
+        app, [*words, "--horizon", "90", "--replications", "4"], catch_exceptions=False
+    )
+    assert done.exit_code == 0
+    said = " ".join(done.output.replace("│", " ").split())
+    assert "is told of every change of the arms" in said
+
+
+def test_python_compares_them_too():
+    changing = changing_arms(np.random.default_rng(1), [2, 2, 2], [30])
+    (found,) = rs.compare([(changing, prior_of(changing))], ["tsde", "ucb1"], horizon=60)
+    assert all("its changes" in curve.baseline for curve in found.curves)
+    assert found.bandit is changing
+
+
+def test_environments_refuse_them():
+    gymnasium = pytest.importorskip("gymnasium")
+    assert gymnasium
+    from restive.gym.problems import played
+
+    with pytest.raises(rs.errors.ProblemError, match="take those of one phase"):
+        played("calls-8-switch", None)
