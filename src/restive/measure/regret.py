@@ -66,7 +66,7 @@ Baseline: TypeAlias = Literal["auto", "exact", "coupled"]
 LearnerLike: TypeAlias = str | dict[str, Any] | Callable[[Task, int], Any]
 
 COUPLED = "coupled: the policy that knows the truth, in the same world"
-INFORMED = "coupled: the policy that knows the truth and its changes, in the same world"
+INFORMED = "what the policy that is told of every change earned in the same world"
 EXACT = "exact: J t"
 
 NO_EXACT = (

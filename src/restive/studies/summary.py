@@ -303,6 +303,9 @@ def _truth_rewards(
     if case.settings.baseline == "exact" or (case.mapping == "best_fixed" and known):
         return drawn_rewards(case, arrays["true_kinds"]), "exact, system by system"
     earned = arrays["oracle_expected"]
+    if case.changes:  # its phases earn differently
+        whole = "what the policy that knows the truth and its changes earned per step"
+        return earned[:, -1] / times[-1], whole
     half = int(np.searchsorted(times, times[-1] / 2, side="right")) - 1
     if half < 0:  # no time in the first half is recorded
         return earned[:, -1] / times[-1], "what the policy that knows the truth earned per step"
