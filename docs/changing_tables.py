@@ -30,7 +30,7 @@ PART = re.compile(r"(<!-- measured: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 NEVER = "never"
 STAYING = ("calls-8", "channels-16")
-PLACES = 1 + 2  # digits of what is kept
+PLACES = 5  # digits of what is kept
 # what was wished for: instance, steps remembered, the most that the ratio should be
 GOALS = (
     ("calls-8-switch", "1000", 0.4),
@@ -143,9 +143,11 @@ def goals(stored: dict[str, Any]) -> Iterator[str]:
         else:
             what = "is not decided with every seed"
         measured = ", ".join(f"{low:.2f} to {high:.2f}" for low, high in ends)
+        middle = sum(low + high for low, high in ends) / (2 * len(ends))
+        half = sqrt(sum((high - low) ** 2 / 4 for low, high in ends)) / len(ends)
         yield (
             f"- {instance}, {int(name):,} steps: at most {most:.2f} times the regret {what} "
-            f"({measured})."
+            f"({measured}; of all seeds together {middle:.2f} ± {half:.2f})."
         )
 
 

@@ -272,7 +272,8 @@ def test_another_program_agrees_on_policy_and_bound():
 def grids_of_the_comparison():
     """Names and levels of the instances to which the studies of the comparison give a grid."""
     for path in (Path(__file__).parent.parent / "examples/studies/comparison").glob("*.toml"):
-        for instance in tomllib.loads(path.read_text(encoding="utf-8"))["sweep"]["instance"]:
+        study = tomllib.loads(path.read_text(encoding="utf-8"))
+        for instance in study.get("sweep", {"instance": []})["instance"]:
             if isinstance(instance, dict):
                 assert instance["problem"] == {"zoo": instance["name"]}
                 yield instance["name"], tuple(instance["prior"]["levels"])
