@@ -66,7 +66,8 @@ def kept(folder: str) -> dict[str, Any]:
         world["oracle"] = short([float(without.oracle_reward.mean[-1])])[0]
         world["replications"] = without.replications
         if seed == 0:
-            some = np.unique(np.linspace(0, len(without.times) - 1, 40).round().astype(int))
+            even = np.linspace(0, without.times[-1], 41)[1:]
+            some = np.unique(np.abs(without.times - even[:, None]).argmin(axis=1))
             world["times"] = without.times[some].tolist()
             world["curves"] = {
                 memory: [short(part[some]) for part in (
@@ -170,21 +171,21 @@ def draw(stored: dict[str, Any]) -> None:
     """Draw regret in the worlds that change."""
     worlds = {name: world for name, world in stored.items() if name not in STAYING}
     with settings():
-        figure = matplotlib_figures().Figure(figsize=(9.6, 3.2), layout="constrained", dpi=170)
-        for axes, (name, world) in zip(
-            figure.subplots(1, len(worlds)), worlds.items(), strict=True
-        ):
+        figure = matplotlib_figures().Figure(figsize=(9.6, 3.4), layout="constrained", dpi=170)
+        every = figure.subplots(1, len(worlds))
+        for axes, (name, world) in zip(every, worlds.items(), strict=True):
             lines = [
                 Line(number, memory, *map(np.array, (world["times"], *curve)))
                 for number, (memory, curve) in enumerate(world["curves"].items())
             ]
             draw_lines(axes, lines, "linear")
             axes.set_title(name)
+            axes.set_xticks([0, world["horizon"] // 2, world["horizon"]])
             axes.set_xlabel("steps")
             axes.set_ylabel("regret")
-            axes.legend([
-                axes.get_lines()[at] for at in range(len(lines))
-            ], [line.name for line in lines], title="forgets after")  # fmt: skip
+            if axes is every[0]:
+                drawn = axes.get_lines()[: len(lines)]
+                axes.legend(drawn, [line.name for line in lines], title="forgets after")
         for path in write_figure(figure, PICTURE):
             if path.suffix == ".png":
                 path.unlink()

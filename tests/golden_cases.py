@@ -632,7 +632,7 @@ def zoo_instance(name):
     values["in_prior"] = found.truth_in_prior
     if bandit is None:
         return values
-    if isinstance(bandit, rs.ChangingBandit):
+    if isinstance(bandit, rs.types.ChangingBandit):
         return values | {"begins": list(bandit.begins), "phases": list(bandit.bandits)}
     values |= {"bandit": bandit, "bound": tried(rs.relaxation_bound, bandit)}
     for mapping in MAPPINGS:

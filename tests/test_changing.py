@@ -1,5 +1,7 @@
 """Worlds whose arms change: their law in the loop, and the policy that is told of the changes."""
 
+import doctest
+
 import numpy as np
 import pytest
 
@@ -373,12 +375,12 @@ def test_what_cannot_change_is_refused_in_a_sentence():
 def test_who_is_for_arms_that_stay_says_so(tmp_path):
     path = tmp_path / "changing.toml"
     path.write_text(FILE)
-    changing = rs.load_changing(path)
+    changing = ChangingBandit.load(path)
     for call in (
         lambda: rs.load_problem(path),
         lambda: rs.RestlessBandit.from_toml(FILE),
     ):
-        with pytest.raises(rs.errors.ProblemError, match="`restive compare`, studies and load_ch"):
+        with pytest.raises(rs.errors.ProblemError, match="`restive compare`, studies and Changing"):
             call()
     for call in (
         lambda: rs.evaluate(changing, "whittle"),
@@ -416,7 +418,7 @@ def test_a_study_measures_against_who_is_told(folder):
     study = rs.load_study(folder / "study.toml")
     assert study_from_toml(study.to_toml()).hash == study.hash  # whole without the file
     rs.run_study(study, folder / "out")
-    changing = rs.load_changing(folder / "changing.toml")
+    changing = ChangingBandit.load(folder / "changing.toml")
     prior = rs.grid_prior([0.1, 0.5, 0.9], like=changing.first)
     for found, learner in zip(rs.load_results(folder / "out"), ("tsde", "ucb1"), strict=True):
         curve = rs.frequentist_regret(
@@ -490,3 +492,8 @@ def test_environments_refuse_them():
 
     with pytest.raises(rs.errors.ProblemError, match="take those of one phase"):
         played("calls-8-switch", None)
+
+
+def test_the_example_prints_what_it_shows():
+    (test,) = doctest.DocTestFinder(recurse=False).find(ChangingBandit, "it", globs={})
+    assert doctest.DocTestRunner().run(test).failed == 0

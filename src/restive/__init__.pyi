@@ -46,8 +46,6 @@ from restive.problem.arm import Arm as Arm
 from restive.problem.arm import gilbert_elliott as gilbert_elliott
 from restive.problem.bandit import RestlessBandit as RestlessBandit
 from restive.problem.beliefs import BeliefState as BeliefState
-from restive.problem.changing import ChangingBandit as ChangingBandit
-from restive.problem.changing_file import load_changing as load_changing
 from restive.problem.problem_file import load_problem as load_problem
 from restive.studies.export import export_results as export_results
 from restive.studies.report.study_page import write_report as write_report

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 from restive.arguments import MOST, counted, one_line, shown
@@ -38,7 +39,7 @@ class ChangingBandit:
     >>> import restive as rs
     >>> before = rs.RestlessBandit([rs.gilbert_elliott(0.1, 0.9), rs.gilbert_elliott(0.1, 0.8)], 1)
     >>> after = rs.RestlessBandit([rs.gilbert_elliott(0.1, 0.4), rs.gilbert_elliott(0.1, 0.8)], 1)
-    >>> rs.ChangingBandit(before, [(501, after)])
+    >>> rs.types.ChangingBandit(before, [(501, after)])
     ChangingBandit(2 arms, num_pulls=1, changes at step 501)
     """
 
@@ -63,9 +64,16 @@ class ChangingBandit:
         object.__setattr__(self, "begins", tuple(begins))
 
     @classmethod
+    def load(cls, path: str | PathLike[str]) -> ChangingBandit:
+        """Read it from a problem file with [[change]] tables; mistakes have their lines."""
+        from restive.problem.changing_file import load_changing  # which needs this class
+
+        return load_changing(path)
+
+    @classmethod
     def from_toml(cls, text: str) -> ChangingBandit:
         """Read it from the text of a problem file with [[change]] tables."""
-        from restive.problem.changing_file import changing_from_toml  # which needs this class
+        from restive.problem.changing_file import changing_from_toml
 
         return changing_from_toml(text)
 

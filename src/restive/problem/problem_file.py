@@ -68,7 +68,7 @@ def problem_from_toml(text: str) -> RestlessBandit:
     if "change" in data:
         raise ProblemError(
             "the arms change ([[change]]), and this is for arms that stay as they are: `restive "
-            "compare`, studies and load_changing take the file; or leave out [[change]]"
+            "compare`, studies and ChangingBandit.load take the file; or leave out [[change]]"
         )
     return problem_from_data(data, text)
 
