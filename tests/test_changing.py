@@ -1,6 +1,9 @@
 """Worlds whose arms change: their law in the loop, and the policy that is told of the changes."""
 
 import doctest
+import importlib
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -389,6 +392,10 @@ def test_who_is_for_arms_that_stay_says_so(tmp_path):
     ):
         with pytest.raises(rs.errors.ProblemError, match="arms change: take those of one phase"):
             call()
+    stays = tmp_path / "stays.toml"
+    stays.write_text(changing.first.to_toml())
+    with pytest.raises(rs.errors.ProblemError, match=r"stays.toml: there is no \[\[change\]\]"):
+        ChangingBandit.load(stays)
     with pytest.raises(rs.errors.ProblemError, match=r"there is no \[\[change\]\]"):
         ChangingBandit.from_toml("num_pulls = 1\n[[arm]]\np01 = 0.1\np11 = 0.2")
 
@@ -497,3 +504,46 @@ def test_environments_refuse_them():
 def test_the_example_prints_what_it_shows():
     (test,) = doctest.DocTestFinder(recurse=False).find(ChangingBandit, "it", globs={})
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
+    return importlib.import_module("changing_tables")
+
+
+def test_the_page_says_what_its_script_makes_of_the_stored_numbers(tables):
+    stored = json.loads(tables.STORED.read_text(encoding="utf-8"))
+    page = tables.PAGE.read_text(encoding="utf-8")
+    for make in (tables.regrets, tables.verdicts, tables.goals):
+        assert "\n".join(make(stored)).strip() in page
+
+
+def test_the_scripts_sentences_follow_from_intervals(tables):
+    def world(*pairs):
+        seeds = {str(at): {"300": {"ratio": list(pair)}} for at, pair in enumerate(pairs)}
+        return {"seeds": seeds, "curves": {"never": [], "300": []}}
+
+    said = list(
+        tables.verdicts(
+            {
+                "less": world((0.5, 0.1), (0.9, 0.09)),
+                "more": world((1.5, 0.1), (1.2, 0.1)),
+                "open": world((0.5, 0.1), (1.0, 0.1)),
+            }
+        )
+    )
+    assert [text.split("steps ")[1].split(" (")[0] for text in said] == [
+        "loses less with every seed",
+        "loses more with every seed",
+        "is not told apart from never forgetting with every seed",
+    ]
+    rng = np.random.default_rng(0)
+    others = 100 + 10 * rng.standard_normal(400)
+    some = 0.5 * others + rng.standard_normal(400)
+    value, half = tables.ratio(some, others)
+    left = np.arange(400)
+    jackknife = [np.delete(some, at).mean() / np.delete(others, at).mean() for at in left]
+    assert value == pytest.approx(some.mean() / others.mean(), rel=1e-12)
+    error = np.sqrt(399 / 400 * np.square(np.array(jackknife) - np.mean(jackknife)).sum())
+    assert half == pytest.approx(1.966 * error, rel=0.01)

@@ -38,16 +38,16 @@ __all__ = [
 
 CHANGE_KEYS = ("at", "arm")
 MOVES = (*SHORT_KEYS, *MATRIX_KEYS)
+NO_CHANGE = "there is no [[change]]: read it with load_problem"
 Place = tuple[str | int, ...]
 
 
 def load_changing(path: str | PathLike[str]) -> ChangingBandit:
     """Read a problem with [[change]] tables; mistakes in them are reported with their lines."""
-    text = read_text(path)
-    try:
-        return changing_from_toml(text)
-    except ProblemError as error:
-        raise ProblemError(f"{path}: {error}") from None
+    found = load_any_problem(path)
+    if not isinstance(found, ChangingBandit):
+        raise ProblemError(f"{path}: {NO_CHANGE}")
+    return found
 
 
 def load_any_problem(path: str | PathLike[str]) -> RestlessBandit | ChangingBandit:
@@ -65,7 +65,7 @@ def changing_from_toml(text: str) -> ChangingBandit:
     """Read it from TOML text; see the module's docstring for the format."""
     data = parse_toml(text)
     if "change" not in data:
-        raise ProblemError("there is no [[change]]: read it with load_problem")
+        raise ProblemError(NO_CHANGE)
     first = problem_from_data({key: data[key] for key in data if key != "change"}, text)
     found = ChangeReader(first, data["change"])
     if found.mistakes:
