@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+import restive as rs
 from restive.measure.intervals import student_quantile
 from restive.pages.axes import Line, draw_lines
 from restive.pages.drawing import write_figure
@@ -30,6 +31,7 @@ PART = re.compile(r"(<!-- measured: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 NEVER = "never"
 STAYING = ("calls-8", "channels-16")
+CALIBRATED = ("channels-16", "channels-16-switch", "channels-16-drift")
 PLACES = 5  # digits of what is kept
 # what was wished for: instance, steps remembered, the most that the ratio should be
 GOALS = (
@@ -74,7 +76,47 @@ def kept(folder: str) -> dict[str, Any]:
                     found.regret.mean, found.regret.lower, found.regret.upper)]
                 for memory, found in learners.items()
             }  # fmt: skip
+    for instance in CALIBRATED:
+        stored[instance]["held"] = {
+            memory: short([share_held(instance, memory)])[0] for memory in (NEVER, "1000")
+        }
     return stored
+
+
+def share_held(instance: str, memory: str) -> float:
+    """Share of 90% intervals, of p01 and of p11, that hold what is so at present.
+
+    Of every arm after each quarter of the steps, in three runs of plain numpy chains; an interval
+    goes from grid level to grid level and, since the truth lies between levels, half a step beyond.
+    """
+    found = rs.zoo.load(instance)
+    begins = getattr(found.bandit, "begins", (1,))
+    bandits = getattr(found.bandit, "bandits", (found.bandit,))
+    truths = np.array([[arm.active[:, 1] for arm in bandit.arms] for bandit in bandits])
+    candidates = np.array([one.active[:, 1] for one in found.prior.arms[0].candidates])
+    levels = np.unique(candidates)
+    every = np.arange(truths.shape[1])
+    held = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        forget_after = None if memory == NEVER else int(memory)
+        agent = rs.TSDE(
+            found.prior, found.num_pulls, horizon=found.horizon, seed=seed,
+            forget_after=forget_after,
+        )  # fmt: skip
+        states = (rng.random(len(every)) < truths[0, :, 1]).astype(int)
+        for t in range(1, found.horizon + 1):
+            truth = truths[np.searchsorted(begins, t, side="right") - 1]
+            agent.observe(states[agent.select()])
+            states = (rng.random(len(every)) < truth[every, states]).astype(int)
+            if t % (found.horizon // 4):
+                continue
+            for k, j in np.ndindex(truth.shape):
+                weights = np.asarray(agent.posterior(k).weights)
+                totals = np.cumsum([weights[candidates[:, j] == level].sum() for level in levels])
+                low, high = levels[(totals >= 0.05).argmax()], levels[(totals >= 0.95).argmax()]
+                held.append(low - 0.05 <= truth[k, j] <= high + 0.05)
+    return float(np.mean(held))
 
 
 def memory_of(found: CaseSummary) -> str:
@@ -152,6 +194,17 @@ def goals(stored: dict[str, Any]) -> Iterator[str]:
         )
 
 
+def calibration(stored: dict[str, Any]) -> Iterator[str]:
+    """Say how many intervals hold the truth of the moment."""
+    yield row(
+        "90% intervals that hold the truth of the moment", "never forgets", "after 1,000 steps"
+    )
+    yield row("---", "---:", "---:")
+    for instance in CALIBRATED:
+        held = stored[instance]["held"]
+        yield row(instance, *(f"{100 * share:.0f}%" for share in held.values()))
+
+
 def interval(pair: list[float]) -> tuple[float, float]:
     """Return the ends of an interval from its middle and half-width."""
     return pair[0] - pair[1], pair[0] + pair[1]
@@ -197,7 +250,7 @@ def main(folders: list[str]) -> None:
         text = json.dumps(kept(folders[0]), separators=(",", ":"))
         STORED.write_text(text.replace('},"', '},\n"') + "\n", encoding="utf-8")
     stored = json.loads(STORED.read_text(encoding="utf-8"))
-    made = {make.__name__: make(stored) for make in (regrets, verdicts, goals)}
+    made = {make.__name__: make(stored) for make in (regrets, verdicts, goals, calibration)}
     page = PAGE.read_text(encoding="utf-8")
     written = PART.sub(
         lambda part: f"{part[1]}\n{chr(10).join(made[part[2]]).strip()}\n\n{part[4]}", page
