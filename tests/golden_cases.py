@@ -792,10 +792,14 @@ def replay_of(name):
         for i, one in enumerate(found.policies)
     }  # fmt: skip
     calibration = found.calibration
+    if calibration is not None:
+        own = {f.name: getattr(calibration, f.name) for f in fields(calibration)}
+        del own["what"]  # words
+        calibration = [own, calibration.low, calibration.high]
     return {
         "policies": numbers,
         "logged": [found.split, found.num_steps, found.logged_per_step, found.logged_pulls],
-        "calibration": calibration and [calibration, calibration.low, calibration.high],
+        "calibration": calibration,
     }
 
 
