@@ -24,6 +24,7 @@ from restive.files import beside, remove_leftovers
 from restive.live.journal import (
     COLUMNS,
     INSERT,
+    REBUILD,
     STANDING,
     UNDO,
     Event,
@@ -59,8 +60,6 @@ from restive.live.sqlite import SqliteDatabase
 from restive.live.words import Words
 
 __all__ = ["create_file", "rebuild_file", "write_good_part"]
-
-REBUILD = "rebuild"
 
 # ---------------------------------------------------------------- of a new agent
 
