@@ -1,7 +1,11 @@
-"""Live agents in PostgreSQL over a local socket, against the same steps in a SQLite file."""
+"""Live agents in PostgreSQL over a local socket, against the same steps in a SQLite file.
+
+The server's own processor time is told beside the client's: SQLite has no server.
+"""
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -15,7 +19,7 @@ ROUNDS = 10
 
 
 def run() -> list[Result]:
-    """The client's own processor time; nothing where there is no PostgreSQL."""
+    """Run steps in both; nothing where there is no PostgreSQL."""
     if POSTGRES is None:
         return []
     server = Server()
@@ -28,10 +32,12 @@ def run() -> list[Result]:
                 )
                 for place in places
             ]
+            began = _seconds_of(server)
             clocks = [
                 [_clocks(lambda live=live: _stepped(live, STEPS)) for live in agents]
                 for _ in range(ROUNDS)
             ]
+            spent = (_seconds_of(server) - began) / (ROUNDS * STEPS)
             for live in agents:
                 live.close()
     finally:
@@ -46,7 +52,18 @@ def run() -> list[Result]:
             5.0,
             at_least=False,
             detail=f"{1e3 * processor[0]:.2f} and {1e3 * processor[1]:.2f} ms of the client's "
-            f"processor time; by the clock {1e3 * wall[0]:.2f} and {1e3 * wall[1]:.2f}, best of "
-            f"{ROUNDS}",
+            f"processor time, and {1e3 * spent:.2f} ms of the server's; by the clock "
+            f"{1e3 * wall[0]:.2f} and {1e3 * wall[1]:.2f}, best of {ROUNDS}",
         )
     ]
+
+
+def _seconds_of(server: Server) -> float:
+    """Seconds of the processor that all processes of the server have had until now."""
+    main = (server.folder / "data" / "postmaster.pid").read_text().split()[0]
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        fields = stat.read_text().rpartition(")")[2].split()
+        if main in (stat.parent.name, fields[1]):
+            ticks += sum(map(int, fields[11:15]))  # with those of children that have ended
+    return ticks / os.sysconf("SC_CLK_TCK")

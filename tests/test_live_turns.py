@@ -31,7 +31,10 @@ print(json.dumps([len(waits), max(waits)]))
 
 
 def test_processes_that_write_without_a_pause_all_have_their_turns(tmp_path):
-    path = tmp_path / "a.db"
+    take_turns(tmp_path / "a.db")
+
+
+def take_turns(path):
     created(path, num_arms=100, num_pulls=20).close()
     programs = [
         subprocess.Popen(

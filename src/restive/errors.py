@@ -18,6 +18,7 @@ __all__ = [
     "RestiveError",
     "StoreError",
     "TooLargeError",
+    "UnreachableError",
 ]
 
 
@@ -64,6 +65,14 @@ class StoreError(RestiveError):
 
 class BusyError(StoreError):
     """Somebody else has been writing to the file for too long."""
+
+
+class UnreachableError(StoreError):
+    """The server of an agent's database cannot be reached, or the connection broke.
+
+    Where it broke in the midst of a call, the call may have been done: ask again with the same
+    request id.
+    """
 
 
 class DiskFullError(StoreError):

@@ -10,6 +10,7 @@ from restive.live.answers import Receipt as Receipt
 from restive.live.explaining import Why as Why
 from restive.logs.fitted import FittedLog as FittedLog
 from restive.logs.log import Log as Log
+from restive.logs.memory import MemoryAdvice as MemoryAdvice
 from restive.logs.prior_file import PriorFile as PriorFile
 from restive.logs.replay import Replay as Replay
 from restive.measure.compare import ComparedLearners as ComparedLearners

@@ -76,8 +76,8 @@ class ConjugateKeeper:
             for group in self.priors
         }
 
-    def load(self, data: dict[str, Any], changed: NDArray[np.bool_], *, fading: bool) -> None:
-        """Take in what `to_data` wrote, or raise a ValueError; whole counts, unless these fade."""
+    def load(self, data: dict[str, Any], changed: NDArray[np.bool_]) -> None:
+        """Take in what `to_data` wrote, or raise a ValueError."""
         if set(data) != set(map(str, self.priors)):
             raise ValueError("the groups of arms that are always seen")
         for group in self.priors:
@@ -90,8 +90,6 @@ class ConjugateKeeper:
                 raise ValueError(f"the counts of group {group}")
             impossible = self._part(self.groups.alphas, group).ravel() == 0
             wrong = ~(counts >= 0) | (impossible & (counts > 0)) | ~np.isfinite(counts)
-            if not fading:
-                wrong |= counts != np.floor(counts)
             if wrong.any() or not ((drawn >= 0) & (drawn <= 1)).all():
                 raise ValueError(f"the counts of group {group}")
             if len(indices) != len(self.indices(group)) or not np.isfinite(indices).all():

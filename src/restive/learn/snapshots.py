@@ -245,10 +245,9 @@ def _load_posterior(
     agent._learner_state.use_particles()
     agent._hold()
     conjugates = agent._particle_keeper.conjugates
-    fading = agent._actor.episodes.rules[0].fading_steps > 0
     if agent._actor.episodes.clock[0].episode == 0:
         if conjugates.priors:
-            conjugates.load(moves or {}, weights.changed, fading=fading)
+            conjugates.load(moves or {}, weights.changed)
         return
     weights = agent._actor.posterior.weights
     weights.changed[:] = False
@@ -258,7 +257,7 @@ def _load_posterior(
     layers[:, changed] = drawn.reshape(len(layers), len(changed))
     weights.changed[changed] = True
     if conjugates.priors:
-        conjugates.load(moves or {}, weights.changed, fading=fading)
+        conjugates.load(moves or {}, weights.changed)
         if agent._learner_state.is_drawn:
             return
     if agent.task.choices.has_particles or agent.task.ranks is None:

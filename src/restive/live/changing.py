@@ -16,9 +16,10 @@ from restive.live.undoing import Pull, acts_since_the_list, changeable, results_
 __all__ = ["change"]
 
 
-def change(session: Session, name: str, result: int | str, tick: int, actor: str) -> Receipt:
+def change(session: Session, name: str, result: int | str, tick: int | None, actor: str) -> Receipt:
     """Put a result in the place of the one that is there, inside a transaction."""
     memory = session.memory
+    tick = memory.tick if tick is None else tick
     words, pull = memory.settings.words, (tick, memory.roster.slot(name))
     event = changeable(session).get(pull)
     if event is None:

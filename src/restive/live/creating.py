@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from restive.errors import ProblemError
 from restive.files import beside, remove_leftovers
+from restive.live.forgetting import FORGET, REMEMBER, forget_body
 from restive.live.journal import (
     COLUMNS,
     INSERT,
@@ -101,7 +102,7 @@ def _fill(
     _require_states_now(roster, words.arm)
     Memory(settings, roster)  # finds what is wrong before there is a file
     Journal.prepare(path)
-    journal = Journal(path, temporary=True)
+    journal = Journal(path, "process", temporary=True)  # flushed when it gets its name
     try:
         _write_first(journal, settings, roster, arms, actor, parent, now)
     finally:
@@ -196,7 +197,8 @@ class NewEvent(NamedTuple):
     fingerprint: bytes | None = None
 
 
-SAID = ("note", "alarm", "acknowledge")  # what is kept as it was said
+# what is kept as it was said, where it was said
+SAID = ("note", "alarm", "acknowledge", FORGET, REMEMBER)
 AT_ONCE = 4096  # events of a rebuilt file in one transaction, so that it can be stopped
 
 
@@ -212,19 +214,22 @@ def rebuild_file(
     path, out
         The file, and the new one, for which it gives way: it can be read and not written
         any more while that is there. With None the file itself becomes the new one, in one
-        transaction, and whoever has it open goes on with that.
+        transaction, and whoever has it open goes on with that; so it is in PostgreSQL.
     progress
         Called with (events done, events to do): each is looked at, then written.
     """
     if out is not None:
+        if is_url(path) or is_url(out):
+            raise ProblemError(
+                "an agent in PostgreSQL is rebuilt where it is: say --in-place; to look at the "
+                "outcome first, rebuild a `restive live backup` of it"
+            )
         require_absent(out)
     old = Journal(path)
     try:
         if out is not None:
             with new_file(out) as temporary:
-                last = _rebuild(old, temporary, progress)
-                if isinstance(old.database, SqliteDatabase) and not is_url(out):
-                    give_way(old, last, Path(out))
+                give_way(old, _rebuild(old, temporary, progress), Path(out))
         else:
             with _beside(old) as temporary:
                 old.replace_contents(_rebuild(old, temporary, progress), temporary)
@@ -388,6 +393,9 @@ def _enter(session: Session, event: NewEvent) -> None:
     kind, tick, body, actor, request, fingerprint = event
     journal, memory = session.journal, session.memory
     before, first = memory.tick, len(memory.roster)
+    if kind == FORGET:
+        of: dict[str, Any] = {key: body[key] for key in ("all", "kind") if key in body}
+        body = forget_body(journal, memory, body["arms"], body["before"], of)
     entered = session.append(kind, tick, body, actor, request, fingerprint)
     if kind == "join":
         enter_arms(journal, entered, first, body)

@@ -11,8 +11,10 @@ from restive.arguments import checked_count
 from restive.errors import ConflictError, JumpError, ProblemError
 from restive.live.alarms import CLOCK, advice
 from restive.live.answers import Decision
+from restive.live.forgetting import FORGET, forget_by_itself
 from restive.live.journal import STANDING
 from restive.live.memory import Memory
+from restive.live.onset import began
 from restive.live.session import Session, Writer
 from restive.live.settings import NOT_PULLED, REFUSE, UNSEEN
 from restive.live.sql_tables import DECIDED, enter_choice, enter_unseen
@@ -100,9 +102,18 @@ def decide(
 def ring(session: Session, memory: Memory) -> None:
     """Journal the alarms that are due."""
     rings, memory.rings = memory.rings, []
+    since: dict[str, int] = {}  # by kind, "" for all: when rewards began to be off
     for name in rings:
         body = {"name": name, "sentence": advice(name), "capital": memory.watches.value(name)}
+        tick = began(session.journal, memory, name)
+        if tick is not None:
+            body["began"] = since[name.partition(": ")[2]] = tick
         session.append("alarm", memory.tick, body, "restive")
+    if memory.settings.on_alarm == FORGET and memory.roster.joint is None:
+        if len(since) > 1:  # where kinds are off, the others need not be
+            since.pop("", None)
+        for kind, tick in since.items():
+            forget_by_itself(session, memory, kind or None, tick)
     clock = memory.settings.clock
     set_back = clock.kind == "wall" and clock.tick_at(session.at) < memory.tick
     if set_back and CLOCK not in memory.watches.ringing:

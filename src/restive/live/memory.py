@@ -6,7 +6,7 @@ replayed; where it comes out differently (another version, another processor) th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
@@ -17,17 +17,20 @@ from restive.kernels.random import key_at, stream
 from restive.learn.agent import Agent
 from restive.learn.learners import learner_of
 from restive.learn.make import with_more_arms
+from restive.learn.relearning import relearnt, with_memory
 from restive.learn.slots import MOST_STEPS
 from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import make_task
 from restive.live.alarms import ClosedPull, Watches
+from restive.live.forgetting import kept_of, remembering
 from restive.live.journal import Event
+from restive.live.open_tick import Choice, OpenTick
 from restive.live.roster import Roster, arms_from_data, runs
 from restive.live.settings import NOT_PULLED, UNSEEN, Settings
 from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
 
-__all__ = ["Choice", "Memory", "OpenTick"]
+__all__ = ["Memory"]
 
 IntArray = NDArray[np.int64]
 
@@ -35,51 +38,6 @@ IntArray = NDArray[np.int64]
 LEARNT_BEFORE_BETS = 3
 FIRST_AGES = 64  # that have likelihoods at first
 AUDIT = 9  # stream of the draws of audit pulls, apart from those in `kernels.random`
-
-
-@dataclass
-class Choice:
-    """Arms to pull, and what is expected of them."""
-
-    arms: list[int]  # ascending
-    audit: list[int]
-    expected: list[float]
-    variance: list[float]
-    index: list[float | None]
-
-
-@dataclass
-class OpenTick:
-    """A decision whose results are coming in."""
-
-    tick: int
-    choice: Choice
-    results: dict[int, int | str] = field(default_factory=dict)  # states, unseen or not pulled
-    instead: dict[int, int] = field(default_factory=dict)  # states of arms that others pulled
-    always: tuple[int, ...] = ()  # arms that are seen in every tick, pulled or not
-    shown: dict[int, int | str] = field(default_factory=dict)  # of those not pulled; or unseen
-
-    @property
-    def missing(self) -> list[int]:
-        """Arms without a result: of those on the list, and of those that are always seen."""
-        listed = [arm for arm in self.choice.arms if arm not in self.results]
-        return listed + self.unshown if self.always else listed
-
-    @property
-    def unshown(self) -> list[int]:
-        """Arms that are always seen, are not on the list, and have no state yet."""
-        listed = set(self.choice.arms)
-        return [
-            arm
-            for arm in self.always
-            if arm not in listed and arm not in self.shown and arm not in self.instead
-        ]
-
-    @property
-    def sightings(self) -> dict[int, int]:
-        """All states that were seen, by arm, ascending."""
-        told = self.shown | self.instead | self.results
-        return {arm: state for arm, state in sorted(told.items()) if isinstance(state, int)}
 
 
 class Memory:
@@ -101,6 +59,7 @@ class Memory:
         self.joined = [0] * len(roster)  # tick at which each arm joined
         self.gone: dict[int, int] = {}  # arms that have left, and when
         self.lost: set[int] = set()  # always seen, but not in the last tick: on no list
+        self.forgotten: dict[int, int] = {}  # arms of which nothing counts before a tick, and it
         self.divergences: list[int] = []  # decisions that came out differently, not yet journaled
         self.agent = self._first_agent()
         self._room_until = 0  # time until which no arm is older than its likelihoods
@@ -215,6 +174,19 @@ class Memory:
     def _on_words(self, event: Event, body: dict[str, Any]) -> None:
         self.settings = replace(self.settings, words=Words.from_data(body["words"]))
         self.roster.noun = self.settings.words.arm
+
+    def _on_forget(self, event: Event, body: dict[str, Any]) -> None:
+        self.forgotten |= dict.fromkeys(body["arms"], body["before"])
+        self.roster.forget_logs(body["arms"])
+        kept = [one._replace(tick=one.tick + 1) for one in kept_of(body)]  # which is a time
+        prior = self.roster.prior(self.num_joined)
+        self.agent = relearnt(self.agent, body["arms"], kept, prior)
+        self._room_until = 0
+        self._give_room()
+
+    def _on_remember(self, event: Event, body: dict[str, Any]) -> None:
+        self.agent = with_memory(self.agent, body["ticks"])
+        self.settings = remembering(self.settings, body["ticks"])
 
     def _on_alarm(self, event: Event, body: dict[str, Any]) -> None:
         self.watches.ringing[body["name"]] = event.seq
@@ -337,8 +309,13 @@ class Memory:
             del self.unanswered[arm]
 
     def seen_since(self, arm: int, tick: int) -> bool:
-        """Whether an arm was seen at this tick or later, in ticks that are closed."""
-        return arm >= self.num_joined or self.agent.last_seen(arm)[1] >= tick + 1
+        """Whether an arm was seen at this tick or later, in ticks that are closed.
+
+        Or what was seen of it then is forgotten: a result is too late to be used.
+        """
+        if arm >= self.num_joined or tick < self.forgotten.get(arm, 0):
+            return True
+        return self.agent.last_seen(arm)[1] >= tick + 1
 
     def _drawn_evenly(self, tick: int, allowed: IntArray, count: int) -> list[int]:
         """Draw arms without replacement: a function of seed and tick."""
@@ -446,6 +423,7 @@ class Memory:
             "joined": runs(self.joined),
             "gone": list(self.gone.items()),
             **({"lost": sorted(self.lost)} if self.lost else {}),
+            **({"forgotten": sorted(self.forgotten.items())} if self.forgotten else {}),
             "divergences": self.divergences,
             "watches": self.watches.to_data(),
             "ever_seen": sorted(self.ever_seen),
@@ -460,6 +438,8 @@ class Memory:
         memory = cls.__new__(cls)
         memory.settings, memory.roster = settings, roster
         roster.noun = settings.words.arm
+        memory.forgotten = dict(data.get("forgotten", ()))
+        roster.forget_logs(memory.forgotten)
         memory.seq, memory.digest = data["seq"], bytes.fromhex(data["digest"])
         memory.tick = data["tick"]
         count = sum(row[0] for row in data["agent"]["start"])

@@ -5,6 +5,9 @@ the order they came. A client that is killed loses its connection, and with it t
 the lock. The sequence number of an event is the primary key: one that was not appended to the last
 event could not be kept even without the lock.
 
+Every transaction begins with a look at the last event, so a service knows at once what another one
+has recorded: there is nothing to be notified of, and no notification that could be lost.
+
 Where a connection breaks, the call ends with an error and the next call connects anew. Whether a
 transaction whose COMMIT was not answered was kept, the server alone knows: whoever asks again with
 the same request id finds out.
@@ -18,7 +21,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
+from shlex import quote
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from restive.errors import (
     BusyError,
@@ -27,6 +32,7 @@ from restive.errors import (
     ProblemError,
     RestiveError,
     StoreError,
+    UnreachableError,
 )
 from restive.live.schema import FORMAT_VERSION, SCHEMA
 
@@ -43,6 +49,13 @@ __all__ = ["Place", "PostgresDatabase", "agents_of", "make_schema", "place_of", 
 
 MARK = "restive live agent, format "  # the comment on an agent's schema, with the format's number
 AGENT = re.compile(r"(?!pg_)[A-Za-z0-9_-]{1,63}")
+# Stricter than libpq: with an @, / or # in a password, parts of it would be taken for other things.
+URL = re.compile(
+    r"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>[^@:/#]*)(?::[^@/#]*)?@)?(?P<rest>[^@?#]*)"
+    r"(?:\?(?P<options>[^#]*))?(?:#(?P<agent>[^@]*))?"
+)
+SECRET = ("password", "secret")  # how keywords of libpq end whose values nobody may see
+PORTS = re.compile("[0-9,]*")
 TYPES = {
     " INTEGER": " BIGINT", " BLOB": " BYTEA", " REAL": " DOUBLE PRECISION",
     " TEXT": ' TEXT COLLATE "C"', " STRICT": "", ", WITHOUT ROWID": "",
@@ -59,7 +72,17 @@ DURABILITY = {
     "WHERE current_setting('synchronous_commit') = 'off'",
     "process": "SET synchronous_commit = off",
 }
-CONNECT_SECONDS = 10
+# Of a connection, where neither the URL nor the environment says otherwise. A machine that has
+# vanished is noticed within about a minute: by us, and by the server, which lets go of its lock.
+OURS = {
+    "application_name": "restive", "connect_timeout": 10, "tcp_user_timeout": 30_000,
+    "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+}  # fmt: skip
+ENVIRONMENT = {"application_name": "PGAPPNAME", "connect_timeout": "PGCONNECT_TIMEOUT"}
+THEIRS = (
+    "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;"
+)
+BROKEN = (psycopg.OperationalError, psycopg.InterfaceError, found.IdleInTransactionSessionTimeout)
 MOST_SAID = 200  # letters of what the server said
 FETCHED = 1000  # rows at once, where there may be many
 
@@ -75,27 +98,34 @@ class Place(NamedTuple):
 
 def place_of(url: str, *, whole: bool = False) -> Place:
     """Read postgresql://USER@HOST/DATABASE#AGENT; `whole` is for a URL without #AGENT."""
-    address, _, agent = url.partition("#")
+    read, address = URL.fullmatch(url), url.partition("#")[0]
     try:
         parts = conninfo.conninfo_to_dict(address)
-    except psycopg.Error:  # whose message may quote a password
+    except psycopg.Error:
+        read, parts = None, {}
+    if read is None or not PORTS.fullmatch(str(parts.get("port", ""))):
+        # not quoted: who knows what of it is a password
         raise ProblemError(
-            "this is no URL of PostgreSQL; write postgresql://USER@HOST/DATABASE#AGENT"
-        ) from None
-    secret = [key for key in ("password", "sslpassword") if parts.get(key)]
-    shown_address = re.sub(r"//([^@/:?]*):[^@/]*@", r"//\1@", address)
-    shown_address = re.sub(r"(?<=[?&])(ssl)?password=[^&]*&?", "", shown_address).rstrip("?&")
-    if any(str(parts[key]) in shown_address for key in secret):  # written in a way of its own
-        shown_address = "postgresql://..."
+            "this is no URL of PostgreSQL; write postgresql://USER@HOST/DATABASE#AGENT, and within "
+            "a name or a password %40 for @, %2F for /, %23 for #, %25 for %"
+        )
+    agent, user = read["agent"] or "", read["user"]
+    options = [
+        one
+        for one in (read["options"] or "").split("&")
+        if one and not unquote(one.partition("=")[0]).endswith(SECRET)
+    ]
+    shown = read["scheme"] + (f"{user}@" if user else "") + read["rest"]
+    shown += f"?{'&'.join(options)}" if options else ""
     if whole and agent:
-        raise ProblemError(f"{shown_address}: leave out #{agent}: this is asked of all agents")
+        raise ProblemError(f"{shown}: leave out #{agent}: this is asked of all agents")
     if not whole and not AGENT.fullmatch(agent):
         raise ProblemError(
-            f"{shown_address}: say which agent: {shown_address}#NAME, of letters, digits, _ and -; "
-            f"`restive live list {shown_address}` lists those that are there"
+            f"{shown}: say which agent: {shown}#NAME, of up to 63 letters, digits, _ and -, not "
+            f"beginning with pg_; `restive live list {quote(shown)}` lists those that are there"
         )
-    name = shown_address if whole else f"{shown_address}#{agent}"
-    return Place(address, agent, name, bool(secret))
+    secret = any(value for key, value in parts.items() if key.endswith(SECRET))
+    return Place(address, agent, shown if whole else f"{shown}#{agent}", secret)
 
 
 class Streamed(psycopg.ServerCursor[Any]):
@@ -111,6 +141,7 @@ class Connection:
     def __init__(self, place: Place, settings: str) -> None:
         self._place, self._settings = place, settings
         self._numbers = count(1)
+        self._pid = os.getpid()
         self.raw = self._connected()
 
     def _connected(self) -> psycopg.Connection[Any]:
@@ -119,7 +150,7 @@ class Connection:
         try:
             made.execute(
                 sql.SQL("SET search_path = {};").format(sql.Identifier(self._place.agent))
-                + sql.SQL(self._settings)
+                + sql.SQL(THEIRS + self._settings)
             )
         except BaseException:
             made.close()
@@ -171,7 +202,8 @@ class Connection:
 
     def __del__(self) -> None:  # an agent that is dropped lets go, as one in a file does
         with suppress(AttributeError):
-            self.raw.close()
+            if self._pid == os.getpid():  # to a child that was forked it does not belong
+                self.raw.close()
 
 
 class PostgresDatabase:
@@ -307,12 +339,18 @@ def agents_of(url: str) -> list[str]:
 
 
 def _connect(place: Place, *, autocommit: bool = False) -> psycopg.Connection[Any]:
-    # what the environment says counts, as for psql
-    wait = int(os.environ.get("PGCONNECT_TIMEOUT", CONNECT_SECONDS))
-    return psycopg.connect(
-        place.conninfo, autocommit=autocommit, connect_timeout=wait, application_name="restive",
-        client_encoding="utf8",
-    )  # fmt: skip
+    said = set(conninfo.conninfo_to_dict(place.conninfo))
+    said |= {ours for ours, name in ENVIRONMENT.items() if name in os.environ}
+    options: dict[str, Any] = {name: value for name, value in OURS.items() if name not in said}
+    try:
+        return psycopg.connect(
+            place.conninfo, autocommit=autocommit, client_encoding="utf8", **options
+        )
+    except psycopg.Error as error:  # whose text may quote the URL
+        raise UnreachableError(
+            f"{place.name}: cannot connect ({_said(error)}); nothing was changed. Look at the URL, "
+            "the password (PGPASSWORD, ~/.pgpass) and the server, then try again"
+        ) from None
 
 
 def _require_ours(connection: Connection, place: Place) -> None:
@@ -330,8 +368,10 @@ def _require_ours(connection: Connection, place: Place) -> None:
     if version == row[0] or not version.isdecimal():
         raise StoreError(f"{place.name}: is a schema of another program, not of a live agent")
     if not row[1]:
-        raise StoreError(f"{place.name}: this user may not do that; GRANT USAGE ON SCHEMA "
-                         f"{place.agent}, and rights on its tables")  # fmt: skip
+        raise StoreError(
+            f"{place.name}: this user may not do that; its owner can GRANT USAGE ON SCHEMA "
+            f'"{place.agent}", and rights on its tables'
+        )
     if int(version) != FORMAT_VERSION:
         raise StoreError(
             f"{place.name}: has format {version}, this restive reads {FORMAT_VERSION}; install the "
@@ -361,8 +401,7 @@ def _errors_named(place: Place) -> Iterator[None]:
 
 
 def _named(place: Place, error: psycopg.Error) -> RestiveError:
-    name, said = place.name, " ".join(str(error).split())
-    said = said.rpartition("FATAL: ")[2].strip()[:MOST_SAID]  # what comes before says where
+    name, said = place.name, _said(error)
     if isinstance(error, found.LockNotAvailable | found.DeadlockDetected):
         return BusyError(f"{name}: somebody else has been writing to it for too long; try again")
     if isinstance(error, found.DiskFull):
@@ -381,9 +420,14 @@ def _named(place: Place, error: psycopg.Error) -> RestiveError:
     if isinstance(error, found.ReadOnlySqlTransaction):
         return StoreError(f"{name}: the server takes no writes, say since it is a replica; name "
                           "the primary, or add ?target_session_attrs=read-write")  # fmt: skip
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return BusyError(
-            f"{name}: the server cannot be reached, or has broken off ({said}); ask again, with "
-            "the same request id if there was one"
+    if isinstance(error, BROKEN):
+        return UnreachableError(
+            f"{name}: the connection broke ({said}); what was asked for may have been done, so ask "
+            "again with the same request id"
         )
     return StoreError(f"{name}: {said}")
+
+
+def _said(error: psycopg.Error) -> str:
+    said = " ".join(str(error).split())
+    return said.rpartition("FATAL: ")[2].strip()[:MOST_SAID]  # what comes before says where

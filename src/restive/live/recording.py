@@ -393,10 +393,7 @@ def _columns(results: dict[int, Any]) -> dict[str, Any]:
 def join(
     session: Session, memory: Memory, arms: Sequence[NewArm], tick: int, writer: Writer
 ) -> Receipt:
-    """Let arms join with the next decision; those of the same kind who have left are back.
-
-    Those that are there with the same kind are known.
-    """
+    """Let arms join with the next decision; those who have left are back, others are known."""
     if memory.roster.joint is not None:
         arms_here = memory.settings.words.many("arm")
         raise ProblemError(

@@ -236,6 +236,15 @@ class Roster:
             self._take_in_evidence()
         return IndependentPrior(self._priors[:count], self._pools.values())
 
+    def forget_logs(self, slots: Iterable[int]) -> None:
+        """Let arms be what their kind may be, whatever a log said of them before they joined."""
+        for slot in slots:
+            if self.arms[slot].evidence:
+                self.arms[slot] = self.arms[slot]._replace(evidence=())
+                prior: Any = self.kinds[self.kind_of[slot]]
+                self._priors[slot] = prior
+        self._unread = [slot for slot in self._unread if self.arms[slot].evidence]
+
     def informing(self, slot: int) -> Sequence[int]:
         """Slots, ascending, of arms whose sightings tell of an arm: its own, its pool's, or all."""
         if self.joint is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import Task
 from restive.live.alarms import sentence_now
 from restive.live.answers import Alarm, Status
+from restive.live.forgetting import forgettings, said_of_memory
 from restive.live.learned import MOST_LOOKED_AT, posterior
 from restive.live.memory import Memory
 from restive.live.session import Session
@@ -66,7 +68,11 @@ def alarms(session: Session) -> list[Alarm]:
         one = found.get(name)
         if one is None:
             label = clock.label(event.tick)
-            one = Alarm(event.seq, name, event.tick, sentence, label, 0, event.tick)
+            began = body.get("began")
+            one = Alarm(
+                event.seq, name, event.tick, sentence, label, 0, event.tick, began,
+                "" if began is None else clock.label(began),
+            )  # fmt: skip
         count += one.count
         if event.kind == "divergence":
             sentence = (
@@ -113,6 +119,8 @@ def status(session: Session) -> Status:
         pulled_only=memory.roster.pays_unpulled,
         events=memory.seq,
         alarms=tuple(alarms(session)),
+        forget_after=memory.settings.learner.get("forget_after"),
+        forgotten=tuple(forgettings(session)),
     )
 
 
@@ -156,6 +164,9 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         lines.append(
             f"{words.many('pull')} whose result is missing are taken as not made until it comes"
         )
+    lines += [told.text(words) for told in found.forgotten]
+    if found.forget_after is not None:
+        lines.append(said_of_memory(settings))
     if found.corrections:
         lines.append(f"corrections that wait for `restive live rebuild`: {found.corrections}")
     return lines + alarm_lines(found.alarms, path, words)
@@ -170,8 +181,16 @@ def _what(settings: Settings, result: str) -> str:
 def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> list[str]:
     """Return open alarms, a line each, and what answers them."""
     lines = [alarm.text(words) for alarm in alarms]
+    for alarm in alarms:
+        if alarm.forgets:
+            of = "--all" if alarm.kind is None else f"--kind {quote(alarm.kind)}"
+            before = alarm.began_label or alarm.began
+            lines.append(
+                f"{alarm.seq}: {alarm.remedy(words)}: restive live forget {path} {of} "
+                f"--before {before}"
+            )
     if alarms:
-        answer = f'restive live acknowledge {path} {alarms[0].seq} --note "..."'
+        answer = f'restive live acknowledge {quote(path)} {alarms[0].seq} --note "..."'
         lines.append(f"Once somebody has looked, say what was found: {answer}")
     return lines
 

@@ -1,10 +1,11 @@
 """Undoing: the last act is withdrawn by an event of its own; nothing that was written changes.
 
 An act is what one call did: a decision, results, both of a step, arms that join or leave, a
-correction, an acknowledgement. What followed from it goes with it: alarms that rang, and answers
-to requests that found nothing to do. Acts are withdrawn from the last one back, so none that stands
-was built on one that does not, and the memory is that of a file in which it never happened. Results
-that came since the last list may be withdrawn in any order: none is built on results of other arms.
+correction, an acknowledgement, a forgetting. What followed from it goes with it: alarms that rang,
+and answers to requests that found nothing to do. Acts are withdrawn from the last one back, so none
+that stands was built on one that does not, and the memory is that of a file in which it never
+happened. Results that came since the last list may be withdrawn in any order: none is built on
+results of other arms.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from restive.arguments import checked_count
 from restive.errors import ConflictError, ProblemError
 from restive.live.answers import Act
+from restive.live.forgetting import FORGET, REMEMBER, forgetting_of, remembering, said_of_memory
 from restive.live.journal import REBUILD, STANDING, UNDO, Event
 from restive.live.session import Session, Writer
 from restive.live.settings import LEAVE
@@ -33,7 +35,7 @@ Pull = tuple[int, int]  # tick and slot
 
 ACTS = (
     *("decide", "record", "shown", "late", "override", "join", "leave"),
-    *("correct", "return", "acknowledge"),
+    *("correct", "return", "acknowledge", FORGET, REMEMBER),
 )
 FOLLOWING = ("alarm", "again")  # what follows from an act and is withdrawn with it
 RESULTS = ("record", "shown", "late", "override")
@@ -107,6 +109,8 @@ def _results_now(session: Session, event: int, withdrawn: set[int]) -> list[Even
         return []
     if any(one.kind == "decide" for one in later):
         return []
+    if {"late", FORGET} <= {one.kind for one in later}:  # which knew what had come late
+        return []
     told = Told(session.memory.tick)
     for one in others:
         told.add(_pulls(session, one))
@@ -149,10 +153,13 @@ def changeable(session: Session) -> dict[Pull, int]:
     acts = acts_since_the_list(session)
     found: dict[Pull, int] = {}
     told = Told(memory.tick)
+    forgot = False  # whether a list of what had been seen was written later
     for event in sorted(acts, reverse=True):
         own = acts[event]
+        forgot = forgot or own[0].kind == FORGET
         pulls = dict.fromkeys(pull for one in own for pull in _pulls(session, one))
         single = not any(one.kind == "shown" for one in own)
+        single = single and not (forgot and any(one.kind == "late" for one in own))
         if single and _is_results(own) and not any(pull in told for pull in pulls):
             found |= dict.fromkeys(reversed(pulls), event)
         told.add(pulls)
@@ -224,13 +231,18 @@ def _act(session: Session, events: list[Event]) -> Act:
         tick = first.body.get("of", tick)
     return Act(
         event=first.seq, kind=kind, tick=tick, label=clock.label(tick), count=count, at=first.at,
-        actor=first.actor, who=_who(session, kind, own) if count == 1 else "",
+        actor=first.actor,
+        who=_who(session, kind, own) if count == 1 or kind == FORGET else "",
     )  # fmt: skip
 
 
 def _who(session: Session, kind: str, own: list[Event]) -> str:
     """Say of whom an act is that concerns one arm, and which result; "" where that says nothing."""
     names, body = session.memory.roster.names, own[0].body
+    if kind == FORGET:
+        return forgetting_of(session, own[0]).what(session.memory.settings.words)
+    if kind == REMEMBER:
+        return said_of_memory(remembering(session.memory.settings, body["ticks"]))
     if kind == "join":
         return str(body["names"][0])
     if kind in ("leave", "return"):
@@ -244,7 +256,7 @@ def _who(session: Session, kind: str, own: list[Event]) -> str:
 def _count(event: Event) -> int:
     """How many arms an event is about."""
     body = event.body
-    if event.kind == "acknowledge":
+    if event.kind in ("acknowledge", REMEMBER):
         return 1
     if event.kind == "join":
         return len(body["names"])

@@ -13,8 +13,9 @@ move, what followed steps in which they were not pulled as "unpulled" beside "ev
 pay while not pulled have "passive_rewards" beside "rewards". A candidate is its matrix
 or, where pulling changes how it moves, {"active": ..., "passive": ...}. A kind with the candidates
 of an earlier one has that one's name instead. A kind with a continuous prior has parameters:
-"dirichlet": {"active": ..., "particles": M}. "shape" is for readers: shares and chances with 90%
-intervals, as the kind's arms tell them.
+"dirichlet": {"active": ..., "particles": M}. Where the log's arms change, "forget_after" is how
+long it advises a learner to remember, and "evidence" is of so many last steps. "shape" is for
+readers: shares and chances with 90% intervals, as the kind's arms tell them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from os import PathLike
 from typing import Any
 
@@ -63,6 +65,7 @@ class PriorFile:
     start: BeliefState
     counts: LogCounts
     log: dict[str, Any]
+    forget_after: float | None = None  # what to give a learner, where the log's arms change
 
     def __repr__(self) -> str:
         arms, kinds = counted(len(self.names), "arm"), counted(len(self.kinds), "kind")
@@ -124,7 +127,10 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
     }
     if fitted.passive_rewards is not None:
         head["passive_rewards"] = fitted.passive_rewards.tolist()
-    counts, table = fitted.counts, fitted.arms
+    if fitted.memory is not None and fitted.memory.forget_after is not None:
+        head["forget_after"] = fitted.memory.forget_after
+    counts = fitted.counts if fitted.recent is None else fitted.recent
+    table = fitted.arms
     if fitted.seen == "always":
         head["seen"] = "always"
     columns = np.stack([*counts.unpacked(counts.cells), counts.counts], axis=1)
@@ -226,7 +232,14 @@ def _read(data: dict[str, Any]) -> PriorFile:
         start,
         counts_of_arms(arms, len(states), start),
         data.get("log", {}),
+        _memory(data.get("forget_after")),
     )
+
+
+def _memory(value: Any) -> float | None:
+    if value is not None and not (isinstance(value, int | float) and 1 <= value < inf):
+        raise ProblemError(f"forget_after must be a number from 1 on, got {value!r:.60}")
+    return value
 
 
 def _kind(

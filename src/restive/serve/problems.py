@@ -20,6 +20,7 @@ from restive.errors import (
     MovedOnError,
     RestiveError,
     StoreError,
+    UnreachableError,
 )
 from restive.live.answers import RefusedError
 
@@ -52,6 +53,7 @@ STATUS_OF: Sequence[tuple[type[RestiveError], int]] = (
     (MovedOnError, 412),
     (ConflictError, 409),
     (BusyError, 503),
+    (UnreachableError, 503),
     (DiskFullError, 507),
     (StoreError, 500),
     (RestiveError, 422),

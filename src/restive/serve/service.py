@@ -65,7 +65,8 @@ class Service:
         """Do the same where the function writes; it may insist on the tick that is `expected`.
 
         It must write in one transaction: while somebody else has the file's lock it is tried again
-        and again, and those who read are served in between.
+        and again, and those who read are served in between. A call whose connection to a database
+        broke is not tried again: it may have been done, and its client has the request's id.
         """
 
         def timed(agent: LiveAgent) -> T:

@@ -31,6 +31,7 @@ __all__ = [
     "checked_number",
     "counts_only",
     "ignores_unpulled",
+    "nothing_to_forget",
 ]
 
 NEVER = np.iinfo(np.int64).max >> 1  # steps
@@ -162,6 +163,14 @@ def check_memory(learner: Any) -> None:
     if learner.forget_after is not None:
         what = f"{learner.name}: forget_after (None for never)"
         checked_number(learner.forget_after, what, 1, LONGEST_MEMORY)
+
+
+def nothing_to_forget(name: str) -> ProblemError:
+    """Return what is wrong with `forget_after` for a learner that has no posterior."""
+    return ProblemError(
+        f"learner {name} has no posterior, so it has nothing to forget: forget_after is for TSDE "
+        "and its relatives"
+    )
 
 
 def counts_only(memory: Memory, plans: bool = False) -> bool:

@@ -8,12 +8,9 @@ from typing import NamedTuple
 from restive.live.agent import LiveAgent
 from restive.live.answers import Act
 from restive.live.settings import LEAVE, UNSEEN, Settings
-from restive.serve.auth import Caller
+from restive.serve.auth import MANAGED, Caller
 
-__all__ = ["KEEPERS", "Answer", "Said", "answer_of", "may_undo", "results_of"]
-
-
-KEEPERS = ("join", "leave", "return", "correct")  # acts of those who manage
+__all__ = ["Answer", "Said", "answer_of", "may_undo", "results_of"]
 
 
 class Said(NamedTuple):
@@ -79,4 +76,4 @@ def may_undo(act: Act | None, caller: Caller, clients: Container[str]) -> bool:
     """
     if act is None or act.actor not in clients:
         return False
-    return caller.token.allows("admin" if act.kind in KEEPERS else "act")
+    return caller.token.allows("admin" if act.kind in MANAGED else "act")

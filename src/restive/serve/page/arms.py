@@ -110,6 +110,7 @@ def arms_page(found: Listed, caller: Caller, note: str = "") -> str:
         sorted_by=found.by,
         note=note,
         admin=caller.token.allows("admin"),
+        clock=found.settings.clock,
         kinds=found.kinds,
         arms=found.arms,
         first=not found.start,
@@ -212,4 +213,6 @@ def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller, said: Said 
         acts=caller.token.allows("act"),
         keeps=keeps,
         left=None if row.left is None else settings.words.when(row.left),
+        manages=keeps and not row.waiting,
+        clock=settings.clock,
     )

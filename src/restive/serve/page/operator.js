@@ -1,7 +1,8 @@
 // Sends files, and what is tapped without loading the page anew. All else is forms.
 const forgery = document.querySelector("meta[name=forgery]")?.content;
-const RESTING = 10_000; // milliseconds between two looks
+const RESTING = 800; // milliseconds between two looks
 const now = () => document.querySelector("#now");
+let sending = 0; // requests that wait for an answer
 
 function say(text, wrong = false) {
   const output = document.querySelector("output");
@@ -21,6 +22,7 @@ async function show(answer) {
 async function doing(work, form) {
   const buttons = [...form.querySelectorAll("button")];
   for (const button of buttons) button.disabled = true;
+  sending += 1;
   say("Sending …");
   try {
     await work();
@@ -28,6 +30,7 @@ async function doing(work, form) {
     // fetch knows but one error of its own: nothing came back
     say(error instanceof TypeError ? "No connection: this was not sent. Try again." : error.message, true);
   }
+  sending -= 1;
   for (const button of buttons) button.disabled = false;
 }
 
@@ -58,14 +61,23 @@ document.addEventListener("change", ({ target }) => {
 });
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!now() || !form.matches(".tap, .undo, .acknowledge")) return;
+  if (!now() || !form.matches(".tap, .undo, .acknowledge, .forget")) return;
   event.preventDefault();
   const body = new URLSearchParams(new FormData(form, event.submitter));
   doing(async () => show(await fetch(form.action, { method: "POST", body })), form);
 });
 
-if (now()) setInterval(async () => {
-  if (document.hidden || document.activeElement?.matches("input")) return;
-  const answer = await fetch("/v1/status").catch(() => null);
-  if (answer?.ok && String((await answer.json()).events) !== now().dataset.events) location.reload();
+// Shows what others have recorded: this page's last event is gone then, or not the last one any more.
+async function look() {
+  const known = now().dataset.events;
+  const answer = await fetch(`/v1/events?after=${known - 1}&limit=2`);
+  if (!answer.ok || (await answer.json()).events.length === 1) return;
+  if (!sending && known === now().dataset.events) await show(await fetch("/"));
+}
+
+// After an answer, so that a slow service is not asked twice at once.
+const lookLater = () => setTimeout(async () => {
+  if (!document.hidden && !sending && !document.activeElement?.matches("input")) await look().catch(() => null);
+  lookLater();
 }, RESTING);
+if (now()) lookLater();

@@ -4,50 +4,54 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from restive.arguments import shown
-from restive.errors import JumpError, ProblemError, RestiveError, StoreError
+from restive.errors import ProblemError, RestiveError, StoreError
 from restive.live.agent import LiveAgent
+from restive.live.forgetting import said_of_memory
 from restive.live.operator_files import decision_text
 from restive.live.settings import LEAVE
 from restive.live.view import ORDERS
 from restive.pages.page import capitalised, render, script, stylesheet
 from restive.serve.auth import (
     COOKIE,
-    Bearer,
+    MANAGED,
     Caller,
-    PageCookie,
     Reader,
-    Requires,
     form_fields,
     identify,
     require_own_site,
-    sign_in_first,
 )
 from restive.serve.messages import MOST_TICK
-from restive.serve.page.answers import KEEPERS, Said, results_of
+from restive.serve.page.answers import results_of
 from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
 from restive.serve.page.charts import arm_charts, entropy_chart, reward_chart
+from restive.serve.page.forms import (
+    WRONG,
+    Keeper,
+    Operator,
+    Visitor,
+    back_to,
+    done,
+    number,
+    telling,
+    told_then,
+)
 from restive.serve.page.known import Known, known_page
 from restive.serve.page.today import Today, today_page
-from restive.serve.probes import moved_sentence
 from restive.serve.problems import Problem, refusals
 from restive.serve.service import Service, service_of
 
 __all__ = ["router"]
 
 SESSION_DAYS = 30.0
-SAID = "restive-said"  # the cookie with what is to be told
-WRONG = "!"  # before what went wrong
-MOST_SAID = 1000  # letters: a cookie has 4 KB
 HTML = {"text/html": {"schema": {"type": "string"}}}
 FORM = {
     "requestBody": {
@@ -126,39 +130,6 @@ def _asking(wrong: str = "") -> str:
     return render(template, title="Sign in", heading="Sign in", visitor=None, wrong=wrong)
 
 
-class Visiting:
-    """Lets in who may look, or act through a form; sends the others to where they sign in."""
-
-    def __init__(self, role: str = "read") -> None:
-        self._requires = Requires(role, form=True)
-
-    async def __call__(self, request: Request, bearer: Bearer, cookie: PageCookie) -> Caller:
-        """Return who is looking."""
-        try:
-            caller = await self._requires(request, bearer, cookie)
-        except Problem as error:
-            if error.status != 401:
-                raise
-            raise sign_in_first() from None
-        return caller if request.method != "GET" else await _looking(request, caller)
-
-
-async def _looking(request: Request, caller: Caller) -> Caller:
-    """Return a visitor who is offered nothing but to look where the file was rebuilt into another.
-
-    Forms that were sent from an older page still tell what is wrong.
-    """
-    sentence = await service_of(request).read(moved_sentence)
-    if not sentence:
-        return caller
-    return replace(caller, token=replace(caller.token, role="read"), moved=sentence)
-
-
-Visitor = Annotated[Caller, Depends(Visiting())]
-Operator = Annotated[Caller, Depends(Visiting("act"))]
-Keeper = Annotated[Caller, Depends(Visiting("admin"))]  # who may say who takes part
-
-
 # ---------------------------------------------------------------- today
 
 
@@ -171,49 +142,7 @@ async def today(
     found = await service.read(lambda agent: Today.of(agent, service.taking_in))
     words = found.settings.words
     chart = await service.drawn("rewards", found.status.events, reward_chart, found.rewards, words)
-    return _telling(request, lambda said: today_page(found, chart, caller, said, asked))
-
-
-def _telling(request: Request, page: Callable[[Said], str]) -> HTMLResponse:
-    """Return a page with what is to be told of what was just done, once."""
-    told = unquote(request.cookies.get(SAID, ""))
-    response = HTMLResponse(page(Said(told.removeprefix(WRONG), told.startswith(WRONG))))
-    if told:
-        response.delete_cookie(SAID, httponly=True, samesite="strict")
-    return response
-
-
-async def _done(
-    request: Request, work: Callable[[LiveAgent], str], back: str = "/", again: str = ""
-) -> Response:
-    """Do what a form asks for, and show the page with what became of it.
-
-    The page `back` is asked for anew, so that a reload does nothing twice; what is to be told waits
-    in a cookie meanwhile. After what is refused it is the page `again`, if there is one.
-    """
-    try:
-        said = await service_of(request).write(work)
-    except StoreError:
-        raise
-    except JumpError as error:
-        said, back = f"{WRONG}{error.jump}. Nothing was done: look at the date again.", again
-    except RestiveError as error:
-        said, back = WRONG + str(error), again.partition("?")[0] + "#next" if again else back
-    return _told_then(request, said, back)
-
-
-def _told_then(request: Request, said: str, back: str) -> Response:
-    response = RedirectResponse(back, 303)
-    response.set_cookie(
-        SAID, quote(said[:MOST_SAID]), max_age=60, httponly=True, samesite="strict",
-        secure=request.url.scheme == "https",
-    )  # fmt: skip
-    return response
-
-
-def _back(fields: dict[str, str]) -> str:
-    """Return the page from which a form came: that of an arm, or today's."""
-    return f"/arms/{quote(fields.get('arm', ''), safe='')}" if fields.get("back") else "/"
+    return telling(request, lambda said: today_page(found, chart, caller, said, asked))
 
 
 @post_page("/decide")
@@ -223,7 +152,7 @@ async def decide(request: Request, caller: Operator) -> Response:
 
     def work(agent: LiveAgent) -> str:
         words, before = agent.settings.words, agent.tick
-        asked = agent.tick_asked(_number(fields, "tick"), fields.get("date") or None)
+        asked = agent.tick_asked(number(fields, "tick"), fields.get("date") or None)
         made = agent.decide(tick=asked, skip="skip" in fields, actor=caller.actor)
         when = words.when(made.tick, agent.settings.clock.label(made.tick))
         count = words.count(len(made.arms), "arm")
@@ -232,7 +161,7 @@ async def decide(request: Request, caller: Operator) -> Response:
         return f"The list for {when} is made: {count}."
 
     given = fields.get("date") or fields.get("tick") or "now"
-    return await _done(request, work, again="/?" + urlencode({"asked": given}) + "#next")
+    return await done(request, work, again="/?" + urlencode({"asked": given}) + "#next")
 
 
 @post_page("/record")
@@ -242,7 +171,7 @@ async def record(request: Request, caller: Operator) -> Response:
     arm, result = fields.get("arm", ""), fields.get("result", "")
 
     def work(agent: LiveAgent) -> str:
-        tick, now = _number(fields, "tick"), agent.tick
+        tick, now = number(fields, "tick"), agent.tick
         means = _meant(agent, result)
         receipt = agent.record({arm: means}, tick, actor=caller.actor)
         words, said = agent.settings.words, f"{arm}: {agent.settings.said(result)}"
@@ -258,7 +187,7 @@ async def record(request: Request, caller: Operator) -> Response:
         over = f"{words.when(tick)} is over and the list of {words.when(now)} is made"
         return f"{said}. {capitalised(over)}: this came late, and is used."
 
-    return await _done(request, work, _back(fields))
+    return await done(request, work, back_to(fields))
 
 
 @post_page("/change")
@@ -268,7 +197,7 @@ async def change(request: Request, caller: Operator) -> Response:
     arm, result = fields.get("arm", ""), fields.get("result", "")
 
     def work(agent: LiveAgent) -> str:
-        tick, settings = _number(fields, "tick") or 0, agent.settings
+        tick, settings = number(fields, "tick") or 0, agent.settings
         means, before = _meant(agent, result), results_of(agent, tick).get(arm)
         if means == before:
             return f"{arm} stays as it was: {settings.said(result)}."
@@ -276,7 +205,7 @@ async def change(request: Request, caller: Operator) -> Response:
         was = "" if before is None else f", and no longer {settings.outcome_text(before)}"
         return f"{arm}: {settings.said(result)} now{was}."
 
-    return await _done(request, work, _back(fields))
+    return await done(request, work, back_to(fields))
 
 
 @post_page("/correct")
@@ -286,7 +215,7 @@ async def correct(request: Request, caller: Keeper) -> Response:
     arm, result = fields.get("arm", ""), fields.get("result", "")
 
     def work(agent: LiveAgent) -> str:
-        tick, words = _number(fields, "tick") or 0, agent.settings.words
+        tick, words = number(fields, "tick") or 0, agent.settings.words
         means = _meant(agent, result)
         note = fields.get("note", "").strip() or "corrected on the page"
         was_gone = agent.arm(arm).left is not None
@@ -302,14 +231,14 @@ async def correct(request: Request, caller: Keeper) -> Response:
     except StoreError:
         raise
     except RestiveError as error:
-        return _told_then(request, WRONG + str(error), _back(fields))
-    return _told_then(request, f"{said} {await _taken_in(service_of(request))}", _back(fields))
+        return told_then(request, WRONG + str(error), back_to(fields))
+    return told_then(request, f"{said} {await _taken_in(service_of(request))}", back_to(fields))
 
 
 @post_page("/take-in")
 async def take_in(request: Request, caller: Keeper) -> Response:
     """Take in corrections that wait."""
-    return _told_then(request, await _taken_in(service_of(request)), "/")
+    return told_then(request, await _taken_in(service_of(request)), "/")
 
 
 async def _taken_in(service: Service) -> str:
@@ -334,14 +263,14 @@ async def undo(request: Request, caller: Operator) -> Response:
     fields = await form_fields(request)
 
     def work(agent: LiveAgent) -> str:
-        last, event = agent.last_act(), _number(fields, "event")
+        last, event = agent.last_act(), number(fields, "event")
         meant = last is not None and event in (None, last.event)
-        if meant and last is not None and last.kind in KEEPERS:
+        if meant and last is not None and last.kind in MANAGED:
             caller.require("admin")
         done = agent.undo(event, actor=caller.actor)
         return f"Taken back: {done.what(agent.settings.words)}."
 
-    return await _done(request, work)
+    return await done(request, work)
 
 
 @post_page("/join")
@@ -367,7 +296,7 @@ async def join(request: Request, caller: Keeper) -> Response:
             return f"{name} has joined already."
         return f"{name} has joined, and can be on the next list of {words.many('arm')}."
 
-    return await _done(request, work, _back({"arm": name, **fields}))
+    return await done(request, work, back_to({"arm": name, **fields}))
 
 
 @post_page("/leave")
@@ -380,7 +309,34 @@ async def leave(request: Request, caller: Keeper) -> Response:
         agent.leave([arm], actor=caller.actor)
         return f"{arm} has left, and is on no list any more."
 
-    return await _done(request, work, _back(fields))
+    return await done(request, work, back_to(fields))
+
+
+@post_page("/forget")
+async def forget(request: Request, caller: Keeper) -> Response:
+    """Forget what was seen of somebody, of a kind or of all before a date."""
+    fields = await form_fields(request)
+    arm, kind = fields.get("arm"), fields.get("kind") or None
+
+    def work(agent: LiveAgent) -> str:
+        before = agent.tick_before(fields.get("before", "").strip())
+        names = None if arm is None else [arm]
+        done = agent.forget(before, names, kind=kind, actor=caller.actor)
+        return f"{capitalised(done.text(agent.settings.words))}."
+
+    return await done(request, work)
+
+
+@post_page("/remember")
+async def remember(request: Request, caller: Keeper) -> Response:
+    """Change how long what was seen is remembered."""
+    fields = await form_fields(request)
+
+    def work(agent: LiveAgent) -> str:
+        agent.remember(number(fields, "ticks"), actor=caller.actor)
+        return f"{capitalised(said_of_memory(agent.settings))}."
+
+    return await done(request, work)
 
 
 @post_page("/acknowledge")
@@ -389,18 +345,10 @@ async def acknowledge(request: Request, caller: Operator) -> Response:
     fields = await form_fields(request)
 
     def work(agent: LiveAgent) -> str:
-        agent.acknowledge(_number(fields, "alarm") or 0, fields.get("note", ""), actor=caller.actor)
+        agent.acknowledge(number(fields, "alarm") or 0, fields.get("note", ""), actor=caller.actor)
         return "The alarm is answered."
 
-    return await _done(request, work)
-
-
-def _number(fields: dict[str, str], name: str) -> int | None:
-    """Return a whole number of a form; None where it is not there."""
-    text = fields.get(name, "").strip()
-    if text and not re.fullmatch(r"[0-9]{1,15}", text):
-        raise ProblemError(f"{name} must be a whole number, got {shown(text)}")
-    return int(text) if text else None
+    return await done(request, work)
 
 
 # ---------------------------------------------------------------- arms, and what is known
@@ -480,7 +428,7 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
             found.settings.words,
             found.top,
         )
-    return _telling(request, lambda said: arm_page(found, charts, caller, said))
+    return telling(request, lambda said: arm_page(found, charts, caller, said))
 
 
 @get_page("/known")
@@ -489,7 +437,7 @@ async def known(request: Request, caller: Visitor) -> HTMLResponse:
     service = service_of(request)
     found = await service.read(Known.of)
     chart = await service.drawn(
-        "entropy", found.events, entropy_chart, found.entropy, found.settings.words
+        "entropy", found.status.events, entropy_chart, found.entropy, found.settings.words
     )
     return HTMLResponse(known_page(found, chart, caller))
 

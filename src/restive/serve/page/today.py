@@ -116,6 +116,7 @@ def today_page(found: Today, chart: str, caller: Caller, said: Said, asked: str 
         status=status,
         decision=decision,
         acts=acts,
+        manages=caller.token.allows("admin"),
         said=said.text,
         wrong=said.wrong,
         asks=_asks(found, asked),
