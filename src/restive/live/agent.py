@@ -5,8 +5,8 @@
     decision = live.decide()                      # the same answer until the next tick
     live.record({"A17": 1, "B02": 0})             # in parts, twice, late: as it comes
 
-What a call has acknowledged survives a kill at any moment, and the decisions that follow are those
-that would have followed without it, to the bit. Many processes and threads may use one file.
+What a call has acknowledged survives a kill, and the decisions that follow are those that would
+have followed without it, to the bit. Many processes and threads may use one file.
 """
 
 from __future__ import annotations
@@ -478,8 +478,7 @@ class LiveAgent(LiveView):
         actor
             Who does this, for the journal.
         """
-        session = self._session
-        with session.writing() as memory:
+        with (session := self._session).writing() as memory:
             secret = tokens.make_token(session.journal, name, role, session.at, days)
             said = {"text": f"token {name!r} of role {role} was made"}
             session.append("note", max(memory.tick, 0), said, actor)

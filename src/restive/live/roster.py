@@ -203,8 +203,8 @@ class Roster:
             seen.add(arm.name)
             if not isinstance(arm.kind, str) or arm.kind not in self.kinds:
                 raise ProblemError(
-                    f"{self.noun} {arm.name!r}: there is no kind {shown(arm.kind)}; "
-                    f"{suggestion(arm.kind, self.kinds)}"
+                    f"{self.noun} {arm.name!r}: there is no kind {shown(arm.kind)}, and a file "
+                    f"keeps those that it was made with: {', '.join(self.kinds)}"
                 )
             if arm.last_state is None or self.joint is not None:
                 continue

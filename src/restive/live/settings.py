@@ -213,6 +213,13 @@ class Settings:
             told[NOT_PULLED] = self.outcome_text(NOT_PULLED)
         return told
 
+    def outcome_word(self, result: int | str) -> str:
+        """Return what a results file says of a pull: an outcome's word, a state's name, or ours."""
+        if isinstance(result, int) and result < len(self.states):
+            return self.states[result]
+        own = (word for word, means in self.outcomes.items() if means == result)
+        return next(own, str(result))
+
     def said(self, word: str) -> str:
         """Return what a person reads of a word that somebody chose."""
         return spoken(word) if word in self.outcomes else self.outcome_text(self.result_of(word))

@@ -163,6 +163,25 @@ class LiveView:
             names = memory.roster.names
             return {names[slot]: what if state is None else state for slot, what, state in rows}
 
+    def outcome_words(self, tick: int) -> dict[str, str]:
+        """Return, by arm, what a results file says of pulls of a tick that were told of."""
+        found = self.results(tick)
+        told = {arm: result for arm, result in found.items() if result != "open"}
+        left = {arm for arm, of in self.left_with(list(told)).items() if of == tick}
+        with self._session.reading() as memory:
+            word = memory.settings.outcome_word
+            missing = {
+                memory.roster.names[slot]
+                for (slot,) in self._session.journal.connection.execute(
+                    "SELECT slot FROM pull WHERE tick = ? AND recorded IS NULL", (tick,)
+                )
+            }
+        return {
+            arm: word("leave" if arm in left else result)
+            for arm, result in told.items()
+            if arm in left or arm not in missing
+        }
+
     def left_with(self, names: Iterable[str]) -> dict[str, int]:
         """Return, for arms that left by a result ("leave"), the tick which that was of."""
         with self._session.reading() as memory:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from restive.live.agent import LiveAgent
-from restive.live.answers import Act, Decision, Status
+from restive.live.answers import Act, Alarm, Decision, Status
 from restive.live.settings import REFUSE, Settings
 from restive.live.status import status_lines
 from restive.live.summaries import RewardTable
@@ -20,6 +20,7 @@ __all__ = ["Today", "today_page"]
 OPEN = "open"  # a result that waits
 MOST_ROWS = 1000
 MOST_TAPPED = 200  # arms whose results can be tapped in one by one
+MOST_OFF = 6  # ticks whose rewards are told beside an alarm
 MOST_ANSWERED = 5  # alarms that are told though somebody has looked
 NEVER = 10**6  # ticks ago
 MOST_OLDER = 10_000  # missing results that are counted
@@ -122,6 +123,7 @@ def today_page(found: Today, chart: str, caller: Caller, said: Said, asked: str 
         asks=_asks(found, asked),
         earlier=found.earlier if acts else [],
         older=f"{found.older:,}" if acts and found.older > 0 else "",
+        off={one.seq: told for one in status.alarms if (told := _off(found, one))},
         answered=found.answered,
         undoes=found.last_act if may_undo(found.last_act, caller, found.clients) else None,
         mine=found.last_act is not None and found.last_act.actor == caller.actor,
@@ -145,6 +147,22 @@ def _verdict(found: Today) -> str:
     rings = len(status.alarms)
     alarm = "" if not rings else f"; {rings} alarm{'s' if rings > 1 else ''}"
     return f"{capitalised(when)}: {done}{alarm}"
+
+
+def _off(found: Today, alarm: Alarm) -> str:
+    """Say in plain numbers how far off rewards were in the ticks that an alarm is about."""
+    if alarm.began is None:
+        return ""
+    table, words, label = found.rewards, found.settings.words, found.settings.clock.label
+    rows = [
+        f"{words.when(tick, label(tick))}: {reward:.1f} seen, {forecast:.1f} forecast"
+        for tick, reward, forecast in zip(
+            table.tick.tolist(), table.reward.tolist(), table.forecast.tolist(), strict=True
+        )
+        if alarm.began <= tick < found.status.tick
+    ]
+    more = "" if alarm.kind is None else f" (of all {words.many('arm')})"
+    return f"{capitalised(words.reward)}{more}, {'; '.join(rows[-MOST_OFF:])}." if rows else ""
 
 
 def _earlier(agent: LiveAgent) -> list[Answer]:
