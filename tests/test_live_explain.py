@@ -178,7 +178,7 @@ def test_who_left_by_a_result_is_told_in_the_words_for_it(tmp_path):
     both = lived(tmp_path / "b.db", outcomes={"moved": "leave", "wrong_number": "leave"})
     first = both.decision().arms[0]
     both.record({first: "moved"})
-    assert both.explain(first).result == "moved or wrong_number", "which of them is not kept"
+    assert both.explain(first).result == "moved or wrong number", "which of them is not kept"
 
 
 def test_after_a_rebuild_it_tells_what_is_known_now(tmp_path):
