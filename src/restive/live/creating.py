@@ -25,6 +25,7 @@ from restive.live.forgetting import FORGET, REMEMBER, forget_body
 from restive.live.journal import (
     COLUMNS,
     INSERT,
+    REBUILD,
     STANDING,
     UNDO,
     Event,
@@ -60,8 +61,6 @@ from restive.live.sqlite import SqliteDatabase
 from restive.live.words import Words
 
 __all__ = ["create_file", "rebuild_file", "write_good_part"]
-
-REBUILD = "rebuild"
 
 # ---------------------------------------------------------------- of a new agent
 

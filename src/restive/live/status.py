@@ -135,9 +135,11 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         else "nothing has been decided yet",
         words.count(found.arms, "arm")
         + (f", {found.waiting} of them from the next list on" if found.waiting else ""),
-        f"{made} in {words.count(found.decisions, 'tick')}: {found.seen:,} with a result "
+        f"{made} in {words.count(found.decisions, 'tick')}: {found.seen:,} seen "
         f"({found.late:,} late, {found.superseded:,} too late to be used), {found.unseen:,} "
-        f"{_what(settings, UNSEEN)} or missing, {found.not_pulled:,} {_what(settings, NOT_PULLED)}",
+        f"{_what(settings, UNSEEN)}, left or missing, {found.not_pulled:,} "
+        f"{_what(settings, NOT_PULLED)}, "
+        f"{found.pulls - found.seen - found.unseen - found.not_pulled:,} without a result yet",
         f"{words.reward}: {found.reward:,.1f}, forecast {found.forecast:,.1f}",
     ]
     if found.unshown:
