@@ -17,9 +17,12 @@ import restive as rs
 from live_cases import PRIORS, Ticking, created, fingerprint, reply, run
 from restive.cli import app
 from restive.errors import ConflictError, JumpError, ProblemError, RestiveError, StoreError
+from restive.live.answers import Receipt
 from restive.live.checking import check
 from restive.live.creating import rebuild_file, write_good_part
 from restive.live.journal import Journal
+from restive.live.operator_files import record_sheet
+from restive.live.sheets import parse_sheet
 
 GIVEN = {"clock": rs.Clock.given()}
 
@@ -391,13 +394,16 @@ def test_a_slip_in_a_date_is_asked_about_and_undone(weekly):
     restive("live", "check", "b.db")
 
 
-def at_a_terminal(answer, *arguments):
-    """Run a command whose input and errors are a terminal; return its status and what it shows."""
+def at_a_terminal(answer, *arguments, early=b""):
+    """Run a command whose input and errors are a terminal; return its status and what it shows.
+
+    The answer is typed once there is a question; `early` is typed before.
+    """
     above, below = pty.openpty()
-    os.write(above, answer)
-    done = subprocess.run(
+    os.write(above, early)
+    running = subprocess.Popen(
         [sys.executable, "-m", "restive", *arguments],
-        stdin=below, stderr=below, stdout=subprocess.PIPE, check=False,
+        stdin=below, stderr=below, stdout=subprocess.PIPE,
         env={**os.environ, "TERM": "dumb", "COLUMNS": "80"},
     )  # fmt: skip
     os.close(below)
@@ -408,8 +414,12 @@ def at_a_terminal(answer, *arguments):
         except OSError:  # the other end is closed
             break
         shown += part
+        if b"[y/N]" in shown and answer:
+            os.write(above, answer)
+            answer = b""
+    out, _ = running.communicate(timeout=60)
     os.close(above)
-    return done.returncode, done.stdout.decode(), shown.decode()
+    return running.returncode, out.decode(), shown.decode()
 
 
 def test_a_terminal_is_asked(weekly):
@@ -604,3 +614,69 @@ def test_what_cannot_be_changed_alone_is_not_offered(tmp_path):
     live.undo()
     live.decide(tick=2)
     assert (0, name) not in live.changeable()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_file_whose_results_were_withdrawn_is_taken_after_a_rebuild(path, times):
+    """The answer that a rebuild has kept for the file goes with what it recorded, and no other."""
+    live = created(path, num_arms=6, num_pulls=2, clock=rs.Clock.given())
+    sheets = []
+    for tick in range(3):
+        live.decide(f"list {tick}", tick=tick)
+        rows = "".join(f"{name},{state}\n" for name, state in seen(live).items())
+        sheets.append(parse_sheet(f"arm,state\n{rows}".encode(), f"{tick}.csv"))
+        assert record_sheet(live, sheets[-1]).receipt.new == 2
+    assert live.step({}, request="next").tick == 3
+    live.leave(["5"], request="goes")
+    for _ in range(times):
+        rebuild_file(path, None)
+    assert live.step({}, request="next").tick == 3  # the answer was kept
+    assert live.leave(["5"], request="goes").new == 1
+    kinds = []
+    while live.tick > 1 or live.results(1)[live.decision(1).arms[0]] != "open":
+        kinds.append(live.undo().kind)
+        live.check()
+    assert kinds == ["decide", "leave", "record", "decide", "record"]
+    assert record_sheet(live, sheets[0], 0).repeated == 0  # which nobody has withdrawn
+    done = record_sheet(live, sheets[1])
+    assert (done.receipt.new, done.repeated) == (2, None)
+    assert "open" not in live.results().values()
+    assert live.decide("list 1", tick=1).tick == 1
+    assert live.decide("list 2", tick=2).tick == 2
+    assert record_sheet(live, sheets[2]).receipt.new == 2
+    assert live.leave(["5"], request="goes").new == 1
+    assert live.arm("5").left == 2
+    assert live.check() == len(live.events())
+
+
+def test_who_left_by_mistake_comes_back(path):
+    live = created(path, num_arms=6, num_pulls=2, clock=rs.Clock.given())
+    live.decide(tick=0)
+    live.record(seen(live))
+    before = tables(live)[0]
+    live.leave(["4", "5"])
+    assert tables(live)[0] != before
+    with pytest.raises(
+        ConflictError, match="has left; if that was a mistake, `restive live return"
+    ):
+        live.join(["4"])
+    assert live.come_back(["4", "5", "3"], request="r", actor="Ann") == Receipt(new=2, known=1)
+    assert live.come_back(["4", "5", "3"], request="r").new == 2
+    assert tables(live)[0] == before
+    assert str(live.last_act()) == "the return of 2 arms in tick 0 (event 5, by Ann)"
+    live.undo()
+    assert [row.left for row in live.arms()] == [None] * 4 + [0, 0]
+    live.come_back(["4", "5"])
+    live.decide(tick=1)
+    live.record(seen(live))
+    rebuild_file(path, None)
+    assert live.num_arms == 6
+    for _ in range(5):  # back over both ticks
+        act = live.undo()
+    assert act.what() == "the return of 2 arms in tick 0"
+    assert [row.left for row in live.arms()] == [None] * 4 + [0, 0]
+    assert live.check() == len(live.events())
+    live.come_back(["5"])
+    assert live.last_act().what() == "the return of 5 in tick 0"
+    with pytest.raises(ProblemError, match="there is no arm 'x'"):
+        live.come_back(["x"])

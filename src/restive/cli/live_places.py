@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from restive.cli.progress import spinner
 from restive.errors import ProblemError
 
-__all__ = ["AsJson", "File", "Place", "backup", "checked_place", "copy", "list_agents", "short"]
+if TYPE_CHECKING:
+    from restive.live.agent import LiveAgent
+
+__all__ = [
+    "AsJson",
+    "File",
+    "Place",
+    "backup",
+    "checked_place",
+    "copy",
+    "list_agents",
+    "opened",
+    "short",
+]
+
+OTHERS = (".csv", ".toml", ".json", ".xlsx", ".parquet", ".txt")  # which are no agents' files
 
 
 def checked_place(place: str | None) -> str | None:
@@ -39,7 +56,7 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="The agent's file, or postgresql://USER@HOST/DATABASE#AGENT.",
+        help="The file that `init` made, or postgresql://USER@HOST/DATABASE#AGENT.",
         callback=checked_place,
     ),
 ]
@@ -58,7 +75,7 @@ def list_agents(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """List the agents in a PostgreSQL database."""
+    """List what `init` has made in a PostgreSQL database."""
     from restive.live.journal import is_url
 
     if not is_url(url):
@@ -76,7 +93,7 @@ def list_agents(
 
 
 def copy(file: File, to: Place) -> None:
-    """Copy an agent into a new file or database, as it is now, with all digests as they are."""
+    """Copy all of it into a new file or database, as it is now, with all digests as they are."""
     from restive.live.journal import Journal, copy_journal
 
     journal = Journal(file)
@@ -89,7 +106,7 @@ def copy(file: File, to: Place) -> None:
 
 
 def backup(file: File, out: Annotated[Path, typer.Argument(help="The copy to make.")]) -> None:
-    """Write a file with all of an agent, while others may write to it."""
+    """Write a copy of the file, while others may write to it."""
     from restive.live.journal import Journal
 
     journal = Journal(file)
@@ -98,3 +115,20 @@ def backup(file: File, out: Annotated[Path, typer.Argument(help="The copy to mak
     finally:
         journal.close()
     print(f"written: {out}")
+
+
+@contextmanager
+def opened(file: str) -> Iterator[LiveAgent]:
+    """Open an agent for a command."""
+    from restive.live.agent import LiveAgent
+
+    ending = Path(file).suffix.lower()
+    if ending in OTHERS and Path(file).is_file():
+        raise ProblemError(
+            f"{file}: is a {ending[1:].upper()} file; the file of the agent, which "
+            "`restive live init` made, comes first"
+        )
+    with spinner(f"opening {short(file)}") as show:
+        agent = LiveAgent.open(file, progress=lambda done, total: show("events", done, total))
+    with agent:
+        yield agent

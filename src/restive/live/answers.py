@@ -139,7 +139,7 @@ class Act:
     """What one call did, and `undo` can withdraw."""
 
     event: int  # the first that it journaled, its id
-    kind: str  # decide, record, step (both), join, leave, correct or acknowledge
+    kind: str  # decide, record, step (both), join, leave, return, correct or acknowledge
     tick: int
     label: str  # its date, where ticks have dates
     count: int  # arms decided, results, arms that join or leave, corrections
@@ -163,6 +163,7 @@ class Act:
             "step": f"the list of {when}, {arms}, and the results recorded with it",
             "join": f"the joining of {self.who or arms} in {when}",
             "leave": f"the leaving of {self.who or arms} in {when}",
+            "return": f"the return of {self.who or arms} in {when}",
             "correct": f"{counted(self.count, 'correction')} of {when}",
             "acknowledge": f"an alarm's acknowledgement in {when}",
         }

@@ -34,6 +34,7 @@ __all__ = [
     "arms_of_prior",
     "arms_to_data",
     "checked_name",
+    "no_kind",
     "runs",
     "states_of_prior",
     "ticks_since_log",
@@ -186,8 +187,7 @@ class Roster:
             seen.add(arm.name)
             if not isinstance(arm.kind, str) or arm.kind not in self.kinds:
                 raise ProblemError(
-                    f"{self.noun} {arm.name!r}: there is no kind {shown(arm.kind)}; "
-                    f"{suggestion(arm.kind, self.kinds)}"
+                    f"{self.noun} {arm.name!r}: {no_kind(arm.kind, list(self.kinds))}"
                 )
             if arm.last_state is None or self.joint is not None:
                 continue
@@ -259,6 +259,17 @@ class Roster:
             known = self.arms[slot].last_state
             states.append(self.num_states(slot) - 1 if known is None else known)
         return states, [self.arms[slot].elapsed for slot in slots]
+
+
+def no_kind(kind: Any, kinds: Sequence[str]) -> str:
+    """Say that a kind is not there, and what to do; a name that is close is likely a slip."""
+    near = suggestion(kind, kinds, 0.8)
+    if near.startswith("did"):
+        return f"there is no kind {shown(kind)}; {near}"
+    return (
+        f"there is no kind {shown(kind)}, and kinds are fixed when the file is made: take the one "
+        f"that is most alike ({', '.join(kinds)}), or make a file of its own for the new kind"
+    )
 
 
 def arms_to_data(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from restive.arguments import checked_count
 from restive.errors import ConflictError, ProblemError
+from restive.live.answered import answers_of
 from restive.live.answers import Act
 from restive.live.journal import STANDING, UNDO, Event
 from restive.live.session import Session, Writer
@@ -44,6 +45,7 @@ def undo(session: Session, event: int | None, writer: Writer) -> Act:
     if not events:
         raise ProblemError("there is nothing to undo; nothing was changed")
     act = _act(session, events)
+    events += answers_of(session.journal, events, withdrawn)
     body = {"events": [one.seq for one in events]}
     tick = max(session.memory.tick, 0)
     entered = writer.append(UNDO, tick, body, body, applied=True)
@@ -155,7 +157,7 @@ def _act(session: Session, events: list[Event]) -> Act:
     elif first.kind in RESULTS:
         kind, counted = "record", [one for one in own if one.kind in RESULTS]
     else:
-        kind, counted = first.kind, [one for one in own if one.kind != "return"]
+        kind, counted = first.kind, [one for one in own if one.kind == first.kind]
     count = sum(_count(one) for one in counted)
     tick = own[-1].tick if decided else first.tick
     return Act(
@@ -169,7 +171,7 @@ def _who(session: Session, kind: str, own: list[Event]) -> str:
     names, body = session.memory.roster.names, own[0].body
     if kind == "join":
         return str(body["names"][0])
-    if kind == "leave":
+    if kind in ("leave", "return"):
         return str(names[body["arms"][0]])
     if kind != "record" or "arms" not in body:
         return ""
