@@ -128,7 +128,8 @@ def test_every_bad_row_is_named_by_line(folder):
     with pytest.raises(ProblemError) as error:
         restive("live", "record", "calls.db", "r.csv")
     assert str(error.value).splitlines() == [
-        "r.csv: 5 rows cannot be taken; nothing was recorded",
+        "r.csv: 6 rows cannot be taken; nothing was recorded",
+        f"  line 2: arm '{a}': is there twice, with another result",
         f"  line 3: arm '{b}': unknown outcome 'asleep'; did you mean 'unseen'?",
         "  line 4: arm 'P99': there is no arm 'P99'; did you mean 'P9'?",
         f"  line 5: arm '{other}': it was not on the list of tick 0",
@@ -189,7 +190,7 @@ def test_pulled_instead(folder):
     with pytest.raises(ProblemError, match="it was not on the list of tick 0"):
         restive("live", "record", "calls.db", "r.csv")
     shown = restive("live", "record", "calls.db", "r.csv", "--pulled-instead")
-    assert shown == "2 results recorded; 3 still missing\n"
+    assert shown.startswith("2 results recorded; 3 still missing: P")
     with rs.LiveAgent.open("calls.db") as live:
         assert live.results()[other] == 1
 

@@ -125,15 +125,14 @@ def undo(
     by: By = COMMAND_LINE,
 ) -> None:
     """Withdraw the last thing that was done, as if it had never happened: a list, results, ..."""
-    from restive.live.creating import REBUILD
-
     with opened(file) as agent:
         act, words = agent.last_act(), agent.settings.words
-        if act is not None and act.actor == REBUILD and event is None:
+        if act is None and event is None and "parent" in agent.events(0, 1)[0].body:
             raise ProblemError(
-                f"the last thing that was done is the rebuild which made {file}: to take that "
-                "back, go on with the file it was made from and delete this one; to withdraw "
-                f"{act.what(words)}, say restive live undo {file} --event {act.event}"
+                f"nothing was done since the rebuild which made {file}. To take that back, go on "
+                f"with the file it was made from, and delete this one; to mend a result of this "
+                f"{words.tick}, use `restive live change`, and for an older one `restive live "
+                "correct`"
             )
         if act is not None and not yes and event in (None, act.event):
             what = act.text(words)

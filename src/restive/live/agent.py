@@ -18,11 +18,17 @@ from typing import Any
 
 from restive.arguments import checked_count, shown
 from restive.errors import ProblemError
-from restive.live import deciding, membership, recording, status, tokens, undoing
+from restive.live import changing, deciding, membership, recording, status, tokens, undoing
 from restive.live.answers import Act, Decision, Mistake, Receipt
 from restive.live.clock import Clock
 from restive.live.creating import create_file
-from restive.live.given import checked_last_seen, checked_names, checked_results, checked_tick
+from restive.live.given import (
+    checked_last_seen,
+    checked_names,
+    checked_results,
+    checked_tick,
+    plain_number,
+)
 from restive.live.journal import Journal
 from restive.live.memory import Memory
 from restive.live.recording import Batch
@@ -246,6 +252,15 @@ class LiveAgent(LiveView):
             answer = {"receipt": vars(prepared.receipt)}
             recording.record(session, memory, prepared, writer, answer)
             return prepared.receipt, prepared.mistakes
+
+    def change(self, name: str, result: int | str, tick: int, *, actor: str = PYTHON) -> Receipt:
+        """Put another result in the place of one that came since the last list was made.
+
+        What else was recorded with it stays. `changeable` lists them; older results are corrected.
+        """
+        tick = checked_count(tick, "tick", 0)
+        with self._session.writing():
+            return changing.change(self._session, name, plain_number(result), tick, actor)
 
     def step(
         self,

@@ -24,6 +24,7 @@ from restive.files import beside, remove_leftovers
 from restive.live.answered import ANSWERED, answered_requests
 from restive.live.journal import (
     INSERT,
+    REBUILD,
     Event,
     Journal,
     as_text,
@@ -57,8 +58,6 @@ from restive.live.sqlite import SqliteDatabase
 from restive.live.words import Words
 
 __all__ = ["create_file", "rebuild_file", "write_good_part"]
-
-REBUILD = "rebuild"
 
 # ---------------------------------------------------------------- of a new agent
 

@@ -37,6 +37,7 @@ DURABILITIES = ("power", "process")
 WAIT = 10.0  # seconds for another writer
 PAGE = 256  # events that are fetched at once
 UNDO = "undo"  # kind of events that withdraw others
+REBUILD = "rebuild"  # who did what a rebuild took over
 FIRST = b""  # digest before the first event
 INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"

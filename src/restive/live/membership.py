@@ -17,30 +17,28 @@ __all__ = ["come_back", "join", "leave"]
 def join(
     session: Session, memory: Memory, arms: Sequence[NewArm], tick: int, writer: Writer
 ) -> Receipt:
-    """Let arms join with the next decision; those that are there with the same kind are known."""
+    """Let arms join with the next decision; those of the same kind who have left are back.
+
+    Those that are there with the same kind are known.
+    """
     if memory.roster.joint is not None:
         arms_here = memory.settings.words.many("arm")
         raise ProblemError(
             f"{arms_here} cannot join under a joint prior, which names all {arms_here}"
         )
     slots = memory.roster.slots
-    new = []
+    new, back = [], list[int]()
     for arm in arms:
         there = slots.get(arm.name)
         if there is None:
             new.append(arm)
-        elif there in memory.gone:
-            word = memory.settings.words.arm
-            raise ConflictError(
-                f"{word} {arm.name!r} is there already and has left; if that was a mistake, "
-                f"`restive live return` brings {arm.name!r} back with all that was seen; another "
-                f"{word} needs another name, since names are used once"
-            )
         elif memory.roster.kind_of[there] != arm.kind:
             raise ConflictError(
                 f"{memory.settings.words.arm} {arm.name!r} is there already, of kind "
                 f"{memory.roster.kind_of[there]!r}"
             )
+        elif there in memory.gone:
+            back.append(there)
     for arm in new:
         like = memory.roster.kinds.get(arm.kind) if isinstance(arm.kind, str) else None
         if getattr(getattr(like, "typical", None), "always_seen", False):
@@ -49,8 +47,12 @@ def join(
                 f"{memory.settings.words.tick} cannot join a file that runs; make a new one"
             )
     memory.roster.checked(new)
-    receipt = Receipt(new=len(new), known=len(arms) - len(new))
+    come = len(new) + len(back)
+    receipt = Receipt(new=come, known=len(arms) - come)
     answer = {"receipt": vars(receipt)}
+    if back:  # who left by mistake
+        writer.append("return", tick, {"arms": sorted(back)}, answer)
+        enter_return(session.journal, back)
     if new:
         body = arms_to_data(new, list(memory.roster.kinds))
         first = len(memory.roster)

@@ -74,6 +74,7 @@ class SortedResults:
     late_instead: dict[int, int] = field(default_factory=dict)
     superseded: list[int] = field(default_factory=list)
     leaving: list[int] = field(default_factory=list)
+    returning: list[int] = field(default_factory=list)  # who left by the result that this replaces
     known: int = 0
     mistakes: list[Mistake] = field(default_factory=list)
 
@@ -118,6 +119,10 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResult
                 found.mistakes.append(Mistake(tick, str(name), str(error), conflict=True))
             except ProblemError as error:
                 found.mistakes.append(Mistake(tick, str(name), str(error)))
+    told = found.in_time | found.late
+    gone = [slot for slot in told if slot in memory.gone and told[slot] != UNSEEN]
+    left = left_with(journal, memory.gone, gone) if gone else {}
+    found.returning = [slot for slot in gone if left.get(slot) == tick]
     open_now = memory.open is not None and tick == memory.open.tick
     if open_now and not memory.roster.all_possible:
         _drop_impossible(found, memory)
@@ -214,8 +219,8 @@ def _known(settings: Settings, row: PullRow, result: int | str, when: str) -> bo
         if result != recorded:
             before, now = (_shown(settings, one) for one in (recorded, result))
             raise ConflictError(
-                f"{before} was recorded for {when} already, now {now}; to correct it, use "
-                "`correct` and `rebuild`"
+                f"{before} was recorded for {when} already, now {now}; if that was wrong, change "
+                "it on the page, or by `restive live correct`"
             )
         return True
     return status == UNSEEN == result
@@ -348,6 +353,10 @@ def _journal_results(
         body = {"arms": leaving, "of": one.tick}
         event = writer.append("leave", max(memory.tick, 0), body, answer)
         enter_leave(journal, event, leaving)
+    if one.returning:
+        back = sorted(one.returning)
+        writer.append("return", max(memory.tick, 0), {"arms": back}, answer)
+        enter_return(journal, back)
 
 
 def _append_late(
@@ -385,8 +394,9 @@ def correct(
 ) -> Receipt:
     """Journal that states were recorded wrongly; a rebuild takes it in.
 
-    Whoever left with a result that is corrected is back at once.
+    Whoever left with a result that is corrected is back at once, and who should have left has.
     """
+    leaving: list[int] = []
     there, words = pulls_of(session.journal, memory, tick), memory.settings.words
     body: dict[str, Any] = {"arms": [], "results": [], "note": note}
     for name, given in results.items():
@@ -404,6 +414,9 @@ def correct(
                 f"{words.arm} {name!r}: nothing was recorded for {words.when(tick)}; nothing was "
                 "changed"
             )
+        if state == LEAVE:
+            leaving.append(slot)
+            state = UNSEEN
         known = isinstance(state, int) and not isinstance(state, bool) and 0 <= state < size
         if not known and state not in (UNSEEN, NOT_PULLED):
             raise ProblemError(
@@ -416,7 +429,11 @@ def correct(
     answer = {"receipt": vars(receipt)}
     writer.append("correct", tick, body, answer)
     left = left_with(session.journal, memory.gone, body["arms"])
-    back = [slot for slot in body["arms"] if left.get(slot) == tick]
+    back = [slot for slot in body["arms"] if left.get(slot) == tick and slot not in leaving]
+    leaving = sorted(set(leaving).difference(memory.gone))
+    if leaving:
+        event = writer.append("leave", max(memory.tick, 0), {"arms": leaving, "of": tick}, answer)
+        enter_leave(session.journal, event, leaving)
     if back:
         writer.append("return", max(memory.tick, 0), {"arms": sorted(back)}, answer)
         enter_return(session.journal, back)

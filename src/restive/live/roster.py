@@ -83,6 +83,10 @@ class Roster:
         self.joint = prior if isinstance(prior, JointPrior) else None  # the prior of all arms
         self.names: list[str] = []
         self.slots: dict[str, int] = {}
+        self._folded: tuple[int, dict[str, list[str]]] = (
+            0,
+            {},
+        )  # of so many names
         self.kind_of: list[str] = []
         self.arms: list[NewArm] = []  # as they joined
         self._always: dict[str | int, bool] = {}  # by kind, or by slot under a joint prior
@@ -100,12 +104,25 @@ class Roster:
         if found is None:
             # numbers of people are alike, so that a guess must be close to be of use
             word = name if isinstance(name, str) else shown(name)
+            same = self.same_but_for_capitals(word)
+            if same:
+                meant = f"did you mean {' or '.join(shown(one) for one in same[:3])}?"
+                raise ProblemError(f"there is no {self.noun} {shown(name)}; {meant}")
             near = suggestion(word, self.names, 0.8) if 0 < len(self.names) <= 1000 else ""
             says = near.startswith("did") or 0 < len(self.names) <= 10
             raise ProblemError(
                 f"there is no {self.noun} {shown(name)}" + (f"; {near}" if says else "")
             )
         return found
+
+    def same_but_for_capitals(self, name: str) -> list[str]:
+        """Return the names that differ from this one by capitals alone, or are it."""
+        if self._folded[0] != len(self.names):
+            folded: dict[str, list[str]] = {}
+            for one in self.names:
+                folded.setdefault(one.casefold(), []).append(one)
+            self._folded = (len(self.names), folded)
+        return self._folded[1].get(name.casefold(), [])
 
     def num_states(self, slot: int) -> int:
         """The number of states of an arm."""

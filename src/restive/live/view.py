@@ -168,8 +168,16 @@ class LiveView:
             names = memory.roster.names
             return sorted(name for name in names if name.casefold().startswith(begins))
 
+    def names_but_for_capitals(self, name: str) -> list[str]:
+        """Return the names that are this one, or differ from it by capitals alone."""
+        with self._session.reading() as memory:
+            return list(memory.roster.same_but_for_capitals(name))
+
     def changeable(self) -> dict[tuple[int, str], int]:
-        """Return, by tick and arm, the events of results that `undo` can take back alone now."""
+        """Return, by tick and arm, results that `change` can replace now: the events of their acts.
+
+        `undo` can take back each of these acts as a whole.
+        """
         with self._session.reading() as memory:
             names = memory.roster.names
             found = undoing.changeable(self._session)
@@ -228,6 +236,12 @@ class LiveView:
                 )
                 for one in reversed(found[-limit:])
             ]
+
+    def moved_on(self) -> str | None:
+        """Return the file that goes on where this one ended, if a rebuild has made one."""
+        with self._session.reading():
+            moved = self._session.moved_on()
+            return None if moved is None else str(moved)
 
     def last_act(self) -> Act | None:
         """Return what `undo` would withdraw now; None if there is nothing."""
@@ -289,14 +303,18 @@ class LiveView:
         limit = checked_count(limit, "limit", 0)
         with self._session.reading() as memory:
             rows = self._session.journal.connection.execute(
-                "SELECT tick, status, state, audit, expected FROM pull WHERE slot = ? "
+                "SELECT tick, status, state, audit, expected, recorded FROM pull WHERE slot = ? "
                 "ORDER BY tick DESC LIMIT ?",
                 (memory.roster.slot(name), limit),
             ).fetchall()
             columns = ("tick", "status", "state", "audit", "expected")
             label = memory.settings.clock.label
             return [
-                {"label": label(row[0]), **dict(zip(columns, row, strict=True))}
+                {
+                    "label": label(row[0]),
+                    **dict(zip(columns, row, strict=False)),
+                    "told": row[-1] is not None,
+                }
                 for row in reversed(rows)
             ]
 

@@ -58,6 +58,7 @@ class Caller:
 
     token: Token
     forgery: str  # the value that its page sends back
+    moved: str = ""  # what pages say of a file that was rebuilt into another
 
     @property
     def actor(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated
@@ -18,7 +19,7 @@ from restive.live.agent import LiveAgent
 from restive.live.operator_files import decision_text
 from restive.live.settings import LEAVE
 from restive.live.view import ORDERS
-from restive.pages.page import render, script, stylesheet
+from restive.pages.page import capitalised, render, script, stylesheet
 from restive.serve.auth import (
     COOKIE,
     Bearer,
@@ -32,12 +33,14 @@ from restive.serve.auth import (
     sign_in_first,
 )
 from restive.serve.messages import MOST_TICK
+from restive.serve.page.answers import KEEPERS, Said, results_of
 from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
 from restive.serve.page.charts import arm_charts, entropy_chart, reward_chart
 from restive.serve.page.known import Known, known_page
-from restive.serve.page.today import Said, Today, today_page
+from restive.serve.page.today import Today, today_page
+from restive.serve.probes import moved_sentence
 from restive.serve.problems import Problem, refusals
-from restive.serve.service import service_of
+from restive.serve.service import Service, service_of
 
 __all__ = ["router"]
 
@@ -86,7 +89,9 @@ async def login(request: Request) -> Response:
     require_own_site(request)
     secret = (await form_fields(request)).get("token", "").strip()
     if await identify(request, secret) is None:
-        return HTMLResponse(_asking("This token is not known, or has ended."), 401)
+        return HTMLResponse(
+            _asking("This token is not known, or has ended. Was it copied completely?"), 401
+        )
     service = service_of(request)
     session = await service.write(lambda agent: agent.sign_in(secret, SESSION_DAYS))
     response = RedirectResponse("/", 303)
@@ -130,11 +135,23 @@ class Visiting:
     async def __call__(self, request: Request, bearer: Bearer, cookie: PageCookie) -> Caller:
         """Return who is looking."""
         try:
-            return await self._requires(request, bearer, cookie)
+            caller = await self._requires(request, bearer, cookie)
         except Problem as error:
             if error.status != 401:
                 raise
             raise sign_in_first() from None
+        return caller if request.method != "GET" else await _looking(request, caller)
+
+
+async def _looking(request: Request, caller: Caller) -> Caller:
+    """Return a visitor who is offered nothing but to look where the file was rebuilt into another.
+
+    Forms that were sent from an older page still tell what is wrong.
+    """
+    sentence = await service_of(request).read(moved_sentence)
+    if not sentence:
+        return caller
+    return replace(caller, token=replace(caller.token, role="read"), moved=sentence)
 
 
 Visitor = Annotated[Caller, Depends(Visiting())]
@@ -151,12 +168,16 @@ async def today(
 ) -> HTMLResponse:
     """What to do now."""
     service = service_of(request)
-    found = await service.read(Today.of)
+    found = await service.read(lambda agent: Today.of(agent, service.taking_in))
     words = found.settings.words
     chart = await service.drawn("rewards", found.status.events, reward_chart, found.rewards, words)
+    return _telling(request, lambda said: today_page(found, chart, caller, said, asked))
+
+
+def _telling(request: Request, page: Callable[[Said], str]) -> HTMLResponse:
+    """Return a page with what is to be told of what was just done, once."""
     told = unquote(request.cookies.get(SAID, ""))
-    said = Said(told.removeprefix(WRONG), told.startswith(WRONG))
-    response = HTMLResponse(today_page(found, chart, caller, said, asked))
+    response = HTMLResponse(page(Said(told.removeprefix(WRONG), told.startswith(WRONG))))
     if told:
         response.delete_cookie(SAID, httponly=True, samesite="strict")
     return response
@@ -168,7 +189,7 @@ async def _done(
     """Do what a form asks for, and show the page with what became of it.
 
     The page `back` is asked for anew, so that a reload does nothing twice; what is to be told waits
-    in a cookie meanwhile. After a jump that must be meant it is the page `again`.
+    in a cookie meanwhile. After what is refused it is the page `again`, if there is one.
     """
     try:
         said = await service_of(request).write(work)
@@ -177,13 +198,22 @@ async def _done(
     except JumpError as error:
         said, back = f"{WRONG}{error.jump}. Nothing was done: look at the date again.", again
     except RestiveError as error:
-        said = WRONG + str(error)
+        said, back = WRONG + str(error), again.partition("?")[0] + "#next" if again else back
+    return _told_then(request, said, back)
+
+
+def _told_then(request: Request, said: str, back: str) -> Response:
     response = RedirectResponse(back, 303)
     response.set_cookie(
         SAID, quote(said[:MOST_SAID]), max_age=60, httponly=True, samesite="strict",
         secure=request.url.scheme == "https",
     )  # fmt: skip
     return response
+
+
+def _back(fields: dict[str, str]) -> str:
+    """Return the page from which a form came: that of an arm, or today's."""
+    return f"/arms/{quote(fields.get('arm', ''), safe='')}" if fields.get("back") else "/"
 
 
 @post_page("/decide")
@@ -212,16 +242,90 @@ async def record(request: Request, caller: Operator) -> Response:
     arm, result = fields.get("arm", ""), fields.get("result", "")
 
     def work(agent: LiveAgent) -> str:
-        settings = agent.settings
-        means = settings.result_of(result) if result != LEAVE else result
-        receipt = agent.record({arm: means}, _number(fields, "tick"), actor=caller.actor)
-        what = result if result in settings.outcomes else settings.outcome_text(means)
+        tick, now = _number(fields, "tick"), agent.tick
+        means = _meant(agent, result)
+        receipt = agent.record({arm: means}, tick, actor=caller.actor)
+        words, said = agent.settings.words, f"{arm}: {agent.settings.said(result)}"
         if means == LEAVE:
-            return f"{arm}: {what}. {arm} is on no list any more."
-        late = "" if not receipt.late + receipt.superseded else f"; {receipt.text(settings.words)}"
-        return f"{arm}: {what}{late}."
+            return f"{said}. {arm} is on no list any more."
+        if tick is None or tick == now:
+            return f"{said}."
+        if receipt.superseded:
+            return (
+                f"{said}. It is kept and not used, since {arm} was seen in a later {words.tick}; "
+                "there is nothing more to do."
+            )
+        over = f"{words.when(tick)} is over and the list of {words.when(now)} is made"
+        return f"{said}. {capitalised(over)}: this came late, and is used."
 
-    return await _done(request, work)
+    return await _done(request, work, _back(fields))
+
+
+@post_page("/change")
+async def change(request: Request, caller: Operator) -> Response:
+    """Put another result in the place of one that came since the last list."""
+    fields = await form_fields(request)
+    arm, result = fields.get("arm", ""), fields.get("result", "")
+
+    def work(agent: LiveAgent) -> str:
+        tick, settings = _number(fields, "tick") or 0, agent.settings
+        means, before = _meant(agent, result), results_of(agent, tick).get(arm)
+        if means == before:
+            return f"{arm} stays as it was: {settings.said(result)}."
+        agent.change(arm, means, tick, actor=caller.actor)
+        was = "" if before is None else f", and no longer {settings.outcome_text(before)}"
+        return f"{arm}: {settings.said(result)} now{was}."
+
+    return await _done(request, work, _back(fields))
+
+
+@post_page("/correct")
+async def correct(request: Request, caller: Keeper) -> Response:
+    """Correct an older result, and take the correction in."""
+    fields = await form_fields(request)
+    arm, result = fields.get("arm", ""), fields.get("result", "")
+
+    def work(agent: LiveAgent) -> str:
+        tick, words = _number(fields, "tick") or 0, agent.settings.words
+        means = _meant(agent, result)
+        note = fields.get("note", "").strip() or "corrected on the page"
+        was_gone = agent.arm(arm).left is not None
+        agent.correct({arm: means}, tick, note, actor=caller.actor)
+        said = f"Corrected: {arm} in {words.when(tick)}: {agent.settings.said(result)}."
+        gone = agent.arm(arm).left is not None
+        if gone and not was_gone:
+            return f"{said} {arm} is on no list any more."
+        return f"{said} {arm} is back, and can be on the next list." if was_gone > gone else said
+
+    try:
+        said = await service_of(request).write(work)
+    except StoreError:
+        raise
+    except RestiveError as error:
+        return _told_then(request, WRONG + str(error), _back(fields))
+    return _told_then(request, f"{said} {await _taken_in(service_of(request))}", _back(fields))
+
+
+@post_page("/take-in")
+async def take_in(request: Request, caller: Keeper) -> Response:
+    """Take in corrections that wait."""
+    return _told_then(request, await _taken_in(service_of(request)), "/")
+
+
+async def _taken_in(service: Service) -> str:
+    """Rebuild the file with its corrections; say what became of it."""
+    try:
+        done = await service.take_in()
+    except RestiveError as error:
+        return f"It is noted and not counted yet: {error}. Try “Take them in” on the page Today."
+    if not done:
+        return "It is being taken in. This takes a while; the page Today says how far it is."
+    return "Lists that were made stay as they are; the next one knows it."
+
+
+def _meant(agent: LiveAgent, result: str) -> int | str:
+    """Return what a button means."""
+    return agent.settings.result_of(result) if result != LEAVE else result
 
 
 @post_page("/undo")
@@ -232,7 +336,7 @@ async def undo(request: Request, caller: Operator) -> Response:
     def work(agent: LiveAgent) -> str:
         last, event = agent.last_act(), _number(fields, "event")
         meant = last is not None and event in (None, last.event)
-        if meant and last is not None and last.kind in ("join", "leave"):
+        if meant and last is not None and last.kind in KEEPERS:
             caller.require("admin")
         done = agent.undo(event, actor=caller.actor)
         return f"Taken back: {done.what(agent.settings.words)}."
@@ -242,28 +346,41 @@ async def undo(request: Request, caller: Operator) -> Response:
 
 @post_page("/join")
 async def join(request: Request, caller: Keeper) -> Response:
-    """Let somebody join."""
+    """Let somebody join, or come back."""
     fields = await form_fields(request)
     name = fields.get("name", "").strip()
 
     def work(agent: LiveAgent) -> str:
-        receipt = agent.join({name: fields.get("kind", "")}, actor=caller.actor)
         words = agent.settings.words
-        return f"{name}: {receipt.text_of_arms('joined', words)}."
+        same = agent.names_but_for_capitals(name)
+        if same and name not in same:
+            raise ProblemError(
+                f"there is {same[0]} already. A new name must differ by more than capitals; "
+                "nothing was changed"
+            )
+        back = name in same and agent.arm(name).left is not None
+        kind = fields.get("kind", "") or (agent.arm(name).kind if back else "")
+        receipt = agent.join({name: kind}, actor=caller.actor)
+        if back:
+            return f"{name} is back, and can be on the next list."
+        if not receipt.new:
+            return f"{name} has joined already."
+        return f"{name} has joined, and can be on the next list of {words.many('arm')}."
 
-    return await _done(request, work)
+    return await _done(request, work, _back({"arm": name, **fields}))
 
 
 @post_page("/leave")
 async def leave(request: Request, caller: Keeper) -> Response:
     """Let somebody leave."""
-    arm = (await form_fields(request)).get("arm", "")
+    fields = await form_fields(request)
+    arm = fields.get("arm", "")
 
     def work(agent: LiveAgent) -> str:
         agent.leave([arm], actor=caller.actor)
         return f"{arm} has left, and is on no list any more."
 
-    return await _done(request, work)
+    return await _done(request, work, _back(fields))
 
 
 @post_page("/acknowledge")
@@ -348,7 +465,7 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
         found = await service.read(lambda agent: ArmShown.of(agent, name))
     except ProblemError as error:
         raise Problem(404, str(error)) from None
-    charts = []
+    charts: Sequence[str] = []
     if found.posterior is not None:
         charts = await service.draw(
             arm_charts,
@@ -359,7 +476,7 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
             found.settings.words,
             found.top,
         )
-    return HTMLResponse(arm_page(found, charts, caller))
+    return _telling(request, lambda said: arm_page(found, charts, caller, said))
 
 
 @get_page("/known")
