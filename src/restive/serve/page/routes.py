@@ -454,7 +454,11 @@ async def _found(request: Request, caller: Caller, name: str) -> Response:
         start = like[0][: len(name)] if like else name
         found = await service.read(lambda agent: Listed.of(agent, "name", start))
         meant = f"did you mean {' or '.join(same)}?" if same else "these names follow:"
-        return HTMLResponse(arms_page(found, caller, f"{error.detail}; {meant}"))
+        if not found.arms:
+            found = await service.read(lambda agent: Listed.of(agent, "name", None))
+            meant = "all names come before it:"
+        missing = error.detail.partition(";")[0]
+        return HTMLResponse(arms_page(found, caller, f"{missing}; {meant}"))
 
 
 @get_page("/arms/{name:path}")
