@@ -391,7 +391,7 @@ def test_who_left_by_a_wrong_result_comes_back_by_the_right_one(path, late):
 
 def test_one_result_of_a_file_is_changed_and_the_others_stay(path):
     live = created(path, num_pulls=3, clock=rs.Clock.given())
-    a, b, c = live.decide(tick=0).arms
+    a, b, _ = live.decide(tick=0).arms
     live.decide(tick=1)
     now = live.decision().arms
     live.record_batches(

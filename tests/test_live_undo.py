@@ -464,7 +464,7 @@ def test_open_alarms_are_told_where_people_look(weekly):
         "spread: look at it",
         "ALARM 5, missing, noticed in tick 0 (2027-02-01): missing: look at it",
         "Once somebody has looked, say what was found: "
-        'restive live acknowledge b.db 3 --note "..."',
+        'restive live acknowledge b.db 3 5 --note "..."',
     ]
     done = restive("live", "record", "b.db", "r.csv")
     assert done.stdout == "2 results recorded; every pull on the list has a result\n"

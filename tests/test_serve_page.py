@@ -726,7 +726,8 @@ def test_a_week_is_run_from_the_page(tab, clinic, tmp_path, device, scripts):
     button = tab.run("document.querySelector('.undo button').textContent")
     assert button == f"Undo {arms[1]}: hung up in week {week} ({label})"
     tab.run("scrollTo(0, document.querySelector('.tap').getBoundingClientRect().top + scrollY)")
-    top = tab.run("innerHeight - document.querySelector('.undo button').getBoundingClientRect().top")
+    place = "document.querySelector('.undo button').getBoundingClientRect().top"
+    top = tab.run(f"innerHeight - {place}")
     assert 0 <= top < 120, "it stays in sight while results are tapped in"
     undone = does("document.querySelector('.undo button').click()")
     assert undone == f"Taken back: {arms[1]}: hung up in week {week} ({label})."

@@ -13,6 +13,7 @@ from restive.live.alarms import CLOCK, advice
 from restive.live.answers import Decision
 from restive.live.journal import STANDING
 from restive.live.memory import Memory
+from restive.live.onset import began
 from restive.live.session import Session, Writer
 from restive.live.settings import NOT_PULLED, REFUSE, UNSEEN
 from restive.live.sql_tables import DECIDED, enter_choice, enter_unseen
@@ -102,6 +103,9 @@ def ring(session: Session, memory: Memory) -> None:
     rings, memory.rings = memory.rings, []
     for name in rings:
         body = {"name": name, "sentence": advice(name), "capital": memory.watches.value(name)}
+        tick = began(session.journal, memory, name)
+        if tick is not None:
+            body["began"] = tick
         session.append("alarm", memory.tick, body, "restive")
     clock = memory.settings.clock
     set_back = clock.kind == "wall" and clock.tick_at(session.at) < memory.tick

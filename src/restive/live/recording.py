@@ -402,7 +402,7 @@ def correct(
     for name, given in results.items():
         slot, state = memory.roster.slot(name), given
         size = memory.roster.num_states(slot)
-        if isinstance(state, str):
+        if isinstance(state, str) and state != LEAVE:
             state = memory.settings.result_named(state)
         if memory.roster.always_seen(slot) and (slot not in there or isinstance(state, str)):
             raise ProblemError(

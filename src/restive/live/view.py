@@ -31,6 +31,8 @@ from restive.live.tokens import Token
 
 __all__ = ["MOST_PAGE", "ORDERS", "LiveView"]
 
+SHORTEST_DATE = 8  # digits: 20261207; fewer are a tick's number
+
 
 class LiveView:
     """The reading half of a `LiveAgent`."""
@@ -81,6 +83,8 @@ class LiveView:
         if tick is not None and date is not None:
             words = self.settings.words
             raise ProblemError(f"give the {words.tick}'s number or its date, not both")
+        if date is not None and date.isdecimal() and len(date) < SHORTEST_DATE:
+            return int(date)
         return tick if date is None else self.settings.clock.tick_of(date)
 
     @property
