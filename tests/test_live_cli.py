@@ -86,7 +86,8 @@ def test_four_weeks(folder):
     second = [row["arm"] for row in rows_of("week2.csv")]
     assert arms[3] not in second
     write_results("r2.csv", [f"{second[0]};listened"], "arm;outcome")
-    assert restive("live", "record", "calls.db", "r2.csv") == "1 result recorded; 3 still missing\n"
+    shown = restive("live", "record", "calls.db", "r2.csv")
+    assert shown == f"1 result recorded; 3 still missing: {', '.join(second[1:])}\n"
     with pytest.raises(ProblemError, match="1 of 4 results are in, fewer than 90%"):
         restive("live", "next", "calls.db", "--date", "2026-11-30", "--wait-for", "90%")
     shown = restive(

@@ -762,7 +762,8 @@ def test_a_week_is_run_from_the_page(tab, clinic, tmp_path, device, scripts):
     assert tab.said() == []
 
 
-PLACES = """[...document.querySelectorAll(".results .who, .results .cell, #next, #next button")].map(
+PLACES = """[...document.querySelectorAll(
+    ".results .who, .results .cell, #next, #next button")].map(
   one => one.getBoundingClientRect().top + scrollY)"""
 
 

@@ -245,7 +245,7 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check all of a file: digests, tables, and the decisions that the events lead to.
+    """Check all of a file: that nobody has edited it, and that its lists follow from it.
 
     What somebody changed who computed all digests anew is found only if you have kept the last
     digest elsewhere.

@@ -38,12 +38,14 @@ def join(
         words = agent.settings.words
         sheet = read_sheet(arms, words)
         new = arms_of_sheet(sheet, agent.kinds, agent.settings, agent.tick_of_arms, {})
+        here = agent.names_left([arm.name for arm in new])
         receipt = agent.join(
             {arm.name: arm.kind for arm in new},
             {a.name: (a.last_state, a.elapsed) for a in new if a.last_state is not None},
             actor=by,
         )
-    _tell(receipt, receipt.text_of_arms("joined", words), as_json)
+    back = f"; of these, had left and are back: {', '.join(here)}" if here else ""
+    _tell(receipt, receipt.text_of_arms("joined", words) + back, as_json)
 
 
 def leave(

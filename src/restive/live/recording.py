@@ -220,7 +220,8 @@ def _known(settings: Settings, row: PullRow, result: int | str, when: str) -> bo
             before, now = (_shown(settings, one) for one in (recorded, result))
             raise ConflictError(
                 f"{before} was recorded for {when} already, now {now}; if that was wrong, change "
-                "it on the page, or by `restive live correct`"
+                "it on the page or by `restive live change`, and what is older by `restive live "
+                "correct`"
             )
         return True
     return status == UNSEEN == result

@@ -196,7 +196,8 @@ def _leaving(session: Session) -> int:
 def _what(settings: Settings, result: str) -> str:
     """What pulls without a state are called: the operators' own word, or ours."""
     own = settings.outcome_text(result)
-    return "not made" if result == NOT_PULLED and own.startswith("no ") else own
+    plain = result not in settings.outcomes.values()
+    return "not made" if result == NOT_PULLED and plain else own
 
 
 def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> list[str]:

@@ -165,6 +165,12 @@ class LiveView:
             found = left_with(self._session.journal, memory.gone, slots)
             return {slots[slot]: tick for slot, tick in found.items()}
 
+    def names_left(self, names: Iterable[str]) -> list[str]:
+        """Return those of these names under which an arm has left."""
+        with self._session.reading() as memory:
+            slots = memory.roster.slots
+            return [name for name in names if slots.get(name) in memory.gone]
+
     def names_like(self, text: str) -> list[str]:
         """Return the names of arms that begin with this, in capitals or not, in their order."""
         begins = text.casefold()
