@@ -17,9 +17,12 @@ import restive as rs
 from live_cases import PRIORS, Ticking, created, fingerprint, reply, run
 from restive.cli import app
 from restive.errors import ConflictError, JumpError, ProblemError, RestiveError, StoreError
+from restive.live.answers import Receipt
 from restive.live.checking import check
 from restive.live.creating import rebuild_file, write_good_part
 from restive.live.journal import Journal
+from restive.live.operator_files import record_sheet
+from restive.live.sheets import parse_sheet
 
 GIVEN = {"clock": rs.Clock.given()}
 
@@ -324,8 +327,7 @@ def test_a_date_that_is_far_away_must_be_meant(path):
         "one would be of tick 2350 (2072-02-15), and 2 pulls without a result would count "
         "as not reached"
     )
-    assert str(error.value).endswith("nothing was decided. If that is meant, say so: --yes, or "
-                                     "skip=True")  # fmt: skip
+    assert str(error.value).endswith("If that is meant, say --yes (in Python, skip=True)")
     assert (live.tick, set(live.results().values())) == (1, {"open"})
     live.decide(tick=2350, skip=True)
     live.undo()
@@ -391,13 +393,16 @@ def test_a_slip_in_a_date_is_asked_about_and_undone(weekly):
     restive("live", "check", "b.db")
 
 
-def at_a_terminal(answer, *arguments):
-    """Run a command whose input and errors are a terminal; return its status and what it shows."""
+def at_a_terminal(answer, *arguments, early=b""):
+    """Run a command whose input and errors are a terminal; return its status and what it shows.
+
+    The answer is typed once there is a question; `early` is typed before.
+    """
     above, below = pty.openpty()
-    os.write(above, answer)
-    done = subprocess.run(
+    os.write(above, early)
+    running = subprocess.Popen(
         [sys.executable, "-m", "restive", *arguments],
-        stdin=below, stderr=below, stdout=subprocess.PIPE, check=False,
+        stdin=below, stderr=below, stdout=subprocess.PIPE,
         env={**os.environ, "TERM": "dumb", "COLUMNS": "80"},
     )  # fmt: skip
     os.close(below)
@@ -408,8 +413,12 @@ def at_a_terminal(answer, *arguments):
         except OSError:  # the other end is closed
             break
         shown += part
+        if b"[y/N]" in shown and answer:
+            os.write(above, answer)
+            answer = b""
+    out, _ = running.communicate(timeout=60)
     os.close(above)
-    return done.returncode, done.stdout.decode(), shown.decode()
+    return running.returncode, out.decode(), shown.decode()
 
 
 def test_a_terminal_is_asked(weekly):
@@ -455,7 +464,7 @@ def test_open_alarms_are_told_where_people_look(weekly):
         "spread: look at it",
         "ALARM 5, missing, noticed in tick 0 (2027-02-01): missing: look at it",
         "Once somebody has looked, say what was found: "
-        'restive live acknowledge b.db 3 --note "..."',
+        'restive live acknowledge b.db 3 5 --note "..."',
     ]
     done = restive("live", "record", "b.db", "r.csv")
     assert done.stdout == "2 results recorded; every pull on the list has a result\n"
@@ -605,3 +614,77 @@ def test_what_cannot_be_changed_alone_is_not_offered(tmp_path):
     live.undo()
     live.decide(tick=2)
     assert (0, name) not in live.changeable()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_file_whose_results_were_withdrawn_is_taken_after_a_rebuild(path, times):
+    """The answer that a rebuild has kept for the file goes with what it recorded, and no other."""
+    live = created(path, num_arms=6, num_pulls=2, clock=rs.Clock.given())
+    sheets = []
+    for tick in range(2):
+        live.decide(f"list {tick}", tick=tick)
+        rows = "".join(f"{name},{state}\n" for name, state in seen(live).items())
+        sheets.append(parse_sheet(f"arm,state\n{rows}".encode(), f"{tick}.csv"))
+        assert record_sheet(live, sheets[-1]).receipt.new == 2
+    gone = _other(live)
+    live.leave([gone], request="goes")
+    last = seen(live)
+    assert live.record(last, request="again").known == 2
+    for _ in range(times):
+        rebuild_file(path, None)
+    assert live.last_act() is None
+    assert record_sheet(live, sheets[1]).repeated == 1  # its answer was kept
+    event = live.changeable()[1, next(iter(last))]
+    assert live.undo(event).what() == "2 results of tick 1"
+    assert set(live.results().values()) == {"open"}
+    assert record_sheet(live, sheets[0], 0).repeated == 0  # which nobody has withdrawn
+    assert live.decide("list 1", tick=1).tick == 1
+    assert live.leave([gone], request="goes").new == 1
+    done = record_sheet(live, sheets[1])
+    assert (done.receipt.new, done.repeated) == (2, None)
+    assert live.results() == last
+    assert live.record(last, request="again").known == 2
+    assert live.check() == len(live.events())
+    live.undo()
+    assert record_sheet(live, sheets[1]).receipt.new == 2
+
+
+def test_what_a_request_did_in_several_ticks_is_known_after_a_rebuild(path):
+    """Late results and those of the open tick in one file: withdrawn in part, it is taken again."""
+    live = created(path, num_arms=6, num_pulls=2, clock=rs.Clock.given())
+    first = live.decide(tick=0).arms
+    second = live.decide(tick=1).arms
+    rows = [*(f"0,{name},1" for name in first), *(f"1,{name},1" for name in second)]
+    sheet = parse_sheet("\n".join(["tick,arm,state", *rows]).encode(), "both.csv")
+    assert record_sheet(live, sheet).repeated is None
+    rebuild_file(path, None)
+    assert record_sheet(live, sheet).repeated is not None
+    live.undo(live.changeable()[1, second[0]])
+    receipt = record_sheet(live, sheet).receipt
+    assert (receipt.new, receipt.known) == (2, 2)
+
+
+def test_who_left_by_mistake_comes_back(path):
+    live = created(path, num_arms=6, num_pulls=2, clock=rs.Clock.given())
+    live.decide(tick=0)
+    live.record(seen(live))
+    before = tables(live)[0]
+    live.leave(["4", "5"])
+    assert tables(live)[0] != before
+    assert live.come_back(["4", "5", "3"], request="r", actor="Ann") == Receipt(new=2, known=1)
+    assert live.come_back(["4", "5", "3"], request="r").new == 2
+    assert tables(live)[0] == before
+    assert str(live.last_act()) == "the return of 2 arms in tick 0 (event 5, by Ann)"
+    live.undo()
+    assert [row.left for row in live.arms()] == [None] * 4 + [0, 0]
+    live.come_back(["4", "5"])
+    live.decide(tick=1)
+    live.record(seen(live))
+    rebuild_file(path, None)
+    assert live.num_arms == 6
+    live.leave(["5"])
+    live.come_back(["5"])
+    assert live.last_act().what() == "the return of 5 in tick 1"
+    assert live.check() == len(live.events())
+    with pytest.raises(ProblemError, match="there is no arm 'x'"):
+        live.come_back(["x"])

@@ -14,7 +14,8 @@ from live_cases import created, fingerprint, reply
 from restive.cli import app
 from restive.errors import ProblemError, RestiveError
 from restive.live.alarms import ADVICE, advice
-from restive.live.operator_files import decision_text, export_table, record_sheet, rejected_text
+from restive.live.exporting import export_table
+from restive.live.operator_files import decision_text, record_sheet, rejected_text
 from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet
 from restive.live.words import Words

@@ -54,7 +54,7 @@ class JumpError(ConflictError):
 
     def __init__(self, jump: str) -> None:
         super().__init__(
-            f"{jump}; nothing was decided. If that is meant, say so: --yes, or skip=True"
+            f"{jump}; nothing was decided. If that is meant, say --yes (in Python, skip=True)"
         )
         self.jump = jump
 

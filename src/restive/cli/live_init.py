@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from restive.cli.live_places import checked_place, short
+from restive.cli.progress import say as tell
 from restive.cli.progress import spinner
 from restive.cli.world import Controlled, Nouns, Pay, in_terminal, world_of
 from restive.errors import ProblemError
@@ -28,7 +29,9 @@ def init(
             callback=checked_place,
         ),
     ],
-    pulls: Annotated[int, typer.Option(min=1, help="Arms pulled each tick.")],
+    pulls: Annotated[
+        int, typer.Option(min=1, help="How many are called each week (arms pulled each tick).")
+    ],
     prior: Annotated[
         Path | None, typer.Option(help="prior.json, as `restive fit` writes it.")
     ] = None,
@@ -49,39 +52,49 @@ def init(
         bool,
         typer.Option(
             "--may-hurt",
-            help="A pull can make an arm worse (default: with --controlled it cannot).",
+            help="A call (pull) can make somebody worse (default: with --controlled it cannot).",
         ),
     ] = False,
     arms: Annotated[
         Path | None,
-        typer.Option(help="CSV file: arm, kind, last_state, last_seen (a date) or elapsed."),
+        typer.Option(
+            help="CSV file of people: arm (or your word), kind, last_state, last_seen or elapsed."
+        ),
     ] = None,
     clock: Annotated[
         str, typer.Option(help="weekly, daily, hourly, a period such as PT6H; calls, or given.")
     ] = "calls",
-    start: Annotated[str | None, typer.Option(help="When the first tick begins.")] = None,
+    start: Annotated[
+        str | None, typer.Option(help="When the first week (tick) begins, as 2026-11-16.")
+    ] = None,
     zone: Annotated[str, typer.Option(help="Whose clocks count, as Asia/Kolkata.")] = "UTC",
     by_hand: Annotated[
-        bool, typer.Option("--by-hand", help="Ticks pass when `next --date` says so.")
+        bool, typer.Option("--by-hand", help="Weeks pass when `next --date` says so.")
     ] = False,
-    policy: Annotated[str, typer.Option(help="What is played for a sampled system.")] = "whittle",
-    seed: Annotated[int, typer.Option(min=0, help="Of the agent's draws.")] = 0,
+    policy: Annotated[str, typer.Option(help="The rule that makes lists.")] = "whittle",
+    seed: Annotated[int, typer.Option(min=0, help="Of random draws.")] = 0,
     learner: Annotated[
         str | None,
-        typer.Option(help="mean_index for few looks at each arm, tsde for a long future."),
+        typer.Option(
+            help="How it learns: mean_index for few looks at each person, tsde for a long future."
+        ),
     ] = None,
-    audit: Annotated[int, typer.Option(min=0, help="Of the pulls, how many are drawn evenly.")] = 0,
+    audit: Annotated[
+        int, typer.Option(min=0, help="Of the calls, how many go to people drawn evenly.")
+    ] = 0,
     rest: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Ticks for which nobody is pulled again after a pull without a result "
-            "(default: 1 where pulls change arms, else 0).",
+            help="Weeks for which nobody is called again after a call without a result "
+            "(default: 1 where calls change people, else 0).",
         ),
     ] = None,
     missing: Annotated[
         str | None,
-        typer.Option(help="Where pulling moves arms: refuse, or as-not-pulled (approximate)."),
+        typer.Option(
+            help="Calls without a result, where calls change people: refuse, or as-not-pulled."
+        ),
     ] = None,
     settings: Annotated[
         Path | None,
@@ -91,18 +104,23 @@ def init(
         str | None,
         typer.Option(help="Your nouns: arm=patient,pull=call,tick=week,reward=adherent weeks."),
     ] = None,
-    max_elapsed: Annotated[int | None, typer.Option(help="Ages told apart.")] = None,
+    max_elapsed: Annotated[
+        int | None, typer.Option(help="Weeks since a look that are told apart.")
+    ] = None,
     by: By = COMMAND_LINE,
 ) -> None:
-    """Make the file of a new agent."""
+    """Make a new file: who the people are, how many are called, and what is known of them."""
     from restive.learn.advice import learner_sentence
     from restive.live.journal import require_absent
     from restive.live.operator_files import AssumedWorld, create_from_files, words_of
+    from restive.live.sheets import read_sheet
     from restive.live.words import Words
 
     own = None if words is None else Words.from_text(words)
     require_absent(file)
     say = words_of(settings, own)
+    if arms is not None:  # what is wrong with it is said before any question
+        read_sheet(arms, say).require("arm")
     nouns = Nouns(say.arm, say.many("arm"), say.pull, say.tick)
     world = world_of(controlled, pay, ask=states is not None and in_terminal(), nouns=nouns)
     if states is None and (controlled is not None or pay is not None or may_hurt):
@@ -124,28 +142,28 @@ def init(
         found, count = made.settings, made.num_arms
     first = found.clock.label(0)
     begins = f"; {say.tick} 0 begins {first}" if first else ""
-    print(f"{file}: {say.count(count, 'arm')}, {say.count(pulls, 'pull')} a {say.tick}{begins}")
-    print(f"learner: {learner_text(found.learner)}")
+    tell(f"{file}: {say.count(count, 'arm')}, {say.count(pulls, 'pull')} a {say.tick}{begins}")
+    tell(f"learner: {learner_text(found.learner)}")
     # until when the mean suits is said of any file; of others only where looks are few
     mean = found.learner["name"] == "mean_index"
     ticks = (say.arm, say.many("tick"))
     if suited := learner_sentence(count, min(pulls, count), always=mean, nouns=ticks):
-        print(suited)
+        tell(suited)
     if states is not None:
-        print(world.assumed or f"taken as true: {world.text(nouns)}")
+        tell(world.assumed or f"taken as true: {world.text(nouns)}")
         if world.controlled and not may_hurt:
-            print(f"assumed: a {say.pull} makes no {say.arm} worse; if it may, say --may-hurt")
+            tell(f"assumed: a {say.pull} makes no {say.arm} worse; if it may, say --may-hurt")
     if prior is not None:
         taken = " (taken to be: there are no dates to tell)" if since is None else ""
         gap = say.count(since or 1, "tick")
         note = f"the prior's log ends {gap} before the first {say.tick}{taken}"
-        print(f"note: {note}", file=sys.stderr)
+        tell(f"note: {note}", sys.stderr)
     for kind in beyond:
         note = (
             f"{prior} has no kind {kind!r}: such {say.many('arm')} begin as any {say.arm} of it "
             f"may be; if {kind!r} is a slip, correct {arms} and make {file} anew"
         )
-        print(f"note: {note}", file=sys.stderr)
+        tell(f"note: {note}", sys.stderr)
 
 
 def learner_text(learner: dict[str, Any]) -> str:

@@ -57,7 +57,7 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="The agent's file, or postgresql://USER@HOST/DATABASE#AGENT.",
+        help="The file that `init` made, or postgresql://USER@HOST/DATABASE#AGENT.",
         callback=checked_place,
     ),
 ]
@@ -76,7 +76,7 @@ def list_agents(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """List the agents in a PostgreSQL database."""
+    """List what `init` has made in a PostgreSQL database."""
     from restive.live.journal import is_url
 
     if not is_url(url):
@@ -95,7 +95,7 @@ def list_agents(
 
 
 def copy(file: File, to: Place) -> None:
-    """Copy an agent into a new file or database, as it is now, with all digests as they are."""
+    """Copy all of it into a new file or database, as it is now, with all digests as they are."""
     from restive.live.journal import Journal, copy_journal
 
     journal = Journal(file)
@@ -108,7 +108,7 @@ def copy(file: File, to: Place) -> None:
 
 
 def backup(file: File, out: Annotated[Path, typer.Argument(help="The copy to make.")]) -> None:
-    """Write a file with all of an agent, while others may write to it."""
+    """Write a copy of the file, while others may write to it."""
     from restive.live.journal import Journal
 
     journal = Journal(file)

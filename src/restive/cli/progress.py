@@ -16,7 +16,7 @@ from restive.cli.tables import duration
 if TYPE_CHECKING:
     from restive.studies.runner import Progress
 
-__all__ = ["bar", "run_display", "say", "spinner"]
+__all__ = ["bar", "run_display", "say", "spinner", "wrapped"]
 
 LOG_SECONDS = 60
 MOST_BARS = 12  # cases that have one of their own
@@ -34,12 +34,16 @@ class Show(Protocol):
 def say(text: str, file: TextIO | None = None) -> None:
     """Print a text, on a terminal broken between words."""
     out = sys.stdout if file is None else file
-    if not out.isatty():
-        print(text, file=out)
-        return
+    print(wrapped(text) if out.isatty() else text, file=out)
+
+
+def wrapped(text: str) -> str:
+    """Return a text broken between words, as wide as the terminal is."""
     width = get_terminal_size().columns
-    for line in text.split("\n"):
-        print(fill(line, width, break_long_words=False, break_on_hyphens=False), file=out)
+    return "\n".join(
+        fill(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from restive.cli.asking import ask as ask_yes
 from restive.errors import ProblemError
 
 __all__ = ["Controlled", "Nouns", "Pay", "Seen", "World", "in_terminal", "world_of"]
@@ -85,14 +86,12 @@ def world_of(controlled: bool | None, pay: str | None, *, ask: bool, nouns: Noun
     if pay is not None and pay not in PAY:
         raise ProblemError(f"--pay must be one of {', '.join(PAY)}, got {pay!r}")
     if ask and controlled is None:
-        controlled = typer.confirm(
-            f"Does a {nouns.pull} change how {nouns.arms} go on, as a reminder or a repair does?",
-            default=None,
+        controlled = ask_yes(
+            f"Does a {nouns.pull} change how {nouns.arms} go on, as a reminder or a repair does?"
         )
     if ask and pay is None:
-        always = typer.confirm(
-            f"Does every {nouns.arm} count in every {nouns.tick}, with a {nouns.pull} or without?",
-            default=None,
+        always = ask_yes(
+            f"Does every {nouns.arm} count in every {nouns.tick}, with a {nouns.pull} or without?"
         )
         pay = "always" if always else "pulled"
     flags = [

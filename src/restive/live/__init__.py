@@ -10,6 +10,7 @@ together, `file_guard` whether it is still the file that was opened.
 `remembering` whether the arms change and how long to remember, `futures` what may come,
 `listing` has its arms and tables, `explaining` why somebody is on its list;
 `operator_files` is what it exchanges with people as CSV files. `roster` says who the arms are,
+`prior_arms` which a prior begins with, `membership` lets them join and leave,
 `settings` and `clock` what was told once, `words` what operators call things; `alarms` watch
 whether the model holds, `onset` says since when it does not, and `forgetting` is for arms that have
 changed.

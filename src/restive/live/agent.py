@@ -17,18 +17,26 @@ from typing import Any
 
 from restive.arguments import checked_count, shown
 from restive.errors import ProblemError
-from restive.live import changing, deciding, forgetting, recording, status, tokens, undoing
+from restive.live import changing, deciding, forgetting, membership, recording, undoing
 from restive.live.answers import Act, Decision, Mistake, Receipt
 from restive.live.clock import Clock
 from restive.live.creating import create_file
 from restive.live.forgetting import Forgetting
-from restive.live.given import checked_last_seen, checked_names, checked_results, checked_tick
+from restive.live.given import (
+    checked_last_seen,
+    checked_names,
+    checked_results,
+    checked_tick,
+    plain_number,
+)
 from restive.live.journal import Journal
 from restive.live.memory import Memory
+from restive.live.prior_arms import arms_of_prior, states_of_prior
 from restive.live.recording import Batch
-from restive.live.roster import LONG_AGO, NewArm, arms_of_prior, states_of_prior
 from restive.live.session import Now, Session, Writer, checked_text
 from restive.live.settings import Settings, learner_table
+from restive.live.status import alarms
+from restive.live.tokens import make_token, remove_token
 from restive.live.view import LiveView
 from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
@@ -255,7 +263,9 @@ class LiveAgent(LiveView):
     def change(self, name: str, result: int | str, tick: int, *, actor: str = PYTHON) -> Receipt:
         """Put another result in the place of one in `changeable`; older ones are corrected."""
         with self._session.writing():
-            return changing.change(self._session, name, result, checked_tick(tick), actor)
+            return changing.change(
+                self._session, name, plain_number(result), checked_tick(tick), actor
+            )
 
     def step(
         self,
@@ -285,7 +295,7 @@ class LiveAgent(LiveView):
             if memory.tick < 0:
                 raise ProblemError("nothing has been decided yet: call decide() first")
             prepared = recording.prepare(session, memory, [batch])
-            following = self._following(memory, tick, prepared.receipt.closed)
+            following = deciding.following(session, memory, tick, prepared.receipt.closed)
             answer = {"receipt": vars(prepared.receipt), "decision": following}
             recording.record(session, memory, prepared, writer, answer)
             deciding.decide(session, memory, following, None, (), writer, skip=skip)
@@ -320,27 +330,32 @@ class LiveAgent(LiveView):
             answer = writer.answered()
             if answer is not None:
                 return Receipt(**answer["receipt"])
-            kinds = list(memory.roster.kinds)
-            if None in named.values() and len(kinds) > 1:
-                raise ProblemError(f"say each arm's kind: one of {', '.join(kinds)}")
-            new = [
-                NewArm(name, kinds[0] if kind is None else kind, *known.get(name, (None, LONG_AGO)))
-                for name, kind in named.items()
-            ]
-            return recording.join(session, memory, new, self._tick_for_arms(memory), writer)
+            new = membership.new_arms(memory, named, known)
+            return membership.join(session, memory, new, self._tick_for_arms(memory), writer)
 
     def leave(
         self, arms: Iterable[str], *, request: str | None = None, actor: str = PYTHON
     ) -> Receipt:
         """Let arms leave for ever; what was seen of them stays."""
+        return self._move("leave", membership.leave, arms, request, actor)
+
+    def come_back(
+        self, arms: Iterable[str], *, request: str | None = None, actor: str = PYTHON
+    ) -> Receipt:
+        """Let arms that left by mistake come back, with all that was seen of them."""
+        return self._move("return", membership.come_back, arms, request, actor)
+
+    def _move(
+        self, kind: str, move: membership.Move, arms: Iterable[str], request: str | None, actor: str
+    ) -> Receipt:
         names = checked_names(arms, "arms")
         session = self._session
-        writer = Writer(session, actor, request, "leave", sorted(names))
+        writer = Writer(session, actor, request, kind, sorted(names))
         with session.writing() as memory:
             answer = writer.answered()
             if answer is not None:
                 return Receipt(**answer["receipt"])
-            return recording.leave(session, memory, names, self._tick_for_arms(memory), writer)
+            return move(session, memory, names, self._tick_for_arms(memory), writer)
 
     def correct(
         self,
@@ -442,24 +457,22 @@ class LiveAgent(LiveView):
         Words.from_data(words)
         with self._session.writing() as memory:
             now = Words.from_data(memory.settings.words.to_data() | dict(words))
-            self._session.append("words", max(memory.tick, 0), {"words": now.to_data()}, actor)
+            self._append("words", memory, {"words": now.to_data()}, actor)
 
     def note(self, text: str, *, actor: str = PYTHON) -> None:
         """Write a note into the journal."""
         with self._session.writing() as memory:
             checked_text(text, "a note", MOST_NOTE)
-            self._session.append("note", max(memory.tick, 0), {"text": text}, actor)
+            self._append("note", memory, {"text": text}, actor)
 
     def acknowledge(self, alarm: int, note: str, *, actor: str = PYTHON) -> None:
         """Say that somebody has looked at an alarm, by its id, and what was found."""
         checked_text(note, "the note on what was found", MOST_NOTE)
-        session = self._session
-        with session.writing() as memory:
-            for one in status.alarms(session):
+        with self._session.writing() as memory:
+            for one in alarms(self._session):
                 if one.seq == alarm:  # all of its name are answered
                     body = {"of": one.seq, "name": one.name, "note": note}
-                    session.append("acknowledge", max(memory.tick, 0), body, actor)
-                    return
+                    return self._append("acknowledge", memory, body, actor)
         raise ProblemError(f"there is no alarm {shown(alarm)} that waits to be acknowledged")
 
     def make_token(
@@ -469,32 +482,19 @@ class LiveAgent(LiveView):
 
         Parameters
         ----------
-        name
-            Whose it is.
-        role
-            "read", "act" (decide and record) or "admin" (arms too).
-        days
-            After which it ends; never by default.
-        actor
-            Who does this, for the journal.
+        name, role, days
+            Whose it is; "read", "act" (decide and record) or "admin" (arms too); until it ends.
         """
         with (session := self._session).writing() as memory:
-            secret = tokens.make_token(session.journal, name, role, session.at, days)
-            said = {"text": f"token {name!r} of role {role} was made"}
-            session.append("note", max(memory.tick, 0), said, actor)
+            secret = make_token(session.journal, name, role, session.at, days)
+            self._append("note", memory, {"text": f"token {name!r} of role {role} was made"}, actor)
             return secret
 
     def remove_token(self, name: str, *, actor: str = PYTHON) -> None:
         """Shut a client out."""
         with self._session.writing() as memory:
-            tokens.remove_token(self._session.journal, name)
-            said = {"text": f"token {name!r} was removed"}
-            self._session.append("note", max(memory.tick, 0), said, actor)
+            remove_token(self._session.journal, name)
+            self._append("note", memory, {"text": f"token {name!r} was removed"}, actor)
 
-    def _following(self, memory: Memory, tick: int | None, closed: bool) -> int:
-        """Return the tick of the decision after results of a tick were recorded."""
-        kind = memory.settings.clock.kind
-        if kind == "calls":
-            return memory.tick + closed
-        wanted = (memory.tick if tick is None else tick) + 1 if kind == "given" else None
-        return deciding.tick_now(self._session, memory, wanted)
+    def _append(self, kind: str, memory: Memory, body: dict[str, Any], actor: str) -> None:
+        self._session.append(kind, max(memory.tick, 0), body, actor)

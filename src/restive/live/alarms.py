@@ -80,10 +80,16 @@ def advice(name: str, words: Words = PLAIN) -> str:
     return f"kind {kind!r}: {said}" if kind else said
 
 
-def sentence_now(name: str, sentence: str, words: Words) -> str:
-    """Return what an alarm says, in the words that the file has now; the journal has plain ones."""
+def sentence_now(name: str, sentence: str, words: Words, compared: str = "") -> str:
+    """Return what an alarm says, in the words that the file has now; the journal has plain ones.
+
+    `compared` says what was compared, where that is known.
+    """
     known = name.partition(": ")[0] in ADVICE and sentence == advice(name)
-    return advice(name, words) if known else sentence
+    if not known:
+        return sentence
+    found = advice(name, words)
+    return found.replace("than forecast:", f"than forecast, {compared}:", 1) if compared else found
 
 
 class ClosedPull(NamedTuple):

@@ -232,6 +232,9 @@ class Status:
     pulls: int
     seen: int
     unseen: int
+    missing: int  # of these, pulls of which nobody has said what came of them
+    leaving: int  # and those with which an arm left
+    waiting_pulls: int  # of the open tick, without a result
     late: int
     superseded: int
     not_pulled: int

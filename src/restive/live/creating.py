@@ -21,13 +21,11 @@ from typing import Any, NamedTuple
 
 from restive.errors import ProblemError
 from restive.files import beside, remove_leftovers
+from restive.live.answered import ANSWERED, answered_requests
 from restive.live.forgetting import FORGET, REMEMBER, forget_body
 from restive.live.journal import (
-    COLUMNS,
     INSERT,
     REBUILD,
-    STANDING,
-    UNDO,
     Event,
     Journal,
     as_text,
@@ -309,14 +307,8 @@ def _in_order_of_time(events: GoodEvents) -> Iterator[NewEvent]:
 
 def _requests(events: GoodEvents) -> Iterator[NewEvent]:
     """Yield that requests were answered, but for those that withdrew something."""
-    rows = events.journal.connection.execute(
-        f"SELECT {COLUMNS} FROM event WHERE request IS NOT NULL AND kind != ? AND {STANDING} "
-        "ORDER BY seq",
-        (UNDO,),
-    )
-    for event in map(Event._make, rows):
-        body = {"answer": event.body["answer"]}
-        yield NewEvent("answered", event.tick, body, event.actor, event.request, event.fingerprint)
+    for event, body in answered_requests(events):
+        yield NewEvent(ANSWERED, event.tick, body, event.actor, event.request, event.fingerprint)
 
 
 def _by_tick(events: Iterable[Event]) -> Iterator[list[Event]]:

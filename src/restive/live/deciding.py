@@ -19,7 +19,7 @@ from restive.live.session import Session, Writer
 from restive.live.settings import NOT_PULLED, REFUSE, UNSEEN
 from restive.live.sql_tables import DECIDED, enter_choice, enter_unseen
 
-__all__ = ["decide", "decision", "decision_or_none", "ring", "tick_now"]
+__all__ = ["decide", "decision", "decision_or_none", "following", "ring", "tick_now"]
 
 LONGEST_PAUSE = timedelta(days=366)  # after which a clock that runs by itself is not trusted
 
@@ -106,8 +106,10 @@ def ring(session: Session, memory: Memory) -> None:
     for name in rings:
         body = {"name": name, "sentence": advice(name), "capital": memory.watches.value(name)}
         tick = began(session.journal, memory, name)
+        if tick is not None:
+            body["began"] = tick
         if tick:  # before the first tick there is nothing to forget
-            body["began"] = since[name.partition(": ")[2]] = tick
+            since[name.partition(": ")[2]] = tick
         session.append("alarm", memory.tick, body, "restive")
     if memory.settings.on_alarm == FORGET and memory.roster.joint is None:
         if len(since) > 1:  # where kinds are off, the others need not be
@@ -229,3 +231,12 @@ def decision_or_none(session: Session, tick: int) -> Decision | None:
         begins=clock.begins(tick),
         expires=clock.begins(tick + 1) if clock.kind == "wall" else None,
     )
+
+
+def following(session: Session, memory: Memory, tick: int | None, closed: bool) -> int:
+    """Return the tick of the decision after results of a tick were recorded."""
+    kind = memory.settings.clock.kind
+    if kind == "calls":
+        return memory.tick + closed
+    wanted = (memory.tick if tick is None else tick) + 1 if kind == "given" else None
+    return tick_now(session, memory, wanted)

@@ -304,6 +304,9 @@ def _standing(it: Why, settings: Settings) -> list[str]:
     words = settings.words
     count = f"{it.num_listed:,} {'is' if it.num_listed == 1 else 'are'}"
     among = f"{words.count(it.num_ranked, 'arm')} who can be on it; {count} on the list by rank"
+    if it.rebuilt:
+        ranked = words.count(it.num_ranked, "arm")
+        return [_priority(it), f"By what is known now, rank {it.rank} of {ranked}."]
     lines = [_priority(it), f"Rank {it.rank} of {among}."]
     if it.rival is None:
         return lines

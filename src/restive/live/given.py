@@ -8,7 +8,7 @@ from typing import Any
 from restive.arguments import checked_count, shown
 from restive.errors import ProblemError
 
-__all__ = ["checked_last_seen", "checked_names", "checked_results", "checked_tick"]
+__all__ = ["checked_last_seen", "checked_names", "checked_results", "checked_tick", "plain_number"]
 
 
 def checked_tick(tick: Any) -> int | None:
@@ -27,7 +27,7 @@ def checked_results(results: Any, what: str = "results") -> dict[str, Any]:
     """Return results by name, with numpy's numbers as Python's; values are checked later."""
     if not isinstance(results, Mapping):
         raise ProblemError(f"{what} must be a mapping from arms to states, got {shown(results)}")
-    return {_name(name): _number(value) for name, value in results.items()}
+    return {_name(name): plain_number(value) for name, value in results.items()}
 
 
 def checked_last_seen(last_seen: Any, names: Iterable[str]) -> dict[str, tuple[int, int]]:
@@ -42,7 +42,7 @@ def checked_last_seen(last_seen: Any, names: Iterable[str]) -> dict[str, tuple[i
             raise ProblemError(
                 f"last_seen: arm {shown(name)} needs (state, ticks ago), got {shown(pair)}"
             )
-        state, age = (_number(number) for number in pair)
+        state, age = (plain_number(number) for number in pair)
         found[name] = (
             checked_count(state, f"arm {shown(name)}: last state", 0),
             checked_count(age, f"arm {shown(name)}: ticks since it was seen"),
@@ -58,7 +58,8 @@ def _name(name: Any) -> str:
     return str(name)
 
 
-def _number(value: Any) -> Any:
+def plain_number(value: Any) -> Any:
+    """Return numpy's numbers as Python's."""
     if type(value) is int:  # the usual case, quickly
         return value
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value

@@ -1,11 +1,10 @@
-"""Files that operators exchange with a live agent: who the arms are, decisions, results, tables.
+"""Files that operators exchange with a live agent: who the arms are, decisions, results.
 
 A results file is one request: the same file twice is harmless.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -14,7 +13,6 @@ from typing import Any
 
 from restive.arguments import counted, shown
 from restive.errors import ProblemError
-from restive.files import replacing, require_target
 from restive.learn.learners import LEARNERS
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import grid_prior
@@ -24,13 +22,12 @@ from restive.live.answers import Decision, Receipt, RefusedError
 from restive.live.clock import NAMED, Clock
 from restive.live.creating import create_file
 from restive.live.journal import Event
+from restive.live.prior_arms import arm_of_prior_file, ticks_since_log
 from restive.live.recording import Batch
-from restive.live.roster import ALL, LONG_AGO, NewArm, arm_of_prior_file, ticks_since_log
+from restive.live.roster import ALL, LONG_AGO, NewArm, no_kind
 from restive.live.session import OURS
 from restive.live.settings import AS_NOT_PULLED, Settings, learner_table
-from restive.live.sheets import Sheet, read_sheet, sheet_text, write_text
-from restive.live.sql_tables import Progress
-from restive.live.view import LiveView
+from restive.live.sheets import Sheet, read_sheet, sheet_text
 from restive.live.words import Words
 from restive.logs.prior_file import load_prior
 from restive.problem.toml_text import parse_toml, read_text
@@ -41,16 +38,15 @@ __all__ = [
     "arms_of_sheet",
     "create_from_files",
     "decision_text",
-    "export_table",
     "parsed_results",
     "record_sheet",
     "rejected_text",
 ]
 
 MOST_NAMED = 20  # bad rows that a message lists
+MOST_ALIKE = 3  # of which the same is said, and which are listed one by one
 OUTCOME = "outcome"
 DECISION = ("tick", "date", "arm", "kind", "expected", "index", "audit", OUTCOME)
-EXPORTS = (".csv", ".jsonl", ".parquet")
 
 
 # ---------------------------------------------------------------- a new agent, and its arms
@@ -238,8 +234,7 @@ def _arm_of_row(
         raise ProblemError(f"its kind is missing: one of {', '.join(kinds)}")
     kind = kind or kinds[0]
     if kind not in kinds:
-        made = f"a file keeps those that it was made with: {', '.join(kinds)}"
-        raise ProblemError(f"there is no kind {shown(kind)}, and {made}")
+        raise ProblemError(no_kind(kind, kinds))
     if not row.get("last_state"):
         if row.get("last_seen") or row.get("elapsed"):
             raise ProblemError("last_state is missing, though it tells when it was seen")
@@ -277,8 +272,9 @@ def require_no_outcomes(path: Path, words: Words) -> None:
     filled = sum(bool(row.get(OUTCOME)) for row in sheet.rows)
     if filled:
         raise ProblemError(
-            f"{path}: has {counted(filled, 'outcome')} filled in, which would be lost; record it "
-            "first and give another name, or delete it"
+            f"{path}: has {counted(filled, 'outcome')} filled in, which would be lost: give the "
+            "list another name, or record this file if that was not done, and delete it; nothing "
+            "was decided"
         )
 
 
@@ -387,31 +383,68 @@ def _parsed(
     sheet.require(word)
     rows: list[ParsedRow] = []
     wrong: list[tuple[int, str, str]] = []
-    seen: dict[tuple[int | None, str], int | str] = {}
+    said: dict[tuple[int | None, str], set[int | str]] = {}
     for line, row in zip(sheet.lines, sheet.rows, strict=True):
         try:
-            at = tick
-            if row.get("tick"):
-                at = _whole(row["tick"], settings.words.tick)
-            elif row.get("date"):
-                at = settings.clock.tick_of(row["date"])
+            at = _tick_of_row(settings, row, tick)
             if not row[word]:
                 continue  # nothing is known yet
             result = settings.result_of(row[word])
-            if seen.setdefault((at, row["arm"]), result) != result:
-                raise ProblemError("is there twice, with another result")
+            said.setdefault((at, row["arm"]), set()).add(result)
             rows.append((line, at, row["arm"], result))
         except ProblemError as error:
             wrong.append((line, row["arm"], str(error)))
-    return rows, wrong
+    # which of two results is right nobody can tell: none of them is taken
+    twice = [one for one in rows if len(said[one[1], one[2]]) > 1]
+    wrong += [(line, arm, "is there twice, with another result") for line, _, arm, _ in twice]
+    return [one for one in rows if one not in twice], sorted(wrong)
 
 
-def parsed_results(live: LiveAgent, sheet: Sheet) -> dict[str, Any]:
-    """Return the results of a file by arm, or raise if a row cannot be read."""
-    rows, wrong = _parsed(live.settings, sheet, None)
+def _tick_of_row(settings: Settings, row: Mapping[str, str], tick: int | None) -> int | None:
+    """Return the tick of a row by its number, or by its date; by default it is `tick`."""
+    clock, date = settings.clock, row.get("date")
+    if not row.get("tick"):
+        return clock.tick_of(date) if date else tick
+    at, words = _whole(row["tick"], settings.words.tick), settings.words
+    try:
+        dated = clock.tick_of(date) if date and clock.has_dates else at
+    except ProblemError:  # as a spreadsheet has written it; the number says it all
+        return at
+    if dated != at:
+        raise ProblemError(
+            f"says {words.when(at, clock.label(at))}, but its date {date} is of "
+            f"{words.when(dated)}: correct what is wrong"
+        )
+    return at
+
+
+def parsed_results(
+    live: LiveAgent, sheet: Sheet, tick: int | None = None
+) -> tuple[dict[str, Any], int]:
+    """Return the results of a file by arm, and of which one tick they are; or raise."""
+    rows, wrong = _parsed(live.settings, sheet, tick)
     if wrong:
         raise ProblemError(_listed(sheet, wrong, "nothing was changed"))
-    return {arm: result for _, _, arm, result in rows}
+    clock, words = live.settings.clock, live.settings.words
+    ticks = sorted({at for _, at, _, _ in rows if at is not None})
+    if tick is not None and ticks not in ([], [tick]):
+        other = next(at for at in ticks if at != tick)
+        raise ProblemError(
+            f"{sheet.name}: has results of {words.when(other, clock.label(other))}, not only of "
+            f"{words.when(tick, clock.label(tick))}; nothing was changed"
+        )
+    if len(ticks) > 1:
+        raise ProblemError(
+            f"{sheet.name}: has results of {len(ticks)} {words.many('tick')}; correct one "
+            f"{words.tick} at a time; nothing was changed"
+        )
+    if tick is None and (not ticks or any(at is None for _, at, _, _ in rows)):
+        by_date = f"--date {clock.label(0)}, or " if clock.has_dates else ""
+        raise ProblemError(
+            f"{sheet.name}: say of which {words.tick} these results are: {by_date}--tick 0, or a "
+            f"column {words.column('tick')!r}; nothing was changed"
+        )
+    return {arm: result for _, _, arm, result in rows}, ticks[0] if tick is None else tick
 
 
 def _batches(live: LiveAgent, rows: Sequence[ParsedRow], pulled_instead: bool) -> list[Batch]:
@@ -441,9 +474,20 @@ def _listed(sheet: Sheet, wrong: Sequence[tuple[int, str, str]], after: str) -> 
     reasons = {reason for *_, reason in wrong}
     if len(wrong) == len(sheet.rows) > 2 and len(reasons) == 1:
         return f"{sheet.name}: none of its {len(wrong)} rows can be taken: {reasons.pop()}; {after}"
-    rows = [f"  line {line}: {noun} {shown(arm)}: {reason}" for line, arm, reason in wrong]
+    alike: dict[str, list[tuple[int, str]]] = {}
+    for line, arm, reason in wrong:
+        alike.setdefault(reason, []).append((line, arm))
+    rows = []
+    for line, arm, reason in wrong:
+        same = alike[reason]
+        if len(same) <= MOST_ALIKE:
+            rows.append(f"  line {line}: {noun} {shown(arm)}: {reason}")
+        elif (line, arm) == same[0]:
+            lines = f"{len(same)} lines, {same[0][0]} to {same[-1][0]}"
+            names = ", ".join(shown(one) for _, one in same[:MOST_ALIKE])
+            rows.append(f"  {lines} ({names}, ...): {reason}")
     more = [f"  and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
-    what = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"
     return "\n".join([f"{sheet.name}: {what} cannot be taken; {after}", *rows[:MOST_NAMED], *more])
 
 
@@ -452,49 +496,3 @@ def rejected_text(sheet: Sheet, rejected: Sequence[tuple[int, str, str]]) -> str
     by_line = dict(zip(sheet.lines, sheet.rows, strict=True))
     rows = [(*by_line[line].values(), reason) for line, _, reason in rejected if line in by_line]
     return sheet_text([*sheet.headers, "reason"], rows)
-
-
-# ---------------------------------------------------------------- tables
-
-
-def export_table(
-    live: LiveView, table: str, path: str | PathLike[str], progress: Progress | None = None
-) -> int:
-    """Write a table to a new file, in the format that its ending names; return the rows' number."""
-    suffix = require_target(path, EXPORTS, absent=True)
-    columns, rows = live.table(table, progress)
-    if table != "events":  # a line of the journal is for programs
-        columns, rows = _with_names(live.settings, columns, rows)
-        columns = [live.settings.words.column(column) for column in columns]
-    if suffix == ".csv":
-        write_text(path, sheet_text(columns, rows))
-    elif suffix == ".jsonl":
-        lines = (json.dumps(dict(zip(columns, row, strict=True))) for row in rows)
-        write_text(path, "".join(f"{line}\n" for line in lines))
-    else:
-        try:
-            import pyarrow
-            from pyarrow.parquet import write_table
-        except ImportError:
-            raise ProblemError("Parquet needs `pip install 'restive[io]'`") from None
-        by_column = list(zip(*rows, strict=True)) or [()] * len(columns)
-        arrays = {name: list(cells) for name, cells in zip(columns, by_column, strict=True)}
-        with replacing(path) as temporary:
-            write_table(pyarrow.table(arrays), temporary)
-    return len(rows)
-
-
-def _with_names(
-    settings: Settings, columns: list[str], rows: list[tuple[Any, ...]]
-) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Give each column of states one of their names, where they have names."""
-    for state in ("state", "last_state"):
-        if state in columns and settings.has_names:
-            at = columns.index(state)
-            columns = [*columns[: at + 1], f"{state}_name", *columns[at + 1 :]]
-            names = [None if row[at] is None else settings.state_name(row[at]) for row in rows]
-            rows = [
-                (*row[: at + 1], name, *row[at + 1 :])
-                for row, name in zip(rows, names, strict=True)
-            ]
-    return columns, rows

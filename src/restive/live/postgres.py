@@ -301,7 +301,9 @@ def require_no_schema(url: str) -> None:
             "SELECT 1 FROM pg_namespace WHERE nspname = %s", (place.agent,)
         ).fetchone()
         if taken:
-            raise StoreError(f"{place.name}: is there already; open it, or choose another name")
+            raise StoreError(
+                f"{place.name}: is there already: go on with it, or choose another name"
+            )
 
 
 @contextmanager
@@ -413,7 +415,7 @@ def _named(place: Place, error: psycopg.Error) -> RestiveError:
     if isinstance(error, found.UndefinedTable):
         return StoreError(f"{name}: its tables are gone ({said}); take your last backup")
     if isinstance(error, found.DuplicateSchema):
-        return StoreError(f"{name}: is there already; open it, or choose another name")
+        return StoreError(f"{name}: is there already: go on with it, or choose another name")
     if isinstance(error, found.InsufficientPrivilege):
         return StoreError(f"{name}: this user may not do that ({said}); GRANT the right, or ask as "
                           "the agent's owner")  # fmt: skip

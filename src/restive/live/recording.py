@@ -1,4 +1,4 @@
-"""Recording: results as they come in, arms that join and leave, corrections.
+"""Recording: results as they come in, and corrections.
 
 Results come in parts, twice and late. They are sorted into what can be taken and what cannot before
 anything is journaled. Those for the open tick wait until it closes; those for a closed tick are
@@ -16,7 +16,6 @@ from restive.errors import ConflictError, ProblemError
 from restive.live.answers import Mistake, Receipt, RefusedError
 from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
-from restive.live.roster import NewArm, arms_to_data
 from restive.live.session import Session, Writer
 from restive.live.settings import (
     LEAVE,
@@ -30,7 +29,6 @@ from restive.live.sql_tables import (
     OPEN,
     WAITING,
     PullRow,
-    enter_arms,
     enter_instead,
     enter_leave,
     enter_results,
@@ -40,16 +38,17 @@ from restive.live.sql_tables import (
 )
 
 __all__ = [
+    "NOT_LISTED",
     "Batch",
     "Prepared",
     "checked_batches",
     "correct",
-    "join",
-    "leave",
     "prepare",
     "record",
     "sort_results",
 ]
+
+NOT_LISTED = "it was not on the list of"
 
 # ---------------------------------------------------------------- sorting
 
@@ -158,7 +157,7 @@ def _sort_one(
         found.known += 1
         return
     if row is None and decided:
-        raise ProblemError(f"it was not on the list of {when}")
+        raise ProblemError(f"{NOT_LISTED} {when}")
     if slot >= memory.num_joined:
         raise ProblemError("it joins with the next decision and cannot be seen before")
     if found.tick < memory.joined[slot]:
@@ -221,7 +220,8 @@ def _known(settings: Settings, row: PullRow, result: int | str, when: str) -> bo
             before, now = (_shown(settings, one) for one in (recorded, result))
             raise ConflictError(
                 f"{before} was recorded for {when} already, now {now}; if that was wrong, change "
-                "it on the page, or by `restive live correct`"
+                "it on the page or by `restive live change`, and what is older by `restive live "
+                "correct`"
             )
         return True
     return status == UNSEEN == result
@@ -387,59 +387,7 @@ def _columns(results: dict[int, Any]) -> dict[str, Any]:
     return {"arms": list(ordered), "results": list(ordered.values())}
 
 
-# ---------------------------------------------------------------- arms and corrections
-
-
-def join(
-    session: Session, memory: Memory, arms: Sequence[NewArm], tick: int, writer: Writer
-) -> Receipt:
-    """Let arms join with the next decision; those who have left are back, others are known."""
-    if memory.roster.joint is not None:
-        arms_here = memory.settings.words.many("arm")
-        raise ProblemError(
-            f"{arms_here} cannot join under a joint prior, which names all {arms_here}"
-        )
-    slots = memory.roster.slots
-    new, back = [], list[int]()
-    for arm in arms:
-        there = slots.get(arm.name)
-        if there is None:
-            new.append(arm)
-        elif memory.roster.kind_of[there] != arm.kind:
-            raise ConflictError(
-                f"{memory.settings.words.arm} {arm.name!r} is there already, of kind "
-                f"{memory.roster.kind_of[there]!r}"
-            )
-        elif there in memory.gone:
-            back.append(there)
-    memory.roster.checked(new)
-    come = len(new) + len(back)
-    receipt = Receipt(new=come, known=len(arms) - come)
-    answer = {"receipt": vars(receipt)}
-    if back:  # who left by mistake
-        writer.append("return", tick, {"arms": sorted(back)}, answer)
-        enter_return(session.journal, back)
-    if new:
-        body = arms_to_data(new, list(memory.roster.kinds))
-        first = len(memory.roster)
-        enter_arms(session.journal, writer.append("join", tick, body, answer), first, body)
-    writer.finish(tick, answer)
-    return receipt
-
-
-def leave(
-    session: Session, memory: Memory, names: Sequence[str], tick: int, writer: Writer
-) -> Receipt:
-    """Let arms leave for ever."""
-    slots = {memory.roster.slot(name) for name in names}
-    new = sorted(slots - set(memory.gone))
-    receipt = Receipt(new=len(new), known=len(slots) - len(new))
-    answer = {"receipt": vars(receipt)}
-    if new:
-        event = writer.append("leave", tick, {"arms": new}, answer)
-        enter_leave(session.journal, event, new)
-    writer.finish(tick, answer)
-    return receipt
+# ---------------------------------------------------------------- corrections
 
 
 def correct(

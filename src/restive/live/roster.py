@@ -17,25 +17,21 @@ from restive.errors import ProblemError
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior
 from restive.learn.priors.independent import IndependentPrior, Prior
-from restive.live.clock import Clock
 from restive.live.words import PLAIN
 from restive.logs.prior_file import PriorFile, counts_of_arms, evidence_of_rows
-from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
 
 __all__ = [
     "ALL",
     "LONG_AGO",
+    "KindPrior",
     "NewArm",
     "Roster",
-    "arm_of_prior_file",
     "arms_from_data",
-    "arms_of_prior",
     "arms_to_data",
     "checked_name",
+    "no_kind",
     "runs",
-    "states_of_prior",
-    "ticks_since_log",
 ]
 
 KindPrior = ArmPrior | DirichletArmPrior
@@ -227,8 +223,7 @@ class Roster:
             seen.add(arm.name)
             if not isinstance(arm.kind, str) or arm.kind not in self.kinds:
                 raise ProblemError(
-                    f"{self.noun} {arm.name!r}: there is no kind {shown(arm.kind)}, and a file "
-                    f"keeps those that it was made with: {', '.join(self.kinds)}"
+                    f"{self.noun} {arm.name!r}: {no_kind(arm.kind, list(self.kinds))}"
                 )
             if arm.last_state is None or self.joint is not None:
                 continue
@@ -309,6 +304,17 @@ class Roster:
             known = self.arms[slot].last_state
             states.append(self.num_states(slot) - 1 if known is None else known)
         return states, [1 if self.always_seen(k) else self.arms[k].elapsed for k in slots]
+
+
+def no_kind(kind: Any, kinds: Sequence[str]) -> str:
+    """Say that a kind is not there, and what to do; a name that is close is likely a slip."""
+    near = suggestion(kind, kinds, 0.8)
+    if near.startswith("did"):
+        return f"there is no kind {shown(kind)}; {near}"
+    return (
+        f"there is no kind {shown(kind)}, and kinds are fixed when the file is made: take the one "
+        f"that is most alike ({', '.join(kinds)}), or make a file of its own for the new kind"
+    )
 
 
 def arms_to_data(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]:
@@ -395,97 +401,6 @@ def checked_name(name: Any) -> str:
     if not name.isprintable() or name != name.strip():
         raise ProblemError(f"arm {name!r}: a name has no line breaks and no blanks at its ends")
     return name
-
-
-def arms_of_prior(
-    prior: Any, names: Sequence[str] | None, start: BeliefState | None, clock: Clock
-) -> tuple[dict[str, KindPrior | JointPrior], list[NewArm]]:
-    """Return the kinds and arms of a prior, or of a prior file, that a live agent begins with."""
-    if isinstance(prior, PriorFile):
-        if names is not None or start is not None:
-            raise ProblemError("a prior file has the arms' names and start: leave names and start")
-        since = ticks_since_log(prior, clock)
-        arms = [arm_of_prior_file(prior, k, since) for k in range(len(prior.names))]
-        return dict(prior.kinds), arms
-    if isinstance(prior, JointPrior):
-        kinds: dict[str, Any] = {ALL: prior}
-        kind_of = [ALL] * prior.num_arms
-    elif isinstance(prior, IndependentPrior):
-        kinds, kind_of = _kinds_of(prior)
-    else:
-        raise ProblemError(
-            f"prior must be an IndependentPrior, a JointPrior or what load_prior returned, got "
-            f"{type(prior).__name__}"
-        )
-    given = [str(k) for k in range(prior.num_arms)] if names is None else list(names)
-    if len(given) != prior.num_arms:
-        raise ProblemError(f"the prior has {prior.num_arms} arms, {len(given)} names were given")
-    if start is not None and start.num_arms != prior.num_arms:
-        raise ProblemError(f"the prior has {prior.num_arms} arms, the start {start.num_arms}")
-    arms = [NewArm(name, kind) for name, kind in zip(given, kind_of, strict=True)]
-    if start is not None:
-        ages = zip(arms, start.last_state.tolist(), start.elapsed.tolist(), strict=True)
-        arms = [NewArm(arm.name, arm.kind, state, age) for arm, state, age in ages]
-    for number, pool in enumerate(prior.pooled if isinstance(prior, IndependentPrior) else ()):
-        for k in pool:
-            arms[k] = arms[k]._replace(pool=number)
-    return kinds, arms
-
-
-def states_of_prior(prior: Any) -> tuple[str, ...]:
-    """Return the names of states that a prior gives all arms; none where arms differ."""
-    if isinstance(prior, PriorFile):
-        return prior.states
-    arms = prior.bandits[0].arms if isinstance(prior, JointPrior) else prior.arms
-    found = {arm.states for arm in {id(arm): _typical_arm(arm) for arm in arms}.values()}
-    return (found.pop() if len(found) == 1 else None) or ()
-
-
-def _typical_arm(arm: Arm | KindPrior) -> Arm:
-    return arm if isinstance(arm, Arm) else arm.typical
-
-
-def ticks_since_log(found: PriorFile, clock: Clock) -> int | None:
-    """Ticks from the last step of a prior file's log to tick 0; None where dates do not tell."""
-    log: Any = found.log
-    span = log.get("span") if isinstance(log, dict) else None
-    last = span.rpartition(" to ")[2] if isinstance(span, str) else ""
-    if not clock.has_dates or "-" not in last:  # which numbers of steps do not have
-        return None
-    try:
-        ticks = -clock.tick_of(last, before=True)
-    except ProblemError:
-        return None
-    if ticks < 1:
-        raise ProblemError(
-            f"the log that the prior was fitted to goes on until {last}, but the first tick "
-            f"begins {clock.start}; say a later start"
-        )
-    return ticks
-
-
-def arm_of_prior_file(found: PriorFile, k: int, since: int | None = None) -> NewArm:
-    """Return arm k of a prior file, `since` ticks after its log's last step; by default one."""
-    data, size = found.evidence(k).to_data(), len(found.states)
-    cells = data["cells"] + [[s + size, *rest] for s, *rest in data.get("unpulled_cells", [])]
-    return NewArm(
-        name=found.names[k],
-        kind=found.kind_of[k],
-        last_state=int(found.start.last_state[k]),
-        elapsed=int(found.start.elapsed[k]) + (since or 1) - 1,
-        evidence=tuple((int(a), int(b), int(c), int(d)) for a, b, c, d in cells),
-    )
-
-
-def _kinds_of(prior: IndependentPrior) -> tuple[dict[str, Any], list[str]]:
-    """Arms that share a prior are of one kind; kinds are numbered where there are several."""
-    labels: dict[int, str] = {}
-    for arm in prior.arms:
-        labels.setdefault(id(arm), str(len(labels)))
-    if len(labels) == 1:
-        labels = dict.fromkeys(labels, ALL)
-    kinds = {labels[id(arm)]: arm for arm in prior.arms}
-    return kinds, [labels[id(arm)] for arm in prior.arms]
 
 
 def runs(values: list[int]) -> list[list[int]]:

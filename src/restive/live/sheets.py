@@ -52,10 +52,10 @@ class Sheet:
         for column in columns:
             if column not in self.columns:
                 wanted = self.words.column(column)
+                own = f", your word for {column!r}" if wanted != column else ""
                 near = suggestion(wanted, self.headers, LIKE)
-                if not near.startswith("did"):
-                    near = f"its columns are {', '.join(self.headers)}"
-                raise ProblemError(f"{self.name}: there is no column {wanted!r}; {near}")
+                there = near if near.startswith("did") else f"there are {', '.join(self.headers)}"
+                raise ProblemError(f"{self.name}: there is no column {wanted!r}{own}; {there}")
 
 
 def read_sheet(path: str | PathLike[str], words: Words = PLAIN) -> Sheet:
@@ -81,12 +81,9 @@ def parse_sheet(contents: bytes, name: str, words: Words = PLAIN) -> Sheet:
     try:
         text = contents.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = contents[: error.start].count(b"\n") + 1
-        raise ProblemError(
-            f"{name}: line {line} is not UTF-8; in a spreadsheet, save it as “CSV UTF-8”"
-        ) from None
+        raise ProblemError(_no_text(contents, name, error.start)) from None
     first = text.partition("\n")[0]
-    mark = ";" if first.count(";") > first.count(",") else ","
+    mark = max(",;\t", key=first.count)  # the first of them where there is none
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     lines: list[int] = []
     rows: list[dict[str, str]] = []
@@ -110,6 +107,17 @@ def parse_sheet(contents: bytes, name: str, words: Words = PLAIN) -> Sheet:
         raise ProblemError(f"{name}: line {reader.line_num} cannot be read: {error}") from None
     digest = sha256(contents).hexdigest()
     return Sheet(name, headers, columns, tuple(lines), tuple(rows), digest, words)
+
+
+def _no_text(contents: bytes, name: str, start: int) -> str:
+    """Say what a file is that is not text in UTF-8, and how to save it."""
+    how = "in Excel, choose File, Save as, CSV UTF-8"
+    if contents.startswith(b"PK"):
+        return f"{name}: is a workbook, not a CSV file: {how}"
+    if contents.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return f"{name}: is text in UTF-16, not in UTF-8: {how}"
+    line = contents[:start].count(b"\n") + 1
+    return f"{name}: line {line} is not UTF-8, or this is no CSV file; {how}"
 
 
 def _columns(headers: Sequence[str], name: str, words: Words) -> tuple[str, ...]:

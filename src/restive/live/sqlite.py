@@ -304,7 +304,7 @@ def require_no_file(path: str | os.PathLike[str]) -> Path:
     """Raise if there is a file under this name, or if it must not be there."""
     final = checked_path(path, "path")
     if final.exists():
-        raise StoreError(f"{final}: is there already; open it, or choose another name")
+        raise StoreError(f"{final}: is there already: go on with it, or choose another name")
     require_no_log(final)
     require_local(final)
     remove_leftovers(final.resolve().parent, final.resolve().name)

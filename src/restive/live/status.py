@@ -16,12 +16,14 @@ from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import Task
 from restive.live.alarms import sentence_now
 from restive.live.answers import Alarm, Status
+from restive.live.compared import compared
 from restive.live.forgetting import forgettings, said_of_memory
 from restive.live.futures import Futures
 from restive.live.learned import MOST_LOOKED_AT, posterior
 from restive.live.memory import Memory
 from restive.live.session import Session
-from restive.live.settings import AS_NOT_PULLED, NOT_PULLED, UNSEEN, Settings
+from restive.live.settings import AS_NOT_PULLED, LEAVE, NOT_PULLED, UNSEEN, Settings
+from restive.live.sql_tables import left_with, pulls_of
 from restive.live.summaries import Totals
 from restive.live.words import PLAIN, Words
 from restive.plan.relaxation import relaxation_bound
@@ -64,11 +66,13 @@ def alarms(session: Session) -> list[Alarm]:
         name, sentence, count = DIVERGENCE, "", len(body.get("decisions", ""))
         if event.kind == "alarm":
             name, count = body["name"], 1
-            sentence = sentence_now(name, body["sentence"], session.memory.settings.words)
+            words = session.memory.settings.words
+            off = compared(session, name, body.get("began"), event.tick)
+            sentence = sentence_now(name, body["sentence"], words, off)
         one = found.get(name)
         if one is None:
             label = clock.label(event.tick)
-            began = body.get("began")
+            began = body.get("began") or None  # before the first tick nothing is to be forgotten
             one = Alarm(
                 event.seq, name, event.tick, sentence, label, 0, event.tick, began,
                 "" if began is None else clock.label(began),
@@ -107,6 +111,9 @@ def status(session: Session) -> Status:
         pulls=sum(counts.values()),
         seen=counts.get("seen", 0) + counts.get("late", 0) + counts.get("superseded", 0),
         unseen=counts.get("unseen", 0),
+        missing=totals.missing,
+        leaving=_leaving(session),
+        waiting_pulls=counts.get("open", 0),
         late=counts.get("late", 0),
         superseded=counts.get("superseded", 0),
         not_pulled=counts.get("not-pulled", 0),
@@ -135,11 +142,7 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         else "nothing has been decided yet",
         words.count(found.arms, "arm")
         + (f", {found.waiting} of them from the next list on" if found.waiting else ""),
-        f"{made} in {words.count(found.decisions, 'tick')}: {found.seen:,} seen "
-        f"({found.late:,} late, {found.superseded:,} too late to be used), {found.unseen:,} "
-        f"{_what(settings, UNSEEN)}, left or missing, {found.not_pulled:,} "
-        f"{_what(settings, NOT_PULLED)}, "
-        f"{found.pulls - found.seen - found.unseen - found.not_pulled:,} without a result yet",
+        f"{made} in {words.count(found.decisions, 'tick')}: {', '.join(_parts(found, settings))}",
         f"{words.reward}: {found.reward:,.1f}, forecast {found.forecast:,.1f}",
     ]
     if found.unshown:
@@ -174,17 +177,45 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
     return lines + alarm_lines(found.alarms, path, words)
 
 
+def _parts(found: Status, settings: Settings) -> list[str]:
+    """Say what came of all pulls: parts that add up."""
+    late = [
+        f"{count:,} {what}"
+        for count, what in ((found.late, "late"), (found.superseded, "too late to be used"))
+        if count
+    ]
+    parts = [
+        (found.unseen - found.missing - found.leaving, _what(settings, UNSEEN)),
+        (found.leaving, settings.outcome_text(LEAVE)),
+        (found.not_pulled, _what(settings, NOT_PULLED)),
+        (found.missing, "whose result never came"),
+        (found.waiting_pulls, "without a result yet"),
+    ]
+    seen = f"{found.seen:,} with a result" + (f" ({', '.join(late)})" if late else "")
+    return [seen, *(f"{count:,} {what}" for count, what in parts if count)]
+
+
+def _leaving(session: Session) -> int:
+    """Count the pulls with whose result an arm left, and is gone."""
+    memory = session.memory
+    left = left_with(session.journal, memory.gone, memory.gone)
+    pulls = {tick: pulls_of(session.journal, memory, tick) for tick in set(left.values())}
+    told = (pulls[tick].get(slot) for slot, tick in left.items())
+    return sum(one is not None and one.decided and one.status == UNSEEN for one in told)
+
+
 def _what(settings: Settings, result: str) -> str:
     """What pulls without a state are called: the operators' own word, or ours."""
     own = settings.outcome_text(result)
-    return "not made" if result == NOT_PULLED and own.startswith("no ") else own
+    plain = result not in settings.outcomes.values()
+    return "not made" if result == NOT_PULLED and plain else own
 
 
 def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> list[str]:
     """Return open alarms, a line each, and what answers them."""
     lines = [alarm.text(words) for alarm in alarms]
     for alarm in alarms:
-        if alarm.began is not None:
+        if alarm.began:
             of = "--all" if alarm.kind is None else f"--kind {quote(alarm.kind)}"
             before = alarm.began_label or alarm.began
             lines.append(
@@ -192,7 +223,8 @@ def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> lis
                 f"--before {before}"
             )
     if alarms:
-        answer = f'restive live acknowledge {quote(path)} {alarms[0].seq} --note "..."'
+        numbers = " ".join(str(alarm.seq) for alarm in alarms)
+        answer = f'restive live acknowledge {quote(path)} {numbers} --note "..."'
         lines.append(f"Once somebody has looked, say what was found: {answer}")
     return lines
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.live.journal import STANDING, UNDO
+from restive.live.settings import UNSEEN
 from restive.live.sql_tables import DECIDED
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Totals(NamedTuple):
     """Sums over all ticks."""
 
     statuses: Counter[str]  # of pulls that were decided
+    missing: int  # unseen ones of which nobody has said anything
     audited: Counter[tuple[int, int]]  # by kind (or arm, under a joint prior) and state
     decisions: int
     reward: float
@@ -57,6 +59,7 @@ class _Sums:
 
     def __init__(self) -> None:
         self.statuses: Counter[str] = Counter()
+        self.missing = 0
         self.audited: Counter[tuple[int, int]] = Counter()
         self.columns = tuple(array(kind) for kind in "qqqdddd")
 
@@ -68,6 +71,12 @@ class _Sums:
         self.statuses.update(dict(execute(
             f"SELECT status, count(*) FROM pull WHERE {within} AND {DECIDED} GROUP BY status", ticks
         )))  # fmt: skip
+        (missing,) = execute(
+            f"SELECT count(*) FROM pull WHERE {within} AND {DECIDED} AND status = ? AND "
+            "recorded IS NULL",
+            (*ticks, UNSEEN),
+        ).fetchone()
+        self.missing += missing
         seen = f"FROM pull JOIN arm USING (slot) WHERE {within} AND state IS NOT NULL"
         for key, state, count in execute(
             f"SELECT {group}, state, count(*) {seen} AND audit = 1 GROUP BY 1, 2", ticks
@@ -117,7 +126,8 @@ class Summaries:
             fsum([*self._kept.columns[at], *recent.columns[at]]) for at in (3, 4)
         )  # fmt: skip
         return Totals(
-            self._kept.statuses + recent.statuses, self._kept.audited + recent.audited,
+            self._kept.statuses + recent.statuses, self._kept.missing + recent.missing,
+            self._kept.audited + recent.audited,
             len(self._kept.columns[0]) + len(recent.columns[0]), reward, forecast,
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from restive.arguments import checked_count
 from restive.errors import ConflictError, ProblemError
+from restive.live.answered import answers_of
 from restive.live.answers import Act
 from restive.live.forgetting import FORGET, REMEMBER, forgetting_of, remembering, said_of_memory
 from restive.live.journal import REBUILD, STANDING, UNDO, Event
@@ -59,6 +60,7 @@ def undo(session: Session, event: int | None, writer: Writer) -> Act:
             "correct results instead"
         )
     act = _act(session, events)
+    events += answers_of(session.journal, events, withdrawn)
     body = {"events": [one.seq for one in events]}
     tick = max(session.memory.tick, 0)
     entered = writer.append(UNDO, tick, body, body, applied=True)

@@ -34,6 +34,8 @@ from restive.logs.memory import MemoryAdvice
 
 __all__ = ["MOST_PAGE", "ORDERS", "LiveView"]
 
+SHORTEST_DATE = 8  # digits: 20261207; fewer are a tick's number
+
 
 class LiveView:
     """The reading half of a `LiveAgent`."""
@@ -84,6 +86,8 @@ class LiveView:
         if tick is not None and date is not None:
             words = self.settings.words
             raise ProblemError(f"give the {words.tick}'s number or its date, not both")
+        if date is not None and date.isdecimal() and len(date) < SHORTEST_DATE:
+            return int(date)
         return tick if date is None else self.settings.clock.tick_of(date)
 
     def tick_before(self, before: str | int) -> int:
@@ -188,6 +192,12 @@ class LiveView:
             slots = {memory.roster.slot(name): name for name in checked_names(names, "names")}
             found = left_with(self._session.journal, memory.gone, slots)
             return {slots[slot]: tick for slot, tick in found.items()}
+
+    def names_left(self, names: Iterable[str]) -> list[str]:
+        """Return those of these names under which an arm has left."""
+        with self._session.reading() as memory:
+            slots = memory.roster.slots
+            return [name for name in names if slots.get(name) in memory.gone]
 
     def names_like(self, text: str) -> list[str]:
         """Return the names of arms that begin with this, in capitals or not, in their order."""

@@ -1,0 +1,95 @@
+"""`restive live join`, `leave` and `return`: who can be on the next list."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from restive.cli.live_init import COMMAND_LINE, By
+from restive.cli.live_places import AsJson, File, opened
+from restive.cli.progress import say
+
+if TYPE_CHECKING:
+    from restive.live.answers import Receipt
+
+__all__ = ["come_back", "join", "leave"]
+
+
+def join(
+    file: File,
+    arms: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PEOPLE", help="CSV file: arm, kind, last_state, last_seen or elapsed."
+        ),
+    ],
+    as_json: AsJson = False,
+    by: By = COMMAND_LINE,
+) -> None:
+    """Let people (arms) join, from a CSV file; they can be on the next list."""
+    from restive.live.operator_files import arms_of_sheet
+    from restive.live.sheets import read_sheet
+
+    with opened(file) as agent:
+        words = agent.settings.words
+        sheet = read_sheet(arms, words)
+        new = arms_of_sheet(sheet, agent.kinds, agent.settings, agent.tick_of_arms, {})
+        here = agent.names_left([arm.name for arm in new])
+        receipt = agent.join(
+            {arm.name: arm.kind for arm in new},
+            {a.name: (a.last_state, a.elapsed) for a in new if a.last_state is not None},
+            actor=by,
+        )
+    back = f"; of these, had left and are back: {', '.join(here)}" if here else ""
+    _tell(receipt, receipt.text_of_arms("joined", words) + back, as_json)
+
+
+def leave(
+    file: File,
+    arms: Annotated[
+        Path, typer.Argument(metavar="PEOPLE", help="CSV file with a column of names: arm.")
+    ],
+    as_json: AsJson = False,
+    by: By = COMMAND_LINE,
+) -> None:
+    """Let people (arms) leave, from a CSV file; they are on no list any more."""
+    from restive.live.sheets import read_sheet
+
+    with opened(file) as agent:
+        words = agent.settings.words
+        sheet = read_sheet(arms, words)
+        sheet.require("arm")
+        names = [row["arm"] for row in sheet.rows]
+        receipt = agent.leave(names, actor=by)
+    back = ""
+    if receipt.new:
+        one = quote(names[0]) if len(names) == 1 else "NAME"
+        back = f"; if that was not meant: restive live return {quote(file)} {one}"
+    _tell(receipt, receipt.text_of_arms("left", words) + back, as_json)
+
+
+def come_back(
+    file: File,
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Who left by mistake.")],
+    as_json: AsJson = False,
+    by: By = COMMAND_LINE,
+) -> None:
+    """Take back those who left by mistake, with all that was seen of them."""
+    with opened(file) as agent:
+        words = agent.settings.words
+        receipt = agent.come_back(names, actor=by)
+    here = f"{words.count(receipt.known, 'arm')} had not left" if receipt.known else ""
+    back = f"{words.count(receipt.new, 'arm')} back, and can be on the next list"
+    _tell(receipt, ", ".join(filter(None, (back if receipt.new else "", here))), as_json)
+
+
+def _tell(receipt: Receipt, text: str, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(asdict(receipt)))
+    else:
+        say(text)

@@ -1,0 +1,218 @@
+"""`restive live record`, `change`, `undo`, `correct` and `rebuild`: results, and slips in them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from restive.cli.asking import go_on
+from restive.cli.live_init import COMMAND_LINE, By
+from restive.cli.live_places import AsJson, File, checked_place, opened, short
+from restive.cli.progress import say, spinner
+from restive.errors import ProblemError
+
+if TYPE_CHECKING:
+    from restive.live.answers import Alarm
+    from restive.live.words import Words
+
+__all__ = ["Date", "Tick", "change", "correct", "rebuild", "record", "tell_alarms", "undo"]
+
+Tick = Annotated[int | None, typer.Option(min=0, help="Which week (tick), counted from 0.")]
+Date = Annotated[str | None, typer.Option(help="Or a date in it, such as 2026-12-07.")]
+
+
+def record(
+    file: File,
+    results: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULTS", help="CSV file: arm, outcome (or state), and tick or date."
+        ),
+    ],
+    tick: Tick = None,
+    date: Date = None,
+    accept_good: Annotated[
+        bool, typer.Option("--accept-good", help="Take good rows; write the others to a file.")
+    ] = False,
+    pulled_instead: Annotated[
+        bool,
+        typer.Option("--pulled-instead", help="Take results of people who were not on the list."),
+    ] = False,
+    as_json: AsJson = False,
+    by: By = COMMAND_LINE,
+) -> None:
+    """Record results of calls (pulls), in parts, late, or twice: the same file is harmless."""
+    from restive.arguments import counted
+    from restive.live.answers import RefusedError
+    from restive.live.missing import named, of_which_list
+    from restive.live.operator_files import record_sheet, rejected_text
+    from restive.live.sheets import read_sheet, write_text
+
+    with opened(file) as agent:
+        words, before = agent.settings.words, agent.num_arms
+        sheet = read_sheet(results, words)
+        try:
+            done = record_sheet(
+                agent, sheet, agent.tick_asked(tick, date), accept_good=accept_good,
+                pulled_instead=pulled_instead, actor=by,
+            )  # fmt: skip
+        except RefusedError as error:
+            advice = of_which_list(agent, error.mistakes)
+            raise RefusedError(error.mistakes, f"{error}{advice}") from None
+        missing = [name for name, result in agent.results().items() if result == "open"]
+        left = before - agent.num_arms
+        alarms = agent.alarms()
+    if done.rejected:
+        rejected = results.with_name(f"{results.stem}.rejected.csv")
+        write_text(rejected, rejected_text(sheet, done.rejected))
+        count = counted(len(done.rejected), "row")
+        say(f"note: {count} not taken, written to {rejected}", sys.stderr)
+    if as_json:
+        data = {"repeated": done.repeated, "rejected": done.rejected, **asdict(done.receipt)}
+        print(json.dumps(data))
+    elif done.repeated is not None:
+        total = done.receipt.new + done.receipt.known + done.receipt.late + done.receipt.superseded
+        when = words.when(done.repeated)
+        say(f"{counted(total, 'result')} known already: this very file was recorded ({when})")
+    else:
+        said = done.receipt.text(words)
+        if not sheet.has_results:
+            said = f"{results}: no outcome is filled in, so nothing was recorded"
+        said += f"; {words.count(left, 'arm')} left for ever" if left > 0 else ""
+        said += f"; {words.count(-left, 'arm')} back" if left < 0 else ""
+        if missing and done.receipt.new:
+            said += f"; {len(missing):,} still missing{named(missing)}"
+        say(said)
+    tell_alarms(alarms, file, words)
+
+
+def change(
+    file: File,
+    name: Annotated[str, typer.Argument(help="Whose result.")],
+    outcome: Annotated[str, typer.Argument(help="What it should have been.")],
+    tick: Tick = None,
+    date: Date = None,
+    by: By = COMMAND_LINE,
+) -> None:
+    """Change one result of this week (tick), or one that came late since the last list."""
+    with opened(file) as agent:
+        settings, before = agent.settings, agent.num_arms
+        asked = agent.tick_asked(tick, date)
+        asked = agent.tick if asked is None else asked
+        agent.change(name, settings.result_of(outcome), asked, actor=by)
+        left = before - agent.num_arms
+        alarms = agent.alarms()
+    words = settings.words
+    said = f"changed: {name} in {words.when(asked, settings.clock.label(asked))} is {outcome}"
+    said += f"; {name} left for ever" if left > 0 else ""
+    say(said + (f"; {name} is back" if left < 0 else ""))
+    tell_alarms(alarms, file, words)
+
+
+def undo(
+    file: File,
+    event: Annotated[
+        int | None, typer.Option(min=1, help="The event that is meant: refuse any other.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    by: By = COMMAND_LINE,
+) -> None:
+    """Withdraw the last thing that was done, as if it had never happened: a list, results, ..."""
+    with opened(file) as agent:
+        act, words = agent.last_act(), agent.settings.words
+        if act is None and event is None and "parent" in agent.events(0, 1)[0].body:
+            raise ProblemError(
+                f"nothing was done since the rebuild which made {file}. To take that back, go on "
+                f"with the file it was made from, and delete this one; to mend a result of this "
+                f"{words.tick}, use `restive live change`, and for an older one `restive live "
+                "correct`"
+            )
+        if act is not None and not yes and event in (None, act.event):
+            what = act.text(words)
+            if not go_on(f"this withdraws {what}"):
+                raise ProblemError(f"this would withdraw {what}; say --yes if that is meant")
+            event = act.event  # and not what somebody did meanwhile
+        done = agent.undo(event, actor=by)
+        if as_json:
+            print(json.dumps(asdict(done)))
+        else:
+            lost = "; throw its list away" if done.kind in ("decide", "step") else ""
+            say(f"withdrawn: {done.text(words)}{lost}")
+        tell_alarms(agent.alarms(), file, words)
+
+
+def correct(
+    file: File,
+    results: Annotated[
+        Path, typer.Argument(metavar="RESULTS", help="CSV file: arm, outcome (or state).")
+    ],
+    note: Annotated[str, typer.Option(help="Why.")],
+    tick: Tick = None,
+    date: Date = None,
+    by: By = COMMAND_LINE,
+) -> None:
+    """Correct older results; lists learn from that once `rebuild` has made a new file."""
+    from restive.arguments import counted
+    from restive.live.journal import is_url
+    from restive.live.missing import named
+    from restive.live.operator_files import parsed_results
+    from restive.live.sheets import read_sheet
+
+    with opened(file) as agent:
+        words = agent.settings.words
+        given, of = parsed_results(agent, read_sheet(results, words), agent.tick_asked(tick, date))
+        gone = [name for name in given if agent.arm(name).left is not None]
+        receipt = agent.correct(given, of, note, actor=by)
+        back = [name for name in gone if agent.arm(name).left is None]
+    if back:
+        who = words.count(len(back), "arm")
+        say(f"{who} who had left by that result can be on the next list again{named(back)}")
+    noted = counted(receipt.new, "correction")
+    rebuilt = f"{quote(file)} {'--in-place' if is_url(file) else '--out NEW.db'}"
+    say(f"{noted} noted; lists learn from it once you run: restive live rebuild {rebuilt}")
+
+
+def rebuild(
+    file: File,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            help="The new file; move it over FILE only while nobody uses that.",
+            callback=checked_place,
+        ),
+    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Let FILE become it, while others may use it.")
+    ] = False,
+) -> None:
+    """Make a new file of all results in the order of time, with corrections taken in."""
+    from restive.arguments import counted
+    from restive.live.creating import rebuild_file
+
+    if (out is None) != in_place:
+        raise ProblemError(
+            "say where the new file goes: --out NEW, or --in-place (take a `restive live backup` "
+            "first)"
+        )
+    with spinner(f"rebuilding {short(file)}") as show:
+        rebuild_file(file, out, lambda done, total: show("events", done, total))
+    new = file if out is None else out
+    with opened(new) as agent:
+        lists = counted(agent.status().decisions, "list")
+    say(f"{new}: {lists}, with all corrections and late results; go on with this file")
+
+
+def tell_alarms(alarms: Sequence[Alarm], file: str, words: Words) -> None:
+    """Print open alarms on stderr, where they do not mix with what was asked for."""
+    from restive.live.status import alarm_lines
+
+    for line in alarm_lines(alarms, file, words):
+        say(line, sys.stderr)

@@ -1,0 +1,277 @@
+"""What an operator at a terminal is told: by name, in his words, with what to do next."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import restive as rs
+from restive.cli import app
+from restive.errors import ConflictError, ProblemError, RestiveError
+from restive.live.sheets import parse_sheet
+from test_live_undo import at_a_terminal
+
+SETTINGS = """
+[outcomes]
+engaged = 1
+drifting = 0
+no_answer = "not-pulled"
+"wrong number" = "leave"
+
+[words]
+arm = "client"
+pull = "call"
+tick = "week"
+reward = "engaged weeks"
+"""
+MONDAYS = ("2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07")
+
+
+def restive(*arguments, status=0):
+    done = CliRunner().invoke(app, ["live", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == status
+    return done
+
+
+@pytest.fixture
+def calls(tmp_path, monkeypatch):
+    """A file of twelve clients of two kinds, four of whom are called each week."""
+    monkeypatch.chdir(tmp_path)
+    Path("settings.toml").write_text(SETTINGS)
+    rows = "".join(f"C{k},{'town' if k % 2 else 'rural'}\n" for k in range(12))
+    Path("people.csv").write_text(f"client,kind\n{rows}")
+    restive("init", "calls.db", "--states", "drifting,engaged", "--controlled", "--pay", "always",
+            "--arms", "people.csv", "--pulls", 4, "--clock", "weekly", "--start", MONDAYS[0],
+            "--by-hand", "--settings", "settings.toml")  # fmt: skip
+    return tmp_path
+
+
+def week(number):
+    """Make the list of a week; return whom it names."""
+    restive("next", "calls.db", "--date", MONDAYS[number], "--out", f"w{number}.csv")
+    with open(f"w{number}.csv") as file:
+        return [row["client"] for row in csv.DictReader(file)]
+
+
+def results(name, rows, header="client,outcome"):
+    Path(name).write_text("\n".join([header, *rows, ""]))
+    return name
+
+
+def test_results_withdrawn_after_a_rebuild_are_taken_again(calls):
+    listed = week(0)
+    results("r.csv", [f"{name},engaged" for name in listed])
+    restive("record", "calls.db", "r.csv")
+    restive("rebuild", "calls.db", "--out", "new.db")
+    with pytest.raises(
+        ProblemError, match=r"nothing was done since the rebuild which made new\.db"
+    ):
+        restive("undo", "new.db", "--yes")
+    with rs.LiveAgent.open("new.db") as live:
+        event = live.changeable()[0, listed[0]]
+    restive("undo", "new.db", "--event", event, "--yes")
+    done = restive("record", "new.db", "r.csv")
+    assert done.stdout == "4 results recorded; every call on the list has a result\n"
+    assert "known already: this very file" in restive("record", "new.db", "r.csv").stdout
+
+
+def test_who_left_by_mistake_comes_back_with_what_was_seen(calls):
+    first = week(0)[0]
+    restive("record", "calls.db", results("r.csv", [f"{first},engaged"]))
+    done = restive("leave", "calls.db", results("gone.csv", [first], "client"))
+    assert done.stdout.startswith("1 client left; if that was not meant: restive live return")
+    command = re.search(r"restive live (return .*)", done.stdout)[1].replace("'", "").split()
+    week(1)
+    assert restive(*command).stdout == "1 client back, and can be on the next list\n"
+    assert restive(*command).stdout == "1 client had not left\n"
+    with rs.LiveAgent.open("calls.db") as live:
+        assert live.arm(first).left is None
+        assert live.arm(first).last_state == 1
+    restive("leave", "calls.db", "gone.csv")
+    done = restive("join", "calls.db", results("new.csv", [f"{first},rural"], "client,kind"))
+    assert done.stdout == f"1 client joined; of these, had left and are back: {first}\n"
+
+
+def test_a_new_kind_is_refused_with_what_to_do(calls):
+    results("new.csv", ["N1,night shift"], "client,kind")
+    with pytest.raises(ProblemError, match="kinds are fixed when the file is made") as error:
+        restive("join", "calls.db", "new.csv")
+    assert "did you mean" not in str(error.value)
+    results("new.csv", ["N1,twn"], "client,kind")
+    with pytest.raises(ProblemError, match="there is no kind 'twn'; did you mean 'town'"):
+        restive("join", "calls.db", "new.csv")
+
+
+def test_one_slip_of_the_open_week_needs_no_rebuild(calls):
+    a, b, *_ = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{a},engaged", f"{b},engaged"]))
+    with pytest.raises(RestiveError, match="`restive live change"):
+        restive("record", "calls.db", results("s.csv", [f"{a},drifting"]))
+    done = restive("change", "calls.db", a, "drifting")
+    assert done.stdout == f"changed: {a} in week 0 (2026-11-16) is drifting\n"
+    done = restive("change", "calls.db", b, "wrong number", "--date", MONDAYS[0])
+    assert done.stdout.endswith(f"is wrong number; {b} left for ever\n")
+    assert restive("change", "calls.db", b, "engaged").stdout.endswith(f"{b} is back\n")
+    with rs.LiveAgent.open("calls.db") as live:
+        assert {name: live.results()[name] for name in (a, b)} == {a: 0, b: 1}
+        live.check()
+    week(1)
+    with pytest.raises(ConflictError, match="Correct it instead"):
+        restive("change", "calls.db", a, "engaged", "--tick", 0)
+
+
+def test_a_week_is_said_by_its_date_everywhere(calls):
+    a, *_ = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{a},engaged"]))
+    with pytest.raises(ProblemError, match="--date 2026-11-23, or --tick 1"):
+        restive("next", "calls.db")
+    assert restive("next", "calls.db", "--date", 1).stdout.count("\n1,2026-11-23,") == 4
+    results("c.csv", [f"{a},drifting"])
+    with pytest.raises(ProblemError, match=r"of which week .*: --date 2026-11-16, or --tick 0"):
+        restive("correct", "calls.db", "c.csv", "--note", "slip")
+    restive("correct", "calls.db", "c.csv", "--date", "2026-11-18", "--note", "slip")
+    results("c.csv", [f"0,{a},drifting"], "week,client,outcome")
+    restive("correct", "calls.db", "c.csv", "--note", "slip")
+    with pytest.raises(ProblemError, match=r"has results of week 0 .*, not only of week 1"):
+        restive("correct", "calls.db", "c.csv", "--date", MONDAYS[1], "--note", "slip")
+    results("c.csv", [f"0,{a},drifting", f"1,{a},drifting"], "week,client,outcome")
+    with pytest.raises(ProblemError, match="has results of 2 weeks; correct one week at a time"):
+        restive("correct", "calls.db", "c.csv", "--note", "slip")
+    with rs.LiveAgent.open("calls.db") as live:
+        of = [event.tick for event in live.events() if event.kind == "correct"]
+    assert of == [0, 0]
+
+
+def test_results_of_another_week_are_told_from_a_slip(calls):
+    first, second = week(0), week(1)
+    off = [name for name in first if name not in second]
+    assert len(off) > 3
+    with pytest.raises(RestiveError) as error:
+        restive("record", "calls.db", results("r.csv", [f"{name},engaged" for name in off]))
+    assert "say --date 2026-11-16" in str(error.value)
+    assert str(error.value).count("it was not on the list of") == 1
+    other = next(f"C{k}" for k in range(12) if f"C{k}" not in first + second)
+    with pytest.raises(RestiveError, match="say --pulled-instead"):
+        restive("record", "calls.db", results("r.csv", [f"{other},engaged"]))
+    header = "week,date,client,outcome"
+    results("r.csv", [f"1,{MONDAYS[0]},{second[0]},engaged"], header)
+    with pytest.raises(ProblemError, match=r"says week 1 \(2026-11-23\), but its date 2026-11-16"):
+        restive("record", "calls.db", "r.csv")
+    results("r.csv", [f"1,23/11/2026,{second[0]},engaged"], header)  # as a spreadsheet has it
+    assert restive("record", "calls.db", "r.csv").stdout.startswith("1 result recorded")
+
+
+def test_status_adds_up_and_names_who_is_missing(calls):
+    first = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{first[0]},wrong number",
+                                                    f"{first[1]},no_answer"]))  # fmt: skip
+    second = week(1)
+    late = [f"{first[2]},engaged"]
+    restive("record", "calls.db", results("r.csv", late), "--date", MONDAYS[0])
+    done = restive("record", "calls.db", results("r.csv", [f"{second[0]},engaged"]))
+    names = ", ".join(second[1:])
+    assert done.stdout == f"1 result recorded; 3 still missing: {names}\n"
+    lines = restive("status", "calls.db").stdout.splitlines()
+    assert lines[2] == (
+        "8 calls in 2 weeks: 2 with a result (1 late), 1 wrong number, 1 no answer, 1 whose result "
+        "never came, 3 without a result yet"
+    )
+    assert sum(map(int, re.findall(r"(?<!\()\b(\d+) (?!calls|weeks|late)", lines[2]))) == 8
+    assert f"no result yet of week 1 (2026-11-23): {names}" in lines
+    assert f"no result yet of week 0 (2026-11-16): {first[3]}" in lines
+    done = restive("next", "calls.db", "--date", MONDAYS[2])
+    assert done.stderr.endswith(f"until they come: {names}\n")
+
+
+def test_an_alarm_says_which_weeks_it_compares_and_how_far_off(calls):
+    """What it says is what the table of pulls says."""
+    with rs.LiveAgent.open("calls.db") as live:
+        for tick in range(40):
+            live.decide(tick=tick)
+            state = 1 if tick < 12 else 0
+            live.record(dict.fromkeys(live.decision().arms, state))
+            if live.alarms():
+                break
+        (alarm, *_) = [one for one in live.alarms() if one.name == "reward too low"]
+        columns, rows = live.table("pulls")
+    found = re.search(
+        r"less than forecast, (?:weeks? (\d+)(?: to (\d+))?) \([^)]*\): ([0-9.]+) engaged weeks in "
+        r"(\d+) calls, forecast ([0-9.]+): ask",
+        alarm.sentence,
+    )
+    first, last, reward, count, forecast = found.groups(default=found[1])
+    at = {name: columns.index(name) for name in ("tick", "state", "expected")}
+    there = [row for row in rows if int(first) <= row[at["tick"]] <= int(last)]
+    assert int(last) == alarm.tick - 1
+    assert int(first) >= 11
+    assert int(count) == len(there)
+    assert float(reward) == pytest.approx(sum(row[at["state"]] for row in there), abs=0.051)
+    assert float(forecast) == pytest.approx(sum(row[at["expected"]] for row in there), abs=0.051)
+    assert float(reward) < float(forecast)
+    numbers = [one.seq for one in live_alarms("calls.db")]
+    done = restive("acknowledge", "calls.db", *numbers, "--note", "looked")
+    assert done.stdout.count("is answered") == len(numbers)
+
+
+def live_alarms(path):
+    with rs.LiveAgent.open(path) as live:
+        return live.alarms()
+
+
+def test_files_that_are_no_csv_say_how_to_save_them():
+    for contents, said in (
+        (b"PK\x03\x04\xff\xfe", "is a workbook, not a CSV file: in Excel"),
+        ("client,outcome\n".encode("utf-16"), "is text in UTF-16"),
+        (b"client,outcome\nJos\xe9,engaged\n", "line 2 is not UTF-8"),
+    ):
+        with pytest.raises(ProblemError, match=said):
+            parse_sheet(contents, "r.csv")
+    tabs = parse_sheet(b"arm\toutcome\nA, B\tengaged\n", "r.csv")
+    assert tabs.rows == ({"arm": "A, B", "outcome": "engaged"},)
+
+
+def test_columns_are_asked_for_by_the_word_that_stands_for_them(calls):
+    Path("other.csv").write_text("person,kind\nA,town\n")
+    said = "there is no column 'client', your word for 'arm'; there are person, kind"
+    with pytest.raises(ProblemError, match=said):
+        restive("init", "b.db", "--states", "drifting,engaged", "--arms", "other.csv", "--pulls", 1,
+                "--settings", "settings.toml")  # fmt: skip
+
+
+def test_a_list_needs_a_folder_that_is_there(calls):
+    said = r"lists/w.csv: cannot be written: there is no folder 'lists'; nothing was decided"
+    with pytest.raises(ProblemError, match=said):
+        restive("next", "calls.db", "--date", MONDAYS[0], "--out", "lists/w.csv")
+    with rs.LiveAgent.open("calls.db") as live:
+        assert live.tick == -1
+
+
+def test_questions_wrap_at_words_and_take_no_early_answer(calls):
+    week(0)
+    status, _, shown = at_a_terminal(
+        b"n\n", "live", "next", "calls.db", "--date", "2062-11-30", early=b"y\n"
+    )
+    assert status == 1
+    assert "nothing was changed" in shown
+    lines = shown.replace("\r", "").split("\n")
+    assert all(len(line) <= 80 for line in lines if "\x1b" not in line)
+    assert "[y/N]" in shown
+
+
+def test_what_explains_a_list_before_a_rebuild_is_not_its_rank(calls):
+    listed = week(0)
+    restive("rebuild", "calls.db", "--out", "new.db")
+    said = restive("explain", "new.db", listed[0]).stdout
+    assert "By what is known now, rank" in said
+    assert "are on the list by rank" not in said
+
+
+def test_help_speaks_of_people_calls_and_weeks():
+    said = " ".join(restive("--help").stdout.split())
+    assert "people, calls and weeks" in said
+    for word in (" agent", "sighting", "decision"):
+        assert word not in said.casefold()
+    for command in ("next", "record", "change", "correct"):
+        assert "--date" in restive(command, "--help").stdout
