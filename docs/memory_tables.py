@@ -33,7 +33,7 @@ def main(logs: int) -> None:
         print(f"| {arms} arms, {steps} steps, {share:.0%} seen | {' | '.join(row)} |")
     for always, what in ((False, "3 of 10 pulled"), (True, "2 of 8 pulled, all seen")):
         arms, steps, pulls = (8, 300, 2) if always else (10, 1000, 3)
-        row = [pulled(max(logs // (1 if always else 8), 2), arms, steps, pulls, switch, always)
+        row = [pulled(logs // (1 if always else 2), arms, steps, pulls, switch, always)
                for switch in (False, True)]  # fmt: skip
         print(f"| {what}, {steps} steps, pulls move arms | {' | '.join(row)} | |")
     print("\n| world | interval holds the mean gain |\n|---|---|")

@@ -600,7 +600,8 @@ def whittle_indices():
 def chains_and_beliefs():
     found = {}
     arms = [arm for make in BANDITS.values() for arm in make().arms]
-    arms += [arm for name in rs.zoo.names() for arm in zoo_arms(name)[:2]]
+    # those of later instances are not among the stored ones
+    arms += [arm for name in rs.zoo.names() for arm in zoo_arms(name)[:2] if name not in LATER]
     for k, arm in enumerate(arms):
         reduced = [rs.theory.reduce_arm(arm), rs.theory.reduce_arm(arm, discount=0.9)]
         found[f"{k}"] = {
@@ -610,6 +611,9 @@ def chains_and_beliefs():
             "reduced": [[one.pulled, one.own_reward, one.potential] for one in reduced],
         }
     return found
+
+
+LATER = ("calls-8-switch", "channels-16", "channels-16-switch", "channels-16-drift")
 
 
 def zoo_arms(name):
@@ -628,6 +632,8 @@ def zoo_instance(name):
     values["in_prior"] = found.truth_in_prior
     if bandit is None:
         return values
+    if isinstance(bandit, rs.types.ChangingBandit):
+        return values | {"begins": list(bandit.begins), "phases": list(bandit.bandits)}
     values |= {"bandit": bandit, "bound": tried(rs.relaxation_bound, bandit)}
     for mapping in MAPPINGS:
         if mapping not in SLOW.get(name, ()):
@@ -786,10 +792,14 @@ def replay_of(name):
         for i, one in enumerate(found.policies)
     }  # fmt: skip
     calibration = found.calibration
+    if calibration is not None:
+        own = {f.name: getattr(calibration, f.name) for f in fields(calibration)}
+        del own["what"]  # words
+        calibration = [own, calibration.low, calibration.high]
     return {
         "policies": numbers,
         "logged": [found.split, found.num_steps, found.logged_per_step, found.logged_pulls],
-        "calibration": calibration and [calibration, calibration.low, calibration.high],
+        "calibration": calibration,
     }
 
 

@@ -75,7 +75,7 @@ def test_four_weeks(folder):
     words = ["listened", "hung_up", "no_answer", "wrong_number"]
     write_results("r1.csv", [f"{a},{w}" for a, w in zip(arms, words, strict=True)])
     shown = restive("live", "record", "calls.db", "r1.csv")
-    assert shown == "4 results recorded; every pull has a result; 1 arm left for ever\n"
+    assert shown == "4 results recorded; every pull on the list has a result; 1 arm left for ever\n"
     again = restive("live", "record", "calls.db", "r1.csv")
     assert again.startswith("4 results known already")
     restive("live", "next", "calls.db", "--date", "2026-11-23", "--out", "week2.csv")

@@ -336,13 +336,116 @@ def test_arms_that_have_left_are_never_pulled_and_their_names_never_used(path):
         decided = live.decide()
         assert not set(decided.arms) & set(decision.arms)
         live.record(dict.fromkeys(decided.arms, 1))
-    with pytest.raises(ConflictError, match="has left; names are used once"):
-        live.join([decision.arms[0]])
     live.leave([decided.arms[0]])
     assert live.decide().arms == (decided.arms[1],)  # one arm is left, and N is 2
     live.record({decided.arms[1]: 1})
     with pytest.raises(ProblemError, match="only 1 arm can be chosen"):
         live.decide(num_pulls=2)
+
+
+def test_who_left_by_mistake_comes_back_by_joining_again(path, tmp_path):
+    live = created(path, clock=rs.Clock.given())
+    gone = live.decide(tick=0).arms[0]
+    live.record({gone: 1})
+    live.leave([gone])
+    live.decide(tick=1)
+    assert live.arm(gone).left == 0
+    assert live.join([gone]) == rs.types.Receipt(new=1)
+    assert live.arm(gone).left is None
+    assert live.last_act().what() == f"the return of {gone} in tick 1"
+    assert live.join([gone]) == rs.types.Receipt(known=1)
+    assert live.arm(gone).last_state == 1  # it is who it was
+    live.undo()
+    assert live.arm(gone).left == 0
+    live.join([gone])
+    live.check()
+    live.close()
+    rebuild_file(path, tmp_path / "new.db")
+    with rs.LiveAgent.open(tmp_path / "new.db") as new:
+        assert new.arm(gone).left is None
+        new.decide(tick=2, num_pulls=6)
+        assert gone in new.decision().arms
+        new.check()
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_who_left_by_a_wrong_result_comes_back_by_the_right_one(path, late):
+    """Typed anew, from whatever: the result that is true says that they have not left."""
+    live = created(path, clock=rs.Clock.given())
+    gone = live.decide(tick=0).arms[0]
+    live.record({gone: "leave"})
+    assert live.arm(gone).left == 0
+    if late:
+        live.decide(tick=1)
+    receipt = live.record({gone: 1}, 0)
+    assert (receipt.late, receipt.new) == ((1, 0) if late else (0, 1))
+    assert live.arm(gone).left is None
+    assert live.results(0)[gone] == 1
+    live.check()
+    live.undo()
+    assert live.arm(gone).left == 0
+    live.leave([gone])
+    assert live.record({gone: "unseen"}, 0).known == 1  # it says nothing new
+    assert live.arm(gone).left == 0
+
+
+def test_one_result_of_a_file_is_changed_and_the_others_stay(path):
+    live = created(path, num_pulls=3, clock=rs.Clock.given())
+    a, b, _ = live.decide(tick=0).arms
+    live.decide(tick=1)
+    now = live.decision().arms
+    live.record_batches(
+        [Batch(0, {a: 1, b: 0}), Batch(1, dict.fromkeys(now, 0))],
+        actor="office",
+    )
+    assert set(live.changeable()) == {(0, a), (0, b), *((1, one) for one in now)}
+    live.change(now[1], 1, 1, actor="desk")
+    assert live.results(1) == {now[0]: 0, now[1]: 1, now[2]: 0}
+    live.change(b, "leave", 0)
+    assert (live.results(0)[a], live.results(0)[b], live.arm(b).left) == (1, "unseen", 1)
+    assert set(live.changeable()) == {(0, a), (0, b), *((1, one) for one in now)}
+    live.change(b, 1, 0)
+    assert (live.results(0)[b], live.arm(b).left) == (1, None)
+    before = live.events()
+    with pytest.raises(ProblemError, match="state 7"):
+        live.change(now[0], 7, 1)  # nothing is taken back before another can be recorded
+    assert live.events() == before
+    live.check()
+    live.decide(tick=2)
+    with pytest.raises(ConflictError, match="Correct it instead"):
+        live.change(now[0], 1, 1)
+
+
+def test_a_late_result_by_which_somebody_left_can_be_changed(path):
+    live = created(path, clock=rs.Clock.given())
+    gone = live.decide(tick=0).arms[0]
+    live.decide(tick=1)
+    live.record({gone: "leave"}, 0)
+    assert live.last_act().kind == "record"
+    assert (0, gone) in live.changeable()
+    live.change(gone, 1, 0)
+    assert (live.results(0)[gone], live.arm(gone).left) == (1, None)
+    live.check()
+
+
+def test_a_correction_may_say_that_somebody_left(path, tmp_path):
+    live = created(path, clock=rs.Clock.given())
+    one = live.decide(tick=0).arms[0]
+    live.record({one: 1})
+    live.decide(tick=1)
+    live.correct({one: "leave"}, 0, "a wrong number")
+    assert live.arm(one).left == 1
+    live.check()
+    live.close()
+    rebuild_file(path, tmp_path / "new.db")
+    with rs.LiveAgent.open(tmp_path / "new.db") as new:
+        assert (new.arm(one).left, new.results(0)[one]) == (1, "unseen")
+        assert new.left_with([one]) == {one: 0}
+        with pytest.raises(ProblemError, match="What a rebuild took over stands"):
+            new.undo()
+        new.correct({one: 0}, 0, "it was right")
+        assert new.arm(one).left is None
+        new.check()
 
 
 def test_a_result_may_say_that_an_arm_leaves(path):

@@ -169,10 +169,10 @@ def test_headers_that_say_the_same_or_nothing(clinic):
         parse_sheet(b"arm,patient,outcome\n", "r.csv", words)
     with pytest.raises(ProblemError, match="expected a header with a column 'patient'"):
         parse_sheet(b"", "r.csv", words)
-    with pytest.raises(ProblemError, match="there is no column 'patient'; known are who"):
+    with pytest.raises(ProblemError, match="there is no column 'patient'; its columns are who"):
         record_sheet(clinic, parse_sheet(b"who\n", "r.csv", words))
     other = parse_sheet(b"Name,Region\n", "r.csv", Words("person"))
-    with pytest.raises(ProblemError, match="no column 'person'; known are name, region"):
+    with pytest.raises(ProblemError, match="no column 'person'; its columns are name, region"):
         other.require("arm")  # "region" has half of the letters
     with pytest.raises(ProblemError, match="no column 'person'; did you mean 'persons'"):
         parse_sheet(b"persons,region\n", "r.csv", Words("person")).require("arm")
@@ -342,7 +342,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
         "week 1 (2026-11-23): 0 of 4 results are in\n9 patients, 1 of them from the next list on\n"
         in run("status", "calls.db")
     )
-    assert "8 calls in 2 weeks: 2 with a result (1 late, 0 too late to be used)" in said[-1]
+    assert "8 calls in 2 weeks: 2 seen (1 late, 0 too late to be used)" in said[-1]
     assert "adherent weeks: 1.0, forecast " in said[-1]
     run("explain", "calls.db", arms[0])
     assert fails("explain", "calls.db", "Q1") == (

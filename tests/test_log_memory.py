@@ -163,10 +163,10 @@ CLEAN = [  # arms, steps, share that is seen
 
 
 def test_clean_logs_are_seldom_said_to_change():
-    """At most 5% of 150 clean logs; 0 came in 2,000 (docs/memory_tables.py)."""
+    """At most 5% of 100 clean logs; it was 3 of 2,000 (docs/memory_tables.py)."""
     found = [
         verdict for size in CLEAN for verdict in verdicts(
-            simulated_log([n, 30], *size) for n in range(30)
+            simulated_log([n, 30], *size) for n in range(20)
         )
     ]  # fmt: skip
     assert found.count("changes") <= 0.05 * len(found)
@@ -368,16 +368,16 @@ def test_replay_says_the_same_and_plays_learners_that_forget():
     p01, p11 = rng.beta(2, 3, 6), rng.beta(4, 2, 6)
     from log_cases import simulated_states
 
-    states = simulated_states(p01, p11, 300, rng, "switch")
+    states = simulated_states(p01, p11, 200, rng, "switch")
     step, arm = np.indices(states.shape)
     logged = rs.log_of(arm.ravel(), step.ravel(), states.ravel())
     played = rs.replay_log(
-        logged, 2, ["tsde", "tsde(forget_after=50, draws=4):myopic"], anyway=True
+        logged, 2, ["tsde(forget_after=50, draws=4):myopic", "whittle"], anyway=True
     )
     assert played.memory.verdict == "changes"
     assert played.memory_sentence.startswith("The arms change: a memory of about ")
     names = [one.policy for one in played.policies]
-    assert names == ["tsde", "tsde(forget_after=50, draws=4):myopic", "best fixed in hindsight"]
+    assert names == ["tsde(forget_after=50, draws=4):myopic", "whittle", "best fixed in hindsight"]
     assert all(0 < one.per_step < 2 for one in played.policies)
 
 
@@ -387,7 +387,7 @@ def test_replay_says_the_same_and_plays_learners_that_forget():
         ("tsde(forget_after=0.5)", "forget_after"), ("tsde(forget=5)", "unknown option 'forget'"),
         ("tsde(forget_after=5", "tsde\\(forget_after=300\\), got"),
         ("whittle(forget_after=5)", "unknown policy"), ("tsde(5)", "a name with options"),
-        ("ucb1(forget_after=5)", "unknown option"),
+        ("ucb1(forget_after=5)", "nothing to forget"),
     ],
 )  # fmt: skip
 def test_wrong_learners_get_a_sentence(name, said):

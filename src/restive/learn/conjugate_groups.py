@@ -20,7 +20,7 @@ from restive.plan.actors import int_zeros, no_conjugates
 from restive.problem.arm import Arm
 from restive.problem.bandit import starts_of
 
-__all__ = ["ConjugateKeeper"]
+__all__ = ["ConjugateKeeper", "nothing_counted"]
 
 FloatArray = NDArray[np.float64]
 AVERAGED = 32  # draws over which an index is averaged where it is to be that of the posterior
@@ -100,6 +100,13 @@ class ConjugateKeeper:
             changed[group] = bool(own["changed"])
 
 
+def nothing_counted(prior: DirichletArmPrior) -> dict[str, Any]:
+    """Return what `to_data` writes of a group of which nothing was seen or drawn."""
+    rows, size = prior.posterior_alphas.shape
+    nothing = {"counts": rows * size, "drawn": rows * size, "indices": size}
+    return {name: [0] * count for name, count in nothing.items()} | {"changed": True}
+
+
 def _as_short(counts: NDArray[np.float64]) -> list[float]:
     """Return counts as a list, whole ones as whole numbers."""
     return [int(count) if count == int(count) else count for count in counts.tolist()]
@@ -109,7 +116,9 @@ def _arrays(priors: dict[int, DirichletArmPrior], num_groups: int) -> ConjugateG
     own: Sequence[DirichletArmPrior] = list(priors.values())
     numbers = np.full(num_groups, -1, dtype=np.int64)
     numbers[list(priors)] = np.arange(len(own))
-    alphas = [prior.posterior_alphas for prior in own]
+    apart = {id(prior): prior for prior in own}
+    alphas_of = {name: prior.posterior_alphas for name, prior in apart.items()}
+    alphas = [alphas_of[id(prior)] for prior in own]
     sizes = np.array([prior.num_states for prior in own], dtype=np.int64)
     flat = np.concatenate([rows.ravel() for rows in alphas])
     largest = int(sizes.max())

@@ -24,7 +24,6 @@ from restive.kernels.loop.engine import NUMBERS
 from restive.kernels.loop.tables import VISITS
 from restive.learn.agent import Agent
 from restive.learn.agent_view import AgentView
-from restive.learn.evidence import Evidence
 from restive.learn.learner_state import LearnerState
 from restive.learn.learners import learner
 from restive.learn.learners.base import Compiled, Relative
@@ -181,14 +180,13 @@ def load_snapshot(
 
 
 def _load(agent: Agent, data: dict[str, Any]) -> None:
-    require_consistent(agent, data)
+    evidence = require_consistent(agent, data)
     actor = agent._actor
     actor.meta.now["time"] = data["time"]
     arms, states, times = (numbers(column) for column in data["seen"])
     actor.meta.last_state[arms] = states
     actor.meta.seen[arms] = times
-    for k, cells in data["evidence"].items():
-        agent._evidence[int(k)] = Evidence.from_data(cells)
+    agent._evidence.update(evidence)
     if data["selected"] is not None:
         selected = numbers(data["selected"])
         if len(selected) != agent.task.num_pulls:

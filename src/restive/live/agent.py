@@ -5,9 +5,8 @@
     decision = live.decide()                      # the same answer until the next tick
     live.record({"A17": 1, "B02": 0})             # in parts, twice, late: as it comes
 
-What a call has acknowledged survives a kill at any moment. The decisions that follow are those that
-would have followed without the kill, to the bit. Any number of processes and threads may use one
-file. A client that was killed asks for the open decision and continues from there.
+What a call has acknowledged survives a kill, and the decisions that follow are those that would
+have followed without it, to the bit. Many processes and threads may use one file.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 
 from restive.arguments import checked_count, shown
 from restive.errors import ProblemError
-from restive.live import deciding, forgetting, recording, status, tokens, undoing
+from restive.live import changing, deciding, forgetting, recording, status, tokens, undoing
 from restive.live.answers import Act, Decision, Mistake, Receipt
 from restive.live.clock import Clock
 from restive.live.creating import create_file
@@ -253,6 +252,11 @@ class LiveAgent(LiveView):
             recording.record(session, memory, prepared, writer, answer)
             return prepared.receipt, prepared.mistakes
 
+    def change(self, name: str, result: int | str, tick: int, *, actor: str = PYTHON) -> Receipt:
+        """Put another result in the place of one in `changeable`; older ones are corrected."""
+        with self._session.writing():
+            return changing.change(self._session, name, result, checked_tick(tick), actor)
+
     def step(
         self,
         results: Mapping[str, Any],
@@ -474,20 +478,18 @@ class LiveAgent(LiveView):
         actor
             Who does this, for the journal.
         """
-        session = self._session
-        with session.writing() as memory:
+        with (session := self._session).writing() as memory:
             secret = tokens.make_token(session.journal, name, role, session.at, days)
-            text = f"token {name!r} of role {role} was made"
-            session.append("note", max(memory.tick, 0), {"text": text}, actor)
+            said = {"text": f"token {name!r} of role {role} was made"}
+            session.append("note", max(memory.tick, 0), said, actor)
             return secret
 
     def remove_token(self, name: str, *, actor: str = PYTHON) -> None:
         """Shut a client out."""
-        session = self._session
-        with session.writing() as memory:
-            tokens.remove_token(session.journal, name)
-            text = f"token {name!r} was removed"
-            session.append("note", max(memory.tick, 0), {"text": text}, actor)
+        with self._session.writing() as memory:
+            tokens.remove_token(self._session.journal, name)
+            said = {"text": f"token {name!r} was removed"}
+            self._session.append("note", max(memory.tick, 0), said, actor)
 
     def _following(self, memory: Memory, tick: int | None, closed: bool) -> int:
         """Return the tick of the decision after results of a tick were recorded."""

@@ -67,7 +67,10 @@ class Receipt:
             return "nothing new"
         (first, word), *rest = found
         parts = [f"{counted(first, 'result')} {word}", *(f"{n:,} {what}" for n, what in rest)]
-        return ", ".join(parts) + (f"; every {words.pull} has a result" if self.closed else "")
+        whole = self.closed and self.new  # of the open tick; others may still be missing
+        return ", ".join(parts) + (
+            f"; every {words.pull} on the list has a result" if whole else ""
+        )
 
     def text_of_arms(self, done: str, words: Words = PLAIN) -> str:
         """Say how many arms "joined" or "left", in the operators' words."""
@@ -159,7 +162,7 @@ class Act:
     """What one call did, and `undo` can withdraw."""
 
     event: int  # the first that it journaled, its id
-    # decide, record, step (both), join, leave, correct, acknowledge, forget or remember
+    # decide, record, step (both), join, leave, return, correct, acknowledge, forget or remember
     kind: str
     tick: int
     label: str  # its date, where ticks have dates
@@ -183,8 +186,11 @@ class Act:
             else f"{counted(self.count, 'result')} of {when}",
             "step": f"the list of {when}, {arms}, and the results recorded with it",
             "join": f"the joining of {self.who or arms} in {when}",
+            "return": f"the return of {self.who or arms} in {when}",
             "leave": f"the leaving of {self.who or arms} in {when}",
-            "correct": f"{counted(self.count, 'correction')} of {when}",
+            "correct": f"the correction of {self.who} in {when}"
+            if self.who
+            else f"{counted(self.count, 'correction')} of {when}",
             "acknowledge": f"an alarm's acknowledgement in {when}",
             "forget": f"the forgetting of {self.who}",
             "remember": f"the setting that {self.who}",

@@ -25,6 +25,7 @@ from restive.live.forgetting import FORGET, REMEMBER, forget_body
 from restive.live.journal import (
     COLUMNS,
     INSERT,
+    REBUILD,
     STANDING,
     UNDO,
     Event,
@@ -61,8 +62,6 @@ from restive.live.words import Words
 
 __all__ = ["create_file", "rebuild_file", "write_good_part"]
 
-REBUILD = "rebuild"
-
 # ---------------------------------------------------------------- of a new agent
 
 
@@ -94,13 +93,13 @@ def _fill(
     roster.checked(arms)
     roster.add(arms)
     words = settings.words
-    if not roster.moves_alike and settings.missing is None:
+    if roster.may_hide and settings.missing is None:
         raise ProblemError(
             f"a {words.pull} changes how some {words.many('arm')} move, so say what a {words.pull} "
             "without a result means: "
-            "missing='refuse' or missing='as-not-pulled'"
+            "missing='refuse' or missing='as-not-pulled' (--missing refuse, --missing "
+            "as-not-pulled)"
         )
-    _require_states_now(roster, words.arm)
     Memory(settings, roster)  # finds what is wrong before there is a file
     Journal.prepare(path)
     journal = Journal(path, "process", temporary=True)  # flushed when it gets its name
@@ -108,16 +107,6 @@ def _fill(
         _write_first(journal, settings, roster, arms, actor, parent, now)
     finally:
         journal.close()
-
-
-def _require_states_now(roster: Roster, noun: str) -> None:
-    """Raise unless the states are known of all arms that are seen in every tick."""
-    for slot, arm in enumerate(roster.arms):
-        if roster.always_seen(slot) and (arm.last_state is None or arm.elapsed != 1):
-            raise ProblemError(
-                f"{noun} {arm.name!r} is seen every tick, so say in which state it is when the "
-                "first list is made: its last_state, with elapsed 1"
-            )
 
 
 def _write_first(

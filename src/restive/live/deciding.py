@@ -44,7 +44,7 @@ def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
             first = clock.label(0)
             raise ProblemError(f"the first {words.tick} begins {first}; it is too early to decide")
         now = max(now, memory.tick)
-    passed = memory.roster.some_always_seen and tick == memory.tick + 1 and tick < now
+    passed = memory.roster.some_always_seen and tick is not None and memory.tick < tick < now
     if tick is not None and tick not in (now, memory.tick) and not passed:
         raise ConflictError(f"it is {words.when(now)} by the file's clock, not {tick}")
     now = now if tick is None else tick
@@ -66,10 +66,10 @@ def decide(
         return
     before = memory.tick
     _require_results(memory)
-    if not skip or memory.roster.some_always_seen:
+    if not skip:
         _require_no_jump(memory, tick)
     out = sorted({memory.roster.slot(name) for name in unavailable} - memory.gone.keys())
-    away = memory.lost_next().difference(out, memory.gone)
+    away = memory.lost_at(tick).difference(out, memory.gone)
     free = memory.num_available - len(out) - len(away)
     if num_pulls is None:
         wanted = min(memory.settings.num_pulls, free)
@@ -128,14 +128,9 @@ def _require_no_jump(memory: Memory, tick: int) -> None:
     weeks without a decision are weeks; a jump of years is a clock that is wrong.
     """
     clock, words, missed = memory.settings.clock, memory.settings.words, tick - memory.tick - 1
-    if missed > 0 and memory.roster.some_always_seen:
-        following = memory.tick + 1
-        raise ProblemError(
-            f"{words.when(following, clock.label(following))} has no list yet, and some "
-            f"{words.many('arm')} are seen every {words.tick}: decide it first, with num_pulls 0 "
-            f"if no {words.pull} was made in it, and record all states"
-        )
-    if missed < 1 or (clock.kind == "wall" and _pause(memory, tick) <= LONGEST_PAUSE):
+    seen = memory.roster.some_always_seen
+    looked = clock.kind == "wall" and not seen and _pause(memory, tick) <= LONGEST_PAUSE
+    if missed < 1 or looked:
         return
     last = "none was made yet"
     if memory.tick >= 0:
@@ -147,6 +142,11 @@ def _require_no_jump(memory: Memory, tick: int) -> None:
     waiting = 0 if memory.open is None else len(memory.open.missing)
     if waiting:
         jump += f", and {words.count(waiting, 'pull')} without a result would count as not reached"
+    if seen:
+        jump += (
+            f"; in these nobody was seen, so {words.many('arm')} that are seen every {words.tick} "
+            "are on no list until their next states are recorded"
+        )
     raise JumpError(jump)
 
 

@@ -214,7 +214,11 @@ def _waits(found: Explanation) -> int | None:
 def _lines(it: Why, settings: Settings, left: int | None) -> list[str]:
     words = settings.words
     verdict = "is on the list" if it.listed else "is not on the list"
+    gone = []
+    if left is not None:
+        gone.append(f"{it.arm} left in {words.when(left, settings.clock.label(left))}.")
     lines = [
+        *gone,
         f"{it.arm} {verdict} for {words.when(it.tick, it.date)}.",
         *([REBUILT] if it.rebuilt else []),
         _seen(it, settings),
@@ -223,7 +227,7 @@ def _lines(it: Why, settings: Settings, left: int | None) -> list[str]:
         _expected(it, settings),
     ]
     if left is not None:
-        lines.append(f"{it.arm} left in {words.when(left, settings.clock.label(left))}.")
+        pass  # said first: the ranks are of those who are here
     elif not it.available:
         lines.append(
             f"{it.arm} was said to be unavailable, or rests after a {words.pull} without a result."
@@ -299,14 +303,17 @@ def _standing(it: Why, settings: Settings) -> list[str]:
     """Where it ranks, and what would change that."""
     words = settings.words
     count = f"{it.num_listed:,} {'is' if it.num_listed == 1 else 'are'}"
-    among = f"{words.count(it.num_ranked, 'arm')}; {count} on the list by rank"
+    among = f"{words.count(it.num_ranked, 'arm')} who can be on it; {count} on the list by rank"
     lines = [_priority(it), f"Rank {it.rank} of {among}."]
     if it.rival is None:
         return lines
+    equal = ""
+    if it.index == it.rival_index:
+        equal = f" Who has the same comes in the order in which {words.many('arm')} joined."
     if it.listed:
-        lines.append(f"First not on the list: {it.rival}, with {it.rival_index:.3f}.")
+        lines.append(f"First not on the list: {it.rival}, with {it.rival_index:.3f}.{equal}")
         return lines
-    last = f"Last on the list: {it.rival}, with {it.rival_index:.3f}."
+    last = f"Last on the list: {it.rival}, with {it.rival_index:.3f}.{equal}"
     if it.waits is None:
         return [*lines, f"{last} Waiting alone will not put {it.arm} on the list."]
     if it.waits == 0:

@@ -1,4 +1,4 @@
-"""The journal: what happened, one event after the other, in one SQLite file on a local disk.
+"""The journal: what happened, one event after the other, in a SQLite file or in PostgreSQL.
 
 An event is kept once its transaction is committed, and never changes. Each carries a digest of
 itself and of the one before it, so a change of any event shows.
@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError, StoreError
 from restive.files import replacing
-from restive.live.schema import TABLES
-from restive.live.sqlite import SqliteDatabase, require_no_file
+from restive.live.sqlite import TABLES, SqliteDatabase, require_no_file
 
 if TYPE_CHECKING:
     from restive.live.postgres import PostgresDatabase
@@ -37,6 +36,7 @@ DURABILITIES = ("power", "process")
 WAIT = 10.0  # seconds for another writer
 PAGE = 256  # events that are fetched at once
 UNDO = "undo"  # kind of events that withdraw others
+REBUILD = "rebuild"  # who did what a rebuild took over
 FIRST = b""  # digest before the first event
 INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "seq, kind, tick, at, request, fingerprint, actor, body, digest"
@@ -100,7 +100,7 @@ class Journal:
     Parameters
     ----------
     path
-        The file, which must be there.
+        The file, which must be there, or postgresql://USER@HOST/DATABASE#AGENT.
     durability
         "power": what was acknowledged survives a power cut; "process": it survives a kill.
     temporary

@@ -58,7 +58,8 @@ class Memory:
         self.tick = -1  # of the last decision
         self.joined = [0] * len(roster)  # tick at which each arm joined
         self.gone: dict[int, int] = {}  # arms that have left, and when
-        self.lost: set[int] = set()  # always seen, but not in the last tick: on no list
+        # always seen, but not in the last tick: on no list
+        self.lost = roster.unknown_now(0, range(len(roster)))
         self.forgotten: dict[int, int] = {}  # arms of which nothing counts before a tick, and it
         self.divergences: list[int] = []  # decisions that came out differently, not yet journaled
         self.agent = self._first_agent()
@@ -91,11 +92,14 @@ class Memory:
         """Arms that have not left."""
         return len(self.roster) - len(self.gone)
 
-    def lost_next(self) -> set[int]:
-        """Arms that are always seen, whose states will not be known when the open tick closes."""
+    def lost_at(self, tick: int) -> set[int]:
+        """Arms that are always seen, whose states are not known when a tick is decided next."""
+        new = self.roster.unknown_now(tick, range(self.num_joined, len(self.roster)), self.joined)
+        if tick > self.tick + 1:  # in those that pass nobody is seen
+            return new.union(self.agent.task.always_seen.tolist())
         if self.open is None:
-            return self.lost
-        return set(self.agent.task.always_seen.tolist()).difference(self.open.sightings)
+            return self.lost | new
+        return new.union(self.agent.task.always_seen.tolist()).difference(self.open.sightings)
 
     @property
     def num_joined(self) -> int:
@@ -200,19 +204,35 @@ class Memory:
     def begin_tick(self, tick: int) -> None:
         """Close the tick before and let time pass until this one; arms that wait join."""
         self._close()
-        if self.agent.time < tick + 1:
-            self.agent.skip(tick + 1 - self.agent.time)
+        self._pass_until(tick + 1)
         if self.num_joined == len(self.roster):
             self._give_room()
             return
         new = range(self.num_joined, len(self.roster))
         states, ages = self.roster.start(new)
-        ages = [age + tick - self.joined[slot] for age, slot in zip(ages, new, strict=True)]
+        self.lost |= self.roster.unknown_now(tick, new, self.joined)
+        ages = [
+            1 if self.roster.always_seen(slot) else age + tick - self.joined[slot]
+            for age, slot in zip(ages, new, strict=True)
+        ]
         prior: Any = self.roster.prior(len(self.roster))
         self.agent = with_more_arms(self.agent, prior, states, ages)
         self._room_until = 0
         self._give_room()
         self.ever_seen |= {slot for slot in new if self.roster.arms[slot].last_state is not None}
+
+    def _pass_until(self, time: int) -> None:
+        """Let steps pass without a list. Nobody is seen in them, not even who always is."""
+        agent, always = self.agent, self.agent.task.always_seen
+        if agent.time >= time:
+            return
+        if not len(always):
+            agent.skip(time - agent.time)
+            return
+        while agent.time < time:
+            agent.select(0)
+            agent.observe([], [], lost=always)
+        self.lost = set(always.tolist())
 
     def _give_room(self, arm: int | None = None, age: int = 0) -> None:
         """Let likelihoods be there for an age of an arm, by default for those of all arms now.
@@ -350,7 +370,7 @@ class Memory:
                 counts = self.unseen.setdefault(pull.last_state, [0, 0])
                 counts[0] += pull.reward is None
                 counts[1] += 1
-        lost = self.lost_next()
+        lost = self.lost_at(self.tick + 1).intersection(range(self.num_joined))
         now, self.open = self.open, None
         for arm in (*now.choice.arms, *now.instead):
             self.pulls[arm] = self.pulls.get(arm, 0) + 1

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from restive.arguments import counted, shown, suggestion
+from restive.arguments import counted, shown
 from restive.errors import ProblemError
 from restive.files import replacing, require_target
 from restive.learn.learners import LEARNERS
@@ -238,7 +238,8 @@ def _arm_of_row(
         raise ProblemError(f"its kind is missing: one of {', '.join(kinds)}")
     kind = kind or kinds[0]
     if kind not in kinds:
-        raise ProblemError(f"there is no kind {shown(kind)}; {suggestion(kind, kinds)}")
+        made = f"a file keeps those that it was made with: {', '.join(kinds)}"
+        raise ProblemError(f"there is no kind {shown(kind)}, and {made}")
     if not row.get("last_state"):
         if row.get("last_seen") or row.get("elapsed"):
             raise ProblemError("last_state is missing, though it tells when it was seen")
@@ -282,12 +283,12 @@ def require_no_outcomes(path: Path, words: Words) -> None:
 
 
 def decision_text(live: LiveAgent, decision: Decision) -> str:
-    """Write a decision as CSV, with an empty column for outcomes; the same one always the same."""
+    """Write a decision as CSV, with the outcomes that are in and room for the others."""
     label, audit = live.settings.clock.label(decision.tick), set(decision.audit)
-    kinds = live.kinds_of(decision.arms)
+    words, kinds = live.outcome_words(decision.tick), live.kinds_of(decision.arms)
     rows = [
         (decision.tick, label, arm, kind, f"{mean:.6f}", "" if i is None else f"{i:.6f}",
-         int(arm in audit), "")
+         int(arm in audit), words.get(arm, ""))
         for arm, kind, mean, i in zip(
             decision.arms, kinds, decision.expected, decision.index, strict=True
         )

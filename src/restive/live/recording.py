@@ -75,6 +75,7 @@ class SortedResults:
     late_instead: dict[int, int] = field(default_factory=dict)
     superseded: list[int] = field(default_factory=list)
     leaving: list[int] = field(default_factory=list)
+    returning: list[int] = field(default_factory=list)  # who left by the result that this replaces
     known: int = 0
     mistakes: list[Mistake] = field(default_factory=list)
 
@@ -119,6 +120,10 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResult
                 found.mistakes.append(Mistake(tick, str(name), str(error), conflict=True))
             except ProblemError as error:
                 found.mistakes.append(Mistake(tick, str(name), str(error)))
+    told = found.in_time | found.late
+    gone = [slot for slot in told if slot in memory.gone and told[slot] != UNSEEN]
+    left = left_with(journal, memory.gone, gone) if gone else {}
+    found.returning = [slot for slot in gone if left.get(slot) == tick]
     open_now = memory.open is not None and tick == memory.open.tick
     if open_now and not memory.roster.all_possible:
         _drop_impossible(found, memory)
@@ -215,8 +220,8 @@ def _known(settings: Settings, row: PullRow, result: int | str, when: str) -> bo
         if result != recorded:
             before, now = (_shown(settings, one) for one in (recorded, result))
             raise ConflictError(
-                f"{before} was recorded for {when} already, now {now}; to correct it, use "
-                "`correct` and `rebuild`"
+                f"{before} was recorded for {when} already, now {now}; if that was wrong, change "
+                "it on the page, or by `restive live correct`"
             )
         return True
     return status == UNSEEN == result
@@ -349,6 +354,10 @@ def _journal_results(
         body = {"arms": leaving, "of": one.tick}
         event = writer.append("leave", max(memory.tick, 0), body, answer)
         enter_leave(journal, event, leaving)
+    if one.returning:
+        back = sorted(one.returning)
+        writer.append("return", max(memory.tick, 0), {"arms": back}, answer)
+        enter_return(journal, back)
 
 
 def _append_late(
@@ -384,34 +393,32 @@ def _columns(results: dict[int, Any]) -> dict[str, Any]:
 def join(
     session: Session, memory: Memory, arms: Sequence[NewArm], tick: int, writer: Writer
 ) -> Receipt:
-    """Let arms join with the next decision; those that are there with the same kind are known."""
+    """Let arms join with the next decision; those who have left are back, others are known."""
     if memory.roster.joint is not None:
         arms_here = memory.settings.words.many("arm")
         raise ProblemError(
             f"{arms_here} cannot join under a joint prior, which names all {arms_here}"
         )
     slots = memory.roster.slots
-    new = []
+    new, back = [], list[int]()
     for arm in arms:
         there = slots.get(arm.name)
         if there is None:
             new.append(arm)
-        elif memory.roster.kind_of[there] != arm.kind or there in memory.gone:
+        elif memory.roster.kind_of[there] != arm.kind:
             raise ConflictError(
-                f"{memory.settings.words.arm} {arm.name!r} is there already"
-                + (" and has left; names are used once" if there in memory.gone else
-                   f", of kind {memory.roster.kind_of[there]!r}")
-            )  # fmt: skip
-    for arm in new:
-        like = memory.roster.kinds.get(arm.kind) if isinstance(arm.kind, str) else None
-        if getattr(getattr(like, "typical", None), "always_seen", False):
-            raise ProblemError(
-                f"{memory.settings.words.arm} {arm.name!r}: who is seen every "
-                f"{memory.settings.words.tick} cannot join a file that runs; make a new one"
+                f"{memory.settings.words.arm} {arm.name!r} is there already, of kind "
+                f"{memory.roster.kind_of[there]!r}"
             )
+        elif there in memory.gone:
+            back.append(there)
     memory.roster.checked(new)
-    receipt = Receipt(new=len(new), known=len(arms) - len(new))
+    come = len(new) + len(back)
+    receipt = Receipt(new=come, known=len(arms) - come)
     answer = {"receipt": vars(receipt)}
+    if back:  # who left by mistake
+        writer.append("return", tick, {"arms": sorted(back)}, answer)
+        enter_return(session.journal, back)
     if new:
         body = arms_to_data(new, list(memory.roster.kinds))
         first = len(memory.roster)
@@ -440,14 +447,15 @@ def correct(
 ) -> Receipt:
     """Journal that states were recorded wrongly; a rebuild takes it in.
 
-    Whoever left with a result that is corrected is back at once.
+    Whoever left with a result that is corrected is back at once, and who should have left has.
     """
+    leaving: list[int] = []
     there, words = pulls_of(session.journal, memory, tick), memory.settings.words
     body: dict[str, Any] = {"arms": [], "results": [], "note": note}
     for name, given in results.items():
         slot, state = memory.roster.slot(name), given
         size = memory.roster.num_states(slot)
-        if isinstance(state, str):
+        if isinstance(state, str) and state != LEAVE:
             state = memory.settings.result_named(state)
         if memory.roster.always_seen(slot) and (slot not in there or isinstance(state, str)):
             raise ProblemError(
@@ -459,6 +467,9 @@ def correct(
                 f"{words.arm} {name!r}: nothing was recorded for {words.when(tick)}; nothing was "
                 "changed"
             )
+        if state == LEAVE:
+            leaving.append(slot)
+            state = UNSEEN
         known = isinstance(state, int) and not isinstance(state, bool) and 0 <= state < size
         if not known and state not in (UNSEEN, NOT_PULLED):
             raise ProblemError(
@@ -471,7 +482,11 @@ def correct(
     answer = {"receipt": vars(receipt)}
     writer.append("correct", tick, body, answer)
     left = left_with(session.journal, memory.gone, body["arms"])
-    back = [slot for slot in body["arms"] if left.get(slot) == tick]
+    back = [slot for slot in body["arms"] if left.get(slot) == tick and slot not in leaving]
+    leaving = sorted(set(leaving).difference(memory.gone))
+    if leaving:
+        event = writer.append("leave", max(memory.tick, 0), {"arms": leaving, "of": tick}, answer)
+        enter_leave(session.journal, event, leaving)
     if back:
         writer.append("return", max(memory.tick, 0), {"arms": sorted(back)}, answer)
         enter_return(session.journal, back)

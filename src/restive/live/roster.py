@@ -14,13 +14,12 @@ import numpy as np
 
 from restive.arguments import checked_count, shown, suggestion
 from restive.errors import ProblemError
-from restive.learn.evidence import Evidence
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior
 from restive.learn.priors.independent import IndependentPrior, Prior
 from restive.live.clock import Clock
 from restive.live.words import PLAIN
-from restive.logs.prior_file import PriorFile, counts_of_arms
+from restive.logs.prior_file import PriorFile, counts_of_arms, evidence_of_rows
 from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
 
@@ -82,6 +81,10 @@ class Roster:
         self.joint = prior if isinstance(prior, JointPrior) else None  # the prior of all arms
         self.names: list[str] = []
         self.slots: dict[str, int] = {}
+        self._folded: tuple[int, dict[str, list[str]]] = (
+            0,
+            {},
+        )  # of so many names
         self.kind_of: list[str] = []
         self.arms: list[NewArm] = []  # as they joined
         self._always: dict[str | int, bool] = {}  # by kind, or by slot under a joint prior
@@ -99,12 +102,25 @@ class Roster:
         if found is None:
             # numbers of people are alike, so that a guess must be close to be of use
             word = name if isinstance(name, str) else shown(name)
+            same = self.same_but_for_capitals(word)
+            if same:
+                meant = f"did you mean {' or '.join(shown(one) for one in same[:3])}?"
+                raise ProblemError(f"there is no {self.noun} {shown(name)}; {meant}")
             near = suggestion(word, self.names, 0.8) if 0 < len(self.names) <= 1000 else ""
             says = near.startswith("did") or 0 < len(self.names) <= 10
             raise ProblemError(
                 f"there is no {self.noun} {shown(name)}" + (f"; {near}" if says else "")
             )
         return found
+
+    def same_but_for_capitals(self, name: str) -> list[str]:
+        """Return the names that differ from this one by capitals alone, or are it."""
+        if self._folded[0] != len(self.names):
+            folded: dict[str, list[str]] = {}
+            for one in self.names:
+                folded.setdefault(one.casefold(), []).append(one)
+            self._folded = (len(self.names), folded)
+        return self._folded[1].get(name.casefold(), [])
 
     def num_states(self, slot: int) -> int:
         """The number of states of an arm."""
@@ -169,10 +185,35 @@ class Roster:
             return any(arm.always_seen for arm in self.joint.bandits[0].arms)
         return any(_typical(prior, 0).seen == "always" for prior in self.kinds.values())
 
+    def unknown_now(
+        self, tick: int, slots: Iterable[int], joined: Sequence[int] | None = None
+    ) -> set[int]:
+        """Those of arms new in a tick that are always seen, but not in the step before it."""
+        if not self.some_always_seen:
+            return set()
+        return {
+            slot
+            for slot in slots
+            if self.always_seen(slot)
+            and (
+                self.arms[slot].last_state is None
+                or self.arms[slot].elapsed + tick - (joined[slot] if joined else tick) != 1
+            )
+        }
+
     @cached_property
     def moves_alike(self) -> bool:
         """Whether all arms move alike, pulled or not."""
         return all(_moves_alike(prior) for prior in self.kinds.values())
+
+    @cached_property
+    def may_hide(self) -> bool:
+        """Whether a pull that shows no state may have changed how an arm moves."""
+        if self.joint is not None:
+            return not (self.moves_alike or all(a.always_seen for a in self.joint.bandits[0].arms))
+        return not all(
+            _moves_alike(prior) or _typical(prior, 0).always_seen for prior in self.kinds.values()
+        )
 
     def checked(self, arms: Sequence[NewArm]) -> None:
         """Raise unless these arms can join."""
@@ -186,15 +227,15 @@ class Roster:
             seen.add(arm.name)
             if not isinstance(arm.kind, str) or arm.kind not in self.kinds:
                 raise ProblemError(
-                    f"{self.noun} {arm.name!r}: there is no kind {shown(arm.kind)}; "
-                    f"{suggestion(arm.kind, self.kinds)}"
+                    f"{self.noun} {arm.name!r}: there is no kind {shown(arm.kind)}, and a file "
+                    f"keeps those that it was made with: {', '.join(self.kinds)}"
                 )
             if arm.last_state is None or self.joint is not None:
                 continue
             size = _num_states(self.kinds[arm.kind])
             checked_count(arm.last_state, f"{self.noun} {arm.name!r}: last state", 0, size - 1)
             checked_count(arm.elapsed, f"{self.noun} {arm.name!r}: elapsed")
-            Evidence.from_data({"num_states": size, "cells": [list(c) for c in arm.evidence]})
+            evidence_of_rows(arm.evidence, size)
 
     def add(self, arms: Iterable[NewArm]) -> None:
         """Let arms in; they were checked."""
@@ -267,7 +308,7 @@ class Roster:
         for slot in slots:
             known = self.arms[slot].last_state
             states.append(self.num_states(slot) - 1 if known is None else known)
-        return states, [self.arms[slot].elapsed for slot in slots]
+        return states, [1 if self.always_seen(k) else self.arms[k].elapsed for k in slots]
 
 
 def arms_to_data(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]:

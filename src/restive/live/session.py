@@ -192,14 +192,21 @@ class Session:
 
     def _require_newest(self) -> None:
         """Raise if a rebuild has made another file of this one."""
-        new = replaced_by(self.journal)
-        if new is not None:
+        moved = self.moved_on()
+        if moved is not None:
             path = Path(self.journal.name)
-            named = new.name if new.parent == path.resolve().parent else new
             raise ConflictError(
-                f"{path}: was rebuilt, and {named} goes on where it ended; nothing was changed. "
-                "Use that one from now on (this file takes results again if it is deleted)"
+                f"{path}: was rebuilt, and {moved} goes on where it ended; nothing was changed. "
+                f"Use {moved} from now on ({path.name} is written to again only if {moved} is "
+                "deleted)"
             )
+
+    def moved_on(self) -> Path | None:
+        """Return the file that goes on where this one ended, if a rebuild has made one."""
+        new = replaced_by(self.journal)
+        if new is None:
+            return None
+        return Path(new.name) if new.parent == Path(self.journal.name).resolve().parent else new
 
     def forget_from(self, first: int) -> Memory:
         """Make the memory anew, in a transaction, after events from this one on were withdrawn."""

@@ -22,6 +22,8 @@ from restive.live.words import COLUMNS, PLAIN, Words
 
 __all__ = ["Sheet", "parse_sheet", "read_sheet", "sheet_text", "write_text"]
 
+# spreadsheets, pictures, PDF, old Office, and text in UTF-16
+OTHER_FILES = (b"PK", b"\x89PNG", b"\xff\xd8", b"%PDF", b"\xd0\xcf", b"\xff\xfe", b"\xfe\xff")
 LIKE = 0.6  # of headers to a column that is missing: "region" is not "person"
 MOST_BYTES = 1 << 28
 MOST_COLUMNS = 1000
@@ -50,10 +52,10 @@ class Sheet:
         for column in columns:
             if column not in self.columns:
                 wanted = self.words.column(column)
-                raise ProblemError(
-                    f"{self.name}: there is no column {wanted!r}; "
-                    f"{suggestion(wanted, self.headers, LIKE)}"
-                )
+                near = suggestion(wanted, self.headers, LIKE)
+                if not near.startswith("did"):
+                    near = f"its columns are {', '.join(self.headers)}"
+                raise ProblemError(f"{self.name}: there is no column {wanted!r}; {near}")
 
 
 def read_sheet(path: str | PathLike[str], words: Words = PLAIN) -> Sheet:
@@ -72,11 +74,17 @@ def read_sheet(path: str | PathLike[str], words: Words = PLAIN) -> Sheet:
 
 def parse_sheet(contents: bytes, name: str, words: Words = PLAIN) -> Sheet:
     """Read a sheet from the bytes of a CSV file; `name` is for messages."""
+    if contents.startswith(OTHER_FILES):
+        raise ProblemError(
+            f"{name}: is not a CSV file; in a spreadsheet, save it as “CSV UTF-8” and send that"
+        )
     try:
         text = contents.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = contents[: error.start].count(b"\n") + 1
-        raise ProblemError(f"{name}: line {line} is not UTF-8; save it as UTF-8") from None
+        raise ProblemError(
+            f"{name}: line {line} is not UTF-8; in a spreadsheet, save it as “CSV UTF-8”"
+        ) from None
     first = text.partition("\n")[0]
     mark = ";" if first.count(";") > first.count(",") else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)

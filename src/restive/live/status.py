@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_count, checked_seed, counted
-from restive.errors import ProblemError
 from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import Task
 from restive.live.alarms import sentence_now
 from restive.live.answers import Alarm, Status
 from restive.live.forgetting import forgettings, said_of_memory
+from restive.live.futures import Futures
 from restive.live.learned import MOST_LOOKED_AT, posterior
 from restive.live.memory import Memory
 from restive.live.session import Session
@@ -135,9 +135,11 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         else "nothing has been decided yet",
         words.count(found.arms, "arm")
         + (f", {found.waiting} of them from the next list on" if found.waiting else ""),
-        f"{made} in {words.count(found.decisions, 'tick')}: {found.seen:,} with a result "
+        f"{made} in {words.count(found.decisions, 'tick')}: {found.seen:,} seen "
         f"({found.late:,} late, {found.superseded:,} too late to be used), {found.unseen:,} "
-        f"{_what(settings, UNSEEN)} or missing, {found.not_pulled:,} {_what(settings, NOT_PULLED)}",
+        f"{_what(settings, UNSEEN)}, left or missing, {found.not_pulled:,} "
+        f"{_what(settings, NOT_PULLED)}, "
+        f"{found.pulls - found.seen - found.unseen - found.not_pulled:,} without a result yet",
         f"{words.reward}: {found.reward:,.1f}, forecast {found.forecast:,.1f}",
     ]
     if found.unshown:
@@ -299,19 +301,18 @@ def forecast(memory: Memory, ticks: int, paths: int, seed: int) -> Forecast:
     """Draw futures: what is seen comes from the belief, is learned from, and so on.
 
     Each future is one of the joint predictive law of all that will be seen: no chain needs to be
-    drawn, and learning on the way is part of it.
+    drawn, and learning on the way is part of it. Where arms are seen in every tick, chains are
+    drawn instead (`futures`).
     """
     ticks, paths = checked_count(ticks, "ticks"), checked_count(paths, "paths", 2)
-    if memory.roster.some_always_seen:
-        words = memory.settings.words
-        raise ProblemError(
-            f"{words.many('tick')} to come cannot be foretold yet where {words.many('arm')} are "
-            f"seen every {words.tick}; simulate the posterior mean with `restive.evaluate`"
-        )
-    snapshot = learned_data(memory.agent)
     rng = np.random.default_rng(checked_seed(seed))
-    task = load_snapshot(snapshot, None, memory.agent.prior).task
-    rewards = np.array([_path(memory, snapshot, task, ticks, rng) for _ in range(paths)])
+    if memory.roster.some_always_seen:
+        futures = Futures(memory)
+        rewards = np.array([futures.path(ticks, rng) for _ in range(paths)])
+    else:
+        snapshot = learned_data(memory.agent)
+        task = load_snapshot(snapshot, None, memory.agent.prior).task
+        rewards = np.array([_path(memory, snapshot, task, ticks, rng) for _ in range(paths)])
     low, high = np.quantile(rewards, [0.025, 0.975], axis=0)
     sums = rewards.sum(axis=1)
     ends = np.quantile(sums, [0.025, 0.975])

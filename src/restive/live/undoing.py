@@ -4,24 +4,34 @@ An act is what one call did: a decision, results, both of a step, arms that join
 correction, an acknowledgement, a forgetting. What followed from it goes with it: alarms that rang,
 and answers to requests that found nothing to do. Acts are withdrawn from the last one back, so none
 that stands was built on one that does not, and the memory is that of a file in which it never
-happened. Results of the open tick may be withdrawn in any order: none is built on results of other
-arms.
+happened. Results that came since the last list may be withdrawn in any order: none is built on
+results of other arms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from restive.arguments import checked_count
 from restive.errors import ConflictError, ProblemError
 from restive.live.answers import Act
 from restive.live.forgetting import FORGET, REMEMBER, forgetting_of, remembering, said_of_memory
-from restive.live.journal import STANDING, UNDO, Event
+from restive.live.journal import REBUILD, STANDING, UNDO, Event
 from restive.live.session import Session, Writer
 from restive.live.settings import LEAVE
 from restive.live.sql_tables import enter_undo
 
-__all__ = ["changeable", "last_act", "undo", "undone"]
+__all__ = [
+    "Pull",
+    "acts_since_the_list",
+    "changeable",
+    "last_act",
+    "results_of",
+    "undo",
+    "undone",
+]
+
+Pull = tuple[int, int]  # tick and slot
 
 ACTS = (
     *("decide", "record", "shown", "late", "override", "join", "leave"),
@@ -44,7 +54,10 @@ def undo(session: Session, event: int | None, writer: Writer) -> Act:
         events = _results_now(session, event, withdrawn) or events
         _require_last(session, event, events, withdrawn)
     if not events:
-        raise ProblemError("there is nothing to undo; nothing was changed")
+        raise ProblemError(
+            "there is nothing to undo; nothing was changed. What a rebuild took over stands: "
+            "correct results instead"
+        )
     act = _act(session, events)
     body = {"events": [one.seq for one in events]}
     tick = max(session.memory.tick, 0)
@@ -73,7 +86,7 @@ def _last_events(session: Session, withdrawn: set[int]) -> list[Event]:
         (one for one in session.journal.latest() if one.kind in ACTS and one.seq not in withdrawn),
         None,
     )
-    if last is None:
+    if last is None or last.actor == REBUILD:  # requests that it took over stay answered
         return []
     first = last.body.get("with", last.seq)
     return [
@@ -84,34 +97,77 @@ def _last_events(session: Session, withdrawn: set[int]) -> list[Event]:
 
 
 def _results_now(session: Session, event: int, withdrawn: set[int]) -> list[Event]:
-    """Return the act of an event if it is results of the open tick; nothing if it is not.
+    """Return the act of an event if it is results that came since the last list; else nothing.
 
-    Or late results that came since the list was made. Not if another list was made since, or there
-    is another result or a correction of one of its arms; who joined or left does not matter.
+    Nothing either if another result or a correction of the same pull has come since, or one on
+    which its being used depends; who joined or left does not matter.
     """
     later = _acts_from(session, event, withdrawn)
     own = [one for one in later if one.seq == event or one.body.get("with") == event]
     others = [one for one in later if one not in own]
-    results = [one for one in own if one.kind in CHANGEABLE]
-    foreign = {one.kind for one in own} - {*CHANGEABLE, "leave"}
-    if not results or own[0].seq != event or foreign:
+    if not _is_results(own) or own[0].seq != event:
         return []
     if any(one.kind == "decide" for one in later):
         return []
     if {"late", FORGET} <= {one.kind for one in later}:  # which knew what had come late
         return []
-    arms = {slot for one in results for slot in _arms(session, one)}
-    told = [one for one in others if one.kind in TOLD]
-    if any(arms.intersection(_arms(session, one)) for one in told):
-        return []
-    return own
+    told = Told(session.memory.tick)
+    for one in others:
+        told.add(_pulls(session, one))
+    return [] if any(pull in told for one in own for pull in _pulls(session, one)) else own
 
 
-def changeable(session: Session) -> dict[tuple[int, int], int]:
-    """Return pulls whose results can be taken back alone, by tick and slot: the events they are in.
+def _is_results(own: list[Event]) -> bool:
+    """Whether an act is results of pulls and nothing else."""
+    return any(one.kind in CHANGEABLE or "of" in one.body for one in own) and all(
+        one.kind in CHANGEABLE or (one.kind == "leave" and "of" in one.body) for one in own
+    )
+
+
+class Told:
+    """Pulls of which something was told, which what was told before must not be withdrawn under."""
+
+    def __init__(self, tick: int) -> None:
+        self._tick = tick  # the open one
+        self._pulls: set[Pull] = set()
+        self._late: set[int] = set()  # slots: whether a late result is used depends on later ones
+
+    def add(self, pulls: Iterable[Pull]) -> None:
+        """Take in what was told later."""
+        for tick, slot in pulls:
+            self._pulls.add((tick, slot))
+            if tick < self._tick:
+                self._late.add(slot)
+
+    def __contains__(self, pull: Pull) -> bool:
+        tick, slot = pull
+        return pull in self._pulls or (tick < self._tick and slot in self._late)
+
+
+def changeable(session: Session) -> dict[Pull, int]:
+    """Return pulls whose results can be taken back now, by tick and slot: the acts they are in.
 
     These are results of the open tick, and late ones that came since its list was made.
     """
+    memory = session.memory
+    acts = acts_since_the_list(session)
+    found: dict[Pull, int] = {}
+    told = Told(memory.tick)
+    forgot = False  # whether a list of what had been seen was written later
+    for event in sorted(acts, reverse=True):
+        own = acts[event]
+        forgot = forgot or own[0].kind == FORGET
+        pulls = dict.fromkeys(pull for one in own for pull in _pulls(session, one))
+        single = not any(one.kind == "shown" for one in own)
+        single = single and not (forgot and any(one.kind == "late" for one in own))
+        if single and _is_results(own) and not any(pull in told for pull in pulls):
+            found |= dict.fromkeys(reversed(pulls), event)
+        told.add(pulls)
+    return dict(list(reversed(found.items()))[-MOST_CHANGEABLE:])
+
+
+def acts_since_the_list(session: Session) -> dict[int, list[Event]]:
+    """Return acts that came since the last list and stand, by their first event."""
     memory, journal = session.memory, session.journal
     if memory.open is None:
         return {}
@@ -119,21 +175,21 @@ def changeable(session: Session) -> dict[tuple[int, int], int]:
         f"SELECT max(seq) FROM event WHERE kind = 'decide' AND tick = ? AND {STANDING}",
         (memory.tick,),
     ).fetchone()
-    acts: dict[int, list[Event]] = {}  # by their first event
+    acts: dict[int, list[Event]] = {}
     for one in _acts_from(session, first + 1, journal.withdrawn()):
         acts.setdefault(one.body.get("with", one.seq), []).append(one)
-    found: dict[tuple[int, int], int] = {}
-    told: set[int] = set()  # slots of which something was said later
-    forgot = False  # whether a list of what had been seen was written later
-    for event in sorted(acts, reverse=True):
-        own = acts[event]
-        forgot = forgot or own[0].kind == FORGET
-        pulls = [(one.tick, k) for one in own if one.kind in TOLD for k in _arms(session, one)]
-        alone = len(pulls) == 1 and {one.kind for one in own} <= {"record", "late", "leave"}
-        if alone and pulls[0][1] not in told and not (forgot and own[0].kind == "late"):
-            found[pulls[0]] = event
-        told.update(slot for _, slot in pulls)
-    return dict(list(reversed(found.items()))[:MOST_CHANGEABLE])
+    return acts
+
+
+def results_of(session: Session, own: Iterable[Event]) -> dict[Pull, int | str]:
+    """Return what an act said of pulls, by tick and slot; "leave" of those who left with it."""
+    found: dict[Pull, int | str] = {}
+    for one in own:
+        if one.kind == "leave":
+            found |= dict.fromkeys(_pulls(session, one), LEAVE)
+        else:
+            found |= dict(zip(_pulls(session, one), one.body["results"], strict=True))
+    return found
 
 
 def _acts_from(session: Session, event: int, withdrawn: set[int]) -> list[Event]:
@@ -145,10 +201,15 @@ def _acts_from(session: Session, event: int, withdrawn: set[int]) -> list[Event]
     ]
 
 
-def _arms(session: Session, event: Event) -> list[int]:
-    """Slots that an event with results of the open tick is about; by itself it means all."""
+def _pulls(session: Session, event: Event) -> list[Pull]:
+    """Pulls that an event tells of, by tick and slot; results by themselves are of all."""
+    if event.kind == "leave":
+        return [(event.body["of"], slot) for slot in event.body["arms"] if "of" in event.body]
+    if event.kind not in TOLD:
+        return []
     assert session.memory.open is not None
-    return list(event.body.get("arms", session.memory.open.choice.arms))
+    arms = event.body.get("arms", session.memory.open.choice.arms)
+    return [(event.tick, slot) for slot in arms]
 
 
 def _act(session: Session, events: list[Event]) -> Act:
@@ -160,10 +221,14 @@ def _act(session: Session, events: list[Event]) -> Act:
         kind, counted = ("decide" if len(own) == 1 else "step"), own[-1:]
     elif first.kind in RESULTS:
         kind, counted = "record", [one for one in own if one.kind in RESULTS]
+    elif first.kind == "leave" and "of" in first.body:  # only that is new: the result was missing
+        kind, counted = "record", own
     else:
-        kind, counted = first.kind, [one for one in own if one.kind != "return"]
+        kind, counted = first.kind, [one for one in own if one.kind == first.kind]
     count = sum(_count(one) for one in counted)
     tick = own[-1].tick if decided else first.tick
+    if kind == "record":
+        tick = first.body.get("of", tick)
     return Act(
         event=first.seq, kind=kind, tick=tick, label=clock.label(tick), count=count, at=first.at,
         actor=first.actor,
@@ -180,11 +245,11 @@ def _who(session: Session, kind: str, own: list[Event]) -> str:
         return said_of_memory(remembering(session.memory.settings, body["ticks"]))
     if kind == "join":
         return str(body["names"][0])
-    if kind == "leave":
+    if kind in ("leave", "return"):
         return str(names[body["arms"][0]])
-    if kind != "record" or "arms" not in body:
+    if kind not in ("record", "correct") or "arms" not in body:
         return ""
-    result = LEAVE if own[-1].kind == "leave" else body["results"][0]
+    result = LEAVE if any(one.kind == "leave" for one in own) else body["results"][0]
     return f"{names[body['arms'][0]]}: {session.memory.settings.outcome_text(result)}"
 
 

@@ -163,6 +163,25 @@ class LiveView:
             names = memory.roster.names
             return {names[slot]: what if state is None else state for slot, what, state in rows}
 
+    def outcome_words(self, tick: int) -> dict[str, str]:
+        """Return, by arm, what a results file says of pulls of a tick that were told of."""
+        found = self.results(tick)
+        told = {arm: result for arm, result in found.items() if result != "open"}
+        left = {arm for arm, of in self.left_with(list(told)).items() if of == tick}
+        with self._session.reading() as memory:
+            word = memory.settings.outcome_word
+            missing = {
+                memory.roster.names[slot]
+                for (slot,) in self._session.journal.connection.execute(
+                    "SELECT slot FROM pull WHERE tick = ? AND recorded IS NULL", (tick,)
+                )
+            }
+        return {
+            arm: word("leave" if arm in left else result)
+            for arm, result in told.items()
+            if arm in left or arm not in missing
+        }
+
     def left_with(self, names: Iterable[str]) -> dict[str, int]:
         """Return, for arms that left by a result ("leave"), the tick which that was of."""
         with self._session.reading() as memory:
@@ -179,8 +198,16 @@ class LiveView:
             names = memory.roster.names
             return sorted(name for name in names if name.casefold().startswith(begins))
 
+    def names_but_for_capitals(self, name: str) -> list[str]:
+        """Return the names that are this one, or differ from it by capitals alone."""
+        with self._session.reading() as memory:
+            return list(memory.roster.same_but_for_capitals(name))
+
     def changeable(self) -> dict[tuple[int, str], int]:
-        """Return, by tick and arm, the events of results that `undo` can take back alone now."""
+        """Return, by tick and arm, results that `change` can replace now: the events of their acts.
+
+        `undo` can take back each of these acts as a whole.
+        """
         with self._session.reading() as memory:
             names = memory.roster.names
             found = undoing.changeable(self._session)
@@ -239,6 +266,12 @@ class LiveView:
                 )
                 for one in reversed(found[-limit:])
             ]
+
+    def moved_on(self) -> str | None:
+        """Return the file that goes on where this one ended, if a rebuild has made one."""
+        with self._session.reading():
+            moved = self._session.moved_on()
+            return None if moved is None else str(moved)
 
     def last_act(self) -> Act | None:
         """Return what `undo` would withdraw now; None if there is nothing."""
@@ -308,14 +341,18 @@ class LiveView:
         limit = checked_count(limit, "limit", 0)
         with self._session.reading() as memory:
             rows = self._session.journal.connection.execute(
-                "SELECT tick, status, state, audit, expected FROM pull WHERE slot = ? "
+                "SELECT tick, status, state, audit, expected, recorded FROM pull WHERE slot = ? "
                 "ORDER BY tick DESC LIMIT ?",
                 (memory.roster.slot(name), limit),
             ).fetchall()
             columns = ("tick", "status", "state", "audit", "expected")
             label = memory.settings.clock.label
             return [
-                {"label": label(row[0]), **dict(zip(columns, row, strict=True))}
+                {
+                    "label": label(row[0]),
+                    **dict(zip(columns, row, strict=False)),
+                    "told": row[-1] is not None,
+                }
                 for row in reversed(rows)
             ]
 

@@ -168,7 +168,7 @@ def _forgetful(fitted: FittedLog, progress: Progress) -> FittedLog:
     )  # fmt: skip
     memory = memory_of(again, partial(progress, "remembering"))
     if memory is None or memory.forget_after is None:
-        return fitted
+        return replace(fitted, memory=memory)  # a change is one under any law
     return replace(again, memory=memory, notes=tuple(notes), kind_shapes=fitted.kind_shapes)
 
 

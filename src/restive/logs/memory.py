@@ -49,6 +49,7 @@ MOST_OF_AN_ARM = 30_000  # sightings, the latest
 HELD = 1 << 22  # chances at once
 TOGETHER = 1 << 15  # sightings of arms that a thread takes at a time
 LEAST_LOG = -700.0
+POINTS = 2048  # that stand for a continuous prior
 
 
 class Sightings(NamedTuple):
@@ -142,7 +143,7 @@ def laws_of(priors: Sequence[object], *, by_mode: bool = False) -> list[ArmLaw] 
 
     `by_mode` tells that rows say whether the arm was pulled (`logs.counts`).
     """
-    found, known = list[ArmLaw](), dict[int, Chains]()
+    found, known, drawn = list[ArmLaw](), dict[int, Chains](), dict[int, ArmLaw]()
     for prior in priors:
         if isinstance(prior, ArmPrior):
             chains = known.get(id(prior.candidates))
@@ -158,9 +159,20 @@ def laws_of(priors: Sequence[object], *, by_mode: bool = False) -> list[ArmLaw] 
             alike = by_mode and len(alphas) == prior.num_states
             found.append(ArmLaw(None, np.concatenate([alphas, alphas]) if alike else alphas))
         else:
-            drawn = prior.particles()
-            found.append(ArmLaw(Chains(drawn.active, drawn.passive, False), drawn.weights))
+            law = drawn.get(id(prior))
+            law = drawn[id(prior)] = law or _drawn(prior)
+            found.append(law)
     return found
+
+
+def _drawn(prior: DirichletArmPrior) -> ArmLaw:
+    """Return chains that stand for a continuous prior: many, as no evidence picks them."""
+    more = DirichletArmPrior(
+        prior.active, prior.passive, prior.rewards, prior.passive_rewards,
+        max(POINTS, prior.num_particles), prior.states,
+    )  # fmt: skip
+    found = more.given(prior.evidence).particles()
+    return ArmLaw(Chains(found.active, found.passive, False), found.weights)
 
 
 def measured_memory(

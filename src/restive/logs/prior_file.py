@@ -21,7 +21,7 @@ readers: shares and chances with 90% intervals, as the kind's arms tell them.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -46,7 +46,7 @@ from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
 from restive.problem.toml_text import read_text
 
-__all__ = ["PriorFile", "counts_of_arms", "load_prior", "write_prior"]
+__all__ = ["PriorFile", "counts_of_arms", "evidence_of_rows", "load_prior", "write_prior"]
 
 FORMAT = "restive prior 1"
 
@@ -268,6 +268,18 @@ def _arm(candidate: Any, alike: dict[str, Any]) -> Arm:
     return Arm(candidate, None, **alike)
 
 
+def evidence_of_rows(rows: Iterable[Sequence[int]], size: int) -> Evidence:
+    """Return what was seen of an arm, from cells whose last states may be rows (`logs.counts`)."""
+    cells = [list(row) for row in rows]
+    return Evidence.from_data(
+        {
+            "num_states": size,
+            "cells": [row for row in cells if row[0] < size],
+            "unpulled_cells": [[s - size, *rest] for s, *rest in cells if s >= size],
+        }
+    )
+
+
 def counts_of_arms(arms: Sequence[dict[str, Any]], size: int, start: BeliefState) -> LogCounts:
     """Return what was seen of arms, from rows of a prior file; `size` is their number of states.
 
@@ -278,13 +290,7 @@ def counts_of_arms(arms: Sequence[dict[str, Any]], size: int, start: BeliefState
         own = [[s + size, *rest] for s, *rest in arm.get("unpulled", [])]
         rows = [*arm["evidence"], *own]
         found.append(sorted(rows, key=lambda row: (row[1], row[0], row[2])) if own else rows)
-        Evidence.from_data(
-            {
-                "num_states": size,
-                "cells": [row for row in rows if row[0] < size],
-                "unpulled_cells": [[s - size, *rest] for s, *rest in rows if s >= size],
-            }
-        )
+        evidence_of_rows(rows, size)
         if not 0 <= arm["last_state"] < size:
             raise ProblemError(f"arm {k} ({arm['name']!r}): there is no state {arm['last_state']}")
     cells = np.array([row for rows in found for row in rows], dtype=np.int64)

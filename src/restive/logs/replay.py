@@ -184,8 +184,10 @@ def replay_log(
             "time wrong, or the step too short?"
         )
     sample = sample_of(log, known.controlled, known.seen)
-    earned, pulls = logged_pulls(log, at, known.rewards)
-    if known.passive_rewards is not None:
+    all_seen = known.seen == "always"
+    paid = known.passive_rewards if all_seen else None
+    earned, pulls = logged_pulls(log, at, known.rewards, paid)
+    if known.passive_rewards is not None and not all_seen:
         notes.append(
             "policies' figures count all arms, pulled or not; what the log earned and the "
             "calibration are of pulled arms"
@@ -193,7 +195,7 @@ def replay_log(
     calibration = None
     if at:
         calibration = calibrate(known, sample, at)
-    no_record = known.controlled or known.seen == "always"
+    no_record = known.controlled or all_seen
     record = None if no_record else full_record(log, at)
     game = _Game(known, bandit, num_steps, seed, record, worlds, progress)
     if record is not None:

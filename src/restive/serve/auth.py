@@ -43,7 +43,8 @@ COOKIE = "restive"
 FORGERY = "X-Restive-Forgery"
 SAFE = ("GET", "HEAD")
 API = "/v1/"
-MANAGED = ("join", "leave", "forget", "remember")  # acts of those who manage, as is their undoing
+# acts of those who manage, as is their undoing
+MANAGED = ("join", "leave", "return", "correct", "forget", "remember")
 WHO = {"WWW-Authenticate": "Bearer"}
 
 Bearer = Annotated[
@@ -60,6 +61,7 @@ class Caller:
 
     token: Token
     forgery: str  # the value that its page sends back
+    moved: str = ""  # what pages say of a file that was rebuilt into another
 
     @property
     def actor(self) -> str:

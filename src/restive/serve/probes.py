@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -12,10 +13,10 @@ from pydantic import BaseModel
 
 from restive.live.agent import LiveAgent
 from restive.serve.auth import Reader
-from restive.serve.problems import refusals
+from restive.serve.problems import Problem, refusals
 from restive.serve.service import service_of
 
-__all__ = ["router"]
+__all__ = ["moved_sentence", "router"]
 
 router = APIRouter(tags=["probes"])
 
@@ -34,9 +35,25 @@ async def healthz() -> Good:
 
 @router.get("/readyz", responses=refusals(408, 413, 500, 503, 507))
 async def readyz(request: Request) -> Good:
-    """Tell whether the file is open, can be written, and has room."""
-    await service_of(request).write(LiveAgent.require_writable)
+    """Tell whether the file is open, can be written, and has room, and no rebuild replaced it."""
+    service = service_of(request)
+    await service.write(LiveAgent.require_writable)
+    moved = await service.read(moved_sentence)
+    if moved:
+        raise Problem(503, moved)
     return Good()
+
+
+def moved_sentence(agent: LiveAgent) -> str:
+    """Say that a rebuild made another file of the one that is served; "" if none did."""
+    moved = agent.moved_on()
+    if moved is None:
+        return ""
+    return (
+        f"{Path(agent.path).name} was rebuilt, and {moved} goes on where it ended. Here you can "
+        "only look. Whoever runs this page must stop it and start it anew on the new file: "
+        f"restive serve {moved}"
+    )
 
 
 @router.get(

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from fastapi import Request
 from prometheus_client import CollectorRegistry, Histogram
 
-from restive.errors import BusyError
+from restive.errors import BusyError, ConflictError
 from restive.live.agent import LiveAgent
+from restive.live.creating import rebuild_file
 from restive.serve.limits import Rate
 
 __all__ = ["Service", "service_of"]
@@ -22,6 +23,7 @@ T = TypeVar("T")
 
 BUSY_SECONDS = 10.0  # for another process that writes to the file
 TURN_SECONDS = 0.02  # of these in one turn of the agent's thread
+PATIENT_SECONDS = 10.0  # for a rebuild, before whoever waits is told that it goes on
 LONGEST_NAP = 0.005  # seconds between two turns
 
 
@@ -48,6 +50,9 @@ class Service:
             registry=self.registry,
         )
         self._agent_thread = ThreadPoolExecutor(1, "restive-agent")
+        self._rebuilding_thread = ThreadPoolExecutor(1, "restive-rebuilding")
+        self._rebuilding: asyncio.Future[None] | None = None
+        self.taking_in = ""  # how far a rebuild is, if there is one now
         self._drawings: dict[str, tuple[int, str]] = {}
         self._drawing_thread = ThreadPoolExecutor(1, "restive-drawing")
 
@@ -80,6 +85,39 @@ class Service:
                     raise
             await asyncio.sleep(random() * LONGEST_NAP)
 
+    async def take_in(self) -> bool:
+        """Rebuild the file with its corrections; return whether that is done, or still going on.
+
+        It has a thread of its own, so that whoever reads is served meanwhile.
+        """
+        loop = asyncio.get_running_loop()
+        if self._rebuilding is None or self._rebuilding.done():
+            self.taking_in = "0%"
+            self._rebuilding = loop.run_in_executor(self._rebuilding_thread, self._rebuild)
+            self._rebuilding.add_done_callback(self._taken_in)
+        done, _ = await asyncio.wait([self._rebuilding], timeout=PATIENT_SECONDS)
+        for one in done:
+            one.result()
+        return bool(done)
+
+    def _rebuild(self) -> None:
+        def show(done: int, total: int) -> None:
+            self.taking_in = f"{done / max(total, 1):.0%}"
+
+        for last in (False, False, True):
+            try:
+                return rebuild_file(self.agent.path, None, show)
+            except ConflictError:  # somebody wrote meanwhile
+                if last:
+                    raise
+        return None
+
+    def _taken_in(self, done: asyncio.Future[None]) -> None:
+        self.taking_in = ""
+        self._drawings.clear()
+        if not done.cancelled():
+            done.exception()  # whoever waits for it is told; nobody may be there any more
+
     async def draw(self, work: Callable[..., T], *given: Any) -> T:
         """Run a function that draws: matplotlib's settings are global, so one at a time."""
         loop = asyncio.get_running_loop()
@@ -95,6 +133,7 @@ class Service:
     def close(self) -> None:
         """Finish what has begun."""
         self._drawing_thread.shutdown(cancel_futures=True)
+        self._rebuilding_thread.shutdown(cancel_futures=True)
         self._agent_thread.shutdown()
 
 

@@ -60,8 +60,8 @@ class Rules:
             # small losses in turn, each cheap, add up to nearly the same as one in every step
             steps = max(1, int(self.forget_after) // FADINGS)
             share = float(exponentials([-steps / self.forget_after])[0])
-            if self.length is None:  # as long as the paper's are after that many steps
-                longest = ceil(sqrt(2 * self.forget_after)) - 1
+            if self.length is None:  # else episodes would outlast what their draws rest on
+                longest = ceil(sqrt(self.forget_after) / 2) - 1
         return new_record(
             EpisodeRules,
             fixed_limit=limit if self.length_rule else NEVER,

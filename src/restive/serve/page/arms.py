@@ -8,15 +8,17 @@ from typing import Any, NamedTuple
 
 from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
-from restive.live.answers import ArmRow
+from restive.live.answers import Act, ArmRow
 from restive.live.explaining import Why
-from restive.live.settings import LEAVE, Settings
+from restive.live.settings import LEAVE, REFUSE, UNSEEN, Settings
 from restive.pages.page import capitalised, render
 from restive.serve.auth import Caller
+from restive.serve.page.answers import Answer, Said, answer_of, may_undo
 
 __all__ = ["ArmShown", "Listed", "arm_page", "arms_page"]
 
 ON_A_PAGE = 50
+NOTHING = Said()
 ORDERED = {"index": "priority", "age": "how long ago they were seen", "belief": "chance"}
 
 
@@ -34,7 +36,7 @@ class Cells(NamedTuple):
         cls, row: ArmRow, settings: Settings, tick: int, posterior: ArmPosterior | None
     ) -> Cells:
         """Put an arm into words as it is known at a tick; one that waits has no posterior."""
-        state = "never seen" if row.last_state is None else settings.state_text(row.last_state)
+        state = "never seen" if row.last_state is None else settings.outcome_text(row.last_state)
         if row.waiting:
             state = "joins next"
         if row.left is not None:
@@ -116,6 +118,17 @@ def arms_page(found: Listed, caller: Caller, note: str = "") -> str:
     )
 
 
+class PullTold(NamedTuple):
+    """A pull of an arm, what became of it, and how that can be put right."""
+
+    when: str
+    answer: Answer
+    late: str  # whether it came late
+    wrong: bool  # whether it is one that a correction can put right
+    expected: str
+    audit: bool
+
+
 @dataclass(frozen=True)
 class ArmShown:
     """What the page of an arm shows, read in one turn of the agent."""
@@ -127,7 +140,9 @@ class ArmShown:
     posterior: ArmPosterior | None
     prior: ArmPosterior  # of its kind
     history: list[dict[str, Any]]
-    left_with: int | None  # tick of the result with which it left
+    told: list[PullTold]  # the newest first
+    last_act: Act | None
+    clients: frozenset[str]  # names of tokens
     tick: int
 
     @classmethod
@@ -136,9 +151,11 @@ class ArmShown:
         row = agent.arm(name)
         posterior = None if row.waiting else agent.posterior(name)
         why = None if row.waiting or agent.tick < 0 else agent.explain(name)
+        history = agent.history(name)
         return cls(
-            agent.settings, agent.top_state, row, why, posterior, agent.prior(name),
-            agent.history(name), agent.left_with([name]).get(name), agent.tick,
+            agent.settings, agent.top_state, row, why, posterior, agent.prior(name), history,
+            _told(agent, name, history), agent.last_act(),
+            frozenset(one.name for one in agent.tokens()), agent.tick,
         )  # fmt: skip
 
     @property
@@ -147,19 +164,35 @@ class ArmShown:
         return [(row["tick"], row["state"]) for row in self.history if row["state"] is not None]
 
 
-def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
+def _told(agent: LiveAgent, name: str, history: Sequence[dict[str, Any]]) -> list[PullTold]:
+    """Return the pulls of an arm with what may be said of them, the newest first."""
+    settings, size, now = agent.settings, agent.num_states(name), agent.tick
+    changeable, left = agent.changeable(), agent.left_with([name]).get(name)
+    found = []
+    for pull in reversed(history):
+        tick, state, status = pull["tick"], pull["state"], pull["status"]
+        result = status if state is None else state
+        if tick == left:
+            result = LEAVE
+        waits = status == "open" or (status == UNSEEN and not pull["told"] and tick != left)
+        can = pull["expected"] is not None  # chosen by somebody else: only the file says it
+        if settings.missing == REFUSE and waits and tick < now:
+            can = False
+        own = answer_of(
+            settings, name, tick, None if waits and can else result, size if can else 0,
+            unseen=settings.missing != REFUSE,
+        )  # fmt: skip
+        late = {"late": "late", "superseded": "too late to be used"}.get(status, "")
+        wrong = can and not waits and (tick, name) not in changeable
+        expected = "–" if pull["expected"] is None else f"{pull['expected']:.3f}"
+        found.append(PullTold(own.when, own, late, wrong, expected, bool(pull["audit"])))
+    return found
+
+
+def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller, said: Said = NOTHING) -> str:
     """Return the page of an arm."""
     row, settings = found.row, found.settings
-    history = [
-        (
-            pull["tick"],
-            pull["label"] or "–",
-            _became(pull, settings, found.left_with),
-            "–" if pull["expected"] is None else f"{pull['expected']:.3f}",
-            "yes" if pull["audit"] else "",
-        )
-        for pull in reversed(found.history)
-    ]
+    keeps = caller.token.allows("admin")
     return render(
         "serve/page/arm.html",
         title=row.name,
@@ -172,17 +205,14 @@ def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
         why=found.why,
         arm=Cells.of(row, settings, found.tick, found.posterior),
         charts=charts,
-        history=history,
-        manages=caller.token.allows("admin") and not row.waiting,
+        told=found.told,
+        said=said.text,
+        wrong=said.wrong,
+        undoes=found.last_act if may_undo(found.last_act, caller, found.clients) else None,
+        mine=found.last_act is not None and found.last_act.actor == caller.actor,
+        acts=caller.token.allows("act"),
+        keeps=keeps,
+        left=None if row.left is None else settings.words.when(row.left),
+        manages=keeps and not row.waiting,
         clock=settings.clock,
-        leaves=caller.token.allows("admin") and row.left is None,
     )
-
-
-def _became(pull: dict[str, Any], settings: Settings, left_with: int | None) -> str:
-    """Say what became of a pull: what was seen, and whether that was late."""
-    state, status = pull["state"], pull["status"]
-    if state is None:
-        return settings.outcome_text(LEAVE if pull["tick"] == left_with else status)
-    late = {"late": " (late)", "superseded": " (too late to be used)"}.get(status, "")
-    return settings.outcome_text(state) + late

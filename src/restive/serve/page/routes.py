@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from restive.arguments import shown
-from restive.errors import JumpError, ProblemError, RestiveError, StoreError
+from restive.errors import ProblemError, RestiveError, StoreError
 from restive.live.agent import LiveAgent
 from restive.live.forgetting import said_of_memory
 from restive.live.operator_files import decision_text
@@ -23,30 +23,35 @@ from restive.pages.page import capitalised, render, script, stylesheet
 from restive.serve.auth import (
     COOKIE,
     MANAGED,
-    Bearer,
     Caller,
-    PageCookie,
     Reader,
-    Requires,
     form_fields,
     identify,
     require_own_site,
-    sign_in_first,
 )
 from restive.serve.messages import MOST_TICK
+from restive.serve.page.answers import results_of
 from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
 from restive.serve.page.charts import arm_charts, entropy_chart, reward_chart
+from restive.serve.page.forms import (
+    WRONG,
+    Keeper,
+    Operator,
+    Visitor,
+    back_to,
+    done,
+    number,
+    telling,
+    told_then,
+)
 from restive.serve.page.known import Known, known_page
-from restive.serve.page.today import Said, Today, today_page
+from restive.serve.page.today import Today, today_page
 from restive.serve.problems import Problem, refusals
-from restive.serve.service import service_of
+from restive.serve.service import Service, service_of
 
 __all__ = ["router"]
 
 SESSION_DAYS = 30.0
-SAID = "restive-said"  # the cookie with what is to be told
-WRONG = "!"  # before what went wrong
-MOST_SAID = 1000  # letters: a cookie has 4 KB
 HTML = {"text/html": {"schema": {"type": "string"}}}
 FORM = {
     "requestBody": {
@@ -88,7 +93,9 @@ async def login(request: Request) -> Response:
     require_own_site(request)
     secret = (await form_fields(request)).get("token", "").strip()
     if await identify(request, secret) is None:
-        return HTMLResponse(_asking("This token is not known, or has ended."), 401)
+        return HTMLResponse(
+            _asking("This token is not known, or has ended. Was it copied completely?"), 401
+        )
     service = service_of(request)
     session = await service.write(lambda agent: agent.sign_in(secret, SESSION_DAYS))
     response = RedirectResponse("/", 303)
@@ -123,27 +130,6 @@ def _asking(wrong: str = "") -> str:
     return render(template, title="Sign in", heading="Sign in", visitor=None, wrong=wrong)
 
 
-class Visiting:
-    """Lets in who may look, or act through a form; sends the others to where they sign in."""
-
-    def __init__(self, role: str = "read") -> None:
-        self._requires = Requires(role, form=True)
-
-    async def __call__(self, request: Request, bearer: Bearer, cookie: PageCookie) -> Caller:
-        """Return who is looking."""
-        try:
-            return await self._requires(request, bearer, cookie)
-        except Problem as error:
-            if error.status != 401:
-                raise
-            raise sign_in_first() from None
-
-
-Visitor = Annotated[Caller, Depends(Visiting())]
-Operator = Annotated[Caller, Depends(Visiting("act"))]
-Keeper = Annotated[Caller, Depends(Visiting("admin"))]  # who may say who takes part
-
-
 # ---------------------------------------------------------------- today
 
 
@@ -153,39 +139,10 @@ async def today(
 ) -> HTMLResponse:
     """What to do now."""
     service = service_of(request)
-    found = await service.read(Today.of)
+    found = await service.read(lambda agent: Today.of(agent, service.taking_in))
     words = found.settings.words
     chart = await service.drawn("rewards", found.status.events, reward_chart, found.rewards, words)
-    told = unquote(request.cookies.get(SAID, ""))
-    said = Said(told.removeprefix(WRONG), told.startswith(WRONG))
-    response = HTMLResponse(today_page(found, chart, caller, said, asked))
-    if told:
-        response.delete_cookie(SAID, httponly=True, samesite="strict")
-    return response
-
-
-async def _done(
-    request: Request, work: Callable[[LiveAgent], str], back: str = "/", again: str = ""
-) -> Response:
-    """Do what a form asks for, and show the page with what became of it.
-
-    The page `back` is asked for anew, so that a reload does nothing twice; what is to be told waits
-    in a cookie meanwhile. After a jump that must be meant it is the page `again`.
-    """
-    try:
-        said = await service_of(request).write(work)
-    except StoreError:
-        raise
-    except JumpError as error:
-        said, back = f"{WRONG}{error.jump}. Nothing was done: look at the date again.", again
-    except RestiveError as error:
-        said = WRONG + str(error)
-    response = RedirectResponse(back, 303)
-    response.set_cookie(
-        SAID, quote(said[:MOST_SAID]), max_age=60, httponly=True, samesite="strict",
-        secure=request.url.scheme == "https",
-    )  # fmt: skip
-    return response
+    return telling(request, lambda said: today_page(found, chart, caller, said, asked))
 
 
 @post_page("/decide")
@@ -195,7 +152,7 @@ async def decide(request: Request, caller: Operator) -> Response:
 
     def work(agent: LiveAgent) -> str:
         words, before = agent.settings.words, agent.tick
-        asked = agent.tick_asked(_number(fields, "tick"), fields.get("date") or None)
+        asked = agent.tick_asked(number(fields, "tick"), fields.get("date") or None)
         made = agent.decide(tick=asked, skip="skip" in fields, actor=caller.actor)
         when = words.when(made.tick, agent.settings.clock.label(made.tick))
         count = words.count(len(made.arms), "arm")
@@ -204,7 +161,7 @@ async def decide(request: Request, caller: Operator) -> Response:
         return f"The list for {when} is made: {count}."
 
     given = fields.get("date") or fields.get("tick") or "now"
-    return await _done(request, work, again="/?" + urlencode({"asked": given}) + "#next")
+    return await done(request, work, again="/?" + urlencode({"asked": given}) + "#next")
 
 
 @post_page("/record")
@@ -214,16 +171,90 @@ async def record(request: Request, caller: Operator) -> Response:
     arm, result = fields.get("arm", ""), fields.get("result", "")
 
     def work(agent: LiveAgent) -> str:
-        settings = agent.settings
-        means = settings.result_of(result) if result != LEAVE else result
-        receipt = agent.record({arm: means}, _number(fields, "tick"), actor=caller.actor)
-        what = result if result in settings.outcomes else settings.outcome_text(means)
+        tick, now = number(fields, "tick"), agent.tick
+        means = _meant(agent, result)
+        receipt = agent.record({arm: means}, tick, actor=caller.actor)
+        words, said = agent.settings.words, f"{arm}: {agent.settings.said(result)}"
         if means == LEAVE:
-            return f"{arm}: {what}. {arm} is on no list any more."
-        late = "" if not receipt.late + receipt.superseded else f"; {receipt.text(settings.words)}"
-        return f"{arm}: {what}{late}."
+            return f"{said}. {arm} is on no list any more."
+        if tick is None or tick == now:
+            return f"{said}."
+        if receipt.superseded:
+            return (
+                f"{said}. It is kept and not used, since {arm} was seen in a later {words.tick}; "
+                "there is nothing more to do."
+            )
+        over = f"{words.when(tick)} is over and the list of {words.when(now)} is made"
+        return f"{said}. {capitalised(over)}: this came late, and is used."
 
-    return await _done(request, work)
+    return await done(request, work, back_to(fields))
+
+
+@post_page("/change")
+async def change(request: Request, caller: Operator) -> Response:
+    """Put another result in the place of one that came since the last list."""
+    fields = await form_fields(request)
+    arm, result = fields.get("arm", ""), fields.get("result", "")
+
+    def work(agent: LiveAgent) -> str:
+        tick, settings = number(fields, "tick") or 0, agent.settings
+        means, before = _meant(agent, result), results_of(agent, tick).get(arm)
+        if means == before:
+            return f"{arm} stays as it was: {settings.said(result)}."
+        agent.change(arm, means, tick, actor=caller.actor)
+        was = "" if before is None else f", and no longer {settings.outcome_text(before)}"
+        return f"{arm}: {settings.said(result)} now{was}."
+
+    return await done(request, work, back_to(fields))
+
+
+@post_page("/correct")
+async def correct(request: Request, caller: Keeper) -> Response:
+    """Correct an older result, and take the correction in."""
+    fields = await form_fields(request)
+    arm, result = fields.get("arm", ""), fields.get("result", "")
+
+    def work(agent: LiveAgent) -> str:
+        tick, words = number(fields, "tick") or 0, agent.settings.words
+        means = _meant(agent, result)
+        note = fields.get("note", "").strip() or "corrected on the page"
+        was_gone = agent.arm(arm).left is not None
+        agent.correct({arm: means}, tick, note, actor=caller.actor)
+        said = f"Corrected: {arm} in {words.when(tick)}: {agent.settings.said(result)}."
+        gone = agent.arm(arm).left is not None
+        if gone and not was_gone:
+            return f"{said} {arm} is on no list any more."
+        return f"{said} {arm} is back, and can be on the next list." if was_gone > gone else said
+
+    try:
+        said = await service_of(request).write(work)
+    except StoreError:
+        raise
+    except RestiveError as error:
+        return told_then(request, WRONG + str(error), back_to(fields))
+    return told_then(request, f"{said} {await _taken_in(service_of(request))}", back_to(fields))
+
+
+@post_page("/take-in")
+async def take_in(request: Request, caller: Keeper) -> Response:
+    """Take in corrections that wait."""
+    return told_then(request, await _taken_in(service_of(request)), "/")
+
+
+async def _taken_in(service: Service) -> str:
+    """Rebuild the file with its corrections; say what became of it."""
+    try:
+        done = await service.take_in()
+    except RestiveError as error:
+        return f"It is noted and not counted yet: {error}. Try “Take them in” on the page Today."
+    if not done:
+        return "It is being taken in. This takes a while; the page Today says how far it is."
+    return "Lists that were made stay as they are; the next one knows it."
+
+
+def _meant(agent: LiveAgent, result: str) -> int | str:
+    """Return what a button means."""
+    return agent.settings.result_of(result) if result != LEAVE else result
 
 
 @post_page("/undo")
@@ -232,40 +263,53 @@ async def undo(request: Request, caller: Operator) -> Response:
     fields = await form_fields(request)
 
     def work(agent: LiveAgent) -> str:
-        last, event = agent.last_act(), _number(fields, "event")
+        last, event = agent.last_act(), number(fields, "event")
         meant = last is not None and event in (None, last.event)
         if meant and last is not None and last.kind in MANAGED:
             caller.require("admin")
         done = agent.undo(event, actor=caller.actor)
         return f"Taken back: {done.what(agent.settings.words)}."
 
-    return await _done(request, work)
+    return await done(request, work)
 
 
 @post_page("/join")
 async def join(request: Request, caller: Keeper) -> Response:
-    """Let somebody join."""
+    """Let somebody join, or come back."""
     fields = await form_fields(request)
     name = fields.get("name", "").strip()
 
     def work(agent: LiveAgent) -> str:
-        receipt = agent.join({name: fields.get("kind", "")}, actor=caller.actor)
         words = agent.settings.words
-        return f"{name}: {receipt.text_of_arms('joined', words)}."
+        same = agent.names_but_for_capitals(name)
+        if same and name not in same:
+            raise ProblemError(
+                f"there is {same[0]} already. A new name must differ by more than capitals; "
+                "nothing was changed"
+            )
+        back = name in same and agent.arm(name).left is not None
+        kind = fields.get("kind", "") or (agent.arm(name).kind if back else "")
+        receipt = agent.join({name: kind}, actor=caller.actor)
+        if back:
+            return f"{name} is back, and can be on the next list."
+        if not receipt.new:
+            return f"{name} has joined already."
+        return f"{name} has joined, and can be on the next list of {words.many('arm')}."
 
-    return await _done(request, work)
+    return await done(request, work, back_to({"arm": name, **fields}))
 
 
 @post_page("/leave")
 async def leave(request: Request, caller: Keeper) -> Response:
     """Let somebody leave."""
-    arm = (await form_fields(request)).get("arm", "")
+    fields = await form_fields(request)
+    arm = fields.get("arm", "")
 
     def work(agent: LiveAgent) -> str:
         agent.leave([arm], actor=caller.actor)
         return f"{arm} has left, and is on no list any more."
 
-    return await _done(request, work)
+    return await done(request, work, back_to(fields))
 
 
 @post_page("/forget")
@@ -280,7 +324,7 @@ async def forget(request: Request, caller: Keeper) -> Response:
         done = agent.forget(before, names, kind=kind, actor=caller.actor)
         return f"{capitalised(done.text(agent.settings.words))}."
 
-    return await _done(request, work)
+    return await done(request, work)
 
 
 @post_page("/remember")
@@ -289,10 +333,10 @@ async def remember(request: Request, caller: Keeper) -> Response:
     fields = await form_fields(request)
 
     def work(agent: LiveAgent) -> str:
-        agent.remember(_number(fields, "ticks"), actor=caller.actor)
+        agent.remember(number(fields, "ticks"), actor=caller.actor)
         return f"{capitalised(said_of_memory(agent.settings))}."
 
-    return await _done(request, work)
+    return await done(request, work)
 
 
 @post_page("/acknowledge")
@@ -301,18 +345,10 @@ async def acknowledge(request: Request, caller: Operator) -> Response:
     fields = await form_fields(request)
 
     def work(agent: LiveAgent) -> str:
-        agent.acknowledge(_number(fields, "alarm") or 0, fields.get("note", ""), actor=caller.actor)
+        agent.acknowledge(number(fields, "alarm") or 0, fields.get("note", ""), actor=caller.actor)
         return "The alarm is answered."
 
-    return await _done(request, work)
-
-
-def _number(fields: dict[str, str], name: str) -> int | None:
-    """Return a whole number of a form; None where it is not there."""
-    text = fields.get(name, "").strip()
-    if text and not re.fullmatch(r"[0-9]{1,15}", text):
-        raise ProblemError(f"{name} must be a whole number, got {shown(text)}")
-    return int(text) if text else None
+    return await done(request, work)
 
 
 # ---------------------------------------------------------------- arms, and what is known
@@ -366,7 +402,11 @@ async def _found(request: Request, caller: Caller, name: str) -> Response:
         start = like[0][: len(name)] if like else name
         found = await service.read(lambda agent: Listed.of(agent, "name", start))
         meant = f"did you mean {' or '.join(same)}?" if same else "these names follow:"
-        return HTMLResponse(arms_page(found, caller, f"{error.detail}; {meant}"))
+        if not found.arms:
+            found = await service.read(lambda agent: Listed.of(agent, "name", None))
+            meant = "all names come before it:"
+        missing = error.detail.partition(";")[0]
+        return HTMLResponse(arms_page(found, caller, f"{missing}; {meant}"))
 
 
 @get_page("/arms/{name:path}")
@@ -377,7 +417,7 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
         found = await service.read(lambda agent: ArmShown.of(agent, name))
     except ProblemError as error:
         raise Problem(404, str(error)) from None
-    charts = []
+    charts: Sequence[str] = []
     if found.posterior is not None:
         charts = await service.draw(
             arm_charts,
@@ -388,7 +428,7 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
             found.settings.words,
             found.top,
         )
-    return HTMLResponse(arm_page(found, charts, caller))
+    return telling(request, lambda said: arm_page(found, charts, caller, said))
 
 
 @get_page("/known")

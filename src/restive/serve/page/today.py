@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from restive.live.agent import LiveAgent
-from restive.live.answers import Act, Decision, Status
-from restive.live.settings import LEAVE, REFUSE, UNSEEN, Settings
+from restive.live.answers import Act, Alarm, Decision, Status
+from restive.live.settings import REFUSE, Settings
 from restive.live.status import status_lines
 from restive.live.summaries import RewardTable
 from restive.pages.page import capitalised, render
-from restive.serve.auth import MANAGED, Caller
+from restive.serve.auth import Caller
+from restive.serve.page.answers import Answer, Said, answer_of, may_undo, results_of
 
-__all__ = ["Said", "Today", "today_page"]
+__all__ = ["Today", "today_page"]
 
+OPEN = "open"  # a result that waits
 MOST_ROWS = 1000
 MOST_TAPPED = 200  # arms whose results can be tapped in one by one
+MOST_OFF = 6  # ticks whose rewards are told beside an alarm
 MOST_ANSWERED = 5  # alarms that are told though somebody has looked
+NEVER = 10**6  # ticks ago
+MOST_OLDER = 10_000  # missing results that are counted
 FEW = 20  # arms that are listed without being asked for
-
-
-class Said(NamedTuple):
-    """What the page tells about what was just done."""
-
-    text: str = ""
-    wrong: bool = False
-
-
-class LateShown(NamedTuple):
-    """A pull of a tick that is over, which waits for its result."""
-
-    arm: str
-    tick: int
-    when: str
-    choices: dict[str, str]
-
-
-class LateTold(NamedTuple):
-    """A result of a tick that is over, which can still be changed."""
-
-    arm: str
-    when: str
-    result: str
-    event: int
 
 
 class Answered(NamedTuple):
@@ -66,14 +47,16 @@ class Today:
     sizes: list[int]  # numbers of states
     refuses: bool  # pulls that were made and not seen
     results: dict[str, int | str]  # "leave" of who left by it
-    events: dict[tuple[int, str], int]  # by tick and arm: by which its result may be taken back
-    missing: list[LateShown]  # results of ticks that are over
-    late: list[LateTold]  # such results that came since the last list
+    changeable: Container[tuple[int, str]]  # ticks and arms whose results may be changed
+    earlier: list[Answer]  # results of ticks that are over: missing, or come since the last list
+    older: int  # such results that are missing for longer
+    clients: frozenset[str]  # names of tokens
+    taking_in: str  # how far a rebuild is, if there is one now
     answered: list[Answered]
     rewards: RewardTable
 
     @classmethod
-    def of(cls, agent: LiveAgent) -> Today:
+    def of(cls, agent: LiveAgent, taking_in: str = "") -> Today:
         """Read it."""
         decision = agent.decision()
         arms = () if decision is None else decision.arms
@@ -86,10 +69,12 @@ class Today:
             agent.kinds_of(arms),
             [agent.num_states(name) for name in arms[:MOST_ROWS]],
             settings.missing == REFUSE,
-            {} if decision is None else _results(agent, decision.tick),
+            {} if decision is None else results_of(agent, decision.tick),
             agent.changeable(),
-            _missing(agent),
-            _late(agent),
+            _earlier(agent),
+            len(agent.missing_results(NEVER, MOST_OLDER)) - len(agent.missing_results()),
+            frozenset(one.name for one in agent.tokens()),
+            taking_in,
             _answered(agent),
             agent.reward_table(),
         )
@@ -101,9 +86,7 @@ class PullShown:
 
     arm: str
     kind: str
-    result: str
-    choices: dict[str, str]  # what may be tapped; empty where there is a result, or too many
-    event: int | None  # by which its result may be taken back
+    answer: Answer
     expected: float
     index: float | None
     audit: bool
@@ -138,11 +121,15 @@ def today_page(found: Today, chart: str, caller: Caller, said: Said, asked: str 
         said=said.text,
         wrong=said.wrong,
         asks=_asks(found, asked),
-        missing=found.missing if acts else [],
-        late=found.late if acts else [],
+        earlier=found.earlier if acts else [],
+        older=f"{found.older:,}" if acts and found.older > 0 else "",
+        off={one.seq: told for one in status.alarms if (told := _off(found, one))},
         answered=found.answered,
-        undoes=found.last_act if _may_undo(found.last_act, caller) else None,
-        taps=taps and any(pull.choices for pull in pulls),
+        undoes=found.last_act if may_undo(found.last_act, caller, found.clients) else None,
+        mine=found.last_act is not None and found.last_act.actor == caller.actor,
+        keeps=caller.token.allows("admin"),
+        taking_in=found.taking_in,
+        taps=taps,
         few=FEW,
         pulls=pulls,
         more=0 if decision is None else len(decision.arms) - len(pulls),
@@ -162,47 +149,36 @@ def _verdict(found: Today) -> str:
     return f"{capitalised(when)}: {done}{alarm}"
 
 
-def _may_undo(act: Act | None, caller: Caller) -> bool:
-    """Whether a visitor may withdraw an act: whoever may do it may undo it."""
-    role = "admin" if act is not None and act.kind in MANAGED else "act"
-    return act is not None and caller.token.allows(role)
+def _off(found: Today, alarm: Alarm) -> str:
+    """Say in plain numbers how far off rewards were in the ticks that an alarm is about."""
+    if alarm.began is None:
+        return ""
+    table, words, label = found.rewards, found.settings.words, found.settings.clock.label
+    rows = [
+        f"{words.when(tick, label(tick))}: {reward:.1f} seen, {forecast:.1f} forecast"
+        for tick, reward, forecast in zip(
+            table.tick.tolist(), table.reward.tolist(), table.forecast.tolist(), strict=True
+        )
+        if alarm.began <= tick < found.status.tick
+    ]
+    more = "" if alarm.kind is None else f" (of all {words.many('arm')})"
+    return f"{capitalised(words.reward)}{more}, {'; '.join(rows[-MOST_OFF:])}." if rows else ""
 
 
-def _results(agent: LiveAgent, tick: int) -> dict[str, int | str]:
-    """Return what is known of each arm of a decision, and of whom it is that they left."""
-    found = agent.results(tick)
-    left = agent.left_with([arm for arm, result in found.items() if result == UNSEEN])
-    return found | {arm: LEAVE for arm, of in left.items() if of == tick}
-
-
-def _missing(agent: LiveAgent) -> list[LateShown]:
-    """Return pulls of ticks that are over whose results can still be tapped in."""
-    settings = agent.settings
+def _earlier(agent: LiveAgent) -> list[Answer]:
+    """Return results of ticks that are over: those that are missing, or have just come."""
+    settings, now = agent.settings, agent.tick
     if settings.missing == REFUSE:
         return []
-    choices: dict[int, dict[str, str]] = {}
+    come = agent.changeable()
+    pulls = {pull for pull in come if pull[0] < now} | set(agent.missing_results())
+    by_tick = {tick: results_of(agent, tick) for tick in {tick for tick, _ in pulls}}
+    missing = set(pulls).difference(come)
     found = []
-    for tick, arm in agent.missing_results():
-        size = agent.num_states(arm)
-        when = settings.words.when(tick, settings.clock.label(tick))
-        own = choices.setdefault(size, settings.choices(size))
-        found.append(LateShown(arm, tick, when, own))
+    for tick, arm in sorted(pulls, key=lambda pull: (-pull[0], pull[1])):
+        result = None if (tick, arm) in missing else by_tick[tick].get(arm)
+        found.append(answer_of(settings, arm, tick, result, agent.num_states(arm)))
     return found
-
-
-def _late(agent: LiveAgent) -> list[LateTold]:
-    """Return results of ticks that are over which came since the last list was made."""
-    settings, now = agent.settings, agent.tick
-    return [
-        LateTold(
-            arm,
-            settings.words.when(tick, settings.clock.label(tick)),
-            settings.outcome_text(_results(agent, tick)[arm]),
-            event,
-        )
-        for (tick, arm), event in agent.changeable().items()
-        if tick < now
-    ]
 
 
 def _answered(agent: LiveAgent) -> list[Answered]:
@@ -242,21 +218,17 @@ def _asks(found: Today, asked: str) -> Asks:
 def _pulls(found: Today, decision: Decision, taps: bool) -> list[PullShown]:
     """Return the rows of the list."""
     audit, settings = set(decision.audit), found.settings
-    choices = {size: settings.choices(size, unseen=not found.refuses) for size in set(found.sizes)}
     rows = zip(
         decision.arms[:MOST_ROWS], found.kinds, found.sizes, decision.expected, decision.index,
         strict=False,
     )  # fmt: skip
-    return [
-        PullShown(
-            arm=arm,
-            kind=kind,
-            result=settings.outcome_text(found.results.get(arm, "open")),
-            choices=choices[size] if taps and found.results.get(arm, "open") == "open" else {},
-            event=found.events.get((decision.tick, arm)) if taps else None,
-            expected=mean,
-            index=index,
-            audit=arm in audit,
+    shown = []
+    for arm, kind, size, mean, index in rows:
+        result = found.results.get(arm, OPEN)
+        can = taps and (result == OPEN or (decision.tick, arm) in found.changeable)
+        told = None if can and result == OPEN else result
+        answer = answer_of(
+            settings, arm, decision.tick, told, size if can else 0, unseen=not found.refuses
         )
-        for arm, kind, size, mean, index in rows
-    ]
+        shown.append(PullShown(arm, kind, answer, mean, index, arm in audit))
+    return shown
