@@ -411,8 +411,8 @@ def test_wrong_memories_change_nothing(path, ticks):
     ("learner", "said"),
     [
         ("tsde(forget_after=0)", "from 1 to"),
-        ("tsde(forget_after=1000", "the bracket is not closed"),
-        ("tsde(forget_after)", r"options go as tsde\(forget_after=1000\)"),
+        ("tsde(forget_after=1000", "a name with options such as"),
+        ("tsde(forget_after)", "a name with options such as"),
         ("tsde(forgets=3)", "unknown option 'forgets'"),
         ("ucb1(forget_after=3)", "forget_after"),
         ("ucb1", "one that has a posterior"),
