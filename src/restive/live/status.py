@@ -177,7 +177,7 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
 def _what(settings: Settings, result: str) -> str:
     """What pulls without a state are called: the operators' own word, or ours."""
     own = settings.outcome_text(result)
-    return "not made" if result == NOT_PULLED and own.startswith("no ") else own
+    return "not made" if own == f"no {settings.words.pull} made" else own
 
 
 def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> list[str]:
