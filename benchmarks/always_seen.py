@@ -1,4 +1,4 @@
-"""Speed of arms that are seen in every step: indices against the peer, and a step of TSDE."""
+"""Speed of arms that are seen in every step: indices against the peer, and steps of learners."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from time import thread_time
 import numpy as np
 
 import restive as rs
+from benchmarks import numpy_always
 from benchmarks.harness import Result, best_time
 from benchmarks.planning import _peer_times
 from restive.learn.learners import learner
@@ -50,7 +51,29 @@ def run() -> list[Result]:
             f"{1e6 * each:.3g} us an arm, {bandit.num_arms:,} kinds",
         ),
         _step(),
+        *(_over_numpy(name) for name in ("tsde", "ucwhittle", "wiql", "qwi")),
     ]
+
+
+def _over_numpy(name: str) -> Result:
+    """A step of a learner on calls-8 against one of its numpy version."""
+    instance, horizon, runs = rs.zoo.load("calls-8"), 2000, 10
+    task = make_task(instance.prior, 3, "whittle", horizon, true_bandit=instance.bandit)
+    rows = [[arm.passive[:, 1], arm.active[:, 1]] for arm in instance.bandit.arms]
+    version, rng = getattr(numpy_always, f"run_{name}"), np.random.default_rng(0)
+
+    def play() -> None:
+        replicate(
+            task, learner(name), np.array([horizon]), runs, threads=1, with_oracle=False
+        )  # fmt: skip
+
+    ours = best_time(play, 5, thread_time) / (runs * horizon)
+    plain = best_time(lambda: version(np.array(rows), 3, horizon, rng), 3, thread_time) / horizon
+    return Result(
+        f"{name}, calls-8, T={horizon}: times numpy's speed", plain / ours,
+        2 if name == "ucwhittle" else 10, True,  # which plans with numpy itself
+        f"{1e6 * ours:.3f} us a step against {1e6 * plain:.1f}",
+    )  # fmt: skip
 
 
 def _step() -> Result:

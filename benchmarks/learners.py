@@ -31,7 +31,9 @@ LONG = 20_000  # where the one planning of Restless-UCB is spread over more step
 SIZES = {"colored_ucrl2": (2, 1)}  # arms, pulls
 # Replications of ours and of numpy's version; what one costs depends on the bandit drawn.
 REPLICATIONS = {("restless_ucb", LONG): (20, 3), ("colored_ucrl2", HORIZON): (20, 10)}
-CASES = (*((name, HORIZON) for name in LEARNERS), ("restless_ucb", LONG))
+# Those of arms that are always seen are in `always_seen.py`.
+NAMES = [name for name, make in LEARNERS.items() if getattr(make, "sees", "pulled") != "always"]
+CASES = (*((name, HORIZON) for name in NAMES), ("restless_ucb", LONG))
 RELATIVES = {
     "tsde_doubling_only": {"length": inf},
     "tsde_length_only": {"doubling_rule": False},
@@ -44,6 +46,7 @@ RELATIVES = {
         "most_likely": True,
         "epsilon": 0.05,
     },
+    "mean_index": {"length": 1, "doubling_rule": False, "averaged": True},
 }
 VARIANTS = ("tsde_doubling_only", "tsde_length_only", "thompson_every_step", "episodic_thompson")
 ROUNDS = 8

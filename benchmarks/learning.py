@@ -33,8 +33,8 @@ MANY_ARMS = 1_000_000
 
 def run() -> list[Result]:
     return [
-        _engine(), _online(), _threads(), _horizons(), *_continuous(), _three_states(),
-        *_many_arms(), _memory(),
+        _engine(), _online(), _threads(), _horizons(), *_continuous(), *_forgetting(),
+        _three_states(), *_many_arms(), _memory(),
     ]  # fmt: skip
 
 
@@ -122,6 +122,36 @@ def _continuous() -> list[Result]:
                 goal,
                 False,
                 f"{costs['beta'] * 1e6:.3f} us a step against {costs['grid'] * 1e6:.3f}",
+            )
+        )
+    return results
+
+
+def _forgetting() -> list[Result]:
+    """Time TSDE that forgets against TSDE that does not, in seconds of the thread."""
+    truth = rs.RestlessBandit([rs.gilbert_elliott(i / 10, 1 - i / 10) for i in range(1, 9)], 3)
+    calls = rs.zoo.load("calls-8")
+    horizon = 10_000
+    tasks = {
+        "81 candidates": make_task(
+            rs.grid_prior(LEVELS, 8), 3, "whittle", horizon, true_bandit=truth
+        ),
+        "continuous prior": make_task(rs.beta_prior(8), 3, "whittle", horizon, true_bandit=truth),
+        "always seen": make_task(calls.prior, 3, "whittle", horizon, true_bandit=calls.bandit),
+    }
+    results = []
+    for name, task in tasks.items():
+        costs = dict.fromkeys((None, 1000.0), float("inf"))
+        for memory in list(costs) * 10:  # turn by turn, so that both meet the same neighbours
+            setup = task, DynamicEpisodes(forget_after=memory)
+            costs[memory] = min(costs[memory], _per_step(setup, horizon, 10, 1, 2, thread_time))
+        results.append(
+            Result(
+                f"forget_after=1000, K=8 N=3 T={horizon}, {name}: times the cost without",
+                costs[1000.0] / costs[None],
+                1.5,
+                False,
+                f"{costs[1000.0] * 1e6:.3f} us a step against {costs[None] * 1e6:.3f}",
             )
         )
     return results

@@ -71,10 +71,12 @@ def run_relative(
     doubling_rule: bool = True,
     most_likely: bool = False,
     epsilon: float = 0.0,
+    averaged: bool = False,
 ) -> tuple[float, int]:
     """TSDE and its relatives, after `numpy_tsde.run_tsde`; the defaults are TSDE.
 
-    `length` is that of every episode, None for one step more than the last had.
+    `length` is that of every episode, None for one step more than the last had; with `averaged`
+    the index is its mean over the posterior.
     """
     num_candidates, _, num_ages = beliefs.shape
     truth = rng.integers(num_candidates, size=num_arms)
@@ -102,6 +104,9 @@ def run_relative(
         age = np.minimum(elapsed, num_ages) - 1
         if epsilon > 0 and rng.random() < epsilon:
             pulled = rng.choice(num_arms, num_pulls, replace=False)
+        elif averaged:
+            means = (weights * index[:, last_state, age].T).sum(axis=1) / weights.sum(axis=1)
+            pulled = top(means, num_pulls)
         else:
             pulled = top(index[sampled, last_state, age], num_pulls)
         s, n = last_state[pulled], age[pulled]

@@ -236,14 +236,21 @@ def start_of(prior):
     return rs.BeliefState([size - 1 for size in sizes], [1] * prior.num_arms)
 
 
+def always_seen(prior):
+    """Return the numbers of the arms that are seen in every step."""
+    return {k for k in range(prior.num_arms) if prior.typical(k).always_seen}
+
+
 def naive_agent(
-    prior, num_pulls, mapping, horizon, seed=0, replication=0, start=None, mixing_time=None
-):
+    prior, num_pulls, mapping, horizon, seed=0, replication=0, start=None, mixing_time=None,
+    **options,
+):  # fmt: skip
     """Return the oracle's TSDE."""
     start = start_of(prior) if start is None else start
     return naive.NaiveTSDE(
         groups_of(prior), num_pulls, chooser_of(prior, num_pulls, mapping), horizon,
         start.last_state.tolist(), start.elapsed.tolist(), seed, replication, mixing_time,
+        always=always_seen(prior), **options,
     )  # fmt: skip
 
 
@@ -277,7 +284,7 @@ def naive_run(
         arms = truth.arms
     world = naive.NaiveWorld(
         [as_lists(arm) for arm in arms], start.last_state, start.elapsed, seed, replication,
-        [arm.passive_rewards.tolist() for arm in arms],
+        [arm.passive_rewards.tolist() for arm in arms], always_seen(prior),
     )  # fmt: skip
     run = NaiveRun(agent, arms)
     for _ in range(steps):

@@ -20,7 +20,7 @@ import numpy as np
 
 import restive as rs
 from live_cases import PRIORS, created, fingerprint, reply
-from restive.errors import ConflictError
+from restive.errors import ConflictError, ProblemError
 from restive.live import session as session_module
 from restive.live.journal import Journal
 
@@ -66,6 +66,13 @@ def finish_tick(live: rs.LiveAgent, tick: int, joins: bool) -> None:
         live.join({f"new {tick}": kind}, {f"new {tick}": (0, 2)}, request=f"join {tick}")
     if joins and tick % 11 == 5:
         live.leave([live.decision(tick).arms[0]], request=f"leave {tick}")
+    if tick % 6 == 4 and live._session.memory.roster.joint is None:
+        if live.request(f"regret {tick}") is None:
+            live.forget(tick - 2, request=f"forget {tick}")
+            if tick % 12 == 10:
+                live.undo(request=f"regret {tick}")
+        with suppress(ProblemError):  # of priors that cannot
+            live.remember(10 + tick, request=f"remember {tick}")
 
 
 def work(live: rs.LiveAgent, until: int, joins: bool, acknowledge=lambda tick: None) -> None:

@@ -15,7 +15,9 @@ def simulated_states(
     states = np.zeros((steps, len(p01)), dtype=int)
     states[0] = rng.random(len(p01)) < 0.5
     for t in range(1, steps):
-        chance = np.where(states[t - 1] == 1, p11, p01)
+        turned = {"switch": float(t >= steps // 2), "slow": size * t / steps}.get(fault, 0.0)
+        now = [p + turned * (np.roll(p, 1) - p) if turned else p for p in (p01, p11)]
+        chance = np.where(states[t - 1] == 1, now[1], now[0])
         if fault == "order 2" and t > 1:
             chance = np.clip(chance + 0.1 * size * (2 * states[t - 2] - 1), 0.01, 0.99)
         if fault == "drift" and t >= steps // 2:
@@ -51,3 +53,23 @@ def state_dependent_sightings(
         seen[t] = rng.random(states.shape[1]) < chance
         last[seen[t]] = states[t][seen[t]]
     return seen
+
+
+def simulated_pulls(
+    seed: int | list[int], num_arms: int, steps: int, pulls: int, *, switch: bool = False,
+    always: bool = False,
+) -> rs.types.Log:  # fmt: skip
+    """A log of arms that pulls, drawn evenly, move by other chains; at half time all may change."""
+    rng = np.random.default_rng(seed)
+    p01, p11 = rng.beta(2, 3, (2, num_arms)), rng.beta(4, 2, (2, num_arms))
+    pulled = rng.random((steps, num_arms)).argsort(axis=1) < pulls
+    states = np.zeros((steps, num_arms), dtype=int)
+    arms = np.arange(num_arms)
+    for t in range(1, steps):
+        if switch and t == steps // 2:
+            p01, p11 = np.roll(p01, 1, axis=1), np.roll(p11, 1, axis=1)
+        mode = pulled[t - 1].astype(int)
+        chance = np.where(states[t - 1] == 1, p11[mode, arms], p01[mode, arms])
+        states[t] = rng.random(num_arms) < chance
+    step, arm = np.nonzero(pulled | always)
+    return rs.log_of(arm, step, states[step, arm], pulled=pulled[step, arm])

@@ -409,28 +409,34 @@ def test_machines_that_stay_broken_are_planned_and_learned():
     assert value > 2.646941667
 
 
-def test_own_learners_are_told_all_states():
-    shapes = []
+def test_own_learners_are_told_the_states_of_all_arms_that_are_shown():
+    told = []
 
     class Fixed:
         def select(self):
-            return [1]
+            return [len(told) % 3]
 
         def observe(self, states):
-            shapes.append(len(states))
+            told.append(states.tolist())
 
     bandit = mixed()
     rs.frequentist_regret(
-        bandit, finite(bandit), horizon=6, learner=lambda task, seed: Fixed(), replications=1
-    )
-    assert shapes == [3] * 6
+        bandit, finite(bandit), horizon=30, learner=lambda task, seed: Fixed(), replications=1,
+        times=[30],
+    )  # fmt: skip
+    world = rs.World(bandit, seed=0)
+    for t, states in enumerate(told):
+        assert states == world.pull(np.array([t % 3]))[0].tolist()
+        assert len(states) == (3 if t % 3 == 1 else 2)  # arm 1 is seen when pulled
 
 
-def test_fits_say_that_they_do_not_take_such_arms():
-    bandit = calls()
+def test_fits_take_dirichlet_laws_of_such_arms_and_say_so():
+    prior = finite(calls()).arms[0]
     log = rs.log_of(["a"] * 6, np.arange(6), [0, 1] * 3)
-    with pytest.raises(rs.RestiveError, match="fit_log fits arms that are seen when pulled"):
-        rs.fit_log(log, prior=finite(bandit).arms[0], checks=False)
+    with pytest.raises(rs.RestiveError, match=r"pass seen='always' \(--seen always\)"):
+        rs.fit_log(log, prior=prior, checks=False)
+    with pytest.raises(rs.RestiveError, match="are fitted with Dirichlet laws: leave the prior"):
+        rs.fit_log(log, prior=prior, seen="always", checks=False)
 
 
 def test_explanations_speak_of_the_state_now():

@@ -32,6 +32,7 @@ import pytest
 
 import restive as rs
 from restive.cli import app, main
+from restive.problem.changing_file import load_any_problem
 from restive.problem.toml_text import read_text
 
 ROOT = Path(__file__).parent.parent
@@ -103,7 +104,7 @@ def run_page(page: Path) -> list[tuple[Block, str]]:
         elif block.language == "toml":
             Path(block.title).write_text(block.text, encoding="utf-8")
             loads = {"study.toml": rs.load_study, "settings.toml": read_text}
-            load = loads.get(block.title.rpartition("_")[2], rs.load_problem)
+            load = loads.get(block.title.rpartition("_")[2], load_any_problem)
             load(block.title)
         done.append((block, printed))
     return done

@@ -29,6 +29,7 @@ from restive.live.operator_files import arms_of_sheet, record_sheet
 from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet
 from restive.plan.picks import read_sightings
+from restive.problem.changing_file import load_any_problem
 from restive.problem.problem_file import load_problem, problem_from_toml
 from restive.problem.toml_text import parse_toml, toml_of
 from restive.studies.chunk_file import DamagedChunkError, _checksum, decoded
@@ -122,6 +123,28 @@ def read_last_sightings(text):
     path = workplace() / "last.csv"
     path.write_bytes(text)
     read_sightings(path, problem_from_toml(PROBLEM))
+
+
+CHANGING = f"""{PROBLEM}
+[[change]]
+at = 50
+[[change.arm]]
+arms = [0, 2]
+p01 = 0.1
+p11 = 0.2
+[[change]]
+at = 70
+[[change.arm]]
+arms = [3]
+active = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]]
+"""
+
+
+@entry_point("changing problem", lambda: [CHANGING.encode()])
+def read_changing(text):
+    path = workplace() / "changing.toml"
+    path.write_bytes(text)
+    load_any_problem(path)
 
 
 @entry_point("problem data", lambda: [parse_toml(PROBLEM)], as_toml)

@@ -446,6 +446,41 @@ def test_a_learner_earns_what_the_policy_earns_in_the_environment(form):
     assert alone == pytest.approx(compared, rel=1e-12)
 
 
+def test_a_policy_stands_beside_learners_of_arms_that_are_always_seen():
+    """Its beliefs of those are their states, which the loop shows it, pulled or not."""
+    arms = [
+        rs.Arm([[0.5, 0.5], [0.2, 0.8]], [[0.9, 0.1], [0.4, 0.6]], [0, 1], [0, 1], seen=seen)
+        for seen in ("always", "pulled", "always")
+    ]
+    bandit = rs.RestlessBandit(arms, 1)
+
+    def bad_state(seen):
+        return seen[:, 0] + [0, 0, 0.01]
+
+    form = {"observation": "belief", "action": "scores"}
+    alone, compared = both_ways(bandit, bad_state, form)
+    assert alone == pytest.approx(compared, rel=1e-12)
+    others = [rs.Arm(a.passive, a.active, [0, 1], [0, 1], seen=a.seen) for a in arms]
+    pairs = zip(arms, others, strict=True)
+    prior = rs.IndependentPrior([rs.ArmPrior(list(pair)) for pair in pairs])
+    (compared,) = rs.compare(
+        (bandit, prior), [restive.gym.learner(bad_state), "tsde"], "myopic", horizon=50,
+        replications=3,
+    )  # fmt: skip
+    curves = {curve.learner: curve for curve in compared.curves}
+    assert set(curves) == {"bad_state", "tsde"}
+    earned = 0.0
+    for replication in range(3):
+        world = rs.World(bandit, replication=replication)
+        for _ in range(50):
+            scores = bad_state(world.beliefs.astype(np.float32))
+            states = world.belief_state
+            assert (states.elapsed[[0, 2]] == 1).all()
+            scores[[0, 2]] = (states.last_state[[0, 2]] == 0) + np.array([0, 0.01])
+            earned += world.pull(np.array([int(np.argmax(scores))]))[2]
+    assert curves["bad_state"].average_reward[-1] * 150 == pytest.approx(earned, rel=1e-12)
+
+
 def test_what_is_no_policy():
     for wrong, message in (
         ({"policy": 3}, "a policy is a function of an observation, got 3"),

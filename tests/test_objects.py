@@ -153,6 +153,7 @@ def all_objects(folder):
         rs.load_prior(folder / "fit" / "prior.json"),
     )
     yield from (rs.load_study(study), ledger, results, *results, results[0].regret)
+    yield rs.zoo.load("channels-16-drift").bandit
     yield from (rs.zoo.load("outreach-cohort"), rs.Clock("calendar", "2026-01-05", "week"))
 
 

@@ -443,6 +443,7 @@ PLACES = [
     ("POST", "/v1/step", "act"), ("POST", "/v1/alarms/1/acknowledge", "act"),
     ("POST", "/v1/arms", "admin"), ("DELETE", "/v1/arms/1", "admin"),
     ("GET", "/v1/undo", "read"), ("POST", "/v1/undo", "act"),
+    ("POST", "/v1/forget", "admin"), ("POST", "/v1/remember", "admin"),
 ]  # fmt: skip
 
 

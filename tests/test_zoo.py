@@ -157,7 +157,34 @@ def test_the_names_are_those_promised():
         "restart",
         "machines",
         "calls-8",
+        "calls-8-switch",
+        "channels-16",
+        "channels-16-switch",
+        "channels-16-drift",
     )
+
+
+def test_people_change_places_and_channels_become_others():
+    people, switched = zoo.load("calls-8").bandit, zoo.load("calls-8-switch").bandit
+    assert switched.begins == (1, 5001)  # half of the steps each
+    assert (switched.first, switched.bandits[1].arms) == (people, people.arms[::-1])
+    channels, switched = zoo.load("channels-16").bandit, zoo.load("channels-16-switch").bandit
+    assert switched.begins == (1, 10_001)
+    assert switched.first == channels
+    assert not set(switched.bandits[1].arms) & set(channels.arms)
+
+
+def test_channels_drift_straight_from_point_to_point():
+    drifting = zoo.load("channels-16-drift").bandit
+    assert drifting.begins == tuple(range(1, 20_001, 100))
+    assert drifting.first == zoo.load("channels-16").bandit
+    assert drifting.bandits[50] == zoo.load("channels-16-switch").bandit.bandits[1]
+    rows = [[arm.active[:, 1] for arm in bandit.arms] for bandit in drifting.bandits]
+    moves = np.diff(np.array(rows), axis=0)  # [phases, K, 2]
+    assert ((np.array(rows) >= 0.1) & (np.array(rows) <= 0.9)).all()
+    turns = np.abs(np.diff(moves, axis=0)).max(axis=(1, 2)) > 1e-9
+    assert np.flatnonzero(turns).tolist() == [49, 99, 149]
+    assert (np.abs(moves) <= 0.8 / 50 + 1e-12).all()
 
 
 def test_those_that_are_always_seen_have_their_known_rewards():
@@ -245,7 +272,8 @@ def test_another_program_agrees_on_policy_and_bound():
 def grids_of_the_comparison():
     """Names and levels of the instances to which the studies of the comparison give a grid."""
     for path in (Path(__file__).parent.parent / "examples/studies/comparison").glob("*.toml"):
-        for instance in tomllib.loads(path.read_text(encoding="utf-8"))["sweep"]["instance"]:
+        study = tomllib.loads(path.read_text(encoding="utf-8"))
+        for instance in study.get("sweep", {"instance": []})["instance"]:
             if isinstance(instance, dict):
                 assert instance["problem"] == {"zoo": instance["name"]}
                 yield instance["name"], tuple(instance["prior"]["levels"])

@@ -51,7 +51,7 @@ class _Namespace(ModuleType):
         return list(self.__all__)
 
 
-types = _Namespace("types", "What calls return.")
+types = _Namespace("types", "What calls return, and worlds that change.")
 policies = _Namespace(
     "policies", "Mappings beside the paper's own, index rules as policies, and Whittle's index."
 )

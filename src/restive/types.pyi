@@ -1,4 +1,4 @@
-"""What calls return."""
+"""What calls return, and worlds that change."""
 
 from restive.learn.advice import LearnerAdvice as LearnerAdvice
 from restive.learn.agent import Agent as Agent
@@ -10,6 +10,7 @@ from restive.live.answers import Receipt as Receipt
 from restive.live.explaining import Why as Why
 from restive.logs.fitted import FittedLog as FittedLog
 from restive.logs.log import Log as Log
+from restive.logs.memory import MemoryAdvice as MemoryAdvice
 from restive.logs.prior_file import PriorFile as PriorFile
 from restive.logs.replay import Replay as Replay
 from restive.measure.compare import ComparedLearners as ComparedLearners
@@ -25,6 +26,7 @@ from restive.plan.policies.random import RandomPolicy as RandomPolicy
 from restive.plan.policies.registry import PolicyMapping as PolicyMapping
 from restive.plan.policies.round_robin import RoundRobinPolicy as RoundRobinPolicy
 from restive.plan.policies.whittle import WhittleIndex as WhittleIndex
+from restive.problem.changing import ChangingBandit as ChangingBandit
 from restive.problem.reduction import Reduction as Reduction
 from restive.studies.ledger import Ledger as Ledger
 from restive.studies.spec import Study as Study

@@ -121,11 +121,14 @@ def inverted(u, weights):
 class NaiveWorld:
     """The truth: a state is drawn only for arms that are pulled, from their belief.
 
-    With `passive_rewards` the other arms pay what is expected of them under their belief.
+    With `passive_rewards` the other arms pay what is expected of them under their belief. Arms in
+    `always` are seen in every step: each has a state, is paid for that one, and moves.
     """
 
-    def __init__(self, truth, last_state, elapsed, seed, replication, passive_rewards=None):
-        self.truth = truth
+    def __init__(
+        self, truth, last_state, elapsed, seed, replication, passive_rewards=None, always=()
+    ):
+        self.truth, self.always, self.last_state = truth, always, list(last_state)
         self.passive_rewards = passive_rewards or [[0.0] * len(arm[2]) for arm in truth]
         self.key = stream_key(seed, replication, WORLD)
         self.time = 1
@@ -134,16 +137,28 @@ class NaiveWorld:
         ]
 
     def pull(self, arms):
-        """Return states, rewards earned, rewards that were to be expected."""
+        """Return states of all arms that are shown, rewards earned and those to be expected."""
         num_arms = len(self.truth)
         states, earned, expected = [], 0.0, 0.0
-        for k in arms:
+        hidden = [k for k in arms if k not in self.always]
+        for k in hidden:
             belief, rewards = self.beliefs[k], self.truth[k][2]
             states.append(inverted_law(uniform(self.key, self.time * num_arms + k), belief))
             earned += rewards[states[-1]]
             expected += sum(p * r for p, r in zip(belief, rewards, strict=True))
-        seen = dict(zip(arms, states, strict=True))
-        for k, (active, passive, _) in enumerate(self.truth):
+        seen = dict(zip(hidden, states, strict=True))
+        for k, (active, passive, rewards) in enumerate(self.truth):
+            if k in self.always:
+                s = self.last_state[k]
+                law, paid = (
+                    (active[s], rewards[s])
+                    if k in arms
+                    else (passive[s], self.passive_rewards[k][s])
+                )
+                seen[k] = inverted_law(uniform(self.key, self.time * num_arms + k), law)
+                earned, expected = earned + paid, expected + paid
+                self.last_state[k] = seen[k]
+                continue
             if k not in seen:
                 pairs = zip(self.beliefs[k], self.passive_rewards[k], strict=True)
                 paid = sum(p * r for p, r in pairs)
@@ -152,7 +167,7 @@ class NaiveWorld:
                 list(active[seen[k]]) if k in seen else row_times(self.beliefs[k], passive)
             )
         self.time += 1
-        return states, earned, expected
+        return [seen[k] for k in sorted(seen)], earned, expected
 
 
 def inverted_law(u, law):
@@ -185,12 +200,17 @@ class NaiveTSDE:
         Take each group's mode, the first of several, instead of a draw.
     exploring
         Chance that a step pulls arms at random.
+    always
+        Arms that are seen in every step. In place of an age, their counters tell whether the arm
+        was pulled (1) or not (2), and so does the law of what is seen next.
     """
 
     def __init__(
         self, groups, num_pulls, chooser, horizon, last_state, elapsed, seed, replication, quarter,
         length=None, length_rule=True, doubling_rule=True, most_likely=False, exploring=0.0,
+        always=(),
     ):  # fmt: skip
+        self.always = always
         self.length, self.length_rule, self.doubling_rule = length, length_rule, doubling_rule
         self.most_likely, self.exploring = most_likely, exploring
         self.groups, self.num_pulls, self.chooser = groups, num_pulls, chooser
@@ -199,10 +219,10 @@ class NaiveTSDE:
             arm
             for weights, candidates in groups
             for weight, each in zip(weights, candidates, strict=True)
-            for arm in each.values()
-            if weight > 0
+            for k, arm in each.items()
+            if weight > 0 and k not in always
         ]
-        self.quarter = max(map(mixing_time, arms)) if quarter is None else quarter
+        self.quarter = max(map(mixing_time, arms), default=1) if quarter is None else quarter
         self.last_state, self.elapsed = list(last_state), list(elapsed)
         self.num_arms = len(self.last_state)
         self.key = stream_key(seed, replication, LEARNER)
@@ -228,7 +248,7 @@ class NaiveTSDE:
 
     def begin_epoch(self):
         length = 2**self.epoch if self.horizon is None else self.horizon
-        self.mixing = truncation(length, self.quarter)
+        self.mixing = max(truncation(length, self.quarter), 2 if self.always else 1)
         self.epoch_end = 2 ** (self.epoch + 1) if self.horizon is None else math.inf
         self.counts = {
             (k, s, n): 0
@@ -301,13 +321,27 @@ class NaiveTSDE:
         return self.chosen
 
     def observe(self, states):
-        seen = dict(zip(self.chosen, states, strict=True))
-        for k in self.chosen:
-            self.counts[k, self.last_state[k], min(self.elapsed[k], self.mixing)] += 1
+        seen = dict(zip(sorted({*self.chosen, *self.always}), states, strict=True))
+        for k in seen:
+            age = self.elapsed[k]
+            if k in self.always:
+                age = 1 if k in self.chosen else 2
+            self.counts[k, self.last_state[k], min(age, self.mixing)] += 1
+        self.learn(seen)
+        for k in range(self.num_arms):
+            self.elapsed[k] += 1
+            if k in seen:
+                self.last_state[k], self.elapsed[k] = seen[k], 1
+        self.time += 1
+
+    def learn(self, seen):
+        """Multiply the likelihoods of these states by arm into the posterior."""
         for group, (_, candidates) in enumerate(self.groups):
             for place, candidate in enumerate(candidates):
                 beliefs = self.beliefs[group][place]
                 for k, (active, passive, _) in candidate.items():
+                    if k in self.always and k not in self.chosen:
+                        beliefs[k] = list(passive[self.last_state[k]])
                     if k not in seen:
                         beliefs[k] = row_times(beliefs[k], passive)
                         continue
@@ -316,11 +350,6 @@ class NaiveTSDE:
                         math.log(likelihood) if likelihood > 0 else -math.inf
                     )
                     beliefs[k] = list(active[seen[k]])
-        for k in range(self.num_arms):
-            self.elapsed[k] += 1
-            if k in seen:
-                self.last_state[k], self.elapsed[k] = seen[k], 1
-        self.time += 1
 
 
 def drawn_truth(groups, num_arms, seed, replication):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from restive.cli.live_forgetting import forget, remember
 from restive.cli.live_init import COMMAND_LINE, By, init
 from restive.cli.live_places import (
     AsJson,
@@ -22,6 +23,7 @@ from restive.cli.live_places import (
     checked_place,
     copy,
     list_agents,
+    opened,
     short,
 )
 from restive.cli.progress import say, spinner
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["live"]
 
-OTHERS = (".csv", ".toml", ".json", ".xlsx", ".parquet", ".txt")  # which are no agents' files
-
 live = typer.Typer(
     no_args_is_help=True,
     help="Run an agent for months, from one file that survives kills.",
@@ -45,6 +45,8 @@ live.command()(init)
 live.command(name="list")(list_agents)
 live.command()(copy)
 live.command()(backup)
+live.command()(forget)
+live.command()(remember)
 
 
 @live.command(name="next")
@@ -76,7 +78,7 @@ def next_(
     if out is not None:
         require_no_database(out)
     # a place that cannot be written is found before anything is decided
-    with nullcontext() if out is None else replacing(out) as place, _opened(file) as agent:
+    with nullcontext() if out is None else replacing(out) as place, opened(file) as agent:
         words = agent.settings.words
         if out is not None:
             require_no_outcomes(out, words)
@@ -165,7 +167,7 @@ def undo(
     by: By = COMMAND_LINE,
 ) -> None:
     """Withdraw the last decision, results or other act, as if it had never happened."""
-    with _opened(file) as agent:
+    with opened(file) as agent:
         act, words = agent.last_act(), agent.settings.words
         if act is not None and not yes and event in (None, act.event):
             what = act.text(words)
@@ -203,7 +205,7 @@ def record(
     from restive.live.operator_files import record_sheet, rejected_text
     from restive.live.sheets import read_sheet, write_text
 
-    with _opened(file) as agent:
+    with opened(file) as agent:
         words, before = agent.settings.words, agent.num_arms
         sheet = read_sheet(results, words)
         done = record_sheet(
@@ -241,7 +243,7 @@ def join(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE)
     from restive.live.operator_files import arms_of_sheet
     from restive.live.sheets import read_sheet
 
-    with _opened(file) as agent:
+    with opened(file) as agent:
         words = agent.settings.words
         sheet = read_sheet(arms, words)
         new = arms_of_sheet(sheet, agent.kinds, agent.settings, agent.tick_of_arms, {})
@@ -258,7 +260,7 @@ def leave(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE
     """Let the arms of a CSV file leave for ever."""
     from restive.live.sheets import read_sheet
 
-    with _opened(file) as agent:
+    with opened(file) as agent:
         words = agent.settings.words
         sheet = read_sheet(arms, words)
         sheet.require("arm")
@@ -273,16 +275,22 @@ def leave(file: File, arms: Path, as_json: AsJson = False, by: By = COMMAND_LINE
 @live.command()
 def status(file: File, as_json: AsJson = False) -> None:
     """Tell where an agent stands; exit status 1 if there is an alarm."""
-    with _opened(file) as agent:
-        found, settings = agent.status(), agent.settings
+    from restive.live.remembering import memory_line
+    from restive.logs.memory_words import memory_data
+
+    with opened(file) as agent:
+        found, settings, memory = agent.status(), agent.settings, agent.advised_memory()
     if as_json:
         unseen = found.unseen_by_last_state.items()
         named = {settings.state_name(state): counts for state, counts in unseen}
-        print(json.dumps(asdict(found) | {"unseen_by_last_state": named}, indent=2))
+        told = {"unseen_by_last_state": named, "memory": memory_data(memory)}
+        print(json.dumps(asdict(found) | told, indent=2))
     else:
         from restive.live.status import status_lines
 
         for line in status_lines(found, settings, file):
+            say(line)
+        if line := memory_line(memory, settings, file):
             say(line)
     if found.alarms:
         raise typer.Exit(1)
@@ -299,7 +307,7 @@ def words(
     """Show or change your nouns: on pages, in CSV headers, on the command line, in alarms."""
     from restive.live.words import Words
 
-    with _opened(file) as agent:
+    with opened(file) as agent:
         if new is not None:
             agent.set_words(Words.from_text(new), actor=by)
         now = agent.settings.words
@@ -315,7 +323,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Tell why somebody is on the last list, or is not."""
-    with _opened(file) as agent:
+    with opened(file) as agent:
         found = agent.explain(arm)
     if as_json:
         print(json.dumps(found.to_json()))
@@ -332,7 +340,7 @@ def acknowledge(
     by: By = COMMAND_LINE,
 ) -> None:
     """Say that somebody has looked at an alarm."""
-    with _opened(file) as agent:
+    with opened(file) as agent:
         agent.acknowledge(alarm, note, actor=by)
     print(f"alarm {alarm} is answered; the watch begins anew")
 
@@ -379,7 +387,7 @@ def export(
     """Write a table of an agent's file."""
     from restive.live.operator_files import export_table
 
-    with _opened(file) as agent, spinner(f"exporting {table}") as show:
+    with opened(file) as agent, spinner(f"exporting {table}") as show:
         count = export_table(agent, table, out, lambda done, total: show("rows", done, total))
     print(f"{out}: {count:,} rows")
 
@@ -398,7 +406,7 @@ def correct(
     from restive.live.operator_files import parsed_results
     from restive.live.sheets import read_sheet
 
-    with _opened(file) as agent:
+    with opened(file) as agent:
         words, before = agent.settings.words, agent.num_arms
         sheet = read_sheet(results, words)
         receipt = agent.correct(parsed_results(agent, sheet), tick, note, actor=by)
@@ -436,7 +444,7 @@ def rebuild(
     with spinner(f"rebuilding {short(file)}") as show:
         rebuild_file(file, out, lambda done, total: show("events", done, total))
     new = file if out is None else out
-    with _opened(new) as agent:
+    with opened(new) as agent:
         lists = counted(agent.status().decisions, "list")
     say(f"{new}: {lists}, with all corrections and late results; go on with this file")
 
@@ -455,7 +463,7 @@ def token(
     """Let a client of `restive serve` in: prints its secret, once."""
     from restive.live.clock import utc_time
 
-    with _opened(file) as agent:
+    with opened(file) as agent:
         if name is None:
             for one in agent.tokens():
                 ends = "" if one.ends is None else f", ends {utc_time(one.ends):%Y-%m-%d %H:%M} UTC"
@@ -464,22 +472,6 @@ def token(
             agent.remove_token(name, actor=by)
         else:
             print(agent.make_token(name, role, days, actor=by))
-
-
-@contextmanager
-def _opened(file: str) -> Iterator[LiveAgent]:
-    from restive.live.agent import LiveAgent
-
-    ending = Path(file).suffix.lower()
-    if ending in OTHERS and Path(file).is_file():
-        raise ProblemError(
-            f"{file}: is a {ending[1:].upper()} file; the file of the agent, which "
-            "`restive live init` made, comes first"
-        )
-    with spinner(f"opening {short(file)}") as show:
-        agent = LiveAgent.open(file, progress=lambda done, total: show("events", done, total))
-    with agent:
-        yield agent
 
 
 def _require_share(decided: int, open_: int, share: str) -> None:

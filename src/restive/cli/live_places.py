@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from restive.cli.progress import spinner
 from restive.errors import ProblemError
 
-__all__ = ["AsJson", "File", "Place", "backup", "checked_place", "copy", "list_agents", "short"]
+if TYPE_CHECKING:
+    from restive.live.agent import LiveAgent
+
+__all__ = [
+    "AsJson",
+    "File",
+    "Place",
+    "backup",
+    "checked_place",
+    "copy",
+    "list_agents",
+    "opened",
+    "short",
+]
+
+OTHERS = (".csv", ".toml", ".json", ".xlsx", ".parquet", ".txt")  # which are no agents' files
 
 
 def checked_place(place: str | None) -> str | None:
@@ -100,3 +117,20 @@ def backup(file: File, out: Annotated[Path, typer.Argument(help="The copy to mak
     finally:
         journal.close()
     print(f"written: {out}")
+
+
+@contextmanager
+def opened(file: str) -> Iterator[LiveAgent]:
+    """Open an agent for a command."""
+    from restive.live.agent import LiveAgent
+
+    ending = Path(file).suffix.lower()
+    if ending in OTHERS and Path(file).is_file():
+        raise ProblemError(
+            f"{file}: is a {ending[1:].upper()} file; the file of the agent, which "
+            "`restive live init` made, comes first"
+        )
+    with spinner(f"opening {short(file)}") as show:
+        agent = LiveAgent.open(file, progress=lambda done, total: show("events", done, total))
+    with agent:
+        yield agent

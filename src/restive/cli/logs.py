@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import asdict
 from math import isfinite
@@ -128,7 +129,7 @@ def fit(
     _print_fit(fitted)
     if suited := learner_sentence(found.num_arms, min(pulls, found.num_arms)):
         print_lines([f"an agent of {counted(pulls, 'pull')} a step: {suited}"])
-    print_lines(_next(paths, decision))
+    print_lines(_next(paths, fitted, decision))
     if world.assumed:
         print_lines([world.assumed])
 
@@ -139,7 +140,10 @@ def replay(
     time: Time = None,
     arm: ArmColumn = None,
     policies: Annotated[
-        str, typer.Option(help="Names with commas; learners as tsde or tsde:myopic.")
+        str,
+        typer.Option(
+            help="Names with commas; learners as tsde, tsde:myopic, tsde(forget_after=300)."
+        ),
     ] = "whittle,myopic,best_fixed,round_robin,random",
     prior: Annotated[
         Path | None, typer.Option(help="Priors of the kinds: a prior.json of `restive fit`.")
@@ -255,7 +259,8 @@ def _which_columns(path: Path, time: str | None, arm: str | None, state: str | N
 
 
 def _names(text: str) -> list[str]:
-    named = [name.strip() for name in text.split(",") if name.strip()]
+    """Return what stands between commas; those in brackets are part of a name."""
+    named = [name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip()]
     if not named:
         raise ProblemError(f"expected names separated by commas, got {text!r}")
     return named
@@ -282,6 +287,8 @@ def _finite(value: float) -> float | None:
 
 
 def _fit_data(fitted: FittedLog, world: World, decision: Decision) -> dict[str, Any]:
+    from restive.logs.memory_words import memory_data
+
     checks = [
         {key: _finite(value) if isinstance(value, float) else value
          for key, value in asdict(check).items()}
@@ -304,6 +311,7 @@ def _fit_data(fitted: FittedLog, world: World, decision: Decision) -> dict[str, 
         "checks": checks,
         "decision": asdict(decision),
     }
+    data["memory"] = memory_data(fitted.memory)
     if fitted.held_out is not None:
         found = fitted.held_out
         data["held_out"] = {
@@ -322,22 +330,27 @@ def _print_decision(fitted: FittedLog, decision: Decision, units: Units) -> None
     print_lines([headline(fitted, decision, units), *sentences(fitted, decision, units), ""])
 
 
-def _next(paths: list[Path], decision: Decision) -> list[str]:
+def _next(paths: list[Path], fitted: FittedLog, decision: Decision) -> list[str]:
     """Say what was written, and what one does with it."""
+    from restive.logs.memory_words import advised_learner
+
     problem, prior, _, page, summary = paths
     lines = [
         "written: " + ", ".join(str(path) for path in paths),
         f"To read: {summary} (one page, for a manager), {page} (all of it).",
     ]
     if decision.gain is not None:
+        forgets = fitted.memory is not None and fitted.memory.forget_after is not None
+        learner = f" --learner '{advised_learner(fitted)}'" if forgets else ""
         lines.append(
             f"Next: restive plan {problem}; or begin to run it: "
-            f"restive live init agent.db --prior {prior} --pulls {decision.num_pulls}"
+            f"restive live init agent.db --prior {prior} --pulls {decision.num_pulls}{learner}"
         )
     return lines
 
 
 def _print_fit(fitted: FittedLog) -> None:
+    from restive.logs.memory_words import sentence_of_fit
     from restive.logs.page import check_rows, held_out_sentences, model_verdict
 
     found = check_rows(fitted.checks)
@@ -353,12 +366,15 @@ def _print_fit(fitted: FittedLog) -> None:
     advice = [f"{name}: {what}" for name, *_, what in found if what]
     if fitted.held_out is not None:
         advice = [*held_out_sentences(fitted.held_out), *advice]
+    advice.insert(0, sentence_of_fit(fitted))
     shapes = [f"kind {name}: {shape.sentence}" for name, shape in fitted.kind_shapes.items()]
     notes = [f"note: {spoken(note, flags_of(fit))}" for note in fitted.notes]
     print_lines([*shapes, *advice, *notes])
 
 
 def _replay_data(played: Replay) -> dict[str, Any]:
+    from restive.logs.memory_words import memory_data
+
     return {
         "from": played.log.label(played.split),
         "steps": played.num_steps,
@@ -380,6 +396,7 @@ def _replay_data(played: Replay) -> dict[str, Any]:
             for p in played.policies
         ],
         "notes": list(played.notes),
+        "memory": memory_data(played.memory),
     }
 
 
@@ -402,4 +419,5 @@ def _print_replay(played: Replay) -> None:
         words=("policy", "known how"),
         prose=("note",),
     )
-    print_lines([f"note: {spoken(note, flags_of(replay))}" for note in played.notes])
+    notes = [f"note: {spoken(note, flags_of(replay))}" for note in played.notes]
+    print_lines([played.memory_sentence, *notes])

@@ -26,7 +26,7 @@ def zoo(
     """List the named instances, or describe one."""
     from restive.errors import ProblemError
     from restive.measure import zoo as instances
-    from restive.problem.problem_file import problem_to_toml
+    from restive.problem.changing import ChangingBandit
 
     if name is None:
         known = [instances.load(name) for name in instances.names()]
@@ -42,11 +42,13 @@ def zoo(
     if toml:
         if instance.bandit is None:
             raise ProblemError(f"{instance.name}: its truth is drawn from the prior: no fixed arms")
-        print(problem_to_toml(instance.bandit), end="")
+        print(instance.bandit.to_toml(), end="")
         return
     truth = "drawn from the prior" if instance.bandit is None else "fixed"
     if instance.bandit is not None:
         truth += ", in the prior" if instance.truth_in_prior else ", not in the prior"
+    if isinstance(instance.bandit, ChangingBandit):
+        truth += f"; its arms change: {instance.bandit!r}"
     print(f"{instance.name}: {instance.title}")
     print(f"source: {instance.source}")
     print(f"arms: {instance.prior.num_arms}, pulls a step: {instance.num_pulls}")

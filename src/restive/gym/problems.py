@@ -19,6 +19,7 @@ from restive.plan.evaluate import evaluate
 from restive.plan.policies.optimal import optimal
 from restive.plan.relaxation import relaxation_bound
 from restive.problem.bandit import RestlessBandit, checked_num_pulls
+from restive.problem.changing import ChangingBandit
 from restive.problem.problem_file import load_problem
 
 __all__ = ["VALUES", "Played", "played", "values_of"]
@@ -51,6 +52,11 @@ def played(problem: Any, num_pulls: int | None) -> Played:
         if num_pulls is not None:
             raise ProblemError("num_pulls is for a prior; this problem says how many are pulled")
         return Played(problem, None)
+    if isinstance(problem, ChangingBandit):
+        raise ProblemError(
+            f"the arms of {problem!r} change, and an environment's arms stay as they are; take "
+            "those of one phase: problem.bandits[0]"
+        )
     if isinstance(problem, JointPrior):
         return Played(problem.sample(0, num_pulls), problem)
     if isinstance(problem, IndependentPrior):

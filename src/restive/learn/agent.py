@@ -292,6 +292,10 @@ class Agent(AgentView):
         """Take these states as those in which arms that are always seen were seen last."""
         meta = self._actor.meta
         meta.last_state[arms], meta.seen[arms] = states, self.time - 1
+        self._follow_again()
+
+    def _follow_again(self) -> None:
+        """Place all arms anew, since it was said from outside when they were seen."""
         if not self._learner_state.is_drawn and self._has_posterior:
             self._actor.lookup.mode["stands"] = -1
             online.follow_again(self._where, *self._with_particles)
@@ -389,12 +393,20 @@ class Agent(AgentView):
         return seen
 
     def _late(self, k: int, state: int, time: int) -> None:
-        answer = online.late_sighting(self._where, k, state, time, *self._with_particles)
+        last_state, seen_at = self.last_seen(k)
+        what = k, state, time, self._learner_state.weight_left(time)
+        answer = online.late_sighting(self._where, *what, *self._with_particles)
         if answer == online.NOTES_FULL:
             self._count_notes()
-            answer = online.late_sighting(self._where, k, state, time, *self._with_particles)
+            answer = online.late_sighting(self._where, *what, *self._with_particles)
         if answer != online.TAKEN_IN:
             raise self._impossible(k, state)
+        if what[3] < 1.0 and self._particle_keeper.has(self._group(k)):
+            self._count_notes()  # in full
+            lost = last_state, time - seen_at, state, 1.0 - what[3]
+            self._particle_keeper.lose(self._group(k), *lost)
+            self._learner_state.use_particles()
+            self._hold_new()
 
     def _require_narrowing(self, what: str) -> None:
         if isinstance(self.learner, Compiled) and not self.learner.narrows:

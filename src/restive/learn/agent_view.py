@@ -472,15 +472,25 @@ class AgentView:
         if count == 0:
             return
         notes = self._notes[: count * NOTE].reshape(-1, NOTE)
-        order = np.argsort(notes[:, 0], kind="stable")
-        arms, starts = np.unique(notes[order, 0], return_index=True)
-        for k, of_arm in zip(arms.tolist(), np.split(notes[order], starts[1:]), strict=True):
-            if k not in self._evidence:
-                self._evidence[k] = Evidence(int(self.task.choices.sizes[k]))
-            if k in self._always:  # whose ages say whether it was pulled
-                pulled = of_arm[:, 2] < tables.NOT_PULLED
-                for part, is_pulled in ((of_arm[pulled], True), (of_arm[~pulled], False)):
-                    self._evidence[k].add(part[:, 1], 1, part[:, 3], pulled=is_pulled)
+        notes = notes[np.argsort(notes[:, 0], kind="stable")]
+        arms, starts = np.unique(notes[:, 0], return_index=True)
+        sizes, ages = self.task.choices.sizes[notes[:, 0]], notes[:, 2]
+        pulled = None
+        if self._always:  # whose ages say whether they were pulled
+            ages, always = ages.copy(), np.isin(notes[:, 0], self.task.always_seen)
+            pulled = ~(always & (ages >= tables.NOT_PULLED))
+            ages[always] = 1
+        cells = (ages * sizes + notes[:, 1]) * sizes + notes[:, 3]
+        ends = [*starts[1:].tolist(), count]
+        for k, begin, end in zip(arms.tolist(), starts.tolist(), ends, strict=True):
+            evidence = self._evidence.get(k)
+            if evidence is None:
+                evidence = self._evidence[k] = Evidence(int(self.task.choices.sizes[k]))
+            own = cells[begin:end]
+            if pulled is None or k not in self._always:
+                evidence.add_noted(own.tolist())
                 continue
-            self._evidence[k].add(of_arm[:, 1], of_arm[:, 2], of_arm[:, 3])
+            which = pulled[begin:end]
+            evidence.add_noted(own[which].tolist())
+            evidence.add_noted(own[~which].tolist(), pulled=False)
         self._num_notes[0] = 0

@@ -20,7 +20,7 @@ from restive.plan.actors import int_zeros, no_conjugates
 from restive.problem.arm import Arm
 from restive.problem.bandit import starts_of
 
-__all__ = ["ConjugateKeeper"]
+__all__ = ["ConjugateKeeper", "nothing_counted"]
 
 FloatArray = NDArray[np.float64]
 AVERAGED = 32  # draws over which an index is averaged where it is to be that of the posterior
@@ -76,8 +76,8 @@ class ConjugateKeeper:
             for group in self.priors
         }
 
-    def load(self, data: dict[str, Any], changed: NDArray[np.bool_], *, fading: bool) -> None:
-        """Take in what `to_data` wrote, or raise a ValueError; whole counts, unless these fade."""
+    def load(self, data: dict[str, Any], changed: NDArray[np.bool_]) -> None:
+        """Take in what `to_data` wrote, or raise a ValueError."""
         if set(data) != set(map(str, self.priors)):
             raise ValueError("the groups of arms that are always seen")
         for group in self.priors:
@@ -90,8 +90,6 @@ class ConjugateKeeper:
                 raise ValueError(f"the counts of group {group}")
             impossible = self._part(self.groups.alphas, group).ravel() == 0
             wrong = ~(counts >= 0) | (impossible & (counts > 0)) | ~np.isfinite(counts)
-            if not fading:
-                wrong |= counts != np.floor(counts)
             if wrong.any() or not ((drawn >= 0) & (drawn <= 1)).all():
                 raise ValueError(f"the counts of group {group}")
             if len(indices) != len(self.indices(group)) or not np.isfinite(indices).all():
@@ -100,6 +98,13 @@ class ConjugateKeeper:
             self._part(self.groups.drawn, group)[:] = drawn.reshape(held.shape)
             self.indices(group)[:] = indices
             changed[group] = bool(own["changed"])
+
+
+def nothing_counted(prior: DirichletArmPrior) -> dict[str, Any]:
+    """Return what `to_data` writes of a group of which nothing was seen or drawn."""
+    rows, size = prior.posterior_alphas.shape
+    nothing = {"counts": rows * size, "drawn": rows * size, "indices": size}
+    return {name: [0] * count for name, count in nothing.items()} | {"changed": True}
 
 
 def _as_short(counts: NDArray[np.float64]) -> list[float]:
@@ -111,7 +116,9 @@ def _arrays(priors: dict[int, DirichletArmPrior], num_groups: int) -> ConjugateG
     own: Sequence[DirichletArmPrior] = list(priors.values())
     numbers = np.full(num_groups, -1, dtype=np.int64)
     numbers[list(priors)] = np.arange(len(own))
-    alphas = [prior.posterior_alphas for prior in own]
+    apart = {id(prior): prior for prior in own}
+    alphas_of = {name: prior.posterior_alphas for name, prior in apart.items()}
+    alphas = [alphas_of[id(prior)] for prior in own]
     sizes = np.array([prior.num_states for prior in own], dtype=np.int64)
     flat = np.concatenate([rows.ravel() for rows in alphas])
     largest = int(sizes.max())

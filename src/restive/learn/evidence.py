@@ -9,6 +9,7 @@ apart. A finite prior, a continuous one, a log file and a journal all meet here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from math import inf
@@ -96,6 +97,12 @@ class Evidence:
         for cell, total in zip(distinct.tolist(), totals.tolist(), strict=True):
             if total:
                 counts_of[cell] = counts_of.get(cell, 0) + total
+
+    def add_noted(self, cells: list[int], *, pulled: bool = True) -> None:
+        """Count sightings that an agent noted, each as its cell: (n S + s) S + s'."""
+        counts_of = self._counts if pulled else self._unpulled
+        for cell, total in Counter(cells).items():
+            counts_of[cell] = counts_of.get(cell, 0) + total
 
     def _of(self, pulled: bool) -> dict[int, int]:
         if not isinstance(pulled, bool):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import require_memory
 from restive.errors import ProblemError
+from restive.kernels.elementary import exponentials
 from restive.kernels.jit.handles import Handle
 from restive.kernels.jit.records import new_record
 from restive.kernels.jit.vectors import LANES
@@ -110,9 +111,10 @@ class LearnerState:
             weights = prior_weights(
                 task, task.choices.slots, max(1, self.draws), laws=self.kind_laws is not None
             )
-            self.particle_keeper = ParticleKeeper(task.choices, task.choices.slots, weights)
-            if learner.rules(task.facts).forget_after is not None:
-                self._require_fading(learner.name)
+            fades = learner.rules(task.facts).forget_after is not None
+            self.particle_keeper = ParticleKeeper(
+                task.choices, task.choices.slots, weights, fades=fades
+            )
             actor = plain_actor(steps.TSDE, task.start, self._lookup())
             return actor._replace(
                 posterior=self.particle_keeper.posterior,
@@ -126,17 +128,6 @@ class LearnerState:
         if knows:
             return plain_actor(steps.POLICY, task.start, lookup_of(task.ranks, task.num_arms))
         return plain_actor(steps.PYTHON, task.start)
-
-    def _require_fading(self, name: str) -> None:
-        """Raise unless what was seen of every arm can lose weight."""
-        assert self.particle_keeper is not None
-        for k, group in enumerate(self.task.choices.slots.groups.tolist()):
-            if self.particle_keeper.has(group):
-                raise ProblemError(
-                    f"learner {name}: forget_after needs arms with priors of candidates, or arms "
-                    f"that are always seen; arm {k} is seen when pulled and has a Dirichlet prior: "
-                    "make its prior with spread_prior"
-                )
 
     def _lookup(self) -> IndexLookup:
         """Return how a relative of TSDE follows what it has drawn."""
@@ -185,6 +176,19 @@ class LearnerState:
     def is_drawn(self) -> bool:
         """Whether the loop computes the indices of what it draws: all arms are conjugate."""
         return bool(self.actor.lookup.mode[0].valued > MYOPIC)
+
+    def weight_left(self, time: int) -> float:
+        """Return what a sighting of a time that has passed still weighs."""
+        assert isinstance(self.learner, Relative)
+        forget_after, episodes = (
+            self.learner.rules(self.task.facts).forget_after,
+            self.actor.episodes,
+        )
+        if forget_after is None:
+            return 1.0
+        steps = int(episodes.rules[0].fading_steps)
+        losses = (int(episodes.clock[0].fading_due) - 1) // steps - 1 - (time - 1) // steps
+        return float(exponentials([-losses * steps / forget_after])[0]) if losses > 0 else 1.0
 
     def _drawn(self, layer: int) -> IntArray:
         """Slots [groups] of the system that was drawn last, or of another one drawn with it."""

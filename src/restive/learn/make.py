@@ -10,7 +10,9 @@ import numpy as np
 from restive.arguments import drawn_seed
 from restive.errors import ProblemError
 from restive.learn.agent import Agent
+from restive.learn.conjugate_groups import nothing_counted
 from restive.learn.learners import learner
+from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.independent import IndependentPrior, Prior
 from restive.learn.snapshots import learned_data, load_snapshot, start_to_data
 from restive.learn.task import Mapping, make_task
@@ -154,6 +156,14 @@ def with_more_arms(
     seen = (range(old, old + new), last_state, [time - age for age in elapsed])
     for column, more in zip(data["seen"], seen, strict=True):
         column += [int(number) for number in more]
+    if data.get("moves") is not None:
+        data["moves"] |= {
+            str(prior.groups[k]): nothing_counted(own)
+            for k, own in enumerate(prior.arms[old:], old)
+            if isinstance(own, DirichletArmPrior)
+            and own.always_seen
+            and str(prior.groups[k]) not in data["moves"]
+        }
     clock = data["episodes"]["clock"]
     if clock["EPISODE"] > 0:
         clock["DOUBLED"] = 1

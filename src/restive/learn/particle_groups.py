@@ -9,7 +9,6 @@ counted or renewed: a million arms of which few are seen cost little.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,32 +16,39 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_count, require_memory
 from restive.kernels.jit.handles import Handle
-from restive.kernels.jit.records import new_record, record_dtype
-from restive.kernels.jit.vectors import LANES
+from restive.kernels.jit.records import new_record
 from restive.kernels.learn.lattice import FEW
 from restive.kernels.learn.likelihood import Counts
-from restive.kernels.learn.particles import DENSE, ArmParticles
+from restive.kernels.learn.particles import DENSE, ArmParticles, add_sighting
 from restive.kernels.learn.renewals import (
     count_sightings,
     put,
     put_particles,
     renew_around_fit,
     renewal_key,
-    renewal_size,
     spent_groups,
     take_weights,
 )
 from restive.kernels.loop.tables import (
     SIGHTING,
-    DirichletPriors,
     ParticleGroups,
     ParticlesNow,
     Posterior,
-    PriorStarts,
     Slots,
     Weights,
 )
 from restive.learn.conjugate_groups import ConjugateKeeper
+from restive.learn.fading import bases_of, counts_and, with_evidence
+from restive.learn.particle_layout import (
+    chains_size,
+    dirichlet_priors_of,
+    in_particle_lanes,
+    likelihoods_size,
+    room_to_renew,
+    rows_of,
+    scratch_size,
+    width_of,
+)
 from restive.learn.particles.arm import (
     AGES,
     begin_anew,
@@ -52,9 +58,8 @@ from restive.learn.particles.arm import (
     possible,
     renew_arm,
 )
-from restive.learn.particles.drawing import enough
 from restive.learn.priors.continuous import DirichletArmPrior
-from restive.learn.slots import Choices, aligned_zeros, kept_ages, lane_places, num_rows
+from restive.learn.slots import Choices, aligned_zeros, lane_places
 from restive.plan.actors import int_zeros, no_particles
 from restive.problem.arm import Arm
 from restive.problem.bandit import starts_of
@@ -72,11 +77,13 @@ class ParticleKeeper:
     """The groups of a learner that have continuous priors, and what was counted of them.
 
     `slots` and `particles` are the learner's; they are replaced when room runs out, and `posterior`
-    with them.
+    with them. Where what was seen `fades`, what was seen beforehand does not (`fading`).
     """
 
-    def __init__(self, choices: Choices, slots: Slots, weights: Weights) -> None:
-        self.choices, self.slots, self.weights = choices, slots, weights
+    def __init__(
+        self, choices: Choices, slots: Slots, weights: Weights, *, fades: bool = False
+    ) -> None:
+        self.choices, self.slots, self.weights, self.fades = choices, slots, weights, fades
         self.particles = no_particles()
         self.conjugates = ConjugateKeeper(choices)
         self.posterior = Posterior(slots, weights, self.particles, self.conjugates.groups)
@@ -95,7 +102,7 @@ class ParticleKeeper:
         effective_sizes = np.array([prior.drawn.effective_size for prior in priors])
         chains = [in_particle_lanes(prior.drawn.matrices).ravel() for prior in distinct]
         logits = [prior.drawn.logits.ravel() for prior in distinct]
-        row_sizes = [_rows_size(prior) for prior in distinct]
+        row_sizes = [likelihoods_size(prior) for prior in distinct]
         first_row = len(self.slots.likelihoods)
         self.chains_used = sum(len(numbers) for numbers in chains)
         self.logits_used = sum(len(numbers) for numbers in logits)
@@ -107,7 +114,7 @@ class ParticleKeeper:
             first_homes=homes,
             own_homes=np.full(len(groups), -1, dtype=np.int64),
             sizes=np.array([prior.num_states for prior in priors], dtype=np.int64),
-            num_rows=np.array([_num_rows(prior) for prior in priors], dtype=np.int64),
+            num_rows=np.array([rows_of(prior) for prior in priors], dtype=np.int64),
             num_particles=np.array([prior.num_particles for prior in priors], dtype=np.int64),
             effective_sizes=effective_sizes.copy(),
             first_effective_sizes=effective_sizes,
@@ -117,7 +124,7 @@ class ParticleKeeper:
             logit_starts=_with_more(starts_of([len(x) for x in logits]), len(groups)),
             row_starts=_with_more(first_row + starts_of(row_sizes), len(groups)),
             filled=int_zeros(len(distinct) + len(groups)),
-            scratch=np.zeros(max(_scratch_size(prior) for prior in distinct)),
+            scratch=np.zeros(max(scratch_size(prior) for prior in distinct)),
             ages=int_zeros(0),
             cells=np.zeros(0),
             age_starts=int_zeros(len(groups)),
@@ -130,16 +137,16 @@ class ParticleKeeper:
             sightings=int_zeros(max(SIGHTINGS, 2 * len(self.slots.groups)) * SIGHTING),
             firsts=np.full(len(groups), -1, dtype=np.int64),
             lasts=np.full(len(groups), -1, dtype=np.int64),
-            now=new_record(ParticlesNow),
+            now=new_record(ParticlesNow, fades=self.fades),
             keys=np.zeros(1, dtype=np.uint64),
-            renewal=aligned_zeros(max(_renewal_size(prior) for prior in distinct)),
-            priors=_dirichlet_priors_of(distinct),
+            renewal=aligned_zeros(max(room_to_renew(prior) for prior in distinct)),
+            priors=dirichlet_priors_of(distinct),
         )
         self.slots = self.slots._replace(offsets=self.slots.offsets.copy())
         at_once, sizes = min(len(groups), HOMES_AT_ONCE), self.particles.sizes
         self._reserve(
             rows=at_once * max(row_sizes),
-            chains=at_once * max(len(c) for c in chains),
+            chains=at_once * max(self._chains_size(prior) for prior in distinct),
             logits=at_once * max(len(x) for x in logits),
             ages=at_once * AGES,
             cells=at_once * AGES * int(sizes.max()) ** 2,
@@ -195,9 +202,15 @@ class ParticleKeeper:
             return
         prior = self._prior(group)
         self._reserve(
-            rows=_rows_size(prior), chains=_chains_size(prior), logits=prior.drawn.logits.size
+            rows=likelihoods_size(prior),
+            chains=self._chains_size(prior),
+            logits=prior.drawn.logits.size,
         )
         self._place_home(group)
+
+    def _chains_size(self, prior: DirichletArmPrior) -> int:
+        """Numbers among the chains of a home of its own: matrices and, where it fades, bases."""
+        return chains_size(prior) + self.fades * width_of(prior)
 
     def _place_home(self, group: int) -> None:
         """Give a group the next home, for which there is room."""
@@ -205,8 +218,8 @@ class ParticleKeeper:
         particles.row_starts[home], particles.chain_starts[home] = self.rows_used, self.chains_used
         particles.logit_starts[home] = self.logits_used
         particles.own_homes[self._number(group)] = home
-        self.rows_used += _rows_size(prior)
-        self.chains_used += _chains_size(prior)
+        self.rows_used += likelihoods_size(prior)
+        self.chains_used += self._chains_size(prior)
         self.logits_used += prior.drawn.logits.size
         self.homes_used += 1
 
@@ -265,7 +278,7 @@ class ParticleKeeper:
     def matrices(self, group: int) -> FloatArray:
         """Matrices [R, S, M] of a group's particles."""
         prior = self._prior(group)
-        lanes = self._chains(group).reshape(_num_rows(prior), prior.num_states, -1)
+        lanes = self._chains(group).reshape(rows_of(prior), prior.num_states, -1)
         found: FloatArray = lanes[:, :, lane_places(prior.num_particles)]
         return found
 
@@ -273,13 +286,13 @@ class ParticleKeeper:
         """Return the arm in a slot of a group."""
         prior = self._prior(group)
         at = int(lane_places(prior.num_particles)[slot])
-        matrices = self._chains(group)[at :: _width(prior)].reshape(-1, prior.num_states).copy()
+        matrices = self._chains(group)[at :: width_of(prior)].reshape(-1, prior.num_states).copy()
         return prior.arm(matrices[: prior.num_states], matrices[-prior.num_states :])
 
     def _chains(self, group: int) -> FloatArray:
         home = self.particles.homes[self.particles.number_of[group]]
         start = int(self.particles.chain_starts[home])
-        return self.particles.chains[start : start + _chains_size(self._prior(group))]
+        return self.particles.chains[start : start + chains_size(self._prior(group))]
 
     def count(self) -> None:
         """Count all that was written down."""
@@ -302,7 +315,7 @@ class ParticleKeeper:
         if not self.particles.age_capacities[particle_group]:
             self._make_tally(group, AGES)
         begin_anew(self._arm(group))
-        if prior.evidence.total:
+        if prior.evidence.total and not self.fades:
             counted = count_evidence(fresh_arm(prior.rows), prior.evidence)
             used = int(counted.num_ages[0])
             if self.particles.age_capacities[particle_group] < used:
@@ -330,21 +343,50 @@ class ParticleKeeper:
         if rows.free > FEW or not renew_around_fit(self._where, group):
             arm = self._arm(group)
             take_weights(self._where, group, arm)
-            renew_arm(rows, arm, np.uint64(renewal_key(self._where, group)))
-            put(self._where, group, arm)
+            known = with_evidence(arm, self._prior(group).evidence) if self.fades else arm
+            renew_arm(rows, known, np.uint64(renewal_key(self._where, group)))
+            put(self._where, group, known)
+            if self.fades:
+                self._write_bases(group, bases_of(arm))
+
+    def _bases(self, group: int) -> FloatArray:
+        """These logarithms in lanes, a view."""
+        prior, home = self._prior(group), self.particles.homes[self._number(group)]
+        start = int(self.particles.chain_starts[home]) + chains_size(prior)
+        return self.particles.chains[start : start + width_of(prior)]
+
+    def _write_bases(self, group: int, bases: FloatArray) -> None:
+        self._bases(group)[lane_places(len(bases))] = bases
+
+    def lose(self, group: int, last_state: int, age: int, seen: int, lost: float) -> None:
+        """Let a sighting that was counted weigh less, by so much."""
+        while not add_sighting(self._arm(group), last_state, age, seen, -lost):
+            self._grow(group)
 
     def to_data(self) -> dict[str, Any]:
         """What a snapshot holds of the particle groups that were counted; all sightings must be."""
         begun = self.particles.begun == self.particles.now[0].runs
         groups = np.flatnonzero(self.particles.number_of >= 0).tolist()
-        return {
+        data = {
             str(group): _to_data(self._arm(group)) for group in groups if begun[self._number(group)]
         }
+        if self.fades:
+            for name, own in data.items():
+                places = lane_places(self.num_particles(int(name)))
+                own["bases"] = self._bases(int(name))[places].tolist() if own["renewals"] else None
+        return data
 
     def load(self, group: int, data: dict[str, Any]) -> None:
         """Take in what `to_data` wrote of a group, whose weights are there already."""
         particle_group = self._number(group)
-        ages, cells = self._counts_in(group, data)
+        prior, faded, (ages, cells) = (
+            self._prior(group),
+            "bases" in data,
+            self._counts_in(group, data),
+        )
+        if prior.evidence.total and faded != self.fades:  # another memory than before
+            sign = 1 if faded else -1
+            ages, cells = counts_and(Counts(ages, cells), prior.rows, prior.evidence, sign)
         dense = ages <= DENSE
         late = int((~dense).sum())
         if self.particles.age_capacities[particle_group] < AGES + late:
@@ -360,6 +402,8 @@ class ParticleKeeper:
         self.particles.begun[particle_group] = self.particles.now[0].runs
         if arm.renewals[0]:
             self._load_particles(group, np.array(data["logits"], dtype=np.float64))
+            if self.fades:
+                self._load_bases(group, data.get("bases"))
 
     def could_count(self, group: int, data: dict[str, Any], sightings: int) -> bool:
         """Whether `to_data` may have written so of a group: sightings, with the prior's own."""
@@ -384,43 +428,16 @@ class ParticleKeeper:
         arm.matrices[:] = self._prior(group).rows.matrices(logits)
         put_particles(self._where, group, arm)
 
-
-def in_particle_lanes(matrices: FloatArray) -> FloatArray:
-    """Matrices [R, S, M] in lanes; fillers get the first particle's numbers."""
-    count = matrices.shape[2]
-    laid = np.repeat(matrices[:, :, :1], num_rows(count) * LANES, axis=2)
-    laid[:, :, lane_places(count)] = matrices
-    return laid
-
-
-def _width(prior: DirichletArmPrior) -> int:
-    return num_rows(prior.num_particles) * LANES
-
-
-def _num_rows(prior: DirichletArmPrior) -> int:
-    return len(prior.rows.tables.totals)
-
-
-def _chains_size(prior: DirichletArmPrior) -> int:
-    return _num_rows(prior) * prior.num_states * _width(prior)
-
-
-def _rows_size(prior: DirichletArmPrior) -> int:
-    """Likelihoods that are kept of a home."""
-    return prior.num_states**2 * kept_ages(prior) * _width(prior)
-
-
-def _scratch_size(prior: DirichletArmPrior) -> int:
-    """A row of beliefs, one to spare, a power of the matrices and its square."""
-    return 2 * prior.num_states * (1 + prior.num_states) * _width(prior)
-
-
-def _renewal_size(prior: DirichletArmPrior) -> int:
-    """Scratch for a renewal in the loop, which is for few free numbers."""
-    free = prior.rows.free
-    if free > FEW:
-        return 0
-    return renewal_size(free, _num_rows(prior), prior.num_states, prior.num_particles)
+    def _load_bases(self, group: int, held: Any) -> None:
+        arm = self._arm(group)
+        if held is None:  # it did not forget until now
+            arm.matrices[:] = self.matrices(group)
+            take_weights(self._where, group, arm)
+            held = bases_of(arm)
+        bases = np.array(held, dtype=np.float64)
+        if bases.shape != arm.weights.shape or not np.isfinite(bases).all():
+            raise ValueError(f"the particles of group {group}")
+        self._write_bases(group, bases)
 
 
 def _with_more(starts: IntArray, count: int) -> IntArray:
@@ -442,25 +459,3 @@ def _to_data(arm: ArmParticles) -> dict[str, Any]:
         "worth": float(arm.effective_size[0]),
         "renewals": int(arm.renewals[0]),
     }
-
-
-def _dirichlet_priors_of(priors: Sequence[DirichletArmPrior]) -> DirichletPriors:
-    """Return the numbers of priors, one prior after the other."""
-    tables = [prior.rows.tables for prior in priors]
-    lengths = [
-        (law.alphas.size, len(law.totals), len(law.columns), len(law.generators)) for law in tables
-    ]
-    starts = np.zeros(len(priors) + 1, dtype=record_dtype(PriorStarts))
-    starts[1:] = [tuple(ends) for ends in np.cumsum(lengths, axis=0).tolist()]
-    return DirichletPriors(
-        alphas=np.concatenate([law.alphas.ravel() for law in tables]),
-        totals=np.concatenate([law.totals for law in tables]),
-        references=np.concatenate([law.references for law in tables]),
-        firsts=np.concatenate([law.firsts for law in tables]),
-        columns=np.concatenate([law.columns for law in tables]),
-        precisions=np.concatenate([law.precisions for law in tables]),
-        generators=np.concatenate([law.generators for law in tables]),
-        starts=starts,
-        enough=np.array([enough(prior.rows) for prior in priors], dtype=np.float64),
-        evident=np.array([prior.evidence.total > 0 for prior in priors], dtype=np.int64),
-    )

@@ -52,10 +52,13 @@ PRIOR_BITS = 64  # by which the largest of the prior's weights may be less than 
 LEAST_KEPT = ldexp(1.0, -64)  # of a candidate's share, far below what arms yet unknown keep up
 
 
-def require_consistent(agent: Agent, data: dict[str, Any]) -> None:
-    """Raise unless an agent that has done nothing yet can take in a snapshot's data."""
+def require_consistent(agent: Agent, data: dict[str, Any]) -> dict[int, Evidence]:
+    """Raise unless an agent that has done nothing yet can take in a snapshot's data.
+
+    Returns the evidence of it, by arm.
+    """
     time = checked_count(data["time"], "the snapshot's time")
-    seen = _checked_seen(agent, data, time)
+    seen, evidence = _checked_seen(agent, data, time)
     selected = data["selected"] is not None
     if selected:
         require(distinct(numbers(data["selected"]), agent.task.num_arms), "the selected arms")
@@ -66,21 +69,26 @@ def require_consistent(agent: Agent, data: dict[str, Any]) -> None:
         _check_posterior(agent, data, begun)
         if agent._learner_state.kind_laws is not None:
             _check_kinds(agent, data["kinds"], time)
+    return evidence
 
 
-def _checked_seen(agent: Agent, data: dict[str, Any], time: int) -> IntArray:
-    """Return the arms that were seen."""
+def _checked_seen(
+    agent: Agent, data: dict[str, Any], time: int
+) -> tuple[IntArray, dict[int, Evidence]]:
+    """Return the arms that were seen, and what was seen of them."""
     num_arms, sizes = agent.task.num_arms, agent.task.choices.sizes
     arms, states, times = (numbers(column) for column in data["seen"])
     require(distinct(arms, num_arms), "the arms that were seen")
     require(len(arms) == len(states) == len(times), "the arms that were seen")
     require(_within(states, 0, sizes[arms] - 1), "the states that were seen")
     require(_within(times, -MOST, time - 1), "the times at which arms were seen")
+    there, found = set(arms.tolist()), {}
     for name, cells in data["evidence"].items():
-        evidence = Evidence.from_data(cells)
-        require(int(name) in arms and str(int(name)) == name, "the evidence's arms")
-        require(evidence.num_states == sizes[int(name)], f"evidence of arm {name}")
-    return arms
+        k, evidence = int(name), Evidence.from_data(cells)
+        require(k in there and str(k) == name, "the evidence's arms")
+        require(evidence.num_states == sizes[k], f"evidence of arm {name}")
+        found[k] = evidence
+    return arms, found
 
 
 def _check_fading(agent: Agent, given: dict[str, Any], time: int) -> None:

@@ -24,7 +24,6 @@ from restive.kernels.loop.engine import NUMBERS
 from restive.kernels.loop.tables import VISITS
 from restive.learn.agent import Agent
 from restive.learn.agent_view import AgentView
-from restive.learn.evidence import Evidence
 from restive.learn.learner_state import LearnerState
 from restive.learn.learners import learner
 from restive.learn.learners.base import Compiled, Relative
@@ -181,14 +180,13 @@ def load_snapshot(
 
 
 def _load(agent: Agent, data: dict[str, Any]) -> None:
-    require_consistent(agent, data)
+    evidence = require_consistent(agent, data)
     actor = agent._actor
     actor.meta.now["time"] = data["time"]
     arms, states, times = (numbers(column) for column in data["seen"])
     actor.meta.last_state[arms] = states
     actor.meta.seen[arms] = times
-    for k, cells in data["evidence"].items():
-        agent._evidence[int(k)] = Evidence.from_data(cells)
+    agent._evidence.update(evidence)
     if data["selected"] is not None:
         selected = numbers(data["selected"])
         if len(selected) != agent.task.num_pulls:
@@ -245,10 +243,9 @@ def _load_posterior(
     agent._learner_state.use_particles()
     agent._hold()
     conjugates = agent._particle_keeper.conjugates
-    fading = agent._actor.episodes.rules[0].fading_steps > 0
     if agent._actor.episodes.clock[0].episode == 0:
         if conjugates.priors:
-            conjugates.load(moves or {}, weights.changed, fading=fading)
+            conjugates.load(moves or {}, weights.changed)
         return
     weights = agent._actor.posterior.weights
     weights.changed[:] = False
@@ -258,7 +255,7 @@ def _load_posterior(
     layers[:, changed] = drawn.reshape(len(layers), len(changed))
     weights.changed[changed] = True
     if conjugates.priors:
-        conjugates.load(moves or {}, weights.changed, fading=fading)
+        conjugates.load(moves or {}, weights.changed)
         if agent._learner_state.is_drawn:
             return
     if agent.task.choices.has_particles or agent.task.ranks is None:

@@ -18,10 +18,12 @@ from typing import Any
 
 from restive.arguments import checked_count, shown
 from restive.errors import ProblemError
-from restive.live import deciding, recording, status, tokens, undoing
+from restive.live import deciding, forgetting, recording, status, tokens, undoing
 from restive.live.answers import Act, Decision, Mistake, Receipt
 from restive.live.clock import Clock
 from restive.live.creating import create_file
+from restive.live.forgetting import Forgetting
+from restive.live.given import checked_last_seen, checked_names, checked_results, checked_tick
 from restive.live.journal import Journal
 from restive.live.memory import Memory
 from restive.live.recording import Batch
@@ -62,6 +64,7 @@ class LiveAgent(LiveView):
         mixing_time: int | None = None,
         max_elapsed: int | None = None,
         words: Mapping[str, str] | None = None,
+        on_alarm: str | None = None,
         durability: str = "power",
         actor: str = PYTHON,
         now: Now | None = None,
@@ -89,7 +92,8 @@ class LiveAgent(LiveView):
         start
             When and in which state each was last seen before tick 0; by default nobody knows.
         learner
-            One of TSDE's family, by name or as {"name": "mean_index", "learn_kinds": "epochs"}.
+            One of TSDE's family, by name, as "tsde(forget_after=1000)", or as a table:
+            {"name": "mean_index", "learn_kinds": "epochs"}.
         audit_pulls
             Of the N arms, how many are drawn evenly: the only look at arms the policy avoids.
         rest
@@ -108,6 +112,9 @@ class LiveAgent(LiveView):
         words
             What the operators call things, as {"arm": "patient", "pull": "call", "tick": "week",
             "reward": "adherent weeks"}, on pages, in CSV files, on the command line and in alarms.
+        on_alarm
+            "forget" to forget by itself, when an alarm rings that rewards are not as foretold, what
+            was seen of the arms it is of before it began. None to leave that to people.
         durability
             "power": what was acknowledged survives a power cut; "process": it survives a kill.
         actor
@@ -120,7 +127,7 @@ class LiveAgent(LiveView):
         settings = Settings(
             num_pulls, policy_mapping, clock, seed, learner_table(learner), audit_pulls, rest,
             missing, dict(outcomes or {}), tuple(states) or states_of_prior(prior), mixing_time,
-            max_elapsed, Words.from_data({} if words is None else words),
+            max_elapsed, Words.from_data({} if words is None else words), on_alarm,
         )  # fmt: skip
         create_file(path, settings, kinds, arms, actor, now)
         return cls.open(path, durability, now=now)
@@ -179,13 +186,13 @@ class LiveAgent(LiveView):
             Who asks, for the journal.
         """
         session = self._session
-        out = sorted(_checked_names(unavailable, "unavailable"))
+        out = sorted(checked_names(unavailable, "unavailable"))
         writer = Writer(session, actor, request, "decide", [tick, num_pulls, out])
         with session.writing() as memory:
             answer = writer.answered()
             if answer is not None:
                 return deciding.decision(session, answer["decision"])
-            now = deciding.tick_now(session, memory, _checked_tick(tick))
+            now = deciding.tick_now(session, memory, checked_tick(tick))
             if now == memory.tick:
                 deciding.ring(session, memory)
                 writer.finish(now, {"decision": now})
@@ -217,8 +224,8 @@ class LiveAgent(LiveView):
         request, actor
             As in `decide`.
         """
-        tick = _checked_tick(tick)
-        batch = Batch(tick, _checked_results(results), _checked_results(instead or {}, "instead"))
+        tick = checked_tick(tick)
+        batch = Batch(tick, checked_results(results), checked_results(instead or {}, "instead"))
         return self.record_batches([batch], request=request, actor=actor)[0]
 
     def record_batches(
@@ -264,7 +271,7 @@ class LiveAgent(LiveView):
         skip, request, actor
             As in `decide`.
         """
-        session, tick, results = self._session, _checked_tick(tick), _checked_results(results)
+        session, tick, results = self._session, checked_tick(tick), checked_results(results)
         batch = Batch(tick, results)
         writer = Writer(session, actor, request, "step", [tick, results])
         with session.writing() as memory:
@@ -299,10 +306,10 @@ class LiveAgent(LiveView):
         request, actor
             As in `decide`.
         """
-        named: dict[str, Any] = dict.fromkeys(_checked_names(arms, "arms"))
+        named: dict[str, Any] = dict.fromkeys(checked_names(arms, "arms"))
         if isinstance(arms, Mapping):
-            named = _checked_results(arms, "arms")
-        known = _checked_last_seen(last_seen, named)
+            named = checked_results(arms, "arms")
+        known = checked_last_seen(last_seen, named)
         session = self._session
         writer = Writer(session, actor, request, "join", [named, known])
         with session.writing() as memory:
@@ -322,7 +329,7 @@ class LiveAgent(LiveView):
         self, arms: Iterable[str], *, request: str | None = None, actor: str = PYTHON
     ) -> Receipt:
         """Let arms leave for ever; what was seen of them stays."""
-        names = _checked_names(arms, "arms")
+        names = checked_names(arms, "arms")
         session = self._session
         writer = Writer(session, actor, request, "leave", sorted(names))
         with session.writing() as memory:
@@ -341,7 +348,7 @@ class LiveAgent(LiveView):
         actor: str = PYTHON,
     ) -> Receipt:
         """Journal that states were recorded wrongly; `rebuild` makes a file that knows better."""
-        given = _checked_results(results)
+        given = checked_results(results)
         session = self._session
         writer = Writer(session, actor, request, "correct", [given, tick, note])
         with session.writing() as memory:
@@ -375,6 +382,53 @@ class LiveAgent(LiveView):
             if answer is not None:
                 return undoing.undone(session, answer)
             return undoing.undo(session, event, writer)
+
+    def forget(
+        self,
+        before: int,
+        arms: Iterable[str] | None = None,
+        *,
+        kind: str | None = None,
+        request: str | None = None,
+        actor: str = PYTHON,
+    ) -> Forgetting:
+        """Forget what was seen of some arms before a tick, where they have changed.
+
+        What is believed of them is then the law of their kind, given what was seen of them since;
+        what a log said of them is forgotten too. `undo` withdraws it.
+
+        Parameters
+        ----------
+        before
+            The first tick that still counts.
+        arms, kind
+            Names of arms, or all of a kind; without either, all arms.
+        request, actor
+            As in `decide`.
+        """
+        names = None if arms is None else checked_names(arms, "arms")
+        before = checked_count(before, "before", 0)
+        session = self._session
+        writer = Writer(session, actor, request, "forget", [names, kind, before])
+        with session.writing() as memory:
+            if writer.answered() is None:
+                slots = forgetting.named(memory, names, kind)
+                return forgetting.forget(session, memory, slots, before, kind, names, writer)
+            return forgetting.of_request(session, request)
+
+    def remember(
+        self, ticks: float | None, *, request: str | None = None, actor: str = PYTHON
+    ) -> None:
+        """Change how long what was seen is remembered: after so many ticks it weighs 1/e.
+
+        None for ever, as the learner's option `forget_after`. `undo` withdraws the change; what has
+        faded meanwhile stays faded if it is changed back.
+        """
+        session = self._session
+        writer = Writer(session, actor, request, "remember", ticks)
+        with session.writing() as memory:
+            if writer.answered() is None:
+                forgetting.remember(memory, ticks, writer)
 
     def set_words(self, words: Mapping[str, str], *, actor: str = PYTHON) -> None:
         """Change what the operators call things, as in `create`; words left out stay as they are.
@@ -442,59 +496,3 @@ class LiveAgent(LiveView):
             return memory.tick + closed
         wanted = (memory.tick if tick is None else tick) + 1 if kind == "given" else None
         return deciding.tick_now(self._session, memory, wanted)
-
-
-# ---------------------------------------------------------------- what callers hand in, checked
-
-
-def _checked_tick(tick: Any) -> int | None:
-    """Return a tick, or None where none was given."""
-    return None if tick is None else checked_count(tick, "tick", 0)
-
-
-def _checked_names(arms: Any, what: str) -> list[str]:
-    """Return names of arms as texts, or raise."""
-    if isinstance(arms, str) or not isinstance(arms, Iterable):
-        raise ProblemError(f"{what} must be a list of names, got {shown(arms)}")
-    return [_name(name) for name in arms]
-
-
-def _checked_results(results: Any, what: str = "results") -> dict[str, Any]:
-    """Return results by name, with numpy's numbers as Python's; values are checked later."""
-    if not isinstance(results, Mapping):
-        raise ProblemError(f"{what} must be a mapping from arms to states, got {shown(results)}")
-    return {_name(name): _number(value) for name, value in results.items()}
-
-
-def _checked_last_seen(last_seen: Any, names: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return state and age by name, or raise."""
-    given = _checked_results({} if last_seen is None else last_seen, "last_seen")
-    joining = set(names)
-    found = {}
-    for name, pair in given.items():
-        if name not in joining:
-            raise ProblemError(f"last_seen: arm {shown(name)} does not join")
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ProblemError(
-                f"last_seen: arm {shown(name)} needs (state, ticks ago), got {shown(pair)}"
-            )
-        state, age = (_number(number) for number in pair)
-        found[name] = (
-            checked_count(state, f"arm {shown(name)}: last state", 0),
-            checked_count(age, f"arm {shown(name)}: ticks since it was seen"),
-        )
-    return found
-
-
-def _name(name: Any) -> str:
-    if type(name) is str:  # the usual case, quickly
-        return name
-    if isinstance(name, bool) or not isinstance(name, str | int):
-        raise ProblemError(f"an arm's name must be a text, got {shown(name)}")
-    return str(name)
-
-
-def _number(value: Any) -> Any:
-    if type(value) is int:  # the usual case, quickly
-        return value
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value

@@ -30,7 +30,18 @@ from numpy.typing import NDArray
 from restive.kernels.elementary import exponentials
 from restive.live.words import PLAIN, Words
 
-__all__ = ["CLOCK", "LEVEL", "ClosedPull", "Watches", "advice", "sentence_now"]
+__all__ = [
+    "CLOCK",
+    "HIGH",
+    "LEVEL",
+    "LOW",
+    "SHIFTS",
+    "ClosedPull",
+    "Watches",
+    "advice",
+    "reward_gains",
+    "sentence_now",
+]
 
 FloatArray = NDArray[np.float64]
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from restive.arguments import counted, one_line
 from restive.errors import ProblemError
+from restive.live.forgetting import Forgetting
 from restive.live.words import PLAIN, Words
 
 __all__ = [
@@ -115,6 +116,25 @@ class Alarm:
     label: str = ""  # the tick's date, where ticks have dates
     count: int = 1  # how often it rang
     last: int = 0  # tick when it last did
+    began: int | None = None  # tick since when rewards are likely off, where that is not the first
+    began_label: str = ""  # its date
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of arms it is about; None for all."""
+        return self.name.partition(": ")[2] or None
+
+    def remedy(self, words: Words = PLAIN) -> str:
+        """Say what to do where arms have changed for good; "" where there is nothing to forget."""
+        if self.began is None:
+            return ""
+        arms = words.many("arm")
+        of = f"all {arms}" if self.kind is None else f"{arms} of kind {self.kind!r}"
+        when = words.when(self.began, self.began_label)
+        return (
+            f"likely since {when}; if {of} have changed for good, forget what was seen of them "
+            "before"
+        )
 
     def since(self, words: Words = PLAIN) -> str:
         """Say when it rang first, and how often; what it rings for began before that."""
@@ -139,13 +159,14 @@ class Act:
     """What one call did, and `undo` can withdraw."""
 
     event: int  # the first that it journaled, its id
-    kind: str  # decide, record, step (both), join, leave, correct or acknowledge
+    # decide, record, step (both), join, leave, correct, acknowledge, forget or remember
+    kind: str
     tick: int
     label: str  # its date, where ticks have dates
     count: int  # arms decided, results, arms that join or leave, corrections
     at: int  # when, in microseconds since 1970, UTC
     actor: str  # who did it
-    who: str = ""  # of whom, if of one arm, and which result
+    who: str = ""  # of whom, if of one arm, and which result; or what was forgotten
 
     def text(self, words: Words = PLAIN) -> str:
         """Say what was done and by whom, in the operators' words."""
@@ -165,6 +186,8 @@ class Act:
             "leave": f"the leaving of {self.who or arms} in {when}",
             "correct": f"{counted(self.count, 'correction')} of {when}",
             "acknowledge": f"an alarm's acknowledgement in {when}",
+            "forget": f"the forgetting of {self.who}",
+            "remember": f"the setting that {self.who}",
         }
         return what[self.kind]
 
@@ -215,3 +238,5 @@ class Status:
     pulled_only: bool  # arms pay unpulled too; reward, forecast and alarms are of pulls alone
     events: int
     alarms: tuple[Alarm, ...]
+    forget_after: float | None  # ticks after which what was seen weighs 1/e; None: it never fades
+    forgotten: tuple[Forgetting, ...]  # what was forgotten

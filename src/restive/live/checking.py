@@ -19,6 +19,7 @@ from typing import Any
 
 from restive.arguments import counted
 from restive.errors import RestiveError, StoreError
+from restive.live.forgetting import FORGET, forget_body
 from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
 from restive.live.session import (
@@ -105,6 +106,8 @@ def _replay(journal: Journal, events: GoodEvents, show: Progress) -> None:
             memory.pass_over(event)
             snapshots.pop(event.seq, None)
             continue
+        if event.kind == FORGET:
+            _compare_forgotten(journal, event, memory)
         memory.apply(event)
         if event.kind == "decide" and event.seq not in memory.divergences:
             _compare_decision(journal, event, memory)
@@ -139,6 +142,17 @@ def _compare_decision(journal: Journal, event: Event, memory: Memory) -> None:
         raise StoreError(
             f"{journal.name}: table pull does not say what the decision of tick {event.tick} "
             f"(event {event.seq}) expected of its pulls; it was edited. {REBUILD}"
+        )
+
+
+def _compare_forgotten(journal: Journal, event: Event, memory: Memory) -> None:
+    """Raise unless the sightings that still count are those that were known."""
+    body = event.body
+    found = forget_body(journal, memory, body["arms"], body["before"], {})
+    if any(body[key] != value for key, value in found.items()):
+        raise StoreError(
+            f"{journal.name}: event {event.seq} does not say what was seen since tick "
+            f"{body['before']}; it was edited. {REBUILD}"
         )
 
 

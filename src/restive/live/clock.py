@@ -169,13 +169,18 @@ class Clock:
         begins = self.begins(tick)
         return begins is not None and begins.astimezone(UTC) <= now
 
+    @cached_property
+    def whole_days(self) -> bool:
+        """Whether ticks begin with days, so that dates alone name them."""
+        begins = self.begins(0)
+        return begins is not None and bool(self._length[0]) and begins.time() == time()
+
     def label(self, tick: int) -> str:
         """Return the date of a tick for a person, "" where ticks have none."""
         begins = self.begins(tick)
         if begins is None:
             return ""
-        whole = self._length[0] and begins.time() == time()
-        return f"{begins:%Y-%m-%d}" if whole else f"{begins:%Y-%m-%dT%H:%M:%S}"
+        return f"{begins:%Y-%m-%d}" if self.whole_days else f"{begins:%Y-%m-%dT%H:%M:%S}"
 
     def name(self, tick: int) -> str:
         """Return what a person calls a tick: its number, with its date where it has one."""

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from restive.errors import ProblemError
 from restive.files import beside, remove_leftovers
+from restive.live.forgetting import FORGET, REMEMBER, forget_body
 from restive.live.journal import (
     COLUMNS,
     INSERT,
@@ -93,13 +94,13 @@ def _fill(
     roster.checked(arms)
     roster.add(arms)
     words = settings.words
-    if not roster.moves_alike and settings.missing is None:
+    if roster.may_hide and settings.missing is None:
         raise ProblemError(
             f"a {words.pull} changes how some {words.many('arm')} move, so say what a {words.pull} "
             "without a result means: "
-            "missing='refuse' or missing='as-not-pulled'"
+            "missing='refuse' or missing='as-not-pulled' (--missing refuse, --missing "
+            "as-not-pulled)"
         )
-    _require_states_now(roster, words.arm)
     Memory(settings, roster)  # finds what is wrong before there is a file
     Journal.prepare(path)
     journal = Journal(path, "process", temporary=True)  # flushed when it gets its name
@@ -107,16 +108,6 @@ def _fill(
         _write_first(journal, settings, roster, arms, actor, parent, now)
     finally:
         journal.close()
-
-
-def _require_states_now(roster: Roster, noun: str) -> None:
-    """Raise unless the states are known of all arms that are seen in every tick."""
-    for slot, arm in enumerate(roster.arms):
-        if roster.always_seen(slot) and (arm.last_state is None or arm.elapsed != 1):
-            raise ProblemError(
-                f"{noun} {arm.name!r} is seen every tick, so say in which state it is when the "
-                "first list is made: its last_state, with elapsed 1"
-            )
 
 
 def _write_first(
@@ -197,7 +188,8 @@ class NewEvent(NamedTuple):
     fingerprint: bytes | None = None
 
 
-SAID = ("note", "alarm", "acknowledge")  # what is kept as it was said
+# what is kept as it was said, where it was said
+SAID = ("note", "alarm", "acknowledge", FORGET, REMEMBER)
 AT_ONCE = 4096  # events of a rebuilt file in one transaction, so that it can be stopped
 
 
@@ -392,6 +384,9 @@ def _enter(session: Session, event: NewEvent) -> None:
     kind, tick, body, actor, request, fingerprint = event
     journal, memory = session.journal, session.memory
     before, first = memory.tick, len(memory.roster)
+    if kind == FORGET:
+        of: dict[str, Any] = {key: body[key] for key in ("all", "kind") if key in body}
+        body = forget_body(journal, memory, body["arms"], body["before"], of)
     entered = session.append(kind, tick, body, actor, request, fingerprint)
     if kind == "join":
         enter_arms(journal, entered, first, body)

@@ -11,8 +11,10 @@ from restive.arguments import checked_count
 from restive.errors import ConflictError, JumpError, ProblemError
 from restive.live.alarms import CLOCK, advice
 from restive.live.answers import Decision
+from restive.live.forgetting import FORGET, forget_by_itself
 from restive.live.journal import STANDING
 from restive.live.memory import Memory
+from restive.live.onset import began
 from restive.live.session import Session, Writer
 from restive.live.settings import NOT_PULLED, REFUSE, UNSEEN
 from restive.live.sql_tables import DECIDED, enter_choice, enter_unseen
@@ -42,7 +44,7 @@ def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
             first = clock.label(0)
             raise ProblemError(f"the first {words.tick} begins {first}; it is too early to decide")
         now = max(now, memory.tick)
-    passed = memory.roster.some_always_seen and tick == memory.tick + 1 and tick < now
+    passed = memory.roster.some_always_seen and tick is not None and memory.tick < tick < now
     if tick is not None and tick not in (now, memory.tick) and not passed:
         raise ConflictError(f"it is {words.when(now)} by the file's clock, not {tick}")
     now = now if tick is None else tick
@@ -64,10 +66,10 @@ def decide(
         return
     before = memory.tick
     _require_results(memory)
-    if not skip or memory.roster.some_always_seen:
+    if not skip:
         _require_no_jump(memory, tick)
     out = sorted({memory.roster.slot(name) for name in unavailable} - memory.gone.keys())
-    away = memory.lost_next().difference(out, memory.gone)
+    away = memory.lost_at(tick).difference(out, memory.gone)
     free = memory.num_available - len(out) - len(away)
     if num_pulls is None:
         wanted = min(memory.settings.num_pulls, free)
@@ -100,9 +102,18 @@ def decide(
 def ring(session: Session, memory: Memory) -> None:
     """Journal the alarms that are due."""
     rings, memory.rings = memory.rings, []
+    since: dict[str, int] = {}  # by kind, "" for all: when rewards began to be off
     for name in rings:
         body = {"name": name, "sentence": advice(name), "capital": memory.watches.value(name)}
+        tick = began(session.journal, memory, name)
+        if tick:  # before the first tick there is nothing to forget
+            body["began"] = since[name.partition(": ")[2]] = tick
         session.append("alarm", memory.tick, body, "restive")
+    if memory.settings.on_alarm == FORGET and memory.roster.joint is None:
+        if len(since) > 1:  # where kinds are off, the others need not be
+            since.pop("", None)
+        for kind, tick in since.items():
+            forget_by_itself(session, memory, kind or None, tick)
     clock = memory.settings.clock
     set_back = clock.kind == "wall" and clock.tick_at(session.at) < memory.tick
     if set_back and CLOCK not in memory.watches.ringing:
@@ -117,14 +128,9 @@ def _require_no_jump(memory: Memory, tick: int) -> None:
     weeks without a decision are weeks; a jump of years is a clock that is wrong.
     """
     clock, words, missed = memory.settings.clock, memory.settings.words, tick - memory.tick - 1
-    if missed > 0 and memory.roster.some_always_seen:
-        following = memory.tick + 1
-        raise ProblemError(
-            f"{words.when(following, clock.label(following))} has no list yet, and some "
-            f"{words.many('arm')} are seen every {words.tick}: decide it first, with num_pulls 0 "
-            f"if no {words.pull} was made in it, and record all states"
-        )
-    if missed < 1 or (clock.kind == "wall" and _pause(memory, tick) <= LONGEST_PAUSE):
+    seen = memory.roster.some_always_seen
+    looked = clock.kind == "wall" and not seen and _pause(memory, tick) <= LONGEST_PAUSE
+    if missed < 1 or looked:
         return
     last = "none was made yet"
     if memory.tick >= 0:
@@ -136,6 +142,11 @@ def _require_no_jump(memory: Memory, tick: int) -> None:
     waiting = 0 if memory.open is None else len(memory.open.missing)
     if waiting:
         jump += f", and {words.count(waiting, 'pull')} without a result would count as not reached"
+    if seen:
+        jump += (
+            f"; in these nobody was seen, so {words.many('arm')} that are seen every {words.tick} "
+            "are on no list until their next states are recorded"
+        )
     raise JumpError(jump)
 
 

@@ -17,6 +17,7 @@ from restive.arguments import counted, shown
 from restive.errors import ProblemError
 from restive.learn.explain import Explanation, explain
 from restive.learn.posterior import weighted_quantile
+from restive.live.forgetting import said_of_memory
 from restive.live.journal import STANDING
 from restive.live.learned import known_slot, laws
 from restive.live.memory import Memory
@@ -78,6 +79,7 @@ class Why:
     waits: int | None  # ticks until it would be on the list, if the others stayed as they are
     result: str | None  # what has come in for this tick since
     rebuilt: bool  # the list was made before a rebuild; belief and ranks are what is known now
+    forgotten: int | None  # what was seen before this tick is forgotten
     lines: tuple[str, ...]  # all of it in words
 
     def to_json(self) -> dict[str, Any]:
@@ -146,6 +148,7 @@ def why(session: Session, name: str) -> Why:
         waits=_waits(found) if competes else None,
         result=None if result is None else settings.outcome_text(result),
         rebuilt="kept" in decided,
+        forgotten=memory.forgotten.get(slot),
         lines=(),
     )
     return Why(**vars(facts) | {"lines": tuple(_lines(facts, settings, memory.gone.get(slot)))})
@@ -215,6 +218,7 @@ def _lines(it: Why, settings: Settings, left: int | None) -> list[str]:
         f"{it.arm} {verdict} for {words.when(it.tick, it.date)}.",
         *([REBUILT] if it.rebuilt else []),
         _seen(it, settings),
+        *_forgotten(it, settings),
         _believed(it),
         _expected(it, settings),
     ]
@@ -254,6 +258,18 @@ def _seen(it: Why, settings: Settings) -> str:
     )
     first = f"Seen {counted(it.sightings, 'time')}, last {ago}"
     return f"{first}: {listed}{', ...' if it.sightings > len(it.last) else ''}."
+
+
+def _forgotten(it: Why, settings: Settings) -> list[str]:
+    """What of it does not count any more, or counts less."""
+    lines = []
+    if it.forgotten is not None:
+        when = settings.words.when(it.forgotten, settings.clock.label(it.forgotten))
+        lines.append(f"What was seen before {when} is forgotten.")
+    if settings.learner.get("forget_after") is not None:
+        said = said_of_memory(settings)
+        lines.append(f"{said[0].upper()}{said[1:]}.")
+    return lines
 
 
 def _expected(it: Why, settings: Settings) -> str:

@@ -20,6 +20,7 @@ from restive.kernels.elementary import exponentials, logarithms
 from restive.learn.posterior import ArmPosterior
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior
+from restive.live.forgetting import FORGET, REMEMBER, standing
 from restive.live.memory import Memory
 from restive.live.session import Session
 from restive.problem.arm import Arm
@@ -239,9 +240,16 @@ class Entropy:
 
 
 def entropy_over_time(session: Session) -> list[Entropy]:
-    """Return the entropy of each kind that has a finite prior; others have none in bits."""
+    """Return the entropy of each kind that has a finite prior; others have none in bits.
+
+    Where results count less as they grow old there is none: it would have to be told how much each
+    of them counted at each tick.
+    """
     memory = session.memory
-    found = []
+    found: list[Entropy] = []
+    fades = memory.settings.learner.get("forget_after") is not None
+    if fades or standing(session, REMEMBER):
+        return found
     for kind, prior in memory.roster.kinds.items():
         if not isinstance(prior, ArmPrior | JointPrior) or memory.roster.some_always_seen:
             continue
@@ -265,8 +273,9 @@ def _entropy(
     nothing = np.zeros((len(ticks), len(prior.weights)))
     informing = {slot: memory.roster.informing(slot) for slot in slots}
     gains = dict.fromkeys((other for of in informing.values() for other in of), nothing)
+    forgotten = _forgotten(session)
     for slot, seen in _sightings(session, list(gains)).items():
-        gains[slot] = _gained(memory, prior, slot, seen, ticks)
+        gains[slot] = _gained(memory, prior, slot, seen, ticks, forgotten.get(slot, []))
     if isinstance(prior, JointPrior):
         logs = [_log(prior.weights) + sum(gains.values())]
     else:
@@ -293,11 +302,20 @@ def _sightings(session: Session, slots: Sequence[int]) -> dict[int, list[tuple[i
     return found
 
 
+def _forgotten(session: Session) -> dict[int, list[tuple[int, int]]]:
+    """When something was forgotten, by slot, and before which tick, in the order of time."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for event in standing(session, FORGET):
+        for slot in event.body["arms"]:
+            found.setdefault(slot, []).append((event.tick, event.body["before"]))
+    return found
+
+
 def _gained(
     memory: Memory, prior: ArmPrior | JointPrior, slot: int, seen: list[tuple[int, int]],
-    ticks: IntArray,
+    ticks: IntArray, forgotten: list[tuple[int, int]],
 ) -> FloatArray:  # fmt: skip
-    """Log likelihoods [ticks, M] of what was seen of an arm until each tick."""
+    """Log likelihoods [ticks, M] of what was seen of an arm until each tick, and not forgotten."""
     arms = _chains(prior, slot)
     (state,), (age,) = memory.roster.start(range(slot, slot + 1))
     before, last = memory.joined[slot] - age, state
@@ -309,6 +327,13 @@ def _gained(
         before, last = tick, now
     counts = np.zeros((len(ticks), len(cells)))
     np.add.at(counts, tuple(np.array(places).T), 1.0)
+    gone = 0
+    for since, before in forgotten:  # from this tick on it counts no more
+        known = sum(tick < before for tick, _ in seen)
+        at = int(np.searchsorted(ticks, since))
+        for _, number in places[gone:known]:
+            counts[at, number] -= 1.0
+        gone = max(gone, known)
     active, passive = (np.array([getattr(arm, of) for arm in arms]) for of in ("active", "passive"))
     logs = np.maximum(log_chances(active, passive, *np.array(list(cells)).T), log(LEAST))
     return np.asarray(np.einsum("tc,cm->tm", np.cumsum(counts, axis=0), logs))

@@ -6,7 +6,7 @@ replayed; where it comes out differently (another version, another processor) th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
@@ -17,17 +17,20 @@ from restive.kernels.random import key_at, stream
 from restive.learn.agent import Agent
 from restive.learn.learners import learner_of
 from restive.learn.make import with_more_arms
+from restive.learn.relearning import relearnt, with_memory
 from restive.learn.slots import MOST_STEPS
 from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import make_task
 from restive.live.alarms import ClosedPull, Watches
+from restive.live.forgetting import kept_of, remembering
 from restive.live.journal import Event
+from restive.live.open_tick import Choice, OpenTick
 from restive.live.roster import Roster, arms_from_data, runs
 from restive.live.settings import NOT_PULLED, UNSEEN, Settings
 from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
 
-__all__ = ["Choice", "Memory", "OpenTick"]
+__all__ = ["Memory"]
 
 IntArray = NDArray[np.int64]
 
@@ -35,51 +38,6 @@ IntArray = NDArray[np.int64]
 LEARNT_BEFORE_BETS = 3
 FIRST_AGES = 64  # that have likelihoods at first
 AUDIT = 9  # stream of the draws of audit pulls, apart from those in `kernels.random`
-
-
-@dataclass
-class Choice:
-    """Arms to pull, and what is expected of them."""
-
-    arms: list[int]  # ascending
-    audit: list[int]
-    expected: list[float]
-    variance: list[float]
-    index: list[float | None]
-
-
-@dataclass
-class OpenTick:
-    """A decision whose results are coming in."""
-
-    tick: int
-    choice: Choice
-    results: dict[int, int | str] = field(default_factory=dict)  # states, unseen or not pulled
-    instead: dict[int, int] = field(default_factory=dict)  # states of arms that others pulled
-    always: tuple[int, ...] = ()  # arms that are seen in every tick, pulled or not
-    shown: dict[int, int | str] = field(default_factory=dict)  # of those not pulled; or unseen
-
-    @property
-    def missing(self) -> list[int]:
-        """Arms without a result: of those on the list, and of those that are always seen."""
-        listed = [arm for arm in self.choice.arms if arm not in self.results]
-        return listed + self.unshown if self.always else listed
-
-    @property
-    def unshown(self) -> list[int]:
-        """Arms that are always seen, are not on the list, and have no state yet."""
-        listed = set(self.choice.arms)
-        return [
-            arm
-            for arm in self.always
-            if arm not in listed and arm not in self.shown and arm not in self.instead
-        ]
-
-    @property
-    def sightings(self) -> dict[int, int]:
-        """All states that were seen, by arm, ascending."""
-        told = self.shown | self.instead | self.results
-        return {arm: state for arm, state in sorted(told.items()) if isinstance(state, int)}
 
 
 class Memory:
@@ -100,7 +58,9 @@ class Memory:
         self.tick = -1  # of the last decision
         self.joined = [0] * len(roster)  # tick at which each arm joined
         self.gone: dict[int, int] = {}  # arms that have left, and when
-        self.lost: set[int] = set()  # always seen, but not in the last tick: on no list
+        # always seen, but not in the last tick: on no list
+        self.lost = roster.unknown_now(0, range(len(roster)))
+        self.forgotten: dict[int, int] = {}  # arms of which nothing counts before a tick, and it
         self.divergences: list[int] = []  # decisions that came out differently, not yet journaled
         self.agent = self._first_agent()
         self._room_until = 0  # time until which no arm is older than its likelihoods
@@ -132,11 +92,14 @@ class Memory:
         """Arms that have not left."""
         return len(self.roster) - len(self.gone)
 
-    def lost_next(self) -> set[int]:
-        """Arms that are always seen, whose states will not be known when the open tick closes."""
+    def lost_at(self, tick: int) -> set[int]:
+        """Arms that are always seen, whose states are not known when a tick is decided next."""
+        new = self.roster.unknown_now(tick, range(self.num_joined, len(self.roster)), self.joined)
+        if tick > self.tick + 1:  # in those that pass nobody is seen
+            return new.union(self.agent.task.always_seen.tolist())
         if self.open is None:
-            return self.lost
-        return set(self.agent.task.always_seen.tolist()).difference(self.open.sightings)
+            return self.lost | new
+        return new.union(self.agent.task.always_seen.tolist()).difference(self.open.sightings)
 
     @property
     def num_joined(self) -> int:
@@ -216,6 +179,19 @@ class Memory:
         self.settings = replace(self.settings, words=Words.from_data(body["words"]))
         self.roster.noun = self.settings.words.arm
 
+    def _on_forget(self, event: Event, body: dict[str, Any]) -> None:
+        self.forgotten |= dict.fromkeys(body["arms"], body["before"])
+        self.roster.forget_logs(body["arms"])
+        kept = [one._replace(tick=one.tick + 1) for one in kept_of(body)]  # which is a time
+        prior = self.roster.prior(self.num_joined)
+        self.agent = relearnt(self.agent, body["arms"], kept, prior)
+        self._room_until = 0
+        self._give_room()
+
+    def _on_remember(self, event: Event, body: dict[str, Any]) -> None:
+        self.agent = with_memory(self.agent, body["ticks"])
+        self.settings = remembering(self.settings, body["ticks"])
+
     def _on_alarm(self, event: Event, body: dict[str, Any]) -> None:
         self.watches.ringing[body["name"]] = event.seq
 
@@ -228,19 +204,35 @@ class Memory:
     def begin_tick(self, tick: int) -> None:
         """Close the tick before and let time pass until this one; arms that wait join."""
         self._close()
-        if self.agent.time < tick + 1:
-            self.agent.skip(tick + 1 - self.agent.time)
+        self._pass_until(tick + 1)
         if self.num_joined == len(self.roster):
             self._give_room()
             return
         new = range(self.num_joined, len(self.roster))
         states, ages = self.roster.start(new)
-        ages = [age + tick - self.joined[slot] for age, slot in zip(ages, new, strict=True)]
+        self.lost |= self.roster.unknown_now(tick, new, self.joined)
+        ages = [
+            1 if self.roster.always_seen(slot) else age + tick - self.joined[slot]
+            for age, slot in zip(ages, new, strict=True)
+        ]
         prior: Any = self.roster.prior(len(self.roster))
         self.agent = with_more_arms(self.agent, prior, states, ages)
         self._room_until = 0
         self._give_room()
         self.ever_seen |= {slot for slot in new if self.roster.arms[slot].last_state is not None}
+
+    def _pass_until(self, time: int) -> None:
+        """Let steps pass without a list. Nobody is seen in them, not even who always is."""
+        agent, always = self.agent, self.agent.task.always_seen
+        if agent.time >= time:
+            return
+        if not len(always):
+            agent.skip(time - agent.time)
+            return
+        while agent.time < time:
+            agent.select(0)
+            agent.observe([], [], lost=always)
+        self.lost = set(always.tolist())
 
     def _give_room(self, arm: int | None = None, age: int = 0) -> None:
         """Let likelihoods be there for an age of an arm, by default for those of all arms now.
@@ -337,8 +329,13 @@ class Memory:
             del self.unanswered[arm]
 
     def seen_since(self, arm: int, tick: int) -> bool:
-        """Whether an arm was seen at this tick or later, in ticks that are closed."""
-        return arm >= self.num_joined or self.agent.last_seen(arm)[1] >= tick + 1
+        """Whether an arm was seen at this tick or later, in ticks that are closed.
+
+        Or what was seen of it then is forgotten: a result is too late to be used.
+        """
+        if arm >= self.num_joined or tick < self.forgotten.get(arm, 0):
+            return True
+        return self.agent.last_seen(arm)[1] >= tick + 1
 
     def _drawn_evenly(self, tick: int, allowed: IntArray, count: int) -> list[int]:
         """Draw arms without replacement: a function of seed and tick."""
@@ -373,7 +370,7 @@ class Memory:
                 counts = self.unseen.setdefault(pull.last_state, [0, 0])
                 counts[0] += pull.reward is None
                 counts[1] += 1
-        lost = self.lost_next()
+        lost = self.lost_at(self.tick + 1).intersection(range(self.num_joined))
         now, self.open = self.open, None
         for arm in (*now.choice.arms, *now.instead):
             self.pulls[arm] = self.pulls.get(arm, 0) + 1
@@ -446,6 +443,7 @@ class Memory:
             "joined": runs(self.joined),
             "gone": list(self.gone.items()),
             **({"lost": sorted(self.lost)} if self.lost else {}),
+            **({"forgotten": sorted(self.forgotten.items())} if self.forgotten else {}),
             "divergences": self.divergences,
             "watches": self.watches.to_data(),
             "ever_seen": sorted(self.ever_seen),
@@ -460,6 +458,8 @@ class Memory:
         memory = cls.__new__(cls)
         memory.settings, memory.roster = settings, roster
         roster.noun = settings.words.arm
+        memory.forgotten = dict(data.get("forgotten", ()))
+        roster.forget_logs(memory.forgotten)
         memory.seq, memory.digest = data["seq"], bytes.fromhex(data["digest"])
         memory.tick = data["tick"]
         count = sum(row[0] for row in data["agent"]["start"])

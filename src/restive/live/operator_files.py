@@ -27,7 +27,7 @@ from restive.live.journal import Event
 from restive.live.recording import Batch
 from restive.live.roster import ALL, LONG_AGO, NewArm, arm_of_prior_file, ticks_since_log
 from restive.live.session import OURS
-from restive.live.settings import AS_NOT_PULLED, Settings
+from restive.live.settings import AS_NOT_PULLED, Settings, learner_table
 from restive.live.sheets import Sheet, read_sheet, sheet_text, write_text
 from restive.live.sql_tables import Progress
 from restive.live.view import LiveView
@@ -141,11 +141,11 @@ def create_from_files(
     return LiveAgent.open(path), since, beyond
 
 
-def _few_looks(name: str | None) -> dict[str, str]:
+def _few_looks(given: str | None) -> dict[str, Any]:
     """Return the learner for laws of any shape, which are learnt on where it can: `learn.kinds`."""
-    name = "mean_index" if name is None else name
-    learns = hasattr(LEARNERS.get(name), "learn_kinds")
-    return {"name": name} | ({"learn_kinds": "epochs"} if learns else {})
+    found = learner_table("mean_index" if given is None else given)
+    learns = hasattr(LEARNERS.get(found["name"]), "learn_kinds")
+    return ({"learn_kinds": "epochs"} if learns else {}) | found
 
 
 def words_of(settings_file: Path | None, given: Mapping[str, str] | None) -> Words:

@@ -402,13 +402,6 @@ def join(
                 + (" and has left; names are used once" if there in memory.gone else
                    f", of kind {memory.roster.kind_of[there]!r}")
             )  # fmt: skip
-    for arm in new:
-        like = memory.roster.kinds.get(arm.kind) if isinstance(arm.kind, str) else None
-        if getattr(getattr(like, "typical", None), "always_seen", False):
-            raise ProblemError(
-                f"{memory.settings.words.arm} {arm.name!r}: who is seen every "
-                f"{memory.settings.words.tick} cannot join a file that runs; make a new one"
-            )
     memory.roster.checked(new)
     receipt = Receipt(new=len(new), known=len(arms) - len(new))
     answer = {"receipt": vars(receipt)}

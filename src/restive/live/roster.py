@@ -14,13 +14,12 @@ import numpy as np
 
 from restive.arguments import checked_count, shown, suggestion
 from restive.errors import ProblemError
-from restive.learn.evidence import Evidence
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior
 from restive.learn.priors.independent import IndependentPrior, Prior
 from restive.live.clock import Clock
 from restive.live.words import PLAIN
-from restive.logs.prior_file import PriorFile, counts_of_arms
+from restive.logs.prior_file import PriorFile, counts_of_arms, evidence_of_rows
 from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
 
@@ -169,10 +168,35 @@ class Roster:
             return any(arm.always_seen for arm in self.joint.bandits[0].arms)
         return any(_typical(prior, 0).seen == "always" for prior in self.kinds.values())
 
+    def unknown_now(
+        self, tick: int, slots: Iterable[int], joined: Sequence[int] | None = None
+    ) -> set[int]:
+        """Those of arms new in a tick that are always seen, but not in the step before it."""
+        if not self.some_always_seen:
+            return set()
+        return {
+            slot
+            for slot in slots
+            if self.always_seen(slot)
+            and (
+                self.arms[slot].last_state is None
+                or self.arms[slot].elapsed + tick - (joined[slot] if joined else tick) != 1
+            )
+        }
+
     @cached_property
     def moves_alike(self) -> bool:
         """Whether all arms move alike, pulled or not."""
         return all(_moves_alike(prior) for prior in self.kinds.values())
+
+    @cached_property
+    def may_hide(self) -> bool:
+        """Whether a pull that shows no state may have changed how an arm moves."""
+        if self.joint is not None:
+            return not (self.moves_alike or all(a.always_seen for a in self.joint.bandits[0].arms))
+        return not all(
+            _moves_alike(prior) or _typical(prior, 0).always_seen for prior in self.kinds.values()
+        )
 
     def checked(self, arms: Sequence[NewArm]) -> None:
         """Raise unless these arms can join."""
@@ -194,7 +218,7 @@ class Roster:
             size = _num_states(self.kinds[arm.kind])
             checked_count(arm.last_state, f"{self.noun} {arm.name!r}: last state", 0, size - 1)
             checked_count(arm.elapsed, f"{self.noun} {arm.name!r}: elapsed")
-            Evidence.from_data({"num_states": size, "cells": [list(c) for c in arm.evidence]})
+            evidence_of_rows(arm.evidence, size)
 
     def add(self, arms: Iterable[NewArm]) -> None:
         """Let arms in; they were checked."""
@@ -218,6 +242,15 @@ class Roster:
         if self._unread:
             self._take_in_evidence()
         return IndependentPrior(self._priors[:count], self._pools.values())
+
+    def forget_logs(self, slots: Iterable[int]) -> None:
+        """Let arms be what their kind may be, whatever a log said of them before they joined."""
+        for slot in slots:
+            if self.arms[slot].evidence:
+                self.arms[slot] = self.arms[slot]._replace(evidence=())
+                prior: Any = self.kinds[self.kind_of[slot]]
+                self._priors[slot] = prior
+        self._unread = [slot for slot in self._unread if self.arms[slot].evidence]
 
     def informing(self, slot: int) -> Sequence[int]:
         """Slots, ascending, of arms whose sightings tell of an arm: its own, its pool's, or all."""
@@ -258,7 +291,7 @@ class Roster:
         for slot in slots:
             known = self.arms[slot].last_state
             states.append(self.num_states(slot) - 1 if known is None else known)
-        return states, [self.arms[slot].elapsed for slot in slots]
+        return states, [1 if self.always_seen(k) else self.arms[k].elapsed for k in slots]
 
 
 def arms_to_data(arms: Sequence[NewArm], kinds: Sequence[str]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from typing import Any
 from restive.arguments import shown
 from restive.errors import ConflictError, MovedOnError, ProblemError, RestiveError, StoreError
 from restive.kernels.loop.engine import NUMBERS
+from restive.live.forgetting import REMEMBER, remembering
 from restive.live.journal import Event, Journal
 from restive.live.memory import Memory
 from restive.live.roster import Roster, arms_from_data
@@ -282,8 +283,12 @@ class Session:
         for joined in self.journal.events(kinds=("join",)):
             if joined.seq <= seq and joined.seq not in withdrawn:
                 roster.add(arms_from_data(joined.body, list(roster.kinds)))
-        for said in self.journal.events(kinds=("words",)):
-            if said.seq <= seq:
+        for said in self.journal.events(kinds=("words", REMEMBER)):
+            if said.seq > seq or said.seq in withdrawn:
+                continue
+            if said.kind == REMEMBER:
+                settings = remembering(settings, said.body["ticks"])
+            else:
                 settings = replace(settings, words=Words.from_data(said.body["words"]))
         return settings, roster
 

@@ -14,6 +14,7 @@ from restive.arguments import (
     suggestion,
 )
 from restive.errors import ProblemError
+from restive.learn.learner_text import learner_from_text
 from restive.learn.learners import Relative, learner_of
 from restive.live.clock import Clock
 from restive.live.words import PLAIN, Words
@@ -47,6 +48,7 @@ class Settings:
     mixing_time: int | None = None
     max_elapsed: int | None = None
     words: Words = PLAIN  # what the operators call things
+    on_alarm: str | None = None  # "forget" what was seen before it began; else people decide
 
     def __post_init__(self) -> None:
         checked_count(self.num_pulls, "num_pulls")
@@ -71,6 +73,10 @@ class Settings:
         if self.missing not in (None, REFUSE, AS_NOT_PULLED):
             raise ProblemError(
                 f"missing must be {REFUSE!r} or {AS_NOT_PULLED!r}, got {shown(self.missing)}"
+            )
+        if self.on_alarm not in (None, "forget"):
+            raise ProblemError(
+                f"on_alarm must be 'forget', or be left out, got {shown(self.on_alarm)}"
             )
         if self.mixing_time is not None:
             checked_count(self.mixing_time, "mixing_time")
@@ -122,6 +128,8 @@ class Settings:
         del data["words"]
         if not self.rest:
             del data["rest"]
+        if self.on_alarm is None:
+            del data["on_alarm"]
         if self.learner == {"name": "tsde"}:
             del data["learner"]
         own = self.words.to_data()
@@ -226,7 +234,7 @@ def _plain(word: str) -> str:
 def learner_table(value: Any) -> dict[str, Any]:
     """Return a learner's name and options as a table."""
     if isinstance(value, str):
-        return {"name": value}
+        return learner_from_text(value)
     if not isinstance(value, Mapping) or "name" not in value:
         raise ProblemError(
             "learner must be a name, or a table with its name and options such as "

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_count, checked_seed, counted
-from restive.errors import ProblemError
 from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import Task
 from restive.live.alarms import sentence_now
 from restive.live.answers import Alarm, Status
+from restive.live.forgetting import forgettings, said_of_memory
+from restive.live.futures import Futures
 from restive.live.learned import MOST_LOOKED_AT, posterior
 from restive.live.memory import Memory
 from restive.live.session import Session
@@ -67,7 +68,11 @@ def alarms(session: Session) -> list[Alarm]:
         one = found.get(name)
         if one is None:
             label = clock.label(event.tick)
-            one = Alarm(event.seq, name, event.tick, sentence, label, 0, event.tick)
+            began = body.get("began")
+            one = Alarm(
+                event.seq, name, event.tick, sentence, label, 0, event.tick, began,
+                "" if began is None else clock.label(began),
+            )  # fmt: skip
         count += one.count
         if event.kind == "divergence":
             sentence = (
@@ -114,6 +119,8 @@ def status(session: Session) -> Status:
         pulled_only=memory.roster.pays_unpulled,
         events=memory.seq,
         alarms=tuple(alarms(session)),
+        forget_after=memory.settings.learner.get("forget_after"),
+        forgotten=tuple(forgettings(session)),
     )
 
 
@@ -157,6 +164,9 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         lines.append(
             f"{words.many('pull')} whose result is missing are taken as not made until it comes"
         )
+    lines += [told.text(words) for told in found.forgotten]
+    if found.forget_after is not None:
+        lines.append(said_of_memory(settings))
     if found.corrections:
         lines.append(f"corrections that wait for `restive live rebuild`: {found.corrections}")
     return lines + alarm_lines(found.alarms, path, words)
@@ -171,6 +181,14 @@ def _what(settings: Settings, result: str) -> str:
 def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> list[str]:
     """Return open alarms, a line each, and what answers them."""
     lines = [alarm.text(words) for alarm in alarms]
+    for alarm in alarms:
+        if alarm.began is not None:
+            of = "--all" if alarm.kind is None else f"--kind {quote(alarm.kind)}"
+            before = alarm.began_label or alarm.began
+            lines.append(
+                f"{alarm.seq}: {alarm.remedy(words)}: restive live forget {path} {of} "
+                f"--before {before}"
+            )
     if alarms:
         answer = f'restive live acknowledge {quote(path)} {alarms[0].seq} --note "..."'
         lines.append(f"Once somebody has looked, say what was found: {answer}")
@@ -281,19 +299,18 @@ def forecast(memory: Memory, ticks: int, paths: int, seed: int) -> Forecast:
     """Draw futures: what is seen comes from the belief, is learned from, and so on.
 
     Each future is one of the joint predictive law of all that will be seen: no chain needs to be
-    drawn, and learning on the way is part of it.
+    drawn, and learning on the way is part of it. Where arms are seen in every tick, chains are
+    drawn instead (`futures`).
     """
     ticks, paths = checked_count(ticks, "ticks"), checked_count(paths, "paths", 2)
-    if memory.roster.some_always_seen:
-        words = memory.settings.words
-        raise ProblemError(
-            f"{words.many('tick')} to come cannot be foretold yet where {words.many('arm')} are "
-            f"seen every {words.tick}; simulate the posterior mean with `restive.evaluate`"
-        )
-    snapshot = learned_data(memory.agent)
     rng = np.random.default_rng(checked_seed(seed))
-    task = load_snapshot(snapshot, None, memory.agent.prior).task
-    rewards = np.array([_path(memory, snapshot, task, ticks, rng) for _ in range(paths)])
+    if memory.roster.some_always_seen:
+        futures = Futures(memory)
+        rewards = np.array([futures.path(ticks, rng) for _ in range(paths)])
+    else:
+        snapshot = learned_data(memory.agent)
+        task = load_snapshot(snapshot, None, memory.agent.prior).task
+        rewards = np.array([_path(memory, snapshot, task, ticks, rng) for _ in range(paths)])
     low, high = np.quantile(rewards, [0.025, 0.975], axis=0)
     sums = rewards.sum(axis=1)
     ends = np.quantile(sums, [0.025, 0.975])

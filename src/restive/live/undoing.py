@@ -1,10 +1,11 @@
 """Undoing: the last act is withdrawn by an event of its own; nothing that was written changes.
 
 An act is what one call did: a decision, results, both of a step, arms that join or leave, a
-correction, an acknowledgement. What followed from it goes with it: alarms that rang, and answers
-to requests that found nothing to do. Acts are withdrawn from the last one back, so none that stands
-was built on one that does not, and the memory is that of a file in which it never happened. Results
-of the open tick may be withdrawn in any order: none is built on results of other arms.
+correction, an acknowledgement, a forgetting. What followed from it goes with it: alarms that rang,
+and answers to requests that found nothing to do. Acts are withdrawn from the last one back, so none
+that stands was built on one that does not, and the memory is that of a file in which it never
+happened. Results of the open tick may be withdrawn in any order: none is built on results of other
+arms.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from restive.arguments import checked_count
 from restive.errors import ConflictError, ProblemError
 from restive.live.answers import Act
+from restive.live.forgetting import FORGET, REMEMBER, forgetting_of, remembering, said_of_memory
 from restive.live.journal import STANDING, UNDO, Event
 from restive.live.session import Session, Writer
 from restive.live.settings import LEAVE
@@ -23,7 +25,7 @@ __all__ = ["changeable", "last_act", "undo", "undone"]
 
 ACTS = (
     *("decide", "record", "shown", "late", "override", "join", "leave"),
-    *("correct", "return", "acknowledge"),
+    *("correct", "return", "acknowledge", FORGET, REMEMBER),
 )
 FOLLOWING = ("alarm", "again")  # what follows from an act and is withdrawn with it
 RESULTS = ("record", "shown", "late", "override")
@@ -96,6 +98,8 @@ def _results_now(session: Session, event: int, withdrawn: set[int]) -> list[Even
         return []
     if any(one.kind == "decide" for one in later):
         return []
+    if {"late", FORGET} <= {one.kind for one in later}:  # which knew what had come late
+        return []
     arms = {slot for one in results for slot in _arms(session, one)}
     told = [one for one in others if one.kind in TOLD]
     if any(arms.intersection(_arms(session, one)) for one in told):
@@ -120,11 +124,13 @@ def changeable(session: Session) -> dict[tuple[int, int], int]:
         acts.setdefault(one.body.get("with", one.seq), []).append(one)
     found: dict[tuple[int, int], int] = {}
     told: set[int] = set()  # slots of which something was said later
+    forgot = False  # whether a list of what had been seen was written later
     for event in sorted(acts, reverse=True):
         own = acts[event]
+        forgot = forgot or own[0].kind == FORGET
         pulls = [(one.tick, k) for one in own if one.kind in TOLD for k in _arms(session, one)]
         alone = len(pulls) == 1 and {one.kind for one in own} <= {"record", "late", "leave"}
-        if alone and pulls[0][1] not in told:
+        if alone and pulls[0][1] not in told and not (forgot and own[0].kind == "late"):
             found[pulls[0]] = event
         told.update(slot for _, slot in pulls)
     return dict(list(reversed(found.items()))[:MOST_CHANGEABLE])
@@ -160,13 +166,18 @@ def _act(session: Session, events: list[Event]) -> Act:
     tick = own[-1].tick if decided else first.tick
     return Act(
         event=first.seq, kind=kind, tick=tick, label=clock.label(tick), count=count, at=first.at,
-        actor=first.actor, who=_who(session, kind, own) if count == 1 else "",
+        actor=first.actor,
+        who=_who(session, kind, own) if count == 1 or kind == FORGET else "",
     )  # fmt: skip
 
 
 def _who(session: Session, kind: str, own: list[Event]) -> str:
     """Say of whom an act is that concerns one arm, and which result; "" where that says nothing."""
     names, body = session.memory.roster.names, own[0].body
+    if kind == FORGET:
+        return forgetting_of(session, own[0]).what(session.memory.settings.words)
+    if kind == REMEMBER:
+        return said_of_memory(remembering(session.memory.settings, body["ticks"]))
     if kind == "join":
         return str(body["names"][0])
     if kind == "leave":
@@ -180,7 +191,7 @@ def _who(session: Session, kind: str, own: list[Event]) -> str:
 def _count(event: Event) -> int:
     """How many arms an event is about."""
     body = event.body
-    if event.kind == "acknowledge":
+    if event.kind in ("acknowledge", REMEMBER):
         return 1
     if event.kind == "join":
         return len(body["names"])

@@ -17,17 +17,20 @@ from restive.live import checking, explaining, learned, status, tokens, undoing
 from restive.live.answers import Act, Alarm, ArmRow, Decision, Mistake, Status
 from restive.live.deciding import decision_or_none
 from restive.live.explaining import Why
+from restive.live.given import checked_names
 from restive.live.journal import Event
 from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.listing import MOST_PAGE, ORDERS, arm_row, arms_page, table_rows
 from restive.live.memory import Memory
 from restive.live.recording import Batch, checked_batches, sort_results
+from restive.live.remembering import remembered
 from restive.live.session import Session, checked_text
 from restive.live.settings import UNSEEN, Settings
 from restive.live.sql_tables import DECIDED, Progress, left_with
 from restive.live.status import Forecast, Headroom
 from restive.live.summaries import RewardTable
 from restive.live.tokens import Token
+from restive.logs.memory import MemoryAdvice
 
 __all__ = ["MOST_PAGE", "ORDERS", "LiveView"]
 
@@ -82,6 +85,12 @@ class LiveView:
             words = self.settings.words
             raise ProblemError(f"give the {words.tick}'s number or its date, not both")
         return tick if date is None else self.settings.clock.tick_of(date)
+
+    def tick_before(self, before: str | int) -> int:
+        """Return the first tick that counts still, from its date or its number, as text too."""
+        if isinstance(before, str) and not (before.isdecimal() and len(before) < 8):
+            return self.settings.clock.tick_of(before)  # eight digits are a date
+        return checked_count(int(before) if isinstance(before, str) else before, "before", 0)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -157,12 +166,14 @@ class LiveView:
     def left_with(self, names: Iterable[str]) -> dict[str, int]:
         """Return, for arms that left by a result ("leave"), the tick which that was of."""
         with self._session.reading() as memory:
-            slots = {memory.roster.slot(name): name for name in names}
+            slots = {memory.roster.slot(name): name for name in checked_names(names, "names")}
             found = left_with(self._session.journal, memory.gone, slots)
             return {slots[slot]: tick for slot, tick in found.items()}
 
     def names_like(self, text: str) -> list[str]:
         """Return the names of arms that begin with this, in capitals or not, in their order."""
+        if not isinstance(text, str):
+            raise ProblemError(f"the beginning of a name must be a text, got {shown(text)}")
         begins = text.casefold()
         with self._session.reading() as memory:
             names = memory.roster.names
@@ -253,6 +264,14 @@ class LiveView:
         """Tell where the agent stands."""
         with self._session.reading():
             return status.status(self._session)
+
+    def advised_memory(self) -> MemoryAdvice | None:
+        """Find out whether the arms change, and how long to remember; None if it cannot be told.
+
+        It takes longer than `status`, which is asked often, and so it is not a part of that.
+        """
+        with self._session.reading():
+            return remembered(self._session)
 
     def events(self, since: int = 0, limit: int | None = None) -> list[Event]:
         """Return the journal's events after number `since`."""

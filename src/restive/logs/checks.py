@@ -28,6 +28,7 @@ from restive.logs.comparisons import (
     next_by_second_last,
 )
 from restive.logs.fitted import FittedLog
+from restive.logs.redrawn import next_means, whole_chains
 from restive.logs.sample import Sample, drawn_arms, sample_of
 from restive.logs.time_steps import WEEKDAYS
 from restive.threads import in_order
@@ -298,6 +299,7 @@ def _measured(
 ) -> list[_Measured]:  # fmt: skip
     shapes = [(3, 1 + REPLICATES, len(q.comparisons), sample.num_arms) for q in asked]
     tables = [np.zeros(shape) for shape in shapes]
+    expected = [np.zeros(shape[1:]) for shape in shapes]  # covariances, a step at a time
     ages = np.maximum(sample.ages, 1)
 
     def one(row: int) -> None:
@@ -306,17 +308,22 @@ def _measured(
             active, passive = arms[0][row - 1], arms[1][row - 1]
             shuffle_states(sample.starts, np.uint64(seed), row, shuffled)
             if sample.next_only:
-                drawn = _next_states(sample, active, passive, np.random.default_rng([seed, 4, row]))
+                drawn = whole_chains(sample, active, passive, np.random.default_rng([seed, 4, row]))
             else:
                 simulate_states(sample.starts, ages, active, passive, np.uint64(seed), row, drawn)
-        if sample.next_only:  # x and strata are the log's own, y is drawn
-            drawn = np.concatenate([sample.states.astype(np.int16), drawn])
-            shuffled = np.concatenate([shuffled, shuffled])
         out = np.empty((sample.num_arms, 3))
-        for question, table in zip(asked, tables, strict=True):
+        if sample.next_only:
+            if not row:
+                active, passive = (matrices.mean(axis=0) for matrices in arms)
+            means = np.concatenate([drawn, next_means(sample, active, passive, drawn)])
+            drawn, shuffled = np.tile(drawn, 2), np.tile(shuffled, 2)
+        for question, table, said in zip(asked, tables, expected, strict=True):
             for group, comparison in enumerate(question.comparisons):
                 comparison.measure(shuffled if question.shuffled else drawn, out)
                 table[:, row, group] = out.T
+                if sample.next_only and not question.shuffled:
+                    comparison.measure(means, out)
+                    said[row, group] = out[:, 0]
 
     one(0)
 
@@ -328,21 +335,12 @@ def _measured(
     parts = [range(b, min(b + AT_ONCE, 1 + REPLICATES)) for b in range(1, 1 + REPLICATES, AT_ONCE)]
     for done in in_order(some, parts):
         progress(done / REPLICATES)
+    if sample.next_only:  # as far from what is expected of the log as chains are from their own
+        for question, table, said in zip(asked, tables, expected, strict=True):
+            if not question.shuffled:
+                table[0, 1:] += said[:1] - said[1:]
+                table[1, 1:] = table[1, :1]
     return [_Measured(*table) for table in tables]
-
-
-def _next_states(
-    sample: Sample, active: FloatArray, passive: FloatArray, rng: np.random.Generator
-) -> NDArray[np.int16]:
-    """Draw each sighting anew from the log's own one before, pulled or not.
-
-    Pulls are chosen by what is seen, so that the log's pulls do not go with other states than its
-    own: only one step at a time can be drawn. Sightings after a gap stay as they are.
-    """
-    rows = np.concatenate([active, passive], axis=1)  # [K', 2 S, S]
-    below = np.cumsum(rows[sample.owner, sample.before], axis=1)[:, :-1]
-    drawn = (rng.random(len(below))[:, None] >= below).sum(axis=1)
-    return np.where(sample.foretold, drawn, sample.states).astype(np.int16)
 
 
 def _judged(question: _Question, found: _Measured, sample: Sample) -> Check:

@@ -97,6 +97,7 @@ def count_log(
     *,
     by_mode: bool = False,
     next_only: bool = False,
+    since: int = 0,
 ) -> LogCounts:
     """Count what followed what in a log.
 
@@ -114,6 +115,8 @@ def count_log(
         Tell sightings of arms that were pulled from others.
     next_only
         Count only what was seen in the very next step.
+    since
+        Count what was seen from this step on.
     """
     end = log.num_steps if until is None else until
     last_step = np.full(log.num_arms, -1, dtype=np.int64)
@@ -124,7 +127,7 @@ def count_log(
         own = slice(block.first_arm, block.first_arm + len(block.starts) - 1)
         rows = block.states + log.num_states * ~block.pulled if by_mode else block.states
         _note_last(block, rows, end, last_step[own], last_row[own])
-        return own.stop, *_count_cells(block, rows, shape, end, next_only)
+        return own.stop, *_count_cells(block, rows, shape, range(since, end), next_only)
 
     shape = (log.num_states * (1 + by_mode), log.num_states)
     last_row = np.zeros(log.num_arms, dtype=np.int64)
@@ -172,11 +175,11 @@ def _note_last(
 
 
 def _count_cells(
-    block: ArmBlock, rows: IntArray, shape: tuple[int, int], until: int, next_only: bool
+    block: ArmBlock, rows: IntArray, shape: tuple[int, int], within: range, next_only: bool
 ) -> tuple[int, IntArray, IntArray, IntArray]:
     """Count, for each arm, how often a row was followed by s' at age n.
 
-    `shape` is rows and states. Only what was seen again before step `until` is counted, with
+    `shape` is rows and states. Only what was seen again in steps `within` is counted, with
     `next_only` only in the next step. Returns how many moves were left out for that,
     cells [C] as in `LogCounts`, their counts [C], and where each arm's cells begin [K + 1].
     """
@@ -184,7 +187,7 @@ def _count_cells(
     ages = np.diff(steps)
     cells = ages * shape[0] + rows[:-1]
     cells = cells * shape[1] + states[1:]
-    later = (arms[1:] == arms[:-1]) & (steps[1:] < until)
+    later = (arms[1:] == arms[:-1]) & (steps[1:] >= within.start) & (steps[1:] < within.stop)
     broken = later & (ages > 1) if next_only else np.zeros_like(later)
     later &= ~broken
     arms, cells = arms[1:][later], cells[later]

@@ -35,6 +35,7 @@ from restive.problem.beliefs import BeliefState
 if TYPE_CHECKING:
     from restive.logs.checks import Check
     from restive.logs.held_out import HeldOut
+    from restive.logs.memory import MemoryAdvice
 
 __all__ = ["ArmTable", "FittedLog", "fit_arms", "log_rewards"]
 
@@ -51,7 +52,8 @@ class FittedLog:
 
     `arms` is a table with posterior means and 90% intervals; `kind_priors` is what arms of
     each kind may be; `checks` say whether chains describe the log at all, and
-    `held_out` how well its later part was predicted from the earlier one.
+    `held_out` how well its later part was predicted from the earlier one. `memory` says whether
+    the arms change, and for how long what was seen of them helps to predict.
     """
 
     log: Log
@@ -67,6 +69,8 @@ class FittedLog:
     kind_shapes: dict[str, KindShape] = field(default_factory=dict)  # of laws of any shape
     checks: tuple[Check, ...] = ()
     held_out: HeldOut | None = None
+    memory: MemoryAdvice | None = None
+    recent: LogCounts | None = None  # what a memory still holds at the end, where arms change
     seen: str = "pulled"  # when arms are seen, as in `Arm`
 
     @property
@@ -155,14 +159,22 @@ class FittedLog:
 
     @cached_property
     def prior(self) -> IndependentPrior:
-        """What the arms may be, now that the log was seen: the prior of an agent."""
-        posteriors: list[Any] = list(self._posteriors) or [None] * len(self.arms)
+        """What the arms may be, now that the log was seen: the prior of an agent.
+
+        Where arms change, what was seen of them `memory.forget_after` steps ago and earlier is not
+        in it: of what a prior holds an agent forgets nothing.
+        """
+        counts = self.counts if self.recent is None else self.recent
+        posteriors: list[Any] = list(self._posteriors) or [None] * self.log.num_arms
         for kind, prior in enumerate(self.kind_priors):
+            own = np.flatnonzero(self.log.kind_of == kind)
             if isinstance(prior, ArmPrior):
-                own = np.flatnonzero(self.log.kind_of == kind)
-                for some, weights in self._shared[kind].blocks(self.counts, own):
+                for some, weights in self._shared[kind].blocks(counts, own):
                     for k, row in zip(some.tolist(), weights, strict=True):
                         posteriors[k] = prior.informed(row)
+            elif self.recent is not None:
+                for k in own.tolist():
+                    posteriors[k] = prior.given(counts.evidence(k))
         return IndependentPrior(posteriors)
 
     def supports(self, arms: IntArray) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from restive.arguments import checked_path, checked_seed, checked_text, shown
@@ -16,12 +18,16 @@ from restive.files import replacing
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.independent import IndependentPrior
 from restive.logs.checks import Check, check_log
+from restive.logs.counts import count_log
 from restive.logs.decision import Decision, decide
 from restive.logs.decision_words import Units, units_of
 from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.held_out import held_out
+from restive.logs.kind_laws import Seen, points_law
 from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.log import Log
+from restive.logs.memory import memory_of
+from restive.logs.memory_words import length_in_words
 from restive.logs.page import fit_page
 from restive.logs.prior_file import write_prior
 from restive.logs.summary_page import summary_page
@@ -31,6 +37,8 @@ from restive.problem.problem_file import problem_to_toml
 __all__ = ["fit_log", "refuse_unlike_pulls", "require_seen", "write_decision", "write_fit"]
 
 Progress = Callable[[str, float], None]
+
+FORGET = "run an agent that forgets: how long to remember is said beside the checks"
 
 
 def fit_log(
@@ -97,12 +105,71 @@ def fit_log(
     )
     if not checks:
         return fitted
+    fitted = replace(fitted, memory=memory_of(fitted, partial(progress, "remembering")))
+    if prior is None and fitted.memory is not None and fitted.memory.forget_after is not None:
+        fitted = _forgetful(fitted, progress)
     found = check_log(fitted, seed, progress=lambda share: progress("checking", share))
     refuse_unlike_pulls(found)
     foretold = held_out(
         log, prior, rewards, controlled, lambda share: progress("predicting", share), seen
     )
-    return replace(fitted, checks=found, held_out=foretold)
+    fitted = replace(fitted, checks=found, held_out=foretold)
+    return fitted if fitted.memory is None else _remembering(fitted, fitted.memory.forget_after)
+
+
+def _remembering(fitted: FittedLog, forget_after: float | None) -> FittedLog:
+    """Return a fit whose prior holds what an agent with that memory still would."""
+    if forget_after is None:
+        return fitted
+    log, always = fitted.log, fitted.seen == "always"
+    recent = count_log(
+        log, pulled_only=fitted.controlled and not always, by_mode=fitted.by_mode,
+        next_only=always, since=log.num_steps - int(forget_after),
+    )  # fmt: skip
+    length = length_in_words(log.calendar.rule, forget_after)
+    note = (
+        f"the prior for an agent holds what was seen of each arm in the last {length}; all else is "
+        "of the whole log"
+    )
+    checks = tuple(
+        replace(check, advice=check.advice and FORGET) if check.name == "drift" else check
+        for check in fitted.checks
+    )
+    return replace(fitted, checks=checks, recent=recent, notes=(*fitted.notes, note))
+
+
+def _forgetful(fitted: FittedLog, progress: Progress) -> FittedLog:
+    """Return a fit with which an agent can forget: on points, where kinds had Dirichlet laws."""
+    log, laws, notes = fitted.log, dict[str, AnyArmPrior](), list(fitted.notes)
+    pays = {
+        "rewards": fitted.rewards,
+        "passive_rewards": fitted.passive_rewards,
+        "states": log.state_names,
+    }
+    for kind, (name, law) in enumerate(zip(log.kinds, fitted.kind_priors, strict=True)):
+        laws[name] = law
+        if not isinstance(law, DirichletArmPrior) or law.always_seen:
+            continue
+        seen = Seen.of(log, fitted.counts, log.num_steps, fitted.controlled)
+        points = points_law(seen, np.flatnonzero(log.kind_of == kind), pays)
+        if points is None:
+            return fitted
+        laws[name] = points
+        notes = [note for note in notes if not note.startswith(f"kind {name!r}: ")]
+        notes.append(
+            f"kind {name!r}: weights of {len(points.candidates):,} points, since its arms change "
+            "and an agent cannot forget under a Dirichlet law"
+        )
+    if all(laws[name] is law for name, law in zip(log.kinds, fitted.kind_priors, strict=True)):
+        return fitted
+    again = fit_arms(
+        log, laws, fitted.rewards, fitted.controlled, progress=progress,
+        passive_rewards=fitted.passive_rewards, seen=fitted.seen,
+    )  # fmt: skip
+    memory = memory_of(again, partial(progress, "remembering"))
+    if memory is None or memory.forget_after is None:
+        return replace(fitted, memory=memory)  # a change is one under any law
+    return replace(again, memory=memory, notes=tuple(notes), kind_shapes=fitted.kind_shapes)
 
 
 def require_seen(prior: Any, seen: Any) -> None:

@@ -43,6 +43,7 @@ __all__ = [
     "gain_of_points",
     "kind_law",
     "matched_parameters",
+    "points_law",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -148,6 +149,14 @@ def kind_law(
         law += " (one arm says little about others of its kind)"
     other = "one Dirichlet law does"
     return KindLaw(found.prior, f"{law}, {_why(gain, decided, other, often)}", shape)
+
+
+def points_law(seen: Seen, arms: IntArray, pays: Mapping[str, Any]) -> ArmPrior | None:
+    """Return the law of any shape that the arms of a kind speak for; None with many states."""
+    if seen.counts.num_states * (1 + seen.controlled) > MOST_ROWS:
+        return None
+    base = spread_candidates(**pays, controlled=seen.controlled)
+    return _shaped(base, seen.counts, seen.first, arms).prior
 
 
 def _shape(base: ArmPrior, seen: Seen, arms: IntArray) -> KindShape:

@@ -225,13 +225,21 @@ class Worlds:
         return law
 
 
-def logged_pulls(log: Log, split: int, rewards: FloatArray) -> tuple[float, float]:
-    """What the logged pulls earned per step from `split` on, and how many there were."""
+def logged_pulls(
+    log: Log, split: int, rewards: FloatArray, unpulled: FloatArray | None = None
+) -> tuple[float, float]:
+    """What the logged pulls earned per step from `split` on, and how many there were.
+
+    With `unpulled`, what arms pay while they are not pulled, also what those earned.
+    """
     total, pulls = 0.0, 0
     for block in log.blocks():
         mine = block.pulled & (block.steps >= split)
         total += float(rewards[block.states[mine]].sum())
         pulls += int(mine.sum())
+        if unpulled is not None:
+            others = ~block.pulled & (block.steps >= split)
+            total += float(unpulled[block.states[others]].sum())
     num_steps = log.num_steps - split
     return total / num_steps, pulls / num_steps
 

@@ -13,16 +13,18 @@ move, what followed steps in which they were not pulled as "unpulled" beside "ev
 pay while not pulled have "passive_rewards" beside "rewards". A candidate is its matrix
 or, where pulling changes how it moves, {"active": ..., "passive": ...}. A kind with the candidates
 of an earlier one has that one's name instead. A kind with a continuous prior has parameters:
-"dirichlet": {"active": ..., "particles": M}. "shape" is for readers: shares and chances with 90%
-intervals, as the kind's arms tell them.
+"dirichlet": {"active": ..., "particles": M}. Where the log's arms change, "forget_after" is how
+long it advises a learner to remember, and "evidence" is of so many last steps. "shape" is for
+readers: shares and chances with 90% intervals, as the kind's arms tell them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from os import PathLike
 from typing import Any
 
@@ -44,7 +46,7 @@ from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
 from restive.problem.toml_text import read_text
 
-__all__ = ["PriorFile", "counts_of_arms", "load_prior", "write_prior"]
+__all__ = ["PriorFile", "counts_of_arms", "evidence_of_rows", "load_prior", "write_prior"]
 
 FORMAT = "restive prior 1"
 
@@ -63,6 +65,7 @@ class PriorFile:
     start: BeliefState
     counts: LogCounts
     log: dict[str, Any]
+    forget_after: float | None = None  # what to give a learner, where the log's arms change
 
     def __repr__(self) -> str:
         arms, kinds = counted(len(self.names), "arm"), counted(len(self.kinds), "kind")
@@ -124,7 +127,10 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
     }
     if fitted.passive_rewards is not None:
         head["passive_rewards"] = fitted.passive_rewards.tolist()
-    counts, table = fitted.counts, fitted.arms
+    if fitted.memory is not None and fitted.memory.forget_after is not None:
+        head["forget_after"] = fitted.memory.forget_after
+    counts = fitted.counts if fitted.recent is None else fitted.recent
+    table = fitted.arms
     if fitted.seen == "always":
         head["seen"] = "always"
     columns = np.stack([*counts.unpacked(counts.cells), counts.counts], axis=1)
@@ -226,7 +232,14 @@ def _read(data: dict[str, Any]) -> PriorFile:
         start,
         counts_of_arms(arms, len(states), start),
         data.get("log", {}),
+        _memory(data.get("forget_after")),
     )
+
+
+def _memory(value: Any) -> float | None:
+    if value is not None and not (isinstance(value, int | float) and 1 <= value < inf):
+        raise ProblemError(f"forget_after must be a number from 1 on, got {value!r:.60}")
+    return value
 
 
 def _kind(
@@ -255,6 +268,18 @@ def _arm(candidate: Any, alike: dict[str, Any]) -> Arm:
     return Arm(candidate, None, **alike)
 
 
+def evidence_of_rows(rows: Iterable[Sequence[int]], size: int) -> Evidence:
+    """Return what was seen of an arm, from cells whose last states may be rows (`logs.counts`)."""
+    cells = [list(row) for row in rows]
+    return Evidence.from_data(
+        {
+            "num_states": size,
+            "cells": [row for row in cells if row[0] < size],
+            "unpulled_cells": [[s - size, *rest] for s, *rest in cells if s >= size],
+        }
+    )
+
+
 def counts_of_arms(arms: Sequence[dict[str, Any]], size: int, start: BeliefState) -> LogCounts:
     """Return what was seen of arms, from rows of a prior file; `size` is their number of states.
 
@@ -265,13 +290,7 @@ def counts_of_arms(arms: Sequence[dict[str, Any]], size: int, start: BeliefState
         own = [[s + size, *rest] for s, *rest in arm.get("unpulled", [])]
         rows = [*arm["evidence"], *own]
         found.append(sorted(rows, key=lambda row: (row[1], row[0], row[2])) if own else rows)
-        Evidence.from_data(
-            {
-                "num_states": size,
-                "cells": [row for row in rows if row[0] < size],
-                "unpulled_cells": [[s - size, *rest] for s, *rest in rows if s >= size],
-            }
-        )
+        evidence_of_rows(rows, size)
         if not 0 <= arm["last_state"] < size:
             raise ProblemError(f"arm {k} ({arm['name']!r}): there is no state {arm['last_state']}")
     cells = np.array([row for rows in found for row in rows], dtype=np.int64)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -19,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import checked_count, checked_seed, counted, shown, suggestion
 from restive.errors import AssumptionError, ProblemError, TooLargeError
-from restive.learn.learners import LEARNERS
+from restive.learn.learner_text import learner_from_text
+from restive.learn.learners import LEARNERS, learner_of
 from restive.learn.make import make_learner
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior
@@ -29,6 +31,8 @@ from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.fitting import refuse_unlike_pulls, require_seen
 from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.log import Log
+from restive.logs.memory import MemoryAdvice, memory_of
+from restive.logs.memory_words import sentence_of_fit
 from restive.logs.play import (
     MOST_HELD,
     Player,
@@ -97,6 +101,8 @@ class Replay:
     policies: tuple[PlayedPolicy, ...]
     notes: tuple[str, ...]
     by_world: dict[str, FloatArray] = field(default_factory=dict)  # what model-based means are of
+    memory: MemoryAdvice | None = None  # whether the arms change, and how long to remember
+    memory_sentence: str = ""  # in words
 
     def __repr__(self) -> str:
         policies, steps = f"{len(self.policies):,} policies", counted(self.num_steps, "step")
@@ -131,7 +137,7 @@ def replay_log(
         How many arms the policies pull each step.
     policies
         Names: policy mappings, "round_robin", "random", and learners, which play "whittle" or what
-        follows a colon, as "tsde:myopic".
+        follows a colon, as "tsde:myopic"; with options as "tsde(forget_after=300)".
     prior, rewards, passive_rewards, controlled, seen
         As in `fit_log`; fitted on the earlier part of the log.
     split
@@ -178,8 +184,10 @@ def replay_log(
             "time wrong, or the step too short?"
         )
     sample = sample_of(log, known.controlled, known.seen)
-    earned, pulls = logged_pulls(log, at, known.rewards)
-    if known.passive_rewards is not None:
+    all_seen = known.seen == "always"
+    paid = known.passive_rewards if all_seen else None
+    earned, pulls = logged_pulls(log, at, known.rewards, paid)
+    if known.passive_rewards is not None and not all_seen:
         notes.append(
             "policies' figures count all arms, pulled or not; what the log earned and the "
             "calibration are of pulled arms"
@@ -187,7 +195,7 @@ def replay_log(
     calibration = None
     if at:
         calibration = calibrate(known, sample, at)
-    no_record = known.controlled or known.seen == "always"
+    no_record = known.controlled or all_seen
     record = None if no_record else full_record(log, at)
     game = _Game(known, bandit, num_steps, seed, record, worlds, progress)
     if record is not None:
@@ -199,9 +207,10 @@ def replay_log(
             played = [replace(p, note="the model failed its calibration") for p in played]
     if random_pulls:
         played += [game.matched(name, log, at) for name in policies]
+    remembered = replace(known, memory=memory_of(known, partial(progress, "remembering")))
     return Replay(
         log, num_pulls, at, num_steps, earned, pulls, calibration, tuple(played),
-        (*known.notes, *notes), game.by_world,
+        (*known.notes, *notes), game.by_world, remembered.memory, sentence_of_fit(remembered),
     )  # fmt: skip
 
 
@@ -210,12 +219,21 @@ def _require_known(policies: Sequence[str]) -> None:
         raise ProblemError(f"policies must be a list of names, got {policies!r:.60}")
     known = [row.name for row in policy_mappings()] + ["round_robin", "random"]
     for name in policies:
-        plain, _, mapping = str(name).replace("-", "_").partition(":")
-        if mapping and plain in LEARNERS:
-            policy_mapping(mapping)
-        elif plain not in LEARNERS and (mapping or plain not in known):
+        plain, options, mapping = _parts(str(name))
+        if plain in LEARNERS:
+            learner_of({"name": plain, **options})
+            if mapping:
+                policy_mapping(mapping)
+        elif mapping or options or plain not in known:
             hint = suggestion(name, [*known, *LEARNERS])
             raise ProblemError(f"unknown policy {name!r}; {hint}")
+
+
+def _parts(name: str) -> tuple[str, dict[str, Any], str]:
+    """Return the name of a policy or a learner, the learner's options, and what it plays."""
+    first, _, mapping = name.partition(":")
+    options = learner_from_text(first)
+    return options.pop("name").replace("-", "_"), options, mapping.replace("-", "_")
 
 
 def _checked_split(split: Any, log: Log) -> int:
@@ -283,9 +301,10 @@ class _Game:
 
     def _players(self, name: str) -> Callable[..., Player]:
         """Return what makes the player of a seed and, if they are seen, of the states now."""
-        plain, _, mapping = name.replace("-", "_").partition(":")
+        plain, options, mapping = _parts(name)
         if plain in LEARNERS:
-            prior = _pruned(self.known.prior)
+            forgets = options.get("forget_after") is not None  # what is unlikely now may come back
+            prior = self.known.prior if forgets else _pruned(self.known.prior)
             oldest = int(self.start.elapsed.max()) + self.num_steps  # that an arm can get
             ages = oldest if oldest <= MOST_AGES else None
 
@@ -293,7 +312,7 @@ class _Game:
                 return agent_player(
                     make_learner(
                         plain, prior, self.bandit.num_pulls, mapping or "whittle", self.num_steps,
-                        seed=self.seed + seed, start=self._start(now), max_elapsed=ages,
+                        seed=self.seed + seed, start=self._start(now), max_elapsed=ages, **options,
                     )
                 )  # fmt: skip
 
@@ -307,8 +326,7 @@ class _Game:
 
     @staticmethod
     def _is_random(name: str) -> bool:
-        plain = name.replace("-", "_").partition(":")[0]
-        return plain == "random" or plain in LEARNERS
+        return _parts(name)[0] in ("random", *LEARNERS)
 
     def exact(self, policies: Sequence[str]) -> list[PlayedPolicy]:
         assert self.record is not None
@@ -356,8 +374,8 @@ class _Game:
             def tell(share: float, at: int = at) -> None:
                 self.progress("playing", (at + share) / len(policies))
 
-            plain = name.replace("-", "_")
-            policy = None if plain.partition(":")[0] in LEARNERS else self._policy(plain, self.seed)
+            plain = _parts(name)[0]
+            policy = None if plain in LEARNERS else self._policy(plain, self.seed)
             if hasattr(policy, "select_many"):
                 drawn = Worlds(self.known, self.num_worlds, self.seed)
                 totals = play_worlds(drawn, policy, self.start, self.num_steps, tell)

@@ -18,6 +18,7 @@ FloatArray = NDArray[np.float64]
 
 MOST_SIGHTINGS = 30_000
 MOST_SAMPLED_ARMS = 1_000
+LEVELS = 20_001  # of means of states
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class Sample:
 
     @property
     def drawn_at(self) -> int:
-        """Where states that are drawn anew begin, in arrays in which the log's own come first."""
+        """Where states that are compared begin, in arrays in which the log's own come first."""
         return len(self.steps) if self.next_only else 0
 
     def pairs(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -81,8 +82,12 @@ class Sample:
 
     @cached_property
     def scores(self) -> FloatArray:
-        """What states count as [S]: from 0, the worst, to 1."""
-        return np.linspace(0, 1, self.log.num_states)
+        """What states count as [S]: from 0, the worst, to 1.
+
+        Behind these, where arms are always seen, what means of states count as [LEVELS].
+        """
+        own: FloatArray = np.linspace(0, 1, self.log.num_states)
+        return np.concatenate([own, np.linspace(0, 1, LEVELS)]) if self.next_only else own
 
 
 def sample_of(log: Log, controlled: bool = False, seen: str = "pulled") -> Sample:

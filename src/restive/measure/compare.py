@@ -30,11 +30,13 @@ from restive.pages.figures import plot_band
 from restive.pages.frames import data_frame, html_table
 from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
 from restive.problem.bandit import RestlessBandit, always_seen
+from restive.problem.changing import ChangingBandit, first_phase
 
 __all__ = ["LEVELS", "ComparedLearners", "Difference", "compare", "default_prior"]
 
 
-Problem: TypeAlias = RestlessBandit | tuple[RestlessBandit, Prior]
+World: TypeAlias = RestlessBandit | ChangingBandit
+Problem: TypeAlias = World | tuple[World, Prior]
 
 COLUMNS = ("learner", "regret", "lower", "upper", "average_reward")
 LEVELS = tuple(i / 10 for i in range(1, 10))  # of the prior of two-state arms
@@ -59,7 +61,7 @@ class Difference:
 class ComparedLearners:
     """Learners on one problem, from the smallest regret at T on."""
 
-    bandit: RestlessBandit
+    bandit: World
     curves: tuple[RegretCurve, ...]  # `learner` says whose
     differences: tuple[Difference, ...]  # of each pair, the better one first
     remarks: tuple[str, ...] = ()  # where the problem may not be the one that was meant
@@ -127,7 +129,8 @@ def compare(
     Parameters
     ----------
     problems
-        Bandits, or pairs of a bandit and the prior of learners that have one. By default that is a
+        Bandits, which may change (`ChangingBandit`), or pairs of one and the prior of learners that
+        have one. By default that is a
         9 x 9 grid for each arm; arms of more than two states, and arms that pay while not pulled,
         need a prior.
     learners
@@ -142,7 +145,7 @@ def compare(
     threads, progress, options
         As in `frequentist_regret`.
     """
-    if isinstance(problems, RestlessBandit) or _is_pair(problems):
+    if isinstance(problems, World) or _is_pair(problems):
         problems = [problems]  # type: ignore[list-item]
     if not isinstance(problems, Iterable):
         raise ProblemError(f"problems must be bandits, got {problems!r:.60}")
@@ -175,16 +178,16 @@ def _is_pair(problem: Any) -> bool:
     )
 
 
-def _checked(problem: Any) -> tuple[RestlessBandit, Prior]:
+def _checked(problem: Any) -> tuple[World, Prior]:
     bandit, prior = problem if _is_pair(problem) else (problem, None)
-    if not isinstance(bandit, RestlessBandit):
+    if not isinstance(bandit, World):
         raise ProblemError(
             f"a problem is a RestlessBandit, or a pair of one and a prior, got {problem!r:.60}"
         )
     if prior is not None:
         return bandit, prior
     try:
-        return bandit, default_prior(bandit)
+        return bandit, default_prior(first_phase(bandit))
     except ProblemError as error:
         raise ProblemError(f"{error}: pass (bandit, prior)") from None
 
@@ -205,20 +208,18 @@ def default_prior(bandit: RestlessBandit) -> Prior:
     return grid_prior(LEVELS, like=bandit)
 
 
-def _remarks(
-    bandit: RestlessBandit, learners: Sequence[LearnerLike], curve: RegretCurve
-) -> tuple[str, ...]:
+def _remarks(bandit: World, learners: Sequence[LearnerLike], curve: RegretCurve) -> tuple[str, ...]:
     specs = [learner_of(given) for given in learners]
     blind = [spec.title for spec in specs if ignores_unpulled(spec)]
     remarks = [blind_learners_hint(bandit.arms, blind)]
-    if curve.baseline == EXACT:
+    if curve.baseline == EXACT and isinstance(bandit, RestlessBandit):
         known = {curve.policy_mapping: (curve.average_reward_of_truth, 0.0)}
         remarks.append(fixed_arms_hint(bandit, known))
     return tuple(filter(None, remarks))
 
 
 def _ordered(
-    bandit: RestlessBandit, curves: list[RegretCurve], remarks: tuple[str, ...]
+    bandit: World, curves: list[RegretCurve], remarks: tuple[str, ...]
 ) -> ComparedLearners:
     ordered = sorted(curves, key=lambda curve: float(curve.mean[-1]))
     count = max(1, comb(len(ordered), 2))

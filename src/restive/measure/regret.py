@@ -10,6 +10,9 @@ applied to the truth. Two choices keep the error small without changing what is 
 
 Against the exact J the estimate is of the paper's regret. Where J cannot be computed exactly, the
 coupled policy's own earnings stand in for J t; they differ from it by at most the span of the bias.
+
+Where the world changes there is no J: regret up to t is what the policy of the phase's own arms,
+which is told of every change, earned up to t in the same world, minus what the learner earned.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from restive.learn.learners import describe, learner_of
 from restive.learn.learners.base import Learner
 from restive.learn.priors.independent import Prior
 from restive.learn.task import Mapping, Task, make_task
+from restive.measure.changes import Phases, with_phases
 from restive.measure.intervals import student_quantile
 from restive.measure.replication import Replications, replicate
 from restive.pages.figures import plot_band
@@ -38,10 +42,13 @@ from restive.plan.evaluate import exact_value
 from restive.plan.policies.registry import policy_mapping
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState
+from restive.problem.changing import ChangingBandit, first_phase
 
 __all__ = [
     "COUPLED",
     "EXACT",
+    "INFORMED",
+    "NO_EXACT",
     "RegretCurve",
     "bayesian_regret",
     "exact_rewards",
@@ -59,8 +66,13 @@ Baseline: TypeAlias = Literal["auto", "exact", "coupled"]
 LearnerLike: TypeAlias = str | dict[str, Any] | Callable[[Task, int], Any]
 
 COUPLED = "coupled: the policy that knows the truth, in the same world"
+INFORMED = "what the policy that is told of every change earned in the same world"
 EXACT = "exact: J t"
 
+NO_EXACT = (
+    "baseline is 'exact', and where arms change there is no J: leave it out, and regret is against "
+    "the policy that is told of the changes"
+)
 DEFAULT_TIMES = 50
 MOST_TIMES = 1_000_000
 SHOWN_TIMES = 10  # in a notebook
@@ -214,7 +226,7 @@ def bayesian_regret(
 
 
 def frequentist_regret(
-    bandit: RestlessBandit,
+    bandit: RestlessBandit | ChangingBandit,
     prior: Prior,
     policy_mapping: Mapping = "whittle",
     horizon: int = 10_000,
@@ -236,7 +248,7 @@ def frequentist_regret(
 
     Parameters are those of `bayesian_regret`, but for `bandit`, the truth, which also says how many
     arms are pulled. The "auto" baseline is J t where J, from the start, can be solved exactly, else
-    the coupled policy.
+    the coupled policy. Where the bandit changes, it is the coupled policy, told of every change.
 
     Examples
     --------
@@ -246,15 +258,19 @@ def frequentist_regret(
     >>> rs.frequentist_regret(bandit, rs.beta_prior(like=bandit), horizon=20, replications=4)
     RegretCurve(tsde, whittle: 0.7746 ± 2.8 at t = 20, 4 replications, seed 0)
     """
-    if not isinstance(bandit, RestlessBandit):
+    if not isinstance(bandit, RestlessBandit | ChangingBandit):
         raise ProblemError(f"bandit must be a RestlessBandit, got {bandit!r:.60}")
     task = make_task(
         prior, bandit.num_pulls, policy_mapping, None if doubling else horizon,
-        mixing_time=mixing_time, start=start, max_elapsed=max_elapsed, true_bandit=bandit,
+        mixing_time=mixing_time, start=start, max_elapsed=max_elapsed,
+        true_bandit=first_phase(bandit),
     )  # fmt: skip
+    phases = None
+    if isinstance(bandit, ChangingBandit):
+        task, phases = with_phases(task, bandit)
     return _regret(
         task, learner, recorded_times(times, horizon), replications, seed, rewards, baseline,
-        threads, progress,
+        threads, progress, phases,
     )  # fmt: skip
 
 
@@ -268,26 +284,32 @@ def _regret(
     baseline: Baseline,
     threads: int | None,
     progress: Callable[[int], None],
+    phases: Phases | None = None,
 ) -> RegretCurve:
     """Regret on a task, whose truth is given or drawn from its prior."""
     spec = learner_of(learner)
     seed = drawn_seed(seed)
     _check_choice(rewards, ("expected", "realised"), "rewards")
     _check_choice(baseline, ("auto", "coupled", "exact"), "baseline")
+    if phases is not None:
+        if baseline == "exact":
+            raise ProblemError(NO_EXACT)
+        baseline = "coupled"
     fixed = None
     if baseline != "coupled" and len(task.choices.true_kinds):
         fixed = truth_reward(task, required=baseline == "exact")
     coupled = fixed is None and baseline != "exact"
     done = replicate(
         task, spec, times, replications, seed, with_oracle=coupled, threads=threads,
-        progress=progress,
+        progress=progress, phases=phases,
     )  # fmt: skip
     expected = rewards == "expected"
     earned = done.expected if expected else done.realised
     if coupled:
         known = done.oracle_expected if expected else done.oracle_realised
+        against = COUPLED if phases is None else INFORMED
         return _curve(
-            task, spec, done, seed, rewards, known - earned, COUPLED, _per_step(known, times)
+            task, spec, done, seed, rewards, known - earned, against, _per_step(known, times)
         )
     count = len(earned)
     truth = exact_rewards(done.task, done.true_kinds) if fixed is None else np.full(count, fixed)

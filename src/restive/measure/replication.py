@@ -25,6 +25,7 @@ from restive.learn.learners.base import Learner, Own, Relative
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.independent import IndependentPrior
 from restive.learn.task import Task
+from restive.measure.changes import Phases, changing_world
 from restive.measure.loop import InPython, drive
 from restive.plan.actors import (
     make_record,
@@ -56,7 +57,7 @@ class Replications:
 
     task: Task
     times: IntArray  # [M]
-    true_kinds: IntArray  # [R, K] kinds of the true arms, among those of the task
+    true_kinds: IntArray  # [R, K] kinds of the true arms in step 1, among those of the task
     expected: FloatArray  # [R, M] sum of E[r | xi, A] of the learner
     realised: FloatArray  # [R, M] sum of its rewards
     episodes: IntArray  # [R, M] episodes begun
@@ -79,6 +80,7 @@ def replicate(
     first: int = 0,
     with_oracle: bool = True,
     with_posterior: bool = False,
+    phases: Phases | None = None,
     threads: int | None = None,
     chunk: int = CHUNK,
     progress: Callable[[int], None] = lambda done: None,
@@ -102,6 +104,8 @@ def replicate(
         Also run the policy of the true system in the same world.
     with_posterior
         Also record the posterior weight of each arm's truth, for learners that have a posterior.
+    phases
+        Of a world that changes: what its arms become, and when.
     threads
         By default as many as there are processors.
     chunk
@@ -126,7 +130,7 @@ def replicate(
 
     def work(begin: int) -> int:
         rows = slice(begin, min(begin + size, count))
-        _run_rows(task, learner, done, rows, seed, first)
+        _run_rows(task, learner, done, rows, seed, first, phases)
         return rows.stop - rows.start
 
     task.make_tables(with_posterior=isinstance(learner, Relative))  # before the threads begin
@@ -147,11 +151,15 @@ def _run_rows(
     rows: slice,
     seed: int,
     first: int,
+    phases: Phases | None,
 ) -> None:
     """Run some rows: the learner, then the policy that knows the truth, in the same worlds."""
     horizon = int(done.times[-1])
     truths, number = done.true_kinds[rows], first + rows.start
-    world = world_of(task.choices.tables, task.num_arms)
+    if phases is None:
+        world = world_of(task.choices.tables, task.num_arms)
+    else:
+        world = changing_world(task, phases, horizon)
     learner_state = LearnerState(task, learner, horizon)
     player: InPython | None = None
     if isinstance(learner, Own):

@@ -23,6 +23,7 @@ from restive.kernels.loop.world import (
     see_others,
 )
 from restive.kernels.random import HIDDEN, WORLD, stream
+from restive.plan.actors import no_changes
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of, starts_of
 from restive.problem.beliefs import (
     BeliefState,
@@ -96,6 +97,7 @@ class World:
             **{name: getattr(tables, name)[kinds.of] for name in OF_ARMS},
             always=tables.always[kinds.of] if len(tables.always) else tables.always,
             hidden=np.empty(0, dtype=np.int64) if self._hidden is None else self._hidden.states,
+            changes=no_changes(),
         )
         self.reset(seed)
 

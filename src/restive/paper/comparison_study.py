@@ -20,7 +20,8 @@ from restive.measure.compare import LEVELS, default_prior
 from restive.plan.policies.registry import mapping_name
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit
-from restive.problem.problem_file import load_problem, problem_to_toml
+from restive.problem.changing import ChangingBandit, first_phase
+from restive.problem.changing_file import load_any_problem
 from restive.problem.toml_text import parse_toml, read_text
 from restive.studies.runner import require_sound
 from restive.studies.settings import OWN_SETTINGS, Data, Settings
@@ -113,14 +114,14 @@ def _instances(name: str) -> list[str | Data]:
             "a problem or a study"
         )
     if "arm" in parse_toml(read_text(path)):
-        return [_of_problem(path.stem, load_problem(path), name)]
+        return [_of_problem(path.stem, load_any_problem(path), name)]
     return list(_of_study(path.stem, load_study(path)))
 
 
-def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
+def _of_problem(name: str, bandit: RestlessBandit | ChangingBandit, path: str) -> Data:
     """Return a problem as an instance: learners know the rewards and hold a grid possible."""
     try:
-        default_prior(bandit)
+        default_prior(first_phase(bandit))
     except ProblemError as error:
         raise ProblemError(
             f"{path}: {error}: write a study with a [prior], and compare on that"
@@ -129,7 +130,7 @@ def _of_problem(name: str, bandit: RestlessBandit, path: str) -> Data:
         {**_possible(arms[0]), "count": len(arms)}
         for arms in (list(run) for _, run in groupby(bandit.arms, key=_what_is_known))
     ]
-    problem = parse_toml(problem_to_toml(bandit))
+    problem = parse_toml(bandit.to_toml())
     return {"name": name, "horizon": HORIZON, "problem": problem, "prior": {"arm": tables}}
 
 

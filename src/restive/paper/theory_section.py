@@ -12,6 +12,7 @@ from restive.measure.theory import bounds_for, decompose_regret, discounted_span
 from restive.pages.page import render
 from restive.plan.evaluate import evaluate
 from restive.plan.policies.whittle import whittle
+from restive.problem.bandit import RestlessBandit
 from restive.studies.report.numbers import with_error
 from restive.studies.summary import CaseSummary
 
@@ -34,7 +35,7 @@ def theory_numbers(
 ) -> dict[str, Any]:
     """Compute what the section shows, as plain data."""
     bandit = frequentist[0].case.settings.systems()[0]
-    assert bandit is not None
+    assert isinstance(bandit, RestlessBandit)
     policy = whittle(bandit)
     span = float(evaluate(bandit, policy).bias_span)
     parts = decompose_regret(

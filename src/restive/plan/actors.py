@@ -35,7 +35,7 @@ from restive.kernels.loop.tables import (
     Weights,
     WeightStatus,
 )
-from restive.kernels.loop.world import OF_ARMS, WorldTables
+from restive.kernels.loop.world import OF_ARMS, Changes, WorldTables
 from restive.problem.beliefs import BeliefState
 from restive.threads import WORK_AT_ONCE, stop_if_interrupted
 
@@ -45,6 +45,7 @@ __all__ = [
     "lookup_of",
     "make_record",
     "make_trace",
+    "no_changes",
     "no_conjugates",
     "no_particles",
     "plain_actor",
@@ -145,7 +146,17 @@ def world_of(tables: BeliefTables, num_arms: int) -> WorldTables:
     """Room for a world whose arms are of the kinds in these tables."""
     own = {name: int_zeros(num_arms) for name in OF_ARMS}
     always = int_zeros(num_arms if len(tables.always) else 0)
-    return WorldTables(tables, **own, always=always, hidden=int_zeros(0))
+    return WorldTables(tables, **own, always=always, hidden=int_zeros(0), changes=no_changes())
+
+
+def no_changes() -> Changes:
+    """Return the changes of a world that stays as it is."""
+    none, floats = int_zeros(0), np.zeros(0)
+    return Changes(
+        begins=none, kinds=none, moves=floats, move_offsets=none, passive_rewards=floats,
+        rooms=none, room_offsets=none, room_mean_offsets=none, next_kinds=none,
+        since=np.ones(1, dtype=np.int64),
+    )  # fmt: skip
 
 
 def make_record(
@@ -180,7 +191,7 @@ def make_record(
     size = rows * len(times)
     return Record(
         times=times,
-        truths=np.ascontiguousarray(truths).ravel(),
+        truths=np.array(truths).ravel(),  # a copy, which follows a world that changes
         start_state=start.last_state,
         start_elapsed=start.elapsed,
         fresh_ints=int_zeros(0) if memory is None else memory.ints.copy(),

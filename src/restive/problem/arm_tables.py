@@ -20,7 +20,9 @@ from restive.problem.arm import (
 
 __all__ = [
     "ARM_KEYS",
+    "MATRIX_KEYS",
     "MOST_ARMS",
+    "SHORT_KEYS",
     "ArmReader",
     "read_arm",
     "read_arms",

@@ -160,8 +160,12 @@ def require_bandit(bandit: Any, what: str = "") -> None:
     """Raise unless this is a bandit; say how to make one of what was given."""
     if isinstance(bandit, RestlessBandit):
         return
+    from restive.problem.changing import ChangingBandit  # which needs this class
+
     hint = ""
-    if isinstance(bandit, Arm):
+    if isinstance(bandit, ChangingBandit):
+        hint = "; its arms change: take those of one phase, bandits[0] for the first"
+    elif isinstance(bandit, Arm):
         hint = "; make one of it: RestlessBandit([arm], num_pulls=1)"
     elif isinstance(bandit, str | PathLike):
         hint = "; read it from its file: load_problem(path)"

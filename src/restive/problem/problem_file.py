@@ -19,6 +19,8 @@ The format is small::
     rewards = [0.0, 0.4, 1.0]   # with p01 and p11 optional: 0 and 1
     states = ["dry", "damp", "wet"]
     passive_rewards = [0.0, 0.1, 0.2]  # optional: paid while not pulled, whatever `pay` says
+
+Files with [[change]] tables, of arms that change, are read by `changing_file`.
 """
 
 from __future__ import annotations
@@ -36,7 +38,14 @@ from restive.problem.arm_tables import MOST_ARMS, ArmReader, unknown_keys
 from restive.problem.bandit import RestlessBandit, checked_num_pulls
 from restive.problem.toml_text import basic_string, line_of, parse_toml, read_text
 
-__all__ = ["PAY", "load_problem", "pays_always", "problem_from_toml", "problem_to_toml"]
+__all__ = [
+    "PAY",
+    "load_problem",
+    "pays_always",
+    "problem_from_data",
+    "problem_from_toml",
+    "problem_to_toml",
+]
 
 PROBLEM_KEYS = ("num_pulls", "pay", "seen", "states", "arm")
 NEEDED = {"num_pulls": "num_pulls = ...", "arm": "at least one [[arm]]"}
@@ -56,6 +65,16 @@ def load_problem(path: str | PathLike[str]) -> RestlessBandit:
 def problem_from_toml(text: str) -> RestlessBandit:
     """Read a problem from TOML text; see the module's docstring for the format."""
     data = parse_toml(text)
+    if "change" in data:
+        raise ProblemError(
+            "the arms change ([[change]]), and this is for arms that stay as they are: `restive "
+            "compare`, studies and ChangingBandit.load take the file; or leave out [[change]]"
+        )
+    return problem_from_data(data, text)
+
+
+def problem_from_data(data: dict[str, Any], text: str) -> RestlessBandit:
+    """Read a problem that was parsed; `text` is where mistakes are found."""
     found = _Reader(data, text)
     if found.mistakes:
         count = [f"{len(found.mistakes)} mistakes"] if len(found.mistakes) > 1 else []

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
-from restive.serve import endpoints, probes
+from restive.serve import endpoints, forgetting, probes
 from restive.serve.auth import require_known
 from restive.serve.connections import BACKLOG, connection_class, listening_socket
 from restive.serve.limits import BODY_BYTES, RATE, SECONDS, Limits
@@ -80,7 +80,7 @@ def make_app(
     add_handlers(app)
     app.add_middleware(Limits, require_known=require_known, body_bytes=body_bytes, seconds=seconds)
     app.add_middleware(Guarded)
-    for part in (endpoints, probes, routes):
+    for part in (endpoints, forgetting, probes, routes):
         app.include_router(part.router)
     return app
 

@@ -24,6 +24,7 @@ from restive.serve.service import service_of
 __all__ = [
     "COOKIE",
     "FORGERY",
+    "MANAGED",
     "Admin",
     "Bearer",
     "Caller",
@@ -42,6 +43,7 @@ COOKIE = "restive"
 FORGERY = "X-Restive-Forgery"
 SAFE = ("GET", "HEAD")
 API = "/v1/"
+MANAGED = ("join", "leave", "forget", "remember")  # acts of those who manage, as is their undoing
 WHO = {"WWW-Authenticate": "Bearer"}
 
 Bearer = Annotated[

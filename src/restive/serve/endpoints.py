@@ -22,7 +22,7 @@ from restive.live.roster import LONG_AGO
 from restive.live.settings import Settings
 from restive.live.sheets import parse_sheet
 from restive.live.view import MOST_PAGE
-from restive.serve.auth import Admin, Doer, Reader
+from restive.serve.auth import MANAGED, Admin, Doer, Reader
 from restive.serve.messages import (
     MOST_TICK,
     AcknowledgeBody,
@@ -48,7 +48,7 @@ from restive.serve.messages import (
 from restive.serve.problems import Problem, refusals
 from restive.serve.service import Service, service_of
 
-__all__ = ["router"]
+__all__ = ["ANY", "WRITING", "IfMatch", "Key", "expected", "require_keys_once", "router", "tag"]
 
 ANYTIME = (400, 401, 403, 408, 413, 422, 429, 500, 503)
 WRITING = (*ANYTIME, 409, 412, 507)
@@ -113,9 +113,9 @@ async def decide(
         )
         return before, DecisionAnswer.of(agent, made)
 
-    before, answer = await service_of(request).write(work, _expected(if_match))
+    before, answer = await service_of(request).write(work, expected(if_match))
     response.status_code = 201 if answer.tick > before else 200
-    _tag(response, max(before, answer.tick))
+    tag(response, max(before, answer.tick))
     return answer
 
 
@@ -132,7 +132,7 @@ async def decision(
         return agent.tick, DecisionAnswer.of(agent, found)
 
     last, answer = await service_of(request).read(work)
-    _tag(response, last)
+    tag(response, last)
     return answer
 
 
@@ -227,8 +227,8 @@ async def step(
         made = agent.step(body.seen, body.tick, skip=body.skip, request=key, actor=caller.actor)
         return DecisionAnswer.of(agent, made)
 
-    answer = await service_of(request).write(work, _expected(if_match))
-    _tag(response, answer.tick)
+    answer = await service_of(request).write(work, expected(if_match))
+    tag(response, answer.tick)
     return answer
 
 
@@ -241,7 +241,7 @@ async def last_act(request: Request, response: Response, caller: Reader) -> ActA
         return agent.tick, None if act is None else ActAnswer.of(act, agent.settings.words)
 
     tick, answer = await service_of(request).read(work)
-    _tag(response, tick)
+    tag(response, tick)
     return answer
 
 
@@ -255,13 +255,13 @@ async def undo(
 
     def work(agent: LiveAgent) -> tuple[int, ActAnswer]:
         last = agent.last_act()
-        if last is not None and last.kind in ("join", "leave"):
+        if last is not None and last.kind in MANAGED:
             caller.require("admin")  # as what it withdraws did
         act = agent.undo(event, request=key, actor=caller.actor)
         return agent.tick, ActAnswer.of(act, agent.settings.words)
 
-    tick, answer = await service_of(request).write(work, _expected(if_match))
-    _tag(response, tick)
+    tick, answer = await service_of(request).write(work, expected(if_match))
+    tag(response, tick)
     return answer
 
 
@@ -385,15 +385,17 @@ async def status(request: Request, response: Response, caller: Reader) -> Status
     found = await service_of(request).read(
         lambda agent: StatusAnswer.of(agent.status(), agent.settings)
     )
-    _tag(response, found.tick)
+    tag(response, found.tick)
     return found
 
 
 @router.get("/alarms", responses=refusals(*ANYTIME))
 async def alarms(request: Request, caller: Reader) -> list[AlarmAnswer]:
     """Return the alarms that nobody has acknowledged."""
-    found = await service_of(request).read(lambda agent: agent.alarms())
-    return [AlarmAnswer.of(alarm) for alarm in found]
+    found, words = await service_of(request).read(
+        lambda agent: (agent.alarms(), agent.settings.words)
+    )
+    return [AlarmAnswer.of(alarm, words) for alarm in found]
 
 
 @router.post(
@@ -426,8 +428,8 @@ async def _written(
         return work(agent), agent.tick
 
     service: Service = service_of(request)
-    answer, tick = await service.write(tagged, _expected(if_match))
-    _tag(response, tick)
+    answer, tick = await service.write(tagged, expected(if_match))
+    tag(response, tick)
     return answer
 
 
@@ -442,11 +444,11 @@ def _require_arm(agent: LiveAgent, name: str, *, gone: bool = False) -> None:
         raise Problem(404, f"{words.arm} {name!r} has left, in {words.when(left)}")
 
 
-def _expected(if_match: str) -> int | None:
+def expected(if_match: str) -> int | None:
     """Return the tick that a client insists on; None if it does not."""
     return None if if_match == ANY else int(if_match.strip('"'))
 
 
-def _tag(response: Response, tick: int) -> None:
+def tag(response: Response, tick: int) -> None:
     """Tell the tick of the last decision, for If-Match."""
     response.headers["ETag"] = f'"{tick}"'

@@ -14,6 +14,7 @@ from restive.live.agent import LiveAgent
 from restive.live.answers import Act, Alarm, ArmRow, Decision, Receipt, Status
 from restive.live.clock import utc_time
 from restive.live.explaining import Why
+from restive.live.forgetting import Forgetting
 from restive.live.journal import Event
 from restive.live.settings import Settings
 from restive.live.words import Words
@@ -28,6 +29,7 @@ __all__ = [
     "DecideBody",
     "DecisionAnswer",
     "EventPage",
+    "ForgetAnswer",
     "JoinBody",
     "Name",
     "ReceiptAnswer",
@@ -285,6 +287,7 @@ class WhyAnswer(BaseModel):
     waits: int | None
     result: str | None
     rebuilt: bool = Field(description="the list is older than a rebuild; beliefs are those of now")
+    forgotten: int | None = Field(description="what was seen before this tick is forgotten")
     lines: list[str] = Field(description="all of it in words")
 
     @classmethod
@@ -330,6 +333,24 @@ class EventPage(BaseModel):
     next: int | None = Field(description="`after` of the next page; null on the last")
 
 
+class ForgetAnswer(BaseModel):
+    """What was forgotten."""
+
+    event: int
+    text: str = Field(description="the same in words")
+    before: int = Field(description="the first tick that still counts")
+    date: str = Field(description="of that tick, where ticks have dates")
+    arms: int = Field(description="of how many arms")
+    kind: str | None = Field(description="of all of this kind")
+    name: str | None = Field(description="of this arm alone")
+    everyone: bool
+
+    @classmethod
+    def of(cls, found: Forgetting, words: Words) -> ForgetAnswer:
+        """Return what was forgotten."""
+        return cls(**vars(found), date=found.label, text=found.text(words))
+
+
 class AlarmAnswer(BaseModel):
     """An alarm that nobody has acknowledged."""
 
@@ -340,13 +361,18 @@ class AlarmAnswer(BaseModel):
     sentence: str = Field(description="what is wrong, what to look at and what to do")
     count: int = Field(description="how often it rang since it was last acknowledged")
     last: int = Field(description="tick when it last did")
+    kind: str | None = Field(description="of arms it is about; null for all")
+    began: int | None = Field(description="tick since when rewards are likely off")
+    began_date: str = Field(description="of that tick, where ticks have dates")
+    remedy: str = Field(description="what to forget if arms have changed for good, or empty")
 
     @classmethod
-    def of(cls, alarm: Alarm) -> AlarmAnswer:
+    def of(cls, alarm: Alarm, words: Words) -> AlarmAnswer:
         """Return an alarm."""
         return cls(
             id=alarm.seq, name=alarm.name, tick=alarm.tick, date=alarm.label,
-            sentence=alarm.sentence, count=alarm.count, last=alarm.last,
+            sentence=alarm.sentence, count=alarm.count, last=alarm.last, kind=alarm.kind,
+            began=alarm.began, began_date=alarm.began_label, remedy=alarm.remedy(words),
         )  # fmt: skip
 
 
@@ -354,13 +380,17 @@ class ActAnswer(BaseModel):
     """What was withdrawn, or can be."""
 
     event: int = Field(description="the first of its events, its id")
-    kind: Literal["decide", "record", "step", "join", "leave", "correct", "acknowledge"]
+    kind: Literal[
+        "decide", "record", "step", "join", "leave", "correct", "acknowledge", "forget", "remember"
+    ]
     tick: int
     date: str
     count: int = Field(description="arms decided, results, arms that join or leave, corrections")
     at: datetime
     actor: str
-    who: str = Field(description="of whom, if of one arm, and which result; else empty")
+    who: str = Field(
+        description="of whom, if of one arm, and which result; what was forgotten; else empty"
+    )
     sentence: str
 
     @classmethod
@@ -395,6 +425,8 @@ class StatusAnswer(BaseModel):
     pulled_only: bool
     events: int
     alarms: list[AlarmAnswer]
+    forget_after: float | None = Field(description="ticks after which what was seen weighs 1/e")
+    forgotten: list[ForgetAnswer]
 
     @classmethod
     def of(cls, found: Status, settings: Settings) -> StatusAnswer:
@@ -402,7 +434,8 @@ class StatusAnswer(BaseModel):
         unseen = found.unseen_by_last_state.items()
         given = vars(found) | {
             "unseen_by_last_state": {settings.state_name(state): pair for state, pair in unseen},
-            "alarms": [AlarmAnswer.of(alarm) for alarm in found.alarms],
+            "alarms": [AlarmAnswer.of(alarm, settings.words) for alarm in found.alarms],
+            "forgotten": [ForgetAnswer.of(told, settings.words) for told in found.forgotten],
         }
         return cls(**given)
 

@@ -23,8 +23,8 @@ AT_ONCE = 1024  # truths that are drawn together
 
 
 def fixed_truth_reward(case: Case) -> float | None:
-    """J of a fixed truth, None where the truth is drawn or J cannot be had exactly."""
-    if case.settings.kind == "bayesian":
+    """J of a fixed truth, None where it is drawn, changes, or has no J that can be had exactly."""
+    if case.settings.kind == "bayesian" or case.changes:
         return None
     return _solved_or_none(_of_all_learners(case))
 

@@ -28,10 +28,11 @@ from restive.learn.learners import learner
 from restive.learn.learners.base import Learner
 from restive.learn.priors.independent import Prior, is_continuous
 from restive.measure import zoo
-from restive.measure.regret import recorded_times
+from restive.measure.regret import NO_EXACT, recorded_times
 from restive.plan.policies.registry import mapping_name
 from restive.problem.arm_tables import unknown_keys
 from restive.problem.bandit import RestlessBandit
+from restive.problem.changing import ChangingBandit
 from restive.studies.mistakes import PlacedError
 from restive.studies.toml_tables import (
     BetaTable,
@@ -168,10 +169,20 @@ class Settings(TomlTable):
                 "a Bayesian study draws the truth from the prior; remove [problem] or set "
                 "kind = 'frequentist'",
             )
-        _, prior, _ = self.systems()
+        bandit, prior, _ = self.systems()
         if is_continuous(prior):
             self._check_continuous()
+        if isinstance(bandit, ChangingBandit):
+            self._check_changing()
         return self
+
+    def _check_changing(self) -> None:
+        if self.posterior:
+            raise PlacedError(
+                ("posterior",), "is for a truth that stays; these arms change: leave posterior out"
+            )
+        if self.baseline == "exact":
+            raise PlacedError(("baseline",), NO_EXACT.removeprefix("baseline "))
 
     def _check_continuous(self) -> None:
         if self.posterior:
@@ -187,8 +198,8 @@ class Settings(TomlTable):
                 "have to be solved; use baseline = 'coupled'",
             )
 
-    def systems(self) -> tuple[RestlessBandit | None, Prior, int]:
-        """Return the true bandit where it is fixed, the prior and the number of pulls."""
+    def systems(self) -> tuple[RestlessBandit | ChangingBandit | None, Prior, int]:
+        """Return the true bandit where it is not drawn, the prior and the number of pulls."""
         try:
             bandit = None if self.problem is None else self.problem.bandit(self.num_pulls)
         except ProblemError as error:

@@ -48,6 +48,7 @@ from pydantic_core import ErrorDetails
 from restive.arguments import counted, one_line
 from restive.errors import ProblemError
 from restive.learn.learners import describe
+from restive.problem.changing import ChangingBandit
 from restive.problem.toml_text import parse_toml, placed, read_text, require_shallow, toml_of
 from restive.studies.mistakes import place_of, told, told_at
 from restive.studies.settings import (
@@ -106,6 +107,11 @@ class Case:
     def learner(self) -> str:
         """Name of the learner, with its options."""
         return describe(self.settings.learner())
+
+    @property
+    def changes(self) -> bool:
+        """Whether the arms of its truth change."""
+        return isinstance(self.settings.systems()[0], ChangingBandit)
 
     @property
     def point(self) -> str:

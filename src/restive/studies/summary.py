@@ -24,10 +24,11 @@ from restive.errors import RestiveError
 from restive.kernels.elementary import logarithms
 from restive.kernels.moments import add_rows
 from restive.measure.intervals import student_quantile
-from restive.measure.regret import COUPLED, EXACT, recorded_times
+from restive.measure.regret import COUPLED, EXACT, INFORMED, recorded_times
 from restive.pages.figures import new_axes, plot_band
 from restive.pages.frames import data_frame, html_table
 from restive.plan.relaxation import relaxation_bound
+from restive.problem.bandit import RestlessBandit
 from restive.studies.exact_rewards import drawn_rewards, fixed_truth_reward
 from restive.studies.ledger import Ledger
 from restive.studies.settings import Settings
@@ -122,7 +123,7 @@ class CaseSummary:
     def relaxation_bound(self) -> float | None:
         """Reward per step that no policy exceeds in the long run, on a truth that is fixed.
 
-        None where the truth is drawn or the relaxation cannot be solved.
+        None where the truth is drawn, its arms change or the relaxation cannot be solved.
         """
         # solved when asked for: who does not show it need not wait for it
         return _bound(self.case.settings.model_copy(update={"learners": ["tsde"]}).to_json())
@@ -221,7 +222,7 @@ def summarise(ledger: Ledger, case: Case) -> CaseSummary:
             baseline = EXACT
         else:
             goal, realised_goal = arrays["oracle_expected"], arrays["oracle_realised"]
-            baseline = COUPLED
+            baseline = INFORMED if case.changes else COUPLED
         regret = goal - arrays["expected"]
         sums["regret"].add(regret, first)
         sums["realised"].add(realised_goal - arrays["realised"], first)
@@ -279,7 +280,7 @@ class _Sums:
 def _bound(settings: str) -> float | None:
     checked = Settings.model_validate_json(settings)
     bandit = checked.systems()[0]
-    if bandit is None:
+    if not isinstance(bandit, RestlessBandit):  # drawn, or its arms change
         return None
     try:
         return relaxation_bound(bandit, max_elapsed=checked.max_elapsed)
@@ -297,10 +298,14 @@ def _truth_rewards(
     count = len(arrays["expected"])
     if exact is not None:
         return np.full(count, exact), "exact"
-    known = bool((arrays["true_kinds"] >= 0).all())  # none that a continuous prior drew
+    # none that a continuous prior drew, or that changes
+    known = bool((arrays["true_kinds"] >= 0).all()) and not case.changes
     if case.settings.baseline == "exact" or (case.mapping == "best_fixed" and known):
         return drawn_rewards(case, arrays["true_kinds"]), "exact, system by system"
     earned = arrays["oracle_expected"]
+    if case.changes:  # its phases earn differently
+        whole = "what the policy that knows the truth and its changes earned per step"
+        return earned[:, -1] / times[-1], whole
     half = int(np.searchsorted(times, times[-1] / 2, side="right")) - 1
     if half < 0:  # no time in the first half is recorded
         return earned[:, -1] / times[-1], "what the policy that knows the truth earned per step"

@@ -39,7 +39,8 @@ from restive.problem.arm_tables import (
     refuse_unknown_keys,
 )
 from restive.problem.bandit import RestlessBandit
-from restive.problem.problem_file import load_problem, problem_to_toml
+from restive.problem.changing import ChangingBandit
+from restive.problem.changing_file import ChangeReader, load_any_problem
 from restive.problem.toml_text import parse_toml
 from restive.studies.mistakes import PlacedError
 
@@ -141,7 +142,10 @@ class ProblemTable(ZooName):
     pay: Pay | None = None
     seen: Seen | None = None
     arm: list[ArmTable] | None = None
-    _made: dict[int, RestlessBandit] = PrivateAttr(default_factory=dict)  # by pulls
+    change: list[Data] | None = None
+    _made: dict[int, RestlessBandit | ChangingBandit] = PrivateAttr(
+        default_factory=dict
+    )  # by pulls
 
     @model_validator(mode="before")
     @classmethod
@@ -154,7 +158,7 @@ class ProblemTable(ZooName):
         if not isinstance(data["file"], str):
             raise ProblemError(f"file must be text, got {data['file']!r:.60}")
         path = (info.context or {}).get("folder", Path()) / data["file"]
-        inlined = parse_toml(problem_to_toml(load_problem(path)))
+        inlined = parse_toml(load_any_problem(path).to_toml())
         return {"name": data.get("name", path.stem), **inlined}
 
     @model_validator(mode="after")
@@ -162,10 +166,10 @@ class ProblemTable(ZooName):
         _require_one({"zoo": self.zoo, "arm": self.arm}, "zoo = ..., file = ... or [[problem.arm]]")
         if self.arm is not None and self.num_pulls is None:
             raise ProblemError("the arms need num_pulls")
-        if self.zoo is not None and self.pay is not None:
-            raise ProblemError("pay goes with arms only: a zoo instance says what its arms pay")
-        if self.zoo is not None and self.seen is not None:
-            raise ProblemError("seen goes with arms only: a zoo instance says when they are seen")
+        for key, says in (("pay", "what its arms pay"), ("seen", "when they are seen"),
+                          ("change", "how they change")):  # fmt: skip
+            if self.zoo is not None and getattr(self, key) is not None:
+                raise ProblemError(f"{key} goes with arms only: a zoo instance says {says}")
         if self.arm is not None:
             self.bandit(None)
         if self.zoo is not None and zoo.load(self.zoo).bandit is None:
@@ -174,7 +178,7 @@ class ProblemTable(ZooName):
             )
         return self
 
-    def bandit(self, num_pulls: int | None) -> RestlessBandit:
+    def bandit(self, num_pulls: int | None) -> RestlessBandit | ChangingBandit:
         """Return the true bandit, with another number of pulls where one is given."""
         known = None if self.zoo is None else zoo.load(self.zoo).bandit
         pulls = num_pulls or self.num_pulls or (0 if known is None else known.num_pulls)
@@ -182,12 +186,22 @@ class ProblemTable(ZooName):
             if known is None:
                 assert self.arm is not None
                 arms = read_arms(self.arm, self.pay == "always", self.states, self.seen)
-                self._made[pulls] = RestlessBandit(arms, pulls)
+                first = RestlessBandit(arms, pulls)
+                self._made[pulls] = first if self.change is None else _changed(first, self.change)
+            elif pulls == known.num_pulls:
+                self._made[pulls] = known
+            elif isinstance(known, ChangingBandit):
+                self._made[pulls] = known.with_pulls(pulls)
             else:
-                self._made[pulls] = (
-                    known if pulls == known.num_pulls else RestlessBandit(known.arms, pulls)
-                )
+                self._made[pulls] = RestlessBandit(known.arms, pulls)
         return self._made[pulls]
+
+
+def _changed(first: RestlessBandit, tables: list[Data]) -> ChangingBandit:
+    found = ChangeReader(first, tables)
+    for place, words in found.mistakes:
+        raise PlacedError(place, words)
+    return ChangingBandit(first, found.changes)
 
 
 class BetaTable(TomlTable):
@@ -362,7 +376,7 @@ class PriorTable(ZooName):
         names = ("levels", "beta", "dirichlet")
         return next((name for name in names if getattr(self, name) is not None), None)
 
-    def prior(self, bandit: RestlessBandit | None, num_pulls: int) -> Prior:
+    def prior(self, bandit: RestlessBandit | ChangingBandit | None, num_pulls: int) -> Prior:
         """Return the prior; what is said once is for as many arms as it says, or the problem has.
 
         Grids and continuous priors take the rewards of the problem's arms unless they say others.

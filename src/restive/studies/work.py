@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from restive.learn.learner_state import require_sees
 from restive.learn.learners.base import Compiled, Learner, Relative
 from restive.learn.task import Task, make_task
+from restive.measure.changes import Phases, with_phases
 from restive.measure.regret import recorded_times
 from restive.measure.replication import replicate
 from restive.plan.policies.registry import policy_mapping
+from restive.problem.changing import ChangingBandit, first_phase
 from restive.studies.settings import Settings
 from restive.studies.spec import Case
 
@@ -77,6 +79,7 @@ def run_chunk(case: str, first: int, count: int) -> Arrays:
     """
     with _preparing:  # so that threads that begin together do not make the same tables
         settings, task, learner = prepared(case)
+        _, phases = _task(_of_all_learners(settings))
         task.make_tables(with_posterior=isinstance(learner, Relative))
     done = replicate(
         task,
@@ -86,6 +89,7 @@ def run_chunk(case: str, first: int, count: int) -> Arrays:
         settings.seed,
         first=first,
         with_posterior=_with_posterior(settings),
+        phases=phases,
         threads=1,
         chunk=count,
     )
@@ -118,23 +122,29 @@ def prepared(case: str) -> tuple[Settings, Task, Learner]:
     """Return the task of a case and the learner on it."""
     settings = Settings.model_validate_json(case)
     learner = settings.learner()
-    task = _task(settings.model_copy(update={"learners": ["tsde"]}).to_json())
+    task, _ = _task(_of_all_learners(settings))
     require_sees(learner, task)
     if isinstance(learner, Compiled):
         learner.memory_size(task.facts)  # so that a problem too large for it is refused now
     return settings, task, learner
 
 
+def _of_all_learners(settings: Settings) -> str:
+    return settings.model_copy(update={"learners": ["tsde"]}).to_json()
+
+
 @lru_cache(maxsize=KEPT_CASES)
-def _task(case: str) -> Task:
-    """Make the task that all learners of a point share."""
+def _task(case: str) -> tuple[Task, Phases | None]:
+    """Make the task that all learners of a point share, and the phases of a truth that changes."""
     settings = Settings.model_validate_json(case)
     bandit, prior, num_pulls = settings.systems()
     horizon = None if settings.doubling else settings.horizon
-    return make_task(
+    first = None if bandit is None else first_phase(bandit)
+    task = make_task(
         prior, num_pulls, settings.policy_mappings[0], horizon, mixing_time=settings.mixing_time,
-        max_elapsed=settings.max_elapsed, true_bandit=bandit,
+        max_elapsed=settings.max_elapsed, true_bandit=first,
     )  # fmt: skip
+    return with_phases(task, bandit) if isinstance(bandit, ChangingBandit) else (task, None)
 
 
 def result_bytes(case: Case) -> int:

@@ -76,11 +76,13 @@ def _entry(groups: ConjugateGroups, number: int, last_state: int, age: int, stat
 
 
 @inlined
-def count_move(posterior: Posterior, group: int, last_state: int, age: int, state: int) -> None:
+def count_move(
+    posterior: Posterior, group: int, last_state: int, age: int, state: int, weight: float
+) -> None:
     """Count a move of an arm of this group."""
     groups = posterior.conjugates
     at = _entry(groups, groups.number_of[place(group)], last_state, age, state)
-    groups.counts[place(at)] += 1.0
+    groups.counts[place(at)] += weight
     posterior.weights.changed[place(group)] = True
 
 

@@ -21,10 +21,13 @@ from restive.kernels.loop.tables import SIGHTING, ParticleGroups, Posterior, cel
 FloatArray = NDArray[np.float64]
 
 __all__ = [
+    "bases_at",
     "central_slot",
     "forget_particles",
     "has_particles",
+    "has_renewed",
     "impossible_for_particles",
+    "is_noted",
     "is_spent",
     "must_count",
     "prepare_sighting",
@@ -55,6 +58,30 @@ def has_particles(posterior: Posterior, group: int) -> bool:
     """Whether a group has a continuous prior."""
     particles = posterior.particles
     return len(particles.number_of) > 0 and particles.number_of[place(group)] >= 0
+
+
+@inlined
+def has_renewed(posterior: Posterior, group: int) -> bool:
+    """Whether a particle group has particles of its own, not its prior's points."""
+    particles = posterior.particles
+    own = particles.number_of[place(group)]
+    return bool(particles.homes[own] != particles.first_homes[own])
+
+
+@inlined
+def bases_at(posterior: Posterior, group: int) -> int:
+    """Where the logarithms stand of what a group's weights would be had nothing been seen."""
+    particles, width = posterior.particles, posterior.slots.row_counts[place(group)] * LANES
+    own = particles.number_of[place(group)]
+    matrices = particles.num_rows[own] * particles.sizes[own] * width
+    return int(particles.chain_starts[particles.homes[own]] + matrices)
+
+
+@inlined
+def is_noted(posterior: Posterior) -> bool:
+    """Whether some sightings are written down and not counted."""
+    particles = posterior.particles
+    return len(particles.number_of) > 0 and bool(particles.now[0].num_sightings > 0)
 
 
 @inlined

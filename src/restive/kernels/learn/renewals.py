@@ -3,11 +3,14 @@
 `restive.learn.particles.drawing` has all ways; what is here is its first, with the same bits, for
 as many groups as are due. All that it makes stands in `ParticleGroups.renewal`, so that it can be a
 part of hot loops, which make no arrays: an arm's logits [d, M], matrices [R, S, M] and weights [M],
-then log posterior, log q, new weights and three more [M], points [d, M] of a t, the beliefs that
-the likelihood needs and, at the end, centre [d] and root [d, d] of the t.
+then log posterior, log q, new weights and three more [M], points [d, M] of a t, log weights without
+what was seen [M], the beliefs that the likelihood needs and, at the end, centre [d] and root [d, d]
+of the t.
 """
 
 from __future__ import annotations
+
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +21,7 @@ from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.dirichlet import DirichletRows, place_each_row
 from restive.kernels.learn.lattice import FEW
 from restive.kernels.learn.likelihood import AgedBeliefs, Counts, add_logs, levels_of
-from restive.kernels.learn.particle_groups import is_spent
+from restive.kernels.learn.particle_groups import bases_at, is_spent
 from restive.kernels.learn.particles import DENSE, ArmParticles, count_one
 from restive.kernels.learn.proposals import write_draws, write_fit
 from restive.kernels.learn.weighing import write_weights
@@ -86,6 +89,9 @@ def _renew(posterior: Posterior, group: int) -> bool:
     rows = _rows_of(particles, own)
     if len(rows.columns) > FEW or particles.own_homes[own] < 0 or not _begin(particles, own):
         return False
+    fades = particles.now[0].fades != 0
+    if fades and particles.priors.evident[particles.first_homes[own]] != 0:
+        return False  # what was seen beforehand does not fade, and is not among the counts
     arm = _arm_of(particles, own)
     if not _count(particles, own, arm):
         return False
@@ -100,13 +106,17 @@ def _renew(posterior: Posterior, group: int) -> bool:
     logs, log_q, fresh = rest[:count], rest[count : 2 * count], rest[2 * count : 3 * count]
     three = rest[3 * count : 6 * count].reshape((3, count))
     points = rest[6 * count : (6 + d) * count].reshape((d, count))
-    aged = _beliefs(arm.matrices, rest[(6 + d) * count :], levels)
+    bases = rest[(6 + d) * count : (7 + d) * count]
+    aged = _beliefs(arm.matrices, rest[(7 + d) * count :], levels)
     end = len(rest) - d * d
     centre, root = rest[end - d : end], rest[end:].reshape((d, d))
     write_fit(arm.logits, arm.weights, centre, root)
     key = key_at(key_at(_key(particles, group), arm.renewals[0]), ONE_T)
     write_draws(centre, root, rows.generators, key, points, arm.logits, log_q)
     place_each_row(rows, arm.logits, arm.matrices, logs, three[:2])
+    if fades:
+        for m in range(count):
+            bases[m] = logs[m] - log_q[m]
     add_logs(counts, aged, logs, three)
     for m in range(count):
         logs[m] -= log_q[m]
@@ -118,12 +128,15 @@ def _renew(posterior: Posterior, group: int) -> bool:
     arm.effective_size[0] = effective_size
     arm.renewals[0] += 1
     _put(posterior, group, arm)
+    if fades:
+        first = bases_at(posterior, group)
+        _write_lanes(bases, -inf, particles.chains, first, posterior.slots.row_counts[group])
     return True
 
 
 def renewal_size(d: int, num_rows: int, size: int, count: int) -> int:
     """Return the numbers of scratch that a renewal takes, for Python."""
-    vectors = 6 + d + size * (size + 1) + MOST_LEVELS * size * size
+    vectors = 7 + d + size * (size + 1) + MOST_LEVELS * size * size
     return count * (d + num_rows * size + 1 + vectors) + d + d * d
 
 

@@ -55,6 +55,7 @@ __all__ = [
     "multiply_all",
     "multiply_groups",
     "multiply_pending",
+    "own_home",
     "rescale",
     "rescale_groups",
     "starts_at",
@@ -152,7 +153,7 @@ def multiply_pending(posterior: Posterior, group: int) -> None:
     if first + place(2) < end:
         one, two = place(weights.pending[first]), place(weights.pending[first + place(1)])
         source = place(weights.homes[at])
-        target = _own_home(posterior, at)
+        target = own_home(posterior, at)
         for row in range(place(slots.row_counts[at])):
             _weight(posterior, source, target, row, one, two, 2)
         first += place(2)
@@ -174,7 +175,7 @@ def _multiply_four(posterior: Posterior, at: Place, first: Place) -> None:
     one, two = place(weights.pending[first]), place(weights.pending[first + place(1)])
     three, four = weights.pending[first + place(2)], weights.pending[first + place(3)]
     source = place(weights.homes[at])
-    target = _own_home(posterior, at)
+    target = own_home(posterior, at)
     for row in range(place(slots.row_counts[at])):
         shift = row * place(LANES)
         weight = times(load(weights.numbers, source + shift), load(slots.likelihoods, one + shift))
@@ -185,7 +186,7 @@ def _multiply_four(posterior: Posterior, at: Place, first: Place) -> None:
 
 
 @inlined
-def _own_home(posterior: Posterior, at: Place) -> Place:
+def own_home(posterior: Posterior, at: Place) -> Place:
     """Where a group's weights are to be written: not into a home that others share."""
     weights = posterior.weights
     if weights.homes[at] < weights.status[0].shared:
@@ -265,7 +266,7 @@ def _multiply_and_add_up(
     """
     slots, weights = posterior.slots, posterior.weights
     source = place(weights.homes[at])
-    target = _own_home(posterior, at) if factors > 0 else source
+    target = own_home(posterior, at) if factors > 0 else source
     rows = slots.row_counts[at]
     sums = sums_at(target, place(rows))
     below = _block(posterior, source, target, place(0), one, two, factors)

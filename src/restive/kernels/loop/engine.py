@@ -18,6 +18,7 @@ from restive.kernels.jit.handles import opener
 from restive.kernels.jit.records import Block, Records
 from restive.kernels.learn.weights import multiply_all, weigh_kinds
 from restive.kernels.loop.actor import Actor
+from restive.kernels.loop.changes import enter_phase
 from restive.kernels.loop.index_lookup import follow_all, follow_kind
 from restive.kernels.loop.steps import (
     DONE,
@@ -47,6 +48,7 @@ from restive.kernels.loop.world import (
     paid_by_others,
     paid_until_pulled,
     pull,
+    see_changed,
 )
 from restive.kernels.random import LEARNER, RENEWAL, WORLD, stream_key
 
@@ -66,6 +68,8 @@ class Cursor(Block):
     mark: int  # the next time to record
     num_pulls: int
     first: int  # number of the replication in row 0
+    phase: int  # of the world that comes next, of those after the first
+    change: int  # the step with which it begins, 0 if there is none
 
 
 class Sums(Block):
@@ -87,7 +91,7 @@ class Record(NamedTuple):
     """What replications are to be run, and what they earned up to each time, a row for each."""
 
     times: IntArray  # [M] ascending; the last is the horizon
-    truths: IntArray  # [R * K] kinds of the true arms
+    truths: IntArray  # [R * K] kinds of the true arms, in the phase that is reached
     start_state: IntArray  # [K]
     start_elapsed: IntArray  # [K]
     fresh_ints: IntArray  # what a compiled learner's memory begins with
@@ -141,6 +145,7 @@ def run(
     num_pulls = cursor.num_pulls
     pays_unpulled = len(world.tables.passive_means) > 0
     some_seen = len(world.always) > 0
+    changing = len(world.changes.begins) > 0
     while cursor.row * len(times) < len(record.expected):
         if cursor.started == 0:
             _start(whole, tsde, others, with_particles)
@@ -151,6 +156,10 @@ def run(
             if steps == 0:
                 return PAUSE
             steps -= 1
+            if t == cursor.change:
+                _change(whole, t)
+                if who == POLICY and actor.lookup.mode[0].tabled == 0:
+                    return MAKE_RANKS
             if now.stage != SEE:
                 event = begin(actor, who, t, tsde, others, with_particles)
                 if event == GO:
@@ -172,6 +181,8 @@ def run(
                 reward = world.tables.rewards[place(world.reward_offsets[at] + state)]
                 if some_seen and world.always[at] != 0:
                     reward = mean  # of the state that it was in
+                elif changing:
+                    see_changed(world, k)
                 sums.expected += mean
                 sums.realised += reward
                 expected += mean
@@ -262,6 +273,30 @@ def _start(whole: Run, tsde: bool | None, others: bool | None, with_particles: b
     sums.unpulled = 0.0
     cursor.mark = 0
     cursor.started = 1
+    cursor.phase = 0
+    cursor.change = whole.world.changes.begins[0] if len(whole.world.changes.begins) > 0 else 0
+
+
+@part
+def _change(whole: Run, t: int) -> None:
+    """Begin the next phase of the world at time t; whoever knows the truth follows it."""
+    actor, world, record = whole.actor, whole.world, whole.record
+    meta, cursor, changes = actor.meta, record.cursor[0], world.changes
+    if len(world.tables.passive_means) > 0:
+        record.sums[0].unpulled += paid_by_all(world, meta.last_state, meta.seen, t - 1)
+    num_arms, phase = len(record.start_state), cursor.phase
+    cursor.phase += 1
+    last = cursor.phase == len(changes.begins)
+    cursor.change = 0 if last else changes.begins[cursor.phase]
+    until = record.times[-1] + 1 if last else cursor.change
+    enter_phase(world, phase, meta.last_state, meta.seen, t, until)
+    first = cursor.row * num_arms
+    for k in range(num_arms):
+        record.truths[first + k] = changes.kinds[phase * num_arms + k]
+    if actor.role[0].who == POLICY and actor.lookup.mode[0].tabled != 0:
+        for k in range(num_arms):
+            follow_kind(actor.lookup, k, record.truths[first + k])
+        follow_all(actor.lookup, meta, t)
 
 
 @part

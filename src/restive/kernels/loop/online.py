@@ -11,13 +11,16 @@ from restive.kernels.jit.compiler import hot_kernel, inlined, part
 from restive.kernels.jit.handles import opener
 from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.channels import follow_channels
+from restive.kernels.learn.conjugate import count_move, is_conjugate
 from restive.kernels.learn.draws import draw_slot, likeliest_slot
 from restive.kernels.learn.episodes import note_visits, visit
+from restive.kernels.learn.forgetting import take_in_faded
 from restive.kernels.learn.mean_index import mean_index
 from restive.kernels.learn.particle_groups import (
     central_slot,
     has_particles,
     must_count,
+    prepare_sighting,
     require_likelihoods,
 )
 from restive.kernels.learn.weights import add_up, lifts_at, multiply_all, multiply_pending
@@ -226,9 +229,13 @@ def pass_steps(
 
 @hot_kernel
 def late_sighting(
-    where: IntArray, k: int, state: int, time: int, with_particles: bool | None = None
-) -> int:
-    """Take in that arm k was in a state at an earlier time, after which it was not seen."""
+    where: IntArray, k: int, state: int, time: int, weight: float,
+    with_particles: bool | None = None,
+) -> int:  # fmt: skip
+    """Take in that arm k was in a state at an earlier time, after which it was not seen.
+
+    What was seen then weighs so much now, if things are forgotten; else 1.
+    """
     learner = _opened(where)
     actor = learner.actor
     meta = actor.meta
@@ -246,7 +253,10 @@ def late_sighting(
         meta.now[0].time = now
         if wrong >= 0:
             return IMPOSSIBLE_BASE + wrong
-        learn_sighting(actor, k, last_state, age, state, with_particles)
+        if weight < 1.0:
+            _learn_faded(actor, k, last_state, age, state, weight, with_particles)
+        else:
+            learn_sighting(actor, k, last_state, age, state, with_particles)
         note_visits(actor.episodes, visit(actor.episodes, k, last_state, age))
     _note(learner, k, age, state)
     meta.last_state[k] = state
@@ -255,6 +265,23 @@ def late_sighting(
     if who <= TSDE:
         follow_pulled(actor.lookup, k, state, time)
     return TAKEN_IN
+
+
+@part
+def _learn_faded(
+    actor: Actor, k: int, last_state: int, age: int, state: int, weight: float,
+    with_particles: bool | None,
+) -> None:  # fmt: skip
+    """Let the posterior learn of a sighting that has lost weight; particles count it in full."""
+    posterior = actor.posterior
+    group = posterior.slots.groups[k]
+    if with_particles is not None:
+        if has_particles(posterior, group):
+            prepare_sighting(posterior, k, last_state, age, state)
+        elif is_conjugate(posterior, group):
+            count_move(posterior, group, last_state, age, state, weight)
+            return
+    take_in_faded(posterior, k, last_state, age, state, weight)
 
 
 @hot_kernel

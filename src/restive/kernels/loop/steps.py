@@ -38,7 +38,7 @@ from restive.kernels.learn.episodes import (
     note_visits,
     visit,
 )
-from restive.kernels.learn.forgetting import fade_moves, fade_weights
+from restive.kernels.learn.forgetting import fade_counts, fade_weights
 from restive.kernels.learn.learners import (
     beta_bernoulli,
     colored_ucrl2,
@@ -55,6 +55,7 @@ from restive.kernels.learn.particle_groups import (
     forget_particles,
     has_particles,
     impossible_for_particles,
+    is_noted,
     must_count,
     prepare_sighting,
     take_central_slots,
@@ -167,10 +168,12 @@ def _begin_tsde(actor: Actor, t: int, with_particles: bool | None) -> int:
         if with_particles is not None and must_count(posterior):
             return COUNT
         if t >= clock.fading_due:
+            if with_particles is not None and is_noted(posterior):
+                return COUNT
             share = rules.fading_share * 2.0**-53
-            fade_weights(posterior, share, clock.kinds_learnt)
+            fade_weights(posterior, share, clock.kinds_learnt, with_particles)
             if with_particles is not None:
-                fade_moves(posterior, share)
+                fade_counts(posterior, share)
             clock.fading_due = t + rules.fading_steps
         if t >= clock.kinds_due:
             return LEARN_KINDS
@@ -339,7 +342,7 @@ def learn_sighting(
         if has_particles(posterior, group):
             at_once = prepare_sighting(posterior, k, last_state, age, state)
         elif is_conjugate(posterior, group):
-            count_move(posterior, group, last_state, age, state)
+            count_move(posterior, group, last_state, age, state, 1.0)
             return
     each_step = actor.episodes.rules[0].fixed_limit == 0
     take_in(posterior, k, last_state, age, state, each_step)

@@ -193,6 +193,7 @@ class ParticlesNow(Block):
     """What is to be known of all particle groups together."""
 
     num_sightings: int  # that are written down
+    fades: int  # whether what was seen loses weight
     runs: int  # how often it started over: what was counted before then does not count
 
 
@@ -200,11 +201,12 @@ class ParticleGroups(NamedTuple):
     """Groups with continuous priors: their slots hold particles, which are renewed now and then.
 
     Such a group is a particle group, and has a number among these. Its particles live in a home:
-    their matrices [R, S] in lanes, of the only matrix (R = S) or of the active and the passive one,
+    their matrices [R, S] in lanes, of the only matrix (R = S) or of the active and the passive one
     and their likelihoods, which stand among those of `Slots` and are filled in as they are needed,
-    age by age. Particle groups of one prior share the home of its points until their first renewal;
-    its number is that of their prior. Fillers of the lanes hold some chain too, so that no number
-    is impossible.
+    age by age. Behind the matrices, where what was seen fades, are the logarithms of what their
+    weights would be had nothing been seen. Particle groups of one prior share the home of its
+    points until their first renewal; its number is that of their prior. Fillers of the lanes hold
+    some chain too, so that no number is impossible.
 
     Sightings are counted by age, as `kernels.learn.particles` has it, from the moment a particle
     group is first counted in a run; before that, and at great ages, they are written down.

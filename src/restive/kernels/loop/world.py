@@ -14,6 +14,9 @@ and is paid for that state; its `seen` is always the last step, so nothing is le
 An arm is left alone from one pull to the next, so what it pays meanwhile, in the mean, depends only
 on the state it was seen in and on the ages it goes through. A table has the sums over ages, so that
 a pull settles all steps since the last one at once, and a look at the totals settles the rest.
+
+Where arms change, an arm that has not been seen since then has beliefs of its own
+(`kernels.loop.changes`) and what it paid before is settled already.
 """
 
 from __future__ import annotations
@@ -30,9 +33,11 @@ from restive.kernels.random import uniform_at
 
 __all__ = [
     "OF_ARMS",
+    "Changes",
     "HiddenArms",
     "WorldTables",
     "become",
+    "become_kind",
     "draw_first",
     "is_always_seen",
     "paid_by_all",
@@ -41,6 +46,7 @@ __all__ = [
     "pay_and_move",
     "pull",
     "pull_arms",
+    "see_changed",
     "see_others",
     "top_arms",
     "top_lanes",
@@ -57,6 +63,25 @@ LAST_ARM = (1 << ARM_BITS) - 1
 BATCH = 64  # arms that are passed over together where none of them is good enough
 
 
+class Changes(NamedTuple):
+    """How the arms of a world change: empty, but for `since`, where they do not.
+
+    The first phase is not among the P that are told here. The tables of beliefs have room for each
+    arm behind those of all kinds.
+    """
+
+    begins: IntArray  # [P] the first step of each phase
+    kinds: IntArray  # [P * K] of its arms
+    moves: FloatArray  # passive matrices by kind
+    move_offsets: IntArray  # [kinds]
+    passive_rewards: FloatArray  # by kind, as the rewards are; empty if nobody pays
+    rooms: IntArray  # [K] beliefs for which an arm has room
+    room_offsets: IntArray  # [K] where it begins
+    room_mean_offsets: IntArray  # [K]
+    next_kinds: IntArray  # [K] what the arm is once it is seen, -1 if it is that already
+    since: IntArray  # [1] first step that is not settled of arms that were seen before it
+
+
 class WorldTables(NamedTuple):
     """The true arms: tables by kind, and for each arm where it stands in them."""
 
@@ -68,6 +93,7 @@ class WorldTables(NamedTuple):
     lengths: IntArray  # [K] numbers of ages
     always: IntArray  # [K] whether it is always seen; empty if none is
     hidden: IntArray  # [K] states that the arms are in, where these are simulated, else empty
+    changes: Changes
 
 
 OF_ARMS = ("offsets", "mean_offsets", "reward_offsets", "sizes", "lengths")  # where they stand
@@ -76,16 +102,33 @@ OF_ARMS = ("offsets", "mean_offsets", "reward_offsets", "sizes", "lengths")  # w
 @part
 def become(world: WorldTables, kinds: IntArray, first: int) -> None:
     """Let the arms be of the kinds that stand from place `first` on."""
-    tables = world.tables
     for k in range(len(world.sizes)):
-        kind = kinds[first + k]
-        world.offsets[k] = tables.offsets[kind]
-        world.mean_offsets[k] = tables.mean_offsets[kind]
-        world.reward_offsets[k] = tables.reward_offsets[kind]
-        world.sizes[k] = tables.sizes[kind]
-        world.lengths[k] = tables.lengths[kind]
-        if len(world.always) > 0:
-            world.always[k] = tables.always[kind]
+        become_kind(world, k, kinds[first + k])
+    for k in range(len(world.changes.next_kinds)):
+        world.changes.next_kinds[k] = -1
+    world.changes.since[0] = 1
+
+
+@inlined
+def become_kind(world: WorldTables, k: int, kind: int) -> None:
+    """Let arm k be of a kind."""
+    tables = world.tables
+    world.offsets[k] = tables.offsets[kind]
+    world.mean_offsets[k] = tables.mean_offsets[kind]
+    world.reward_offsets[k] = tables.reward_offsets[kind]
+    world.sizes[k] = tables.sizes[kind]
+    world.lengths[k] = tables.lengths[kind]
+    if len(world.always) > 0:
+        world.always[k] = tables.always[kind]
+
+
+@part
+def see_changed(world: WorldTables, k: int) -> None:
+    """Let arm k, which was just seen, have the beliefs of its kind from now on."""
+    kind = world.changes.next_kinds[k]
+    if kind >= 0:
+        become_kind(world, k, kind)
+        world.changes.next_kinds[k] = -1
 
 
 @inlined
@@ -250,8 +293,8 @@ def top_many(rank: NDArray[Any], chosen: IntArray, count: int) -> None:
 
 @inlined
 def _paid(world: WorldTables, k: int, last_state: int, seen: int, until: int) -> float:
-    """What arm k pays in the steps after time `seen`, from time 1 on, up to and with `until`."""
-    first, last = max(1, 1 - seen), until - seen  # ages
+    """What arm k pays in the steps after time `seen` that are not settled, `until` the last."""
+    first, last = max(1, world.changes.since[0] - seen), until - seen  # ages
     if last < first:
         return 0.0
     length = world.lengths[k]

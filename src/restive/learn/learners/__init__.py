@@ -8,7 +8,7 @@ from typing import Any
 
 from restive.arguments import suggestion
 from restive.errors import ProblemError
-from restive.learn.learners.base import Compiled, Learner, Own, Relative, Rules
+from restive.learn.learners.base import Compiled, Learner, Own, Relative, Rules, nothing_to_forget
 from restive.learn.learners.beta_bernoulli import BetaBernoulli
 from restive.learn.learners.colored_ucrl2 import ColoredUCRL2
 from restive.learn.learners.qwi import QWI
@@ -129,6 +129,8 @@ def learner(name: str, **options: Any) -> Learner:
     made = LEARNERS[known]
     names = [] if isinstance(made, Own) else [field.name for field in fields(made)]
     for option in options:
+        if option == "forget_after" and option not in names:
+            raise nothing_to_forget(known)
         if option not in names:
             hint = suggestion(option, names) if names else "it has none"
             raise ProblemError(f"learner {known}: unknown option {option!r}; {hint}")

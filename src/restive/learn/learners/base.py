@@ -31,6 +31,7 @@ __all__ = [
     "checked_number",
     "counts_only",
     "ignores_unpulled",
+    "nothing_to_forget",
 ]
 
 NEVER = np.iinfo(np.int64).max >> 1  # steps
@@ -59,8 +60,8 @@ class Rules:
             # small losses in turn, each cheap, add up to nearly the same as one in every step
             steps = max(1, int(self.forget_after) // FADINGS)
             share = float(exponentials([-steps / self.forget_after])[0])
-            if self.length is None:  # as long as the paper's are after that many steps
-                longest = ceil(sqrt(2 * self.forget_after)) - 1
+            if self.length is None:  # else episodes would outlast what their draws rest on
+                longest = ceil(sqrt(self.forget_after) / 2) - 1
         return new_record(
             EpisodeRules,
             fixed_limit=limit if self.length_rule else NEVER,
@@ -162,6 +163,14 @@ def check_memory(learner: Any) -> None:
     if learner.forget_after is not None:
         what = f"{learner.name}: forget_after (None for never)"
         checked_number(learner.forget_after, what, 1, LONGEST_MEMORY)
+
+
+def nothing_to_forget(name: str) -> ProblemError:
+    """Return what is wrong with `forget_after` for a learner that has no posterior."""
+    return ProblemError(
+        f"learner {name} has no posterior, so it has nothing to forget: forget_after is for TSDE "
+        "and its relatives"
+    )
 
 
 def counts_only(memory: Memory, plans: bool = False) -> bool:

@@ -46,7 +46,7 @@ class DynamicEpisodes:
         "epochs" to estimate the law of each kind anew, now and then, from all its arms.
     forget_after
         Steps after which what was seen weighs 1/e of what it did; None to forget nothing, as the
-        paper's learner. Episodes are then no longer than sqrt(2 forget_after).
+        paper's learner. Episodes are then no longer than sqrt(forget_after) / 2 steps.
     """
 
     draws: int = 1

@@ -1,8 +1,9 @@
 """The zoo: named instances to plan, learn and compare on.
 
 An `Instance` is a problem with what a learner may know of it beforehand. The fixed ones are the
-paper's two settings, four satellite channels, Qian's pair, three corner cases and those of
-`always_seen`, arms that are seen in every step and machines that stay broken;
+paper's two settings, four satellite channels, Qian's pair, three corner cases, those of
+`always_seen`, arms that are seen in every step and machines that stay broken, and those of
+`changing`, whose arms change while a learner runs;
 the random ones come from generators, which are public and make as many more as are wanted. Those of
 `outreach` pay in every step, pulled or not; all others pay when pulled.
 
@@ -28,6 +29,12 @@ from restive.errors import ProblemError
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior, beta_prior, grid_prior
 from restive.measure.zoo.always_seen import calls, circulant, machines, restart
+from restive.measure.zoo.changing import (
+    calls_switch,
+    channels,
+    channels_drift,
+    channels_switch,
+)
 from restive.measure.zoo.instance import Instance, drawn_instance, spread
 from restive.measure.zoo.outreach import cohort, collapsing, qian_pair, two_types
 from restive.problem.arm import Arm, gilbert_elliott
@@ -322,4 +329,8 @@ _ZOO: dict[str, Callable[[], Instance]] = {
     "restart": restart,
     "machines": machines,
     "calls-8": calls,
+    "calls-8-switch": calls_switch,
+    "channels-16": channels,
+    "channels-16-switch": channels_switch,
+    "channels-16-drift": channels_drift,
 }

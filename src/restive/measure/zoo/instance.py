@@ -13,6 +13,7 @@ from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior, Prior
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit
+from restive.problem.changing import ChangingBandit
 
 __all__ = ["Instance", "drawn_instance", "spread"]
 
@@ -25,9 +26,10 @@ NUM_CANDIDATES = 32  # of each arm of a random instance
 class Instance:
     """A named problem with what a learner may start from.
 
-    `source` says where the numbers come from. `bandit` is the truth, None where it is drawn from
-    the prior in every replication (the paper's Bayesian setting). `horizon` is a sensible one for
-    experiments. `truth_in_prior` says whether the prior holds every arm of the truth possible.
+    `source` says where the numbers come from. `bandit` is the truth, whose arms may change, None
+    where it is drawn from the prior in every replication (the paper's Bayesian setting). `horizon`
+    is a sensible one for experiments. `truth_in_prior` says whether the prior holds every arm of
+    the truth possible.
     """
 
     name: str
@@ -35,7 +37,7 @@ class Instance:
     source: str
     num_pulls: int
     prior: Prior
-    bandit: RestlessBandit | None
+    bandit: RestlessBandit | ChangingBandit | None
     horizon: int
     truth_in_prior: bool
 

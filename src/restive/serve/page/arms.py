@@ -108,6 +108,7 @@ def arms_page(found: Listed, caller: Caller, note: str = "") -> str:
         sorted_by=found.by,
         note=note,
         admin=caller.token.allows("admin"),
+        clock=found.settings.clock,
         kinds=found.kinds,
         arms=found.arms,
         first=not found.start,
@@ -172,6 +173,8 @@ def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller) -> str:
         arm=Cells.of(row, settings, found.tick, found.posterior),
         charts=charts,
         history=history,
+        manages=caller.token.allows("admin") and not row.waiting,
+        clock=settings.clock,
         leaves=caller.token.allows("admin") and row.left is None,
     )
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from restive.live.agent import LiveAgent
+from restive.live.answers import Status
+from restive.live.forgetting import said_of_memory
 from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.settings import Settings
 from restive.live.status import Headroom
@@ -26,7 +28,7 @@ class Known:
     learning: Learning
     entropy: list[Entropy]
     headroom: Headroom | None
-    events: int
+    status: Status
 
     @classmethod
     def of(cls, agent: LiveAgent) -> Known:
@@ -38,7 +40,7 @@ class Known:
             agent.learning(),
             agent.entropy(),
             agent.headroom(),
-            agent.status().events,
+            agent.status(),
         )
 
 
@@ -67,6 +69,12 @@ def known_page(found: Known, chart: str, caller: Caller) -> str:
         chart=chart,
         headroom=found.headroom,
         share=_share(found.headroom),
+        remembered=[
+            said_of_memory(found.settings),
+            *(told.text(words) for told in found.status.forgotten),
+        ],
+        fades=found.status.forget_after is not None,
+        manages=caller.token.allows("admin"),
     )
 
 

@@ -61,7 +61,7 @@ document.addEventListener("change", ({ target }) => {
 });
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!form.matches(".tap, .undo, .acknowledge")) return;
+  if (!form.matches(".tap, .undo, .acknowledge, #now .forget")) return;
   event.preventDefault();
   const body = new URLSearchParams(new FormData(form, event.submitter));
   doing(async () => show(await fetch(form.action, { method: "POST", body })), form);

@@ -15,12 +15,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from restive.arguments import shown
 from restive.errors import JumpError, ProblemError, RestiveError, StoreError
 from restive.live.agent import LiveAgent
+from restive.live.forgetting import said_of_memory
 from restive.live.operator_files import decision_text
 from restive.live.settings import LEAVE
 from restive.live.view import ORDERS
-from restive.pages.page import render, script, stylesheet
+from restive.pages.page import capitalised, render, script, stylesheet
 from restive.serve.auth import (
     COOKIE,
+    MANAGED,
     Bearer,
     Caller,
     PageCookie,
@@ -232,7 +234,7 @@ async def undo(request: Request, caller: Operator) -> Response:
     def work(agent: LiveAgent) -> str:
         last, event = agent.last_act(), _number(fields, "event")
         meant = last is not None and event in (None, last.event)
-        if meant and last is not None and last.kind in ("join", "leave"):
+        if meant and last is not None and last.kind in MANAGED:
             caller.require("admin")
         done = agent.undo(event, actor=caller.actor)
         return f"Taken back: {done.what(agent.settings.words)}."
@@ -262,6 +264,33 @@ async def leave(request: Request, caller: Keeper) -> Response:
     def work(agent: LiveAgent) -> str:
         agent.leave([arm], actor=caller.actor)
         return f"{arm} has left, and is on no list any more."
+
+    return await _done(request, work)
+
+
+@post_page("/forget")
+async def forget(request: Request, caller: Keeper) -> Response:
+    """Forget what was seen of somebody, of a kind or of all before a date."""
+    fields = await form_fields(request)
+    arm, kind = fields.get("arm"), fields.get("kind") or None
+
+    def work(agent: LiveAgent) -> str:
+        before = agent.tick_before(fields.get("before", "").strip())
+        names = None if arm is None else [arm]
+        done = agent.forget(before, names, kind=kind, actor=caller.actor)
+        return f"{capitalised(done.text(agent.settings.words))}."
+
+    return await _done(request, work)
+
+
+@post_page("/remember")
+async def remember(request: Request, caller: Keeper) -> Response:
+    """Change how long what was seen is remembered."""
+    fields = await form_fields(request)
+
+    def work(agent: LiveAgent) -> str:
+        agent.remember(_number(fields, "ticks"), actor=caller.actor)
+        return f"{capitalised(said_of_memory(agent.settings))}."
 
     return await _done(request, work)
 
@@ -368,7 +397,7 @@ async def known(request: Request, caller: Visitor) -> HTMLResponse:
     service = service_of(request)
     found = await service.read(Known.of)
     chart = await service.drawn(
-        "entropy", found.events, entropy_chart, found.entropy, found.settings.words
+        "entropy", found.status.events, entropy_chart, found.entropy, found.settings.words
     )
     return HTMLResponse(known_page(found, chart, caller))
 

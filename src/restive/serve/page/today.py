@@ -11,7 +11,7 @@ from restive.live.settings import LEAVE, REFUSE, UNSEEN, Settings
 from restive.live.status import status_lines
 from restive.live.summaries import RewardTable
 from restive.pages.page import capitalised, render
-from restive.serve.auth import Caller
+from restive.serve.auth import MANAGED, Caller
 
 __all__ = ["Said", "Today", "today_page"]
 
@@ -134,6 +134,7 @@ def today_page(found: Today, chart: str, caller: Caller, said: Said, asked: str 
         status=status,
         decision=decision,
         acts=acts,
+        manages=caller.token.allows("admin"),
         said=said.text,
         wrong=said.wrong,
         asks=_asks(found, asked),
@@ -163,7 +164,7 @@ def _verdict(found: Today) -> str:
 
 def _may_undo(act: Act | None, caller: Caller) -> bool:
     """Whether a visitor may withdraw an act: whoever may do it may undo it."""
-    role = "admin" if act is not None and act.kind in ("join", "leave") else "act"
+    role = "admin" if act is not None and act.kind in MANAGED else "act"
     return act is not None and caller.token.allows(role)
 
 

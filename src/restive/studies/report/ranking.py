@@ -9,6 +9,7 @@ from restive.learn.learners.base import ignores_unpulled
 from restive.pages.page import render
 from restive.plan.policies.registry import mapping_title
 from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
+from restive.problem.bandit import RestlessBandit
 from restive.studies.paired_differences import LEAST_REPLICATIONS, Ranking
 from restive.studies.report.charts import learner_title
 from restive.studies.report.numbers import at_end, with_half_width
@@ -42,6 +43,10 @@ def ranking_caption(ranking: Ranking) -> str:
         "± the half-width of a 95% interval (Student's t). "
         f"Regret is against the policy '{mapping}' that knows the truth"
     )
+    if ranking.cases[0].case.changes:
+        known += (
+            " and is told of every change of the arms; a world that changes has no relaxation bound"
+        )
     bound = ranking.cases[0].relaxation_bound
     if bound is None:
         return f"{known}."
@@ -62,7 +67,7 @@ def ranking_remarks(ranking: Ranking) -> list[str]:
     ]
     arms = (prior.typical(k) for k in range(prior.num_arms))
     remarks = [blind_learners_hint(arms, blind)]
-    if bandit is not None:
+    if isinstance(bandit, RestlessBandit):
         remarks.append(fixed_arms_hint(bandit, {ranking.mapping: first.truth_reward}))
     return [f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark]
 

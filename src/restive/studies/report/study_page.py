@@ -118,6 +118,7 @@ def results_table(found: Sequence[CaseSummary]) -> Markup:
         rows=rows,
         numbers=range(first, first + 6),
         baseline=found[0].baseline,
+        changing=next((case.baseline for case in found if case.case.changes), ""),
     )
 
 
