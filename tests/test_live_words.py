@@ -170,7 +170,8 @@ def test_headers_that_say_the_same_or_nothing(clinic):
         parse_sheet(b"arm,patient,outcome\n", "r.csv", words)
     with pytest.raises(ProblemError, match="expected a header with a column 'patient'"):
         parse_sheet(b"", "r.csv", words)
-    with pytest.raises(ProblemError, match="there is no column 'patient'; known are who"):
+    said = "there is no column 'patient', your word for 'arm'; there are who"
+    with pytest.raises(ProblemError, match=said):
         record_sheet(clinic, parse_sheet(b"who\n", "r.csv", words))
     other = parse_sheet(b"Name,Region\n", "r.csv", Words("person"))
     with pytest.raises(ProblemError, match="no column 'person'; known are name, region"):
