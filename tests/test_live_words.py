@@ -304,16 +304,18 @@ def test_an_operators_day_has_no_word_of_ours(folder):
         "one would be of week 2361 (2072-02-15), and 3 calls without a result would count as not "
         "reached; nothing was decided."
     )
-    assert run("next", "calls.db", "--date", "2026-11-23", "--out", "w.csv") == (
+    made = run("next", "calls.db", "--date", "2026-11-23", "--out", "w.csv")
+    assert made.startswith(
         "w.csv: 4 patients for week 1 (2026-11-23)\n"
-        "note: 3 results of week 0 (2026-11-16) missing: taken as not reached until they come\n"
+        "note: 3 results of week 0 (2026-11-16) missing, taken as not reached until they come: P"
     )
     Path("late.csv").write_text(f"patient,outcome,week\n{arms[1]},hung_up,0\n")
     assert run("record", "calls.db", "late.csv") == "1 result late and used\n"
     Path("new.csv").write_text("patient,last_state,elapsed\nQ1,listened,2\n")
     assert run("join", "calls.db", "new.csv") == "1 patient joined\n"
     Path("gone.csv").write_text(f"patient\n{arms[2]}\n")
-    assert run("leave", "calls.db", "gone.csv") == "1 patient left\n"
+    back = f"; if that was not meant: restive live return calls.db '{arms[2]}'\n"
+    assert run("leave", "calls.db", "gone.csv") == f"1 patient left{back}"
     assert run("leave", "calls.db", "gone.csv") == "1 patient had left already\n"
     for text, message in (
         ("patient,outcome\nP99,listened\n", "line 2: patient 'P99': there is no patient 'P99'"),
@@ -336,7 +338,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     )
     assert (
         fails("next", "calls.db")
-        == "say which week the list is for, by its date or its number, such as 2026-11-30, or 2"
+        == "say which week the list is for: --date 2026-11-30, or --tick 2"
     )
     assert "give the week's number or its date" in fails(
         "next", "calls.db", "--tick", 1, "--date", "2026-11-23"
