@@ -348,7 +348,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
         "week 1 (2026-11-23): 0 of 4 results are in\n9 patients, 1 of them from the next list on\n"
         in run("status", "calls.db")
     )
-    assert "8 calls in 2 weeks: 2 with a result (1 late, 0 too late to be used)" in said[-1]
+    assert "8 calls in 2 weeks: 2 with a result (1 late)" in said[-1]
     assert "adherent weeks: 1.0, forecast " in said[-1]
     run("explain", "calls.db", arms[0])
     assert fails("explain", "calls.db", "Q1") == (
