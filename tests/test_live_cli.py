@@ -143,11 +143,11 @@ def test_every_bad_row_is_named_by_line(folder):
     # of the two results of one arm none is taken
     assert re.fullmatch(r"1 result recorded; 3 still missing: P\d+, P\d+, P\d+\n", shown)
     rejected = rows_of("r.rejected.csv")
-    assert [row["reason"] for row in rejected][1] == "there is no arm 'P99'; did you mean 'P9'?"
-    assert len(rejected) == 5
-    write_results("conflict.csv", [f"{a},hung_up"])
+    assert [row["reason"] for row in rejected][2] == "there is no arm 'P99'; did you mean 'P9'?"
+    assert len(rejected) == 6
+    write_results("conflict.csv", [f"{d},listened"])
     with pytest.raises(
-        ProblemError, match=r"line 2: .* listened was recorded for tick 0 already, now hung_up"
+        ProblemError, match=r"line 2: .* hung_up was recorded for tick 0 already, now listened"
     ):
         restive("live", "record", "calls.db", "conflict.csv")
 

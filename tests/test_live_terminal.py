@@ -234,7 +234,7 @@ def test_files_that_are_no_csv_say_how_to_save_them():
 
 def test_columns_are_asked_for_by_the_word_that_stands_for_them(calls):
     Path("other.csv").write_text("person,kind\nA,town\n")
-    said = "there is no column 'client', your word for 'arm'; there are person, kind"
+    said = "there is no column 'client', your word for 'arm'; its columns are person, kind"
     with pytest.raises(ProblemError, match=said):
         restive("init", "b.db", "--states", "drifting,engaged", "--arms", "other.csv", "--pulls", 1,
                 "--settings", "settings.toml")  # fmt: skip

@@ -170,10 +170,13 @@ def test_headers_that_say_the_same_or_nothing(clinic):
         parse_sheet(b"arm,patient,outcome\n", "r.csv", words)
     with pytest.raises(ProblemError, match="expected a header with a column 'patient'"):
         parse_sheet(b"", "r.csv", words)
-    with pytest.raises(ProblemError, match="there is no column 'patient'; its columns are who"):
+    said = "there is no column 'patient', your word for 'arm'; its columns are who"
+    with pytest.raises(ProblemError, match=said):
         record_sheet(clinic, parse_sheet(b"who\n", "r.csv", words))
     other = parse_sheet(b"Name,Region\n", "r.csv", Words("person"))
-    with pytest.raises(ProblemError, match="no column 'person'; its columns are name, region"):
+    with pytest.raises(
+        ProblemError, match="no column 'person', your word for 'arm'; its columns are name, region"
+    ):
         other.require("arm")  # "region" has half of the letters
     with pytest.raises(ProblemError, match="no column 'person'; did you mean 'persons'"):
         parse_sheet(b"persons,region\n", "r.csv", Words("person")).require("arm")
@@ -292,7 +295,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     arms = [row["patient"] for row in csv.DictReader(io.StringIO(Path("w.csv").read_text()))]
     results = f"patient,outcome\n{arms[0]},listened\n"
     Path("r.csv").write_text(results)
-    assert run("record", "calls.db", "r.csv") == "1 result recorded; 3 still missing\n"
+    assert run("record", "calls.db", "r.csv").startswith("1 result recorded; 3 still missing: P")
     assert run("record", "calls.db", "r.csv") == (
         "1 result known already: this very file was recorded (week 0)\n"
     )
@@ -301,16 +304,18 @@ def test_an_operators_day_has_no_word_of_ours(folder):
         "one would be of week 2361 (2072-02-15), and 3 calls without a result would count as not "
         "reached; nothing was decided."
     )
-    assert run("next", "calls.db", "--date", "2026-11-23", "--out", "w.csv") == (
+    made = run("next", "calls.db", "--date", "2026-11-23", "--out", "w.csv")
+    assert made.startswith(
         "w.csv: 4 patients for week 1 (2026-11-23)\n"
-        "note: 3 results of week 0 (2026-11-16) missing: taken as not reached until they come\n"
+        "note: 3 results of week 0 (2026-11-16) missing, taken as not reached until they come: P"
     )
     Path("late.csv").write_text(f"patient,outcome,week\n{arms[1]},hung_up,0\n")
     assert run("record", "calls.db", "late.csv") == "1 result late and used\n"
     Path("new.csv").write_text("patient,last_state,elapsed\nQ1,listened,2\n")
     assert run("join", "calls.db", "new.csv") == "1 patient joined\n"
     Path("gone.csv").write_text(f"patient\n{arms[2]}\n")
-    assert run("leave", "calls.db", "gone.csv") == "1 patient left\n"
+    back = f"; if that was not meant: restive live return calls.db '{arms[2]}'\n"
+    assert run("leave", "calls.db", "gone.csv") == f"1 patient left{back}"
     assert run("leave", "calls.db", "gone.csv") == "1 patient had left already\n"
     for text, message in (
         ("patient,outcome\nP99,listened\n", "line 2: patient 'P99': there is no patient 'P99'"),
@@ -333,7 +338,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     )
     assert (
         fails("next", "calls.db")
-        == "say which week the list is for, by its date or its number, such as 2026-11-30, or 2"
+        == "say which week the list is for: --date 2026-11-30, or --tick 2"
     )
     assert "give the week's number or its date" in fails(
         "next", "calls.db", "--tick", 1, "--date", "2026-11-23"
@@ -343,7 +348,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
         "week 1 (2026-11-23): 0 of 4 results are in\n9 patients, 1 of them from the next list on\n"
         in run("status", "calls.db")
     )
-    assert "8 calls in 2 weeks: 2 seen (1 late, 0 too late to be used)" in said[-1]
+    assert "8 calls in 2 weeks: 2 with a result (1 late)" in said[-1]
     assert "adherent weeks: 1.0, forecast " in said[-1]
     run("explain", "calls.db", arms[0])
     assert fails("explain", "calls.db", "Q1") == (

@@ -482,8 +482,8 @@ class LiveAgent(LiveView):
 
         Parameters
         ----------
-        name, role, days
-            Whose it is; "read", "act" (decide and record) or "admin" (arms too); until it ends.
+        name, role, days, actor
+            Whose; "read", "act" (decide and record) or "admin" (arms too); until it ends; by whom.
         """
         with (session := self._session).writing() as memory:
             secret = make_token(session.journal, name, role, session.at, days)

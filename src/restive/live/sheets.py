@@ -54,8 +54,9 @@ class Sheet:
                 wanted = self.words.column(column)
                 own = f", your word for {column!r}" if wanted != column else ""
                 near = suggestion(wanted, self.headers, LIKE)
-                there = near if near.startswith("did") else f"there are {', '.join(self.headers)}"
-                raise ProblemError(f"{self.name}: there is no column {wanted!r}{own}; {there}")
+                there = f"{own}; its columns are {', '.join(self.headers)}"
+                said = f"; {near}" if near.startswith("did") else there
+                raise ProblemError(f"{self.name}: there is no column {wanted!r}{said}")
 
 
 def read_sheet(path: str | PathLike[str], words: Words = PLAIN) -> Sheet:
