@@ -106,10 +106,8 @@ def ring(session: Session, memory: Memory) -> None:
     for name in rings:
         body = {"name": name, "sentence": advice(name), "capital": memory.watches.value(name)}
         tick = began(session.journal, memory, name)
-        if tick is not None:
-            body["began"] = tick
         if tick:  # before the first tick there is nothing to forget
-            since[name.partition(": ")[2]] = tick
+            body["began"] = since[name.partition(": ")[2]] = tick
         session.append("alarm", memory.tick, body, "restive")
     if memory.settings.on_alarm == FORGET and memory.roster.joint is None:
         if len(since) > 1:  # where kinds are off, the others need not be

@@ -72,7 +72,7 @@ def alarms(session: Session) -> list[Alarm]:
         one = found.get(name)
         if one is None:
             label = clock.label(event.tick)
-            began = body.get("began") or None  # before the first tick nothing is to be forgotten
+            began = body.get("began")
             one = Alarm(
                 event.seq, name, event.tick, sentence, label, 0, event.tick, began,
                 "" if began is None else clock.label(began),
