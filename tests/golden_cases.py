@@ -20,7 +20,7 @@ import sys
 import tempfile
 import tomllib
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from hashlib import sha256
@@ -939,7 +939,9 @@ def told(live):
     """Return all that a live agent can be asked."""
     status = live.status()
     alarms = [{"seq": a.seq, "name": a.name, "tick": a.tick} for a in status.alarms]
-    found = {"memory": memory_of(live), "status": replace(status, alarms=alarms)}
+    younger = ("missing", "leaving", "waiting_pulls")  # than the digests
+    state = {name: value for name, value in vars(status).items() if name not in younger}
+    found = {"memory": memory_of(live), "status": state | {"alarms": alarms}}
     found["events"] = [[one.kind, one.tick, one.request, one.body] for one in live.events()]
     names = [row.name for row in live.arms()]
     ticks = [one.tick for one in live.events() if one.kind == "decide"]
