@@ -104,7 +104,7 @@ def ring(session: Session, memory: Memory) -> None:
     for name in rings:
         body = {"name": name, "sentence": advice(name), "capital": memory.watches.value(name)}
         tick = began(session.journal, memory, name)
-        if tick is not None:
+        if tick:  # else from the first tick on
             body["began"] = tick
         session.append("alarm", memory.tick, body, "restive")
     clock = memory.settings.clock
