@@ -949,8 +949,10 @@ def told(live):
     """Return all that a live agent can be asked."""
     status = live.status()
     alarms = [{"seq": a.seq, "name": a.name, "tick": a.tick} for a in status.alarms]
-    assert (status.forget_after, status.forgotten) == (None, ())  # younger than the digests
-    state = {name: value for name, value in vars(status).items() if not name.startswith("forg")}
+    # younger than the digests
+    assert (status.forget_after, status.forgotten) == (None, ())
+    younger = ("forget_after", "forgotten", "missing", "leaving", "waiting_pulls")
+    state = {name: value for name, value in vars(status).items() if name not in younger}
     found = {"memory": memory_of(live), "status": state | {"alarms": alarms}}
     found["events"] = [[one.kind, one.tick, one.request, one.body] for one in live.events()]
     names = [row.name for row in live.arms()]

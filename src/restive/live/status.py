@@ -67,7 +67,7 @@ def alarms(session: Session) -> list[Alarm]:
         if event.kind == "alarm":
             name, count = body["name"], 1
             words = session.memory.settings.words
-            off = compared(session, name, body.get("began"), event.tick)
+            off = compared(session, name, body.get("began", 0), event.tick)
             sentence = sentence_now(name, body["sentence"], words, off)
         one = found.get(name)
         if one is None:
