@@ -358,8 +358,7 @@ def test_a_rebuilt_file_keeps_tokens_notes_alarms_and_requests(path, tmp_path):
         assert new.record(dict.fromkeys(first.arms, 1), request="two") == receipt
         with pytest.raises(ConflictError, match="was used for something else"):
             new.decide("one", tick=1)
-        assert new.last_act().tick == 2
-        new.undo()
+        assert new.last_act() is None  # what a rebuild took over is not undone
         assert new.decide("one", tick=0) == first
         assert new.check()
     live.close()

@@ -314,7 +314,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     Path("new.csv").write_text("patient,last_state,elapsed\nQ1,listened,2\n")
     assert run("join", "calls.db", "new.csv") == "1 patient joined\n"
     Path("gone.csv").write_text(f"patient\n{arms[2]}\n")
-    back = f"; if that was not meant: restive live return calls.db '{arms[2]}'\n"
+    back = f"; if that was not meant: restive live return calls.db {arms[2]}\n"
     assert run("leave", "calls.db", "gone.csv") == f"1 patient left{back}"
     assert run("leave", "calls.db", "gone.csv") == "1 patient had left already\n"
     for text, message in (
@@ -360,8 +360,9 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     with rs.LiveAgent.open("calls.db") as live, live._session.writing():
         body = {"name": "reward too low", "sentence": advice("reward too low")}
         live._session.append("alarm", 1, body, "restive")
-    asks = "noticed in week 1 (2026-11-23): less than forecast: ask those who make the calls"
-    assert asks in run("status", "calls.db", status=1)
+    rings = run("status", "calls.db", status=1)
+    assert "noticed in week 1 (2026-11-23): less than forecast, week 0 (2026-11-16): " in rings
+    assert ": ask those who make the calls what has changed" in rings
     for text in said:
         found = JARGON.findall(re.sub(r"'[^']*'|`[^`]*`|--\w+|skip=\w+", "", text))
         assert not found, text

@@ -39,6 +39,7 @@ __all__ = ["live"]
 
 live = typer.Typer(
     no_args_is_help=True,
+    short_help="Run a programme for months, from one file that survives kills.",
     help="Run calls, visits or repairs for months from one file: a list of people each week, and "
     "what came of it. Help speaks of people, calls and weeks, with restive's own words in brackets "
     "(arms, pulls, ticks); once the file is made, it is spoken of in its own words.",

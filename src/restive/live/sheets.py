@@ -76,9 +76,7 @@ def read_sheet(path: str | PathLike[str], words: Words = PLAIN) -> Sheet:
 def parse_sheet(contents: bytes, name: str, words: Words = PLAIN) -> Sheet:
     """Read a sheet from the bytes of a CSV file; `name` is for messages."""
     if contents.startswith(OTHER_FILES):
-        raise ProblemError(
-            f"{name}: is not a CSV file; in a spreadsheet, save it as “CSV UTF-8” and send that"
-        )
+        raise ProblemError(_no_text(contents, name, 0))
     try:
         text = contents.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -117,6 +115,8 @@ def _no_text(contents: bytes, name: str, start: int) -> str:
         return f"{name}: is a workbook, not a CSV file: {how}"
     if contents.startswith((b"\xff\xfe", b"\xfe\xff")):
         return f"{name}: is text in UTF-16, not in UTF-8: {how}"
+    if contents.startswith(OTHER_FILES):
+        return f"{name}: is not a CSV file: {how}"
     line = contents[:start].count(b"\n") + 1
     return f"{name}: line {line} is not UTF-8, or this is no CSV file; {how}"
 

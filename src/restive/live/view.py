@@ -197,7 +197,9 @@ class LiveView:
         """Return those of these names under which an arm has left."""
         with self._session.reading() as memory:
             slots = memory.roster.slots
-            return [name for name in names if slots.get(name) in memory.gone]
+            return [
+                name for name in checked_names(names, "names") if slots.get(name) in memory.gone
+            ]
 
     def names_like(self, text: str) -> list[str]:
         """Return the names of arms that begin with this, in capitals or not, in their order."""
@@ -210,6 +212,8 @@ class LiveView:
 
     def names_but_for_capitals(self, name: str) -> list[str]:
         """Return the names that are this one, or differ from it by capitals alone."""
+        if not isinstance(name, str):
+            raise ProblemError(f"a name must be a text, got {shown(name)}")
         with self._session.reading() as memory:
             return list(memory.roster.same_but_for_capitals(name))
 

@@ -84,7 +84,7 @@ class ArmLaw(NamedTuple):
     weights: FloatArray  # [M]; or parameters [R, S] of the rows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MemoryAdvice:
     """How long to remember, and how certain that is.
 
@@ -102,6 +102,10 @@ class MemoryAdvice:
     over_even: float  # gain of the best over its even twin
     odds: float  # what the fair game stands at; logarithm
     num_sightings: int  # that were foretold
+
+    def __repr__(self) -> str:
+        gain = f"best {self.best:g}, gain {self.gain:.2g} ({self.low:.2g} to {self.high:.2g})"
+        return f"MemoryAdvice({self.verdict!r}, {gain}, {self.num_sightings:,} sightings)"
 
     @property
     def verdict(self) -> str:

@@ -161,8 +161,7 @@ def checked_number(value: Any, what: str, low: float, high: float) -> None:
 def check_memory(learner: Any) -> None:
     """Raise unless a learner's `forget_after` is None or a number of steps."""
     if learner.forget_after is not None:
-        what = f"{learner.name}: forget_after (None for never)"
-        checked_number(learner.forget_after, what, 1, LONGEST_MEMORY)
+        checked_number(learner.forget_after, f"{learner.name}: forget_after", 1, LONGEST_MEMORY)
 
 
 def nothing_to_forget(name: str) -> ProblemError:

@@ -79,7 +79,9 @@ class MeanIndex:
 
     Parameters
     ----------
-    learn_kinds, forget_after
+    learn_kinds
+        As of `tsde`.
+    forget_after
         As of `tsde`.
     """
 
