@@ -81,8 +81,8 @@ def test_ranks_and_rivals_are_those_of_whoever_could_be_chosen(tmp_path, audit):
         assert why.rival == (order[len(on)] if why.listed else on[-1])
         assert why.rival_index == index[why.rival]
         assert (
-            f"Rank {why.rank} of {len(order)} patients who can be on it; {3 - audit} are on the list "
-            "by rank." in str(why)
+            f"Rank {why.rank} of {len(order)} patients who can be on it; {3 - audit} are on the "
+            "list by rank." in str(why)
         )
         first = "First not on the list" if why.listed else "Last on the list"
         assert f"{first}: {why.rival}, with {why.rival_index:.3f}." in str(why)
