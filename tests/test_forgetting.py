@@ -185,7 +185,7 @@ def test_what_was_ruled_out_stays_so_and_small_weights_come_back():
 @pytest.mark.parametrize("wrong", [0, 0.5, -1, float("nan"), float("inf"), "long", True])
 @pytest.mark.parametrize("name", RELATIVES)
 def test_wrong_memories_get_a_sentence(name, wrong):
-    with pytest.raises(rs.RestiveError, match=r"forget_after .* must be a number from 1 to"):
+    with pytest.raises(rs.RestiveError, match=r"forget_after must be a number from 1 to"):
         rs.make_learner(name, channels(), 2, forget_after=wrong)
 
 
