@@ -15,7 +15,7 @@ import numpy as np
 
 import restive as rs
 from benchmarks.harness import Result, best_time
-from restive.live.journal import INSERT, Journal
+from restive.live.journal.events import INSERT, Journal
 
 STEPS = 100
 ROUNDS = 30

@@ -22,7 +22,7 @@ import restive as rs
 from live_cases import PRIORS, created, fingerprint, reply
 from restive.errors import ConflictError, ProblemError
 from restive.live import session as session_module
-from restive.live.journal import Journal
+from restive.live.journal.events import Journal
 
 TICKS_A_KILL = 3
 PAGE = 4096  # bytes, of the database

@@ -25,9 +25,9 @@ from learning_cases import channels, joint, three_states
 from restive.gym import RestlessEnv, RestlessVectorEnv
 from restive.learn.learners.base import Relative
 from restive.learn.snapshots import checksum
-from restive.live.operator_files import arms_of_sheet, record_sheet
+from restive.live.people.operator_files import arms_of_sheet, record_sheet
+from restive.live.people.sheets import parse_sheet
 from restive.live.settings import Settings
-from restive.live.sheets import parse_sheet
 from restive.plan.picks import read_sightings
 from restive.problem.changing_file import load_any_problem
 from restive.problem.problem_file import load_problem, problem_from_toml

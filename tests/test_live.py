@@ -13,10 +13,10 @@ import pytest
 import restive as rs
 from live_cases import PRIORS, Ticking, created, fingerprint, memory_of, reply, run
 from restive.errors import BusyError, ConflictError, JumpError, ProblemError, StoreError
-from restive.live.answers import RefusedError
 from restive.live.creating import rebuild_file
-from restive.live.file_guard import file_system
-from restive.live.roster import LONG_AGO
+from restive.live.journal.file_guard import file_system
+from restive.live.people.roster import LONG_AGO
+from restive.live.told.answers import RefusedError
 
 
 @pytest.fixture
@@ -462,13 +462,13 @@ def test_network_file_systems_are_refused(path, monkeypatch):
     assert file_system(Path("/mnt/my disk/sub"), mounts) == "nfs4"
     assert file_system(Path("/mnt/my disks"), mounts) == "ext4"
     assert file_system(Path("/home"), "") == ""
-    monkeypatch.setattr("restive.live.file_guard._mounts", lambda: "host:/x / nfs rw 0 0\n")
+    monkeypatch.setattr("restive.live.journal.file_guard._mounts", lambda: "host:/x / nfs rw 0 0\n")
     with pytest.raises(StoreError, match=r"network file system \(nfs\).*restive serve"):
         created(path)
 
 
 def test_a_writer_that_holds_the_file_is_waited_for(path, monkeypatch):
-    monkeypatch.setattr("restive.live.journal.WAIT", 0.05)
+    monkeypatch.setattr("restive.live.journal.events.WAIT", 0.05)
     live = created(path)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -520,7 +520,7 @@ def test_an_error_within_a_transaction_changes_nothing(path, monkeypatch):
     run(live, 3)
     before = fingerprint(live)
     monkeypatch.setattr(
-        "restive.live.deciding.enter_choice", lambda *args: (_ for _ in ()).throw(RuntimeError)
+        "restive.live.acts.deciding.enter_choice", lambda *args: (_ for _ in ()).throw(RuntimeError)
     )
     with pytest.raises(RuntimeError):
         live.decide()

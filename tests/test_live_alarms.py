@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import restive as rs
 from live_cases import created, fingerprint
-from restive.live.alarms import (
+from restive.live.told.alarms import (
     HIGH,
     LEVEL,
     LOW,

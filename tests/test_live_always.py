@@ -9,8 +9,8 @@ import restive as rs
 from live_cases import fingerprint, memory_of
 from restive.errors import JumpError, ProblemError
 from restive.live.creating import rebuild_file
-from restive.live.operator_files import record_sheet
-from restive.live.sheets import parse_sheet
+from restive.live.people.operator_files import record_sheet
+from restive.live.people.sheets import parse_sheet
 from test_always_learning import dirichlet, finite, mixed
 from test_always_seen import calls
 

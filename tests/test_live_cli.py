@@ -13,10 +13,10 @@ import restive as rs
 from live_cases import created
 from restive.cli import app
 from restive.errors import ProblemError, RestiveError, StoreError
-from restive.live.exporting import export_table
-from restive.live.operator_files import decision_text, record_sheet
+from restive.live.people.operator_files import decision_text, record_sheet
+from restive.live.people.sheets import parse_sheet, read_sheet
 from restive.live.settings import Settings
-from restive.live.sheets import parse_sheet, read_sheet
+from restive.live.told.listing import export_table
 
 SETTINGS = """
 [outcomes]

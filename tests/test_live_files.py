@@ -21,8 +21,8 @@ from live_cases import created, fingerprint, reply, run
 from restive.errors import ConflictError, RestiveError, StoreError
 from restive.live.checking import check
 from restive.live.creating import rebuild_file
-from restive.live.journal import FIRST, Event, Journal
-from restive.live.sheets import parse_sheet, sheet_text
+from restive.live.journal.events import FIRST, Event, Journal
+from restive.live.people.sheets import parse_sheet, sheet_text
 
 FLIPS = int(os.environ.get("RESTIVE_LIVE_FLIPS", "15"))  # damaged files; more on demand
 

@@ -15,10 +15,10 @@ from restive.cli import app
 from restive.errors import ConflictError, ProblemError, RestiveError, StoreError
 from restive.live.checking import check
 from restive.live.creating import create_file, rebuild_file
-from restive.live.journal import Journal, copy_journal
-from restive.live.onset import onset
-from restive.live.roster import NewArm
+from restive.live.journal.events import Journal, copy_journal
+from restive.live.people.roster import NewArm
 from restive.live.settings import Settings
+from restive.live.told.onset import onset
 from restive.problem.beliefs import BeliefState
 
 KINDS = [kind for kind in PRIORS if kind != "joint"]

@@ -14,7 +14,7 @@ import pytest
 import restive as rs
 from live_cases import PRIORS, created, fingerprint, reply, run
 from restive.errors import DiskFullError, StoreError
-from restive.live.journal import Journal
+from restive.live.journal.events import Journal
 
 KILLS = int(os.environ.get("RESTIVE_LIVE_KILLS", "3"))  # of each sort of prior; more on demand
 PAGE, FRAME_HEAD, WAL_HEAD = 4096, 24, 32

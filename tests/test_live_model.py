@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import restive as rs
 from live_cases import PRIORS, created
 from restive.errors import ConflictError, JumpError, ProblemError
-from restive.live.answers import RefusedError
-from restive.live.roster import LONG_AGO
+from restive.live.people.roster import LONG_AGO
+from restive.live.told.answers import RefusedError
 
 STATES = st.integers(0, 1)
 KEPT = (

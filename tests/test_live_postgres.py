@@ -36,8 +36,8 @@ from restive.errors import (
 )
 from restive.live.checking import check
 from restive.live.creating import rebuild_file, write_good_part
-from restive.live.journal import TABLES, Journal, copy_journal
-from restive.live.postgres import agents_of, place_of
+from restive.live.journal.events import TABLES, Journal, copy_journal
+from restive.live.journal.postgres import agents_of, place_of
 from serve_cases import Client, served
 
 # run here too, on the `path` below

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import restive as rs
 from live_cases import created, run
 from restive.cli import app
-from restive.live.remembering import memory_line
+from restive.live.told.remembering import memory_line
 from restive.logs.memory import Sightings, laws_of, measured_memory
 
 LEVELS = [0.1, 0.3, 0.5, 0.7, 0.9]
@@ -109,7 +109,7 @@ def test_it_does_not_depend_on_who_opened_the_file(tmp_path):
 
 
 def test_of_many_sightings_some_arms_are_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setattr("restive.live.remembering.MOST_SIGHTINGS", 260)
+    monkeypatch.setattr("restive.live.told.remembering.MOST_SIGHTINGS", 260)
     with played(tmp_path / "agent.db", 120, True) as live:
         found = live.advised_memory()
     assert 100 <= found.num_sightings < 480

@@ -9,13 +9,13 @@ import restive as rs
 from live_cases import PRIORS, created, fingerprint, memory_of, reply, run
 from restive.errors import ConflictError, ProblemError
 from restive.learn.make import with_more_arms
-from restive.live.answers import RefusedError
+from restive.live.acts.recording import Batch
 from restive.live.creating import rebuild_file
-from restive.live.operator_files import record_sheet
-from restive.live.recording import Batch
-from restive.live.roster import LONG_AGO
-from restive.live.sheets import parse_sheet
-from restive.live.status import status_lines
+from restive.live.people.operator_files import record_sheet
+from restive.live.people.roster import LONG_AGO
+from restive.live.people.sheets import parse_sheet
+from restive.live.told.answers import RefusedError
+from restive.live.told.status import status_lines
 from restive.logs.fitting import write_fit
 
 

@@ -11,7 +11,7 @@ from live_cases import created, fingerprint, run
 from restive.errors import BusyError
 from restive.live import creating, session
 from restive.live.creating import rebuild_file
-from restive.live.exporting import export_table
+from restive.live.told.listing import export_table
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
 

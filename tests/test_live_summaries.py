@@ -6,8 +6,8 @@ import pytest
 
 import restive as rs
 from live_cases import created, reply
-from restive.live import summaries
 from restive.live.creating import rebuild_file
+from restive.live.told import summaries
 
 
 @pytest.mark.parametrize("kind", ["equal", "mixed", "joint"])

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import restive as rs
 from restive.cli import app
 from restive.errors import ConflictError, ProblemError, RestiveError
-from restive.live.sheets import parse_sheet
+from restive.live.people.sheets import parse_sheet
 from test_live_undo import at_a_terminal
 
 SETTINGS = """

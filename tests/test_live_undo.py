@@ -17,12 +17,12 @@ import restive as rs
 from live_cases import PRIORS, Ticking, created, fingerprint, reply, run
 from restive.cli import app
 from restive.errors import ConflictError, JumpError, ProblemError, RestiveError, StoreError
-from restive.live.answers import Receipt
 from restive.live.checking import check
 from restive.live.creating import rebuild_file, write_good_part
-from restive.live.journal import Journal
-from restive.live.operator_files import record_sheet
-from restive.live.sheets import parse_sheet
+from restive.live.journal.events import Journal
+from restive.live.people.operator_files import record_sheet
+from restive.live.people.sheets import parse_sheet
+from restive.live.told.answers import Receipt
 
 GIVEN = {"clock": rs.Clock.given()}
 

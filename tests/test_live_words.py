@@ -13,11 +13,11 @@ import restive as rs
 from live_cases import created, fingerprint, reply
 from restive.cli import app
 from restive.errors import ProblemError, RestiveError
-from restive.live.alarms import ADVICE, advice
-from restive.live.exporting import export_table
-from restive.live.operator_files import decision_text, record_sheet, rejected_text
+from restive.live.people.operator_files import decision_text, record_sheet, rejected_text
+from restive.live.people.sheets import parse_sheet
 from restive.live.settings import Settings
-from restive.live.sheets import parse_sheet
+from restive.live.told.alarms import ADVICE, advice
+from restive.live.told.listing import export_table
 from restive.live.words import Words
 
 WORDS = {"arm": "patient", "pull": "call", "tick": "week", "reward": "adherent weeks"}

@@ -9,8 +9,8 @@ import pytest
 
 import restive as rs
 from live_cases import created
+from restive.live.acts.recording import Batch
 from restive.live.creating import rebuild_file
-from restive.live.recording import Batch
 from serve_cases import Client, served
 from test_serve import refused
 

@@ -14,8 +14,8 @@ import restive as rs
 from chromium import browser
 from live_cases import PRIORS, Ticking, created, reply, run
 from restive.live.creating import rebuild_file
+from restive.live.people.sheets import parse_sheet
 from restive.live.settings import Settings
-from restive.live.sheets import parse_sheet
 from restive.pages.looks import DARK, LIGHT
 from restive.serve.page.charts import belief_curve, reward_lines
 from serve_cases import Client, listening, served

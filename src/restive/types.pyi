@@ -5,9 +5,9 @@ from restive.learn.agent import Agent as Agent
 from restive.learn.agent_view import Episode as Episode
 from restive.learn.explain import Explanation as Explanation
 from restive.learn.posterior import ArmPosterior as ArmPosterior
-from restive.live.answers import Decision as Decision
-from restive.live.answers import Receipt as Receipt
-from restive.live.explaining import Why as Why
+from restive.live.told.answers import Decision as Decision
+from restive.live.told.answers import Receipt as Receipt
+from restive.live.told.explaining import Why as Why
 from restive.logs.fitted import FittedLog as FittedLog
 from restive.logs.log import Log as Log
 from restive.logs.memory import MemoryAdvice as MemoryAdvice

@@ -33,7 +33,7 @@ from restive.errors import JumpError, ProblemError
 
 if TYPE_CHECKING:
     from restive.live.agent import LiveAgent
-    from restive.live.answers import Decision
+    from restive.live.told.answers import Decision
 
 __all__ = ["live"]
 
@@ -73,8 +73,8 @@ def next_(
 ) -> None:
     """Write whom to call now (which arms to pull); asked again, the same list."""
     from restive.files import replacing, require_no_database
-    from restive.live.operator_files import decision_text, require_no_outcomes
-    from restive.live.sheets import read_sheet
+    from restive.live.people.operator_files import decision_text, require_no_outcomes
+    from restive.live.people.sheets import read_sheet
 
     if out is not None:
         if not out.parent.is_dir():
@@ -141,7 +141,7 @@ def _decided(agent: LiveAgent, yes: bool, **asked: Any) -> Decision:
 def _tell_what_passed(agent: LiveAgent, before: int, open_: Sequence[str], tick: int) -> None:
     """Say on stderr what a new decision has closed."""
     from restive.arguments import counted
-    from restive.live.missing import named
+    from restive.live.told.missing import named
 
     if tick == before:
         return
@@ -162,8 +162,8 @@ live.command()(change)
 @live.command()
 def status(file: File, as_json: AsJson = False) -> None:
     """Tell where all stands, and whose results are missing; exit status 1 if there is an alarm."""
-    from restive.live.missing import missing_lines
-    from restive.live.remembering import memory_line
+    from restive.live.told.missing import missing_lines
+    from restive.live.told.remembering import memory_line
     from restive.logs.memory_words import memory_data
 
     with opened(file) as agent:
@@ -175,7 +175,7 @@ def status(file: File, as_json: AsJson = False) -> None:
         told = {"unseen_by_last_state": named, "memory": memory_data(memory)}
         print(json.dumps(asdict(found) | told, indent=2))
     else:
-        from restive.live.status import alarm_lines, status_lines
+        from restive.live.told.status import alarm_lines, status_lines
 
         lines = status_lines(replace(found, alarms=()), settings, file) + missing
         for line in lines + alarm_lines(found.alarms, file, settings.words):
@@ -260,7 +260,7 @@ def check(
     """
     from restive.live.checking import check as check_journal
     from restive.live.creating import write_good_part
-    from restive.live.journal import Journal
+    from restive.live.journal.events import Journal
 
     journal = Journal(file)
     try:
@@ -285,7 +285,7 @@ def export(
     table: Annotated[str, typer.Option(help="pulls, events, arms or beliefs.")] = "pulls",
 ) -> None:
     """Write a table: pulls (calls), events (all that was done), arms (people), or beliefs."""
-    from restive.live.exporting import export_table
+    from restive.live.told.listing import export_table
 
     with opened(file) as agent, spinner(f"exporting {table}") as show:
         count = export_table(agent, table, out, lambda done, total: show("rows", done, total))

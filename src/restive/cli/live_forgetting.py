@@ -51,7 +51,7 @@ def remember(
     by: By = COMMAND_LINE,
 ) -> None:
     """Show or change how long what was seen is remembered, for arms that change all the time."""
-    from restive.live.forgetting import said_of_memory
+    from restive.live.acts.forgetting import said_of_memory
 
     if for_ever and ticks is not None:
         raise ProblemError("say --for TICKS or --for-ever, not both; nothing was changed")

@@ -111,9 +111,9 @@ def init(
 ) -> None:
     """Make a new file: who the people are, how many are called, and what is known of them."""
     from restive.learn.advice import learner_sentence
-    from restive.live.journal import require_absent
-    from restive.live.operator_files import AssumedWorld, create_from_files, words_of
-    from restive.live.sheets import read_sheet
+    from restive.live.journal.events import require_absent
+    from restive.live.people.operator_files import AssumedWorld, create_from_files, words_of
+    from restive.live.people.sheets import read_sheet
     from restive.live.words import Words
 
     own = None if words is None else Words.from_text(words)

@@ -15,7 +15,7 @@ from restive.cli.live_places import AsJson, File, opened
 from restive.cli.progress import say
 
 if TYPE_CHECKING:
-    from restive.live.answers import Receipt
+    from restive.live.told.answers import Receipt
 
 __all__ = ["come_back", "join", "leave"]
 
@@ -32,8 +32,8 @@ def join(
     by: By = COMMAND_LINE,
 ) -> None:
     """Let people (arms) join, from a CSV file; they can be on the next list."""
-    from restive.live.operator_files import arms_of_sheet
-    from restive.live.sheets import read_sheet
+    from restive.live.people.operator_files import arms_of_sheet
+    from restive.live.people.sheets import read_sheet
 
     with opened(file) as agent:
         words = agent.settings.words
@@ -58,7 +58,7 @@ def leave(
     by: By = COMMAND_LINE,
 ) -> None:
     """Let people (arms) leave, from a CSV file; they are on no list any more."""
-    from restive.live.sheets import read_sheet
+    from restive.live.people.sheets import read_sheet
 
     with opened(file) as agent:
         words = agent.settings.words

@@ -34,11 +34,11 @@ OTHERS = (".csv", ".toml", ".json", ".xlsx", ".parquet", ".txt")  # which are no
 
 def checked_place(place: str | None) -> str | None:
     """Return a path or a URL as it was given; one with a password would show it to everybody."""
-    from restive.live.journal import is_url
+    from restive.live.journal.events import is_url
 
     if place is None or not is_url(place):
         return place if place is None else str(Path(place))
-    from restive.live.postgres import place_of
+    from restive.live.journal.postgres import place_of
 
     if place_of(place, whole="#" not in place).secret:
         raise ProblemError(
@@ -77,11 +77,11 @@ def list_agents(
     as_json: AsJson = False,
 ) -> None:
     """List what `init` has made in a PostgreSQL database."""
-    from restive.live.journal import is_url
+    from restive.live.journal.events import is_url
 
     if not is_url(url):
         raise ProblemError(f"{url}: a file holds one agent; give a URL, postgresql://HOST/DATABASE")
-    from restive.live.postgres import agents_of
+    from restive.live.journal.postgres import agents_of
 
     names = agents_of(url)
     if as_json:
@@ -96,7 +96,7 @@ def list_agents(
 
 def copy(file: File, to: Place) -> None:
     """Copy all of it into a new file or database, as it is now, with all digests as they are."""
-    from restive.live.journal import Journal, copy_journal
+    from restive.live.journal.events import Journal, copy_journal
 
     journal = Journal(file)
     try:
@@ -109,7 +109,7 @@ def copy(file: File, to: Place) -> None:
 
 def backup(file: File, out: Annotated[Path, typer.Argument(help="The copy to make.")]) -> None:
     """Write a copy of the file, while others may write to it."""
-    from restive.live.journal import Journal
+    from restive.live.journal.events import Journal
 
     journal = Journal(file)
     try:

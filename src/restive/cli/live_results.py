@@ -19,7 +19,7 @@ from restive.cli.progress import say, spinner
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
-    from restive.live.answers import Alarm
+    from restive.live.told.answers import Alarm
     from restive.live.words import Words
 
 __all__ = ["Date", "Tick", "change", "correct", "rebuild", "record", "tell_alarms", "undo"]
@@ -50,10 +50,10 @@ def record(
 ) -> None:
     """Record results of calls (pulls), in parts, late, or twice: the same file is harmless."""
     from restive.arguments import counted
-    from restive.live.answers import RefusedError
-    from restive.live.missing import named, of_which_list
-    from restive.live.operator_files import record_sheet, rejected_text
-    from restive.live.sheets import read_sheet, write_text
+    from restive.live.people.operator_files import record_sheet, rejected_text
+    from restive.live.people.sheets import read_sheet, write_text
+    from restive.live.told.answers import RefusedError
+    from restive.live.told.missing import named, of_which_list
 
     with opened(file) as agent:
         words, before = agent.settings.words, agent.num_arms
@@ -161,10 +161,10 @@ def correct(
 ) -> None:
     """Correct older results; lists learn from that once `rebuild` has made a new file."""
     from restive.arguments import counted
-    from restive.live.journal import is_url
-    from restive.live.missing import named
-    from restive.live.operator_files import parsed_results
-    from restive.live.sheets import read_sheet
+    from restive.live.journal.events import is_url
+    from restive.live.people.operator_files import parsed_results
+    from restive.live.people.sheets import read_sheet
+    from restive.live.told.missing import named
 
     with opened(file) as agent:
         words = agent.settings.words
@@ -212,7 +212,7 @@ def rebuild(
 
 def tell_alarms(alarms: Sequence[Alarm], file: str, words: Words) -> None:
     """Print open alarms on stderr, where they do not mix with what was asked for."""
-    from restive.live.status import alarm_lines
+    from restive.live.told.status import alarm_lines
 
     for line in alarm_lines(alarms, file, words):
         say(line, sys.stderr)

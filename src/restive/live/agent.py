@@ -17,26 +17,26 @@ from typing import Any
 
 from restive.arguments import checked_count, shown
 from restive.errors import ProblemError
-from restive.live import changing, deciding, forgetting, membership, recording, undoing
-from restive.live.answers import Act, Decision, Mistake, Receipt
-from restive.live.clock import Clock
-from restive.live.creating import create_file
-from restive.live.forgetting import Forgetting
-from restive.live.given import (
+from restive.live.acts import deciding, forgetting, membership, recording, undoing
+from restive.live.acts.forgetting import Forgetting
+from restive.live.acts.given import (
     checked_last_seen,
     checked_names,
     checked_results,
     checked_tick,
     plain_number,
 )
-from restive.live.journal import Journal
+from restive.live.acts.recording import Batch
+from restive.live.clock import Clock
+from restive.live.creating import create_file
+from restive.live.journal.events import Journal
+from restive.live.journal.tokens import make_token, remove_token
 from restive.live.memory import Memory
-from restive.live.prior_arms import arms_of_prior, states_of_prior
-from restive.live.recording import Batch
+from restive.live.people.prior_arms import arms_of_prior, states_of_prior
 from restive.live.session import Now, Session, Writer, checked_text
 from restive.live.settings import Settings, learner_table
-from restive.live.status import alarms
-from restive.live.tokens import make_token, remove_token
+from restive.live.told.answers import Act, Decision, Mistake, Receipt
+from restive.live.told.status import alarms
 from restive.live.view import LiveView
 from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
@@ -263,7 +263,7 @@ class LiveAgent(LiveView):
     def change(self, name: str, result: int | str, tick: int, *, actor: str = PYTHON) -> Receipt:
         """Put another result in the place of one in `changeable`; older ones are corrected."""
         with self._session.writing():
-            return changing.change(
+            return undoing.change(
                 self._session, name, plain_number(result), checked_tick(tick), actor
             )
 

@@ -19,8 +19,9 @@ from typing import Any
 
 from restive.arguments import counted
 from restive.errors import RestiveError, StoreError
-from restive.live.forgetting import FORGET, forget_body
-from restive.live.journal import Event, Journal
+from restive.live.acts.forgetting import FORGET, forget_body
+from restive.live.journal.events import Event, Journal
+from restive.live.journal.sql_tables import DECIDED, ExpectedTables, GoodEvents, Progress
 from restive.live.memory import Memory
 from restive.live.session import (
     UNREADABLE,
@@ -29,7 +30,6 @@ from restive.live.session import (
     snapshot_version,
     unreadable,
 )
-from restive.live.sql_tables import DECIDED, ExpectedTables, GoodEvents, Progress
 
 __all__ = ["check"]
 

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from restive.errors import ProblemError
 from restive.files import beside, remove_leftovers
-from restive.live.answered import ANSWERED, answered_requests
-from restive.live.forgetting import FORGET, REMEMBER, forget_body
-from restive.live.journal import (
+from restive.live.acts.forgetting import FORGET, REMEMBER, forget_body
+from restive.live.journal.answered import ANSWERED, answered_requests
+from restive.live.journal.events import (
     INSERT,
     REBUILD,
     Event,
@@ -35,11 +35,7 @@ from restive.live.journal import (
     new_file,
     require_absent,
 )
-from restive.live.memory import Memory
-from restive.live.roster import NewArm, Roster, arms_from_data, arms_to_data
-from restive.live.session import Now, Session
-from restive.live.settings import Settings
-from restive.live.sql_tables import (
+from restive.live.journal.sql_tables import (
     REPLACED_BY,
     ExpectedTables,
     GoodEvents,
@@ -55,7 +51,11 @@ from restive.live.sql_tables import (
     store_priors,
     stored_priors,
 )
-from restive.live.sqlite import SqliteDatabase
+from restive.live.journal.sqlite import SqliteDatabase
+from restive.live.memory import Memory
+from restive.live.people.roster import NewArm, Roster, arms_from_data, arms_to_data
+from restive.live.session import Now, Session
+from restive.live.settings import Settings
 from restive.live.words import Words
 
 __all__ = ["create_file", "rebuild_file", "write_good_part"]

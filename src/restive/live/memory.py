@@ -21,12 +21,12 @@ from restive.learn.relearning import relearnt, with_memory
 from restive.learn.slots import MOST_STEPS
 from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import make_task
-from restive.live.alarms import ClosedPull, Watches
-from restive.live.forgetting import kept_of, remembering
-from restive.live.journal import Event
-from restive.live.open_tick import Choice, OpenTick
-from restive.live.roster import Roster, arms_from_data, runs
+from restive.live.acts.forgetting import kept_of, remembering
+from restive.live.acts.open_tick import Choice, OpenTick
+from restive.live.journal.events import Event
+from restive.live.people.roster import Roster, arms_from_data, runs
 from restive.live.settings import NOT_PULLED, UNSEEN, Settings
+from restive.live.told.alarms import ClosedPull, Watches
 from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
 

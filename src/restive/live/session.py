@@ -26,13 +26,13 @@ from typing import Any
 from restive.arguments import shown
 from restive.errors import ConflictError, MovedOnError, ProblemError, RestiveError, StoreError
 from restive.kernels.loop.engine import NUMBERS
-from restive.live.forgetting import REMEMBER, remembering
-from restive.live.journal import Event, Journal
+from restive.live.acts.forgetting import REMEMBER, remembering
+from restive.live.journal.events import Event, Journal
+from restive.live.journal.sql_tables import replaced_by, stored_priors
 from restive.live.memory import Memory
-from restive.live.roster import Roster, arms_from_data
+from restive.live.people.roster import Roster, arms_from_data
 from restive.live.settings import Settings
-from restive.live.sql_tables import replaced_by, stored_priors
-from restive.live.summaries import Summaries
+from restive.live.told.summaries import Summaries
 from restive.live.words import Words
 
 __all__ = [

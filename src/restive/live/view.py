@@ -13,23 +13,26 @@ from typing import Any, Self
 from restive.arguments import checked_count, one_line, shown
 from restive.errors import ProblemError
 from restive.learn.posterior import ArmPosterior
-from restive.live import checking, explaining, learned, status, tokens, undoing
-from restive.live.answers import Act, Alarm, ArmRow, Decision, Mistake, Status
-from restive.live.deciding import decision_or_none
-from restive.live.explaining import Why
-from restive.live.given import checked_names
-from restive.live.journal import Event
-from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
-from restive.live.listing import MOST_PAGE, ORDERS, arm_row, arms_page, table_rows
+from restive.live import checking
+from restive.live.acts import undoing
+from restive.live.acts.deciding import decision_or_none
+from restive.live.acts.given import checked_names
+from restive.live.acts.recording import Batch, checked_batches, sort_results
+from restive.live.journal import tokens
+from restive.live.journal.events import Event
+from restive.live.journal.sql_tables import DECIDED, Progress, left_with
+from restive.live.journal.tokens import Token
 from restive.live.memory import Memory
-from restive.live.recording import Batch, checked_batches, sort_results
-from restive.live.remembering import remembered
 from restive.live.session import Session, checked_text
 from restive.live.settings import UNSEEN, Settings
-from restive.live.sql_tables import DECIDED, Progress, left_with
-from restive.live.status import Forecast, Headroom
-from restive.live.summaries import RewardTable
-from restive.live.tokens import Token
+from restive.live.told import explaining, learned, status
+from restive.live.told.answers import Act, Alarm, ArmRow, Decision, Mistake, Status
+from restive.live.told.explaining import Why
+from restive.live.told.learned import Entropy, FloatArray, KnownKind, Learning
+from restive.live.told.listing import MOST_PAGE, ORDERS, arm_row, arms_page, table_rows
+from restive.live.told.remembering import remembered
+from restive.live.told.status import Forecast, Headroom
+from restive.live.told.summaries import RewardTable
 from restive.logs.memory import MemoryAdvice
 
 __all__ = ["MOST_PAGE", "ORDERS", "LiveView"]

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
-from restive.live.tokens import Token
+from restive.live.journal.tokens import Token
 from restive.serve.problems import Problem
 from restive.serve.service import service_of
 

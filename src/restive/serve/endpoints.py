@@ -16,11 +16,11 @@ from pydantic import ValidationError
 from restive.arguments import MOST, shown
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
-from restive.live.answers import ArmRow
-from restive.live.operator_files import record_sheet
-from restive.live.roster import LONG_AGO
+from restive.live.people.operator_files import record_sheet
+from restive.live.people.roster import LONG_AGO
+from restive.live.people.sheets import parse_sheet
 from restive.live.settings import Settings
-from restive.live.sheets import parse_sheet
+from restive.live.told.answers import ArmRow
 from restive.live.view import MOST_PAGE
 from restive.serve.auth import MANAGED, Admin, Doer, Reader
 from restive.serve.messages import (

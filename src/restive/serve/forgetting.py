@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
+from restive.live.acts.forgetting import said_of_memory
 from restive.live.agent import LiveAgent
-from restive.live.forgetting import said_of_memory
 from restive.live.settings import Settings
 from restive.serve.auth import Admin
 from restive.serve.endpoints import ANY, WRITING, IfMatch, Key, expected, require_keys_once, tag

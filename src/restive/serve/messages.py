@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from restive.learn.posterior import ArmPosterior
+from restive.live.acts.forgetting import Forgetting
 from restive.live.agent import LiveAgent
-from restive.live.answers import Act, Alarm, ArmRow, Decision, Receipt, Status
 from restive.live.clock import utc_time
-from restive.live.explaining import Why
-from restive.live.forgetting import Forgetting
-from restive.live.journal import Event
+from restive.live.journal.events import Event
 from restive.live.settings import Settings
+from restive.live.told.answers import Act, Alarm, ArmRow, Decision, Receipt, Status
+from restive.live.told.explaining import Why
 from restive.live.words import Words
 
 __all__ = [

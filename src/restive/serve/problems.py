@@ -22,7 +22,7 @@ from restive.errors import (
     StoreError,
     UnreachableError,
 )
-from restive.live.answers import RefusedError
+from restive.live.told.answers import RefusedError
 
 __all__ = [
     "Problem",

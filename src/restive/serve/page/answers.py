@@ -6,8 +6,8 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from restive.live.agent import LiveAgent
-from restive.live.answers import Act
 from restive.live.settings import LEAVE, UNSEEN, Settings
+from restive.live.told.answers import Act
 from restive.serve.auth import MANAGED, Caller
 
 __all__ = ["Answer", "Said", "answer_of", "may_undo", "results_of"]

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from restive.learn.posterior import ArmPosterior
 from restive.live.agent import LiveAgent
-from restive.live.answers import Act, ArmRow
-from restive.live.explaining import Why
 from restive.live.settings import LEAVE, REFUSE, UNSEEN, Settings
+from restive.live.told.answers import Act, ArmRow
+from restive.live.told.explaining import Why
 from restive.pages.page import capitalised, render
 from restive.serve.auth import Caller
 from restive.serve.page.answers import Answer, Said, answer_of, may_undo

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.learn.posterior import ArmPosterior
-from restive.live.learned import Entropy
-from restive.live.summaries import RewardTable
+from restive.live.told.learned import Entropy
+from restive.live.told.summaries import RewardTable
 from restive.live.words import Words
 from restive.measure.intervals import student_quantile
 from restive.pages.axes import Line, draw_line, set_scale

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restive.live.acts.forgetting import said_of_memory
 from restive.live.agent import LiveAgent
-from restive.live.answers import Status
-from restive.live.forgetting import said_of_memory
-from restive.live.learned import Entropy, FloatArray, KnownKind, Learning
 from restive.live.settings import Settings
-from restive.live.status import Headroom
+from restive.live.told.answers import Status
+from restive.live.told.learned import Entropy, FloatArray, KnownKind, Learning
+from restive.live.told.status import Headroom
 from restive.pages.page import render
 from restive.serve.auth import Caller
 

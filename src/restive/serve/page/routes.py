@@ -14,9 +14,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from restive.arguments import shown
 from restive.errors import ProblemError, RestiveError, StoreError
+from restive.live.acts.forgetting import said_of_memory
 from restive.live.agent import LiveAgent
-from restive.live.forgetting import said_of_memory
-from restive.live.operator_files import decision_text
+from restive.live.people.operator_files import decision_text
 from restive.live.settings import LEAVE
 from restive.live.view import ORDERS
 from restive.pages.page import capitalised, render, script, stylesheet

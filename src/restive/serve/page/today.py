@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from restive.live.agent import LiveAgent
-from restive.live.answers import Act, Alarm, Decision, Status
 from restive.live.settings import REFUSE, Settings
-from restive.live.status import status_lines
-from restive.live.summaries import RewardTable
+from restive.live.told.answers import Act, Alarm, Decision, Status
+from restive.live.told.status import status_lines
+from restive.live.told.summaries import RewardTable
 from restive.pages.page import capitalised, render
 from restive.serve.auth import Caller
 from restive.serve.page.answers import Answer, Said, answer_of, may_undo, results_of

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from restive.live.journal import UNDO, Event, Journal
-from restive.live.sql_tables import GoodEvents
+from restive.live.journal.events import UNDO, Event, Journal
+from restive.live.journal.sql_tables import GoodEvents
 
 __all__ = ["ANSWERED", "answered_requests", "answers_of"]
 

@@ -9,7 +9,7 @@ from restive.errors import ProblemError
 from restive.learn.priors.finite import JointPrior
 from restive.learn.priors.independent import IndependentPrior
 from restive.live.clock import Clock
-from restive.live.roster import ALL, KindPrior, NewArm
+from restive.live.people.roster import ALL, KindPrior, NewArm
 from restive.logs.prior_file import PriorFile
 from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from restive.live.answers import Mistake
-from restive.live.recording import NOT_LISTED
+from restive.live.acts.recording import NOT_LISTED
+from restive.live.told.answers import Mistake
 from restive.live.view import LiveView
 
 __all__ = ["missing_lines", "named", "of_which_list"]

@@ -6,25 +6,37 @@ and answers to requests that found nothing to do. Acts are withdrawn from the la
 that stands was built on one that does not, and the memory is that of a file in which it never
 happened. Results that came since the last list may be withdrawn in any order: none is built on
 results of other arms.
+
+To change such a result is to withdraw what was recorded together with it, and to record it again,
+by whom it was, with the other result: so a single one of a file can be changed. Older results are
+corrected instead, which takes a rebuild.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from restive.arguments import checked_count
+from restive.arguments import checked_count, shown
 from restive.errors import ConflictError, ProblemError
-from restive.live.answered import answers_of
-from restive.live.answers import Act
-from restive.live.forgetting import FORGET, REMEMBER, forgetting_of, remembering, said_of_memory
-from restive.live.journal import REBUILD, STANDING, UNDO, Event
+from restive.live.acts.forgetting import (
+    FORGET,
+    REMEMBER,
+    forgetting_of,
+    remembering,
+    said_of_memory,
+)
+from restive.live.acts.recording import Batch, prepare, record
+from restive.live.journal.answered import answers_of
+from restive.live.journal.events import REBUILD, STANDING, UNDO, Event
+from restive.live.journal.sql_tables import enter_undo
 from restive.live.session import Session, Writer
 from restive.live.settings import LEAVE
-from restive.live.sql_tables import enter_undo
+from restive.live.told.answers import Act, Receipt
 
 __all__ = [
     "Pull",
     "acts_since_the_list",
+    "change",
     "changeable",
     "last_act",
     "results_of",
@@ -283,3 +295,33 @@ def _require_last(session: Session, event: int, events: list[Event], withdrawn: 
         f"event {event} has been built on: undo "
         f"{_act(session, events).text(session.memory.settings.words)} first; {nothing}"
     )
+
+
+def change(session: Session, name: str, result: int | str, tick: int | None, actor: str) -> Receipt:
+    """Put a result in the place of the one that is there, inside a transaction."""
+    memory = session.memory
+    tick = memory.tick if tick is None else tick
+    words, pull = memory.settings.words, (tick, memory.roster.slot(name))
+    event = changeable(session).get(pull)
+    if event is None:
+        raise ConflictError(
+            f"{words.arm} {shown(name)}: no result of {words.when(tick)} came since the last list "
+            "was made, or another one rests on it; nothing was changed. Correct it instead"
+        )
+    own = acts_since_the_list(session)[event]
+    others = {one: said for one, said in results_of(session, own).items() if one != pull}
+    undo(session, event, Writer(session, actor))
+    if others:
+        _record_again(session, others, own[0].actor)
+    return _record_again(session, {pull: result}, actor)
+
+
+def _record_again(session: Session, results: dict[Pull, int | str], actor: str) -> Receipt:
+    memory = session.memory
+    by_tick: dict[int, dict[str, int | str]] = {}
+    for (tick, slot), result in results.items():
+        by_tick.setdefault(tick, {})[memory.roster.names[slot]] = result
+    prepared = prepare(session, memory, [Batch(tick, some) for tick, some in by_tick.items()])
+    answer = {"receipt": vars(prepared.receipt)}
+    record(session, memory, prepared, Writer(session, actor), answer)
+    return prepared.receipt

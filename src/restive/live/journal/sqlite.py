@@ -17,7 +17,7 @@ from time import monotonic, sleep
 from restive.arguments import checked_path
 from restive.errors import BusyError, DiskFullError, StoreError
 from restive.files import remove_leftovers, replacing
-from restive.live.file_guard import FileGuard, require_local, require_no_log
+from restive.live.journal.file_guard import FileGuard, require_local, require_no_log
 
 __all__ = ["FORMAT_VERSION", "SCHEMA", "TABLES", "SqliteDatabase", "require_no_file"]
 

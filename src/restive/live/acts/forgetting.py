@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from restive.arguments import shown, suggestion
 from restive.errors import ProblemError
-from restive.live.journal import STANDING, Event, Journal
+from restive.live.journal.events import STANDING, Event, Journal
 from restive.live.words import PLAIN, Words
 
 if TYPE_CHECKING:

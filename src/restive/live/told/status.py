@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from restive.arguments import checked_count, checked_seed, counted
 from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import Task
-from restive.live.alarms import sentence_now
-from restive.live.answers import Alarm, Status
-from restive.live.compared import compared
-from restive.live.forgetting import forgettings, said_of_memory
-from restive.live.futures import Futures
-from restive.live.learned import MOST_LOOKED_AT, posterior
+from restive.live.acts.forgetting import forgettings, said_of_memory
+from restive.live.journal.sql_tables import left_with, pulls_of
 from restive.live.memory import Memory
 from restive.live.session import Session
 from restive.live.settings import AS_NOT_PULLED, LEAVE, NOT_PULLED, UNSEEN, Settings
-from restive.live.sql_tables import left_with, pulls_of
-from restive.live.summaries import Totals
+from restive.live.told.alarms import sentence_now
+from restive.live.told.answers import Alarm, Status
+from restive.live.told.futures import Futures
+from restive.live.told.learned import MOST_LOOKED_AT, posterior
+from restive.live.told.onset import compared
+from restive.live.told.summaries import Totals
 from restive.live.words import PLAIN, Words
 from restive.plan.relaxation import relaxation_bound
 from restive.problem.arm import Arm

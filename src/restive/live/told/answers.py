@@ -8,7 +8,7 @@ from datetime import datetime
 
 from restive.arguments import counted, one_line
 from restive.errors import ProblemError
-from restive.live.forgetting import Forgetting
+from restive.live.acts.forgetting import Forgetting
 from restive.live.words import PLAIN, Words
 
 __all__ = [

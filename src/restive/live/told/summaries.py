@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.live.journal import STANDING, UNDO
+from restive.live.journal.events import STANDING, UNDO
+from restive.live.journal.sql_tables import DECIDED
 from restive.live.settings import UNSEEN
-from restive.live.sql_tables import DECIDED
 
 if TYPE_CHECKING:
     from restive.live.session import Session

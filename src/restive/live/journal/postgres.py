@@ -34,7 +34,7 @@ from restive.errors import (
     StoreError,
     UnreachableError,
 )
-from restive.live.sqlite import FORMAT_VERSION, SCHEMA
+from restive.live.journal.sqlite import FORMAT_VERSION, SCHEMA
 
 try:
     import psycopg

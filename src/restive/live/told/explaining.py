@@ -17,13 +17,13 @@ from restive.arguments import counted, shown
 from restive.errors import ProblemError
 from restive.learn.explain import Explanation, explain
 from restive.learn.posterior import weighted_quantile
-from restive.live.forgetting import said_of_memory
-from restive.live.journal import STANDING
-from restive.live.learned import known_slot, laws
+from restive.live.acts.forgetting import said_of_memory
+from restive.live.journal.events import STANDING
+from restive.live.journal.sql_tables import left_with
 from restive.live.memory import Memory
 from restive.live.session import Session
 from restive.live.settings import LEAVE, UNSEEN, Settings
-from restive.live.sql_tables import left_with
+from restive.live.told.learned import known_slot, laws
 
 __all__ = ["Sighting", "Why", "why"]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from restive.errors import ConflictError, ProblemError
-from restive.live.answers import Receipt
+from restive.live.journal.sql_tables import enter_arms, enter_leave, enter_return
 from restive.live.memory import Memory
-from restive.live.roster import LONG_AGO, NewArm, arms_to_data
+from restive.live.people.roster import LONG_AGO, NewArm, arms_to_data
 from restive.live.session import Session, Writer
-from restive.live.sql_tables import enter_arms, enter_leave, enter_return
+from restive.live.told.answers import Receipt
 
 __all__ = ["Move", "come_back", "join", "leave", "new_arms"]
 

@@ -12,8 +12,8 @@ from secrets import token_urlsafe
 
 from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError
-from restive.live.journal import Journal
-from restive.live.roster import checked_name
+from restive.live.journal.events import Journal
+from restive.live.people.roster import checked_name
 
 __all__ = [
     "ROLES",

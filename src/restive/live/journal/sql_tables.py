@@ -17,11 +17,11 @@ from restive.errors import StoreError
 from restive.learn.priors.data import prior_from_data, prior_to_data
 from restive.learn.priors.finite import JointPrior
 from restive.learn.priors.independent import IndependentPrior
-from restive.live.journal import RARE, STANDING, UNDO, Event, Journal, as_text
+from restive.live.acts.open_tick import Choice
+from restive.live.journal.events import RARE, STANDING, UNDO, Event, Journal, as_text
+from restive.live.journal.sqlite import SqliteDatabase
 from restive.live.memory import Memory
-from restive.live.open_tick import Choice
 from restive.live.settings import NOT_PULLED, UNSEEN
-from restive.live.sqlite import SqliteDatabase
 
 __all__ = [
     "DECIDED",

@@ -13,19 +13,8 @@ from typing import Any
 
 from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError
-from restive.live.answers import Mistake, Receipt, RefusedError
-from restive.live.journal import Event, Journal
-from restive.live.memory import Memory
-from restive.live.session import Session, Writer
-from restive.live.settings import (
-    LEAVE,
-    NOT_PULLED,
-    REFUSE,
-    UNSEEN,
-    Settings,
-    checked_result,
-)
-from restive.live.sql_tables import (
+from restive.live.journal.events import Event, Journal
+from restive.live.journal.sql_tables import (
     OPEN,
     WAITING,
     PullRow,
@@ -36,6 +25,17 @@ from restive.live.sql_tables import (
     left_with,
     pulls_of,
 )
+from restive.live.memory import Memory
+from restive.live.session import Session, Writer
+from restive.live.settings import (
+    LEAVE,
+    NOT_PULLED,
+    REFUSE,
+    UNSEEN,
+    Settings,
+    checked_result,
+)
+from restive.live.told.answers import Mistake, Receipt, RefusedError
 
 __all__ = [
     "NOT_LISTED",

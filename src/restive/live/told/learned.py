@@ -20,7 +20,7 @@ from restive.kernels.elementary import exponentials, logarithms
 from restive.learn.posterior import ArmPosterior
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior
-from restive.live.forgetting import FORGET, REMEMBER, standing
+from restive.live.acts.forgetting import FORGET, REMEMBER, standing
 from restive.live.memory import Memory
 from restive.live.session import Session
 from restive.problem.arm import Arm

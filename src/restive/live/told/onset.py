@@ -1,4 +1,4 @@
-"""Since when: the tick from which on the bets of a watch that rings have earned the most.
+"""Since when an alarm on rewards rings, and what it compares.
 
 An alarm rings some time after what it rings for began. Of all ticks since the watch began and all
 its bets, the pair is taken whose bet, made in that tick and kept since, would have earned the most:
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from restive.live.alarms import HIGH, LOW, SHIFTS, ClosedPull, reward_gains
-from restive.live.journal import Journal
+from restive.live.journal.events import Journal
+from restive.live.journal.sql_tables import DECIDED
 from restive.live.memory import Memory
-from restive.live.sql_tables import DECIDED
+from restive.live.session import Session
+from restive.live.told.alarms import HIGH, LOW, SHIFTS, ClosedPull, reward_gains
+from restive.live.words import Words
 
-__all__ = ["began", "onset"]
+__all__ = ["began", "compared", "onset"]
 
 MOST_TICKS = 520  # that are looked at
 
@@ -61,3 +63,40 @@ def _gains(journal: Journal, memory: Memory, what: str, kind: str) -> list[tuple
             half = gains[: len(SHIFTS)] if what == LOW else gains[len(SHIFTS) :]
             found.append((tick, half))
     return found
+
+
+def compared(session: Session, name: str, began: int | None, noticed: int) -> str:
+    """Say what was earned and foretold from a tick until the alarm rang; "" of other alarms.
+
+    By results as they are known now: those that came late or were corrected since are in.
+    """
+    what, _, kind = name.partition(": ")
+    if began is None or what not in (LOW, HIGH):
+        return ""
+    memory, roster = session.memory, session.memory.roster
+    count, reward, foretold = 0, 0.0, 0.0
+    for slot, state, expected in session.journal.connection.execute(
+        "SELECT slot, state, expected FROM pull WHERE tick >= ? AND tick < ? AND "
+        f"{DECIDED} AND state IS NOT NULL ORDER BY tick, slot",
+        (began, noticed),
+    ).fetchall():
+        if kind in ("", roster.kind_of[slot]) and not roster.always_seen(slot):
+            count += 1
+            reward += roster.pays(slot).rewards[state]
+            foretold += expected
+    words = memory.settings.words
+    label = memory.settings.clock.label
+    said = (
+        f"{_span(words, began, label(began), noticed - 1, label(noticed - 1))}: {reward:,.1f} "
+        f"{words.reward} in {words.count(count, 'pull')}, forecast {foretold:,.1f}"
+    )
+    if (reward < foretold) != (what == LOW):
+        said += ", by results that have changed since"
+    return said
+
+
+def _span(words: Words, first: int, begins: str, last: int, ends: str) -> str:
+    if first == last:
+        return words.when(first, begins)
+    dates = f" ({begins} to {ends})" if begins else ""
+    return f"{words.many('tick')} {first} to {last}{dates}"

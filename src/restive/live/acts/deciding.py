@@ -9,15 +9,15 @@ from typing import Any
 
 from restive.arguments import checked_count
 from restive.errors import ConflictError, JumpError, ProblemError
-from restive.live.alarms import CLOCK, advice
-from restive.live.answers import Decision
-from restive.live.forgetting import FORGET, forget_by_itself
-from restive.live.journal import STANDING
+from restive.live.acts.forgetting import FORGET, forget_by_itself
+from restive.live.journal.events import STANDING
+from restive.live.journal.sql_tables import DECIDED, enter_choice, enter_unseen
 from restive.live.memory import Memory
-from restive.live.onset import began
 from restive.live.session import Session, Writer
 from restive.live.settings import NOT_PULLED, REFUSE, UNSEEN
-from restive.live.sql_tables import DECIDED, enter_choice, enter_unseen
+from restive.live.told.alarms import CLOCK, advice
+from restive.live.told.answers import Decision
+from restive.live.told.onset import began
 
 __all__ = ["decide", "decision", "decision_or_none", "following", "ring", "tick_now"]
 

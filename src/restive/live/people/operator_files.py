@@ -17,17 +17,17 @@ from restive.learn.learners import LEARNERS
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import grid_prior
 from restive.learn.priors.spread import spread_candidates
+from restive.live.acts.recording import Batch
 from restive.live.agent import LiveAgent
-from restive.live.answers import Decision, Receipt, RefusedError
 from restive.live.clock import NAMED, Clock
 from restive.live.creating import create_file
-from restive.live.journal import Event
-from restive.live.prior_arms import arm_of_prior_file, ticks_since_log
-from restive.live.recording import Batch
-from restive.live.roster import ALL, LONG_AGO, NewArm, no_kind
+from restive.live.journal.events import Event
+from restive.live.people.prior_arms import arm_of_prior_file, ticks_since_log
+from restive.live.people.roster import ALL, LONG_AGO, NewArm, no_kind
+from restive.live.people.sheets import Sheet, read_sheet, sheet_text
 from restive.live.session import OURS
 from restive.live.settings import AS_NOT_PULLED, Settings, learner_table
-from restive.live.sheets import Sheet, read_sheet, sheet_text
+from restive.live.told.answers import Decision, Receipt, RefusedError
 from restive.live.words import Words
 from restive.logs.prior_file import load_prior
 from restive.problem.toml_text import parse_toml, read_text

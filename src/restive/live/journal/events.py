@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from restive.arguments import shown
 from restive.errors import ConflictError, ProblemError, StoreError
 from restive.files import replacing
-from restive.live.sqlite import TABLES, SqliteDatabase, require_no_file
+from restive.live.journal.sqlite import TABLES, SqliteDatabase, require_no_file
 
 if TYPE_CHECKING:
-    from restive.live.postgres import PostgresDatabase
+    from restive.live.journal.postgres import PostgresDatabase
 
 __all__ = ["RARE", "STANDING", "UNDO", "Event", "Journal", "as_text", "require_absent"]
 
@@ -116,7 +116,7 @@ class Journal:
         self._appended: tuple[int, bytes] | None = None  # the last event of the transaction
         self.database: SqliteDatabase | PostgresDatabase
         if is_url(path):
-            from restive.live.postgres import PostgresDatabase
+            from restive.live.journal.postgres import PostgresDatabase
 
             self.database = PostgresDatabase(str(path), durability)
         else:
@@ -311,7 +311,7 @@ def copy_journal(source: Journal, target: str | os.PathLike[str]) -> tuple[int, 
 def empty_tables(target: str | os.PathLike[str]) -> Iterator[Any]:
     """Yield a connection to the tables of a new agent; they are there whole or not at all."""
     if is_url(target):
-        from restive.live.postgres import make_schema
+        from restive.live.journal.postgres import make_schema
 
         with make_schema(str(target)) as connection:
             yield connection
@@ -361,7 +361,7 @@ def copy_rows(source: Any, target: Any, table: str) -> None:
 def require_absent(path: str | os.PathLike[str]) -> None:
     """Raise if there is something under this name, or if it must not be there."""
     if is_url(path):
-        from restive.live.postgres import require_no_schema
+        from restive.live.journal.postgres import require_no_schema
 
         require_no_schema(str(path))
     else:

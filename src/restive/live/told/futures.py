@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from restive.learn.agent import Agent
 from restive.learn.snapshots import learned_data, load_snapshot
-from restive.live.learned import posterior
 from restive.live.memory import Memory
+from restive.live.told.learned import posterior
 from restive.problem.beliefs import beliefs_at
 
 __all__ = ["Futures"]
