@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from live_cases import created
 from restive.serve.app import make_app
-from restive.serve.connections import Connection, listening_socket
+from restive.serve.connections import HttpConnection, listening_socket
 
 __all__ = ["Client", "listening", "program", "served"]
 
@@ -44,7 +44,7 @@ def listening(app, **limits):
 
     `limits` are those of its connections.
     """
-    made = type("Connection", (Connection,), limits)
+    made = type("HttpConnection", (HttpConnection,), limits)
     listener = listening_socket("127.0.0.1", 0)
     config = uvicorn.Config(app, log_level="error", http=made, ws="none", lifespan="off")
     server = uvicorn.Server(config)

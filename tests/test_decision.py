@@ -10,7 +10,7 @@ from log_cases import simulated_log, simulated_states
 from restive.errors import ProblemError
 from restive.logs import decision as deciding
 from restive.logs.calibration import Calibration
-from restive.logs.decision import Decision, Estimate, decide, share_of
+from restive.logs.decision import Estimate, FitDecision, decide, share_of
 from restive.logs.decision_words import Units, headline, percent_in_words, sentences, units_of
 from restive.logs.fitted import fit_arms
 from restive.logs.page import arm_rows, check_rows, fit_page
@@ -129,7 +129,7 @@ def made(**changes):
         "gain": Estimate(5.1, 4.1, 6.2), "share": Estimate(0.68, 0.55, 0.82), "pulls_add": None,
         "can_differ": True, "first": ("P9", "P10"), "calibration": None,
     }  # fmt: skip
-    return Decision(**{**given, **changes})
+    return FitDecision(**{**given, **changes})
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from live_cases import created, run
 from restive.cli import main
 from restive.live.agent import LiveAgent
-from restive.serve.connections import Connection
+from restive.serve.connections import HttpConnection
 from serve_cases import listening, program, served
 
 TRICKS = [
@@ -177,14 +177,14 @@ def test_where_all_connections_are_busy_the_next_is_told_so(tmp_path):
 def test_answers_do_not_wait_for_the_client_to_acknowledge(tmp_path, monkeypatch):
     """Without this each answer on a kept connection takes 40 ms (Nagle's algorithm)."""
     found = []
-    made = Connection.connection_made
+    made = HttpConnection.connection_made
 
     def looked_at(self, transport):
         made(self, transport)
         wire = transport.get_extra_info("socket")
         found.append(wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
-    monkeypatch.setattr(Connection, "connection_made", looked_at)
+    monkeypatch.setattr(HttpConnection, "connection_made", looked_at)
     with served(tmp_path / "a.db") as (app, _), listening(app) as address:
         answering(address)
     assert found

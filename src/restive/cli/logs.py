@@ -15,11 +15,11 @@ import typer
 from restive.cli.progress import bar
 from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
-from restive.cli.world import Controlled, Pay, Seen, World, in_terminal, world_of
+from restive.cli.world import AssumedWorld, Controlled, Pay, Seen, in_terminal, world_of
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
-    from restive.logs.decision import Decision
+    from restive.logs.decision import FitDecision
     from restive.logs.decision_words import Units
     from restive.logs.fitted import FittedLog
     from restive.logs.log import Log
@@ -275,7 +275,7 @@ def _numbers(text: str | None) -> list[float] | None:
         raise ProblemError(f"--rewards must be numbers separated by commas, got {text!r}") from None
 
 
-def _unpulled(world: World, log: Log, rewards: str | None) -> Any:
+def _unpulled(world: AssumedWorld, log: Log, rewards: str | None) -> Any:
     """What arms pay while they are not pulled."""
     from restive.logs.fitted import log_rewards
 
@@ -286,7 +286,7 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _fit_data(fitted: FittedLog, world: World, decision: Decision) -> dict[str, Any]:
+def _fit_data(fitted: FittedLog, world: AssumedWorld, decision: FitDecision) -> dict[str, Any]:
     from restive.logs.memory_words import memory_data
 
     checks = [
@@ -323,14 +323,14 @@ def _fit_data(fitted: FittedLog, world: World, decision: Decision) -> dict[str, 
     return data
 
 
-def _print_decision(fitted: FittedLog, decision: Decision, units: Units) -> None:
+def _print_decision(fitted: FittedLog, decision: FitDecision, units: Units) -> None:
     """Print what was found as one would tell it: first of all, before any check."""
     from restive.logs.decision_words import headline, sentences
 
     print_lines([headline(fitted, decision, units), *sentences(fitted, decision, units), ""])
 
 
-def _next(paths: list[Path], fitted: FittedLog, decision: Decision) -> list[str]:
+def _next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> list[str]:
     """Say what was written, and what one does with it."""
     from restive.logs.memory_words import advised_learner
 

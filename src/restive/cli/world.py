@@ -14,7 +14,7 @@ import typer
 from restive.cli.asking import ask as ask_yes
 from restive.errors import ProblemError
 
-__all__ = ["Controlled", "Nouns", "Pay", "Seen", "World", "in_terminal", "world_of"]
+__all__ = ["AssumedWorld", "Controlled", "Nouns", "Pay", "Seen", "in_terminal", "world_of"]
 
 Controlled = Annotated[
     bool | None,
@@ -51,7 +51,7 @@ class Nouns(NamedTuple):
 STEPS = Nouns("arm", "arms", "pull", "step")
 
 
-class World(NamedTuple):
+class AssumedWorld(NamedTuple):
     """What is taken to be true of the arms."""
 
     controlled: bool
@@ -79,7 +79,9 @@ def in_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def world_of(controlled: bool | None, pay: str | None, *, ask: bool, nouns: Nouns = STEPS) -> World:
+def world_of(
+    controlled: bool | None, pay: str | None, *, ask: bool, nouns: Nouns = STEPS
+) -> AssumedWorld:
     """Return what was said, or is answered where `ask` lets it be asked, or else is assumed."""
     from restive.problem.problem_file import PAY
 
@@ -99,7 +101,7 @@ def world_of(controlled: bool | None, pay: str | None, *, ask: bool, nouns: Noun
         for flag, answer in (("--controlled", controlled), ("--pay always", pay))
         if answer is None
     ]
-    world = World(bool(controlled), pay or "pulled")
+    world = AssumedWorld(bool(controlled), pay or "pulled")
     if not flags:
         return world
     return world._replace(

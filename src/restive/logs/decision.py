@@ -24,7 +24,7 @@ from restive.plan.policies.best_fixed import best_fixed
 from restive.plan.policies.round_robin import round_robin
 from restive.plan.policies.whittle import whittle
 
-__all__ = ["WAYS", "Decision", "Estimate", "decide", "share_of"]
+__all__ = ["WAYS", "Estimate", "FitDecision", "decide", "share_of"]
 
 FloatArray = NDArray[np.float64]
 Progress = Callable[[str, float], None]
@@ -57,7 +57,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Decision:
+class FitDecision:
     """What to do with a log's arms; rewards are per step.
 
     `gain` is that of the index over taking turns, `share` the same as a share of what taking turns
@@ -85,7 +85,7 @@ def decide(
     *,
     seed: int = 0,
     progress: Progress = lambda what, share: None,
-) -> Decision:
+) -> FitDecision:
     """Play three ways of choosing arms in worlds that the log leaves possible.
 
     Parameters
@@ -103,7 +103,7 @@ def decide(
     bandit = fitted.problem(num_pulls)
     steps, worlds = _how_much(fitted)
     can_differ = num_pulls < bandit.num_arms and _can_differ(fitted)
-    nothing = Decision(num_pulls, 0, 0, {}, None, None, None, can_differ, (), None)
+    nothing = FitDecision(num_pulls, 0, 0, {}, None, None, None, can_differ, (), None)
     if steps < LEAST_STEPS:
         return _because(nothing, f"{bandit.num_arms:,} arms are too many to play here")
     try:
@@ -123,7 +123,7 @@ def decide(
     positive = bool((in_turn > 0).all())
     chosen = index.select(fitted.start)
     best_first = chosen[np.argsort(-index.index(fitted.start)[chosen], kind="stable")]
-    return Decision(
+    return FitDecision(
         num_pulls=num_pulls,
         num_steps=steps,
         num_worlds=worlds,
@@ -147,8 +147,8 @@ def _how_much(fitted: FittedLog) -> tuple[int, int]:
     return MOST_WORK // (size * FEWEST_WORLDS), FEWEST_WORLDS
 
 
-def _because(nothing: Decision, why_not: str) -> Decision:
-    return Decision(**{**vars(nothing), "why_not": why_not})
+def _because(nothing: FitDecision, why_not: str) -> FitDecision:
+    return FitDecision(**{**vars(nothing), "why_not": why_not})
 
 
 def _can_differ(fitted: FittedLog) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from restive.arguments import counted
-from restive.logs.decision import Decision, Estimate
+from restive.logs.decision import Estimate, FitDecision
 from restive.logs.fitted import FittedLog
 
 __all__ = ["Units", "headline", "percent_in_words", "sentences", "units_of"]
@@ -33,7 +33,7 @@ def units_of(unit: str, reward: str, step: str | None = None) -> Units:
     return Units(unit, reward, STEPS.get((step or "").replace(" ", ""), "step"))
 
 
-def headline(fitted: FittedLog, found: Decision, units: Units) -> str:
+def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     """Say the one thing that must be said."""
     pulls = _capital(units.pulls)
     if not found.can_differ:
@@ -65,12 +65,12 @@ def headline(fitted: FittedLog, found: Decision, units: Units) -> str:
     return f"{gained}, if the model is right, which is in doubt ({named})."
 
 
-def sentences(fitted: FittedLog, found: Decision, units: Units) -> list[str]:
+def sentences(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:
     """Say what to do, what it is worth, and how sure that is."""
     return [_do(fitted, found, units), *_worth(found, units), _sure(fitted, found, units)]
 
 
-def _do(fitted: FittedLog, found: Decision, units: Units) -> str:
+def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     log = fitted.log
     seen = f"{counted(log.num_sightings, 'sighting')} of {counted(log.num_arms, 'arm')}"
     if not found.can_differ:
@@ -95,7 +95,7 @@ def _do(fitted: FittedLog, found: Decision, units: Units) -> str:
     )
 
 
-def _worth(found: Decision, units: Units) -> list[str]:
+def _worth(found: FitDecision, units: Units) -> list[str]:
     if found.gain is None or not found.can_differ:
         return []
     index, turns = found.earned["by index"], found.earned["in turn"]
@@ -115,7 +115,7 @@ def _worth(found: Decision, units: Units) -> list[str]:
     return [f"{said}."]
 
 
-def _sure(fitted: FittedLog, found: Decision, units: Units) -> str:
+def _sure(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     failed = [check.name for check in fitted.checks if check.verdict == "fails"]
     parts = []
     if found.gain is not None:
@@ -138,7 +138,7 @@ def _sure(fitted: FittedLog, found: Decision, units: Units) -> str:
     return f"How sure: {'; '.join(parts) or 'nothing was checked'}."
 
 
-def _gain(found: Decision, units: Units) -> str:
+def _gain(found: FitDecision, units: Units) -> str:
     """The gain with its interval, in percent where that makes sense."""
     if found.share is None:
         assert found.gain is not None

@@ -19,7 +19,7 @@ from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.independent import IndependentPrior
 from restive.logs.checks import Check, check_log
 from restive.logs.counts import count_log
-from restive.logs.decision import Decision, decide
+from restive.logs.decision import FitDecision, decide
 from restive.logs.decision_words import Units, units_of
 from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.held_out import held_out
@@ -241,7 +241,7 @@ def write_fit(
 
 
 def write_decision(
-    fitted: FittedLog, decision: Decision, folder: str | PathLike[str], title: str, units: Units
+    fitted: FittedLog, decision: FitDecision, folder: str | PathLike[str], title: str, units: Units
 ) -> list[Path]:
     """Write the files of a fit that was decided on; see `write_fit`."""
     into = checked_path(folder, "folder")

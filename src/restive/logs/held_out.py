@@ -21,7 +21,7 @@ from restive.logs.log import Log
 from restive.logs.sample import Sample, sample_of
 from restive.problem.beliefs import beliefs_at
 
-__all__ = ["Gain", "HeldOut", "held_out"]
+__all__ = ["HeldOut", "PredictionGain", "held_out"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -34,7 +34,7 @@ BINS = 10
 
 
 @dataclass(frozen=True)
-class Gain:
+class PredictionGain:
     """Mean difference of log chances between two ways to predict, with its standard error."""
 
     gain: float
@@ -61,8 +61,8 @@ class HeldOut:
     coin: float
     chain: float
     second: float
-    chain_against_coin: Gain
-    second_against_chain: Gain
+    chain_against_coin: PredictionGain
+    second_against_chain: PredictionGain
     predicted: FloatArray  # [bins]
     seen: FloatArray  # [bins]
     in_bin: IntArray  # [bins]
@@ -163,15 +163,15 @@ def _second_order(
     return found
 
 
-def _difference(gains: FloatArray, steps: IntArray) -> Gain:
+def _difference(gains: FloatArray, steps: IntArray) -> PredictionGain:
     """Mean gain; sightings of one step may depend on each other, so that steps are the units."""
     mean = float(gains.mean())
     _, which = np.unique(steps, return_inverse=True)
     sums = np.bincount(which.ravel(), gains - mean)
     count = len(sums)
     if count < 2:
-        return Gain(mean, float("inf"))
-    return Gain(mean, sqrt(count / (count - 1) * float((sums**2).sum())) / len(gains))
+        return PredictionGain(mean, float("inf"))
+    return PredictionGain(mean, sqrt(count / (count - 1) * float((sums**2).sum())) / len(gains))
 
 
 def in_words(gain: float) -> str:

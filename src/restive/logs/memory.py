@@ -69,7 +69,7 @@ class Sightings(NamedTuple):
         return Sightings(starts, *(column[rows] for column in self[1:]))
 
 
-class Chains(NamedTuple):
+class ArmChains(NamedTuple):
     """Chains that arms may have; those of one law are one object."""
 
     first: FloatArray  # [M, R, S] the step after a sighting, by its row
@@ -80,7 +80,7 @@ class Chains(NamedTuple):
 class ArmLaw(NamedTuple):
     """What an arm may be before anything was seen: weighted chains, or Dirichlet rows."""
 
-    chains: Chains | None
+    chains: ArmChains | None
     weights: FloatArray  # [M]; or parameters [R, S] of the rows
 
 
@@ -147,14 +147,14 @@ def laws_of(priors: Sequence[object], *, by_mode: bool = False) -> list[ArmLaw] 
 
     `by_mode` tells that rows say whether the arm was pulled (`logs.counts`).
     """
-    found, known, drawn = list[ArmLaw](), dict[int, Chains](), dict[int, ArmLaw]()
+    found, known, drawn = list[ArmLaw](), dict[int, ArmChains](), dict[int, ArmLaw]()
     for prior in priors:
         if isinstance(prior, ArmPrior):
             chains = known.get(id(prior.candidates))
             if chains is None:
                 active, passive = stacked(prior.candidates)
                 first = np.concatenate([active, passive], axis=1) if by_mode else active
-                chains = known[id(prior.candidates)] = Chains(first, passive, True)
+                chains = known[id(prior.candidates)] = ArmChains(first, passive, True)
             found.append(ArmLaw(chains, prior.weights))
         elif not isinstance(prior, DirichletArmPrior):
             return None
@@ -176,7 +176,7 @@ def _drawn(prior: DirichletArmPrior) -> ArmLaw:
         max(POINTS, prior.num_particles), prior.states,
     )  # fmt: skip
     found = more.given(prior.evidence).particles()
-    return ArmLaw(Chains(found.active, found.passive, False), found.weights)
+    return ArmLaw(ArmChains(found.active, found.passive, False), found.weights)
 
 
 def measured_memory(
@@ -340,7 +340,7 @@ class _Table(NamedTuple):
     logs: FloatArray  # [C, M]
 
     @classmethod
-    def of(cls, chains: Chains, seen: Sightings, rows: slice, most: int) -> _Table | None:
+    def of(cls, chains: ArmChains, seen: Sightings, rows: slice, most: int) -> _Table | None:
         """Tabulate the cells of these sightings; None where there are too many."""
         wide, size = chains.first.shape[1], chains.passive.shape[1]
         packed = (seen.ages[rows] * wide + seen.before[rows]) * size + seen.states[rows]

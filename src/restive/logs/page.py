@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.logs.checks import REPLICATES, Check
-from restive.logs.decision import Decision
+from restive.logs.decision import FitDecision
 from restive.logs.decision_words import Units, headline, sentences
 from restive.logs.fitted import FittedLog
 from restive.logs.held_out import HeldOut, in_words
@@ -44,7 +44,7 @@ CHECK_HEADER = ("check", "verdict", "finding", "p", "s.d. off", "arms off at 5%"
 
 
 def fit_page(
-    fitted: FittedLog, title: str, decision: Decision | None = None, units: Units | None = None
+    fitted: FittedLog, title: str, decision: FitDecision | None = None, units: Units | None = None
 ) -> str:
     """Return the whole page: what to do and what it is worth, then whether to trust that."""
     log, held_out, units = fitted.log, fitted.held_out, units or Units()

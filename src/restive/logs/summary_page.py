@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from restive.logs.decision import Decision
+from restive.logs.decision import FitDecision
 from restive.logs.decision_words import Units, headline, sentences
 from restive.logs.fitted import FittedLog
 from restive.pages.axes import Scale
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["summary_page", "ways_chart"]
 
 
-def summary_page(fitted: FittedLog, found: Decision, units: Units, title: str) -> str:
+def summary_page(fitted: FittedLog, found: FitDecision, units: Units, title: str) -> str:
     """Return the whole page."""
     return render(
         "logs/summary.html",
@@ -32,7 +32,7 @@ def summary_page(fitted: FittedLog, found: Decision, units: Units, title: str) -
     )
 
 
-def ways_chart(found: Decision, units: Units) -> Markup | str:
+def ways_chart(found: FitDecision, units: Units) -> Markup | str:
     """Return what three ways of choosing arms earn, as a chart; nothing where none was played."""
     if not found.earned:
         return ""

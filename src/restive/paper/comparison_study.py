@@ -24,7 +24,7 @@ from restive.problem.changing import ChangingBandit, first_phase
 from restive.problem.changing_file import load_any_problem
 from restive.problem.toml_text import parse_toml, read_text
 from restive.studies.runner import require_sound
-from restive.studies.settings import OWN_SETTINGS, Data, Settings
+from restive.studies.settings import OWN_SETTINGS, CaseSettings, Data
 from restive.studies.spec import Study, load_study, study_from_data
 from restive.studies.work import prepared
 
@@ -155,7 +155,7 @@ def _candidates(arm: Arm) -> list[Data]:
 
 def _of_study(name: str, study: Study) -> Iterator[str | Data]:
     """Yield the points of a study's sweep; learners and mappings are those of the comparison."""
-    points: dict[str, Settings] = {case.point: case.settings for case in study.cases}
+    points: dict[str, CaseSettings] = {case.point: case.settings for case in study.cases}
     for point, settings in points.items():
         if isinstance(settings.instance, str):
             yield settings.instance

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from restive.errors import ProblemError
 from restive.serve.problems import problem_bytes
 
-__all__ = ["BACKLOG", "Connection", "connection_class", "listening_socket"]
+__all__ = ["BACKLOG", "HttpConnection", "connection_class", "listening_socket"]
 
 MOST_CONNECTIONS = 512
 HEAD_SECONDS = 10.0  # for a request's head to come, and for the next one to begin
@@ -28,7 +28,7 @@ LOG_SECONDS = 60.0  # between two lines that say the same
 log = logging.getLogger("restive.serve")
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """A connection whose client must say something in time."""
 
     most = MOST_CONNECTIONS
@@ -82,7 +82,7 @@ def connection_class() -> type[asyncio.Protocol]:
     """Return the class of a server's connections, as many as the process may have files open."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST_CONNECTIONS if files < 0 else min(MOST_CONNECTIONS, files // 2)
-    return type("Connection", (Connection,), {"most": most})
+    return type("HttpConnection", (HttpConnection,), {"most": most})
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -46,7 +46,7 @@ from restive.studies.toml_tables import (
     TomlTable,
 )
 
-__all__ = ["Data", "Settings", "StudyTable", "beside_instance", "canonical_json", "keys_at"]
+__all__ = ["CaseSettings", "Data", "StudyTable", "beside_instance", "canonical_json", "keys_at"]
 
 FROM_INSTANCE = ("kind", "problem", "prior")
 # what an instance of the user's own has beside its name, problem and prior
@@ -73,7 +73,7 @@ def _checked_learner(value: Any) -> str | Data:
 LearnerEntry = Annotated[Any, AfterValidator(_checked_learner)]
 
 
-class Settings(TomlTable):
+class CaseSettings(TomlTable):
     """Everything that decides the numbers of a case.
 
     `instance` names a zoo instance, which then says kind, problem, prior and, unless given, the
@@ -160,7 +160,7 @@ class Settings(TomlTable):
         return times
 
     @model_validator(mode="after")
-    def _whole(self) -> Settings:
+    def _whole(self) -> CaseSettings:
         if self.kind == "frequentist" and self.problem is None:
             raise PlacedError(("kind",), "a frequentist study needs the truth, in [problem]")
         if self.kind == "bayesian" and self.problem is not None:
@@ -242,10 +242,10 @@ class Settings(TomlTable):
         entry = self.learners[0]
         return learner(**entry) if isinstance(entry, dict) else learner(entry)
 
-    def only(self, entry: str | Data, mapping: str) -> Settings:
+    def only(self, entry: str | Data, mapping: str) -> CaseSettings:
         """Return the settings of one case: with this learner and mapping alone."""
-        fields = {name: getattr(self, name) for name in Settings.model_fields}
-        return Settings.model_construct(
+        fields = {name: getattr(self, name) for name in CaseSettings.model_fields}
+        return CaseSettings.model_construct(
             **fields | {"learners": [entry], "policy_mappings": [mapping]}
         )
 
@@ -266,7 +266,7 @@ class Settings(TomlTable):
         return canonical_json(self.data())
 
 
-class StudyTable(Settings):
+class StudyTable(CaseSettings):
     """A study's file, at one point of its sweep."""
 
     title: str | None = None

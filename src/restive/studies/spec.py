@@ -52,8 +52,8 @@ from restive.problem.changing import ChangingBandit
 from restive.problem.toml_text import parse_toml, placed, read_text, require_shallow, toml_of
 from restive.studies.mistakes import place_of, told, told_at
 from restive.studies.settings import (
+    CaseSettings,
     Data,
-    Settings,
     StudyTable,
     beside_instance,
     canonical_json,
@@ -73,7 +73,7 @@ MOST_CASES = 10_000
 NOT_SWEPT = ("title", "replications", "learners", "policy_mappings", "sweep")
 HOLDING = {"instance", "kind", "problem", "prior", "num_pulls"}  # keys that others must fit
 OWN_LABELS = ("learner", "mapping")
-DEFAULTED = {name for name, field in Settings.model_fields.items() if not field.is_required()}
+DEFAULTED = {name for name, field in CaseSettings.model_fields.items() if not field.is_required()}
 COLUMNS = ("arm",)  # of an exported table
 SHORT = 60  # letters of a swept value that are shown as they are
 LEGEND = 200  # letters of a longer one in the legend
@@ -88,7 +88,7 @@ class Case:
 
     number: int
     labels: Mapping[str, Label]  # what tells it from the others: swept values, learner and mapping
-    settings: Settings  # with that one learner and mapping
+    settings: CaseSettings  # with that one learner and mapping
 
     def __repr__(self) -> str:
         return one_line(f"Case({self.number}: {self.title})", f"Case({self.number})")

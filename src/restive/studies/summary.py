@@ -31,7 +31,7 @@ from restive.plan.relaxation import relaxation_bound
 from restive.problem.bandit import RestlessBandit
 from restive.studies.exact_rewards import drawn_rewards, fixed_truth_reward
 from restive.studies.ledger import Ledger
-from restive.studies.settings import Settings
+from restive.studies.settings import CaseSettings
 from restive.studies.spec import OWN_LABELS, Case
 from restive.studies.work import Arrays, prepared
 
@@ -278,7 +278,7 @@ class _Sums:
 
 @lru_cache(maxsize=KEPT_BOUNDS)  # the same for all learners
 def _bound(settings: str) -> float | None:
-    checked = Settings.model_validate_json(settings)
+    checked = CaseSettings.model_validate_json(settings)
     bandit = checked.systems()[0]
     if not isinstance(bandit, RestlessBandit):  # drawn, or its arms change
         return None

@@ -11,11 +11,11 @@ from restive.learn.learners.base import Learner, Relative
 from restive.learn.task import MOST_CACHED_POLICIES, Task
 from restive.measure.replication import Replications, replicate, with_truths
 from restive.plan.policies.base import IndexPolicy
-from restive.studies.settings import Settings
+from restive.studies.settings import CaseSettings
 from restive.studies.spec import Case
 from restive.studies.work import chunk_size, prepared, result_bytes
 
-__all__ = ["Estimate", "estimate", "seconds_per_step"]
+__all__ = ["CostEstimate", "estimate", "seconds_per_step"]
 
 TRIAL_STEPS = 20_000
 LEAST_SECONDS = 0.05  # of a trial that counts
@@ -25,7 +25,7 @@ STAND_IN = "myopic"  # a mapping that is made at once, for about as many episode
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """What a case would take."""
 
     seconds: float  # on one processor
@@ -33,10 +33,10 @@ class Estimate:
     memory_bytes: int  # of the driver, beyond what Python itself takes
 
 
-def estimate(case: Case, replications: int) -> Estimate:
+def estimate(case: Case, replications: int) -> CostEstimate:
     """Estimate what a case would take, from a short trial."""
     per_step = seconds_per_step(case.settings, with_oracle=True)
-    return Estimate(
+    return CostEstimate(
         per_step * case.settings.horizon * replications,
         result_bytes(case) * replications,
         # chunks that run or wait, and two numbers per replication in a summary
@@ -44,7 +44,7 @@ def estimate(case: Case, replications: int) -> Estimate:
     )
 
 
-def seconds_per_step(case: Settings, *, with_oracle: bool) -> float:
+def seconds_per_step(case: CaseSettings, *, with_oracle: bool) -> float:
     """Time a step of a case's learner, alone or with the policy that knows the truth beside it.
 
     A mapping that plans for whole systems, such as "best_index", is not tried out: it may take

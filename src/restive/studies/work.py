@@ -23,7 +23,7 @@ from restive.measure.regret import recorded_times
 from restive.measure.replication import replicate
 from restive.plan.policies.registry import policy_mapping
 from restive.problem.changing import ChangingBandit, first_phase
-from restive.studies.settings import Settings
+from restive.studies.settings import CaseSettings
 from restive.studies.spec import Case
 
 __all__ = [
@@ -73,7 +73,7 @@ Execute = Callable[[Iterable[Chunk]], Iterator[tuple[Chunk, Arrays]]]
 
 
 def run_chunk(case: str, first: int, count: int) -> Arrays:
-    """Run replications first, ..., first + count - 1 of a case, given as `Settings.to_json`.
+    """Run replications first, ..., first + count - 1 of a case, given as `CaseSettings.to_json`.
 
     The arrays are those of `Replications`, a row per replication.
     """
@@ -113,14 +113,14 @@ def fits(arrays: Arrays, case: Case, count: int) -> bool:
     )
 
 
-def _with_posterior(settings: Settings) -> bool:
+def _with_posterior(settings: CaseSettings) -> bool:
     return settings.posterior and isinstance(settings.learner(), Relative)
 
 
 @lru_cache(maxsize=KEPT_CASES)
-def prepared(case: str) -> tuple[Settings, Task, Learner]:
+def prepared(case: str) -> tuple[CaseSettings, Task, Learner]:
     """Return the task of a case and the learner on it."""
-    settings = Settings.model_validate_json(case)
+    settings = CaseSettings.model_validate_json(case)
     learner = settings.learner()
     task, _ = _task(_of_all_learners(settings))
     require_sees(learner, task)
@@ -129,14 +129,14 @@ def prepared(case: str) -> tuple[Settings, Task, Learner]:
     return settings, task, learner
 
 
-def _of_all_learners(settings: Settings) -> str:
+def _of_all_learners(settings: CaseSettings) -> str:
     return settings.model_copy(update={"learners": ["tsde"]}).to_json()
 
 
 @lru_cache(maxsize=KEPT_CASES)
 def _task(case: str) -> tuple[Task, Phases | None]:
     """Make the task that all learners of a point share, and the phases of a truth that changes."""
-    settings = Settings.model_validate_json(case)
+    settings = CaseSettings.model_validate_json(case)
     bandit, prior, num_pulls = settings.systems()
     horizon = None if settings.doubling else settings.horizon
     first = None if bandit is None else first_phase(bandit)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from restive.errors import ProblemError
 from restive.logs.log import Log, Rows, UnsortedLog, checked_same_step, sorted_log
-from restive.logs.reading.columns import Mistakes, Words, read_flags
+from restive.logs.reading.columns import Mistakes, WordColumn, read_flags
 from restive.logs.reading.file import FileRows, LogFile, open_log_file
 from restive.logs.reading.states import StateRule, state_rule
 from restive.logs.reading.times import read_times
@@ -153,8 +153,8 @@ def _understood(
     states = told.unless(meaning.read, found.columns[2], mistakes)
     told.refuse()
     flags = read_flags(found.columns[-1], "pulled", mistakes) if has_pulled else 1
-    arms = Words(found.columns[1], "arm", mistakes)
-    of_rows = Words(found.columns[3], "kind", mistakes) if has_kinds else None
+    arms = WordColumn(found.columns[1], "arm", mistakes)
+    of_rows = WordColumn(found.columns[3], "kind", mistakes) if has_kinds else None
     if not mistakes.good.all():
         arms.reorder(mistakes.good)  # rows that are left out have no say in it
     kinds, kind_of = ["all"], np.zeros(len(arms.texts), dtype=np.int64)
@@ -180,7 +180,7 @@ def _understood(
     )
 
 
-def _kind_of(arms: Words, kinds: Words, mistakes: Mistakes) -> IntArray:
+def _kind_of(arms: WordColumn, kinds: WordColumn, mistakes: Mistakes) -> IntArray:
     """Return the kind of each arm [K], that of its first good row; it must be that of the others.
 
     It is -1 for an arm without a good row.

@@ -14,7 +14,7 @@ from restive.errors import LogError, ProblemError
 from restive.logs.reading.file import Column, LogFile
 from restive.logs.reading.lines import FAULTS
 
-__all__ = ["TRUTH", "Mistakes", "Words", "all_match", "is_empty", "read_flags", "read_numbers"]
+__all__ = ["TRUTH", "Mistakes", "WordColumn", "all_match", "is_empty", "read_flags", "read_numbers"]
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -101,7 +101,7 @@ class Mistakes:
         ]
 
 
-class Words:
+class WordColumn:
     """A column of words, each of which must be there and be UTF-8.
 
     Parameters
@@ -164,7 +164,7 @@ def _decoded(word: bytes) -> str:
 
 def read_flags(column: Column, what: str, mistakes: Mistakes) -> IntArray:
     """Return 1 where a field says yes, 0 where it says no [R]."""
-    words = Words(column, what, mistakes)
+    words = WordColumn(column, what, mistakes)
     flags = words.meanings(lambda text: TRUTH.get(text.lower(), -1))[words.numbers]
     reason = f"{what} is {{}}, expected 1 or 0, true or false, yes or no"
     mistakes.mark_field(flags < 0, reason, column)

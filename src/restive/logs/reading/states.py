@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from restive.arguments import checked_count
 from restive.errors import ProblemError
 from restive.learn.evidence import MOST_STATES
-from restive.logs.reading.columns import TRUTH, Mistakes, Words, read_numbers
+from restive.logs.reading.columns import TRUTH, Mistakes, WordColumn, read_numbers
 from restive.logs.reading.file import Column
 from restive.problem.arm import state_names
 
@@ -81,7 +81,7 @@ def _compared(text: str) -> StateRule:
 
     def read_texts(column: Column, mistakes: Mistakes) -> States:
         wanted = value.strip("'\"")
-        words = Words(column, name, mistakes)
+        words = WordColumn(column, name, mistakes)
         codes = words.meanings(lambda text: int((text == wanted) == (sign == "==")))
         missing = "" if wanted in words.texts else f"state_from: no row has {name} {wanted!r}"
         return States(codes[words.numbers], names, refusal=missing)
@@ -131,7 +131,7 @@ def _by_quantiles(column: Column, mistakes: Mistakes, name: str, count: int) -> 
 
 def _named(column: Column, mistakes: Mistakes, name: str, order: dict[str, int] | None) -> States:
     """States as they stand there: by name, in a given order, or as whole numbers."""
-    words = Words(column, "state", mistakes, MOST_WORDS)
+    words = WordColumn(column, "state", mistakes, MOST_WORDS)
     if order is None:
         codes = words.meanings(_plain_state)
         if (codes < 0).all() and mistakes.good.any():
