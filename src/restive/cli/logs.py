@@ -15,7 +15,7 @@ import typer
 from restive.cli.progress import bar
 from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
-from restive.cli.world import AssumedWorld, Controlled, Pay, Seen, in_terminal, world_of
+from restive.cli.world import WorldFlags, Controlled, Pay, Seen, in_terminal, world_of
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def _numbers(text: str | None) -> list[float] | None:
         raise ProblemError(f"--rewards must be numbers separated by commas, got {text!r}") from None
 
 
-def _unpulled(world: AssumedWorld, log: Log, rewards: str | None) -> Any:
+def _unpulled(world: WorldFlags, log: Log, rewards: str | None) -> Any:
     """What arms pay while they are not pulled."""
     from restive.logs.fitted import log_rewards
 
@@ -286,7 +286,7 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _fit_data(fitted: FittedLog, world: AssumedWorld, decision: FitDecision) -> dict[str, Any]:
+def _fit_data(fitted: FittedLog, world: WorldFlags, decision: FitDecision) -> dict[str, Any]:
     from restive.logs.memory_words import memory_data
 
     checks = [

@@ -14,7 +14,7 @@ import typer
 from restive.cli.asking import ask as ask_yes
 from restive.errors import ProblemError
 
-__all__ = ["AssumedWorld", "Controlled", "Nouns", "Pay", "Seen", "in_terminal", "world_of"]
+__all__ = ["WorldFlags", "Controlled", "Nouns", "Pay", "Seen", "in_terminal", "world_of"]
 
 Controlled = Annotated[
     bool | None,
@@ -51,8 +51,8 @@ class Nouns(NamedTuple):
 STEPS = Nouns("arm", "arms", "pull", "step")
 
 
-class AssumedWorld(NamedTuple):
-    """What is taken to be true of the arms."""
+class WorldFlags(NamedTuple):
+    """What flags and answers say of the arms, or what is taken as true without them."""
 
     controlled: bool
     pay: str
@@ -81,7 +81,7 @@ def in_terminal() -> bool:
 
 def world_of(
     controlled: bool | None, pay: str | None, *, ask: bool, nouns: Nouns = STEPS
-) -> AssumedWorld:
+) -> WorldFlags:
     """Return what was said, or is answered where `ask` lets it be asked, or else is assumed."""
     from restive.problem.problem_file import PAY
 
@@ -101,7 +101,7 @@ def world_of(
         for flag, answer in (("--controlled", controlled), ("--pay always", pay))
         if answer is None
     ]
-    world = AssumedWorld(bool(controlled), pay or "pulled")
+    world = WorldFlags(bool(controlled), pay or "pulled")
     if not flags:
         return world
     return world._replace(
