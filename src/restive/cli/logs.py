@@ -15,7 +15,7 @@ import typer
 from restive.cli.progress import bar
 from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
-from restive.cli.world import WorldFlags, Controlled, Pay, Seen, in_terminal, world_of
+from restive.cli.world import Controlled, Pay, Seen, WorldFlags, in_terminal, world_of
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import typer
 from restive.cli.asking import ask as ask_yes
 from restive.errors import ProblemError
 
-__all__ = ["WorldFlags", "Controlled", "Nouns", "Pay", "Seen", "in_terminal", "world_of"]
+__all__ = ["Controlled", "Nouns", "Pay", "Seen", "WorldFlags", "in_terminal", "world_of"]
 
 Controlled = Annotated[
     bool | None,
