@@ -10,7 +10,7 @@ import pytest
 
 import restive as rs
 from restive.cli import world
-from restive.cli.world import world_of
+from restive.cli.world import asked_world
 from restive.logs.counts import first_states
 
 TYPES = np.array([(0.08, 0.75, 0.45, 0.95), (0.30, 0.92, 0.38, 0.94), (0.04, 0.60, 0.07, 0.66)])
@@ -133,7 +133,7 @@ def test_who_sits_at_a_terminal_is_asked_what_was_not_said(
     controlled, pay, typed, expected, monkeypatch, capsys
 ):
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-    found = world_of(controlled, pay, ask=True)
+    found = asked_world(controlled, pay, ask=True)
     assert (found.controlled, found.pay, found.assumed) == (*expected, "")
     asked = capsys.readouterr().out
     assert ("change how arms go on" in asked) == (controlled is None)
@@ -153,7 +153,7 @@ def test_who_sits_at_a_terminal_is_asked_what_was_not_said(
     ],
 )  # fmt: skip
 def test_elsewhere_a_line_names_the_world_that_was_assumed(controlled, pay, line):
-    found = world_of(controlled, pay, ask=False)
+    found = asked_world(controlled, pay, ask=False)
     assert found == (bool(controlled), pay or "pulled", line)
 
 

@@ -450,14 +450,15 @@ def test_bad_input_changes_nothing(path):
         (lambda: live.forget(0), r"nothing was seen before week 0 \(2026-11-16\), the first week"),
         (lambda: live.forget(-1), "before"),
         (lambda: live.forget(1.5), "before"),
-        (lambda: live.forget(live.tick_before("2026-01-01")), "before the start, 2026-11-16"),
-        (lambda: live.forget(live.tick_before("soon")), "must be a date"),
+        (lambda: live.forget("2026-01-01"), "before the start, 2026-11-16"),
+        (lambda: live.forget("soon"), "must be a date"),
     ]:
         with pytest.raises(RestiveError, match=said) as error:
             call()
         assert "\n" not in str(error.value)
         assert (fingerprint(live), len(live.events())) == before
-    assert live.tick_before("2026-12-01") == live.tick_before("2") == live.tick_before(2) == 2
+    named = live.settings.clock.tick_named
+    assert named("2026-12-01") == named("2") == named(2) == 2
 
 
 def test_a_joint_prior_forgets_nothing(path):

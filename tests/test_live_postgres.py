@@ -37,7 +37,7 @@ from restive.errors import (
 from restive.live.checking import check
 from restive.live.creating import rebuild_file, write_good_part
 from restive.live.journal.events import TABLES, Journal, copy_journal
-from restive.live.journal.postgres import agents_of, place_of
+from restive.live.journal.postgres import agent_place, agents_of
 from serve_cases import Client, served
 
 # run here too, on the `path` below
@@ -398,7 +398,7 @@ def test_places_that_cannot_be(postgres, path):
         with pytest.raises((StoreError, ProblemError), match=message) as caught:
             rs.LiveAgent.open(place)
         assert "\n" not in str(caught.value)
-    assert place_of(f"{postgres.address()}#a").name == f"{postgres.address()}#a"
+    assert agent_place(f"{postgres.address()}#a").name == f"{postgres.address()}#a"
 
 
 def test_names_and_addresses_may_be_written_in_many_ways(postgres):
@@ -413,7 +413,7 @@ def test_names_and_addresses_may_be_written_in_many_ways(postgres):
     ):
         for agent in ("Calls", "0-_a", "-", "select", "a" * 63) if "?" not in address else ("a",):
             place = f"{address}#{agent}"
-            assert place_of(place).name == place
+            assert agent_place(place).name == place
             with created(place) as live:
                 run(live, 2)
             assert agent in agents_of(address)

@@ -9,8 +9,8 @@ from restive.live.told.answers import Decision as Decision
 from restive.live.told.answers import Receipt as Receipt
 from restive.live.told.explaining import Why as Why
 from restive.logs.fitted import FittedLog as FittedLog
+from restive.logs.forgetting import ForgettingAdvice as ForgettingAdvice
 from restive.logs.log import Log as Log
-from restive.logs.memory import MemoryAdvice as MemoryAdvice
 from restive.logs.prior_file import PriorFile as PriorFile
 from restive.logs.replay import Replay as Replay
 from restive.measure.compare import ComparedLearners as ComparedLearners

@@ -17,7 +17,7 @@ from restive.cli.asking import go_on
 from restive.cli.live_forgetting import forget, remember
 from restive.cli.live_init import COMMAND_LINE, By, init
 from restive.cli.live_people import come_back, join, leave
-from restive.cli.live_places import AsJson, File, backup, copy, list_agents, opened, short
+from restive.cli.live_places import AsJson, File, backup, copy, last_part, list_agents, opened
 from restive.cli.live_results import (
     Date,
     Tick,
@@ -141,7 +141,7 @@ def _decided(agent: LiveAgent, yes: bool, **asked: Any) -> Decision:
 def _tell_what_passed(agent: LiveAgent, before: int, open_: Sequence[str], tick: int) -> None:
     """Say on stderr what a new decision has closed."""
     from restive.arguments import counted
-    from restive.live.told.missing import named
+    from restive.live.told.missing import with_names
 
     if tick == before:
         return
@@ -152,7 +152,7 @@ def _tell_what_passed(agent: LiveAgent, before: int, open_: Sequence[str], tick:
         say(f"note: {count} passed without a list since {last}", sys.stderr)
     if open_:
         note = f"{counted(len(open_), 'result')} of {last} missing, taken as not reached until they"
-        say(f"note: {note} come{named(open_)}", sys.stderr)
+        say(f"note: {note} come{with_names(open_)}", sys.stderr)
 
 
 live.command()(record)
@@ -162,17 +162,17 @@ live.command()(change)
 @live.command()
 def status(file: File, as_json: AsJson = False) -> None:
     """Tell where all stands, and whose results are missing; exit status 1 if there is an alarm."""
+    from restive.live.told.how_long import forgetting_line
     from restive.live.told.missing import missing_lines
-    from restive.live.told.remembering import memory_line
-    from restive.logs.memory_words import memory_data
+    from restive.logs.forgetting_words import forgetting_data
 
     with opened(file) as agent:
         found, settings, missing = agent.status(), agent.settings, missing_lines(agent)
-        memory = agent.advised_memory()
+        advice = agent.advised_forgetting()
     if as_json:
         unseen = found.unseen_by_last_state.items()
         named = {settings.state_name(state): counts for state, counts in unseen}
-        told = {"unseen_by_last_state": named, "memory": memory_data(memory)}
+        told = {"unseen_by_last_state": named, "forgetting": forgetting_data(advice)}
         print(json.dumps(asdict(found) | told, indent=2))
     else:
         from restive.live.told.status import alarm_lines, status_lines
@@ -180,7 +180,7 @@ def status(file: File, as_json: AsJson = False) -> None:
         lines = status_lines(replace(found, alarms=()), settings, file) + missing
         for line in lines + alarm_lines(found.alarms, file, settings.words):
             say(line)
-        if line := memory_line(memory, settings, file):
+        if line := forgetting_line(advice, settings, file):
             say(line)
     if found.alarms:
         raise typer.Exit(1)
@@ -268,7 +268,7 @@ def check(
             seq = write_good_part(journal, last_good)
             print(json.dumps({"good": seq}) if as_json else f"{last_good}: events 1 to {seq:,}")
             return
-        with spinner(f"checking {short(file)}") as show, journal.reading():
+        with spinner(f"checking {last_part(file)}") as show, journal.reading():
             count, digest = check_journal(journal, lambda done, total: show("events", done, total))
     finally:
         journal.close()

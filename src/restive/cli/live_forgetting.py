@@ -31,7 +31,7 @@ def forget(
     if (bool(arms) + (kind is not None) + everyone) != 1:
         raise ProblemError("say of whom: a name, --kind KIND or --all; nothing was changed")
     with opened(file) as agent:
-        done = agent.forget(agent.tick_before(before), arms or None, kind=kind, actor=by)
+        done = agent.forget(before, arms or None, kind=kind, actor=by)
         words = agent.settings.words
     if as_json:
         print(json.dumps(asdict(done)))

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from restive.cli.live_places import checked_place, short
+from restive.cli.live_places import checked_place, last_part
 from restive.cli.progress import say as tell
 from restive.cli.progress import spinner
-from restive.cli.world import Controlled, Nouns, Pay, in_terminal, world_of
+from restive.cli.world import Controlled, Nouns, Pay, asked_world, in_terminal
 from restive.errors import ProblemError
 
 __all__ = ["COMMAND_LINE", "By", "init"]
@@ -122,14 +122,14 @@ def init(
     if arms is not None:  # what is wrong with it is said before any question
         read_sheet(arms, say).require("arm")
     nouns = Nouns(say.arm, say.many("arm"), say.pull, say.tick)
-    world = world_of(controlled, pay, ask=states is not None and in_terminal(), nouns=nouns)
+    world = asked_world(controlled, pay, ask=states is not None and in_terminal(), nouns=nouns)
     if states is None and (controlled is not None or pay is not None or may_hurt):
         raise ProblemError(
             "--controlled, --pay and --may-hurt go with --states; a prior file says all of its "
             "arms itself"
         )
     names = () if states is None else tuple(name.strip() for name in states.split(","))
-    with spinner(f"making {short(file)}"):
+    with spinner(f"making {last_part(file)}"):
         made, since, beyond = create_from_files(
             file, prior, levels, arms, settings,
             {"num_pulls": pulls, "policy_mapping": policy, "seed": seed, "audit_pulls": audit,

@@ -24,9 +24,9 @@ __all__ = [
     "backup",
     "checked_place",
     "copy",
+    "last_part",
     "list_agents",
     "opened",
-    "short",
 ]
 
 OTHERS = (".csv", ".toml", ".json", ".xlsx", ".parquet", ".txt")  # which are no agents' files
@@ -38,9 +38,9 @@ def checked_place(place: str | None) -> str | None:
 
     if place is None or not is_url(place):
         return place if place is None else str(Path(place))
-    from restive.live.journal.postgres import place_of
+    from restive.live.journal.postgres import agent_place
 
-    if place_of(place, whole="#" not in place).secret:
+    if agent_place(place, whole="#" not in place).secret:
         raise ProblemError(
             "a password in a URL can be read by everybody on this machine; leave it out, and set "
             "PGPASSWORD, or keep it in a file that PGPASSFILE or PGSERVICEFILE names"
@@ -48,7 +48,7 @@ def checked_place(place: str | None) -> str | None:
     return place
 
 
-def short(place: str) -> str:
+def last_part(place: str) -> str:
     """Return how a place is called in a line: its last part."""
     return Path(place).name
 
@@ -100,7 +100,7 @@ def copy(file: File, to: Place) -> None:
 
     journal = Journal(file)
     try:
-        with spinner(f"copying {short(file)}"):
+        with spinner(f"copying {last_part(file)}"):
             count, digest = copy_journal(journal, to)
     finally:
         journal.close()
@@ -130,7 +130,7 @@ def opened(file: str) -> Iterator[LiveAgent]:
             f"{file}: is a {ending[1:].upper()} file; the file of the agent, which "
             "`restive live init` made, comes first"
         )
-    with spinner(f"opening {short(file)}") as show:
+    with spinner(f"opening {last_part(file)}") as show:
         agent = LiveAgent.open(file, progress=lambda done, total: show("events", done, total))
     with agent:
         yield agent

@@ -14,7 +14,7 @@ import typer
 
 from restive.cli.asking import go_on
 from restive.cli.live_init import COMMAND_LINE, By
-from restive.cli.live_places import AsJson, File, checked_place, opened, short
+from restive.cli.live_places import AsJson, File, checked_place, last_part, opened
 from restive.cli.progress import say, spinner
 from restive.errors import ProblemError
 
@@ -53,7 +53,7 @@ def record(
     from restive.live.people.operator_files import record_sheet, rejected_text
     from restive.live.people.sheets import read_sheet, write_text
     from restive.live.told.answers import RefusedError
-    from restive.live.told.missing import named, of_which_list
+    from restive.live.told.missing import of_which_list, with_names
 
     with opened(file) as agent:
         words, before = agent.settings.words, agent.num_arms
@@ -88,7 +88,7 @@ def record(
         said += f"; {words.count(left, 'arm')} left for ever" if left > 0 else ""
         said += f"; {words.count(-left, 'arm')} back" if left < 0 else ""
         if missing and done.receipt.new:
-            said += f"; {len(missing):,} still missing{named(missing)}"
+            said += f"; {len(missing):,} still missing{with_names(missing)}"
         say(said)
     tell_alarms(alarms, file, words)
 
@@ -164,7 +164,7 @@ def correct(
     from restive.live.journal.events import is_url
     from restive.live.people.operator_files import parsed_results
     from restive.live.people.sheets import read_sheet
-    from restive.live.told.missing import named
+    from restive.live.told.missing import with_names
 
     with opened(file) as agent:
         words = agent.settings.words
@@ -174,7 +174,7 @@ def correct(
         back = [name for name in gone if agent.arm(name).left is None]
     if back:
         who = words.count(len(back), "arm")
-        say(f"{who} who had left by that result can be on the next list again{named(back)}")
+        say(f"{who} who had left by that result can be on the next list again{with_names(back)}")
     noted = counted(receipt.new, "correction")
     rebuilt = f"{quote(file)} {'--in-place' if is_url(file) else '--out NEW.db'}"
     say(f"{noted} noted; lists learn from it once you run: restive live rebuild {rebuilt}")
@@ -202,7 +202,7 @@ def rebuild(
             "say where the new file goes: --out NEW, or --in-place (take a `restive live backup` "
             "first)"
         )
-    with spinner(f"rebuilding {short(file)}") as show:
+    with spinner(f"rebuilding {last_part(file)}") as show:
         rebuild_file(file, out, lambda done, total: show("events", done, total))
     new = file if out is None else out
     with opened(new) as agent:

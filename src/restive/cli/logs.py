@@ -15,7 +15,7 @@ import typer
 from restive.cli.progress import bar
 from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
-from restive.cli.world import Controlled, Pay, Seen, WorldFlags, in_terminal, world_of
+from restive.cli.world import Controlled, Pay, Seen, WorldFlags, asked_world, in_terminal
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def fit(
 
     matplotlib_figures()  # the page needs it: told now, not after the work
     units = units_of(checked_text(unit, "--unit"), checked_text(reward, "--reward"), step)
-    world = world_of(controlled, pay, ask=in_terminal() and not as_json)
+    world = asked_world(controlled, pay, ask=in_terminal() and not as_json)
     with bar(f"fitting {log.name}") as progress:
         found = _load(
             log, time, arm, state, state_from, states, step, zone, by, pulled, same_step, skip_bad,
@@ -189,7 +189,7 @@ def replay(
     from restive.logs.replay_words import replay_sentence
 
     units = units_of("pulls", checked_text(reward, "--reward"), step)
-    world = world_of(controlled, pay, ask=False)
+    world = asked_world(controlled, pay, ask=False)
     kinds: Any = None if prior is None else load_prior(prior)
     with bar(f"replaying {log.name}") as progress:
         found = _load(
@@ -287,7 +287,7 @@ def _finite(value: float) -> float | None:
 
 
 def _fit_data(fitted: FittedLog, world: WorldFlags, decision: FitDecision) -> dict[str, Any]:
-    from restive.logs.memory_words import memory_data
+    from restive.logs.forgetting_words import forgetting_data
 
     checks = [
         {key: _finite(value) if isinstance(value, float) else value
@@ -311,7 +311,7 @@ def _fit_data(fitted: FittedLog, world: WorldFlags, decision: FitDecision) -> di
         "checks": checks,
         "decision": asdict(decision),
     }
-    data["memory"] = memory_data(fitted.memory)
+    data["forgetting"] = forgetting_data(fitted.forgetting)
     if fitted.held_out is not None:
         found = fitted.held_out
         data["held_out"] = {
@@ -332,7 +332,7 @@ def _print_decision(fitted: FittedLog, decision: FitDecision, units: Units) -> N
 
 def _next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> list[str]:
     """Say what was written, and what one does with it."""
-    from restive.logs.memory_words import advised_learner
+    from restive.logs.forgetting_words import advised_learner
 
     problem, prior, _, page, summary = paths
     lines = [
@@ -340,7 +340,7 @@ def _next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> list[s
         f"To read: {summary} (one page, for a manager), {page} (all of it).",
     ]
     if decision.gain is not None:
-        forgets = fitted.memory is not None and fitted.memory.forget_after is not None
+        forgets = fitted.forgetting is not None and fitted.forgetting.forget_after is not None
         learner = f" --learner '{advised_learner(fitted)}'" if forgets else ""
         lines.append(
             f"Next: restive plan {problem}; or begin to run it: "
@@ -350,7 +350,7 @@ def _next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> list[s
 
 
 def _print_fit(fitted: FittedLog) -> None:
-    from restive.logs.memory_words import sentence_of_fit
+    from restive.logs.forgetting_words import sentence_of_fit
     from restive.logs.page import check_rows, held_out_sentences, model_verdict
 
     found = check_rows(fitted.checks)
@@ -373,7 +373,7 @@ def _print_fit(fitted: FittedLog) -> None:
 
 
 def _replay_data(played: Replay) -> dict[str, Any]:
-    from restive.logs.memory_words import memory_data
+    from restive.logs.forgetting_words import forgetting_data
 
     return {
         "from": played.log.label(played.split),
@@ -396,7 +396,7 @@ def _replay_data(played: Replay) -> dict[str, Any]:
             for p in played.policies
         ],
         "notes": list(played.notes),
-        "memory": memory_data(played.memory),
+        "forgetting": forgetting_data(played.forgetting),
     }
 
 
@@ -420,4 +420,4 @@ def _print_replay(played: Replay) -> None:
         prose=("note",),
     )
     notes = [f"note: {spoken(note, flags_of(replay))}" for note in played.notes]
-    print_lines([played.memory_sentence, *notes])
+    print_lines([played.forgetting_sentence, *notes])

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from restive.cli.live_places import File, short
+from restive.cli.live_places import File, last_part
 from restive.cli.progress import spinner
 
 __all__ = ["serve"]
@@ -30,7 +30,7 @@ def serve(
     from restive.live.agent import LiveAgent
     from restive.serve.app import run_server
 
-    with spinner(f"opening {short(file)}") as show:
+    with spinner(f"opening {last_part(file)}") as show:
         agent = LiveAgent.open(
             file, durability, progress=lambda done, total: show("events", done, total)
         )

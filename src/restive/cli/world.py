@@ -14,7 +14,7 @@ import typer
 from restive.cli.asking import ask as ask_yes
 from restive.errors import ProblemError
 
-__all__ = ["Controlled", "Nouns", "Pay", "Seen", "WorldFlags", "in_terminal", "world_of"]
+__all__ = ["Controlled", "Nouns", "Pay", "Seen", "WorldFlags", "asked_world", "in_terminal"]
 
 Controlled = Annotated[
     bool | None,
@@ -79,7 +79,7 @@ def in_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def world_of(
+def asked_world(
     controlled: bool | None, pay: str | None, *, ask: bool, nouns: Nouns = STEPS
 ) -> WorldFlags:
     """Return what was said, or is answered where `ask` lets it be asked, or else is assumed."""

@@ -18,7 +18,7 @@ from restive.kernels.elementary import exponentials
 from restive.kernels.jit.handles import Handle
 from restive.kernels.jit.records import new_record
 from restive.kernels.jit.vectors import LANES
-from restive.kernels.learn.learners.memory import OWN, Memory
+from restive.kernels.learn.learners.memory import OWN, LearnerMemory
 from restive.kernels.learn.weights import add_up_groups
 from restive.kernels.loop import steps
 from restive.kernels.loop.actor import Actor
@@ -474,9 +474,9 @@ def _visits(task: Task, longest_truncation: int) -> IntArray:
     return int_zeros(cells * VISITS)
 
 
-def _memory(learner: Compiled, facts: Facts, meta: Meta) -> Memory:
+def _memory(learner: Compiled, facts: Facts, meta: Meta) -> LearnerMemory:
     num_ints, num_floats = learner.memory_size(facts)
-    memory = Memory(
+    memory = LearnerMemory(
         last_state=meta.last_state,
         seen=meta.seen,
         ints=int_zeros(OWN + num_ints),

@@ -33,7 +33,7 @@ from restive.live.journal.events import Journal
 from restive.live.journal.tokens import make_token, remove_token
 from restive.live.memory import Memory
 from restive.live.people.prior_arms import arms_of_prior, states_of_prior
-from restive.live.session import Now, Session, Writer, checked_text
+from restive.live.session import Now, Session, Writer, journalable
 from restive.live.settings import Settings, learner_table
 from restive.live.told.answers import Act, Decision, Mistake, Receipt
 from restive.live.told.status import alarms
@@ -375,7 +375,7 @@ class LiveAgent(LiveView):
             if answer is not None:
                 return Receipt(**answer["receipt"])
             tick = checked_count(tick, "tick", 0)
-            checked_text(note, "the note on why it is corrected", MOST_NOTE)
+            journalable(note, "the note on why it is corrected", MOST_NOTE)
             return recording.correct(session, memory, given, tick, note, writer)
 
     def undo(
@@ -404,7 +404,7 @@ class LiveAgent(LiveView):
 
     def forget(
         self,
-        before: int,
+        before: int | str,
         arms: Iterable[str] | None = None,
         *,
         kind: str | None = None,
@@ -419,14 +419,14 @@ class LiveAgent(LiveView):
         Parameters
         ----------
         before
-            The first tick that still counts.
+            The first tick that still counts: its number or its date.
         arms, kind
             Names of arms, or all of a kind; without either, all arms.
         request, actor
             As in `decide`.
         """
         names = None if arms is None else checked_names(arms, "arms")
-        before = checked_count(before, "before", 0)
+        before = checked_count(self.settings.clock.tick_named(before), "before", 0)
         session = self._session
         writer = Writer(session, actor, request, "forget", [names, kind, before])
         with session.writing() as memory:
@@ -462,12 +462,12 @@ class LiveAgent(LiveView):
     def note(self, text: str, *, actor: str = PYTHON) -> None:
         """Write a note into the journal."""
         with self._session.writing() as memory:
-            checked_text(text, "a note", MOST_NOTE)
+            journalable(text, "a note", MOST_NOTE)
             self._append("note", memory, {"text": text}, actor)
 
     def acknowledge(self, alarm: int, note: str, *, actor: str = PYTHON) -> None:
         """Say that somebody has looked at an alarm, by its id, and what was found."""
-        checked_text(note, "the note on what was found", MOST_NOTE)
+        journalable(note, "the note on what was found", MOST_NOTE)
         with self._session.writing() as memory:
             for one in alarms(self._session):
                 if one.seq == alarm:  # all of its name are answered

@@ -24,6 +24,7 @@ SECONDS = {"H": 3600, "M": 60, "S": 1}
 DAYS = {"D": 1, "W": 7}
 NAMED = {"hourly": "PT1H", "daily": "P1D", "weekly": "P7D"}
 MOST_DAYS = 366 * 100
+SHORTEST_DATE = 8  # digits: 20261207; fewer are a tick's number
 
 
 def utc_time(at: int) -> datetime:
@@ -151,6 +152,13 @@ class Clock:
         if tick < 0 and not before:
             raise ProblemError(f"date {shown(date)} is before the start, {self.start}")
         return tick
+
+    def tick_named(self, name: int | str) -> int:
+        """Return the tick that a person names by its number or its date, as text too."""
+        if isinstance(name, str):
+            number = name.isdecimal() and len(name) < SHORTEST_DATE
+            return int(name) if number else self.tick_of(name)
+        return name
 
     def begins(self, tick: int) -> datetime | None:
         """When a tick begins; None where ticks have no dates."""

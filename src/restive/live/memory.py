@@ -17,6 +17,7 @@ from restive.kernels.random import key_at, stream
 from restive.learn.agent import Agent
 from restive.learn.learners import learner_of
 from restive.learn.make import with_more_arms
+from restive.learn.priors.data import runs
 from restive.learn.relearning import relearnt, with_memory
 from restive.learn.slots import MOST_STEPS
 from restive.learn.snapshots import learned_data, load_snapshot
@@ -24,7 +25,7 @@ from restive.learn.task import make_task
 from restive.live.acts.forgetting import kept_of, remembering
 from restive.live.acts.open_tick import Choice, OpenTick
 from restive.live.journal.events import Event
-from restive.live.people.roster import Roster, arms_from_data, runs
+from restive.live.people.roster import Roster, arms_from_data
 from restive.live.settings import NOT_PULLED, UNSEEN, Settings
 from restive.live.told.alarms import ClosedPull, Watches
 from restive.live.words import Words
@@ -440,7 +441,7 @@ class Memory:
                 "instead": list(now.instead.items()),
                 **({"shown": sorted(now.shown.items())} if now.always else {}),
             },
-            "joined": runs(self.joined),
+            "joined": runs([np.array(self.joined)]),
             "gone": list(self.gone.items()),
             **({"lost": sorted(self.lost)} if self.lost else {}),
             **({"forgotten": sorted(self.forgotten.items())} if self.forgotten else {}),

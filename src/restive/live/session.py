@@ -41,8 +41,8 @@ __all__ = [
     "Now",
     "Session",
     "Writer",
-    "checked_text",
     "first_memory",
+    "journalable",
     "snapshot_data",
     "snapshot_version",
     "unreadable",
@@ -66,7 +66,7 @@ UNREADABLE = (
 UNWRITABLE = re.compile("[\ud800-\udfff\0]")
 
 
-def checked_text(value: Any, what: str, most: int = MOST_TEXT) -> str:
+def journalable(value: Any, what: str, most: int = MOST_TEXT) -> str:
     """Return a text that can be journaled, or raise."""
     if not isinstance(value, str) or not 0 < len(value) <= most:
         raise ProblemError(f"{what} must be a text of 1 to {most:,} letters, got {shown(value)}")
@@ -181,7 +181,7 @@ class Session:
         if kind != "divergence":
             self._require_newest()
         memory = self.touch()
-        checked_text(actor, "actor")
+        journalable(actor, "actor")
         last = (memory.seq, memory.digest)
         event = self.journal.append(last, kind, tick, self.at, body, actor, request, fingerprint)
         if applied:
@@ -388,7 +388,7 @@ class Writer:
         """
         session, request = self._session, self._request
         if request is not None:
-            checked_text(request, "a request's id")
+            journalable(request, "a request's id")
         event = None if request is None else session.journal.requested(request)
         if event is None:
             if session.expected_tick not in (None, session.memory.tick):

@@ -197,12 +197,12 @@ class Settings:
         unseen
             Whether this file takes pulls that were made and not seen.
         """
-        told = {word: spoken(word) for word, means in self.outcomes.items()
+        told = {word: word_text(word) for word, means in self.outcomes.items()
                 if (means < num_states if isinstance(means, int) else unseen or means != UNSEEN)
                 }  # fmt: skip
         meant = set(self.outcomes.values())
         told |= {
-            self.state_name(state): spoken(self.state_text(state))
+            self.state_name(state): word_text(self.state_text(state))
             for state in range(num_states)
             if state not in meant
         }
@@ -222,7 +222,7 @@ class Settings:
 
     def said(self, word: str) -> str:
         """Return what a person reads of a word that somebody chose."""
-        return spoken(word) if word in self.outcomes else self.outcome_text(self.result_of(word))
+        return word_text(word) if word in self.outcomes else self.outcome_text(self.result_of(word))
 
     def outcome_text(self, result: int | str) -> str:
         """Return what a person reads of a pull: the name of the state, or why there is none.
@@ -230,15 +230,15 @@ class Settings:
         Where an outcome of theirs means that, it is their word.
         """
         if isinstance(result, int):
-            return spoken(self.state_text(result))
-        own = [spoken(word) for word, means in self.outcomes.items() if means == result]
+            return word_text(self.state_text(result))
+        own = [word_text(word) for word, means in self.outcomes.items() if means == result]
         if own:  # who left is told by the word for it; which of several it was is not kept
             return " or ".join(own) if result == LEAVE else own[0]
         return {UNSEEN: "not reached", NOT_PULLED: f"no {self.words.pull} made",
                 "open": "no result yet"}.get(result, result)  # fmt: skip
 
 
-def spoken(word: str) -> str:
+def word_text(word: str) -> str:
     """Return a word of a file as a person reads it."""
     return word.replace("_", " ")
 

@@ -23,21 +23,19 @@ from restive.live.journal.events import Event
 from restive.live.journal.sql_tables import DECIDED, Progress, left_with
 from restive.live.journal.tokens import Token
 from restive.live.memory import Memory
-from restive.live.session import Session, checked_text
+from restive.live.session import Session, journalable
 from restive.live.settings import UNSEEN, Settings
 from restive.live.told import explaining, learned, status
 from restive.live.told.answers import Act, Alarm, ArmRow, Decision, Mistake, Status
 from restive.live.told.explaining import Why
+from restive.live.told.how_long import remembered
 from restive.live.told.learned import Entropy, FloatArray, KnownKind, Learning
-from restive.live.told.listing import MOST_PAGE, ORDERS, arm_row, arms_page, table_rows
-from restive.live.told.remembering import remembered
+from restive.live.told.listing import MOST_PAGE, ORDERS, arm_row, arm_rows, table_rows
 from restive.live.told.status import Forecast, Headroom
 from restive.live.told.summaries import RewardTable
-from restive.logs.memory import MemoryAdvice
+from restive.logs.forgetting import ForgettingAdvice
 
 __all__ = ["MOST_PAGE", "ORDERS", "LiveView"]
-
-SHORTEST_DATE = 8  # digits: 20261207; fewer are a tick's number
 
 
 class LiveView:
@@ -89,15 +87,7 @@ class LiveView:
         if tick is not None and date is not None:
             words = self.settings.words
             raise ProblemError(f"give the {words.tick}'s number or its date, not both")
-        if date is not None and date.isdecimal() and len(date) < SHORTEST_DATE:
-            return int(date)
-        return tick if date is None else self.settings.clock.tick_of(date)
-
-    def tick_before(self, before: str | int) -> int:
-        """Return the first tick that counts still, from its date or its number, as text too."""
-        if isinstance(before, str) and not (before.isdecimal() and len(before) < 8):
-            return self.settings.clock.tick_of(before)  # eight digits are a date
-        return checked_count(int(before) if isinstance(before, str) else before, "before", 0)
+        return tick if date is None else self.settings.clock.tick_named(date)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -119,13 +109,13 @@ class LiveView:
 
     def request(self, request: str) -> Event | None:
         """Return the event of a request with this id, if there was one."""
-        checked_text(request, "a request's id")
+        journalable(request, "a request's id")
         with self._session.reading():
             return self._session.journal.requested(request)
 
     def requests_like(self, beginning: str) -> list[Event]:
         """Return the events of requests whose ids are this, or this and a blank and more."""
-        checked_text(beginning, "a request's id")
+        journalable(beginning, "a request's id")
         with self._session.reading():
             return self._session.journal.requests_like(beginning)
 
@@ -315,7 +305,7 @@ class LiveView:
         with self._session.reading():
             return status.status(self._session)
 
-    def advised_memory(self) -> MemoryAdvice | None:
+    def advised_forgetting(self) -> ForgettingAdvice | None:
         """Find out whether the arms change, and how long to remember; None if it cannot be told.
 
         It takes longer than `status`, which is asked often, and so it is not a part of that.
@@ -346,7 +336,7 @@ class LiveView:
             longest), or "belief" (the most likely in the top state).
         """
         with self._session.reading():
-            return arms_page(self._session, after, limit, by)
+            return arm_rows(self._session, after, limit, by)
 
     def arm(self, name: str) -> ArmRow:
         """Return one arm."""

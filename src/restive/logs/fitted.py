@@ -34,8 +34,8 @@ from restive.problem.beliefs import BeliefState
 
 if TYPE_CHECKING:
     from restive.logs.checks import Check
+    from restive.logs.forgetting import ForgettingAdvice
     from restive.logs.held_out import HeldOut
-    from restive.logs.memory import MemoryAdvice
 
 __all__ = ["ArmTable", "FittedLog", "fit_arms", "log_rewards"]
 
@@ -52,7 +52,7 @@ class FittedLog:
 
     `arms` is a table with posterior means and 90% intervals; `kind_priors` is what arms of
     each kind may be; `checks` say whether chains describe the log at all, and
-    `held_out` how well its later part was predicted from the earlier one. `memory` says whether
+    `held_out` how well its later part was predicted from the earlier one. `forgetting` says whether
     the arms change, and for how long what was seen of them helps to predict.
     """
 
@@ -69,7 +69,7 @@ class FittedLog:
     kind_shapes: dict[str, KindShape] = field(default_factory=dict)  # of laws of any shape
     checks: tuple[Check, ...] = ()
     held_out: HeldOut | None = None
-    memory: MemoryAdvice | None = None
+    forgetting: ForgettingAdvice | None = None
     recent: LogCounts | None = None  # what a memory still holds at the end, where arms change
     seen: str = "pulled"  # when arms are seen, as in `Arm`
 
@@ -161,8 +161,8 @@ class FittedLog:
     def prior(self) -> IndependentPrior:
         """What the arms may be, now that the log was seen: the prior of an agent.
 
-        Where arms change, what was seen of them `memory.forget_after` steps ago and earlier is not
-        in it: of what a prior holds an agent forgets nothing.
+        Where arms change, what was seen of them `forgetting.forget_after` steps ago and earlier is
+        not in it: of what a prior holds an agent forgets nothing.
         """
         counts = self.counts if self.recent is None else self.recent
         posteriors: list[Any] = list(self._posteriors) or [None] * self.log.num_arms

@@ -22,12 +22,12 @@ from restive.logs.counts import count_log
 from restive.logs.decision import FitDecision, decide
 from restive.logs.decision_words import Units, units_of
 from restive.logs.fitted import FittedLog, fit_arms
+from restive.logs.forgetting import advised_forgetting
+from restive.logs.forgetting_words import length_in_words
 from restive.logs.held_out import held_out
 from restive.logs.kind_laws import Seen, points_law
 from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.log import Log
-from restive.logs.memory import memory_of
-from restive.logs.memory_words import length_in_words
 from restive.logs.page import fit_page
 from restive.logs.prior_file import write_prior
 from restive.logs.summary_page import summary_page
@@ -105,8 +105,9 @@ def fit_log(
     )
     if not checks:
         return fitted
-    fitted = replace(fitted, memory=memory_of(fitted, partial(progress, "remembering")))
-    if prior is None and fitted.memory is not None and fitted.memory.forget_after is not None:
+    advice = advised_forgetting(fitted, partial(progress, "remembering"))
+    fitted = replace(fitted, forgetting=advice)
+    if prior is None and advice is not None and advice.forget_after is not None:
         fitted = _forgetful(fitted, progress)
     found = check_log(fitted, seed, progress=lambda share: progress("checking", share))
     refuse_unlike_pulls(found)
@@ -114,7 +115,11 @@ def fit_log(
         log, prior, rewards, controlled, lambda share: progress("predicting", share), seen
     )
     fitted = replace(fitted, checks=found, held_out=foretold)
-    return fitted if fitted.memory is None else _remembering(fitted, fitted.memory.forget_after)
+    return (
+        fitted
+        if fitted.forgetting is None
+        else _remembering(fitted, fitted.forgetting.forget_after)
+    )
 
 
 def _remembering(fitted: FittedLog, forget_after: float | None) -> FittedLog:
@@ -166,10 +171,10 @@ def _forgetful(fitted: FittedLog, progress: Progress) -> FittedLog:
         log, laws, fitted.rewards, fitted.controlled, progress=progress,
         passive_rewards=fitted.passive_rewards, seen=fitted.seen,
     )  # fmt: skip
-    memory = memory_of(again, partial(progress, "remembering"))
-    if memory is None or memory.forget_after is None:
-        return replace(fitted, memory=memory)  # a change is one under any law
-    return replace(again, memory=memory, notes=tuple(notes), kind_shapes=fitted.kind_shapes)
+    advice = advised_forgetting(again, partial(progress, "remembering"))
+    if advice is None or advice.forget_after is None:
+        return replace(fitted, forgetting=advice)  # a change is one under any law
+    return replace(again, forgetting=advice, notes=tuple(notes), kind_shapes=fitted.kind_shapes)
 
 
 def require_seen(prior: Any, seen: Any) -> None:

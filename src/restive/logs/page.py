@@ -18,9 +18,9 @@ from restive.logs.checks import REPLICATES, Check
 from restive.logs.decision import FitDecision
 from restive.logs.decision_words import Units, headline, sentences
 from restive.logs.fitted import FittedLog
+from restive.logs.forgetting_words import forgetting_rows, sentence_of_fit
 from restive.logs.held_out import HeldOut, in_words
 from restive.logs.kind_words import MUCH
-from restive.logs.memory_words import memory_rows, sentence_of_fit
 from restive.logs.summary_page import ways_chart
 from restive.pages.axes import Scale
 from restive.pages.chart import Chart, Panel, render_chart, short
@@ -73,7 +73,7 @@ def fit_page(
         helps=[] if held_out is None else held_out_sentences(held_out),
         held_out=[] if held_out is None else _held_out_rows(held_out),
         remember=sentence_of_fit(fitted) if fitted.checks else "",
-        memories=memory_rows(fitted),
+        memories=forgetting_rows(fitted),
         charts=[render_chart(chart) for chart in charts],
         num_arms=log.num_arms,
         arm_header=arm_header,

@@ -127,8 +127,8 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
     }
     if fitted.passive_rewards is not None:
         head["passive_rewards"] = fitted.passive_rewards.tolist()
-    if fitted.memory is not None and fitted.memory.forget_after is not None:
-        head["forget_after"] = fitted.memory.forget_after
+    if fitted.forgetting is not None and fitted.forgetting.forget_after is not None:
+        head["forget_after"] = fitted.forgetting.forget_after
     counts = fitted.counts if fitted.recent is None else fitted.recent
     table = fitted.arms
     if fitted.seen == "always":

@@ -29,10 +29,10 @@ from restive.logs.calibration import Calibration, calibrate
 from restive.logs.checks import check_log
 from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.fitting import refuse_unlike_pulls, require_seen
+from restive.logs.forgetting import ForgettingAdvice, advised_forgetting
+from restive.logs.forgetting_words import sentence_of_fit
 from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.log import Log
-from restive.logs.memory import MemoryAdvice, memory_of
-from restive.logs.memory_words import sentence_of_fit
 from restive.logs.play import (
     MOST_HELD,
     Player,
@@ -101,8 +101,8 @@ class Replay:
     policies: tuple[PlayedPolicy, ...]
     notes: tuple[str, ...]
     by_world: dict[str, FloatArray] = field(default_factory=dict)  # what model-based means are of
-    memory: MemoryAdvice | None = None  # whether the arms change, and how long to remember
-    memory_sentence: str = ""  # in words
+    forgetting: ForgettingAdvice | None = None  # whether the arms change, and how long to remember
+    forgetting_sentence: str = ""  # in words
 
     def __repr__(self) -> str:
         policies, steps = f"{len(self.policies):,} policies", counted(self.num_steps, "step")
@@ -207,10 +207,12 @@ def replay_log(
             played = [replace(p, note="the model failed its calibration") for p in played]
     if random_pulls:
         played += [game.matched(name, log, at) for name in policies]
-    remembered = replace(known, memory=memory_of(known, partial(progress, "remembering")))
+    remembered = replace(
+        known, forgetting=advised_forgetting(known, partial(progress, "remembering"))
+    )
     return Replay(
         log, num_pulls, at, num_steps, earned, pulls, calibration, tuple(played),
-        (*known.notes, *notes), game.by_world, remembered.memory, sentence_of_fit(remembered),
+        (*known.notes, *notes), game.by_world, remembered.forgetting, sentence_of_fit(remembered),
     )  # fmt: skip
 
 

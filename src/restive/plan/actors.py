@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from restive.arguments import checked_seed
 from restive.kernels.jit.handles import Handle
 from restive.kernels.jit.records import new_record
-from restive.kernels.learn.learners.memory import OWN, Knowledge, Memory
+from restive.kernels.learn.learners.memory import OWN, Knowledge, LearnerMemory
 from restive.kernels.loop import steps
 from restive.kernels.loop.actor import Actor, Role
 from restive.kernels.loop.engine import Cursor, Keys, Record, Run, Sums, Trace, run
@@ -84,7 +84,7 @@ def plain_actor(who: int, start: BeliefState, lookup: IndexLookup | None = None)
         ),
         lookup=lookup_of(None, 0) if lookup is None else lookup,
         knowledge=Knowledge(none, none, floats, floats, floats),
-        memory=Memory(none, none, int_zeros(OWN), floats, floats),
+        memory=LearnerMemory(none, none, int_zeros(OWN), floats, floats),
         chosen=int_zeros(num_arms),
         states=int_zeros(num_arms),
         scratch=int_zeros(num_arms),
@@ -167,7 +167,7 @@ def make_record(
     seed: int,
     first: int = 0,
     *,
-    memory: Memory | None = None,
+    memory: LearnerMemory | None = None,
     with_posterior: bool = False,
 ) -> Record:
     """Room for what replications first, first + 1, ... earn.

@@ -59,8 +59,7 @@ async def forget(
     """Forget what was seen of some arms before a tick, where they have changed."""
 
     def work(agent: LiveAgent) -> tuple[int, ForgetAnswer]:
-        before = agent.tick_before(body.before)
-        done = agent.forget(before, body.arms, kind=body.kind, request=key, actor=caller.actor)
+        done = agent.forget(body.before, body.arms, kind=body.kind, request=key, actor=caller.actor)
         return agent.tick, ForgetAnswer.of(done, agent.settings.words)
 
     tick, answer = await service_of(request).write(work, expected(if_match))

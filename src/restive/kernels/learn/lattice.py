@@ -27,7 +27,7 @@ __all__ = [
     "lattice_generators",
     "lattice_square",
     "student_points",
-    "student_quantile",
+    "t4_quantile",
     "write_laws",
 ]
 
@@ -153,7 +153,7 @@ def student_points(
         _write_coordinates(generators[j], uniform_at(key, j), points[j])
     if free == 1:
         for m in range(count):
-            points[0, m] = student_quantile(points[0, m])
+            points[0, m] = t4_quantile(points[0, m])
     elif free == 2:
         _place_in_plane(points[0], points[1])
     elif free == FEW:
@@ -182,7 +182,7 @@ def lattice_square(generators: IntArray, key: np.uint64, points: FloatArray) -> 
 
 
 @part
-def student_quantile(u: float) -> float:
+def t4_quantile(u: float) -> float:
     """Quantile of a t of four degrees in one dimension."""
     return _radius(1, abs(2.0 * u - 1.0)) * (1.0 if u > 0.5 else -1.0)
 

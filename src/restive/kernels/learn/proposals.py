@@ -34,7 +34,7 @@ __all__ = [
     "propose",
     "resample",
     "write_draws",
-    "write_fit",
+    "write_proposal",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -57,12 +57,12 @@ def fit_particles(logits: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
     """Mean [d] of weighted particles [d, M], and the root [d, d] of their covariance."""
     d = len(logits)
     centre, root = np.empty(d), np.empty((d, d))
-    write_fit(logits, weights, centre, root)
+    write_proposal(logits, weights, centre, root)
     return centre, root
 
 
 @part
-def write_fit(
+def write_proposal(
     logits: FloatArray, weights: FloatArray, centre: FloatArray, root: FloatArray
 ) -> None:
     """Write both into arrays of the caller's."""

@@ -23,7 +23,7 @@ from restive.kernels.learn.lattice import FEW
 from restive.kernels.learn.likelihood import AgedBeliefs, Counts, add_logs, levels_of
 from restive.kernels.learn.particle_groups import bases_at, is_spent
 from restive.kernels.learn.particles import DENSE, ArmParticles, count_one
-from restive.kernels.learn.proposals import write_draws, write_fit
+from restive.kernels.learn.proposals import write_draws, write_proposal
 from restive.kernels.learn.weighing import write_weights
 from restive.kernels.learn.weights import add_up
 from restive.kernels.loop.tables import BLOCK, SIGHTING, ParticleGroups, Posterior
@@ -110,7 +110,7 @@ def _renew(posterior: Posterior, group: int) -> bool:
     aged = _beliefs(arm.matrices, rest[(7 + d) * count :], levels)
     end = len(rest) - d * d
     centre, root = rest[end - d : end], rest[end:].reshape((d, d))
-    write_fit(arm.logits, arm.weights, centre, root)
+    write_proposal(arm.logits, arm.weights, centre, root)
     key = key_at(key_at(_key(particles, group), arm.renewals[0]), ONE_T)
     write_draws(centre, root, rows.generators, key, points, arm.logits, log_q)
     place_each_row(rows, arm.logits, arm.matrices, logs, three[:2])

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from restive.kernels.elementary import exponential, logarithm
 from restive.kernels.jit.compiler import kernel, part
 from restive.kernels.learn.dirichlet import DirichletRows
-from restive.kernels.learn.lattice import lattice_square, student_quantile
+from restive.kernels.learn.lattice import lattice_square, t4_quantile
 from restive.kernels.learn.likelihood import Counts
 
 __all__ = ["Slices", "draw_from_slices", "fit_slices"]
@@ -387,7 +387,7 @@ def _draw_across(
     elif u > lower + 1.0:
         x = -logarithm(max(total - u, LEAST) / upper) / above
     else:
-        x = width * student_quantile(min(max(u - lower, LEAST), 1.0 - LEAST))
+        x = width * t4_quantile(min(max(u - lower, LEAST), 1.0 - LEAST))
     t = x / width
     density = STUDENT / width * exponential(-2.5 * logarithm(1.0 + 0.25 * t * t))
     density += lower * below * exponential(below * x) if x < 0.0 else 0.0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.jit.records import Block, Records
-from restive.kernels.learn.learners.memory import Knowledge, Memory
+from restive.kernels.learn.learners.memory import Knowledge, LearnerMemory
 from restive.kernels.loop.tables import Episodes, IndexLookup, Meta, Posterior
 
 __all__ = ["Actor", "Role"]
@@ -42,7 +42,7 @@ class Actor(NamedTuple):
     episodes: Episodes
     lookup: IndexLookup
     knowledge: Knowledge
-    memory: Memory
+    memory: LearnerMemory
     chosen: IntArray  # [K] arms to pull; the first N count
     states: IntArray  # [K] in which they are seen
     scratch: IntArray  # [K]

@@ -17,7 +17,7 @@ import numpy as np
 from restive.errors import ProblemError
 from restive.kernels.elementary import exponentials
 from restive.kernels.jit.records import Records, new_record
-from restive.kernels.learn.learners.memory import PLANNING, Memory
+from restive.kernels.learn.learners.memory import PLANNING, LearnerMemory
 from restive.kernels.loop.tables import EpisodeRules
 from restive.learn.task import Facts, Task
 
@@ -101,13 +101,13 @@ class Compiled(Protocol):
     def memory_size(self, facts: Facts) -> tuple[int, int]:
         """Return how many whole numbers and floats it remembers, beyond what all do."""
 
-    def begin(self, facts: Facts, memory: Memory) -> None:
+    def begin(self, facts: Facts, memory: LearnerMemory) -> None:
         """Write what it begins with into a memory of zeros."""
 
-    def plan(self, facts: Facts, memory: Memory) -> None:
+    def plan(self, facts: Facts, memory: LearnerMemory) -> None:
         """Do what takes more than a step; called when the memory asks for it (PLANNING)."""
 
-    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+    def could_be(self, facts: Facts, memory: LearnerMemory, fresh: LearnerMemory) -> bool:
         """Whether a memory that was read from outside could be its own; `fresh` is its first."""
 
 
@@ -172,7 +172,7 @@ def nothing_to_forget(name: str) -> ProblemError:
     )
 
 
-def counts_only(memory: Memory, plans: bool = False) -> bool:
+def counts_only(memory: LearnerMemory, plans: bool = False) -> bool:
     """Whether a memory holds counts, finite floats and, unless it plans, no wish to plan."""
     return (
         bool((memory.ints >= 0).all())

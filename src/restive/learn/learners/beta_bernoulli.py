@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restive.kernels.learn.learners.memory import Memory
+from restive.kernels.learn.learners.memory import LearnerMemory
 from restive.kernels.loop import steps
 from restive.learn.learners.base import counts_only
 from restive.learn.task import Facts
@@ -36,12 +36,12 @@ class BetaBernoulli:
         """Successes and failures of each arm."""
         return 2 * facts.num_arms, 0
 
-    def begin(self, facts: Facts, memory: Memory) -> None:
+    def begin(self, facts: Facts, memory: LearnerMemory) -> None:
         """Nothing was pulled."""
 
-    def plan(self, facts: Facts, memory: Memory) -> None:
+    def plan(self, facts: Facts, memory: LearnerMemory) -> None:
         """Never asked."""
 
-    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+    def could_be(self, facts: Facts, memory: LearnerMemory, fresh: LearnerMemory) -> bool:
         """Counts are not negative."""
         return counts_only(memory)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from restive.arguments import checked_count
 from restive.errors import TooLargeError
 from restive.kernels.learn.learners import colored_ucrl2 as kernels
-from restive.kernels.learn.learners.memory import PLANNING, Memory
+from restive.kernels.learn.learners.memory import PLANNING, LearnerMemory
 from restive.kernels.loop import steps
 from restive.learn.learners.base import checked_number, counts_only
 from restive.learn.task import Facts
@@ -115,7 +115,7 @@ class ColoredUCRL2:
         tables = self._num_colours(facts) * (2 + _width(facts)) + num_sets * facts.num_pulls
         return kernels.TABLES - kernels.AGES + tables + states, 1
 
-    def begin(self, facts: Facts, memory: Memory) -> None:
+    def begin(self, facts: Facts, memory: LearnerMemory) -> None:
         """Nothing was counted; the first episode has to be planned."""
         ints = memory.ints
         ints[kernels.AGES] = self.ages
@@ -129,14 +129,14 @@ class ColoredUCRL2:
             combinations(range(facts.num_arms), facts.num_pulls)
         )
 
-    def plan(self, facts: Facts, memory: Memory) -> None:
+    def plan(self, facts: Facts, memory: LearnerMemory) -> None:
         """Begin an episode: laws and radii from all that was seen, then the best policy."""
-        kernels.begin_episode(
+        kernels.plan_episode(
             facts.knowledge, memory, facts.num_pulls, self._epsilon(facts, memory), self.delta,
             self.scale, MOST_SWEEPS,
         )  # fmt: skip
 
-    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+    def could_be(self, facts: Facts, memory: LearnerMemory, fresh: LearnerMemory) -> bool:
         """Sizes and sets are as they were, choices are there, the rest hangs together."""
         fixed = [kernels.AGES, kernels.WIDTH, kernels.COLOURS, kernels.SETS]
         tables, first = self.tables(facts, memory), self.tables(facts, fresh)
@@ -157,18 +157,18 @@ class ColoredUCRL2:
         sizes = np.repeat(facts.sizes, self._cells(facts))
         return np.asarray(np.arange(_width(facts)) < sizes[:, None])
 
-    def plausible(self, facts: Facts, memory: Memory) -> tuple[FloatArray, FloatArray]:
+    def plausible(self, facts: Facts, memory: LearnerMemory) -> tuple[FloatArray, FloatArray]:
         """Return the estimated laws [C, B] and how far others may be from them [C]."""
         return kernels.plausible(
             facts.knowledge, memory, self._epsilon(facts, memory), self.delta, self.scale
         )
 
-    def _epsilon(self, facts: Facts, memory: Memory) -> float:
+    def _epsilon(self, facts: Facts, memory: LearnerMemory) -> float:
         if self.epsilon is not None:
             return float(self.epsilon)
         return 1 / sqrt(facts.horizon or memory.ints[kernels.STEP])
 
-    def tables(self, facts: Facts, memory: Memory) -> Tables:
+    def tables(self, facts: Facts, memory: LearnerMemory) -> Tables:
         """Return the memory's tables."""
         colours, width = self._num_colours(facts), _width(facts)
         num_sets = comb(facts.num_arms, facts.num_pulls)

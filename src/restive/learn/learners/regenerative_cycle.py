@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restive.kernels.learn.learners.memory import Memory
+from restive.kernels.learn.learners.memory import LearnerMemory
 from restive.kernels.learn.learners.regenerative_cycle import (
     ARMS,
     CYCLE,
@@ -64,14 +64,14 @@ class RegenerativeCycle:
         """Steps in cycles; state, part and length of each arm; their rewards and L."""
         return 1 + 3 * facts.num_arms, facts.num_arms + 1
 
-    def begin(self, facts: Facts, memory: Memory) -> None:
+    def begin(self, facts: Facts, memory: LearnerMemory) -> None:
         """Nothing was pulled."""
         memory.floats[facts.num_arms] = self.exploration
 
-    def plan(self, facts: Facts, memory: Memory) -> None:
+    def plan(self, facts: Facts, memory: LearnerMemory) -> None:
         """Never asked."""
 
-    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+    def could_be(self, facts: Facts, memory: LearnerMemory, fresh: LearnerMemory) -> bool:
         """Counts are not negative, states and parts are there, as many blocks as pulls at most."""
         of_arms = memory.ints[ARMS:].reshape(-1, PER_ARM)
         parts = of_arms[:, PART]

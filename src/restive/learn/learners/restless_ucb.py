@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import MOST_ELAPSED, checked_count, require_memory
 from restive.errors import RestiveError
-from restive.kernels.learn.learners.memory import PHASES, PLANNING, Memory
+from restive.kernels.learn.learners.memory import PHASES, PLANNING, LearnerMemory
 from restive.kernels.learn.learners.restless_ucb import AGES, LACKING, UNFINISHED, WANTED, WIDTH
 from restive.kernels.loop import steps
 from restive.learn.learners.base import checked_number, counts_only
@@ -115,7 +115,7 @@ class RestlessUCB:
         first_numbers = 4
         return first_numbers + facts.num_arms + rows + rows * width, rows * self.max_age
 
-    def begin(self, facts: Facts, memory: Memory) -> None:
+    def begin(self, facts: Facts, memory: LearnerMemory) -> None:
         """Begin to explore."""
         sizes = facts.sizes
         memory.ints[PHASES] = 1
@@ -125,7 +125,7 @@ class RestlessUCB:
         memory.ints[AGES] = self.max_age
         memory.ints[LACKING : LACKING + facts.num_arms] = sizes
 
-    def plan(self, facts: Facts, memory: Memory) -> None:
+    def plan(self, facts: Facts, memory: LearnerMemory) -> None:
         """Rank the indices of the optimistic arms: the exploitation begins."""
         if (facts.sizes == 2).all():
             counts = self.counts(facts, memory).reshape(-1, 2, 2)
@@ -138,7 +138,7 @@ class RestlessUCB:
         memory.ints[PLANNING] = 0
         memory.ints[PHASES] += 1
 
-    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+    def could_be(self, facts: Facts, memory: LearnerMemory, fresh: LearnerMemory) -> bool:
         """Sizes are as they were, and what is lacking follows from the counts."""
         fixed = [WANTED, WIDTH, AGES]
         same = bool((memory.ints[fixed] == fresh.ints[fixed]).all())
@@ -154,7 +154,7 @@ class RestlessUCB:
             and memory.ints[PLANNING] <= (memory.ints[UNFINISHED] == 0)
         )
 
-    def optimistic_arms(self, facts: Facts, memory: Memory) -> list[Arm]:
+    def optimistic_arms(self, facts: Facts, memory: LearnerMemory) -> list[Arm]:
         """Return the arms as they are planned for, from the counts in a memory."""
         radius = self.radius(facts)
         counts = np.split(self.counts(facts, memory), facts.knowledge.reward_offsets[1:])
@@ -163,7 +163,7 @@ class RestlessUCB:
             for rows, rewards in zip(counts, facts.rewards, strict=True)
         ]
 
-    def counts(self, facts: Facts, memory: Memory) -> IntArray:
+    def counts(self, facts: Facts, memory: LearnerMemory) -> IntArray:
         """Return how often each state of all arms, end to end, was followed by each of its arm."""
         begin = LACKING + facts.num_arms + len(facts.knowledge.rewards)
         return memory.ints[begin:].reshape(-1, int(memory.ints[WIDTH]))

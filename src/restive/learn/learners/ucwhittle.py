@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_count
 from restive.errors import TooLargeError
-from restive.kernels.learn.learners.memory import PHASES, PLANNING, Memory
+from restive.kernels.learn.learners.memory import PHASES, PLANNING, LearnerMemory
 from restive.kernels.learn.learners.ucwhittle import COUNTS, LENGTH, NEXT
 from restive.kernels.loop import steps
 from restive.learn.learners.base import checked_number, counts_only
@@ -68,12 +68,12 @@ class UCWhittle:
             )
         return COUNTS - NEXT + 8 * facts.num_arms, 2 * facts.num_arms
 
-    def begin(self, facts: Facts, memory: Memory) -> None:
+    def begin(self, facts: Facts, memory: LearnerMemory) -> None:
         """The first episode begins at once."""
         memory.ints[NEXT], memory.ints[LENGTH] = 1 + self.length, self.length
         memory.ints[PLANNING], memory.ints[PHASES] = 1, 1
 
-    def plan(self, facts: Facts, memory: Memory) -> None:
+    def plan(self, facts: Facts, memory: LearnerMemory) -> None:
         """Write the optimistic indices."""
         num_arms = facts.num_arms
         counts = memory.ints[COUNTS:].reshape(num_arms, 4, 2).astype(np.float64)
@@ -90,7 +90,7 @@ class UCWhittle:
         memory.floats[:] = values.max(axis=1).ravel()
         memory.ints[PLANNING] = 0
 
-    def could_be(self, facts: Facts, memory: Memory, fresh: Memory) -> bool:
+    def could_be(self, facts: Facts, memory: LearnerMemory, fresh: LearnerMemory) -> bool:
         """Counts are not negative, and episodes as long as they are."""
         return counts_only(memory, plans=True) and memory.ints[LENGTH] == self.length
 

@@ -45,7 +45,14 @@ except ImportError as error:  # it, or the library that it needs
         f"PostgreSQL needs {error.name or 'psycopg'}: pip install 'restive[postgres]'"
     ) from None
 
-__all__ = ["Place", "PostgresDatabase", "agents_of", "make_schema", "place_of", "require_no_schema"]
+__all__ = [
+    "Place",
+    "PostgresDatabase",
+    "agent_place",
+    "agents_of",
+    "make_schema",
+    "require_no_schema",
+]
 
 MARK = "restive live agent, format "  # the comment on an agent's schema, with the format's number
 AGENT = re.compile(r"(?!pg_)[A-Za-z0-9_-]{1,63}")
@@ -96,7 +103,7 @@ class Place(NamedTuple):
     secret: bool  # whether there is a password in the URL
 
 
-def place_of(url: str, *, whole: bool = False) -> Place:
+def agent_place(url: str, *, whole: bool = False) -> Place:
     """Read postgresql://USER@HOST/DATABASE#AGENT; `whole` is for a URL without #AGENT."""
     read, address = URL.fullmatch(url), url.partition("#")[0]
     try:
@@ -220,7 +227,7 @@ class PostgresDatabase:
     error = psycopg.Error
 
     def __init__(self, url: str, durability: str) -> None:
-        self._place = place_of(url)
+        self._place = agent_place(url)
         self.name = self._place.name
         self._known: Any = None  # number and digest of the last event, as it is known here
         self._changes = 0  # by others
@@ -295,7 +302,7 @@ class PostgresDatabase:
 
 def require_no_schema(url: str) -> None:
     """Raise if there is an agent, or anything else, under this name."""
-    place = place_of(url)
+    place = agent_place(url)
     with _errors_named(place), _connect(place) as connection:
         taken = connection.execute(
             "SELECT 1 FROM pg_namespace WHERE nspname = %s", (place.agent,)
@@ -309,7 +316,7 @@ def require_no_schema(url: str) -> None:
 @contextmanager
 def make_schema(url: str) -> Iterator[Connection]:
     """Yield a connection to a new agent's empty tables; all is kept in the end, or nothing."""
-    place = place_of(url)
+    place = agent_place(url)
     with _errors_named(place):
         made = Connection(place, "")
         try:
@@ -330,7 +337,7 @@ def make_schema(url: str) -> Iterator[Connection]:
 
 def agents_of(url: str) -> list[str]:
     """Return the names of all agents in a database."""
-    place = place_of(url, whole=True)
+    place = agent_place(url, whole=True)
     with _errors_named(place), _connect(place) as connection:
         rows = connection.execute(
             "SELECT nspname FROM pg_namespace WHERE obj_description(oid, 'pg_namespace') LIKE %s "

@@ -31,7 +31,6 @@ __all__ = [
     "arms_to_data",
     "checked_name",
     "no_kind",
-    "runs",
 ]
 
 KindPrior = ArmPrior | DirichletArmPrior
@@ -401,14 +400,3 @@ def checked_name(name: Any) -> str:
     if not name.isprintable() or name != name.strip():
         raise ProblemError(f"arm {name!r}: a name has no line breaks and no blanks at its ends")
     return name
-
-
-def runs(values: list[int]) -> list[list[int]]:
-    """Equal values in a row, each with its length."""
-    runs: list[list[int]] = []
-    for value in values:
-        if runs and runs[-1][1] == value:
-            runs[-1][0] += 1
-        else:
-            runs.append([1, value])
-    return runs

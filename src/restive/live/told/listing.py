@@ -16,7 +16,7 @@ from restive.live.clock import utc_time
 from restive.live.journal.sql_tables import Progress
 from restive.live.memory import Memory
 from restive.live.people.sheets import sheet_text, write_text
-from restive.live.session import Session, checked_text
+from restive.live.session import Session, journalable
 from restive.live.settings import Settings
 from restive.live.told import learned
 from restive.live.told.answers import ArmRow
@@ -24,7 +24,7 @@ from restive.live.told.answers import ArmRow
 if TYPE_CHECKING:
     from restive.live.view import LiveView
 
-__all__ = ["MOST_PAGE", "ORDERS", "arm_row", "arms_page", "export_table", "table_rows"]
+__all__ = ["MOST_PAGE", "ORDERS", "arm_row", "arm_rows", "export_table", "table_rows"]
 
 MOST_PAGE = 1000
 EXPORTS = (".csv", ".jsonl", ".parquet")
@@ -68,7 +68,7 @@ def arm_row(memory: Memory, slot: int) -> ArmRow:
     )
 
 
-def arms_page(session: Session, after: str | int | None, limit: int, by: str) -> list[ArmRow]:
+def arm_rows(session: Session, after: str | int | None, limit: int, by: str) -> list[ArmRow]:
     """Return a page of arms."""
     limit = checked_count(limit, "limit", 1, MOST_PAGE)
     memory = session.memory
@@ -77,7 +77,7 @@ def arms_page(session: Session, after: str | int | None, limit: int, by: str) ->
     if by == "name":
         found = session.journal.connection.execute(
             "SELECT slot FROM arm WHERE name > ? ORDER BY name LIMIT ?",
-            ("" if after is None else checked_text(str(after), "after"), limit),
+            ("" if after is None else journalable(str(after), "after"), limit),
         )
         return [arm_row(memory, slot) for (slot,) in found]
     skipped = 0 if after is None else checked_count(after, "after", 0)

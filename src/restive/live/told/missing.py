@@ -8,13 +8,13 @@ from restive.live.acts.recording import NOT_LISTED
 from restive.live.told.answers import Mistake
 from restive.live.view import LiveView
 
-__all__ = ["missing_lines", "named", "of_which_list"]
+__all__ = ["missing_lines", "of_which_list", "with_names"]
 
 MOST_NAMES = 10  # in a line
 PAST = 8  # ticks that are over, whose missing results are named
 
 
-def named(names: Sequence[str]) -> str:
+def with_names(names: Sequence[str]) -> str:
     """Return names as the end of a sentence: ": Anna, Ben", and "..." after the tenth."""
     more = ", ..." if len(names) > MOST_NAMES else ""
     return f": {', '.join(names[:MOST_NAMES])}{more}" if names else ""
@@ -31,7 +31,7 @@ def missing_lines(live: LiveView) -> list[str]:
     for tick, name in live.missing_results(PAST):
         by_tick.setdefault(tick, []).append(name)
     return [
-        f"no result yet of {words.when(tick, label(tick))}{named(names)}"
+        f"no result yet of {words.when(tick, label(tick))}{with_names(names)}"
         for tick, names in by_tick.items()
     ]
 

@@ -10,7 +10,7 @@ from restive.live.settings import LEAVE, UNSEEN, Settings
 from restive.live.told.answers import Act
 from restive.serve.auth import MANAGED, Caller
 
-__all__ = ["Answer", "Said", "answer_of", "may_undo", "results_of"]
+__all__ = ["Answer", "Said", "answer_of", "may_undo", "results_shown"]
 
 
 class Said(NamedTuple):
@@ -62,7 +62,7 @@ def answer_of(
     )
 
 
-def results_of(agent: LiveAgent, tick: int) -> dict[str, int | str]:
+def results_shown(agent: LiveAgent, tick: int) -> dict[str, int | str]:
     """Return what is known of each arm of a decision, and of whom it is that they left."""
     found = agent.results(tick)
     left = agent.left_with([arm for arm, result in found.items() if result == UNSEEN])

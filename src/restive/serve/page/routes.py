@@ -30,7 +30,7 @@ from restive.serve.auth import (
     require_own_site,
 )
 from restive.serve.messages import MOST_TICK
-from restive.serve.page.answers import results_of
+from restive.serve.page.answers import results_shown
 from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
 from restive.serve.page.charts import arm_charts, entropy_chart, reward_chart
 from restive.serve.page.forms import (
@@ -198,7 +198,7 @@ async def change(request: Request, caller: Operator) -> Response:
 
     def work(agent: LiveAgent) -> str:
         tick, settings = number(fields, "tick") or 0, agent.settings
-        means, before = _meant(agent, result), results_of(agent, tick).get(arm)
+        means, before = _meant(agent, result), results_shown(agent, tick).get(arm)
         if means == before:
             return f"{arm} stays as it was: {settings.said(result)}."
         agent.change(arm, means, tick, actor=caller.actor)
@@ -319,7 +319,7 @@ async def forget(request: Request, caller: Keeper) -> Response:
     arm, kind = fields.get("arm"), fields.get("kind") or None
 
     def work(agent: LiveAgent) -> str:
-        before = agent.tick_before(fields.get("before", "").strip())
+        before = fields.get("before", "").strip()
         names = None if arm is None else [arm]
         done = agent.forget(before, names, kind=kind, actor=caller.actor)
         return f"{capitalised(done.text(agent.settings.words))}."

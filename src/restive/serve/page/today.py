@@ -13,7 +13,7 @@ from restive.live.told.status import status_lines
 from restive.live.told.summaries import RewardTable
 from restive.pages.page import capitalised, render
 from restive.serve.auth import Caller
-from restive.serve.page.answers import Answer, Said, answer_of, may_undo, results_of
+from restive.serve.page.answers import Answer, Said, answer_of, may_undo, results_shown
 
 __all__ = ["Today", "today_page"]
 
@@ -69,7 +69,7 @@ class Today:
             agent.kinds_of(arms),
             [agent.num_states(name) for name in arms[:MOST_ROWS]],
             settings.missing == REFUSE,
-            {} if decision is None else results_of(agent, decision.tick),
+            {} if decision is None else results_shown(agent, decision.tick),
             agent.changeable(),
             _earlier(agent),
             len(agent.missing_results(NEVER, MOST_OLDER)) - len(agent.missing_results()),
@@ -172,7 +172,7 @@ def _earlier(agent: LiveAgent) -> list[Answer]:
         return []
     come = agent.changeable()
     pulls = {pull for pull in come if pull[0] < now} | set(agent.missing_results())
-    by_tick = {tick: results_of(agent, tick) for tick in {tick for tick, _ in pulls}}
+    by_tick = {tick: results_shown(agent, tick) for tick in {tick for tick, _ in pulls}}
     missing = set(pulls).difference(come)
     found = []
     for tick, arm in sorted(pulls, key=lambda pull: (-pull[0], pull[1])):

@@ -17,7 +17,7 @@ from restive.kernels.learn.learners.memory import (
     OWN,
     PHASES,
     Knowledge,
-    Memory,
+    LearnerMemory,
     top_available,
 )
 from restive.kernels.random import uniform_at
@@ -30,7 +30,7 @@ BoolArray = NDArray[np.bool_]
 
 @part
 def choose(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, available: BoolArray,
     chosen: IntArray,
 ) -> None:  # fmt: skip
     """Draw each arm's mean from its posterior and write the arms with the largest."""
@@ -46,7 +46,12 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, pulled: IntArray, states: IntArray
+    knowledge: Knowledge,
+    memory: LearnerMemory,
+    t: int,
+    key: np.uint64,
+    pulled: IntArray,
+    states: IntArray,
 ) -> None:
     """Toss a coin with each reward as its chance, and count how it falls."""
     for i in range(len(pulled)):

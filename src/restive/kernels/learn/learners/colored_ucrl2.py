@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.elementary import logarithm
 from restive.kernels.jit.compiler import kernel, part
-from restive.kernels.learn.learners.memory import OWN, PHASES, PLANNING, Knowledge, Memory
+from restive.kernels.learn.learners.memory import OWN, PHASES, PLANNING, Knowledge, LearnerMemory
 
 __all__ = [
     "AGES",
@@ -31,11 +31,11 @@ __all__ = [
     "TABLES",
     "WIDTH",
     "PlausibleArms",
-    "begin_episode",
     "choose",
     "joint_state",
     "learn",
     "optimistic_policy",
+    "plan_episode",
     "plausible",
 ]
 
@@ -76,7 +76,7 @@ def _cell(size: int, ages: int, state: int, age: int) -> int:
 
 
 @part
-def _colour(knowledge: Knowledge, memory: Memory, t: int, k: int) -> int:
+def _colour(knowledge: Knowledge, memory: LearnerMemory, t: int, k: int) -> int:
     """Colour of pulling arm k at time t."""
     ages = memory.ints[AGES]
     cell = _cell(knowledge.sizes[k], ages, memory.last_state[k], t - memory.seen[k])
@@ -84,7 +84,7 @@ def _colour(knowledge: Knowledge, memory: Memory, t: int, k: int) -> int:
 
 
 @kernel
-def joint_state(knowledge: Knowledge, memory: Memory, t: int) -> int:
+def joint_state(knowledge: Knowledge, memory: LearnerMemory, t: int) -> int:
     """Number of the joint state at time t."""
     ages = memory.ints[AGES]
     number = 0
@@ -97,7 +97,7 @@ def joint_state(knowledge: Knowledge, memory: Memory, t: int) -> int:
 
 @part
 def choose(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, available: BoolArray,
     chosen: IntArray,
 ) -> None:  # fmt: skip
     """Write the arms that the episode's policy pulls."""
@@ -112,7 +112,12 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, pulled: IntArray, states: IntArray
+    knowledge: Knowledge,
+    memory: LearnerMemory,
+    t: int,
+    key: np.uint64,
+    pulled: IntArray,
+    states: IntArray,
 ) -> None:
     """Count what was seen, by colour.
 
@@ -144,8 +149,8 @@ def learn(
 
 
 @kernel
-def begin_episode(
-    knowledge: Knowledge, memory: Memory, num_pulls: int, epsilon: float, delta: float,
+def plan_episode(
+    knowledge: Knowledge, memory: LearnerMemory, num_pulls: int, epsilon: float, delta: float,
     scale: float, most_sweeps: int,
 ) -> None:  # fmt: skip
     """Write the policy that is best for the best plausible laws, and what it hopes for."""
@@ -170,7 +175,7 @@ def begin_episode(
 
 @kernel
 def plausible(
-    knowledge: Knowledge, memory: Memory, epsilon: float, delta: float, scale: float
+    knowledge: Knowledge, memory: LearnerMemory, epsilon: float, delta: float, scale: float
 ) -> tuple[FloatArray, FloatArray]:
     """Estimated laws [C, B] of the colours and how far others may be from them [C].
 

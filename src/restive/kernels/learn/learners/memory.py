@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from restive.kernels.jit.compiler import inlined
 from restive.kernels.loop.world import top_many
 
-__all__ = ["DRAWS", "OWN", "PHASES", "PLANNING", "Knowledge", "Memory", "top_available"]
+__all__ = ["DRAWS", "OWN", "PHASES", "PLANNING", "Knowledge", "LearnerMemory", "top_available"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -33,7 +33,7 @@ class Knowledge(NamedTuple):
     passive_rewards: FloatArray  # flat: of steps in which an arm is not pulled
 
 
-class Memory(NamedTuple):
+class LearnerMemory(NamedTuple):
     """Everything a learner remembers; kernels change the arrays in place."""
 
     last_state: IntArray  # [K] that of `Meta`
@@ -44,7 +44,7 @@ class Memory(NamedTuple):
 
 
 @inlined
-def top_available(memory: Memory, available: BoolArray, chosen: IntArray) -> None:
+def top_available(memory: LearnerMemory, available: BoolArray, chosen: IntArray) -> None:
     """Write the arms of the largest values, among those that are available."""
     for k in range(len(available)):
         if not available[k]:

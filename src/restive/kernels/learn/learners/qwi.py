@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import inlined, part
-from restive.kernels.learn.learners.memory import OWN, Knowledge, Memory, top_available
+from restive.kernels.learn.learners.memory import OWN, Knowledge, LearnerMemory, top_available
 from restive.kernels.learn.learners.wiql import explores
 
 __all__ = ["choose", "learn"]
@@ -35,7 +35,7 @@ def _num_values(knowledge: Knowledge) -> int:
 
 @part
 def choose(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, available: BoolArray,
     chosen: IntArray,
 ) -> None:  # fmt: skip
     """Write the arms with the largest indices of their states, or arms at random."""
@@ -49,7 +49,7 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, shown: IntArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, shown: IntArray,
     states: IntArray, count: int,
 ) -> None:  # fmt: skip
     """Update what each arm did; the first `count` were pulled. The indices follow now and then."""
@@ -76,7 +76,7 @@ def learn(
 
 @part
 def _update(
-    knowledge: Knowledge, memory: Memory, k: int, pulled: int, state: int, reward: float,
+    knowledge: Knowledge, memory: LearnerMemory, k: int, pulled: int, state: int, reward: float,
     rate: float,
 ) -> None:  # fmt: skip
     """Update Q_h of one arm, for all h."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.elementary import logarithm
 from restive.kernels.jit.compiler import part
-from restive.kernels.learn.learners.memory import OWN, PHASES, Knowledge, Memory
+from restive.kernels.learn.learners.memory import OWN, PHASES, Knowledge, LearnerMemory
 from restive.kernels.loop.world import top_many
 
 __all__ = ["choose", "learn"]
@@ -33,7 +33,7 @@ FIRST = 1e300  # more than any index
 
 @part
 def choose(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, available: BoolArray,
     chosen: IntArray,
 ) -> None:  # fmt: skip
     """Go on with the blocks that have begun; begin others with the arms of the largest indices."""
@@ -64,7 +64,12 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, pulled: IntArray, states: IntArray
+    knowledge: Knowledge,
+    memory: LearnerMemory,
+    t: int,
+    key: np.uint64,
+    pulled: IntArray,
+    states: IntArray,
 ) -> None:
     """Lead each arm through its block; only its cycle counts."""
     any_cycle = 0

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import part
-from restive.kernels.learn.learners.memory import OWN, PLANNING, Knowledge, Memory, top_available
+from restive.kernels.learn.learners.memory import (
+    OWN,
+    PLANNING,
+    Knowledge,
+    LearnerMemory,
+    top_available,
+)
 
 __all__ = ["AGES", "LACKING", "UNFINISHED", "WANTED", "WIDTH", "choose", "learn"]
 
@@ -29,7 +35,7 @@ LACKING = OWN + 4  # where the numbers of the arms begin
 
 @part
 def choose(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, available: BoolArray,
     chosen: IntArray,
 ) -> None:  # fmt: skip
     """Write the first arms that are not explored yet, or those with the largest indices."""
@@ -47,7 +53,12 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, pulled: IntArray, states: IntArray
+    knowledge: Knowledge,
+    memory: LearnerMemory,
+    t: int,
+    key: np.uint64,
+    pulled: IntArray,
+    states: IntArray,
 ) -> None:
     """Count transitions between pulls in successive steps until there are enough."""
     ints = memory.ints

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.elementary import logarithm
 from restive.kernels.jit.compiler import part
-from restive.kernels.learn.learners.memory import OWN, Knowledge, Memory, top_available
+from restive.kernels.learn.learners.memory import OWN, Knowledge, LearnerMemory, top_available
 
 __all__ = ["choose", "learn"]
 
@@ -22,7 +22,7 @@ BoolArray = NDArray[np.bool_]
 
 @part
 def choose(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, available: BoolArray,
     chosen: IntArray,
 ) -> None:  # fmt: skip
     """Write the arms with the largest upper confidence bounds."""
@@ -36,7 +36,12 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, pulled: IntArray, states: IntArray
+    knowledge: Knowledge,
+    memory: LearnerMemory,
+    t: int,
+    key: np.uint64,
+    pulled: IntArray,
+    states: IntArray,
 ) -> None:
     """Count the pulls and add up the rewards."""
     for i in range(len(pulled)):

@@ -15,7 +15,7 @@ from restive.kernels.learn.learners.memory import (
     PHASES,
     PLANNING,
     Knowledge,
-    Memory,
+    LearnerMemory,
     top_available,
 )
 
@@ -29,7 +29,7 @@ NEXT, LENGTH, COUNTS = OWN, OWN + 1, OWN + 2  # of the whole numbers: next episo
 
 @part
 def choose(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, available: BoolArray,
     chosen: IntArray,
 ) -> None:  # fmt: skip
     """Write the arms with the largest optimistic indices of their states."""
@@ -40,7 +40,7 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, shown: IntArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, shown: IntArray,
     states: IntArray, count: int,
 ) -> None:  # fmt: skip
     """Count the moves; at the end of an episode ask for a plan. All arms have two states."""

@@ -14,7 +14,7 @@ from restive.kernels.learn.learners.memory import (
     DRAWS,
     OWN,
     Knowledge,
-    Memory,
+    LearnerMemory,
     top_available,
 )
 from restive.kernels.random import uniform_at
@@ -27,7 +27,7 @@ BoolArray = NDArray[np.bool_]
 
 @part
 def choose(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, available: BoolArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, available: BoolArray,
     chosen: IntArray,
 ) -> None:  # fmt: skip
     """Write the arms with the largest Q(s, pulled) - Q(s, not pulled), or arms at random."""
@@ -40,7 +40,7 @@ def choose(
 
 
 @inlined
-def explores(memory: Memory, key: np.uint64, share: float) -> bool:
+def explores(memory: LearnerMemory, key: np.uint64, share: float) -> bool:
     """With this probability give all arms random values."""
     u = uniform_at(key, memory.ints[DRAWS])
     memory.ints[DRAWS] += 1
@@ -54,7 +54,7 @@ def explores(memory: Memory, key: np.uint64, share: float) -> bool:
 
 @part
 def learn(
-    knowledge: Knowledge, memory: Memory, t: int, key: np.uint64, shown: IntArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, shown: IntArray,
     states: IntArray, count: int,
 ) -> None:  # fmt: skip
     """Update what each arm did; the first `count` were pulled."""

@@ -12,10 +12,10 @@ import numpy as np
 from restive.learn.priors.independent import IndependentPrior
 from restive.live.session import Session
 from restive.live.settings import Settings
-from restive.logs.memory import MemoryAdvice, Sightings, laws_of, measured_memory
-from restive.logs.memory_words import memory_sentence
+from restive.logs.forgetting import ForgettingAdvice, Sightings, laws_of, measured_forgetting
+from restive.logs.forgetting_words import forgetting_sentence
 
-__all__ = ["memory_line", "remembered"]
+__all__ = ["forgetting_line", "remembered"]
 
 MOST_WORK = 10_000_000  # sightings times chains that an arm may have
 MOST_SIGHTINGS = 20_000
@@ -24,7 +24,7 @@ ENOUGH = 2.5  # memories that are no further apart are as good as the same
 SEEN = "state IS NOT NULL AND status <> 'superseded'"
 
 
-def remembered(session: Session) -> MemoryAdvice | None:
+def remembered(session: Session) -> ForgettingAdvice | None:
     """Find how long to remember; None where too little was seen, or where it cannot be told.
 
     It cannot be told of arms that depend on each other (a joint prior, pools of identical arms) and
@@ -66,10 +66,10 @@ def remembered(session: Session) -> MemoryAdvice | None:
     before = np.where(first, start_state[places], np.roll(states, 1))
     ages = ticks - np.where(first, start_tick[places], np.roll(ticks, 1))
     starts = np.searchsorted(places, np.arange(len(slots) + 1))
-    return measured_memory(Sightings(starts, ticks, before, ages, states), laws)
+    return measured_forgetting(Sightings(starts, ticks, before, ages, states), laws)
 
 
-def memory_line(found: MemoryAdvice | None, settings: Settings, path: str = "FILE") -> str:
+def forgetting_line(found: ForgettingAdvice | None, settings: Settings, path: str = "FILE") -> str:
     """Say so in the operators' words, and what to do; nothing where too little was seen."""
     if found is None:
         return ""
@@ -86,7 +86,7 @@ def memory_line(found: MemoryAdvice | None, settings: Settings, path: str = "FIL
         advice = f"{now}, which is about right."
     else:
         advice = f"{now}; change that: {change}"
-    said = memory_sentence(found, length, advice, arms=words.many("arm"))
+    said = forgetting_sentence(found, length, advice, arms=words.many("arm"))
     if found.verdict == "steady" and now:
         said += f" {now}; if that is not meant: restive live remember {path} --for-ever"
     return said

@@ -1,4 +1,6 @@
-"""Print the table of "How long to remember?" in fit-a-log.md: python docs/memory_tables.py [LOGS]
+"""Print the table of "How long to remember?" in fit-a-log.md.
+
+    python docs/forgetting_tables.py [LOGS]
 
 How often `fit` says that arms change on simulated logs that are clean, switch at half time or drift
 from one chain to another, and how often the interval holds what the memory gains on average over
@@ -15,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import restive as rs
 from log_cases import simulated_log, simulated_pulls, simulated_states
 from restive.logs.fitted import fit_arms
-from restive.logs.memory import MemoryAdvice, memory_of
+from restive.logs.forgetting import ForgettingAdvice, advised_forgetting
 
 SIZES = ((20, 250, 0.5), (5, 250, 0.5), (60, 104, 0.25), (100, 60, 0.3), (20, 1000, 0.5))
 WORLDS = {"clean": "", "switch": "switch", "slow": "slow"}
@@ -45,7 +47,7 @@ def told(logs: int, fault: str, arms: int, steps: int, share: float) -> str:
     """Return how often a change is found, and how often it is called possible."""
     return _shares(
         [
-            memory_of(fit_arms(simulated_log([n, 40], arms, steps, share, fault)))
+            advised_forgetting(fit_arms(simulated_log([n, 40], arms, steps, share, fault)))
             for n in range(logs)
         ]
     )
@@ -57,11 +59,11 @@ def pulled(logs: int, arms: int, steps: int, pulls: int, switch: bool, always: b
     for n in range(logs):
         log = simulated_pulls([n, 41], arms, steps, pulls, switch=switch, always=always)
         seen = "always" if always else "pulled"
-        found.append(memory_of(fit_arms(log, controlled=True, seen=seen)))
+        found.append(advised_forgetting(fit_arms(log, controlled=True, seen=seen)))
     return _shares(found)
 
 
-def _shares(found: list[MemoryAdvice | None]) -> str:
+def _shares(found: list[ForgettingAdvice | None]) -> str:
     verdicts = [one.verdict if one else "" for one in found]
     changes, may = (verdicts.count(word) / len(found) for word in ("changes", "may change"))
     typical = [one.best for one in found if one and one.verdict == "changes"]
@@ -78,7 +80,7 @@ def held(logs: int, fault: str) -> float:
         rng = np.random.default_rng([n, 42])
         states = simulated_states(p01, p11, 200, rng, fault)
         step, arm = np.nonzero(rng.random(states.shape) < 0.5)
-        one = memory_of(fit_arms(rs.log_of(arm, step, states[step, arm]), prior))
+        one = advised_forgetting(fit_arms(rs.log_of(arm, step, states[step, arm]), prior))
         assert one is not None
         found.append(one)
     means = np.mean([one.gains for one in found], axis=0)

@@ -8,16 +8,16 @@ from math import exp
 
 from restive.learn.priors.finite import ArmPrior
 from restive.logs.fitted import FittedLog
-from restive.logs.memory import MemoryAdvice
+from restive.logs.forgetting import ForgettingAdvice
 from restive.logs.time_steps import StepRule
 
 __all__ = [
     "advised_learner",
     "better_by",
+    "forgetting_data",
+    "forgetting_rows",
+    "forgetting_sentence",
     "length_in_words",
-    "memory_data",
-    "memory_rows",
-    "memory_sentence",
     "sentence_of_fit",
 ]
 
@@ -26,8 +26,8 @@ MICROS = 1_000_000
 HIDDEN = 0.002  # a gain that the interval leaves possible, and that would be worth having
 
 
-def memory_sentence(
-    found: MemoryAdvice | None,
+def forgetting_sentence(
+    found: ForgettingAdvice | None,
     length: Callable[[float], str],
     advice: str = "",
     halves_differ: bool | None = None,
@@ -91,10 +91,10 @@ def sentence_of_fit(fitted: FittedLog) -> str:
             "An agent cannot forget under a Dirichlet law: fit with a prior of points "
             "(rs.spread_prior) to run one that does."
         )
-    return memory_sentence(
-        fitted.memory,
+    return forgetting_sentence(
+        fitted.forgetting,
         partial(length_in_words, fitted.log.calendar.rule),
-        advice if fitted.memory is not None else "",
+        advice if fitted.forgetting is not None else "",
         drift[0] if drift else None,
     )
 
@@ -103,9 +103,9 @@ def _can_forget(prior: object) -> bool:
     return isinstance(prior, ArmPrior) or bool(getattr(prior, "always_seen", False))
 
 
-def memory_rows(fitted: FittedLog) -> list[tuple[str, str]]:
+def forgetting_rows(fitted: FittedLog) -> list[tuple[str, str]]:
     """Return the table of what was tried, as text; the best with its interval."""
-    found = fitted.memory
+    found = fitted.forgetting
     if found is None:
         return []
     rule = fitted.log.calendar.rule
@@ -116,7 +116,7 @@ def memory_rows(fitted: FittedLog) -> list[tuple[str, str]]:
     return rows
 
 
-def better_by(found: MemoryAdvice, length: str = "") -> str:
+def better_by(found: ForgettingAdvice, length: str = "") -> str:
     """Return how much more chance the best memory gave to what was seen, with its interval."""
     low, high = (100 * (exp(gain) - 1) for gain in (found.low, found.high))
     digits = 2 if max(-low, high) < 1 else 1
@@ -145,14 +145,14 @@ def length_in_words(rule: StepRule, steps: float) -> str:
 
 def advised_learner(fitted: FittedLog) -> str:
     """Return the learner, with its memory, that `restive live init` is to be given."""
-    if fitted.memory is None:
+    if fitted.forgetting is None:
         return ""
     moved = any(isinstance(p, ArmPrior) and not p.moves_alike for p in fitted.kind_priors)
     name = "mean_index" if moved else "tsde"  # what `live init` takes by itself
-    return f"{name}(forget_after={fitted.memory.best:g})"
+    return f"{name}(forget_after={fitted.forgetting.best:g})"
 
 
-def memory_data(found: MemoryAdvice | None) -> dict[str, object] | None:
+def forgetting_data(found: ForgettingAdvice | None) -> dict[str, object] | None:
     """Return it as plain data."""
     if found is None:
         return None

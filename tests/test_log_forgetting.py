@@ -10,8 +10,8 @@ import pytest
 import restive as rs
 from log_cases import simulated_log, simulated_pulls
 from restive.logs.fitted import fit_arms
-from restive.logs.memory import Sightings, laws_of, measured_memory, memory_of
-from restive.logs.memory_words import length_in_words, memory_sentence, sentence_of_fit
+from restive.logs.forgetting import Sightings, advised_forgetting, laws_of, measured_forgetting
+from restive.logs.forgetting_words import forgetting_sentence, length_in_words, sentence_of_fit
 from restive.logs.sample import sample_of
 from restive.logs.time_steps import step_rule
 
@@ -60,7 +60,7 @@ def items_of(fitted, since):
 
 def compared(fitted, score):
     """Compare what was found with a function (items, memory, even) that scores an arm."""
-    found = memory_of(fitted)
+    found = advised_forgetting(fitted)
     sample = sample_of(fitted.log, fitted.controlled, fitted.seen)
     arms = list(items_of(fitted, int(sample.steps[sample.foretold].min())))
     count = sum(map(len, arms))
@@ -142,10 +142,10 @@ def test_kinds_and_blocks_change_nothing(monkeypatch):
     base = simulated_log(5, 6, 150, 0.5, "switch")
     logged = replace(base, kinds=("a", "b"), kind_of=np.array([0, 1] * 3))
     fitted = fit_arms(logged)
-    whole = memory_of(fitted)
-    monkeypatch.setattr("restive.logs.memory.HELD", 1 << 11)
-    monkeypatch.setattr("restive.logs.memory.TOGETHER", 1)
-    parts = memory_of(fitted)
+    whole = advised_forgetting(fitted)
+    monkeypatch.setattr("restive.logs.forgetting.HELD", 1 << 11)
+    monkeypatch.setattr("restive.logs.forgetting.TOGETHER", 1)
+    parts = advised_forgetting(fitted)
     np.testing.assert_allclose(parts.gains, whole.gains, rtol=1e-9)
     assert parts.over_even == pytest.approx(whole.over_even, rel=1e-6)
 
@@ -154,7 +154,7 @@ def test_kinds_and_blocks_change_nothing(monkeypatch):
 
 
 def verdicts(logs, **options):
-    return [memory_of(fit_arms(one, **options)).verdict for one in logs]
+    return [advised_forgetting(fit_arms(one, **options)).verdict for one in logs]
 
 
 CLEAN = [  # arms, steps, share that is seen
@@ -163,7 +163,7 @@ CLEAN = [  # arms, steps, share that is seen
 
 
 def test_clean_logs_are_seldom_said_to_change():
-    """At most 5% of 100 clean logs; it was 3 of 2,000 (docs/memory_tables.py)."""
+    """At most 5% of 100 clean logs; it was 3 of 2,000 (docs/forgetting_tables.py)."""
     found = [
         verdict for size in CLEAN for verdict in verdicts(
             simulated_log([n, 30], *size) for n in range(20)
@@ -186,7 +186,9 @@ def test_points_that_are_far_apart_are_no_change():
     states = (rng.random((2000, 4)) < 0.5).astype(int)
     step, arm = np.indices(states.shape)
     prior = rs.ArmPrior([rs.gilbert_elliott(p, p) for p in (0.2, 0.81)])
-    found = memory_of(fit_arms(rs.log_of(arm.ravel(), step.ravel(), states.ravel()), prior))
+    found = advised_forgetting(
+        fit_arms(rs.log_of(arm.ravel(), step.ravel(), states.ravel()), prior)
+    )
     assert found.low > 0  # it does predict better
     assert found.over_even <= 0  # not since it is recent
     assert found.verdict == "steady"
@@ -195,7 +197,9 @@ def test_points_that_are_far_apart_are_no_change():
 
 @pytest.mark.parametrize(("size", "least"), [((20, 250, 0.5), 8), ((3, 400, 1.0), 4)])
 def test_switches_are_found(size, least):
-    found = [memory_of(fit_arms(simulated_log([n, 32], *size, "switch"))) for n in range(10)]
+    found = [
+        advised_forgetting(fit_arms(simulated_log([n, 32], *size, "switch"))) for n in range(10)
+    ]
     told = [one for one in found if one.verdict == "changes"]
     assert len(told) >= least
     for one in told:
@@ -205,7 +209,7 @@ def test_switches_are_found(size, least):
 
 def test_switches_of_arms_that_pulls_move_are_found():
     logged = simulated_pulls(3, 8, 300, 2, switch=True, always=True)
-    assert memory_of(fit_arms(logged, controlled=True, seen="always")).verdict == "changes"
+    assert advised_forgetting(fit_arms(logged, controlled=True, seen="always")).verdict == "changes"
 
 
 def test_the_interval_holds_what_another_history_would_gain():
@@ -215,7 +219,7 @@ def test_the_interval_holds_what_another_history_would_gain():
     """
     changing = [simulated_fixed([n, 33]) for n in range(130)]
     prior = rs.grid_prior(np.linspace(0.05, 0.95, 10), 1).arms[0]
-    found = [memory_of(fit_arms(one, prior)) for one in changing]
+    found = [advised_forgetting(fit_arms(one, prior)) for one in changing]
     truth = {m: np.mean([dict(zip(f.tried, f.gains, strict=True))[m] for f in found])
              for m in found[0].tried}  # fmt: skip
     held = [one.low <= truth[one.best] <= one.high for one in found]
@@ -239,15 +243,15 @@ def simulated_fixed(seed):
 def test_fit_tells_one_story(tmp_path):
     fitted = rs.fit_log(simulated_log(7, 20, 250, 0.5, "switch"))
     assert fitted.check("drift").verdict == "fails"
-    assert fitted.memory.verdict == "changes"
+    assert fitted.forgetting.verdict == "changes"
     said = sentence_of_fit(fitted)
-    assert said.startswith(f"The arms change: a memory of about {fitted.memory.best:.0f} steps")
-    assert f"--learner 'tsde(forget_after={fitted.memory.best:g})'" in said
+    assert said.startswith(f"The arms change: a memory of about {fitted.forgetting.best:.0f} steps")
+    assert f"--learner 'tsde(forget_after={fitted.forgetting.best:g})'" in said
     assert "fit a later part" not in fitted.check("drift").advice
     rs.write_fit(fitted, tmp_path, num_pulls=3)
     assert "How long to remember?" in (tmp_path / "fit.html").read_text()
     assert said.split(":")[0] in (tmp_path / "fit.html").read_text()
-    assert rs.load_prior(tmp_path / "prior.json").forget_after == fitted.memory.best
+    assert rs.load_prior(tmp_path / "prior.json").forget_after == fitted.forgetting.best
     data = json.loads((tmp_path / "prior.json").read_text())
     for wrong in ("long", 0, True, [1]):
         data["forget_after"] = wrong
@@ -260,7 +264,7 @@ def test_fit_tells_one_story(tmp_path):
 
 def test_a_steady_log_is_said_to_be_so(tmp_path):
     fitted = rs.fit_log(simulated_log(8, 20, 250, 0.5))
-    assert fitted.memory.verdict == "steady"
+    assert fitted.forgetting.verdict == "steady"
     assert sentence_of_fit(fitted).startswith(
         "The arms do not seem to change: forgetting would not have predicted better (with a memory "
     )
@@ -277,11 +281,11 @@ def test_halves_that_differ_too_little_to_forget():
 
 
 def test_every_verdict_has_a_sentence():
-    found = memory_of(fit_arms(simulated_log(7, 20, 250, 0.5, "switch")))
+    found = advised_forgetting(fit_arms(simulated_log(7, 20, 250, 0.5, "switch")))
     rule = step_rule("1d")
 
     def said(one, drift=None):
-        return memory_sentence(
+        return forgetting_sentence(
             one, lambda steps: length_in_words(rule, steps), "Do.", drift, "lines"
         )
 
@@ -310,11 +314,11 @@ def test_lengths_in_words(step, memory, words):
 
 def test_too_little_is_no_answer():
     fitted = rs.fit_log(simulated_log(1, 3, 30, 0.5))
-    assert fitted.memory is None
+    assert fitted.forgetting is None
     assert sentence_of_fit(fitted) == "Whether the arms change: too little was seen to tell."
     nothing = np.zeros(0, dtype=np.int64)
     none = Sightings(np.zeros(1, dtype=np.int64), nothing, nothing, nothing, nothing)
-    assert measured_memory(none, []) is None
+    assert measured_forgetting(none, []) is None
     assert laws_of([object()]) is None
 
 
@@ -324,7 +328,7 @@ def test_laws_under_which_no_agent_can_forget_become_points():
     before = fit_arms(logged, controlled=True)
     assert isinstance(before.kind_priors[0], rs.DirichletArmPrior)
     fitted = rs.fit_log(logged, controlled=True)
-    assert fitted.memory.forget_after is not None
+    assert fitted.forgetting.forget_after is not None
     assert isinstance(fitted.kind_priors[0], rs.ArmPrior)
     assert [note for note in fitted.notes if note.startswith("kind 'all'")] == [
         "kind 'all': weights of 1,024 points, since its arms change and an agent cannot forget "
@@ -344,7 +348,7 @@ def test_the_prior_of_arms_that_change_is_of_their_last_steps(always, tmp_path):
     else:
         logged = simulated_log(7, 20, 250, 0.5, "switch")
         fitted = rs.fit_log(logged)
-    since = logged.num_steps - int(fitted.memory.forget_after)
+    since = logged.num_steps - int(fitted.forgetting.forget_after)
     fewest = fitted.evidence(0).total
     late = [s for b in logged.blocks() for k, s in zip(b.arms, b.steps, strict=True) if k == 0]
     assert sum(step >= since for step in late) < fewest
@@ -374,8 +378,8 @@ def test_replay_says_the_same_and_plays_learners_that_forget():
     played = rs.replay_log(
         logged, 2, ["tsde(forget_after=50, draws=4):myopic", "whittle"], anyway=True
     )
-    assert played.memory.verdict == "changes"
-    assert played.memory_sentence.startswith("The arms change: a memory of about ")
+    assert played.forgetting.verdict == "changes"
+    assert played.forgetting_sentence.startswith("The arms change: a memory of about ")
     names = [one.policy for one in played.policies]
     assert names == ["tsde(forget_after=50, draws=4):myopic", "whittle", "best fixed in hindsight"]
     assert all(0 < one.per_step < 2 for one in played.policies)

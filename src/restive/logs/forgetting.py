@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.elementary import exponentials, logarithms
-from restive.kernels.logs.memory import Chances, Looks, Remembered, score_cells, score_moves
+from restive.kernels.logs.forgetting import Chances, Looks, Remembered, score_cells, score_moves
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior
 from restive.logs.finite import stacked
@@ -33,7 +33,14 @@ from restive.logs.sample import sample_of
 from restive.problem.beliefs import log_chances
 from restive.threads import in_order
 
-__all__ = ["ArmLaw", "MemoryAdvice", "Sightings", "laws_of", "measured_memory", "memory_of"]
+__all__ = [
+    "ArmLaw",
+    "ForgettingAdvice",
+    "Sightings",
+    "advised_forgetting",
+    "laws_of",
+    "measured_forgetting",
+]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -85,7 +92,7 @@ class ArmLaw(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MemoryAdvice:
+class ForgettingAdvice:
     """How long to remember, and how certain that is.
 
     Gains are mean differences in log chance of a sighting, natural logarithms, between a memory of
@@ -105,7 +112,7 @@ class MemoryAdvice:
 
     def __repr__(self) -> str:
         gain = f"best {self.best:g}, gain {self.gain:.2g} ({self.low:.2g} to {self.high:.2g})"
-        return f"MemoryAdvice({self.verdict!r}, {gain}, {self.num_sightings:,} sightings)"
+        return f"ForgettingAdvice({self.verdict!r}, {gain}, {self.num_sightings:,} sightings)"
 
     @property
     def verdict(self) -> str:
@@ -120,7 +127,9 @@ class MemoryAdvice:
         return self.best if self.verdict == "changes" else None
 
 
-def memory_of(fitted: FittedLog, progress: Progress = lambda share: None) -> MemoryAdvice | None:
+def advised_forgetting(
+    fitted: FittedLog, progress: Progress = lambda share: None
+) -> ForgettingAdvice | None:
     """Find how long to remember what a log shows; None where it shows too little.
 
     Arms are those that checks look at: in a large log some that are evenly spread, and of an arm
@@ -139,7 +148,7 @@ def memory_of(fitted: FittedLog, progress: Progress = lambda share: None) -> Mem
         sample.steps[rows], sample.before[rows], sample.ages[rows], sample.states[rows],
     )  # fmt: skip
     of = [known[kind] for kind in fitted.log.kind_of[sample.arms].tolist()]
-    return measured_memory(seen, of, progress)
+    return measured_forgetting(seen, of, progress)
 
 
 def laws_of(priors: Sequence[object], *, by_mode: bool = False) -> list[ArmLaw] | None:
@@ -179,9 +188,9 @@ def _drawn(prior: DirichletArmPrior) -> ArmLaw:
     return ArmLaw(ArmChains(found.active, found.passive, False), found.weights)
 
 
-def measured_memory(
+def measured_forgetting(
     seen: Sightings, laws: Sequence[ArmLaw], progress: Progress = lambda share: None
-) -> MemoryAdvice | None:
+) -> ForgettingAdvice | None:
     """Find how long to remember what was seen of arms that have these laws [K].
 
     None where too little was seen to tell.
@@ -208,7 +217,7 @@ def measured_memory(
     half = WIDTH * sqrt(spread) / count
     largest = float(gains.max())
     odds = largest + float(logarithms(exponentials(gains - largest).mean()))
-    return MemoryAdvice(
+    return ForgettingAdvice(
         tried=tried,
         gains=gains / count,
         best=float(tried[best]),
