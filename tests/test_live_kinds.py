@@ -111,6 +111,7 @@ def test_init_learns_kinds(tmp_path):
     assert "9 arms, 2 pulls a tick" in said
     assert "learner: mean_index, kinds learnt as you go" in said
     assert "assumed: a pull makes no arm worse; if it may, say --may-hurt" in said
+    assert "if pulls tire arms, a list in turn may do better" in said
     assert "each arm is seen once in 4 ticks; which learner suits depends" in said
     live = LiveAgent.open(tmp_path / "a.db")
     assert live.settings.learner == LEARNER

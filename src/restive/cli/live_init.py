@@ -153,6 +153,11 @@ def init(
         tell(world.assumed or f"taken as true: {world.text(nouns)}")
         if world.controlled and not may_hurt:
             tell(f"assumed: a {say.pull} makes no {say.arm} worse; if it may, say --may-hurt")
+        if world.controlled:
+            tell(
+                f"assumed: each {say.pull} does as much as the one before; if {say.many('pull')} "
+                f"tire {say.many('arm')}, a list in turn may do better"
+            )
     if prior is not None:
         taken = " (taken to be: there are no dates to tell)" if since is None else ""
         gap = say.count(since or 1, "tick")

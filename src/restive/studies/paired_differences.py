@@ -20,9 +20,9 @@ from restive.studies.summary import CaseSummary
 __all__ = ["LEAST_REPLICATIONS", "Paired", "Ranking", "rankings"]
 
 # Regrets are skewed: of a rare loss that was not seen the spread knows nothing. With the regrets of
-# docs/comparison.md, shifted to equal means, some pair of an instance is falsely told apart in 2 to
-# 4% of samples of 100 on seven instances and in 10% on the two most skewed ones, where samples of
-# 20 give 20% (docs/how-to/compare-learners.md has the table).
+# docs/comparison.md, shifted to equal means, some pair of an instance is falsely told apart in 1 to
+# 4% of samples of 100 on seven instances and in 10 to 13% on the two most skewed ones, where
+# samples of 20 give 23% (docs/how-to/compare-learners.md has the table).
 LEAST_REPLICATIONS = 100
 
 
