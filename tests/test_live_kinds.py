@@ -133,7 +133,7 @@ def test_init_says_which_world_it_assumed(tmp_path):
 
 def test_pulls_may_hurt(tmp_path):
     more = ("--states", "missed,taken", "--controlled", "--pay", "always", "--may-hurt")
-    assert "assumed" not in init(tmp_path, *more).output
+    assert "worse" not in init(tmp_path, *more).output
     with LiveAgent.open(tmp_path / "a.db")._session.reading() as memory:
         arms = memory.agent.prior.arms[0].candidates
     assert any(arm.active[0, 1] < arm.passive[0, 1] for arm in arms)
