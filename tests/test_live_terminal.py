@@ -275,3 +275,41 @@ def test_help_speaks_of_people_calls_and_weeks():
         assert word not in said.casefold()
     for command in ("next", "record", "change", "correct"):
         assert "--date" in restive(command, "--help").stdout
+
+
+def test_a_file_is_known_only_while_its_results_stand(calls):
+    rows = [f"{name},engaged" for name in week(0)]
+    results("a.csv", rows)
+    results("b.csv", rows[::-1])
+    results("part.csv", rows[:1])
+    known = "4 results known already: this very file was recorded (week 0)\n"
+    restive("record", "calls.db", "a.csv")
+    assert restive("record", "calls.db", "b.csv").stdout.startswith("4 results known already")
+    for _ in range(2):
+        withdraw_results()
+        assert "0 of 4 results" in restive("status", "calls.db").stdout
+        assert restive("record", "calls.db", "b.csv").stdout.startswith("4 results recorded")
+        assert restive("record", "calls.db", "b.csv").stdout == known
+    # where a file told one result that is withdrawn, and others that are not
+    withdraw_results()
+    restive("record", "calls.db", "part.csv")
+    done = restive("record", "calls.db", "a.csv")
+    assert done.stdout.startswith("3 results recorded, 1 known already")
+    withdraw_results(of=rows[0])
+    done = restive("record", "calls.db", "a.csv")
+    assert done.stdout.startswith("1 result recorded, 3 known already")
+    assert "4 of 4 results" in restive("status", "calls.db").stdout
+    # as last week's file, too
+    restive("record", "calls.db", "b.csv")
+    withdraw_results(of=rows[0])
+    week(1)
+    with pytest.raises(RestiveError, match="say --date 2026-11-16"):
+        restive("record", "calls.db", "b.csv")
+
+
+def withdraw_results(of="C"):
+    """Withdraw one act: the results that somebody sees on the page and takes back."""
+    with rs.LiveAgent.open("calls.db") as live:
+        name = of.partition(",")[0]
+        events = [event for (_, one), event in live.changeable().items() if one.startswith(name)]
+    restive("undo", "calls.db", "--event", events[0], "--yes")

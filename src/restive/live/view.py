@@ -17,7 +17,7 @@ from restive.live import checking
 from restive.live.acts import undoing
 from restive.live.acts.deciding import decision_or_none
 from restive.live.acts.given import checked_names
-from restive.live.acts.recording import Batch, checked_batches, sort_results
+from restive.live.acts.recording import Batch, SortedResults, checked_batches, sort_results
 from restive.live.journal import tokens
 from restive.live.journal.events import Event
 from restive.live.journal.sql_tables import DECIDED, Progress, left_with
@@ -121,11 +121,16 @@ class LiveView:
 
     def mistakes(self, batches: Sequence[Batch]) -> list[Mistake]:
         """Tell which of these results could not be recorded now."""
+        return [mistake for one in self._sorted(batches) for mistake in one.mistakes]
+
+    def adds(self, batches: Sequence[Batch]) -> bool:
+        """Whether some of these results could be recorded now and are not there."""
+        return any(one.adds for one in self._sorted(batches))
+
+    def _sorted(self, batches: Sequence[Batch]) -> list[SortedResults]:
         checked_batches(batches)
         with self._session.reading() as memory:
-            journal = self._session.journal
-            found = [sort_results(journal, memory, batch).mistakes for batch in batches]
-            return [mistake for some in found for mistake in some]
+            return [sort_results(self._session.journal, memory, batch) for batch in batches]
 
     def kinds_of(self, names: Sequence[str]) -> list[str]:
         """Return the kinds of arms."""

@@ -41,6 +41,7 @@ __all__ = [
     "NOT_LISTED",
     "Batch",
     "Prepared",
+    "SortedResults",
     "checked_batches",
     "correct",
     "prepare",
@@ -77,6 +78,11 @@ class SortedResults:
     returning: list[int] = field(default_factory=list)  # who left by the result that this replaces
     known: int = 0
     mistakes: list[Mistake] = field(default_factory=list)
+
+    @property
+    def adds(self) -> bool:
+        """Whether there is a result that is not recorded yet."""
+        return bool(self.in_time or self.instead or self.shown or self.late or self.late_instead)
 
 
 def checked_batches(batches: Any) -> Sequence[Batch]:

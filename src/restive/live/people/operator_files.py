@@ -330,23 +330,26 @@ def record_sheet(
     actor
         Who does this, for the journal.
     """
-    rows, wrong = _parsed(live.settings, sheet, tick)
-    last, by_tick = live.tick, any(at is None for _, at, _, _ in rows)
-    if by_tick and last >= 0:  # said once: the tick may be another when it is recorded
-        rows = [(line, last if at is None else at, arm, result) for line, at, arm, result in rows]
+    read, wrong = _parsed(live.settings, sheet, tick)
+    last, by_tick = live.tick, any(at is None for _, at, _, _ in read)
+    # said once: the tick may be another when it is recorded
+    rows = _rows_of(read, last) if by_tick and last >= 0 else read
     # the same bytes are the same request only for the same tick, and if they are read alike
     own = f"{OURS}file {sheet.digest}"
     request = own + (f" tick {last}" if by_tick else "" if tick is None else f" tick {tick}")
     request += " good" * accept_good + " instead" * pulled_instead
-    before = live.request(request)
     batches = _batches(live, rows, pulled_instead)
+    while (before := live.request(request)) is not None and live.adds(batches):
+        request += f" after {before.seq}"  # what it told of was withdrawn: it is a file like any
     lines = {(at, arm): line for line, at, arm, _ in reversed(rows)}
     if wrong and not accept_good and before is None:
         wrong += _with_lines(live.mistakes(batches), lines)
         raise ProblemError(_listed(sheet, sorted(wrong), "nothing was recorded"))
     earlier = _earlier(live, own, last) if before is None and by_tick else None
     if earlier is not None and live.mistakes(batches):  # it is last week's file, sent again
-        return Recorded(Receipt(**earlier.body["answer"]["receipt"]), earlier.tick, ())
+        its_own = _batches(live, _rows_of(read, earlier.tick), pulled_instead)
+        if not live.adds(its_own):
+            return Recorded(Receipt(**earlier.body["answer"]["receipt"]), earlier.tick, ())
     try:
         receipt, mistakes = live.record_batches(
             batches, accept_good=accept_good, request=request, of_file=True, actor=actor
@@ -372,6 +375,11 @@ def _earlier(live: LiveAgent, own: str, tick: int) -> Event | None:
 
 
 ParsedRow = tuple[int, int | None, str, int | str]
+
+
+def _rows_of(rows: Sequence[ParsedRow], tick: int) -> list[ParsedRow]:
+    """Return rows with this tick where they say none."""
+    return [(line, tick if at is None else at, arm, result) for line, at, arm, result in rows]
 
 
 def _parsed(
