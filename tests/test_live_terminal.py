@@ -1,14 +1,20 @@
 """What an operator at a terminal is told: by name, in his words, with what to do next."""
 
 import csv
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from typer.testing import CliRunner
 
 import restive as rs
-from restive.cli import app
+from live_cases import Ticking, created
+from restive.cli import app, main
+from restive.cli.progress import wrapped
 from restive.errors import ConflictError, ProblemError, RestiveError
 from restive.live.people.sheets import parse_sheet
 from test_live_undo import at_a_terminal
@@ -118,8 +124,220 @@ def test_one_slip_of_the_open_week_needs_no_rebuild(calls):
         assert {name: live.results()[name] for name in (a, b)} == {a: 0, b: 1}
         live.check()
     week(1)
-    with pytest.raises(ConflictError, match="Correct it instead"):
+    with pytest.raises(ConflictError, match="correct it: restive live correct"):
         restive("change", "calls.db", a, "engaged", "--tick", 0)
+
+
+def test_a_result_that_cannot_be_changed_says_why_and_the_command_instead(calls):
+    a, b, c, _ = first = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{a},engaged", f"{b},engaged"]))
+    second = week(1)
+    only_first = [name for name in first if name not in second]
+    never = next(f"C{k}" for k in range(12) if f"C{k}" not in first + second)
+
+    def refused(*words):
+        with pytest.raises(ConflictError) as error:
+            restive("change", "calls.db", *words)
+        assert "; nothing was changed" in str(error.value)
+        return str(error.value)
+
+    correct = (
+        "Write a file RESULTS.csv with client,outcome and correct it: restive live correct "
+        "calls.db RESULTS.csv --date 2026-11-16 --note WHY"
+    )
+    said = refused(second[0], "engaged")
+    assert "there is no result of week 1 (2026-11-23) yet" in said
+    assert said.endswith("restive live record calls.db RESULTS.csv --date 2026-11-23")
+    said = refused(c, "engaged", "--tick", 0)
+    assert said.endswith("restive live record calls.db RESULTS.csv --date 2026-11-16")
+    assert "no result of another week" in refused(never, "engaged")
+    assert a in only_first
+    said = refused(a, "drifting")
+    assert "no call in week 1 (2026-11-23); the last result is of week 0 (2026-11-16)" in said
+    assert said.endswith(correct)
+    said = refused(a, "drifting", "--tick", 0)
+    assert "the result of week 0 (2026-11-16) is older than the last list" in said
+    assert said.endswith(correct)
+    late = next(name for name in only_first if name not in (a, b))
+    restive("record", "calls.db", results("late.csv", [f"0,{late},engaged"], "week,client,outcome"))
+    said = refused(late, "drifting")
+    assert said.endswith(f"restive live change calls.db {late} OUTCOME --date 2026-11-16")
+
+
+def test_an_old_file_says_first_that_it_was_rebuilt(calls):
+    a, *_ = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{a},engaged"]))
+    restive("rebuild", "calls.db", "--out", "calls2.db")
+    old = "calls.db was rebuilt: calls2.db goes on; this file is old\n"
+    assert restive("status", "calls.db").stdout.startswith(old)
+    done = restive("status", "calls.db", "--json")
+    assert json.loads(done.stdout)["tick"] == 0
+    assert done.stderr == old
+    assert restive("backup", "calls.db", "old.db").stdout == f"{old}written: old.db\n"
+    assert "was rebuilt" not in restive("status", "calls2.db").stdout
+    results("bad.csv", ["P999,engagd"])
+    for words in (
+        ["record", "bad.csv"], ["correct", "bad.csv", "--note", "x"], ["change", "P999", "engagd"],
+        ["join", "bad.csv"], ["leave", "bad.csv"], ["return", "P999"],
+    ):  # fmt: skip
+        with pytest.raises(ConflictError, match=r"was rebuilt, and calls2\.db goes on"):
+            restive(words[0], "calls.db", *words[1:])
+
+
+def test_names_with_a_blank_are_asked_for_in_quotes(monkeypatch, capsys):
+    for words in (
+        ["explain", "c.db", "Anna", "Meier"],
+        ["change", "c.db", "P1", "wrong", "number"],
+    ):
+        monkeypatch.setattr("sys.argv", ["restive", "live", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+        said = capsys.readouterr().err
+        assert said.endswith('Write a name with a blank in quotes: "Anna Meier"\n')
+
+
+def test_a_list_that_is_there_is_given_again_however_many_results_are_in(calls, tmp_path):
+    first = week(0)
+    share = ["--wait-for", "90%"]
+    done = restive("next", "calls.db", "--date", MONDAYS[0], *share)
+    assert [row["client"] for row in csv.DictReader(done.stdout.splitlines())] == first
+    with pytest.raises(ProblemError, match="0 of 4 results are in, fewer than 90%"):
+        restive("next", "calls.db", "--date", MONDAYS[1], *share)
+    with pytest.raises(ProblemError) as error:
+        restive("next", "calls.db")
+    assert str(error.value) == (
+        "say which week the list is for: again week 0: --date 2026-11-16; the next: --date "
+        "2026-11-23"
+    )
+    created("wall.db", clock=rs.Clock.wall("2026-01-05", "P9999D")).close()
+    created("calls_.db").close()
+    for file in ("wall.db", "calls_.db"):
+        made = restive("next", file, *share).stdout
+        assert restive("next", file, *share).stdout == made
+
+
+def test_a_correction_without_a_week_names_those_of_these_people(calls):
+    a, *_ = first = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{name},engaged" for name in first]))
+    second = week(1)
+    for name, said in (
+        (second[0], "a call: --date 2026-11-23 (week 1)"),
+        (a, "a call: --date 2026-11-16 (week 0)"),
+    ):
+        with pytest.raises(ProblemError, match=r"by --date, --tick or a column 'week'") as error:
+            restive("correct", "calls.db", results("c.csv", [f"{name},drifting"]), "--note", "x")
+        assert said in str(error.value)
+    results("c.csv", [f"{name},drifting" for name in (a, second[0])])
+    with pytest.raises(ProblemError, match=r"2026-11-23 \(week 1\), or --date 2026-11-16") as error:
+        restive("correct", "calls.db", "c.csv", "--note", "x")
+
+
+def test_a_correction_that_comes_twice_is_known_and_counts_once(calls, tmp_path):
+    a, b, *_ = first = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{name},engaged" for name in first]))
+    week(1)
+    words = ("correct", "calls.db", "c.csv", "--date", MONDAYS[0], "--note", "columns mixed up")
+    results("c.csv", [f"{a},drifting", f"{b},wrong number"])
+    assert restive(*words).stdout.startswith("2 corrections noted; lists learn")
+    again = restive(*words)
+    assert again.stdout == "2 corrections known already; nothing was changed\n"
+    status = restive("status", "calls.db").stdout
+    assert "corrections that wait for `restive live rebuild`: 2\n" in status
+    # back again, which is a correction too, and of the same result
+    results("c.csv", [f"{a},drifting", f"{b},engaged"])
+    assert "1 correction noted, 1 known already" in restive(*words).stdout
+    assert "rebuild`: 2\n" in restive("status", "calls.db").stdout
+    restive("rebuild", "calls.db", "--out", "calls2.db")
+    with rs.LiveAgent.open("calls2.db") as live:
+        assert {name: live.results(0)[name] for name in (a, b)} == {a: 0, b: 1}
+        assert live.arm(b).left is None
+    words = (words[0], "calls2.db", *words[2:])
+    assert restive(*words).stdout == "2 corrections known already; nothing was changed\n"
+
+
+def test_who_joins_or_leaves_wrongly_is_named_by_line_and_nothing_is_changed(calls):
+    results("gone.csv", ["C1", "Zoe", "C2", "c3"], "client")
+    with pytest.raises(ProblemError) as error:
+        restive("leave", "calls.db", "gone.csv")
+    assert str(error.value).splitlines() == [
+        "gone.csv: 2 rows cannot be taken; nothing was changed",
+        "  line 3: client 'Zoe': there is no client 'Zoe'",
+        "  line 5: client 'c3': there is no client 'c3'; did you mean 'C3'?",
+    ]
+    results("new.csv", ["N1,town", "C1,rural", "N1,town"], "client,kind")
+    with pytest.raises(ConflictError) as error:
+        restive("join", "calls.db", "new.csv")
+    assert str(error.value).splitlines() == [
+        "new.csv: 2 rows cannot be taken; nothing was changed",
+        "  line 3: client 'C1': is there already, of kind 'town'",
+        "  line 4: client 'N1': is in line 2 already",
+    ]
+    with pytest.raises(ProblemError, match=r"gon\.csv: cannot be read"):
+        restive("leave", "calls.db", "gon.csv")
+    with pytest.raises(ProblemError, match="there is no client 'Zoe'"):
+        restive("leave", "calls.db", "C1", "Zoe")
+    with rs.LiveAgent.open("calls.db") as live:
+        assert live.num_arms == 12
+    said = restive("leave", "calls.db", "C1", "C2").stdout
+    assert said.startswith("2 clients left; if that was not meant: restive live return calls.db")
+    restive("return", "calls.db", "C1", "C2")
+
+
+def test_alarms_are_answered_all_or_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    now = Ticking()
+    with created("c.db", clock=rs.Clock.wall("2026-11-16", "P7D"), now=now) as live:
+        live.decide()
+        now.move(weeks=1)
+        live.decide()
+        now.move(weeks=-1)
+        live.decide()
+        (alarm,) = live.alarms()
+    with pytest.raises(ProblemError, match=f"no alarm 999 .*: {alarm.seq}.*; nothing was changed"):
+        restive("acknowledge", "c.db", alarm.seq, 999, "--note", "x")
+    restive("acknowledge", "c.db", alarm.seq, alarm.seq, "--note", "x")
+
+
+def test_a_date_in_another_form_says_which_is_read_and_when_none_is_needed(calls):
+    a, *_ = week(0)
+    results("r.csv", [f"16.11.2026,{a},engaged"], "date,client,outcome")
+    with pytest.raises(ProblemError) as error:
+        restive("record", "calls.db", "r.csv")
+    assert str(error.value).endswith(
+        "date must be a date such as 2026-11-16, got '16.11.2026'; where a column 'week' has the "
+        "number, no date is needed"
+    )
+
+
+def test_who_waits_for_another_program_is_told(calls):
+    lock = (
+        "import sqlite3, sys\n"
+        "c = sqlite3.connect('calls.db', isolation_level=None)\n"
+        "c.execute('PRAGMA locking_mode = EXCLUSIVE')\n"
+        "c.execute('BEGIN EXCLUSIVE')\n"
+        "c.execute('SELECT 1 FROM event').fetchone()\n"
+        "print('locked', flush=True)\n"
+        "sys.stdin.readline()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        other.stdout.readline()
+        Timer(2.0, lambda: other.communicate("\n")).start()
+        done = restive("status", "calls.db")
+    assert done.stderr == "waiting: another program has calls.db open\n"
+    assert done.stdout.startswith("no list yet") or "12 clients" in done.stdout
+    assert restive("status", "calls.db").stderr == ""
+    assert not list(Path().glob("calls.db-*"))
+
+
+def test_commands_to_copy_have_a_line_of_their_own(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    command = "restive live correct calls.db RESULTS.csv --date 2026-11-16 --note WHY"
+    assert wrapped(f"it is older; correct it: {command}\nand so on") == (
+        f"it is older; correct it:\n  {command}\nand so on"
+    )
 
 
 def test_a_week_is_said_by_its_date_everywhere(calls):
@@ -129,10 +347,10 @@ def test_a_week_is_said_by_its_date_everywhere(calls):
         restive("next", "calls.db")
     assert restive("next", "calls.db", "--date", 1).stdout.count("\n1,2026-11-23,") == 4
     results("c.csv", [f"{a},drifting"])
-    with pytest.raises(ProblemError, match=r"of which week .*: --date 2026-11-16, or --tick 0"):
+    with pytest.raises(ProblemError, match=r"of which week .*: --date 2026-11-16 \(week 0\)"):
         restive("correct", "calls.db", "c.csv", "--note", "slip")
     restive("correct", "calls.db", "c.csv", "--date", "2026-11-18", "--note", "slip")
-    results("c.csv", [f"0,{a},drifting"], "week,client,outcome")
+    results("c.csv", [f"0,{a},engaged"], "week,client,outcome")
     restive("correct", "calls.db", "c.csv", "--note", "slip")
     with pytest.raises(ProblemError, match=r"has results of week 0 .*, not only of week 1"):
         restive("correct", "calls.db", "c.csv", "--date", MONDAYS[1], "--note", "slip")

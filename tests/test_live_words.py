@@ -13,8 +13,8 @@ import restive as rs
 from live_cases import created, fingerprint, reply
 from restive.cli import app
 from restive.errors import ProblemError, RestiveError
-from restive.live.people.operator_files import decision_text, record_sheet, rejected_text
-from restive.live.people.sheets import parse_sheet
+from restive.live.people.operator_files import decision_text, record_sheet
+from restive.live.people.sheets import parse_sheet, rejected_text
 from restive.live.settings import Settings
 from restive.live.told.alarms import ADVICE, advice
 from restive.live.told.listing import export_table

@@ -50,12 +50,12 @@ def record(
 ) -> None:
     """Record results of calls (pulls), in parts, late, or twice: the same file is harmless."""
     from restive.arguments import counted
-    from restive.live.people.operator_files import record_sheet, rejected_text
-    from restive.live.people.sheets import read_sheet, write_text
+    from restive.live.people.operator_files import record_sheet
+    from restive.live.people.sheets import read_sheet, rejected_text, write_text
     from restive.live.told.answers import RefusedError
     from restive.live.told.missing import of_which_list, with_names
 
-    with opened(file) as agent:
+    with opened(file, to_write=True) as agent:
         words, before = agent.settings.words, agent.num_arms
         sheet = read_sheet(results, words)
         try:
@@ -102,7 +102,7 @@ def change(
     by: By = COMMAND_LINE,
 ) -> None:
     """Change one result of this week (tick), or one that came late since the last list."""
-    with opened(file) as agent:
+    with opened(file, to_write=True) as agent:
         settings, before = agent.settings, agent.num_arms
         asked = agent.tick_asked(tick, date)
         asked = agent.tick if asked is None else asked
@@ -166,7 +166,7 @@ def correct(
     from restive.live.people.sheets import read_sheet
     from restive.live.told.missing import with_names
 
-    with opened(file) as agent:
+    with opened(file, to_write=True) as agent:
         words = agent.settings.words
         given, of = parsed_results(agent, read_sheet(results, words), agent.tick_asked(tick, date))
         gone = [name for name in given if agent.arm(name).left is not None]
@@ -175,9 +175,13 @@ def correct(
     if back:
         who = words.count(len(back), "arm")
         say(f"{who} who had left by that result can be on the next list again{with_names(back)}")
+    if not receipt.new:
+        say(f"{counted(receipt.known, 'correction')} known already; nothing was changed")
+        return
     noted = counted(receipt.new, "correction")
     rebuilt = f"{quote(file)} {'--in-place' if is_url(file) else '--out NEW.db'}"
-    say(f"{noted} noted; lists learn from it once you run: restive live rebuild {rebuilt}")
+    noted += " noted" + (f", {receipt.known} known already" if receipt.known else "")
+    say(f"{noted}; lists learn from it once you run: restive live rebuild {rebuilt}")
 
 
 def rebuild(

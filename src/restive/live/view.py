@@ -20,7 +20,7 @@ from restive.live.acts.given import checked_names
 from restive.live.acts.recording import Batch, SortedResults, checked_batches, sort_results
 from restive.live.journal import tokens
 from restive.live.journal.events import Event
-from restive.live.journal.sql_tables import DECIDED, Progress, left_with
+from restive.live.journal.sql_tables import DECIDED, Progress, left_with, moved_on
 from restive.live.journal.tokens import Token
 from restive.live.memory import Memory
 from restive.live.session import Session, journalable
@@ -282,8 +282,12 @@ class LiveView:
     def moved_on(self) -> str | None:
         """Return the file that goes on where this one ended, if a rebuild has made one."""
         with self._session.reading():
-            moved = self._session.moved_on()
-            return None if moved is None else str(moved)
+            return moved_on(self._session.journal)
+
+    def require_newest(self) -> None:
+        """Raise if a rebuild has made another file of this one."""
+        with self._session.reading():
+            self._session.require_newest()
 
     def last_act(self) -> Act | None:
         """Return what `undo` would withdraw now; None if there is nothing."""
@@ -360,11 +364,8 @@ class LiveView:
             columns = ("tick", "status", "state", "audit", "expected")
             label = memory.settings.clock.label
             return [
-                {
-                    "label": label(row[0]),
-                    **dict(zip(columns, row, strict=False)),
-                    "told": row[-1] is not None,
-                }
+                {"label": label(row[0]), **dict(zip(columns, row, strict=False))}
+                | {"told": row[-1] is not None}
                 for row in reversed(rows)
             ]
 

@@ -405,6 +405,8 @@ def correct(
     """
     leaving: list[int] = []
     there, words = pulls_of(session.journal, memory, tick), memory.settings.words
+    left = left_with(session.journal, memory.gone, map(memory.roster.slot, results))
+    now = _said_last(session.journal, tick)
     body: dict[str, Any] = {"arms": [], "results": [], "note": note}
     for name, given in results.items():
         slot, state = memory.roster.slot(name), given
@@ -430,12 +432,17 @@ def correct(
                 f"{words.arm} {name!r}: {shown(given)} is no result: say "
                 f"{', '.join(memory.settings.choices(size))}; nothing was changed"
             )
+        if now.get(slot) == state and (left.get(slot) == tick) == (given == LEAVE):
+            continue  # as is known
         body["arms"].append(slot)
         body["results"].append(state)
-    receipt = Receipt(new=len(results))
+    new = len(body["arms"])
+    receipt = Receipt(new=new, known=len(results) - new)
     answer = {"receipt": vars(receipt)}
+    if not new:
+        writer.finish(max(memory.tick, 0), answer)
+        return receipt
     writer.append("correct", tick, body, answer)
-    left = left_with(session.journal, memory.gone, body["arms"])
     back = [slot for slot in body["arms"] if left.get(slot) == tick and slot not in leaving]
     leaving = sorted(set(leaving).difference(memory.gone))
     if leaving:
@@ -445,3 +452,20 @@ def correct(
         writer.append("return", max(memory.tick, 0), {"arms": sorted(back)}, answer)
         enter_return(session.journal, back)
     return receipt
+
+
+def _said_last(journal: Journal, tick: int) -> dict[int, int | str]:
+    """Return what was said last of each pull of a tick, as a correction or before."""
+    withdrawn, found = journal.withdrawn(), dict[int, tuple[int, int | str]]()
+    for event in journal.events(kinds=("correct",)):
+        if event.tick == tick and event.seq not in withdrawn:
+            body = event.body
+            for slot, result in zip(body["arms"], body["results"], strict=True):
+                found[slot] = event.seq, result
+    for slot, status, state, recorded in journal.connection.execute(
+        "SELECT slot, status, state, recorded FROM pull WHERE tick = ? AND recorded IS NOT NULL",
+        (tick,),
+    ):
+        if recorded > found.get(slot, (0,))[0]:
+            found[slot] = recorded, status if state is None else state
+    return {slot: result for slot, (_, result) in found.items()}
