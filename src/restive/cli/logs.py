@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -129,7 +130,7 @@ def fit(
     _print_fit(fitted)
     if suited := learner_sentence(found.num_arms, min(pulls, found.num_arms)):
         print_lines([f"an agent of {counted(pulls, 'pull')} a step: {suited}"])
-    print_lines(_next(paths, fitted, decision))
+    _print_next(paths, fitted, decision)
     if world.assumed:
         print_lines([world.assumed])
 
@@ -330,23 +331,38 @@ def _print_decision(fitted: FittedLog, decision: FitDecision, units: Units) -> N
     print_lines([headline(fitted, decision, units), *sentences(fitted, decision, units), ""])
 
 
-def _next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> list[str]:
-    """Say what was written, and what one does with it."""
-    from restive.logs.forgetting_words import advised_learner
-
-    problem, prior, _, page, summary = paths
+def _print_next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> None:
+    """Say what was written and what one does with it, in commands that run as they stand."""
+    problem, _, arms, page, summary = paths
     lines = [
         "written: " + ", ".join(str(path) for path in paths),
         f"To read: {summary} (one page, for a manager), {page} (all of it).",
     ]
-    if decision.gain is not None:
-        forgets = fitted.forgetting is not None and fitted.forgetting.forget_after is not None
-        learner = f" --learner '{advised_learner(fitted)}'" if forgets else ""
-        lines.append(
-            f"Next: restive plan {problem}; or begin to run it: "
-            f"restive live init agent.db --prior {prior} --pulls {decision.num_pulls}{learner}"
-        )
-    return lines
+    if decision.gain is None:
+        print_lines(lines)
+        return
+    print_lines([*lines, "Next: what each policy earns, today's list, or begin to run it:"])
+    file, table = quote(str(problem)), quote(str(arms))
+    print(f"  restive plan {file}")  # a command that is broken into lines would not run
+    print(f"  restive pick {file} --sightings {table}")
+    print(f"  {_begin(paths[1], fitted, decision)}")
+
+
+def _begin(prior: Path, fitted: FittedLog, decision: FitDecision) -> str:
+    """Return the command that makes an agent which goes on where the log ends."""
+    from restive.logs.forgetting_words import advised_learner
+
+    words = ["restive live init agent.db --prior", quote(str(prior))]
+    words.append(f"--pulls {decision.num_pulls}")
+    if fitted.forgetting is not None and fitted.forgetting.forget_after is not None:
+        words.append(f"--learner '{advised_learner(fitted)}'")
+    if fitted.controlled and fitted.seen != "always":
+        words.append("--missing as-not-pulled")
+    log = fitted.log
+    if period := log.calendar.rule.period:
+        words.append(f"--clock {period} --start {log.label(log.num_steps).replace(' ', 'T')}")
+        words += [f"--zone {log.calendar.rule.zone}"] if log.calendar.rule.zone else []
+    return " ".join(words)
 
 
 def _print_fit(fitted: FittedLog) -> None:
