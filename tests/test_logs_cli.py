@@ -130,6 +130,29 @@ def test_what_a_fit_says_to_run_next_runs_as_it_stands(restive):
     assert "--sightings 'a fit/arms.csv'" in " ".join(told.split())
 
 
+def test_pulls_are_the_logs_own_unless_said(restive):
+    world = ["--no-controlled", "--pay", "pulled", "--unit", "calls"]
+    done = restive("fit", EXAMPLES / "outreach.csv", *OUTREACH, *world)
+    assert "calls a week: 15, as in the log; another number with --pulls" in done.stdout
+    assert rs.load_problem("fit/problem.toml").num_pulls == 15
+    assert done.stderr == ""
+
+
+def test_rows_for_everyone_are_no_pulls(restive, tmp_path):
+    """A log with a row for all of them in every step, which does not say who was pulled."""
+    rows = [f"{t},{a},{(t * a + t // 3) % 2}" for t in range(30) for a in range(8)]
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(["at,who,ok", *rows]))
+    columns = ["--time", "at", "--arm", "who", "--state", "ok", "--unit", "calls"]
+    done = restive("fit", log, *columns, "--pulls", 2)
+    assert "note: the log has 8 calls a step, and this is for 2; if not all rows" in done.stderr
+    assert "name the column that tells with --pulled" in done.stderr
+    assert "the log has 8 pulls" in restive("replay", log, "--pulls", 2, *columns[:6]).stderr
+    assert restive("fit", log, *columns, "--pulls", 5).stderr == ""
+    done = restive("fit", log, *columns)
+    assert "calls a step: 1, since the log does not tell" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("step", "period"),
     [("1d", "daily"), ("2w", "P14D"), ("6h", "PT21600S"), ("1.5s", ""), ("3", "")],

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["fit", "replay"]
 
+MANY_TIMES = 2  # as many pulls in a log as are asked for: its rows may be something else
+
 LogFile = Annotated[
     Path, typer.Argument(metavar="LOG", help="CSV or Parquet file, a row per sighting.")
 ]
@@ -89,7 +91,10 @@ def fit(
     pay: Pay = None,
     controlled: Controlled = None,
     seen: Seen = "pulled",
-    pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, from now on.")] = 1,
+    pulls: Annotated[
+        int | None,
+        typer.Option(min=1, help="Pulls in each step, from now on (default: the log's median)."),
+    ] = None,
     unit: Unit = "pulls",
     reward: RewardWords = "reward",
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("fit"),
@@ -105,7 +110,7 @@ def fit(
     from restive.learn.advice import learner_sentence
     from restive.logs.decision import decide
     from restive.logs.decision_words import units_of
-    from restive.logs.fitting import fit_log, write_decision
+    from restive.logs.fitting import fit_log, usual_pulls, write_decision
     from restive.pages.looks import matplotlib_figures
 
     matplotlib_figures()  # the page needs it: told now, not after the work
@@ -120,17 +125,23 @@ def fit(
             found, rewards=_numbers(rewards), passive_rewards=_unpulled(world, found, rewards),
             controlled=world.controlled, seen=seen, seed=seed, progress=progress,
         )  # fmt: skip
-        decision = decide(fitted, pulls, seed=seed, progress=progress)
+        number = usual_pulls(fitted) if pulls is None else pulls
+        decision = decide(fitted, number, seed=seed, progress=progress)
         progress("writing", 0.0)
         paths = write_decision(fitted, decision, out, f"{log.name}, fitted", units)
+    _doubt_rows(found, number, seen, units)
     if as_json:
         print(json.dumps(_fit_data(fitted, world, decision), indent=2))
         return
     _print_decision(fitted, decision, units)
     _print_fit(fitted)
-    if suited := learner_sentence(found.num_arms, min(pulls, found.num_arms)):
-        print_lines([f"an agent of {counted(pulls, 'pull')} a step: {suited}"])
+    if suited := learner_sentence(found.num_arms, min(number, found.num_arms)):
+        print_lines([f"an agent of {counted(number, 'pull')} a step: {suited}"])
     _print_next(paths, fitted, decision)
+    if pulls is None:
+        own = "as in the log" if number == found.usual_pulls else "since the log does not tell"
+        said = f"{units.pulls} a {units.step}: {number:,}, {own}; another number with --pulls"
+        print_lines([said])
     if world.assumed:
         print_lines([world.assumed])
 
@@ -213,6 +224,7 @@ def replay(
             seed=seed,
             progress=progress,
         )
+    _doubt_rows(found, pulls, seen, units)
     if kinds is not None and kinds.log.get("span") == found.span:
         note = "the prior was fitted on this log, the part that policies play on included"
         print(f"note: {note}", file=sys.stderr)
@@ -240,6 +252,17 @@ def _load(
         zone=zone, by=by, pulled=pulled, same_step=same_step, skip_bad=skip_bad,
         progress=lambda share: progress("reading", share),
     )  # fmt: skip
+
+
+def _doubt_rows(log: Log, pulls: int, seen: str, units: Units) -> None:
+    """Say on stderr where rows may not all be pulls, as a row for everyone in each step is not."""
+    if log.has_pulled or seen == "always" or log.usual_pulls < MANY_TIMES * pulls:
+        return
+    note = (
+        f"the log has {log.usual_pulls:,} {units.pulls} a {units.step}, and this is for {pulls:,}; "
+        f"if not all rows were {units.pulls}, name the column that tells with --pulled"
+    )
+    print(f"note: {note}", file=sys.stderr)
 
 
 def _which_columns(path: Path, time: str | None, arm: str | None, state: str | None) -> str:
