@@ -261,7 +261,7 @@ def test_arms_may_pay_while_they_are_not_pulled(tmp_path):
         found = rs.fit_log(seen, controlled=controlled, checks=False, passive_rewards=unpulled)
         assert np.array_equal(found.arms.active, plain.arms.active)
         assert not any(arm.pays_unpulled for arm in plain.problem(1).arms)
-        problem, prior, *_ = rs.write_fit(found, tmp_path)
+        problem, prior, *_ = rs.write_fit(found, tmp_path, 1)
         read = rs.load_prior(prior)
         assert rs.load_problem(problem) == found.problem(1)
         for k in range(3):
