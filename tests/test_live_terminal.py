@@ -118,7 +118,10 @@ def test_one_slip_of_the_open_week_needs_no_rebuild(calls):
     done = restive("change", "calls.db", a, "drifting")
     assert done.stdout == f"changed: {a} in week 0 (2026-11-16) is drifting\n"
     done = restive("change", "calls.db", b, "wrong number", "--date", MONDAYS[0])
-    assert done.stdout.endswith(f"is wrong number; {b} left for ever\n")
+    assert done.stdout.endswith(
+        f"is wrong number; {b} left for ever; if that was not "
+        f"meant: restive live return calls.db {b}\n"
+    )
     assert restive("change", "calls.db", b, "engaged").stdout.endswith(f"{b} is back\n")
     with rs.LiveAgent.open("calls.db") as live:
         assert {name: live.results()[name] for name in (a, b)} == {a: 0, b: 1}
@@ -330,6 +333,97 @@ def test_who_waits_for_another_program_is_told(calls):
     assert done.stdout.startswith("no list yet") or "12 clients" in done.stdout
     assert restive("status", "calls.db").stderr == ""
     assert not list(Path().glob("calls.db-*"))
+
+
+def test_who_left_by_a_result_is_named_with_the_way_back_and_what_still_says_so(calls):
+    a, b, *_ = week(0)
+    done = restive("record", "calls.db", results("r.csv", [f"{a},wrong number", f"{b},engaged"]))
+    assert done.stdout.splitlines()[1] == (
+        f"1 client left for ever: {a}; if that was not meant: restive live return calls.db {a}"
+    )
+    still = f"the result of {a} in week 0 is still 'wrong number'; if that is wrong, too: "
+    done = restive("return", "calls.db", a)
+    change = f"restive live change calls.db {a} OUTCOME --date 2026-11-16\n"
+    assert done.stdout == f"1 client back, and can be on the next list\n{still}{change}"
+    restive("undo", "calls.db", "--yes")
+    week(1)
+    assert restive("return", "calls.db", a).stdout.endswith(
+        f"{still}restive live correct calls.db RESULTS.csv --date 2026-11-16 --note WHY\n"
+    )
+
+
+def test_messages_have_the_words_of_the_file_each_once(calls):
+    a, *_ = week(0)
+    with pytest.raises(RestiveError) as error:
+        restive("record", "calls.db", results("r.csv", [f"{a},x"]))
+    known = "known are drifting, engaged, no_answer, wrong number"
+    assert str(error.value).endswith(f"unknown outcome 'x'; {known}")
+    restive("record", "calls.db", results("r.csv", [f"{a},no_answer"]))
+    with pytest.raises(RestiveError, match="no_answer was recorded for week 0 already, now engage"):
+        restive("record", "calls.db", results("s.csv", [f"{a},engaged"]))
+    with pytest.raises(ProblemError, match="there is no kind 'Town'; did you mean 'town'"):
+        restive("join", "calls.db", results("new.csv", ["N1,Town"], "client,kind"))
+    with pytest.raises(ProblemError, match="14 calls are asked for, but only 12 clients can be"):
+        restive("next", "calls.db", "--date", MONDAYS[1], "--pulls", 14)
+    results("r.csv", ["C1,engaged"], "clint,outcome")
+    with pytest.raises(ProblemError, match=r"did you mean 'clint'\? Rename it to 'client'"):
+        restive("record", "calls.db", "r.csv")
+    results("r.csv", ["C1,engaged"], "name,outcome")
+    with pytest.raises(ProblemError, match="rename the one that is meant to 'client'"):
+        restive("record", "calls.db", "r.csv")
+
+
+def test_time_that_goes_back_and_a_list_that_was_undone(calls):
+    a, *_ = week(0)
+    with rs.LiveAgent.open("calls.db") as live:
+        live.decide(tick=2360, skip=True)
+    with pytest.raises(ConflictError, match=r"can be undone: restive live undo calls\.db$"):
+        restive("next", "calls.db", "--date", MONDAYS[1])
+    restive("undo", "calls.db", "--yes")
+    results("r.csv", [f"2360,{a},engaged", f"2359,{a},engaged"], "week,client,outcome")
+    with pytest.raises(RestiveError) as error:
+        restive("record", "calls.db", "r.csv")
+    assert "the list of week 2360 was undone; the last decision is of week 0" in str(error.value)
+    assert "week 2359 is not decided yet; the last decision is of week 0" in str(error.value)
+
+
+def test_a_rebuilt_file_is_given_a_name_that_is_free(calls):
+    a, *_ = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{a},engaged"]))
+    words = ("--date", MONDAYS[0], "--note", "x")
+    done = restive("correct", "calls.db", results("c.csv", [f"{a},drifting"]), *words)
+    assert done.stdout.endswith("restive live rebuild calls.db --out calls2.db\n")
+    restive("rebuild", "calls.db", "--out", "calls2.db")
+    done = restive("correct", "calls2.db", results("c.csv", [f"{a},engaged"]), *words)
+    assert done.stdout.endswith("restive live rebuild calls2.db --out calls3.db\n")
+    Path("calls3.db").touch()
+    done = restive("correct", "calls2.db", results("c.csv", [f"{a},drifting"]), *words)
+    assert done.stdout.endswith("--out calls4.db\n")
+
+
+def test_init_says_what_to_do_with_a_column_of_ones_own_and_too_many_calls(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results("people.csv", ["C1,town", "C2,town"], "client,kind")
+    init = ("init", "c.db", "--states", "bad,good", "--arms", "people.csv", "--pulls")
+    with pytest.raises(
+        ProblemError, match=r"no column 'arm'; .* say --words arm=client, or --sett"
+    ):
+        restive(*init, 1)
+    with pytest.raises(ProblemError, match="3 pulls a tick are more than there are clients, 2;"):
+        restive(*init, 3, "--words", "arm=client")
+    with pytest.raises(ProblemError) as error:
+        restive(*init, 1, "--settings", "setings.toml")
+    assert str(error.value).startswith("setings.toml: cannot be read")
+    restive(*init, 1, "--words", "arm=client")
+
+
+def test_python_is_not_spoken_at_the_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["restive", "live", "status", "c.db"])
+    with pytest.raises(SystemExit):
+        main()
+    made = "restive: c.db: there is no such file; make one with `restive live init`\n"
+    assert capsys.readouterr().err == made
 
 
 def test_commands_to_copy_have_a_line_of_their_own(monkeypatch):

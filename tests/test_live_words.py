@@ -338,7 +338,8 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     )
     assert (
         fails("next", "calls.db")
-        == "say which week the list is for: --date 2026-11-30, or --tick 2"
+        == "say which week the list is for: again week 1: --date 2026-11-23; the next: --date "
+        "2026-11-30"
     )
     assert "give the week's number or its date" in fails(
         "next", "calls.db", "--tick", 1, "--date", "2026-11-23"

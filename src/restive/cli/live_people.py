@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restive.cli.live_init import COMMAND_LINE, By
-from restive.cli.live_places import AsJson, File, opened
+from restive.cli.live_places import AsJson, File, opened, way_back
 from restive.cli.progress import say
 
 if TYPE_CHECKING:
@@ -69,10 +70,7 @@ def leave(
         if len(arms) == 1 and _is_file(arms[0]):
             names = names_of_sheet(agent, read_sheet(arms[0], words))
         receipt = agent.leave(names, actor=by)
-    back = ""
-    if receipt.new:
-        one = quote(names[0]) if len(names) == 1 else "NAME"
-        back = f"; if that was not meant: restive live return {quote(file)} {one}"
+    back = f"; {way_back(file, names)}" if receipt.new else ""
     _tell(receipt, receipt.text_of_arms("left", words) + back, as_json)
 
 
@@ -89,11 +87,21 @@ def come_back(
 ) -> None:
     """Take back those who left by mistake, with all that was seen of them."""
     with opened(file, to_write=True) as agent:
-        words = agent.settings.words
+        settings, words = agent.settings, agent.settings.words
+        told = agent.left_with(names)  # of whom a result says so, and it stands
         receipt = agent.come_back(names, actor=by)
+        now = agent.changeable()
     here = f"{words.count(receipt.known, 'arm')} had not left" if receipt.known else ""
     back = f"{words.count(receipt.new, 'arm')} back, and can be on the next list"
     _tell(receipt, ", ".join(filter(None, (back if receipt.new else "", here))), as_json)
+    for name, tick in told.items():
+        option, which = settings.clock.option(tick), words.when(tick)
+        how = f"change {quote(file)} {quote(name)} OUTCOME {option}"
+        if (tick, name) not in now:
+            how = f"correct {quote(file)} RESULTS.csv {option} --note WHY"
+        word = settings.outcome_text("leave")
+        said = f"the result of {name} in {which} is still {word!r}; if that is wrong, too"
+        say(f"{said}: restive live {how}", sys.stderr if as_json else None)
 
 
 def _tell(receipt: Receipt, text: str, as_json: bool) -> None:

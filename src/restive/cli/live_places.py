@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from shlex import quote
@@ -31,6 +31,7 @@ __all__ = [
     "list_agents",
     "opened",
     "tell_moved",
+    "way_back",
 ]
 
 PATIENCE = 1.0  # seconds of waiting that need no word
@@ -131,6 +132,12 @@ def tell_moved(file: str, moved: str | None, out: TextIO | None = None) -> None:
     """Say that a rebuild has made another file of this one, if one has."""
     if moved is not None:
         say(f"{last_part(file)} was rebuilt: {moved} goes on; this file is old", out)
+
+
+def way_back(file: str, names: Sequence[str]) -> str:
+    """Say how those who left come back."""
+    one = quote(names[0]) if len(names) == 1 else "NAME"
+    return f"if that was not meant: restive live return {quote(file)} {one}"
 
 
 @contextmanager

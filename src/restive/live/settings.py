@@ -153,7 +153,8 @@ class Settings:
             return self.result_named(alike.pop())
         if word in (UNSEEN, NOT_PULLED):
             return word
-        known = [*self.outcomes, *self.states, UNSEEN, NOT_PULLED]
+        meant = [state for state in self.outcomes.values() if isinstance(state, int)]
+        known = self.choices(max([len(self.states) - 1, *meant]) + 1)
         raise ProblemError(f"unknown outcome {shown(word)}; {suggestion(word, known)}")
 
     def state_of(self, word: str, what: str) -> int:

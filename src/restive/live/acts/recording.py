@@ -97,12 +97,13 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResult
     tick = memory.tick if batch.tick is None else batch.tick
     found, words = SortedResults(tick), memory.settings.words
     if memory.tick < 0 or not 0 <= tick <= memory.tick:
-        reason = (
-            "nothing has been decided yet"
-            if memory.tick < 0
-            else f"{words.when(tick)} is not decided yet; the last decision is of "
-            f"{words.when(memory.tick)}"
-        )
+        reason = "nothing has been decided yet"
+        if memory.tick >= 0:
+            query = "SELECT 1 FROM event WHERE kind = 'decide' AND tick = ?"  # and withdrawn
+            undone = journal.connection.execute(query, (tick,)).fetchone() is not None
+            what = f"the list of {words.when(tick)} was undone" if undone else ""
+            reason = what or f"{words.when(tick)} is not decided yet"
+            reason += f"; the last decision is of {words.when(memory.tick)}"
         names = [*batch.results, *batch.instead]
         found.mistakes += [Mistake(batch.tick, str(name), reason) for name in names]
         return found
@@ -234,7 +235,7 @@ def _known(settings: Settings, row: PullRow, result: int | str, when: str) -> bo
 
 
 def _shown(settings: Settings, result: int | str) -> str:
-    return settings.state_name(result) if isinstance(result, int) else repr(result)
+    return settings.state_name(result) if isinstance(result, int) else settings.outcome_word(result)
 
 
 def _place(

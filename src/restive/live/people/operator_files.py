@@ -131,6 +131,12 @@ def create_from_files(
         raise ProblemError(
             f"who are the {word.many('arm')}? pass --arms FILE, with a column {word.arm!r}"
         )
+    if settings.num_pulls > len(new):
+        word = settings.words
+        raise ProblemError(
+            f"{word.count(settings.num_pulls, 'pull')} a {word.tick} are more than there are "
+            f"{word.many('arm')}, {len(new):,}; nothing was made"
+        )
     create_file(path, settings, kinds, new, actor)
     return LiveAgent.open(path), since, beyond
 
@@ -180,8 +186,9 @@ def _levels(text: str) -> list[float]:
 
 
 def _settings(path: Path) -> dict[str, Any]:
+    text = read_text(path)
     try:
-        data = parse_toml(read_text(path))
+        data = parse_toml(text)
         if "num_pulls" in data or "clock" in data:
             raise ProblemError("pulls and clock are options of `restive live init`")
         Settings.from_data({"num_pulls": 1, **data})

@@ -308,6 +308,9 @@ class Roster:
 def no_kind(kind: Any, kinds: Sequence[str]) -> str:
     """Say that a kind is not there, and what to do; a name that is close is likely a slip."""
     near = suggestion(kind, kinds, 0.8)
+    alike = [one for one in kinds if one.casefold() == str(kind).casefold()]
+    if alike:
+        return f"there is no kind {shown(kind)}; did you mean {alike[0]!r}?"
     if near.startswith("did"):
         return f"there is no kind {shown(kind)}; {near}"
     return (

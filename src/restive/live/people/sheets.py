@@ -64,9 +64,11 @@ class Sheet:
                 wanted = self.words.column(column)
                 own = f", your word for {column!r}" if wanted != column else ""
                 near = suggestion(wanted, self.headers, LIKE)
-                there = f"{own}; its columns are {', '.join(self.headers)}"
-                said = f"; {near}" if near.startswith("did") else there
-                raise ProblemError(f"{self.name}: there is no column {wanted!r}{said}")
+                said = f"{own}; its columns are {', '.join(self.headers)}: rename the one that is"
+                said = f"; {near} Rename it" if near.startswith("did") else f"{said} meant"
+                raise ProblemError(
+                    f"{self.name}: there is no column {wanted!r}{said} to {wanted!r}"
+                )
 
 
 def read_sheet(path: str | PathLike[str], words: Words = PLAIN) -> Sheet:
