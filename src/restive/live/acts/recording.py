@@ -235,7 +235,10 @@ def _known(settings: Settings, row: PullRow, result: int | str, when: str) -> bo
 
 
 def _shown(settings: Settings, result: int | str) -> str:
-    return settings.state_name(result) if isinstance(result, int) else settings.outcome_word(result)
+    if isinstance(result, int):
+        return settings.state_name(result)
+    own = settings.outcome_word(result)
+    return own if own != result else repr(result)
 
 
 def _place(
