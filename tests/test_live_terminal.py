@@ -187,7 +187,8 @@ def test_an_old_file_says_first_that_it_was_rebuilt(calls):
             restive(words[0], "calls.db", *words[1:])
 
 
-def test_names_with_a_blank_are_asked_for_in_quotes(monkeypatch, capsys):
+def test_names_with_a_blank_are_asked_for_in_quotes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     for words in (
         ["explain", "c.db", "Anna", "Meier"],
         ["change", "c.db", "P1", "wrong", "number"],
@@ -198,6 +199,10 @@ def test_names_with_a_blank_are_asked_for_in_quotes(monkeypatch, capsys):
         assert ended.value.code == 2
         said = capsys.readouterr().err
         assert said.endswith('Write a name with a blank in quotes: "Anna Meier"\n')
+    with created("c.db", num_arms=2, names=["Anna Meier", "Ben"]):
+        pass
+    with pytest.raises(ProblemError, match="no arm 'Anna'; did you mean 'Anna Meier'"):
+        restive("leave", "c.db", "Anna", "Meier")
 
 
 def test_a_list_that_is_there_is_given_again_however_many_results_are_in(calls, tmp_path):

@@ -351,7 +351,7 @@ def test_states_are_named_in_what_is_sent_and_answered(clinic):
     conflict = clinic.act.post("/v1/observations", json={"tick": 0, "seen": {a: "hung_up"}})
     refused(conflict, 409, f"patient '{a}': listened was recorded for week 0 already, now hung_up")
     wrong = clinic.act.post("/v1/observations", json={"tick": 0, "seen": {a: "asleep"}})
-    refused(wrong, 422, "unknown outcome 'asleep'; did you mean 'unseen'?")
+    refused(wrong, 422, "unknown outcome 'asleep'; known are no_answer, hung_up, listened")
     step = clinic.act.post("/v1/step", json={"seen": {}}).json()
     nobody = {"seen": dict.fromkeys(step["arms"], "no_answer"), "tick": 1}
     assert clinic.act.post("/v1/step", json=nobody).json()["tick"] == 2

@@ -98,6 +98,7 @@ class Roster:
             # numbers of people are alike, so that a guess must be close to be of use
             word = name if isinstance(name, str) else shown(name)
             same = self.same_but_for_capitals(word)
+            same = same or [one for one in self.names if one.startswith(f"{word} ")]  # unquoted
             if same:
                 meant = f"did you mean {' or '.join(shown(one) for one in same[:3])}?"
                 raise ProblemError(f"there is no {self.noun} {shown(name)}; {meant}")
