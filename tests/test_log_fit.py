@@ -261,7 +261,7 @@ def test_arms_may_pay_while_they_are_not_pulled(tmp_path):
         found = rs.fit_log(seen, controlled=controlled, checks=False, passive_rewards=unpulled)
         assert np.array_equal(found.arms.active, plain.arms.active)
         assert not any(arm.pays_unpulled for arm in plain.problem(1).arms)
-        problem, prior, *_ = rs.write_fit(found, tmp_path)
+        problem, prior, *_ = rs.write_fit(found, tmp_path, 1)
         read = rs.load_prior(prior)
         assert rs.load_problem(problem) == found.problem(1)
         for k in range(3):
@@ -311,6 +311,16 @@ def test_states_that_nobody_was_in_are_named():
         (note,) = rs.fit_log(log).notes
         assert f"was ever in state '{1 - only}'" in note
     assert rs.fit_log(rs.log_of([0, 0, 0], [0, 1, 2], [0, 1, 1])).notes == ()
+
+
+def test_the_pulls_of_a_written_fit_are_the_logs_own(tmp_path):
+    steps = np.repeat(np.arange(40), 2)
+    log = rs.log_of((np.arange(80) * 7) % 5, steps, (np.arange(80) // 3) % 2)
+    fitted = rs.fit_log(log, checks=False)
+    assert rs.load_problem(rs.write_fit(fitted, tmp_path)[0]).num_pulls == log.usual_pulls == 2
+    everyone = rs.log_of([0, 1] * 20, np.arange(40) // 2, [0, 1, 1, 0] * 10)
+    paths = rs.write_fit(rs.fit_log(everyone, checks=False), tmp_path)
+    assert rs.load_problem(paths[0]).num_pulls == 1
 
 
 @pytest.fixture(scope="module")

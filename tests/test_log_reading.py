@@ -48,6 +48,23 @@ def test_rows_become_sightings(tmp_path):
     assert (log.num_steps, log.span, log.states) == (3, "5 to 7", ("0", "1"))
 
 
+def test_one_word_and_blanks_say_who_was_pulled(tmp_path):
+    text = "at,line,ok,who\n5,a,1,called\n7,a,0,\n6,b,1,{}\n"
+    log = rs.load_log(written(tmp_path / "log.csv", text.format("called")), **PLAIN, pulled="who")
+    assert sightings(log) == {("a", 0, 1, True), ("a", 2, 0, False), ("b", 1, 1, True)}
+    assert log.notes[0] == "'called' in column 'who' is taken as pulled, a blank as not pulled"
+    path = written(tmp_path / "no.csv", "at,line,ok,who\n5,a,1,no\n7,a,0,\n")
+    with pytest.raises(rs.errors.ProblemError, match="line 3: pulled is empty"):  # no, or nothing?
+        rs.load_log(path, **PLAIN, pulled="who")
+
+
+def test_leaving_out_all_rows_is_no_advice(tmp_path):
+    path = written(tmp_path / "log.csv", "at,line,ok\nx,a,1\ny,a,0\n")
+    with pytest.raises(rs.errors.LogError, match="none of 2 rows is good; mend them:\n") as raised:
+        rs.load_log(path, **PLAIN)
+    assert "skip" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -508,6 +525,11 @@ BAD = {
         "at,line,ok\n1,a,1\n2,a,7\n",
         {**PLAIN, "pulled": "ok"},
         "line 3: pulled is '7', expected 1 or 0",
+    ),
+    "words of their own": (
+        "at,line,ok,who\n1,a,1,called\n2,a,0,not called\n",
+        {**PLAIN, "pulled": "who"},
+        "column 'who' holds 'called', 'not called', and which of them means .* one word and blanks",
     ),
     "a time that is too large": (
         f"at,line,ok\n{2**41 - 1},a,1\n{2**41},a,0\n",

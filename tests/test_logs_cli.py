@@ -6,12 +6,14 @@ import io
 import json
 import sys
 from pathlib import Path
+from shlex import split
 from typing import NamedTuple
 
 import pytest
 
 import restive as rs
 from restive.cli import main
+from restive.logs.time_steps import step_rule
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "logs"
 OUTREACH = [
@@ -105,6 +107,60 @@ def test_arms_that_always_pay(restive, tmp_path):
     bandit = rs.load_problem(tmp_path / "fit" / "problem.toml")
     assert all(arm.passive_rewards.tolist() == [0, 1] for arm in bandit.arms)
     assert rs.load_prior(tmp_path / "fit" / "prior.json").prior.typical(0).pays_unpulled
+
+
+def commands(said):
+    """Return the commands that a fit prints, as a shell takes them apart."""
+    lines = [line for line in said.splitlines() if line.startswith("  restive ")]
+    return [split(line)[1:] for line in lines]
+
+
+def test_what_a_fit_says_to_run_next_runs_as_it_stands(restive):
+    log, world = EXAMPLES / "outreach.csv", ["--controlled", "--pay", "always"]
+    done = restive("fit", log, *OUTREACH, *world, "--pulls", 15, "--out", "a fit")
+    plan, pick, begin = commands(done.stdout)
+    clock = ["--clock", "weekly", "--start", "2025-12-29"]  # the Monday after the log
+    assert begin[-6:] == ["--missing", "as-not-pulled", *clock]
+    assert "pull 15 of 60 arms" in restive(*pick).stdout
+    made = restive(*begin)
+    assert "60 arms, 15 pulls a tick; tick 0 begins 2025-12-29" in made.stdout
+    assert "the prior's log ends 1 tick before the first tick" in made.stderr
+    assert plan == ["plan", "a fit/problem.toml"]
+    told = restive("pick", "a fit/problem.toml").stdout
+    assert "--sightings 'a fit/arms.csv'" in " ".join(told.split())
+
+
+def test_pulls_are_the_logs_own_unless_said(restive):
+    world = ["--no-controlled", "--pay", "pulled", "--unit", "calls"]
+    done = restive("fit", EXAMPLES / "outreach.csv", *OUTREACH, *world)
+    assert "calls a week: 15, as in the log; another number with --pulls" in done.stdout
+    assert rs.load_problem("fit/problem.toml").num_pulls == 15
+    assert done.stderr == ""
+
+
+def test_rows_for_everyone_are_no_pulls(restive, tmp_path):
+    """A log with a row for all of them in every step, which does not say who was pulled."""
+    rows = [f"{t},{a},{(t * a + t // 3) % 2}" for t in range(30) for a in range(8)]
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(["at,who,ok", *rows]))
+    columns = ["--time", "at", "--arm", "who", "--state", "ok", "--unit", "calls"]
+    done = restive("fit", log, *columns, "--pulls", 2)
+    assert "note: the log has 8 calls a step, and this is for 2; if not all rows" in done.stderr
+    assert "name the column that tells with --pulled" in done.stderr
+    assert "the log has 8 pulls" in restive("replay", log, "--pulls", 2, *columns[:6]).stderr
+    assert restive("fit", log, *columns, "--pulls", 5).stderr == ""
+    done = restive("fit", log, *columns)
+    assert "calls a step: 1, since the log does not tell" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("step", "period"),
+    [("1d", "daily"), ("2w", "P14D"), ("6h", "PT21600S"), ("1.5s", ""), ("3", "")],
+)
+def test_what_a_clock_calls_a_step(step, period):
+    assert step_rule(step).period == period
+    if period:
+        assert rs.Clock.wall("2026-01-05", period).to_data()["kind"] == "wall"
 
 
 def test_fit_as_json(restive):

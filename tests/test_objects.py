@@ -130,7 +130,7 @@ def all_objects(folder):
     yield from (rs.IndependentPrior([three]), three.given(evidence), rs.JointPrior([large]))
     yield from (rs.BeliefState(np.zeros(n, int), np.full(n, 9)) for n in (1, 15, 1000))
     tried = np.array([10.0, 1e12])
-    yield rs.types.ForgettingAdvice(tried, tried, 1e12, 0.1, -1e-9, 0.2, 0.1, 12.3, 10**9)
+    yield rs.types.ForgettingAdvice(tried, tried, 1e12, 0.1, -1e-9, 0.2, 0.1, 0.05, 12.3, 10**9)
     yield from (agent, agent.episode, agent.posterior(0), agent.explain(int(arms[0])))
     yield from (
         rs.World(large, seed=2**63),

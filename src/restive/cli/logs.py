@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from restive.logs.replay import Replay
 
 __all__ = ["fit", "replay"]
+
+MANY_TIMES = 2  # as many pulls in a log as are asked for: its rows may be something else
 
 LogFile = Annotated[
     Path, typer.Argument(metavar="LOG", help="CSV or Parquet file, a row per sighting.")
@@ -88,7 +91,10 @@ def fit(
     pay: Pay = None,
     controlled: Controlled = None,
     seen: Seen = "pulled",
-    pulls: Annotated[int, typer.Option(min=1, help="Pulls in each step, from now on.")] = 1,
+    pulls: Annotated[
+        int | None,
+        typer.Option(min=1, help="Pulls in each step, from now on (default: the log's median)."),
+    ] = None,
     unit: Unit = "pulls",
     reward: RewardWords = "reward",
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("fit"),
@@ -104,7 +110,7 @@ def fit(
     from restive.learn.advice import learner_sentence
     from restive.logs.decision import decide
     from restive.logs.decision_words import units_of
-    from restive.logs.fitting import fit_log, write_decision
+    from restive.logs.fitting import fit_log, usual_pulls, write_decision
     from restive.pages.looks import matplotlib_figures
 
     matplotlib_figures()  # the page needs it: told now, not after the work
@@ -119,17 +125,23 @@ def fit(
             found, rewards=_numbers(rewards), passive_rewards=_unpulled(world, found, rewards),
             controlled=world.controlled, seen=seen, seed=seed, progress=progress,
         )  # fmt: skip
-        decision = decide(fitted, pulls, seed=seed, progress=progress)
+        number = usual_pulls(fitted) if pulls is None else pulls
+        decision = decide(fitted, number, seed=seed, progress=progress)
         progress("writing", 0.0)
         paths = write_decision(fitted, decision, out, f"{log.name}, fitted", units)
+    _doubt_rows(found, number, seen, units)
     if as_json:
         print(json.dumps(_fit_data(fitted, world, decision), indent=2))
         return
     _print_decision(fitted, decision, units)
     _print_fit(fitted)
-    if suited := learner_sentence(found.num_arms, min(pulls, found.num_arms)):
-        print_lines([f"an agent of {counted(pulls, 'pull')} a step: {suited}"])
-    print_lines(_next(paths, fitted, decision))
+    if suited := learner_sentence(found.num_arms, min(number, found.num_arms)):
+        print_lines([f"an agent of {counted(number, 'pull')} a step: {suited}"])
+    _print_next(paths, fitted, decision)
+    if pulls is None:
+        own = "as in the log" if number == found.usual_pulls else "since the log does not tell"
+        said = f"{units.pulls} a {units.step}: {number:,}, {own}; another number with --pulls"
+        print_lines([said])
     if world.assumed:
         print_lines([world.assumed])
 
@@ -212,6 +224,7 @@ def replay(
             seed=seed,
             progress=progress,
         )
+    _doubt_rows(found, pulls, seen, units)
     if kinds is not None and kinds.log.get("span") == found.span:
         note = "the prior was fitted on this log, the part that policies play on included"
         print(f"note: {note}", file=sys.stderr)
@@ -239,6 +252,17 @@ def _load(
         zone=zone, by=by, pulled=pulled, same_step=same_step, skip_bad=skip_bad,
         progress=lambda share: progress("reading", share),
     )  # fmt: skip
+
+
+def _doubt_rows(log: Log, pulls: int, seen: str, units: Units) -> None:
+    """Say on stderr where rows may not all be pulls, as a row for everyone in each step is not."""
+    if log.has_pulled or seen == "always" or log.usual_pulls < MANY_TIMES * pulls:
+        return
+    note = (
+        f"the log has {log.usual_pulls:,} {units.pulls} a {units.step}, and this is for {pulls:,}; "
+        f"if not all rows were {units.pulls}, name the column that tells with --pulled"
+    )
+    print(f"note: {note}", file=sys.stderr)
 
 
 def _which_columns(path: Path, time: str | None, arm: str | None, state: str | None) -> str:
@@ -330,23 +354,38 @@ def _print_decision(fitted: FittedLog, decision: FitDecision, units: Units) -> N
     print_lines([headline(fitted, decision, units), *sentences(fitted, decision, units), ""])
 
 
-def _next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> list[str]:
-    """Say what was written, and what one does with it."""
-    from restive.logs.forgetting_words import advised_learner
-
-    problem, prior, _, page, summary = paths
+def _print_next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> None:
+    """Say what was written and what one does with it, in commands that run as they stand."""
+    problem, _, arms, page, summary = paths
     lines = [
         "written: " + ", ".join(str(path) for path in paths),
         f"To read: {summary} (one page, for a manager), {page} (all of it).",
     ]
-    if decision.gain is not None:
-        forgets = fitted.forgetting is not None and fitted.forgetting.forget_after is not None
-        learner = f" --learner '{advised_learner(fitted)}'" if forgets else ""
-        lines.append(
-            f"Next: restive plan {problem}; or begin to run it: "
-            f"restive live init agent.db --prior {prior} --pulls {decision.num_pulls}{learner}"
-        )
-    return lines
+    if decision.gain is None:
+        print_lines(lines)
+        return
+    print_lines([*lines, "Next: what each policy earns, today's list, or begin to run it:"])
+    file, table = quote(str(problem)), quote(str(arms))
+    print(f"  restive plan {file}")  # a command that is broken into lines would not run
+    print(f"  restive pick {file} --sightings {table}")
+    print(f"  {_begin(paths[1], fitted, decision)}")
+
+
+def _begin(prior: Path, fitted: FittedLog, decision: FitDecision) -> str:
+    """Return the command that makes an agent which goes on where the log ends."""
+    from restive.logs.forgetting_words import advised_learner
+
+    words = ["restive live init agent.db --prior", quote(str(prior))]
+    words.append(f"--pulls {decision.num_pulls}")
+    if fitted.forgetting is not None and fitted.forgetting.forget_after is not None:
+        words.append(f"--learner '{advised_learner(fitted)}'")
+    if fitted.controlled and fitted.seen != "always":
+        words.append("--missing as-not-pulled")
+    log = fitted.log
+    if period := log.calendar.rule.period:
+        words.append(f"--clock {period} --start {log.label(log.num_steps).replace(' ', 'T')}")
+        words += [f"--zone {log.calendar.rule.zone}"] if log.calendar.rule.zone else []
+    return " ".join(words)
 
 
 def _print_fit(fitted: FittedLog) -> None:

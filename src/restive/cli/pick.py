@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -10,9 +11,17 @@ import typer
 from restive.cli.completion import complete_mappings
 from restive.cli.tables import print_lines, print_table
 
-__all__ = ["pick"]
+__all__ = ["NO_FILE", "pick", "sightings_file"]
 
 MOST_ROWS = 200  # arms that are printed
+NO_FILE = "last.csv"  # stands for one that there is none of yet
+
+
+def sightings_file(problem: Path) -> str:
+    """Return the table of arms that a fit wrote beside a problem, or what stands for one."""
+    table = problem.with_name("arms.csv")
+    # a fit writes both
+    return str(table) if table.exists() and problem.with_name("prior.json").exists() else NO_FILE
 
 
 def pick(
@@ -23,8 +32,8 @@ def pick(
     sightings: Annotated[
         Path | None,
         typer.Option(
-            help="CSV file with columns arm, state, ago (steps since); arms that are not in it "
-            "were not seen lately.",
+            help="CSV file with columns arm, state, ago (steps since), or arms.csv of `restive "
+            "fit`; arms that are not in it were not seen lately.",
             show_default=False,
         ),
     ] = None,
@@ -36,7 +45,11 @@ def pick(
     ] = "whittle",
     out: Annotated[Path, typer.Option(help="CSV file to write the list to.")] = Path("picks.csv"),
 ) -> None:
-    """List the arms to pull now, with a reason each."""
+    """List the arms to pull now, with a reason each.
+
+    Each arm is taken to be just what PROBLEM says. An agent (`restive live`) averages over all that
+    an arm may be, so that its list is another where little is known.
+    """
     from restive.files import require_target
     from restive.plan.picks import pick_arms, read_sightings, write_picks
     from restive.plan.policies.registry import as_policy
@@ -67,9 +80,11 @@ def pick(
     if len(picks) > MOST_ROWS:
         lines.insert(0, f"{len(picks) - MOST_ROWS:,} more are in the file")
     if sightings is None:
+        table = sightings_file(problem)
+        which = "" if table == NO_FILE else ", or as `restive fit` writes it"
         lines.append(
             "No sightings were given, so this is the list for arms that nobody has seen lately. "
-            "With a file of the columns arm, state, ago (steps since): "
-            f"restive pick {problem} --sightings last.csv"
+            f"With a file of the columns arm, state, ago (steps since){which}: "
+            f"restive pick {quote(str(problem))} --sightings {quote(table)}"
         )
     print_lines(lines)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from restive.cli.pick import sightings_file
 from restive.cli.progress import spinner
 from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
@@ -111,7 +113,8 @@ def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) ->
     if advised.matters and bandit.num_pulls < bandit.num_arms:
         choice = "" if advised.policy == "whittle" else f" --policy {advised.policy}"
         lines.append(
-            f"Today's list, from what was seen: restive pick {problem}{choice} --sightings last.csv"
+            f"Today's list, from what was seen: restive pick {quote(str(problem))}{choice} "
+            f"--sightings {quote(sightings_file(problem))}"
         )
     print_lines(["", *lines])
 

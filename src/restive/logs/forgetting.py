@@ -9,8 +9,9 @@ averaged over memories, is a fair game that began with 1: with 5% at most it eve
 1939), however often one looks. So a change is found where it reaches 20. Since laws are estimated,
 and stand on points that may be far apart, two more things are asked. The interval of the gain, with
 steps as units, must be above zero. And the memory must beat its *even twin*, which holds as much
-evidence, all sightings weighing the same: a short memory is also a vague one, and only what is
-recent about it speaks for a change.
+evidence, all sightings weighing the same, by more than chance: a short memory is also a vague one,
+which helps where arms are more alike than their law says, and only what is recent about it speaks
+for a change.
 """
 
 from __future__ import annotations
@@ -107,6 +108,7 @@ class ForgettingAdvice:
     low: float  # ends of its 90% interval
     high: float
     over_even: float  # gain of the best over its even twin
+    over_even_low: float  # lower end of its 90% interval
     odds: float  # what the fair game stands at; logarithm
     num_sightings: int  # that were foretold
 
@@ -117,7 +119,7 @@ class ForgettingAdvice:
     @property
     def verdict(self) -> str:
         """Whether the arms change ("changes"), may do so ("may change") or "steady"."""
-        if self.odds < log(1 / FALSE_ALARMS) or self.over_even <= 0:
+        if self.odds < log(1 / FALSE_ALARMS) or self.over_even_low <= 0:
             return "steady"
         return "changes" if self.low > 0 else "may change"
 
@@ -210,11 +212,9 @@ def measured_forgetting(
     even = _scores(
         seen, laws, [float(tried[best])], units, lambda s: progress(0.9 + 0.1 * s), even=True
     )
-    gained = scores[1 + best] - scores[0]
     sizes = np.bincount(units.of(seen.steps), minlength=units.number)
-    mean = float(gained.sum()) / count
-    spread = float(((gained - mean * sizes) ** 2).sum()) * units.number / max(units.number - 1, 1)
-    half = WIDTH * sqrt(spread) / count
+    mean, half = _mean(scores[1 + best] - scores[0], sizes)
+    over_even, half_over_even = _mean(scores[1 + best] - even[0], sizes)
     largest = float(gains.max())
     odds = largest + float(logarithms(exponentials(gains - largest).mean()))
     return ForgettingAdvice(
@@ -224,10 +224,19 @@ def measured_forgetting(
         gain=mean,
         low=mean - half,
         high=mean + half,
-        over_even=float((scores[1 + best] - even[0]).sum()) / count,
+        over_even=over_even,
+        over_even_low=over_even - half_over_even,
         odds=odds,
         num_sightings=count,
     )
+
+
+def _mean(gained: FloatArray, sizes: IntArray) -> tuple[float, float]:
+    """Mean gain of a sighting, and half of its 90% interval; units [U] have `sizes` sightings."""
+    count, number = int(sizes.sum()), len(sizes)
+    mean = float(gained.sum()) / count
+    spread = float(((gained - mean * sizes) ** 2).sum()) * number / max(number - 1, 1)
+    return mean, WIDTH * sqrt(spread) / count
 
 
 class _Units(NamedTuple):

@@ -111,6 +111,12 @@ class Log:
         """How often an arm was seen, over all arms."""
         return int(self.starts[-1])
 
+    @property
+    def usual_pulls(self) -> int:
+        """How many arms were pulled in a step: the median of the steps in which any was."""
+        _, counts = np.unique(self.step_column[self.code_column & 1 == 1], return_counts=True)
+        return round(float(np.median(counts))) if len(counts) else 0
+
     def label(self, step: int) -> str:
         """Return how a person calls a step: a number, a date, or a date and time."""
         return self.calendar.label(step + self.first_step)

@@ -54,6 +54,14 @@ class StepRule:
         """Whether a step is a week, or several."""
         return self.text.endswith("w")
 
+    @property
+    def period(self) -> str:
+        """What a clock of an agent calls such a step; "" where it has no such clock."""
+        if self.days:
+            return {1: "daily", 7: "weekly"}.get(self.days, f"P{self.days}D")
+        seconds, rest = divmod(0 if self.is_number else self.length, MICROS)
+        return "" if rest or not seconds else f"PT{seconds}S"
+
 
 def step_rule(step: Any, zone: Any = None) -> StepRule | None:
     """Return what "1d", "2w", "6h", "15min", "30s" or a number means; None if nothing was said."""

@@ -1,7 +1,8 @@
 """Today's list: which arms to pull, given when and in which state each was last seen, and why.
 
-`read_sightings` reads that from a CSV file with the columns arm, state and ago (steps since); an
-arm that is not in it is taken for one that nobody has seen for very long. `pick_arms` asks a policy
+`read_sightings` reads that from a CSV file with the columns arm, state and ago (steps since), or
+from the arms.csv of a fit; an arm that is not in it is taken for one that nobody has seen for very
+long. `pick_arms` asks a policy
 and says what speaks for each arm; `write_picks` writes the list.
 """
 
@@ -29,7 +30,7 @@ from restive.problem.beliefs import BeliefState, beliefs_at
 __all__ = ["PICK_COLUMNS", "Pick", "pick_arms", "read_sightings", "write_picks"]
 
 
-COLUMNS = ("arm", "state", "ago")
+COLUMNS = {"arm": "arm", "state": "last_state", "ago": "elapsed"}  # and as a fit writes them
 PICK_COLUMNS = (
     "place", "arm", "name", "last_state", "ago", "expected_reward", "index", "reason",
 )  # fmt: skip
@@ -173,15 +174,16 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 def _columns(header: Sequence[str]) -> list[int]:
     found = [name.strip().lower() for name in header]
-    missing = [name for name in COLUMNS if name not in found]
+    names = [name if name in found else own for name, own in COLUMNS.items()]
+    missing = [name for name, there in zip(COLUMNS, names, strict=True) if there not in found]
     if missing:
         there = ", ".join(name.strip() for name in header if name.strip())
         raise ProblemError(
             f"no column {' and no column '.join(missing)}; needed are arm (number or name), state "
-            "(number or name) and ago (steps since then, 1 or more); found: "
-            f"{there or 'none'!s:.200}"
+            "(number or name) and ago (steps since then, 1 or more), or arms.csv as `restive fit` "
+            f"writes it; found: {there or 'none'!s:.200}"
         )
-    return [found.index(name) for name in COLUMNS]
+    return [found.index(name) for name in names]
 
 
 class _Arms:

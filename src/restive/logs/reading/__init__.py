@@ -73,8 +73,8 @@ def load_log(
     by
         Column of kinds: arms of a kind are taken to be alike before they are seen.
     pulled
-        Column that says which arms were pulled; the others were only seen. By default all
-        rows are of arms that were pulled.
+        Column that says which arms were pulled, as yes and no, 1 and 0, or one word and blanks;
+        the others were only seen. By default all rows are of arms that were pulled.
     same_step
         What counts where an arm has several rows in one step: "error" refuses such logs, "last" is
         the state of the latest row (of the last one in the file, if their times are equal),
@@ -96,7 +96,7 @@ def load_log(
     told.refuse()
     taken_in = _understood(  # which keeps nothing of the file: sorting needs the memory
         file.rows(places, lambda share: progress(READING * share)),
-        file, meaning, rule, time, zone, by is not None, pulled is not None, skip_bad,
+        file, meaning, rule, time, zone, by is not None, pulled, skip_bad,
     )  # fmt: skip
     progress(READING)
     try:
@@ -139,7 +139,7 @@ class Complaints:
 
 def _understood(
     found: FileRows, file: LogFile, meaning: StateRule, rule: StepRule | None, time: str,
-    zone: str | None, has_kinds: bool, has_pulled: bool, skip_bad: bool,
+    zone: str | None, has_kinds: bool, pulled: str | None, skip_bad: bool,
 ) -> UnsortedLog:  # fmt: skip
     """Return what the columns of a file mean: time, arm, state and, where they are, kind and flag.
 
@@ -151,8 +151,11 @@ def _understood(
     told = Complaints(file)
     times = told.unless(read_times, found.columns[0], time, rule, zone, mistakes)
     states = told.unless(meaning.read, found.columns[2], mistakes)
+    flagged: tuple[IntArray, list[str]] = (np.array(1), [])
+    if pulled is not None:
+        flagged = told.unless(read_flags, found.columns[-1], pulled, mistakes)
     told.refuse()
-    flags = read_flags(found.columns[-1], "pulled", mistakes) if has_pulled else 1
+    flags, marks = flagged
     arms = WordColumn(found.columns[1], "arm", mistakes)
     of_rows = WordColumn(found.columns[3], "kind", mistakes) if has_kinds else None
     if not mistakes.good.all():
@@ -175,8 +178,8 @@ def _understood(
         kind_of=kind_of,
         rule=rule or ONE_BY_ONE,
         aware=times.are_instants,
-        has_pulled=has_pulled,
-        notes=[*states.notes, *times.notes, *mistakes.notes()],
+        has_pulled=pulled is not None,
+        notes=[*states.notes, *marks, *times.notes, *mistakes.notes()],
     )
 
 

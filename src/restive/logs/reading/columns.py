@@ -23,6 +23,7 @@ FloatArray = NDArray[np.float64]
 MOST_SHOWN = 20
 MOST_KEPT = 100_000
 MOST_WORDS = 1 << 30
+MOST_MARKS = 6  # words of a column in a message
 TRUTH = {"1": 1, "true": 1, "yes": 1, "t": 1, "0": 0, "false": 0, "no": 0, "f": 0}
 DECIMAL = r"^-?[0-9]+(\.[0-9]*)?$"
 
@@ -86,11 +87,10 @@ class Mistakes:
         if self.count > MOST_SHOWN:
             shown.append(f"  and {self.count - MOST_SHOWN:,} more")
         them = "it" if self.count == 1 else "them"
-        raise LogError(
-            f"{self.file.path}: {counted(self.count, 'bad row')}; mend {them}, or leave {them} out "
-            "with skip_bad (--skip-bad):\n" + "\n".join(shown),
-            found,
-        )
+        # to leave all rows out is no advice
+        skip = f", or leave {them} out with skip_bad (--skip-bad)" if self.good.any() else ""
+        count = counted(self.count, "bad row") if skip else f"none of {self.count:,} rows is good"
+        raise LogError(f"{self.file.path}: {count}; mend {them}{skip}:\n" + "\n".join(shown), found)
 
     def notes(self) -> list[str]:
         """Tell how many rows were left out, by reason."""
@@ -162,13 +162,28 @@ def _decoded(word: bytes) -> str:
         return ""
 
 
-def read_flags(column: Column, what: str, mistakes: Mistakes) -> IntArray:
-    """Return 1 where a field says yes, 0 where it says no [R]."""
-    words = WordColumn(column, what, mistakes)
+def read_flags(column: Column, name: str, mistakes: Mistakes) -> tuple[IntArray, list[str]]:
+    """Return 1 where a field says yes, 0 where it says no [R], and notes.
+
+    One word and blanks, as people mark rows by hand, say yes and no.
+    """
+    found, numbers = column.words
+    marks = sorted({_decoded(word) for word in found} - {""})
+    if b"" in found and len(marks) == 1 == len(found) - 1 and TRUTH.get(marks[0].lower(), 1):
+        note = f"{marks[0]!r} in column {name!r} is taken as pulled, a blank as not pulled"
+        return np.array([bool(word) for word in found], dtype=np.int64)[numbers], [note]
+    if marks and not any(mark.lower() in TRUTH for mark in marks):
+        listed = ", ".join(repr(mark) for mark in marks[:MOST_MARKS])
+        listed += ", ..." * (len(marks) > MOST_MARKS)
+        raise ProblemError(
+            f"column {name!r} holds {listed}, and which of them means that the arm was pulled is "
+            "not known: write 1 or 0, true or false, yes or no, or one word and blanks for no"
+        )
+    words = WordColumn(column, "pulled", mistakes)
     flags = words.meanings(lambda text: TRUTH.get(text.lower(), -1))[words.numbers]
-    reason = f"{what} is {{}}, expected 1 or 0, true or false, yes or no"
+    reason = "pulled is {}, expected 1 or 0, true or false, yes or no"
     mistakes.mark_field(flags < 0, reason, column)
-    return flags
+    return flags, []
 
 
 def read_numbers(column: Column, what: str, mistakes: Mistakes) -> FloatArray:
