@@ -427,7 +427,7 @@ async def _found(request: Request, caller: Caller, name: str) -> Response:
         return await arm(request, caller, name if name in like else same[0])
     found = await service.read(lambda agent: Listed.of(agent, "name", names=like[:ON_A_PAGE]))
     word = found.settings.words.arm
-    note = f"there is no {word} {shown(name)}, and no name begins so"
+    note = f"there is no {word} {shown(name)}, and no name begins so."
     if same:
         note = f"there is no {word} {shown(name)}; did you mean {' or '.join(same)}?"
     elif like:
