@@ -490,8 +490,8 @@ def test_status_adds_up_and_names_who_is_missing(calls):
     assert done.stdout == f"1 result recorded; 3 still missing: {names}\n"
     lines = restive("status", "calls.db").stdout.splitlines()
     assert lines[2] == (
-        "8 calls in 2 weeks: 2 with a result (1 late), 1 wrong number, 1 no answer, 1 whose result "
-        "never came, 3 without a result yet"
+        "8 calls in 2 weeks: 2 with a result (1 late), 1 wrong number, 1 no answer, 1 of earlier "
+        "weeks not here yet, 3 without a result yet"
     )
     assert sum(map(int, re.findall(r"(?<!\()\b(\d+) (?!calls|weeks|late)", lines[2]))) == 8
     assert f"no result yet of week 1 (2026-11-23): {names}" in lines
