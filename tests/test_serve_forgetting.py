@@ -207,27 +207,29 @@ def test_a_tap_forgets_and_undo_takes_it_back(site, tab):
 def test_an_alarm_leads_to_who_was_called_in_its_weeks(site):
     began = next(one.began for one in site.live.alarms() if one.kind == "town")
     page = site.actor.get("/").text
-    assert f'class="when" href="/decisions/{began}"' in page
-    week = site.actor.get(f"/decisions/{began}").text
+    assert f'class="when" href="/lists/{began}"' in page
+    week = site.actor.get(f"/lists/{began}").text
     for arm, result in site.live.results(began).items():
         row = re.search(rf"<tr>(?:(?!</tr>).)*/arms/{arm.replace(' ', '%20')}#.*?</tr>", week)[0]
         assert f"<b>{site.live.settings.outcome_text(result)}</b>" in row
     label = site.live.settings.clock.label(began)
     assert f'<h1>Week {began} (<span class="when">{label}</span>): 12 patients</h1>' in week
-    assert f'href="/decisions/{began - 1}"' in week
-    assert f'href="/decisions/{site.live.tick - 1}">Earlier lists' in page
+    assert f'href="/lists/{began - 1}"' in week
+    assert f'href="/lists/{site.live.tick - 1}">Earlier lists' in page
 
 
 def test_an_address_of_nobody_is_a_page_to_people(site):
     for path, words in (
         ("/arms/moon", "There is no patient &#39;moon&#39;"),
-        ("/decisions/900", "There is no list for week 900."),
+        ("/lists/900", "There is no list for week 900."),
     ):
         answer = site.actor.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
         assert answer.status_code == 404
         assert "<h1>Not here</h1>" in answer.text
         assert words in answer.text
         refused(site.actor.get(path), 404, "there is no")
+    for wrong in ("x", "9" * 5000):
+        refused(site.actor.get(f"/lists/{wrong}"), 422, "tick")
 
 
 def test_what_was_typed_stays_where_somebody_cannot_join(site):
@@ -301,6 +303,6 @@ def test_an_alarm_leaves_out_weeks_without_results(tmp_path):
         for _ in range(2):
             live.decide(tick=live.tick + 1)
         page = client.get("/").text
-        assert f'href="/decisions/{full}">tick {full}' in page
-        assert f'href="/decisions/{full + 1}">tick {full + 1}' not in page
+        assert f'href="/lists/{full}">tick {full}' in page
+        assert f'href="/lists/{full + 1}">tick {full + 1}' not in page
         assert "0.0 seen" not in page
