@@ -207,8 +207,8 @@ def test_replay_with_a_prior_of_the_same_log_says_so(restive):
     [
         (["fit", "none.csv", *CHANNELS], "none.csv: cannot be read"),
         (
-            ["fit", CHANNEL_LOG, "--time", "slot", "--arm", "kanal", "--state", "x"],
-            "no column 'kanal' for arm; did you mean 'channel'",
+            ["fit", CHANNEL_LOG, "--time", "slot", "--arm", "chanel", "--state", "x"],
+            "no column 'chanel' for arm; did you mean 'channel'",
         ),
         (["fit", CHANNEL_LOG, *CHANNELS, "--rewards", "a,b"], "--rewards must be numbers"),
         (["fit", CHANNEL_LOG, *CHANNELS, "--pay", "never"], "--pay must be one of pulled, always"),
