@@ -193,6 +193,20 @@ def test_replay_says_how_each_figure_is_known(restive):
     assert data["policies"][0]["kind"] == "model-based"
 
 
+def test_replay_says_once_what_is_the_same_for_all_policies(restive):
+    words = ["--pulls", 15, "--policies", "whittle,myopic,round_robin", "--worlds", 20, "--anyway"]
+    world = ["--controlled", "--pay", "always", "--random-pulls"]
+    done = restive("replay", EXAMPLES / "outreach.csv", *OUTREACH, *words, *world)
+    said = " ".join(done.stdout.split())
+    assert "│ refused" not in done.stdout
+    assert "refused, by matched pulls, for whittle, myopic, round_robin: arms pay while" in said
+    assert "52 weeks from" in said
+    assert "15 pulls a week; pulled arms of the log earned" in said
+    assert "a week with 15.0 pulls; below, all arms count, pulled or not" in said
+    assert "reward a week" in done.stdout
+    assert "a step" not in done.stdout.split("In short")[0].split("┏")[1].split("┘")[0]
+
+
 def test_replay_with_a_prior_of_the_same_log_says_so(restive):
     log = CHANNEL_LOG
     restive("fit", log, *CHANNELS, "--out", "here")

@@ -231,7 +231,7 @@ def replay(
     if as_json:
         print(json.dumps(_replay_data(played), indent=2))
     else:
-        _print_replay(played)
+        _print_replay(played, units, world.pays_always and seen != "always")
         print_lines(["", replay_sentence(played, units)])
 
 
@@ -439,24 +439,37 @@ def _replay_data(played: Replay) -> dict[str, Any]:
     }
 
 
-def _print_replay(played: Replay) -> None:
+def _print_replay(played: Replay, units: Units, pulled_alone: bool) -> None:
+    """Print the table; `pulled_alone` says that what the log earned is of pulled arms alone."""
     from restive.arguments import counted
 
     if played.calibration is not None:
         print_lines([f"calibration: {played.calibration.sentence}"])
+    refused: dict[str, list[str]] = {}  # policies by why
+    for p in played.policies:
+        if p.kind == "refused":
+            refused.setdefault(p.note, []).append(p.policy)
     rows = []
     for p in played.policies:
+        if p.kind == "refused" and len(refused[p.note]) > 1:  # a line for all of them
+            continue
         known = isfinite(p.per_step)
         ends = "" if not known or p.low == p.high else f"{p.low:.4f} to {p.high:.4f}"
         rows.append([p.policy, f"{p.per_step:.4f}" if known else "-", ends, p.kind, p.note])
+    logged = f"{played.logged_per_step:.4f} a {units.step} with {played.logged_pulls:.1f} pulls"
+    earned = f"the log earned {logged}"
+    if pulled_alone:
+        earned = f"pulled arms of the log earned {logged}; below, all arms count, pulled or not"
     print_table(
-        f"{counted(played.num_steps, 'step')} from {played.log.label(played.split)}, "
-        f"{counted(played.num_pulls, 'pull')} a step; the log earned "
-        f"{played.logged_per_step:.4f} a step with {played.logged_pulls:.1f} pulls",
-        ("policy", "reward a step", "95%", "known how", "note"),
+        f"{counted(played.num_steps, units.step)} from {played.log.label(played.split)}, "
+        f"{counted(played.num_pulls, 'pull')} a {units.step}; {earned}",
+        ("policy", f"reward a {units.step}", "95%", "known how", "note"),
         rows,
         words=("policy", "known how"),
         prose=("note",),
     )
     notes = [f"note: {spoken(note, flags_of(replay))}" for note in played.notes]
+    for why, names in refused.items():
+        if len(names) > 1:
+            notes.append(f"refused, by matched pulls, for {', '.join(names)}: {why}")
     print_lines([played.forgetting_sentence, *notes])
