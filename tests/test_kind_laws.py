@@ -39,6 +39,12 @@ def sorts_of(p):
     return np.array([much, ~much & (alone >= 0.5), ~much & (alone < 0.5)]).astype(float)
 
 
+def gain_of(p):
+    """What a pull adds to the chance of good in the next step, of people who were left alone."""
+    good = p[:, 0] / (p[:, 0] + 1 - p[:, 1])
+    return np.mean((1 - good) * (p[:, 2] - p[:, 0]) + good * (p[:, 3] - p[:, 1]))
+
+
 def test_few_looks_have_a_law_of_any_shape_from_all_arms():
     """300 arms called about 5 times each, beyond what was 100 at most; types show in the shape."""
     log, p = call_log(300, 60, 0.08, seed=1)
@@ -49,15 +55,15 @@ def test_few_looks_have_a_law_of_any_shape_from_all_arms():
     seen = len(np.unique(np.flatnonzero(first_states(log, 60, pulled_only=True) >= 0)))
     assert f"weights of 1,024 points from {seen} arms" in note
     shape = fitted.kind_shapes["all"]
-    truth = np.concatenate([sorts_of(p).mean(axis=1), p.mean(axis=0)])
+    truth = np.concatenate([sorts_of(p).mean(axis=1), [gain_of(p)], p.mean(axis=0)])
     low, high = shape.intervals.T
     assert ((low <= shape.means) & (shape.means <= high)).all()
-    assert ((low <= truth) & (truth <= high)).sum() >= 6
+    assert ((low <= truth) & (truth <= high)).sum() >= 7
     assert shape.what[0] == "gain much from pulls"
     assert shape.sentence.startswith(f"{seen} arms say: about ")
     mean, (first, last) = shape.means[0], shape.intervals[0]
     assert f"{100 * mean:.0f}% ({100 * first:.0f} to {100 * last:.0f}) gain much" in shape.sentence
-    assert f"p11 if pulled {shape.means[6]:.2f} (" in shape.sentence
+    assert f"p11 if pulled {shape.means[7]:.2f} (" in shape.sentence
 
 
 def test_first_sightings_count():

@@ -262,3 +262,78 @@ def test_a_mean_index_and_arms_that_pay_anyway_are_told_as_such(tmp_path):
         f"This week is expected to bring {why.expected:.2f} adherent weeks with a call or without; "
         "what a call changes shows in the weeks after." in str(why)
     )
+
+
+def test_after_a_forgetting_it_tells_what_is_known_now_and_the_lists_own_numbers(tmp_path):
+    live = lived(tmp_path / "a.db")
+    name = next(name for name in live.decision().arms if len(live.history(name)) == 3)
+    before = live.explain(name)
+    assert not before.known_now
+    last = live.history(name)[1]["tick"] + 1
+    live.forget(last, [name])
+    after = live.explain(name)
+    listed, made = live.decision(), live.decision().arms.index(name)
+    assert (after.known_now, after.rebuilt, after.listed) == (True, False, True)
+    assert after.listed_expected == listed.expected[made] == before.expected
+    assert after.listed_index == listed.index[made] == before.index
+    assert after.belief != before.belief
+    lines = str(after).splitlines()
+    assert lines[1].startswith("The list was made before something was forgotten and stays as it")
+    assert lines[2] == (
+        f"When the list was made: {before.expected:.2f} adherent weeks expected of a call, "
+        f"priority {before.index:.3f}."
+    )
+    assert "; none of this counts any more." in lines[3]
+    assert "when the list was made" not in str(after)
+    assert f"By what is known now, rank {after.rank} of" in str(after)
+    live.undo()
+    assert live.explain(name) == before
+    live.remember(9)
+    assert live.explain(name).lines[1].startswith("The list was made before the memory was changed")
+    live.decide(tick=8)
+    assert not live.explain(name).known_now, "this list knows it"
+
+
+def test_late_results_are_known_now_and_were_not_when_the_list_was_made(tmp_path):
+    live = lived(tmp_path / "a.db")
+    first, second, *_ = live.decision().arms
+    live.decide(tick=8)
+    before = live.explain(first)
+    live.record({first: "listened"}, 7)
+    after = live.explain(first)
+    assert (before.known_now, after.known_now) == (False, True)
+    assert "The list was made before results of earlier weeks came and stays" in after.lines[1]
+    live.undo()
+    assert live.explain(first) == before
+    live.record({second: "not-pulled"}, 7)
+    assert live.explain(first) == before, "nothing was learned"
+
+
+def test_who_leaves_after_the_list_was_made_was_ranked_in_it(tmp_path):
+    live = lived(tmp_path / "a.db")
+    on = live.decision().arms[0]
+    off = next(row.name for row in live.arms() if row.name not in live.decision().arms)
+    other = next(name for name in live.decision().arms if name != on)
+    before = live.explain(other)
+    live.leave([on, off])
+    assert live.explain(other) == before
+    lines = live.explain(on).lines
+    assert lines[:2] == (
+        f"{on} left in week 7 (2027-01-04).",
+        "The list for week 7 (2027-01-04) was made before that.",
+    )
+    assert "is on the list" not in str(live.explain(on))
+
+
+def test_resting_and_being_away_are_told_apart(tmp_path):
+    live = lived(tmp_path / "a.db", ticks=7, rest=3)
+    rests = live.decision().arms[0]
+    live.record({rests: "unseen"})
+    away = next(row.name for row in live.arms(by="index") if row.name not in live.decision().arms)
+    live.decide(tick=8, unavailable=[away])
+    why = live.explain(rests)
+    assert (why.available, why.rests) == (False, True)
+    assert f"{rests} rests after a call without a result." in why.lines
+    why = live.explain(away)
+    assert (why.available, why.rests) == (False, False)
+    assert f"{away} was said to be unavailable." in why.lines

@@ -669,3 +669,29 @@ def _as_it_was(path, kind, forgets=2):
     own = [name for name in map(str, range(6)) if other.arm(name).kind == other.arm("0").kind]
     seen = [name for name in own if other.arm(name).last_tick is not None]
     return np.mean([entropy(other.posterior(name).weights, base=2) for name in seen])
+
+
+def test_an_alarm_says_where_weeks_before_were_not_watched(path):
+    live = changed(path)
+    first = next(one for one in live.alarms() if one.kind == "town")
+    assert not first.watched_since, "it was watched from the first tick on"
+    for one in live.alarms():
+        live.acknowledge(one.seq, "looked")
+    rng = np.random.default_rng(6)
+    while not [one for one in live.alarms() if one.kind == "town"]:
+        arms = live.decide(tick=live.tick + 1).arms
+        live.record({a: int(rng.random() < (0.0 if a.startswith("town") else 0.84)) for a in arms})
+    again = next(one for one in live.alarms() if one.kind == "town")
+    assert again.began == first.tick, "the first that is watched anew"
+    assert again.watched_since
+    said = f"likely since tick {again.began} ({again.began_label}) or earlier, since ticks before "
+    assert again.remedy().startswith(f"{said}{again.began} were not watched; if arms of kind")
+    live.forget(again.began, kind="town")
+    told = next(one for one in live.alarms() if one.kind == "town")
+    assert told.forgotten
+    assert told.remedy().endswith("is forgotten; now say what was found")
+    shown = " ".join(told_on(path, "status").output.split())
+    assert "is forgotten; now say what was found" in shown
+    assert "--kind town --before" not in shown
+    live.undo()
+    assert not any(one.forgotten for one in live.alarms())

@@ -264,7 +264,7 @@ def test_an_alarm_goes_with_its_decision_and_comes_back_with_its_acknowledgement
     live.decide()
     (alarm,) = live.alarms()
     live.acknowledge(alarm.seq, "set right")
-    with pytest.raises(ConflictError, match="undo an alarm's acknowledgement"):
+    with pytest.raises(ConflictError, match="undo the answer to the alarm “clock” in tick"):
         live.undo(3)
     live.undo()
     assert live.alarms() == (alarm,)

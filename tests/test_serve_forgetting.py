@@ -1,5 +1,6 @@
 """Forgetting over HTTP, and on the operator's page in a real browser."""
 
+import html
 import os
 import re
 from pathlib import Path
@@ -109,7 +110,8 @@ def test_only_who_manages_has_the_buttons(site):
     began = next(one.began for one in site.live.alarms() if one.kind == "town")
     when = f"week {began} ({site.live.settings.clock.label(began)})"
     alarms = [one for one in site.live.alarms() if one.began is not None]
-    assert f"Forget what was seen before {when}" in forms(site.admin, "/")
+    whose = f"Forget what was seen of patients of kind 'town' before {when}"
+    assert whose in html.unescape(str(forms(site.admin, "/")[0]))
     assert len(forms(site.admin, "/")) == len(alarms)
     assert forms(site.admin, "/arms") == forms(site.admin, "/arms/town 1") == ["Forget"]
     assert forms(site.admin, "/known") == ["Set"]
@@ -187,6 +189,9 @@ def test_a_tap_forgets_and_undo_takes_it_back(site, tab):
     tab.open(f"{site.base}/")
     told(tab, "document.querySelector('.alarm .forget button').click()")
     assert "is forgotten." in tab.run(SAID)
+    alarm = tab.run("document.querySelector('.alarm').textContent")
+    assert "is forgotten; now say what was found." in alarm
+    assert tab.run("document.querySelector('.alarm .forget')") is None
     button = "document.querySelector('.bar .undo button')"
     assert tab.run(f"{button}.textContent").startswith("Undo the forgetting of what was seen of")
     assert site.live.status().forgotten
@@ -196,3 +201,49 @@ def test_a_tap_forgets_and_undo_takes_it_back(site, tab):
     assert tab.run(SAID).startswith("Taken back: the forgetting of what was seen of")
     assert fingerprint(site.live) == before
     assert tab.said() == []
+
+
+def test_an_alarm_leads_to_who_was_called_in_its_weeks(site):
+    began = next(one.began for one in site.live.alarms() if one.kind == "town")
+    page = site.actor.get("/").text
+    assert f'href="/decisions/{began}"' in page
+    week = site.actor.get(f"/decisions/{began}").text
+    for arm, result in site.live.results(began).items():
+        row = re.search(rf"<tr>(?:(?!</tr>).)*/arms/{arm.replace(' ', '%20')}#.*?</tr>", week)[0]
+        assert f"<b>{site.live.settings.outcome_text(result)}</b>" in row
+    label = site.live.settings.clock.label(began)
+    assert f"<h1>Week {began} ({label}): 12 patients</h1>" in week
+    assert f'href="/decisions/{began - 1}"' in week
+    assert f'href="/decisions/{site.live.tick - 1}">Earlier lists' in page
+
+
+def test_an_address_of_nobody_is_a_page_to_people(site):
+    for path, words in (
+        ("/arms/moon", "There is no patient &#39;moon&#39;"),
+        ("/decisions/900", "There is no list for week 900."),
+    ):
+        answer = site.actor.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
+        assert answer.status_code == 404
+        assert "<h1>Not here</h1>" in answer.text
+        assert words in answer.text
+        refused(site.actor.get(path), 404, "there is no")
+
+
+def test_what_was_typed_stays_where_somebody_cannot_join(site):
+    before = site.live.events()
+    answer = site.admin.post("/join", data={"name": "town 1", "kind": "rural"})
+    assert answer.headers["location"] == "/arms?joins=town+1&kind=rural#somebody-joins"
+    page = site.admin.get(answer.headers["location"]).text
+    assert 'maxlength="200" value="town 1"' in page
+    assert "<option selected>rural</option>" in page
+    assert 'class="wrong">patient &#39;town 1&#39; is there already' in page
+    assert site.live.events() == before
+
+
+def test_undo_names_the_alarm_that_was_answered(site):
+    alarm = next(one for one in site.live.alarms() if one.kind == "town")
+    assert site.actor.post("/acknowledge", data={"alarm": alarm.seq, "note": "a"}).status_code
+    assert "Undo the answer to the alarm “taken weeks too low: town” in week" in (
+        site.actor.get("/").text
+    )
+    site.live.undo()

@@ -174,3 +174,48 @@ def test_what_was_undone_after_a_rebuild_would_be_lost(tmp_path):
         with pytest.raises(rs.errors.ProblemError, match="nothing to undo"):
             new.undo()
         assert set(new.results().values()) == {1}
+
+
+def test_who_leaves_while_on_the_open_list_is_not_called(office):
+    _, live, desk, manager = office
+    gone, told, other = live.decide(tick=0).arms
+    said = manager.does("/leave", arm=gone, back="arm")
+    assert said == f"{gone} has left: no pull any more, though on this list."
+    live.record({told: "good"})
+    live.leave([told])
+    page = desk.sees()
+    card = re.search(rf"<tr[^>]*>(?:(?!</tr>).)*>{gone}</a>.*?</tr>", page, re.S)[0]
+    assert "has left: no pull" in card
+    assert "<button" not in card
+    assert f'name="arm" value="{other}"' in page
+    assert "Download the list (2 arms)" in page
+    rows = list(csv.DictReader(io.StringIO(desk.sees("/decisions/0.csv"))))
+    assert [(row["arm"], row["outcome"]) for row in rows] == [(told, "good"), (other, "")]
+    answer = desk.client.get("/v1/decisions/0").json()
+    assert (answer["arms"], answer["left"]) == ([gone, told, other], [gone])
+    own = html.unescape(re.sub(r"<[^>]*>", "", desk.sees(f"/arms/{gone}")))
+    assert f"{gone} left in tick 0: no pull, though {gone} is still on the list" in own
+    assert "is on no list any more" not in own
+    assert "is on the list for" not in own
+    assert "is on no list any more" in desk.sees(f"/arms/{told}")
+    live.decide(tick=1)
+    assert "is on no list any more" in desk.sees(f"/arms/{gone}")
+
+
+def test_after_a_wrong_number_that_was_none_the_pull_has_the_files_own_word(office):
+    _, live, desk, manager = office
+    gone, *others = live.decide(tick=0).arms
+    live.record({gone: "wrong_number", others[0]: "no_answer"})
+    said = manager.does("/join", name=gone, arm=gone, back="arm")
+    assert said == (
+        f"{gone} is back, and can be on the next list. Now put right what came of the pull in "
+        "tick 0 (2026-11-16)."
+    )
+    page = desk.sees(f"/arms/{gone}") + desk.sees()
+    assert "<b>not reached</b>" not in page
+    assert "<b>no answer</b>" in page
+    assert "2 no answer" in page
+    live.record({others[1]: "unseen"})
+    live.decide(tick=1)
+    live.decide(tick=2)
+    assert "3 of earlier ticks not here yet" in desk.sees()

@@ -239,7 +239,7 @@ def test_the_pulls_are_downloaded_as_the_command_line_writes_them(site):
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["arm"] for row in rows] == list(site.live.decision().arms)
     assert parse_sheet(answer.content, "x").columns[:3] == ("tick", "date", "arm")
-    for name in ("31.csv", "x.csv", "30", "..%2fa.db", "9" * 16 + ".csv"):
+    for name in ("31.csv", "x.csv", "31", "..%2fa.db", "9" * 16 + ".csv"):
         refused(site.reader.get(f"/decisions/{name}"), 404, "")
     refused(Client(site.app).get("/decisions/30.csv"), 401, "missing")
 
@@ -263,7 +263,7 @@ def test_arms_are_found_by_name_and_listed_in_pages(site):
 def test_pages_of_an_agent_that_has_done_nothing_yet(tmp_path):
     with served(tmp_path / "a.db", kind="controlled") as (app, live):
         client = Client(app, live.make_token("a", "act"))
-        assert "Nothing has been decided yet" in client.get("/").text
+        assert "There is no list yet" in client.get("/").text
         for path in ("/arms", "/arms/3", "/known"):
             assert client.get(path).status_code == 200
         live.join(["new"])
@@ -365,7 +365,9 @@ def test_results_that_come_late_are_tapped_in_and_people_join_and_leave(tmp_path
         assert post("/undo", event=live.last_act().event) == (
             "Taken back: the leaving of new in tick 1 (2026-11-23)."
         )
-        assert "all names come before it:" in client.get("/arms?find=zzz").text
+        page = words_of(client.get("/arms?find=zzz").text)
+        assert "There is no arm 'zzz', and no name begins so" in page
+        assert "priority" not in page
 
 
 def test_names_are_found_in_capitals_or_not(clinic):
@@ -373,9 +375,12 @@ def test_names_are_found_in_capitals_or_not(clinic):
     for text in ("P3", "p3", "%20p3%20"):
         assert words_of(clinic.reader.get(f"/arms?find={text}").text) == own
     found = words_of(clinic.reader.get("/arms?find=p").text)
-    assert "There is no patient 'p'; these names follow:" in found
+    assert "There is no patient 'p'; these names begin so:" in found
     assert "P0" in found
     assert "P8" in found
+    found = words_of(clinic.reader.get("/arms?find=q").text)
+    assert "There is no patient 'q', and no name begins so" in found
+    assert "P8" not in found
     clinic.live.join(
         {"Ä": clinic.live.kinds[0], "ä": clinic.live.kinds[0], "Ö": clinic.live.kinds[0]}
     )
@@ -444,7 +449,9 @@ def test_a_form_does_what_it_says_once_and_only_for_our_own_page(clinic):
     assert f">{arm}: listened.<" not in browser.get("/").text  # it is told once
     again = browser.post("/undo", data={"forgery": forgery, "event": live.last_act().event})
     assert again.status_code == 303
-    assert f"Taken back: {arm}: listened in week" in browser.get("/").text
+    taken = html.unescape(browser.get("/").text)
+    assert f"Taken back: {arm}: listened in week" in taken
+    assert f"{arm} has no result again." in taken
     assert live.results()[arm] == "open"
     for path, sent, words in (
         (
@@ -725,7 +732,8 @@ def test_a_week_is_run_from_the_page(tab, clinic, tmp_path, device, scripts):
     top = tab.run(f"innerHeight - {place}")
     assert 0 <= top < 120, "it stays in sight while results are tapped in"
     undone = does("document.querySelector('.undo button').click()")
-    assert undone == f"Taken back: {arms[1]}: hung up in week {week} ({label})."
+    taken = f"Taken back: {arms[1]}: hung up in week {week} ({label})."
+    assert undone == f"{taken} {arms[1]} has no result again."
     assert live.results()[arms[1]] == "open"
     does(tap(arms[1], "hung_up"))
     # the first of two results is changed: the other stays, and nothing is open meanwhile

@@ -112,11 +112,9 @@ def next_(
         elif out is None:
             print(text, end="")
         else:
-            count, label = (
-                words.count(len(decision.arms), "arm"),
-                agent.settings.clock.label(decision.tick),
-            )
-            say(f"{out}: {count} for {words.when(decision.tick, label)}")
+            when = words.when(decision.tick, agent.settings.clock.label(decision.tick))
+            count = len(decision.arms) - len(agent.uncalled(decision.tick))
+            say(f"{out}: {words.count(count, 'arm')} for {when}")
         tell_alarms(agent.alarms(), file, words)
 
 

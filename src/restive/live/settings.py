@@ -232,6 +232,8 @@ class Settings:
         if isinstance(result, int):
             return word_text(self.state_text(result))
         own = [word_text(word) for word, means in self.outcomes.items() if means == result]
+        if result == UNSEEN and not own:  # as of who came back after a wrong number
+            own = [word_text(word) for word, means in self.outcomes.items() if means == NOT_PULLED]
         if own:  # who left is told by the word for it; which of several it was is not kept
             return " or ".join(own) if result == LEAVE else own[0]
         return {UNSEEN: "not reached", NOT_PULLED: f"no {self.words.pull} made",

@@ -194,6 +194,10 @@ class LiveView:
                 name for name in checked_names(names, "names") if slots.get(name) in memory.gone
             ]
 
+    def uncalled(self, tick: int) -> set[str]:
+        """Return those on a list who have left since and have no result: nobody shall call them."""
+        return set(self.names_left(self.results(tick))).difference(self.outcome_words(tick))
+
     def names_like(self, text: str) -> list[str]:
         """Return the names of arms that begin with this, in capitals or not, in their order."""
         if not isinstance(text, str):

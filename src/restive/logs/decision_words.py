@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from restive.arguments import counted
 from restive.logs.decision import Estimate, FitDecision
 from restive.logs.fitted import FittedLog
@@ -45,6 +47,11 @@ def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
         )
     if found.gain is None:
         return f"What {units.pulls} by index are worth could not be computed."
+    if _is_guessed(fitted):
+        return (
+            f"This log does not show that {units.pulls} change anybody: "
+            f"{_what_one_adds(fitted, units)}."
+        )
     if found.pulls_add is not None and not found.pulls_add.is_clear:
         return (
             f"{pulls} make no difference that this log could show: "
@@ -67,7 +74,7 @@ def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
 
 def sentences(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:
     """Say what to do, what it is worth, and how sure that is."""
-    return [_do(fitted, found, units), *_worth(found, units), _sure(fitted, found, units)]
+    return [_do(fitted, found, units), *_worth(fitted, found, units), _sure(fitted, found, units)]
 
 
 def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
@@ -81,6 +88,12 @@ def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
         )
     if found.gain is None:
         return f"What to do: restive plan on problem.toml says more ({found.why_not})."
+    if _is_guessed(fitted):
+        look = f"; {units.pulls} to the same few in one {units.step} after another tell most"
+        return (
+            f"What to do: go on as you do. {_capital(seen)} do not tell whom {units.pulls} change"
+            f"{'' if fitted.seen == 'always' else look}."
+        )
     if not found.gain.is_clear:
         return (
             f"What to do: go on as you do. From {seen}, choosing by index promises nothing that "
@@ -95,13 +108,14 @@ def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     )
 
 
-def _worth(found: FitDecision, units: Units) -> list[str]:
+def _worth(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:
     if found.gain is None or not found.can_differ:
         return []
     index, turns = found.earned["by index"], found.earned["in turn"]
     fixed = found.earned["always the same"]
+    guess = f" if {units.pulls} do what is assumed of them" if _is_guessed(fitted) else ""
     said = (
-        f"What it is worth: {index.mean:.3g} {units.reward} a {units.step} "
+        f"What it is worth{guess}: {index.mean:.3g} {units.reward} a {units.step} "
         f"({index.low:.3g} to {index.high:.3g}), against {turns.mean:.3g} "
         f"({turns.low:.3g} to {turns.high:.3g}) in turn and {fixed.mean:.3g} "
         f"({fixed.low:.3g} to {fixed.high:.3g}) for always the same arms"
@@ -136,6 +150,25 @@ def _sure(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     elif fitted.checks:
         parts.append("no check of the model failed")
     return f"How sure: {'; '.join(parts) or 'nothing was checked'}."
+
+
+def _is_guessed(fitted: FittedLog) -> bool:
+    """Whether all counts, pulled or not, and the log does not show that pulls change anything."""
+    return fitted.passive_rewards is not None and not fitted.shows_gain
+
+
+def _what_one_adds(fitted: FittedLog, units: Units) -> str:
+    """What a pull adds to the next step of an arm, by kind."""
+    span = float(np.ptp(fitted.rewards))
+    found = {
+        name: "{:+.2g} ({:+.2g} to {:+.2g})".format(*(span * value for value in shape.gain))
+        for name, shape in fitted.kind_shapes.items()
+        if shape.gain is not None
+    }
+    if len(found) == 1:
+        return f"one adds {next(iter(found.values()))} {units.reward} in the next {units.step}"
+    said = ", ".join(f"{gain} for {name}" for name, gain in list(found.items())[:MOST_NAMED])
+    return f"one adds, in {units.reward} of the next {units.step}, {said}"
 
 
 def _gain(found: FitDecision, units: Units) -> str:

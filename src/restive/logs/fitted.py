@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from restive.files import replacing, spreadsheet_text
 from restive.learn.evidence import Evidence
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior
-from restive.logs.always_seen import always_seen_law, require_moves_told
+from restive.logs.always_seen import always_seen_law, always_seen_shape, require_moves_told
 from restive.logs.counts import LogCounts, count_log
 from restive.logs.finite import INTERVAL, SharedCandidates
 from restive.logs.kind_priors import AnyArmPrior, kind_priors_of, passive_rewards_of
@@ -72,6 +73,20 @@ class FittedLog:
     forgetting: ForgettingAdvice | None = None
     recent: LogCounts | None = None  # what a memory still holds at the end, where arms change
     seen: str = "pulled"  # when arms are seen, as in `Arm`
+
+    @property
+    def shows_gain(self) -> bool:
+        """Whether the log shows that pulls change how arms move, or was not asked.
+
+        For some kind the interval of what a pull adds (`KindShape.gain`) leaves zero out, as it
+        does for 10% of logs at most if pulls change nothing, however many kinds there are.
+        """
+        gains = [shape.gain for shape in self.kind_shapes.values() if shape.gain is not None]
+        wider = NormalDist().inv_cdf(1 - 0.05 / max(len(gains), 1)) / NormalDist().inv_cdf(0.95)
+        return not gains or any(
+            mean - wider * (mean - low) > 0 or mean + wider * (high - mean) < 0
+            for mean, low, high in gains
+        )
 
     @property
     def by_mode(self) -> bool:
@@ -265,6 +280,11 @@ def fit_arms(
             always_seen_law(counts, np.flatnonzero(log.kind_of == kind), pays)
             for kind in range(len(log.kinds))
         )
+        if controlled:
+            shapes = {
+                name: always_seen_shape(counts, np.flatnonzero(log.kind_of == kind), values)
+                for kind, name in enumerate(log.kinds)
+            }
     else:
         kind_priors = kind_priors_of(
             log, counts, prior, values, unpulled, controlled, notes, shapes, end,

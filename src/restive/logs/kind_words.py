@@ -2,7 +2,9 @@
 
 An arm is worth, in the long run, its mean reward a step, from 0 (always in the worst state) to 1
 (always in the best). It gains much from pulls if pulling it in every step makes that larger by
-MUCH. Of the others, those with a worth of one half or more do well without pulls.
+MUCH. Of the others, those with a worth of one half or more do well without pulls. What a pull adds
+to the next step, for an arm that was left alone before, tells whether the log shows that pulls
+change anything at all.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ from restive.learn.priors.finite import ArmPrior
 from restive.logs.finite import stacked
 from restive.problem.chains import limiting_laws
 
-__all__ = ["MUCH", "KindShape", "candidate_values", "kind_shape"]
+__all__ = ["GAIN", "MUCH", "KindShape", "candidate_values", "kind_shape"]
 
 FloatArray = NDArray[np.float64]
 
 MUCH = 0.2  # of the long-run worth, from 0 to 1
 CONTROLLED = ("gain much from pulls", "do well without", "do badly with and without")
 UNCONTROLLED = ("do well", "do badly")
+GAIN = "gain of a pull"  # of what the next step is worth; mean over the arms of a kind
 
 
 class KindShape(NamedTuple):
@@ -46,9 +49,19 @@ class KindShape(NamedTuple):
         chances = [
             f"{what} {mean:.2f} ({low:.2f} to {high:.2f})"
             for what, mean, low, high in self.rows()[self.num_sorts :]
+            if what != GAIN
         ]
-        text = f"{counted(self.num_arms, 'arm')} say: about {', '.join(sorts)}"
-        return text + (f"; mean {', '.join(chances)}" if chances else "")
+        parts = [f"about {', '.join(sorts)}"] if sorts else []
+        if self.gain is not None:
+            mean, low, high = self.gain
+            parts.append(f"a pull adds {mean:+.2f} ({low:+.2f} to {high:+.2f}) to the next step")
+        parts += [f"mean {', '.join(chances)}"] if chances else []
+        return f"{counted(self.num_arms, 'arm')} say: {'; '.join(parts)}"
+
+    @property
+    def gain(self) -> tuple[float, float, float] | None:
+        """What a pull adds to the next step and its interval; None where pulls change nothing."""
+        return next(((m, low, high) for what, m, low, high in self.rows() if what == GAIN), None)
 
     def to_data(self) -> dict[str, list[float]]:
         """Mean and ends of the interval by what they are of, for JSON."""
@@ -87,6 +100,10 @@ def candidate_values(base: ArmPrior) -> tuple[tuple[str, ...], FloatArray, int]:
         sorts, names = [much, ~much & well, ~much & ~well], CONTROLLED
     chances: list[FloatArray] = []
     what: list[str] = []
+    if not base.moves_alike:
+        laws = limiting_laws(passive.transpose(1, 2, 0).copy())  # [S, M]
+        what.append(GAIN)
+        chances.append(((active - passive) @ scale * laws.T).sum(axis=1))
     if base.typical.num_states == 2:
         which = [("p01", "p11", passive)] if base.moves_alike else [
             ("p01", "p11", passive), ("p01 if pulled", "p11 if pulled", active)

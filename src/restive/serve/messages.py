@@ -142,6 +142,7 @@ class DecisionAnswer(BaseModel):
     expected: list[float | None]
     index: list[float | None] = Field(description="while the tick is open")
     audit: list[str]
+    left: list[str] = Field(description="who has left since, without a result: nobody shall call")
     results: dict[str, int | str] = Field(
         description="by arm: the name of its state, its number if it has no name, or open, ..."
     )
@@ -158,6 +159,7 @@ class DecisionAnswer(BaseModel):
             expected=[_finite(value) for value in found.expected],
             index=[_finite(value) for value in found.index],
             audit=list(found.audit),
+            left=sorted(agent.uncalled(found.tick)),
             results={
                 arm: _named(agent.settings, result)
                 for arm, result in agent.results(found.tick).items()
@@ -267,6 +269,7 @@ class WhyAnswer(BaseModel):
     listed: bool
     audit: bool
     available: bool
+    rests: bool = Field(description="it is not, after a pull that has shown no state")
     sightings: int
     last: list[SightingAnswer]
     last_state: str | None
@@ -286,15 +289,20 @@ class WhyAnswer(BaseModel):
     rival_index: float | None
     waits: int | None
     result: str | None
-    rebuilt: bool = Field(description="the list is older than a rebuild; beliefs are those of now")
+    rebuilt: bool = Field(description="the list is older than a rebuild; so beliefs are known now")
+    known_now: bool = Field(
+        description="the same, or since the list something was forgotten or came late"
+    )
+    listed_expected: float | None = Field(description="what the list itself says of the arm")
+    listed_index: float | None
     forgotten: int | None = Field(description="what was seen before this tick is forgotten")
     lines: list[str] = Field(description="all of it in words")
 
     @classmethod
     def of(cls, found: Why) -> WhyAnswer:
         """Return an explanation."""
-        numbers = {key: _finite(getattr(found, key)) for key in ("index", "index_at_mean",
-                                                                 "rival_index")}  # fmt: skip
+        keys = ("index", "index_at_mean", "rival_index", "listed_index")
+        numbers = {key: _finite(getattr(found, key)) for key in keys}
         return cls(**found.to_json() | numbers)
 
 
@@ -364,7 +372,7 @@ class AlarmAnswer(BaseModel):
     kind: str | None = Field(description="of arms it is about; null for all")
     began: int | None = Field(description="tick since when rewards are likely off")
     began_date: str = Field(description="of that tick, where ticks have dates")
-    remedy: str = Field(description="what to forget if arms have changed for good, or empty")
+    remedy: str = Field(description="what to forget if arms have changed for good, or that it is")
 
     @classmethod
     def of(cls, alarm: Alarm, words: Words) -> AlarmAnswer:

@@ -31,7 +31,7 @@ from restive.live.journal.events import REBUILD, STANDING, UNDO, Event
 from restive.live.journal.sql_tables import enter_undo
 from restive.live.session import Session, Writer
 from restive.live.settings import LEAVE
-from restive.live.told.answers import Act, Receipt
+from restive.live.told.answers import Act, Receipt, alarm_title
 
 __all__ = [
     "Pull",
@@ -257,6 +257,8 @@ def _who(session: Session, kind: str, own: list[Event]) -> str:
         return forgetting_of(session, own[0]).what(session.memory.settings.words)
     if kind == REMEMBER:
         return said_of_memory(remembering(session.memory.settings, body["ticks"]))
+    if kind == "acknowledge":
+        return alarm_title(body["name"], session.memory.settings.words)
     if kind == "join":
         return str(body["names"][0])
     if kind in ("leave", "return"):

@@ -279,15 +279,17 @@ def require_no_outcomes(path: Path, words: Words) -> None:
 
 
 def decision_text(live: LiveAgent, decision: Decision) -> str:
-    """Write a decision as CSV, with the outcomes that are in and room for the others."""
+    """Write a decision as CSV: outcomes that are in, room for others, and nobody who has left."""
     label, audit = live.settings.clock.label(decision.tick), set(decision.audit)
     words, kinds = live.outcome_words(decision.tick), live.kinds_of(decision.arms)
+    away = live.uncalled(decision.tick)
     rows = [
         (decision.tick, label, arm, kind, f"{mean:.6f}", "" if i is None else f"{i:.6f}",
          int(arm in audit), words.get(arm, ""))
         for arm, kind, mean, i in zip(
             decision.arms, kinds, decision.expected, decision.index, strict=True
         )
+        if arm not in away
     ]  # fmt: skip
     return sheet_text([live.settings.words.column(name) for name in DECISION], rows)
 

@@ -20,6 +20,7 @@ __all__ = [
     "Receipt",
     "RefusedError",
     "Status",
+    "alarm_title",
 ]
 
 
@@ -121,22 +122,32 @@ class Alarm:
     last: int = 0  # tick when it last did
     began: int | None = None  # tick since when rewards are likely off, where that is not the first
     began_label: str = ""  # its date
+    watched_since: bool = False  # nothing was bet on before that tick, though there were results
+    forgotten: bool = False  # what was seen of these arms before that tick, by now
 
     @property
     def kind(self) -> str | None:
         """The kind of arms it is about; None for all."""
         return self.name.partition(": ")[2] or None
 
+    def of(self, words: Words = PLAIN) -> str:
+        """Say whom it is about."""
+        arms = words.many("arm")
+        return f"all {arms}" if self.kind is None else f"{arms} of kind {self.kind!r}"
+
     def remedy(self, words: Words = PLAIN) -> str:
         """Say what to do where arms have changed for good; "" where there is nothing to forget."""
         if self.began is None:
             return ""
-        arms = words.many("arm")
-        of = f"all {arms}" if self.kind is None else f"{arms} of kind {self.kind!r}"
-        when = words.when(self.began, self.began_label)
+        when, of = words.when(self.began, self.began_label), self.of(words)
+        if self.forgotten:
+            return f"what was seen of {of} before {when} is forgotten; now say what was found"
+        early = ""
+        if self.watched_since:
+            early = f" or earlier, since {words.many('tick')} before {self.began} were not watched"
         return (
-            f"likely since {when}; if {of} have changed for good, forget what was seen of them "
-            "before"
+            f"likely since {when}{early}; if {of} have changed for good, forget what was seen of "
+            f"them before {words.tick} {self.began}"
         )
 
     def since(self, words: Words = PLAIN) -> str:
@@ -151,10 +162,15 @@ class Alarm:
 
     def title(self, words: Words = PLAIN) -> str:
         """Return its name, in the operators' words."""
-        return self.name.replace(PLAIN.reward, words.reward, 1)
+        return alarm_title(self.name, words)
 
     def __str__(self) -> str:
         return self.text()
+
+
+def alarm_title(name: str, words: Words) -> str:
+    """Return the name of an alarm in the operators' words."""
+    return name.replace(PLAIN.reward, words.reward, 1)
 
 
 @dataclass(frozen=True)
@@ -169,7 +185,7 @@ class Act:
     count: int  # arms decided, results, arms that join or leave, corrections
     at: int  # when, in microseconds since 1970, UTC
     actor: str  # who did it
-    who: str = ""  # of whom, if of one arm, and which result; or what was forgotten
+    who: str = ""  # of whom, if of one arm, and which result; what was forgotten; which alarm
 
     def text(self, words: Words = PLAIN) -> str:
         """Say what was done and by whom, in the operators' words."""
@@ -191,11 +207,19 @@ class Act:
             "correct": f"the correction of {self.who} in {when}"
             if self.who
             else f"{counted(self.count, 'correction')} of {when}",
-            "acknowledge": f"an alarm's acknowledgement in {when}",
+            "acknowledge": f"the answer to the alarm “{self.who}” in {when}",
             "forget": f"the forgetting of {self.who}",
             "remember": f"the setting that {self.who}",
         }
         return what[self.kind]
+
+    def undone(self, words: Words = PLAIN) -> str:
+        """Say that it was taken back. What a result had replaced does not come back with that."""
+        said = f"Taken back: {self.what(words)}."
+        if self.kind != "record":
+            return said
+        of, _, _ = self.who.rpartition(": ")
+        return f"{said} {of} has no result again." if of else f"{said} They have none again."
 
     def __str__(self) -> str:
         return self.text()

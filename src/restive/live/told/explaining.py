@@ -1,7 +1,8 @@
 """Why somebody is on the list, or is not: for whoever answers for it, in the operators' words.
 
-What was believed when the list was made is what put the arm there, so results that have come in
-since are told and not counted.
+What was believed when the list was made is what put the arm there, so results of its tick that
+have come in since are told and not counted. Where more is known by now, of earlier ticks, or less,
+after a forgetting, that is said, and the list's own numbers beside it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from restive.arguments import counted, shown
 from restive.errors import ProblemError
 from restive.learn.explain import Explanation, explain
 from restive.learn.posterior import weighted_quantile
-from restive.live.acts.forgetting import said_of_memory
-from restive.live.journal.events import STANDING
+from restive.live.acts.forgetting import FORGET, REMEMBER, said_of_memory
+from restive.live.acts.undoing import acts_since_the_list
+from restive.live.journal.events import STANDING, Event
 from restive.live.journal.sql_tables import left_with
 from restive.live.memory import Memory
 from restive.live.session import Session
@@ -29,10 +31,9 @@ __all__ = ["Sighting", "Why", "why"]
 
 MOST_SEEN = 5  # sightings that are listed
 LOW, HIGH = 0.05, 0.95
-REBUILT = (
-    "The list was made before the rebuild and stays as it was; what follows is known now, with "
-    "corrections, so it may not explain the list."
-)
+REBUILT = "the rebuild"
+CHANGES = {FORGET: "something was forgotten", REMEMBER: "the memory was changed"}
+FOLLOWS = "and stays as it was; what follows is known now, so it may not explain the list."
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,7 @@ class Sighting:
 class Why:
     """Why an arm is on the list of a tick, or is not; `str()` says it, `to_json()` has the numbers.
 
-    Belief, expected reward and index are those with which the list was made, unless the file was
-    rebuilt since.
+    Belief, expected reward and index are those with which the list was made, unless `known_now`.
     """
 
     arm: str
@@ -59,6 +59,7 @@ class Why:
     listed: bool
     audit: bool  # it is on the list by an even draw
     available: bool  # it could have been put on the list
+    rests: bool  # it could not, since a pull of late has shown no state
     sightings: int  # all that this file has, before this tick
     last: tuple[Sighting, ...]  # of them, the last few
     last_state: str | None  # in which it was last seen; None if nobody has seen it
@@ -79,6 +80,9 @@ class Why:
     waits: int | None  # ticks until it would be on the list, if the others stayed as they are
     result: str | None  # what has come in for this tick since
     rebuilt: bool  # the list was made before a rebuild; belief and ranks are what is known now
+    known_now: bool  # the same, or something was forgotten, or came late, since the list was made
+    listed_expected: float | None  # what the list itself says of an arm that is on it
+    listed_index: float | None
     forgotten: int | None  # what was seen before this tick is forgotten
     lines: tuple[str, ...]  # all of it in words
 
@@ -101,8 +105,8 @@ def why(session: Session, name: str) -> Why:
     slot = known_slot(memory, name)
     if now is None:
         raise ProblemError("nothing has been decided yet, so there is no list to explain")
-    decided = _decided(session)
-    out = _unavailable(memory, decided.get("out", []))
+    decided, since = _decided(session), _events_since(session)
+    resting, out = _unavailable(memory, decided.get("out", []), since)
     ranked = np.array(
         [k for k in range(memory.num_joined) if k not in out and k not in now.choice.audit]
     )
@@ -116,6 +120,8 @@ def why(session: Session, name: str) -> Why:
         weighted_quantile(chances, memory.agent.posterior(slot).weights, q).tolist()
         for q in (LOW, HIGH)
     )
+    before = REBUILT if "kept" in decided else _changed_by(memory, since)
+    place = now.choice.arms.index(slot) if slot in now.choice.arms else None
     result = now.results.get(slot, now.instead.get(slot))
     left = left_with(session.journal, memory.gone, [slot]).get(slot)
     if result == UNSEEN and left == memory.tick:
@@ -128,6 +134,7 @@ def why(session: Session, name: str) -> Why:
         listed=slot in now.choice.arms,
         audit=slot in now.choice.audit,
         available=slot not in out,
+        rests=slot in resting,
         sightings=len(rows),
         last=tuple(rows[-MOST_SEEN:]),
         last_state=settings.state_text(memory.agent.last_seen(slot)[0]) if seen else None,
@@ -148,10 +155,14 @@ def why(session: Session, name: str) -> Why:
         waits=_waits(found) if competes else None,
         result=None if result is None else settings.outcome_text(result),
         rebuilt="kept" in decided,
+        known_now=bool(before),
+        listed_expected=None if place is None else now.choice.expected[place],
+        listed_index=None if place is None else now.choice.index[place],
         forgotten=memory.forgotten.get(slot),
         lines=(),
     )
-    return Why(**vars(facts) | {"lines": tuple(_lines(facts, settings, memory.gone.get(slot)))})
+    lines = _lines(facts, settings, memory.gone.get(slot), before)
+    return Why(**vars(facts) | {"lines": tuple(lines)})
 
 
 def _decided(session: Session) -> dict[str, Any]:
@@ -165,11 +176,36 @@ def _decided(session: Session) -> dict[str, Any]:
     return found
 
 
-def _unavailable(memory: Memory, out: list[int]) -> set[int]:
-    """Return who could not be put on the list: who had left, was said to be away, or rests."""
+def _events_since(session: Session) -> list[Event]:
+    """Return the events of acts that came since the list was made, and stand."""
+    return [one for own in acts_since_the_list(session).values() for one in own]
+
+
+def _changed_by(memory: Memory, since: list[Event]) -> str:
+    """Say what has changed what is known of earlier ticks, since the list; "" if nothing has."""
+    words = memory.settings.words
+    for one in reversed(since):
+        if one.kind in CHANGES:
+            return CHANGES[one.kind]
+        if one.kind in ("late", "override") and one.tick < memory.tick:
+            unused = set(one.body.get("superseded", ()))
+            told = zip(one.body["arms"], one.body["results"], strict=True)
+            if any(isinstance(state, int) and slot not in unused for slot, state in told):
+                return f"results of earlier {words.many('tick')} came"
+    return ""
+
+
+def _unavailable(memory: Memory, out: list[int], since: list[Event]) -> tuple[set[int], set[int]]:
+    """Return who rests, and all who could not be put on the list: who had left or was away, too."""
     assert memory.open is not None
-    listed = memory.open.choice.arms
-    return {*memory.gone, *out, *memory.resting(memory.tick, len(listed), out)} - {*listed}
+    listed = {*memory.open.choice.arms}
+    moved = {
+        kind: {slot for one in since if one.kind == kind for slot in one.body["arms"]}
+        for kind in ("leave", "return")
+    }
+    gone = (memory.gone.keys() | moved["return"]) - moved["leave"]  # when the list was made
+    resting = {*memory.resting(memory.tick, len(listed), out)} - listed
+    return resting, (gone | resting).union(out) - listed
 
 
 def _sightings(session: Session, slot: int) -> list[Sighting]:
@@ -211,16 +247,18 @@ def _waits(found: Explanation) -> int | None:
 # ---------------------------------------------------------------- in words
 
 
-def _lines(it: Why, settings: Settings, left: int | None) -> list[str]:
+def _lines(it: Why, settings: Settings, left: int | None, before: str) -> list[str]:
     words = settings.words
-    verdict = "is on the list" if it.listed else "is not on the list"
-    gone = []
+    verdict = f"is {'' if it.listed else 'not '}on the list for {words.when(it.tick, it.date)}."
+    first = [f"{it.arm} {verdict}"]
     if left is not None:
-        gone.append(f"{it.arm} left in {words.when(left, settings.clock.label(left))}.")
+        first = [f"{it.arm} left in {words.when(left, settings.clock.label(left))}."]
+        if it.listed:
+            first.append(f"The list for {words.when(it.tick, it.date)} was made before that.")
     lines = [
-        *gone,
-        f"{it.arm} {verdict} for {words.when(it.tick, it.date)}.",
-        *([REBUILT] if it.rebuilt else []),
+        *first,
+        *([f"The list was made before {before} {FOLLOWS}"] if it.known_now else []),
+        *_on_the_list(it, settings),
         _seen(it, settings),
         *_forgotten(it, settings),
         _believed(it),
@@ -228,12 +266,10 @@ def _lines(it: Why, settings: Settings, left: int | None) -> list[str]:
     ]
     if left is not None:
         pass  # said first: the ranks are of those who are here
+    elif it.rests:
+        lines.append(f"{it.arm} rests after a {words.pull} without a result.")
     elif not it.available:
-        lines.append(
-            f"{it.arm} was said to be unavailable, or rests after a {words.pull} without a result."
-            if settings.rest
-            else f"{it.arm} was said to be unavailable."
-        )
+        lines.append(f"{it.arm} was said to be unavailable.")
     elif it.audit:
         lines.append(
             f"It was drawn evenly among all {words.many('arm')}, whatever is believed: this is how "
@@ -246,6 +282,18 @@ def _lines(it: Why, settings: Settings, left: int | None) -> list[str]:
     if it.result is not None:
         lines.append(f"Since the list was made its result has come in: {it.result}.")
     return lines
+
+
+def _on_the_list(it: Why, settings: Settings) -> list[str]:
+    """With which numbers the list was made, where those that follow are others."""
+    if not it.known_now or it.rebuilt or it.listed_expected is None:
+        return []
+    words = settings.words
+    index = "" if it.listed_index is None else f", priority {it.listed_index:.3f}"
+    return [
+        f"When the list was made: {it.listed_expected:.2f} {words.reward} expected of a "
+        f"{words.pull}{index}."
+    ]
 
 
 def _seen(it: Why, settings: Settings) -> str:
@@ -261,7 +309,9 @@ def _seen(it: Why, settings: Settings) -> str:
         f"{one.state} ({one.date or words.when(one.tick)})" for one in reversed(it.last)
     )
     first = f"Seen {counted(it.sightings, 'time')}, last {ago}"
-    return f"{first}: {listed}{', ...' if it.sightings > len(it.last) else ''}."
+    more = ", ..." if it.sightings > len(it.last) else ""
+    none = it.forgotten is not None and it.last[-1].tick < it.forgotten
+    return f"{first}: {listed}{more}{'; none of this counts any more' if none else ''}."
 
 
 def _forgotten(it: Why, settings: Settings) -> list[str]:
@@ -295,7 +345,7 @@ def _believed(it: Why) -> str:
         f"{name} {it.belief[name]:.0%} (90% sure: {it.low[name]:.0%} to {it.high[name]:.0%})"
         for name in names
     ]
-    when = "now" if it.rebuilt else "when the list was made"
+    when = "now" if it.known_now else "when the list was made"
     return f"Believed {when}: {', '.join(parts)}."
 
 
@@ -304,7 +354,7 @@ def _standing(it: Why, settings: Settings) -> list[str]:
     words = settings.words
     count = f"{it.num_listed:,} {'is' if it.num_listed == 1 else 'are'}"
     among = f"{words.count(it.num_ranked, 'arm')} who can be on it; {count} on the list by rank"
-    if it.rebuilt:
+    if it.known_now:
         ranked = words.count(it.num_ranked, "arm")
         return [_priority(it), f"By what is known now, rank {it.rank} of {ranked}."]
     lines = [_priority(it), f"Rank {it.rank} of {among}."]

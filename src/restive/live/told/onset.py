@@ -16,7 +16,7 @@ from restive.live.session import Session
 from restive.live.told.alarms import HIGH, LOW, SHIFTS, ClosedPull, reward_gains
 from restive.live.words import Words
 
-__all__ = ["began", "compared", "onset"]
+__all__ = ["began", "compared", "onset", "watched_since"]
 
 MOST_TICKS = 520  # that are looked at
 
@@ -75,15 +75,10 @@ def compared(session: Session, name: str, began: int | None, noticed: int) -> st
         return ""
     memory, roster = session.memory, session.memory.roster
     count, reward, foretold = 0, 0.0, 0.0
-    for slot, state, expected in session.journal.connection.execute(
-        "SELECT slot, state, expected FROM pull WHERE tick >= ? AND tick < ? AND "
-        f"{DECIDED} AND state IS NOT NULL ORDER BY tick, slot",
-        (began, noticed),
-    ).fetchall():
-        if kind in ("", roster.kind_of[slot]) and not roster.always_seen(slot):
-            count += 1
-            reward += roster.pays(slot).rewards[state]
-            foretold += expected
+    for _, slot, state, expected in _seen(session, kind, began, noticed):
+        count += 1
+        reward += roster.pays(slot).rewards[state]
+        foretold += expected
     words = memory.settings.words
     label = memory.settings.clock.label
     said = (
@@ -93,6 +88,35 @@ def compared(session: Session, name: str, began: int | None, noticed: int) -> st
     if (reward < foretold) != (what == LOW):
         said += ", by results that have changed since"
     return said
+
+
+def watched_since(session: Session, name: str, began: int, noticed: int) -> bool:
+    """Whether a watch that rings has bet on nothing before the tick since when rewards are off.
+
+    Kinds that are learnt are not bet on at first, and a watch that was answered begins anew.
+    """
+    _, _, kind = name.partition(": ")
+    ticks = {tick for tick, *_ in _seen(session, kind, began, noticed)}
+    earlier = session.journal.connection.execute(
+        f"SELECT 1 FROM pull WHERE tick < ? AND {DECIDED} AND state IS NOT NULL LIMIT 1", (began,)
+    ).fetchone()
+    capital = session.memory.watches.capital[name]
+    return earlier is not None and len(ticks) >= min(capital.ticks, MOST_TICKS)
+
+
+def _seen(session: Session, kind: str, first: int, end: int) -> list[tuple[int, int, int, float]]:
+    """Return tick, slot, state and expected reward of pulls that were seen, of a kind or of all."""
+    roster = session.memory.roster
+    rows = session.journal.connection.execute(
+        "SELECT tick, slot, state, expected FROM pull WHERE tick >= ? AND tick < ? AND "
+        f"{DECIDED} AND state IS NOT NULL ORDER BY tick, slot",
+        (first, end),
+    ).fetchall()
+    return [
+        row
+        for row in rows
+        if kind in ("", roster.kind_of[row[1]]) and not roster.always_seen(row[1])
+    ]
 
 
 def _span(words: Words, first: int, begins: str, last: int, ends: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from restive.arguments import checked_count, checked_seed, counted
 from restive.learn.snapshots import learned_data, load_snapshot
 from restive.learn.task import Task
-from restive.live.acts.forgetting import forgettings, said_of_memory
+from restive.live.acts.forgetting import forgettable, forgettings, named, said_of_memory
 from restive.live.journal.sql_tables import left_with, pulls_of
 from restive.live.memory import Memory
 from restive.live.session import Session
@@ -23,7 +23,7 @@ from restive.live.told.alarms import sentence_now
 from restive.live.told.answers import Alarm, Status
 from restive.live.told.futures import Futures
 from restive.live.told.learned import MOST_LOOKED_AT, posterior
-from restive.live.told.onset import compared
+from restive.live.told.onset import compared, watched_since
 from restive.live.told.summaries import Totals
 from restive.live.words import PLAIN, Words
 from restive.plan.relaxation import relaxation_bound
@@ -85,7 +85,19 @@ def alarms(session: Session) -> list[Alarm]:
                 "or the machine was changed"
             )
         found[name] = replace(one, sentence=sentence, count=count, last=event.tick)
-    return list(found.values())
+    return [one if one.began is None else _since(session, one, one.began) for one in found.values()]
+
+
+def _since(session: Session, alarm: Alarm, began: int) -> Alarm:
+    """Tell of an alarm on rewards whether it was watched before, and what is forgotten by now."""
+    memory = session.memory
+    slots = named(memory, None, alarm.kind)
+    forgotten = any(memory.forgotten.get(slot, 0) >= began for slot in slots)
+    return replace(
+        alarm,
+        watched_since=watched_since(session, alarm.name, began, alarm.tick),
+        forgotten=forgotten and not forgettable(memory, slots, began),
+    )
 
 
 def status(session: Session) -> Status:
@@ -139,7 +151,7 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         f"{words.when(found.tick, found.label)}: {found.decided - found.open} of {found.decided} "
         "results are in"
         if found.tick >= 0
-        else "nothing has been decided yet",
+        else "there is no list yet",
         words.count(found.arms, "arm")
         + (f", {found.waiting} of them from the next list on" if found.waiting else ""),
         f"{made} in {words.count(found.decisions, 'tick')}: {', '.join(_parts(found, settings))}",
@@ -184,11 +196,14 @@ def _parts(found: Status, settings: Settings) -> list[str]:
         for count, what in ((found.late, "late"), (found.superseded, "too late to be used"))
         if count
     ]
+    unseen, not_made = found.unseen - found.missing - found.leaving, found.not_pulled
+    if settings.outcome_text(UNSEEN) == settings.outcome_text(NOT_PULLED):
+        unseen, not_made = 0, unseen + not_made
     parts = [
-        (found.unseen - found.missing - found.leaving, _what(settings, UNSEEN)),
+        (unseen, _what(settings, UNSEEN)),
         (found.leaving, settings.outcome_text(LEAVE)),
-        (found.not_pulled, _what(settings, NOT_PULLED)),
-        (found.missing, "whose result never came"),
+        (not_made, _what(settings, NOT_PULLED)),
+        (found.missing, f"of earlier {settings.words.many('tick')} not here yet"),
         (found.waiting_pulls, "without a result yet"),
     ]
     seen = f"{found.seen:,} with a result" + (f" ({', '.join(late)})" if late else "")
@@ -206,9 +221,9 @@ def _leaving(session: Session) -> int:
 
 def _what(settings: Settings, result: str) -> str:
     """What pulls without a state are called: the operators' own word, or ours."""
-    own = settings.outcome_text(result)
-    plain = result not in settings.outcomes.values()
-    return "not made" if result == NOT_PULLED and plain else own
+    if result in settings.outcomes.values():
+        return settings.outcome_text(result)
+    return {UNSEEN: "not reached", NOT_PULLED: "not made"}[result]
 
 
 def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> list[str]:
@@ -216,6 +231,9 @@ def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> lis
     lines = [alarm.text(words) for alarm in alarms]
     for alarm in alarms:
         if alarm.began:
+            if alarm.forgotten:
+                lines.append(f"{alarm.seq}: {alarm.remedy(words)}")
+                continue
             of = "--all" if alarm.kind is None else f"--kind {quote(alarm.kind)}"
             before = alarm.began_label or alarm.began
             lines.append(

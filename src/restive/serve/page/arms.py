@@ -15,7 +15,7 @@ from restive.pages.page import capitalised, render
 from restive.serve.auth import Caller
 from restive.serve.page.answers import Answer, Said, answer_of, may_undo
 
-__all__ = ["ArmShown", "Listed", "arm_page", "arms_page"]
+__all__ = ["ON_A_PAGE", "ArmShown", "Listed", "arm_page", "arms_page"]
 
 ON_A_PAGE = 50
 NOTHING = Said()
@@ -67,8 +67,12 @@ class Listed:
     kinds: list[str]
 
     @classmethod
-    def of(cls, agent: LiveAgent, by: str, start: str | int | None) -> Listed:
-        """Read it."""
+    def of(
+        cls, agent: LiveAgent, by: str, start: str | int | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Listed:  # fmt: skip
+        """Read it, or only arms of some names."""
+        rows = agent.arms(start, ON_A_PAGE, by) if names is None else [*map(agent.arm, names)]
         arms = [
             Cells.of(
                 row,
@@ -76,17 +80,23 @@ class Listed:
                 agent.tick,
                 None if row.waiting else agent.posterior(row.name),
             )
-            for row in agent.arms(start, ON_A_PAGE, by)
+            for row in rows
         ]
         return cls(
             agent.settings, agent.top_state, arms, agent.num_arms, by, start, list(agent.kinds)
         )
 
 
-def arms_page(found: Listed, caller: Caller, note: str = "") -> str:
-    """Return a page of the list, with a note on what was looked for."""
+def arms_page(
+    found: Listed, caller: Caller, note: str = "", said: Said = NOTHING,
+    typed: tuple[str, str] = ("", ""),
+) -> str:  # fmt: skip
+    """Return a page of the list, with a note on what was looked for.
+
+    `typed` are name and kind of who could not join.
+    """
     after: str | int | None = None
-    if len(found.arms) == ON_A_PAGE:
+    if len(found.arms) == ON_A_PAGE and not note:
         by_name = found.by == "name"
         after = found.arms[-1].row.name if by_name else int(found.start or 0) + ON_A_PAGE
     words = found.settings.words
@@ -109,6 +119,9 @@ def arms_page(found: Listed, caller: Caller, note: str = "") -> str:
         bottom=found.settings.state_text(0),
         sorted_by=found.by,
         note=note,
+        said=said.text,
+        wrong=said.wrong,
+        typed=typed,
         admin=caller.token.allows("admin"),
         clock=found.settings.clock,
         kinds=found.kinds,
@@ -144,6 +157,7 @@ class ArmShown:
     last_act: Act | None
     clients: frozenset[str]  # names of tokens
     tick: int
+    uncalled: bool  # on the list, though they have left, and no result has come
 
     @classmethod
     def of(cls, agent: LiveAgent, name: str) -> ArmShown:
@@ -156,6 +170,7 @@ class ArmShown:
             agent.settings, agent.top_state, row, why, posterior, agent.prior(name), history,
             _told(agent, name, history), agent.last_act(),
             frozenset(one.name for one in agent.tokens()), agent.tick,
+            agent.tick >= 0 and name in agent.uncalled(agent.tick),
         )  # fmt: skip
 
     @property
@@ -212,6 +227,7 @@ def arm_page(found: ArmShown, charts: Sequence[str], caller: Caller, said: Said 
         mine=found.last_act is not None and found.last_act.actor == caller.actor,
         acts=caller.token.allows("act"),
         keeps=keeps,
+        uncalled=found.uncalled,
         left=None if row.left is None else settings.words.when(row.left),
         manages=keeps and not row.waiting,
         clock=settings.clock,

@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from restive.arguments import shown
 from restive.errors import JumpError, ProblemError, RestiveError, StoreError
 from restive.live.agent import LiveAgent
+from restive.pages.page import capitalised, render
 from restive.serve.auth import Bearer, Caller, PageCookie, Requires, sign_in_first
 from restive.serve.page.answers import Said
 from restive.serve.probes import moved_sentence
@@ -27,6 +28,7 @@ __all__ = [
     "Visitor",
     "back_to",
     "done",
+    "missing",
     "number",
     "telling",
     "told_then",
@@ -79,22 +81,36 @@ def telling(request: Request, page: Callable[[Said], str]) -> HTMLResponse:
     return response
 
 
+async def missing(request: Request, caller: Caller, sentence: str) -> Response:
+    """Say that there is nothing at an address: as a page to people, as data to programs."""
+    if "text/html" not in request.headers.get("accept", ""):
+        raise Problem(404, sentence)
+    settings = await service_of(request).read(lambda agent: agent.settings)
+    page = render(
+        "serve/page/missing.html", title="Not here", heading="Not here", visitor=caller, here="",
+        words=settings.words, sentence=capitalised(sentence),
+    )  # fmt: skip
+    return HTMLResponse(page, 404)
+
+
 async def done(
-    request: Request, work: Callable[[LiveAgent], str], back: str = "/", again: str = ""
-) -> Response:
+    request: Request, work: Callable[[LiveAgent], str], back: str = "/", *, jumped: str = "",
+    refused: str = "",
+) -> Response:  # fmt: skip
     """Do what a form asks for, and show the page with what became of it.
 
     The page `back` is asked for anew, so that a reload does nothing twice; what is to be told waits
-    in a cookie meanwhile. After what is refused it is the page `again`, if there is one.
+    in a cookie meanwhile. After what is refused it is the page `refused`, if there is one; `jumped`
+    where many ticks would pass.
     """
     try:
         said = await service_of(request).write(work)
     except StoreError:
         raise
     except JumpError as error:
-        said, back = f"{WRONG}{error.jump}. Nothing was done: look at the date again.", again
+        said, back = f"{WRONG}{error.jump}. Nothing was done: look at the date again.", jumped
     except RestiveError as error:
-        said, back = WRONG + str(error), again.partition("?")[0] + "#next" if again else back
+        said, back = WRONG + str(error), refused or back
     return told_then(request, said, back)
 
 

@@ -31,7 +31,7 @@ from restive.serve.auth import (
 )
 from restive.serve.messages import MOST_TICK
 from restive.serve.page.answers import results_shown
-from restive.serve.page.arms import ArmShown, Listed, arm_page, arms_page
+from restive.serve.page.arms import ON_A_PAGE, ArmShown, Listed, arm_page, arms_page
 from restive.serve.page.charts import arm_charts, entropy_chart, reward_chart
 from restive.serve.page.forms import (
     WRONG,
@@ -40,11 +40,13 @@ from restive.serve.page.forms import (
     Visitor,
     back_to,
     done,
+    missing,
     number,
     telling,
     told_then,
 )
 from restive.serve.page.known import Known, known_page
+from restive.serve.page.past import Past, past_page
 from restive.serve.page.today import Today, today_page
 from restive.serve.problems import Problem, refusals
 from restive.serve.service import Service, service_of
@@ -161,7 +163,8 @@ async def decide(request: Request, caller: Operator) -> Response:
         return f"The list for {when} is made: {count}."
 
     given = fields.get("date") or fields.get("tick") or "now"
-    return await done(request, work, again="/?" + urlencode({"asked": given}) + "#next")
+    jumped = "/?" + urlencode({"asked": given}) + "#next"
+    return await done(request, work, jumped=jumped, refused="/#next")
 
 
 @post_page("/record")
@@ -267,8 +270,7 @@ async def undo(request: Request, caller: Operator) -> Response:
         meant = last is not None and event in (None, last.event)
         if meant and last is not None and last.kind in MANAGED:
             caller.require("admin")
-        done = agent.undo(event, actor=caller.actor)
-        return f"Taken back: {done.what(agent.settings.words)}."
+        return agent.undo(event, actor=caller.actor).undone(agent.settings.words)
 
     return await done(request, work)
 
@@ -288,15 +290,22 @@ async def join(request: Request, caller: Keeper) -> Response:
                 "nothing was changed"
             )
         back = name in same and agent.arm(name).left is not None
+        by = agent.left_with([name]).get(name) if back else None
         kind = fields.get("kind", "") or (agent.arm(name).kind if back else "")
         receipt = agent.join({name: kind}, actor=caller.actor)
         if back:
-            return f"{name} is back, and can be on the next list."
+            said = f"{name} is back, and can be on the next list."
+            if by is None:
+                return said
+            when = words.when(by, agent.settings.clock.label(by))
+            return f"{said} Now put right what came of the {words.pull} in {when}."
         if not receipt.new:
             return f"{name} has joined already."
         return f"{name} has joined, and can be on the next list of {words.many('arm')}."
 
-    return await done(request, work, back_to({"arm": name, **fields}))
+    typed = {"joins": name[:200], "kind": fields.get("kind", "")[:200]}
+    again = "" if fields.get("back") else f"/arms?{urlencode(typed)}#somebody-joins"
+    return await done(request, work, back_to({"arm": name, **fields}), refused=again)
 
 
 @post_page("/leave")
@@ -307,6 +316,8 @@ async def leave(request: Request, caller: Keeper) -> Response:
 
     def work(agent: LiveAgent) -> str:
         agent.leave([arm], actor=caller.actor)
+        if agent.tick >= 0 and arm in agent.uncalled(agent.tick):
+            return f"{arm} has left: no {agent.settings.words.pull} any more, though on this list."
         return f"{arm} has left, and is on no list any more."
 
     return await done(request, work, back_to(fields))
@@ -354,6 +365,19 @@ async def acknowledge(request: Request, caller: Operator) -> Response:
 # ---------------------------------------------------------------- arms, and what is known
 
 
+@get_page("/decisions/{tick:int}")
+async def past(request: Request, caller: Visitor, tick: int) -> Response:
+    """Return the page of a list: of any tick, with what came of it."""
+    if tick > MOST_TICK:
+        raise Problem(404, "Not Found")
+    service = service_of(request)
+    found = await service.read(lambda agent: Past.of(agent, tick))
+    if found is None:
+        words = (await service.read(lambda agent: agent.settings)).words
+        return await missing(request, caller, f"there is no list for {words.when(tick)}")
+    return HTMLResponse(past_page(found, caller))
+
+
 @get_page("/decisions/{name}")
 async def decision_file(request: Request, caller: Reader, name: str) -> Response:
     """Return a decision as a CSV file."""
@@ -376,9 +400,11 @@ async def decision_file(request: Request, caller: Reader, name: str) -> Response
 
 @get_page("/arms")
 async def arms(
-    request: Request, caller: Visitor, by: str = "index", after: str = "", find: str = ""
-) -> Response:
-    """All arms, fifty a page."""
+    request: Request, caller: Visitor, by: str = "index", after: str = "", find: str = "",
+    joins: Annotated[str, Query(max_length=200)] = "",
+    kind: Annotated[str, Query(max_length=200)] = "",
+) -> Response:  # fmt: skip
+    """All arms, fifty a page; with the name and kind of who could not join."""
     service = service_of(request)
     if find:
         return await _found(request, caller, find.strip())
@@ -388,25 +414,26 @@ async def arms(
     if by != "name":
         start = int(after) if re.fullmatch(r"[0-9]{1,9}", after) else 0
     found = await service.read(lambda agent: Listed.of(agent, by, start))
-    return HTMLResponse(arms_page(found, caller))
+    typed = (joins, kind)
+    return telling(request, lambda said: arms_page(found, caller, said=said, typed=typed))
 
 
 async def _found(request: Request, caller: Caller, name: str) -> Response:
-    """Return the page of an arm of this name, in capitals or not, or the names that follow."""
+    """Return the page of an arm of this name, in capitals or not, or the names that begin so."""
     service = service_of(request)
     like = await service.read(lambda agent: agent.names_like(name))
     same = [one for one in like if one.casefold() == name.casefold()]
-    try:
-        return await arm(request, caller, same[0] if len(same) == 1 else name)
-    except Problem as error:
-        start = like[0][: len(name)] if like else name
-        found = await service.read(lambda agent: Listed.of(agent, "name", start))
-        meant = f"did you mean {' or '.join(same)}?" if same else "these names follow:"
-        if not found.arms:
-            found = await service.read(lambda agent: Listed.of(agent, "name", None))
-            meant = "all names come before it:"
-        missing = error.detail.partition(";")[0]
-        return HTMLResponse(arms_page(found, caller, f"{missing}; {meant}"))
+    if name in like or len(same) == 1:
+        return await arm(request, caller, name if name in like else same[0])
+    found = await service.read(lambda agent: Listed.of(agent, "name", names=like[:ON_A_PAGE]))
+    word = found.settings.words.arm
+    note = f"there is no {word} {shown(name)}, and no name begins so"
+    if same:
+        note = f"there is no {word} {shown(name)}; did you mean {' or '.join(same)}?"
+    elif like:
+        more = f", the first {len(found.arms)} of {len(like):,}" if len(like) > ON_A_PAGE else ""
+        note = f"there is no {word} {shown(name)}; these names begin so{more}:"
+    return HTMLResponse(arms_page(found, caller, note))
 
 
 @get_page("/arms/{name:path}")
@@ -416,7 +443,7 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
     try:
         found = await service.read(lambda agent: ArmShown.of(agent, name))
     except ProblemError as error:
-        raise Problem(404, str(error)) from None
+        return await missing(request, caller, str(error))
     charts: Sequence[str] = []
     if found.posterior is not None:
         charts = await service.draw(

@@ -6,6 +6,8 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from restive.live.agent import LiveAgent
 from restive.live.settings import REFUSE, Settings
 from restive.live.told.answers import Act, Alarm, Decision, Status
@@ -25,6 +27,15 @@ MOST_ANSWERED = 5  # alarms that are told though somebody has looked
 NEVER = 10**6  # ticks ago
 MOST_OLDER = 10_000  # missing results that are counted
 FEW = 20  # arms that are listed without being asked for
+
+
+class TickOff(NamedTuple):
+    """What was earned in a tick, and what was foreseen for the same pulls."""
+
+    tick: int
+    when: str
+    reward: float
+    forecast: float
 
 
 class Answered(NamedTuple):
@@ -47,6 +58,7 @@ class Today:
     sizes: list[int]  # numbers of states
     refuses: bool  # pulls that were made and not seen
     results: dict[str, int | str]  # "leave" of who left by it
+    uncalled: set[str]  # those on the list who have left, and have no result
     changeable: Container[tuple[int, str]]  # ticks and arms whose results may be changed
     earlier: list[Answer]  # results of ticks that are over: missing, or come since the last list
     older: int  # such results that are missing for longer
@@ -70,6 +82,7 @@ class Today:
             [agent.num_states(name) for name in arms[:MOST_ROWS]],
             settings.missing == REFUSE,
             {} if decision is None else results_shown(agent, decision.tick),
+            set() if decision is None else agent.uncalled(decision.tick),
             agent.changeable(),
             _earlier(agent),
             len(agent.missing_results(NEVER, MOST_OLDER)) - len(agent.missing_results()),
@@ -87,6 +100,7 @@ class PullShown:
     arm: str
     kind: str
     answer: Answer
+    away: bool  # has left, and nobody shall call them
     expected: float
     index: float | None
     audit: bool
@@ -129,9 +143,11 @@ def today_page(found: Today, chart: str, caller: Caller, said: Said, asked: str 
         mine=found.last_act is not None and found.last_act.actor == caller.actor,
         keeps=caller.token.allows("admin"),
         taking_in=found.taking_in,
+        past=max((t for t in found.rewards.tick.tolist() if t < status.tick), default=None),
         taps=taps,
         few=FEW,
         pulls=pulls,
+        count=0 if decision is None else len(decision.arms) - len(found.uncalled),
         more=0 if decision is None else len(decision.arms) - len(pulls),
         chart=chart,
         lines=status_lines(replace(status, alarms=()), found.settings),
@@ -141,7 +157,7 @@ def today_page(found: Today, chart: str, caller: Caller, said: Said, asked: str 
 def _verdict(found: Today) -> str:
     status = found.status
     if status.tick < 0:
-        return "Nothing has been decided yet"
+        return "There is no list yet"
     when = found.settings.words.when(status.tick, status.label)
     done = f"{status.decided - status.open} of {status.decided} results are in"
     rings = len(status.alarms)
@@ -149,20 +165,17 @@ def _verdict(found: Today) -> str:
     return f"{capitalised(when)}: {done}{alarm}"
 
 
-def _off(found: Today, alarm: Alarm) -> str:
-    """Say in plain numbers how far off rewards were in the ticks that an alarm is about."""
+def _off(found: Today, alarm: Alarm) -> list[TickOff]:
+    """Tell how far off rewards were in the ticks that an alarm is about, but for empty ones."""
     if alarm.began is None:
-        return ""
+        return []
     table, words, label = found.rewards, found.settings.words, found.settings.clock.label
-    rows = [
-        f"{words.when(tick, label(tick))}: {reward:.1f} seen, {forecast:.1f} forecast"
-        for tick, reward, forecast in zip(
-            table.tick.tolist(), table.reward.tolist(), table.forecast.tolist(), strict=True
-        )
-        if alarm.began <= tick < found.status.tick
-    ]
-    more = "" if alarm.kind is None else f" (of all {words.many('arm')})"
-    return f"{capitalised(words.reward)}{more}, {'; '.join(rows[-MOST_OFF:])}." if rows else ""
+    columns = (table.tick, table.seen, table.reward, table.forecast)
+    return [
+        TickOff(tick, words.when(tick, label(tick)), reward, forecast)
+        for tick, seen, reward, forecast in zip(*map(np.ndarray.tolist, columns), strict=True)
+        if alarm.began <= tick < found.status.tick and seen
+    ][-MOST_OFF:]
 
 
 def _earlier(agent: LiveAgent) -> list[Answer]:
@@ -225,10 +238,11 @@ def _pulls(found: Today, decision: Decision, taps: bool) -> list[PullShown]:
     shown = []
     for arm, kind, size, mean, index in rows:
         result = found.results.get(arm, OPEN)
-        can = taps and (result == OPEN or (decision.tick, arm) in found.changeable)
+        away = arm in found.uncalled
+        can = taps and not away and (result == OPEN or (decision.tick, arm) in found.changeable)
         told = None if can and result == OPEN else result
         answer = answer_of(
             settings, arm, decision.tick, told, size if can else 0, unseen=not found.refuses
         )
-        shown.append(PullShown(arm, kind, answer, mean, index, arm in audit))
+        shown.append(PullShown(arm, kind, answer, away, mean, index, arm in audit))
     return shown

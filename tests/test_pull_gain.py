@@ -1,0 +1,138 @@
+"""Whether a log shows that pulls change anything, and what is said where it does not."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import restive as rs
+from restive.logs.always_seen import always_seen_shape
+from restive.logs.decision import decide
+from restive.logs.decision_words import headline, sentences, units_of
+from restive.logs.fitted import fit_arms
+from restive.logs.kind_words import GAIN, KindShape
+
+CALLS = units_of("calls", "patients", "1w")
+
+
+def outreach(seed, helps, always, num_arms=200, steps=30, pulls=16):
+    """People of two kinds, called at random; a call helps those who are not well, or nobody."""
+    rng = np.random.default_rng([seed, 77])
+    kinds = rng.random(num_arms) < 0.5
+    stay = np.where(kinds, 0.9, 0.8)
+    state = rng.integers(2, size=num_arms)
+    rows = []
+    for step in range(steps):
+        called = rng.random(num_arms).argsort() < pulls
+        rows += [(k, step, state[k], called[k]) for k in np.flatnonzero(called | always)]
+        good = np.where(state == 1, stay, 1 - stay) + helps * (called & (state == 0))
+        state = (rng.random(num_arms) < good).astype(int)
+    arm, step, states, pulled = np.array(rows).T
+    names = [("a", "b")[int(kinds[k])] for k in range(arm.max() + 1)]
+    return rs.log_of(arm, step, states, pulled=pulled.astype(bool), kinds=names)
+
+
+def fitted(seed, helps, always):
+    seen = "always" if always else "pulled"
+    logged = outreach(seed, helps, always)
+    return fit_arms(logged, controlled=True, passive_rewards=[0, 1], seen=seen)
+
+
+@pytest.mark.parametrize("always", [True, False])
+def test_pulls_that_change_nothing_are_seldom_said_to(always):
+    """At most 6 of 20: if 10% of such logs are called wrongly, more have probability 3e-3."""
+    shown = [fitted(seed, 0, always).shows_gain for seed in range(20)]
+    assert sum(shown) <= 6
+
+
+def test_pulls_that_help_are_found():
+    assert all(fitted(seed, 0.3, True).shows_gain for seed in range(5))
+
+
+def test_the_interval_holds_what_a_pull_adds():
+    """Always seen: 60 intervals of 90%; fewer than 44 have probability 1e-4."""
+    held = 0
+    for seed in range(30):
+        for shape in fitted(seed, 0.3, True).kind_shapes.values():
+            mean, low, high = shape.gain
+            assert low < mean < high
+            # half of the weight is on those who are not well, of whom a pull helps each by .3
+            held += low < 0.15 < high
+    assert held >= 44
+
+
+def test_moves_are_compared_as_all_ways_to_choose_the_pulled_ones_say():
+    """One arm, one state: mean and variance of the difference over every choice, by enumeration."""
+    later = np.array([0, 2, 1, 1, 2, 0, 2])  # the state after each of seven moves from state 1
+    rewards, pulled = np.array([0.0, 0.25, 1.0]), (1, 4)
+    moves = np.zeros((1, 6, 3))
+    for at, state in enumerate(later):
+        moves[0, (0 if at in pulled else 3) + 1, state] += 1
+    counts = SimpleNamespace(num_states=3, moves=lambda arms: moves[arms])
+    shape = always_seen_shape(counts, np.array([0]), rewards)
+    worth = rewards[later]
+    ways = [
+        worth[list(some)].mean() - np.delete(worth, some).mean()
+        for some in combinations(range(7), 2)
+    ]
+    mean, _, high = shape.gain
+    assert mean == pytest.approx(worth[[1, 4]].mean() - worth[[0, 2, 3, 5, 6]].mean())
+    assert high - mean == pytest.approx(min(1.645 * np.std(ways), 1 - mean))
+    assert shape.sentence.startswith("1 arm say: a pull adds ")
+
+
+def test_nothing_pulled_says_nothing():
+    counts = SimpleNamespace(num_states=2, moves=lambda arms: np.zeros((len(arms), 4, 2)))
+    shape = always_seen_shape(counts, np.arange(3), np.array([0.0, 1.0]))
+    assert shape.gain == (0, -1, 1)
+
+
+def test_more_kinds_need_more():
+    """Bonferroni: a kind alone is clear at 1.645 standard errors, one of ten at 2.58."""
+
+    def shows(errors, kinds):
+        wide = np.array([[-1.645, 1.645]])
+        own, none = (
+            KindShape((GAIN,), np.array([mean]), mean + wide, 0, 9) for mean in (errors, 0.0)
+        )
+        shapes = {str(k): none for k in range(kinds - 1)} | {"own": own}
+        return rs.types.FittedLog.shows_gain.fget(SimpleNamespace(kind_shapes=shapes))
+
+    assert shows(1.65, 1)
+    assert shows(-1.65, 1)
+    assert not shows(1.64, 1)
+    assert not shows(2.57, 10)
+    assert shows(2.59, 10)
+    assert shows(-2.59, 10)
+
+
+def test_what_is_not_shown_is_the_headline():
+    of = fitted(1, 0, True)
+    assert not of.shows_gain
+    found = decide(of, 16)
+    said = headline(of, found, CALLS)
+    first, second = of.kind_shapes
+    assert said.startswith(
+        "This log does not show that calls change anybody: one adds, in patients of the next week, "
+    )
+    for name in (first, second):
+        mean, low, high = of.kind_shapes[name].gain
+        assert f"{mean:+.2g} ({low:+.2g} to {high:+.2g}) for {name}" in said
+    do, worth, _ = sentences(of, found, CALLS)
+    assert do == (
+        "What to do: go on as you do. 6,000 sightings of 200 arms do not tell whom calls change."
+    )
+    assert worth.startswith("What it is worth if calls do what is assumed of them: ")
+    helps = fitted(1, 0.3, True)
+    assert headline(helps, decide(helps, 16), CALLS).startswith("Calls by index instead of in turn")
+
+
+def test_few_looks_ask_for_more_of_the_same():
+    of = fitted(1, 0, False)
+    assert not of.shows_gain
+    assert sentences(of, decide(of, 16), CALLS)[0].endswith(
+        "do not tell whom calls change; calls to the same few in one week after another tell most."
+    )
