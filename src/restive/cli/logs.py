@@ -110,7 +110,7 @@ def fit(
     from restive.learn.advice import learner_sentence
     from restive.logs.decision import decide
     from restive.logs.decision_words import units_of
-    from restive.logs.fitting import fit_log, usual_pulls, write_decision
+    from restive.logs.fitting import fit_log, write_decision
     from restive.pages.looks import matplotlib_figures
 
     matplotlib_figures()  # the page needs it: told now, not after the work
@@ -125,7 +125,7 @@ def fit(
             found, rewards=_numbers(rewards), passive_rewards=_unpulled(world, found, rewards),
             controlled=world.controlled, seen=seen, seed=seed, progress=progress,
         )  # fmt: skip
-        number = usual_pulls(fitted) if pulls is None else pulls
+        number = fitted.usual_pulls if pulls is None else pulls
         decision = decide(fitted, number, seed=seed, progress=progress)
         progress("writing", 0.0)
         paths = write_decision(fitted, decision, out, f"{log.name}, fitted", units)
