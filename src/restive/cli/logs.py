@@ -137,7 +137,7 @@ def fit(
     _print_fit(fitted)
     if suited := learner_sentence(found.num_arms, min(number, found.num_arms)):
         print_lines([f"an agent of {counted(number, 'pull')} a step: {suited}"])
-    _print_next(paths, fitted, decision)
+    _print_next(paths, fitted, decision, units)
     if pulls is None:
         own = "as in the log" if number == found.usual_pulls else "since the log does not tell"
         said = f"{units.pulls} a {units.step}: {number:,}, {own}; another number with --pulls"
@@ -354,7 +354,7 @@ def _print_decision(fitted: FittedLog, decision: FitDecision, units: Units) -> N
     print_lines([headline(fitted, decision, units), *sentences(fitted, decision, units), ""])
 
 
-def _print_next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> None:
+def _print_next(paths: list[Path], fitted: FittedLog, decision: FitDecision, units: Units) -> None:
     """Say what was written and what one does with it, in commands that run as they stand."""
     problem, _, arms, page, summary = paths
     lines = [
@@ -368,7 +368,7 @@ def _print_next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> 
     file, table = quote(str(problem)), quote(str(arms))
     print(f"  restive plan {file}")  # a command that is broken into lines would not run
     print(f"  restive pick {file} --sightings {table}")
-    print(f"  {_begin(paths[1], fitted, decision)}")
+    print(f"  {_begin(paths[1], fitted, decision)}{_nouns(units)}")
 
 
 def _begin(prior: Path, fitted: FittedLog, decision: FitDecision) -> str:
@@ -386,6 +386,25 @@ def _begin(prior: Path, fitted: FittedLog, decision: FitDecision) -> str:
         words.append(f"--clock {period} --start {log.label(log.num_steps).replace(' ', 'T')}")
         words += [f"--zone {log.calendar.rule.zone}"] if log.calendar.rule.zone else []
     return " ".join(words)
+
+
+def _nouns(units: Units) -> str:
+    """Return the option by which an agent goes on to speak as the fit did, as far as that is plain.
+
+    An agent has a noun for one pull, and the regular plural of that.
+    """
+    from restive.live.words import Words
+
+    pull = f"{units.pulls[:-3]}y" if units.pulls.endswith("ies") else units.pulls[:-1]
+    try:
+        regular = not pull.endswith("e") and Words(pull=pull).many("pull") == units.pulls
+        said = {"pull": pull if regular else "pull", "tick": units.step, "reward": units.reward}
+        plain = {"pull": "pull", "tick": "step", "reward": "reward"}
+        text = ",".join(f"{name}={word}" for name, word in said.items() if word != plain[name])
+        known = not text or Words.from_text(text).items() <= said.items()
+    except ProblemError:  # a word that no agent takes
+        return ""
+    return f" --words {quote(text)}" if text and known else ""
 
 
 def _print_fit(fitted: FittedLog) -> None:
