@@ -212,7 +212,7 @@ def test_pages_begin_with_the_decision_and_ask_for_trust_later(fitted, decided, 
 
 
 def test_what_to_do_is_a_method_of_a_fit(fitted, decided):
-    assert isinstance(decided, rs.types.FitDecision)
+    assert isinstance(decided, FitDecision)
     assert fitted.decision(decided.num_pulls) == decided
     assert fitted.decision().num_pulls == fitted.usual_pulls
 
