@@ -89,6 +89,16 @@ def test_no_number_of_a_table_is_ever_cut(monkeypatch, capsys, columns):
     assert "┃" in shown
 
 
+@pytest.mark.parametrize(("said", "width"), [("80", 80), ("0", 120), ("wide", 120), (None, 120)])
+def test_what_is_piped_is_as_wide_as_columns_says(monkeypatch, capsys, said, width):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if said is not None:
+        monkeypatch.setenv("COLUMNS", said)
+    tables.print_lines(["word " * 60])
+    longest = max(map(len, capsys.readouterr().out.splitlines()))
+    assert width - 6 < longest <= width
+
+
 SENTENCE = "one word after another, uninterruptedly, and no letter is ever lost in between"
 
 

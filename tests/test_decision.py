@@ -1,6 +1,9 @@
 """What `restive fit` and `restive replay` say first: each number against the truth or by hand."""
 
+import json
+import re
 from dataclasses import replace
+from html import unescape
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,12 +14,13 @@ from log_cases import simulated_log, simulated_states
 from restive.errors import ProblemError
 from restive.logs import decision as deciding
 from restive.logs.calibration import Calibration
-from restive.logs.decision import Estimate, FitDecision, decide, share_of
+from restive.logs.decision import WAYS, Estimate, FitDecision, decide, share_of
 from restive.logs.decision_words import Units, headline, percent_in_words, sentences, units_of
 from restive.logs.fitted import fit_arms
 from restive.logs.page import arm_rows, check_rows, fit_page
 from restive.logs.replay import PlayedPolicy, Replay
 from restive.logs.replay_words import replay_sentence
+from restive.logs.summary_page import ways_chart
 
 CALLS = Units("calls", "adherent patients", "week")
 
@@ -206,6 +210,26 @@ def test_pages_begin_with_the_decision_and_ask_for_trust_later(fitted, decided, 
     assert summary.count("<figure") == 1
     with pytest.raises(ProblemError, match="unit must be a word or two, got 3"):
         rs.write_fit(fitted, tmp_path, 2, unit=3)
+
+
+def test_what_to_do_is_a_method_of_a_fit(fitted, decided):
+    assert isinstance(decided, FitDecision)
+    assert fitted.decision(decided.num_pulls) == decided
+    assert fitted.decision().num_pulls == fitted.usual_pulls
+
+
+def test_the_chart_begins_near_intervals_that_are_far_from_zero():
+    def axis(earned):
+        drawn = str(ways_chart(made(earned=dict.fromkeys(WAYS, earned)), CALLS))
+        axes = re.search(r'data-axes="([^"]+)"', drawn)[1]
+        left, right = json.loads(unescape(axes))["x"][2:4]
+        assert ("The axis does not begin at 0." in drawn) == (left > 0)
+        return left, right
+
+    left, right = axis(Estimate(150, 144, 157))
+    assert 142 < left < 144
+    assert 157 < right < 159
+    assert axis(Estimate(12, 6, 13))[0] <= 0
 
 
 def test_memory_with_a_small_p_does_not_look_like_a_failure(fitted):

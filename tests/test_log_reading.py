@@ -58,6 +58,21 @@ def test_one_word_and_blanks_say_who_was_pulled(tmp_path):
         rs.load_log(path, **PLAIN, pulled="who")
 
 
+def test_states_that_were_not_named_are_told(tmp_path):
+    path = written(tmp_path / "log.csv", "at,line,ok\n1,a,yes\n2,a,no\n3,a,Maybe\n4,a,no\n")
+    log = rs.load_log(path, **PLAIN, skip_bad=True)
+    assert log.notes[0] == "'yes' is taken as the good state"
+    assert log.notes[1].startswith("1 row was left out (line 4): state is ..., expected")
+    with pytest.raises(rs.errors.LogError, match=r"state is 'Maybe' \(did you mean 'maybe'\?\)"):
+        rs.load_log(path, **PLAIN, states=["no", "maybe", "yes"])
+
+
+def test_a_column_that_is_not_there_gets_no_silly_guess(tmp_path):
+    path = written(tmp_path / "log.csv", "date,client,answered_ok\n1,a,1\n")
+    with pytest.raises(rs.errors.ProblemError, match="known are date, client, answered_ok"):
+        rs.load_log(path, time="week", arm="client", state="answered_ok")
+
+
 def test_leaving_out_all_rows_is_no_advice(tmp_path):
     path = written(tmp_path / "log.csv", "at,line,ok\nx,a,1\ny,a,0\n")
     with pytest.raises(rs.errors.LogError, match="none of 2 rows is good; mend them:\n") as raised:
@@ -682,7 +697,7 @@ def test_what_counts_within_a_step(tmp_path):
     worst = rs.load_log(path, **DATED, same_step="worst")
     assert [s for _, _, s, _ in sorted(sightings(last))] == [1, 1]
     assert [s for _, _, s, _ in sorted(sightings(worst))] == [0, 1]
-    assert any("1 of 3 rows" in note for note in last.notes)
+    assert any("1 of 3 rows is of the same" in note for note in last.notes)
     for same_step, state in (("last", 1), ("worst", 0)):  # pulled, and seen again later that day
         log = rs.log_of([0, 0], [4, 4], [0, 1], pulled=[1, 0], same_step=same_step)
         assert list(sightings(log)) == [("0", 0, state, True)]

@@ -13,6 +13,8 @@ import pytest
 
 import restive as rs
 from restive.cli import main
+from restive.cli.logs import _nouns
+from restive.logs.decision_words import units_of
 from restive.logs.time_steps import step_rule
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "logs"
@@ -117,14 +119,16 @@ def commands(said):
 
 def test_what_a_fit_says_to_run_next_runs_as_it_stands(restive):
     log, world = EXAMPLES / "outreach.csv", ["--controlled", "--pay", "always"]
-    done = restive("fit", log, *OUTREACH, *world, "--pulls", 15, "--out", "a fit")
+    nouns = ["--unit", "calls", "--reward", "people who listen"]
+    done = restive("fit", log, *OUTREACH, *world, *nouns, "--pulls", 15, "--out", "a fit")
     plan, pick, begin = commands(done.stdout)
+    assert begin[-2:] == ["--words", "pull=call,tick=week,reward=people who listen"]
     clock = ["--clock", "weekly", "--start", "2025-12-29"]  # the Monday after the log
-    assert begin[-6:] == ["--missing", "as-not-pulled", *clock]
+    assert begin[-8:-2] == ["--missing", "as-not-pulled", *clock]
     assert "pull 15 of 60 arms" in restive(*pick).stdout
     made = restive(*begin)
-    assert "60 arms, 15 pulls a tick; tick 0 begins 2025-12-29" in made.stdout
-    assert "the prior's log ends 1 tick before the first tick" in made.stderr
+    assert "60 arms, 15 calls a week; week 0 begins 2025-12-29" in made.stdout
+    assert "the prior's log ends 1 week before the first week" in made.stderr
     assert plan == ["plan", "a fit/problem.toml"]
     told = restive("pick", "a fit/problem.toml").stdout
     assert "--sightings 'a fit/arms.csv'" in " ".join(told.split())
@@ -151,6 +155,19 @@ def test_rows_for_everyone_are_no_pulls(restive, tmp_path):
     assert restive("fit", log, *columns, "--pulls", 5).stderr == ""
     done = restive("fit", log, *columns)
     assert "calls a step: 1, since the log does not tell" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("units", "said"),
+    [
+        (("calls", "reward", "1w"), " --words pull=call,tick=week"),
+        (("batteries", "reward", None), " --words pull=battery"),
+        (("boxes", "a,b", None), ""),  # no regular plural, and a reward that --words cannot hold
+        (("pulls", "reward", None), ""),
+    ],
+)
+def test_an_agent_speaks_as_its_fit_did(units, said):
+    assert _nouns(units_of(*units)) == said
 
 
 @pytest.mark.parametrize(
@@ -193,6 +210,20 @@ def test_replay_says_how_each_figure_is_known(restive):
     assert data["policies"][0]["kind"] == "model-based"
 
 
+def test_replay_says_once_what_is_the_same_for_all_policies(restive):
+    words = ["--pulls", 15, "--policies", "whittle,myopic,round_robin", "--worlds", 20, "--anyway"]
+    world = ["--controlled", "--pay", "always", "--random-pulls"]
+    done = restive("replay", EXAMPLES / "outreach.csv", *OUTREACH, *words, *world)
+    said = " ".join(done.stdout.split())
+    assert "│ refused" not in done.stdout
+    assert "refused, by matched pulls, for whittle, myopic, round_robin: arms pay while" in said
+    assert "52 weeks from" in said
+    assert "15 pulls a week; pulled arms of the log earned" in said
+    assert "a week with 15.0 pulls; below, all arms count, pulled or not" in said
+    assert "reward a week" in done.stdout
+    assert "a step" not in done.stdout.split("In short")[0].split("┏")[1].split("┘")[0]
+
+
 def test_replay_with_a_prior_of_the_same_log_says_so(restive):
     log = CHANNEL_LOG
     restive("fit", log, *CHANNELS, "--out", "here")
@@ -207,8 +238,8 @@ def test_replay_with_a_prior_of_the_same_log_says_so(restive):
     [
         (["fit", "none.csv", *CHANNELS], "none.csv: cannot be read"),
         (
-            ["fit", CHANNEL_LOG, "--time", "slot", "--arm", "kanal", "--state", "x"],
-            "no column 'kanal' for arm; did you mean 'channel'",
+            ["fit", CHANNEL_LOG, "--time", "slot", "--arm", "chanel", "--state", "x"],
+            "no column 'chanel' for arm; did you mean 'channel'",
         ),
         (["fit", CHANNEL_LOG, *CHANNELS, "--rewards", "a,b"], "--rewards must be numbers"),
         (["fit", CHANNEL_LOG, *CHANNELS, "--pay", "never"], "--pay must be one of pulled, always"),

@@ -296,6 +296,15 @@ def test_the_plot_is_a_picture_that_can_be_read(small, tmp_path):
     assert pdf.read_bytes().startswith(b"%PDF")
 
 
+def test_many_kinds_of_arms_do_not_hide_the_answer(tmp_path):
+    path = tmp_path / "many.toml"
+    arms = "".join(f"[[arm]]\np01 = {0.1 + k / 100}\np11 = 0.6\n" for k in range(45))
+    path.write_text("num_pulls = 3\n" + arms)
+    shown = run(path, "--max-states", 1)
+    assert "5 more kinds of arms: --json and --index-table FILE have them all" in shown
+    assert len(shown.splitlines()) < 80
+
+
 def test_many_kinds_of_arms_are_drawn_in_a_picture_of_bounded_size(tmp_path):
     path = tmp_path / "many.toml"
     arms = "".join(f"[[arm]]\np01 = {0.1 + k / 100}\np11 = 0.6\n" for k in range(40))

@@ -84,10 +84,15 @@ def test_gains_are_differences_of_exact_values(name):
     for gain, other in ((found.over_round_robin, turns), (found.over_best_fixed, fixed)):
         assert gain.low == gain.more == gain.high == pytest.approx(value - other, abs=1e-9)
         assert gain.share[0] == pytest.approx((value - other) / (other - own), abs=1e-7)
+        share = gain.with_own(own).share[0]  # of all that the other way earns: what is printed
+        assert share == pytest.approx(value / other - 1, abs=1e-7)
     said = recommendation_sentences(found, bandit)
     assert said[0].startswith(f"Recommended: {found.policy}. ")
-    assert f"{value - own:.4f} (exact) per step" in said[1]
-    assert f"than taking turns ({turns - own:.4f})" in said[1]
+    assert f"{value:.4f} (exact) per step" in said[1]
+    assert f"than taking turns ({turns:.4f})" in said[1]
+    if own:
+        adds = f"pulls add {value - own:.4f}, taking turns {turns - own:.4f} and"
+        assert said[2].startswith(f"Of that, {own:.4f} comes without any pull; {adds}")
 
 
 def test_simulated_gains_have_intervals_that_hold_the_exact_ones():
@@ -119,6 +124,8 @@ def test_simulated_gains_have_intervals_that_hold_the_exact_ones():
         (Gain(2.0, -0.4, -0.6, -0.2), "20% (10 to 30) less"),
         (Gain(1.0, 0.01, -0.02, 0.04), "as much, within the error (-2.0 to 4.0%)"),
         (Gain(1.0, 0.0, 0.0, 0.0), "as much"),
+        (Gain(1.0, 1e-4, 5e-5, 2e-4), "as much"),
+        (Gain(1.0, 0.023, 0.02299, 0.02301), "2.3% more"),
         (Gain(0.0, 0.25, 0.25, 0.25), "0.25 more per step"),  # no share of nothing
         (Gain(-1.0, 0.25, 0.2, 0.3), "0.25 (0.2 to 0.3) more per step"),
     ],
@@ -135,6 +142,13 @@ def test_the_plan_ends_with_a_recommendation_and_the_first_pulls(tmp_path):
     assert "It earns 1.0962 (exact) per step: 23% more than taking turns (0.8929) and" in out
     assert "Pull first, if nothing was seen lately: arms 0 (downlink) and 1; others" in out
     assert out.endswith(f"restive pick {path} --sightings last.csv")
+    assert "estimates" not in out
+    for name in ("prior.json", "arms.csv"):  # as beside the problem of a fit
+        (tmp_path / name).touch()
+    out = run("plan", path)
+    assert (
+        f"restive pick {path} --sightings {tmp_path / 'arms.csv'} These arms are estimates" in out
+    )
     wrote = run("plan", path, "--index-table", tmp_path / "i.csv", "--plot", tmp_path / "i.svg")
     assert wrote.endswith(f"written: {tmp_path / 'i.csv'}, {tmp_path / 'i.svg'}")
 

@@ -110,7 +110,7 @@ def fit(
     from restive.learn.advice import learner_sentence
     from restive.logs.decision import decide
     from restive.logs.decision_words import units_of
-    from restive.logs.fitting import fit_log, usual_pulls, write_decision
+    from restive.logs.fitting import fit_log, write_decision
     from restive.pages.looks import matplotlib_figures
 
     matplotlib_figures()  # the page needs it: told now, not after the work
@@ -125,7 +125,7 @@ def fit(
             found, rewards=_numbers(rewards), passive_rewards=_unpulled(world, found, rewards),
             controlled=world.controlled, seen=seen, seed=seed, progress=progress,
         )  # fmt: skip
-        number = usual_pulls(fitted) if pulls is None else pulls
+        number = fitted.usual_pulls if pulls is None else pulls
         decision = decide(fitted, number, seed=seed, progress=progress)
         progress("writing", 0.0)
         paths = write_decision(fitted, decision, out, f"{log.name}, fitted", units)
@@ -137,7 +137,7 @@ def fit(
     _print_fit(fitted)
     if suited := learner_sentence(found.num_arms, min(number, found.num_arms)):
         print_lines([f"an agent of {counted(number, 'pull')} a step: {suited}"])
-    _print_next(paths, fitted, decision)
+    _print_next(paths, fitted, decision, units)
     if pulls is None:
         own = "as in the log" if number == found.usual_pulls else "since the log does not tell"
         said = f"{units.pulls} a {units.step}: {number:,}, {own}; another number with --pulls"
@@ -231,7 +231,7 @@ def replay(
     if as_json:
         print(json.dumps(_replay_data(played), indent=2))
     else:
-        _print_replay(played)
+        _print_replay(played, units, world.pays_always and seen != "always")
         print_lines(["", replay_sentence(played, units)])
 
 
@@ -354,7 +354,7 @@ def _print_decision(fitted: FittedLog, decision: FitDecision, units: Units) -> N
     print_lines([headline(fitted, decision, units), *sentences(fitted, decision, units), ""])
 
 
-def _print_next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> None:
+def _print_next(paths: list[Path], fitted: FittedLog, decision: FitDecision, units: Units) -> None:
     """Say what was written and what one does with it, in commands that run as they stand."""
     problem, _, arms, page, summary = paths
     lines = [
@@ -368,7 +368,7 @@ def _print_next(paths: list[Path], fitted: FittedLog, decision: FitDecision) -> 
     file, table = quote(str(problem)), quote(str(arms))
     print(f"  restive plan {file}")  # a command that is broken into lines would not run
     print(f"  restive pick {file} --sightings {table}")
-    print(f"  {_begin(paths[1], fitted, decision)}")
+    print(f"  {_begin(paths[1], fitted, decision)}{_nouns(units)}")
 
 
 def _begin(prior: Path, fitted: FittedLog, decision: FitDecision) -> str:
@@ -386,6 +386,25 @@ def _begin(prior: Path, fitted: FittedLog, decision: FitDecision) -> str:
         words.append(f"--clock {period} --start {log.label(log.num_steps).replace(' ', 'T')}")
         words += [f"--zone {log.calendar.rule.zone}"] if log.calendar.rule.zone else []
     return " ".join(words)
+
+
+def _nouns(units: Units) -> str:
+    """Return the option by which an agent goes on to speak as the fit did, as far as that is plain.
+
+    An agent has a noun for one pull, and the regular plural of that.
+    """
+    from restive.live.words import Words
+
+    pull = f"{units.pulls[:-3]}y" if units.pulls.endswith("ies") else units.pulls[:-1]
+    try:
+        regular = not pull.endswith("e") and Words(pull=pull).many("pull") == units.pulls
+        said = {"pull": pull if regular else "pull", "tick": units.step, "reward": units.reward}
+        plain = {"pull": "pull", "tick": "step", "reward": "reward"}
+        text = ",".join(f"{name}={word}" for name, word in said.items() if word != plain[name])
+        known = not text or Words.from_text(text).items() <= said.items()
+    except ProblemError:  # a word that no agent takes
+        return ""
+    return f" --words {quote(text)}" if text and known else ""
 
 
 def _print_fit(fitted: FittedLog) -> None:
@@ -439,24 +458,37 @@ def _replay_data(played: Replay) -> dict[str, Any]:
     }
 
 
-def _print_replay(played: Replay) -> None:
+def _print_replay(played: Replay, units: Units, pulled_alone: bool) -> None:
+    """Print the table; `pulled_alone` says that what the log earned is of pulled arms alone."""
     from restive.arguments import counted
 
     if played.calibration is not None:
         print_lines([f"calibration: {played.calibration.sentence}"])
+    refused: dict[str, list[str]] = {}  # policies by why
+    for p in played.policies:
+        if p.kind == "refused":
+            refused.setdefault(p.note, []).append(p.policy)
     rows = []
     for p in played.policies:
+        if p.kind == "refused" and len(refused[p.note]) > 1:  # a line for all of them
+            continue
         known = isfinite(p.per_step)
         ends = "" if not known or p.low == p.high else f"{p.low:.4f} to {p.high:.4f}"
         rows.append([p.policy, f"{p.per_step:.4f}" if known else "-", ends, p.kind, p.note])
+    logged = f"{played.logged_per_step:.4f} a {units.step} with {played.logged_pulls:.1f} pulls"
+    earned = f"the log earned {logged}"
+    if pulled_alone:
+        earned = f"pulled arms of the log earned {logged}; below, all arms count, pulled or not"
     print_table(
-        f"{counted(played.num_steps, 'step')} from {played.log.label(played.split)}, "
-        f"{counted(played.num_pulls, 'pull')} a step; the log earned "
-        f"{played.logged_per_step:.4f} a step with {played.logged_pulls:.1f} pulls",
-        ("policy", "reward a step", "95%", "known how", "note"),
+        f"{counted(played.num_steps, units.step)} from {played.log.label(played.split)}, "
+        f"{counted(played.num_pulls, 'pull')} a {units.step}; {earned}",
+        ("policy", f"reward a {units.step}", "95%", "known how", "note"),
         rows,
         words=("policy", "known how"),
         prose=("note",),
     )
     notes = [f"note: {spoken(note, flags_of(replay))}" for note in played.notes]
+    for why, names in refused.items():
+        if len(names) > 1:
+            notes.append(f"refused, by matched pulls, for {', '.join(names)}: {why}")
     print_lines([played.forgetting_sentence, *notes])

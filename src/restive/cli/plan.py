@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from restive.cli.pick import sightings_file
+from restive.cli.pick import NO_FILE, sightings_file
 from restive.cli.progress import spinner
 from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
-MOST_ROWS = 200  # kinds of arms that are printed
+MOST_ROWS = 40  # kinds of arms that are printed
 MOST_RANGES = 300  # characters that say which arms are of a kind
 
 
@@ -109,12 +109,17 @@ def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) ->
     advised = found.recommendation
     if advised is None:
         return
-    lines = recommendation_sentences(advised, bandit)
+    lines, table = recommendation_sentences(advised, bandit), sightings_file(problem)
     if advised.matters and bandit.num_pulls < bandit.num_arms:
         choice = "" if advised.policy == "whittle" else f" --policy {advised.policy}"
         lines.append(
             f"Today's list, from what was seen: restive pick {quote(str(problem))}{choice} "
-            f"--sightings {quote(sightings_file(problem))}"
+            f"--sightings {quote(table)}"
+        )
+    if table != NO_FILE:
+        lines.append(
+            "These arms are estimates of a fit, taken as certain here: how sure all this is, "
+            f"{problem.with_name('summary.html')} says."
         )
     print_lines(["", *lines])
 
@@ -178,7 +183,7 @@ def _notes(found: Plan) -> list[str]:
     notes = [f"bound: {found.note}"] if found.note else []
     if len(found.arms) > MOST_ROWS:
         rest = len(found.arms) - MOST_ROWS
-        notes.append(f"{rest:,} more kinds of arms: --json and --index-table have them all")
+        notes.append(f"{rest:,} more kinds of arms: --json and --index-table FILE have them all")
     if found.seeing is not None:
         notes.append(_seeing(found.seeing, found.relaxation_bound))
     if found.discount < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["duration", "print_lines", "print_table", "size", "terminal"]
 
-NO_TERMINAL = 120  # columns
+NO_TERMINAL = 120  # columns, where nobody says how many
 PADDING = 3  # columns of the terminal beside each column of a table
 LEAST_COLUMNS = 2
 LEAST_NAME = 8  # columns of the terminal that names need, in several lines
@@ -32,10 +33,12 @@ DURATIONS = (  # up to which each is used, its length, and how it is written
 
 
 def terminal() -> Console:
-    """Return where tables are printed."""
+    """Return where tables are printed; what is piped is as wide as COLUMNS says, if it is set."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else NO_TERMINAL)
+    columns = os.environ.get("COLUMNS", "")
+    said = columns.isdecimal() and int(columns) > 0
+    return Console(width=None if said or sys.stdout.isatty() else NO_TERMINAL)
 
 
 def print_table(

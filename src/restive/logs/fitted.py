@@ -35,6 +35,7 @@ from restive.problem.beliefs import BeliefState
 
 if TYPE_CHECKING:
     from restive.logs.checks import Check
+    from restive.logs.decision import FitDecision
     from restive.logs.forgetting import ForgettingAdvice
     from restive.logs.held_out import HeldOut
 
@@ -171,6 +172,28 @@ class FittedLog:
             ],
             num_pulls,
         )
+
+    @property
+    def usual_pulls(self) -> int:
+        """The log's own pulls a step, the median; 1 where that leaves nothing to choose."""
+        log = self.log
+        if self.seen == "always" and not log.has_pulled:  # then its rows are no pulls
+            return 1
+        return log.usual_pulls if 0 < log.usual_pulls < log.num_arms else 1
+
+    def decision(self, num_pulls: int | None = None, *, seed: int = 0) -> FitDecision:
+        """Return what to do: whom to pull first, what that is worth, and how sure that is.
+
+        Parameters
+        ----------
+        num_pulls
+            Pulls in each step; by default as many as the log has, `usual_pulls`.
+        seed
+            Names the luck of the worlds in which ways of choosing arms are compared.
+        """
+        from restive.logs.decision import decide  # which needs this module
+
+        return decide(self, self.usual_pulls if num_pulls is None else num_pulls, seed=seed)
 
     @cached_property
     def prior(self) -> IndependentPrior:

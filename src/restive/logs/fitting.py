@@ -19,7 +19,7 @@ from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.independent import IndependentPrior
 from restive.logs.checks import Check, check_log
 from restive.logs.counts import count_log
-from restive.logs.decision import FitDecision, decide
+from restive.logs.decision import FitDecision
 from restive.logs.decision_words import Units, units_of
 from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.forgetting import advised_forgetting
@@ -34,9 +34,7 @@ from restive.logs.summary_page import summary_page
 from restive.problem.arm import checked_seen
 from restive.problem.problem_file import problem_to_toml
 
-__all__ = [
-    "fit_log", "refuse_unlike_pulls", "require_seen", "usual_pulls", "write_decision", "write_fit",
-]  # fmt: skip
+__all__ = ["fit_log", "refuse_unlike_pulls", "require_seen", "write_decision", "write_fit"]
 
 Progress = Callable[[str, float], None]
 
@@ -208,14 +206,6 @@ def refuse_unlike_pulls(checks: tuple[Check, ...]) -> None:
             )
 
 
-def usual_pulls(fitted: FittedLog) -> int:
-    """Return the log's own pulls a step, the median; 1 where that leaves nothing to choose."""
-    log = fitted.log
-    if fitted.seen == "always" and not log.has_pulled:  # then its rows are no pulls
-        return 1
-    return log.usual_pulls if 0 < log.usual_pulls < log.num_arms else 1
-
-
 def write_fit(
     fitted: FittedLog,
     folder: str | PathLike[str],
@@ -235,7 +225,7 @@ def write_fit(
     folder
         Made if it is not there; files in it are replaced.
     num_pulls
-        Pulls a step of the problem; by default as many as the log has, see `usual_pulls`.
+        Pulls a step of the problem; by default as many as the log has, `fitted.usual_pulls`.
     title
         The pages'.
     unit, reward
@@ -250,8 +240,7 @@ def write_fit(
     """
     if not isinstance(fitted, FittedLog):
         raise ProblemError(f"write_fit needs what fit_log returns, got {shown(fitted)}")
-    pulls = usual_pulls(fitted) if num_pulls is None else num_pulls
-    decision = decide(fitted, pulls, seed=seed)
+    decision = fitted.decision(num_pulls, seed=seed)
     units = units_of(checked_text(unit, "unit"), checked_text(reward, "reward"))
     return write_decision(fitted, decision, folder, title, units)
 

@@ -363,8 +363,9 @@ def sorted_log(log: UnsortedLog, same_step: str, row: str) -> Log:
                 named.append(f"{row}s {low} and {high} ({time})")
             raise _doubles(len(again), named)
         which = "the latest counts" if same_step == "last" else "the lowest state counts"
+        are = "is" if len(again) == 1 else "are"
         notes.append(
-            f"{len(again):,} of {len(steps):,} rows are of the same arm and step as another; "
+            f"{len(again):,} of {len(steps):,} rows {are} of the same arm and step as another; "
             + which
         )
         begins = np.delete(np.arange(len(steps)), again + 1)
@@ -401,8 +402,9 @@ def _settled(codes: Codes, begins: IntArray, same_step: str) -> Codes:
 
 def _doubles(count: int, named: Sequence[str]) -> ProblemError:
     more = count - len(named)
+    are = "row is" if count == 1 else "rows are"
     return ProblemError(
-        f"{count:,} rows are of the same arm and step as another: "
+        f"{count:,} {are} of the same arm and step as another: "
         + ", ".join(named)
         + (f" and {more:,} more" if more else "")
         + "; say which counts with same_step (--same-step): 'last' (the later) or 'worst' (the "

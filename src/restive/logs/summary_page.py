@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["summary_page", "ways_chart"]
 
+NEAR = 0.5  # of the highest end of an interval: lowest ends beyond are far from zero
+MARGIN = 0.06  # of the axis, beyond the outermost interval
+
 
 def summary_page(fitted: FittedLog, found: FitDecision, units: Units, title: str) -> str:
     """Return the whole page."""
@@ -44,14 +47,20 @@ def ways_chart(found: FitDecision, units: Units) -> Markup | str:
         for at, (way, earned) in enumerate(found.earned.items())
     ]  # fmt: skip
 
+    low, high = min(row.lower for row in rows), max(row.upper for row in rows)
+    apart = low > NEAR * high  # from zero the rows would look alike
+
     def draw(axes: Any, scale: Scale) -> None:
         draw_forest(axes, rows, scale, f"{units.reward} a {units.step}")
+        if apart:
+            axes.set_xlim(low - MARGIN * (high - low), high + MARGIN * (high - low))
 
     note = (
         f"{found.num_pulls:,} {units.pulls} a {units.step}, for {found.num_steps:,} of them after "
         f"the log's end. Bars hold 95 of 100 worlds that the log leaves possible; the worlds are "
         "the same in each row, so that differences are surer than the bars look."
     )
+    note += " The axis does not begin at 0." if apart else ""
     left, right = forest_margins(rows)
     panel = Panel("", draw, _data(rows), forest_height(rows), left, 0, right)
     chart = Chart(

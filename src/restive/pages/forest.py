@@ -149,7 +149,7 @@ def _write(axes: Any, x: float, y: float, text: str, colour: str, side: str) -> 
     if text:
         axes.text(
             x, y, text, transform=axes.get_yaxis_transform(), va="center", ha=side, color=colour,
-            linespacing=1.05,
+            linespacing=1.2,
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ intervals.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum, gcd
 
 import numpy as np
@@ -50,17 +50,21 @@ class Earned:
 class Gain:
     """How much more per step than another way, with its 95% interval; exact if the ends agree."""
 
-    over: float  # what pulls add per step in the other way
+    over: float  # what pulls add per step in the other way, or all that it earns
     more: float
     low: float
     high: float
 
     @property
     def share(self) -> tuple[float, float, float] | None:
-        """The gain and its ends as shares of what pulls add in the other way, if they add any."""
+        """The gain and its ends as shares of `over`, if that is positive."""
         if self.over <= 1e-9 * max(1.0, abs(self.more)):
             return None
         return self.more / self.over, self.low / self.over, self.high / self.over
+
+    def with_own(self, own: float) -> Gain:
+        """Return it over all that the other way earns, what arms earn by themselves included."""
+        return replace(self, over=self.over + own)
 
 
 @dataclass(frozen=True)

@@ -29,21 +29,22 @@ def recommendation_sentences(found: Recommendation, bandit: RestlessBandit) -> l
             f"It makes no difference which arms you pull: every policy earns {earned}. If pulls "
             "change how arms move, give each [[arm]] an active and a passive matrix."
         ]
-    if found.own_reward:
-        added = found.average_reward - found.own_reward
-        earned = (
-            f"{added:.4f}{_error(found)} per step to the {found.own_reward:.4f} that the arms earn "
-            "by themselves"
-        )
     how = HOW.get(found.policy, mapping_title(found.policy))
-    compared = []
+    own, ways = found.own_reward, []
     if found.over_round_robin is not None:
-        compared.append(_compared(found.over_round_robin, "taking turns"))
+        ways.append((found.over_round_robin, "taking turns"))
     if found.over_best_fixed is not None and found.policy != "best_fixed":
-        compared.append(_compared(found.over_best_fixed, "always pulling the best fixed arms"))
-    adds = "It adds" if found.own_reward else "It earns"
+        ways.append((found.over_best_fixed, "always pulling the best fixed arms"))
+    compared = [_compared(gain.with_own(own), what) for gain, what in ways]
     than = f": {' and '.join(compared)}" if compared else ""
-    lines = [f"Recommended: {found.policy}. {_capital(how)}.", f"{adds} {earned}{than}."]
+    lines = [f"Recommended: {found.policy}. {_capital(how)}.", f"It earns {earned}{than}."]
+    if own:
+        added = [f"{what} {gain.over:.4f}" for gain, what in ways]
+        where = f", {' and '.join(added)}" if added else ""
+        lines.append(
+            f"Of that, {own:.4f} comes without any pull; pulls add "
+            f"{found.average_reward - own:.4f}{where}."
+        )
     which = arm_names(bandit, found.first)
     noun = "arm" if len(found.first) == 1 else "arms"
     tied = "; others are as good, the lowest numbers go first" if found.tied else ""
@@ -62,9 +63,9 @@ def gain_in_words(gain: Gain) -> str:
         ends = "" if gain.low == gain.high else f" ({gain.low:.3g} to {gain.high:.3g})"
         return f"{gain.more:.4g}{ends} more per step"
     more, low, high = share
-    if low == high:
-        if abs(more) < LITTLE:
-            return "as much"
+    if max(abs(low), abs(high)) < LITTLE:
+        return "as much"
+    if percent(low) == percent(high):
         return f"{percent(abs(more))}% {'more' if more > 0 else 'less'}"
     if low <= 0 <= high:
         return f"as much, within the error ({percent(low)} to {percent(high)}%)"
@@ -91,7 +92,7 @@ def _error(found: Recommendation) -> str:
     if not found.stderr:
         return " (exact)"
     half = ERRORS * found.stderr
-    middle = found.average_reward - found.own_reward
+    middle = found.average_reward
     return f" (95%: {middle - half:.4f} to {middle + half:.4f})"
 
 

@@ -22,6 +22,7 @@ FloatArray = NDArray[np.float64]
 
 MOST_SHOWN = 20
 MOST_KEPT = 100_000
+MOST_PLACES = 3  # rows of a note
 MOST_WORDS = 1 << 30
 MOST_MARKS = 6  # words of a column in a message
 TRUTH = {"1": 1, "true": 1, "yes": 1, "t": 1, "0": 0, "false": 0, "no": 0, "f": 0}
@@ -93,12 +94,18 @@ class Mistakes:
         raise LogError(f"{self.file.path}: {count}; mend {them}{skip}:\n" + "\n".join(shown), found)
 
     def notes(self) -> list[str]:
-        """Tell how many rows were left out, by reason."""
+        """Tell how many rows were left out, by reason, and the first of them."""
         return [
-            f"{counted(len(rows), 'row')} {'was' if len(rows) == 1 else 'were'} left out: "
-            + reason.replace("{}", "...")
+            f"{counted(len(rows), 'row')} {'was' if len(rows) == 1 else 'were'} left out "
+            f"({self._places(rows)}): " + reason.replace("{}", "...")
             for rows, reason, _ in sorted(self._found, key=lambda found: found[1])
         ]
+
+    def _places(self, rows: IntArray) -> str:
+        """Return where rows are: "line 3", "lines 3, 8, 9, ..."."""
+        named = ", ".join(map(str, self.lines[rows[:MOST_PLACES]].tolist()))
+        more = ", ..." if len(rows) > MOST_PLACES else ""
+        return f"{self.file.row}{'s' if len(rows) > 1 else ''} {named}{more}"
 
 
 class WordColumn:

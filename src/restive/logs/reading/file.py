@@ -38,6 +38,7 @@ __all__ = ["Column", "FileRows", "LogFile", "open_log_file"]
 Lines = NDArray[np.uint32]
 
 HEADER_BYTES = 1 << 19
+NEAR = 0.6  # of a column's name: else all are listed
 BLOCK_BYTES = 1 << 22
 FEW_BYTES = 1 << 17  # that are read row by row at once, if they must be
 BATCH_ROWS = 1 << 17  # of a Parquet file
@@ -129,7 +130,7 @@ class LogFile:
             raise ProblemError(f"{self.path}: {len(places)} columns are called {name!r}")
         if not places:
             raise ProblemError(
-                f"{self.path}: no column {name!r} for {what}; {suggestion(name, self.header)}"
+                f"{self.path}: no column {name!r} for {what}; {suggestion(name, self.header, NEAR)}"
             )
         return places[0]
 

@@ -132,19 +132,29 @@ def _by_quantiles(column: Column, mistakes: Mistakes, name: str, count: int) -> 
 def _named(column: Column, mistakes: Mistakes, name: str, order: dict[str, int] | None) -> States:
     """States as they stand there: by name, in a given order, or as whole numbers."""
     words = WordColumn(column, "state", mistakes, MOST_WORDS)
+    notes, alike = tuple[str, ...](), dict[str, str]()
     if order is None:
         codes = words.meanings(_plain_state)
         if (codes < 0).all() and mistakes.good.any():
             raise _need_names(name, words.texts)
         expected = "a whole number from 0 (the worst), or true or false; or name the states"
         names = tuple(str(state) for state in range(int(codes.max(initial=-1)) + 1))
+        good = [text for text in words.texts if not text[0].isdigit() and _plain_state(text) == 1]
+        notes = tuple(f"{text!r} is taken as the good state" for text in good[:1])
     else:
         known = order
         codes = words.meanings(lambda text: known.get(text, -1))
         expected, names = f"one of {', '.join(order)}", tuple(order)
+        alike = {name.casefold(): name for name in order}
     shown = codes[words.numbers]
-    mistakes.mark_field(shown < 0, f"state is {{}}, expected {expected}", column)
-    return States(shown, names)
+
+    def detail(row: int) -> str:
+        text = column.text(row)
+        meant = alike.get(text.casefold())
+        return f"{text!r:.60}" + (f" (did you mean {meant!r}?)" if meant else "")
+
+    mistakes.mark(shown < 0, f"state is {{}}, expected {expected}", detail)
+    return States(shown, names, notes)
 
 
 def _order(states: Any) -> dict[str, int]:
