@@ -273,14 +273,10 @@ class LiveView:
         with self._session.reading() as memory:
             journal, label = self._session.journal, memory.settings.clock.label
             withdrawn, events = journal.withdrawn(), journal.events(kinds=("acknowledge",))
-            found = [one for one in events if one.seq not in withdrawn]
+            found = [(one, one.body) for one in events if one.seq not in withdrawn]
             return [
-                (
-                    Alarm(one.body["of"], one.body["name"], one.tick, "", label(one.tick)),
-                    one.body["note"],
-                    one.actor,
-                )
-                for one in reversed(found[-limit:])
+                (Alarm(b["of"], b["name"], one.tick, "", label(one.tick)), b["note"], one.actor)
+                for one, b in reversed(found[-limit:])
             ]
 
     def moved_on(self) -> str | None:
