@@ -230,10 +230,10 @@ def test_a_correction_without_a_week_names_those_of_these_people(calls):
     restive("record", "calls.db", results("r.csv", [f"{name},engaged" for name in first]))
     second = week(1)
     for name, said in (
-        (second[0], "a call: --date 2026-11-23 (week 1)"),
-        (a, "a call: --date 2026-11-16 (week 0)"),
+        (second[0], "are: --date 2026-11-23 (week 1), or a column 'week'; nothing"),
+        (a, "are: --date 2026-11-16 (week 0), or a column 'week'; nothing"),
     ):
-        with pytest.raises(ProblemError, match=r"by --date, --tick or a column 'week'") as error:
+        with pytest.raises(ProblemError, match="say of which week these results") as error:
             restive("correct", "calls.db", results("c.csv", [f"{name},drifting"]), "--note", "x")
         assert said in str(error.value)
     results("c.csv", [f"{name},drifting" for name in (a, second[0])])
@@ -283,8 +283,10 @@ def test_who_joins_or_leaves_wrongly_is_named_by_line_and_nothing_is_changed(cal
     ]
     with pytest.raises(ProblemError, match=r"gon\.csv: cannot be read"):
         restive("leave", "calls.db", "gon.csv")
-    with pytest.raises(ProblemError, match="there is no client 'Zoe'"):
+    with pytest.raises(ProblemError, match="there is no client 'Zoe'; nothing was changed"):
         restive("leave", "calls.db", "C1", "Zoe")
+    with pytest.raises(ProblemError, match="there is no client 'Zoe'; nothing was changed"):
+        restive("return", "calls.db", "C1", "Zoe")
     with rs.LiveAgent.open("calls.db") as live:
         assert live.num_arms == 12
     said = restive("leave", "calls.db", "C1", "C2").stdout
@@ -302,7 +304,9 @@ def test_alarms_are_answered_all_or_none(tmp_path, monkeypatch):
         now.move(weeks=-1)
         live.decide()
         (alarm,) = live.alarms()
-    with pytest.raises(ProblemError, match=f"no alarm 999 .*: {alarm.seq}.*; nothing was changed"):
+    with pytest.raises(
+        ProblemError, match=f"no alarm 999 .*, but {alarm.seq}; nothing was changed"
+    ):
         restive("acknowledge", "c.db", alarm.seq, 999, "--note", "x")
     restive("acknowledge", "c.db", alarm.seq, alarm.seq, "--note", "x")
 

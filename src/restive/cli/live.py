@@ -238,10 +238,9 @@ def acknowledge(
         waiting = [alarm.seq for alarm in agent.alarms()]
         for alarm in alarms:  # all of them, or none
             if alarm not in waiting:
-                which = ", ".join(map(str, waiting)) or "none"
+                which = f", but {', '.join(map(str, waiting))}" if waiting else ""
                 raise ProblemError(
-                    f"there is no alarm {alarm} that waits to be acknowledged (of those that do "
-                    f"there are: {which}); nothing was changed"
+                    f"no alarm {alarm} waits to be acknowledged{which}; nothing was changed"
                 )
         for alarm in dict.fromkeys(alarms):
             agent.acknowledge(alarm, note, actor=by)

@@ -14,8 +14,10 @@ import typer
 from restive.cli.live_init import COMMAND_LINE, By
 from restive.cli.live_places import AsJson, File, opened, way_back
 from restive.cli.progress import say
+from restive.errors import ProblemError
 
 if TYPE_CHECKING:
+    from restive.live.agent import LiveAgent
     from restive.live.told.answers import Receipt
 
 __all__ = ["come_back", "join", "leave"]
@@ -69,6 +71,7 @@ def leave(
         names = arms
         if len(arms) == 1 and _is_file(arms[0]):
             names = names_of_sheet(agent, read_sheet(arms[0], words))
+        _require_there(agent, names)
         receipt = agent.leave(names, actor=by)
     back = f"; {way_back(file, names)}" if receipt.new else ""
     _tell(receipt, receipt.text_of_arms("left", words) + back, as_json)
@@ -77,6 +80,13 @@ def leave(
 def _is_file(name: str) -> bool:
     """Whether a name is meant as that of a file: a slip in it must not be taken for a person's."""
     return Path(name).is_file() or Path(name).suffix.lower() in (".csv", ".parquet")
+
+
+def _require_there(agent: LiveAgent, names: list[str]) -> None:
+    try:
+        agent.kinds_of(names)
+    except ProblemError as error:
+        raise ProblemError(f"{error}; nothing was changed") from None
 
 
 def come_back(
@@ -88,6 +98,7 @@ def come_back(
     """Take back those who left by mistake, with all that was seen of them."""
     with opened(file, to_write=True) as agent:
         settings, words = agent.settings, agent.settings.words
+        _require_there(agent, names)
         told = agent.left_with(names)  # of whom a result says so, and it stands
         receipt = agent.come_back(names, actor=by)
         now = agent.changeable()

@@ -396,12 +396,11 @@ def parsed_results(
         )
     if tick is None and (not ticks or any(at is None for _, at, _, _ in rows)):
         arms = {arm for _, _, arm, _ in rows}
-        called = f", when these {words.many('arm')} had a {words.pull}: "
         which = [f"{clock.option(at)} ({words.when(at)})" for at in _pulled_in(live, arms)]
+        how = ", or ".join(which) or ("--date" if clock.has_dates else "--tick")
         raise ProblemError(
-            f"{sheet.name}: say of which {words.tick} these results are, by --date, --tick or a "
-            f"column {words.column('tick')!r}; nothing was changed"
-            + (f"{called}{', or '.join(which)}" if which else "")
+            f"{sheet.name}: say of which {words.tick} these results are: {how}, or a column "
+            f"{words.column('tick')!r}; nothing was changed"
         )
     return {arm: result for _, _, arm, result in rows}, ticks[0] if tick is None else tick
 
