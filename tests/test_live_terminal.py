@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from threading import Timer
+from time import monotonic
 
 import pytest
 from typer.testing import CliRunner
@@ -322,11 +323,15 @@ def test_a_date_in_another_form_says_which_is_read_and_when_none_is_needed(calls
     )
 
 
-def test_who_waits_for_another_program_is_told(calls):
+@pytest.mark.parametrize("mode", ["EXCLUSIVE", "NORMAL"])
+def test_who_waits_for_another_program_is_told(calls, mode):
+    """One that keeps others from reading, too, and one that only writes."""
+    a, *_ = week(0)
+    results("r.csv", [f"{a},engaged"])
     lock = (
         "import sqlite3, sys\n"
         "c = sqlite3.connect('calls.db', isolation_level=None)\n"
-        "c.execute('PRAGMA locking_mode = EXCLUSIVE')\n"
+        f"c.execute('PRAGMA locking_mode = {mode}')\n"
         "c.execute('BEGIN EXCLUSIVE')\n"
         "c.execute('SELECT 1 FROM event').fetchone()\n"
         "print('locked', flush=True)\n"
@@ -336,10 +341,14 @@ def test_who_waits_for_another_program_is_told(calls):
         [sys.executable, "-c", lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         other.stdout.readline()
-        Timer(2.0, lambda: other.communicate("\n")).start()
-        done = restive("status", "calls.db")
+        if mode == "NORMAL":  # then whoever reads need not wait
+            began = monotonic()
+            assert restive("status", "calls.db").stderr == ""
+            assert monotonic() - began < 5
+        Timer(2.5, lambda: other.communicate("\n")).start()
+        done = restive("record", "calls.db", "r.csv")
     assert done.stderr == "waiting: another program has calls.db open\n"
-    assert done.stdout.startswith("no list yet") or "12 clients" in done.stdout
+    assert done.stdout.startswith("1 result recorded")
     assert restive("status", "calls.db").stderr == ""
     assert not list(Path().glob("calls.db-*"))
 

@@ -240,7 +240,8 @@ def acknowledge(
             if alarm not in waiting:
                 which = f", but {', '.join(map(str, waiting))}" if waiting else ""
                 raise ProblemError(
-                    f"no alarm {alarm} waits to be acknowledged{which}; nothing was changed"
+                    f"there is no alarm {alarm} that waits to be acknowledged{which}; "
+                    "nothing was changed"
                 )
         for alarm in dict.fromkeys(alarms):
             agent.acknowledge(alarm, note, actor=by)

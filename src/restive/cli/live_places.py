@@ -144,6 +144,7 @@ def way_back(file: str, names: Sequence[str]) -> str:
 def opened(file: str, *, to_write: bool = False) -> Iterator[LiveAgent]:
     """Open an agent for a command; one that writes is told first that a file is old."""
     from restive.live.agent import LiveAgent
+    from restive.live.journal.events import WAIT
 
     ending = Path(file).suffix.lower()
     if ending in OTHERS and Path(file).is_file():
@@ -153,10 +154,15 @@ def opened(file: str, *, to_write: bool = False) -> Iterator[LiveAgent]:
         )
     with spinner(f"opening {last_part(file)}") as show, _telling_who_waits(file, show):
         agent = LiveAgent.open(file, progress=lambda done, total: show("events", done, total))
+    agent.wait_for_others(WAIT, lambda: say(_waiting(file), sys.stderr))
     with agent:
         if to_write:
             agent.require_newest()
         yield agent
+
+
+def _waiting(file: str) -> str:
+    return f"waiting: another program has {last_part(file)} open"
 
 
 @contextmanager
@@ -176,7 +182,7 @@ def _telling_who_waits(file: str, show: Show) -> Iterator[None]:
                 if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
                     show("waiting: another program has it open")
                     if not sys.stderr.isatty():  # where there is no spinner
-                        say(f"waiting: another program has {last_part(file)} open", sys.stderr)
+                        say(_waiting(file), sys.stderr)
 
     timer = Timer(PATIENCE, look)
     timer.daemon = True

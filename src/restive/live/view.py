@@ -6,7 +6,7 @@ The reading half of `LiveAgent`: nothing here changes what the agent knows.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -392,9 +392,10 @@ class LiveView:
             finally:
                 self._session.expected_tick = None
 
-    def wait_for_others(self, seconds: float) -> None:
-        """Wait so long, and no longer, where another process writes to the file; then BusyError."""
-        self._session.journal.patience = seconds
+    def wait_for_others(self, seconds: float, tell: Callable[[], None] | None = None) -> None:
+        """Wait so long where another process writes to the file, then BusyError; `tell` of it."""
+        journal = self._session.journal
+        journal.patience, journal.database.tell_waiting = seconds, tell
 
     def require_writable(self) -> None:
         """Raise unless the file can be written now and has room; nothing is changed."""

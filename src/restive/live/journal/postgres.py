@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
@@ -225,6 +225,7 @@ class PostgresDatabase:
     """
 
     error = psycopg.Error
+    tell_waiting: Callable[[], None] | None = None  # as in SqliteDatabase; nobody is told here
 
     def __init__(self, url: str, durability: str) -> None:
         self._place = agent_place(url)

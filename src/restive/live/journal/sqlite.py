@@ -62,6 +62,7 @@ TABLES = (
 SYNCHRONOUS = {"power": "FULL", "process": "NORMAL"}  # by durability
 WAIT = 10.0  # seconds for locks that are held for a moment
 WAITING = f"PRAGMA busy_timeout = {round(1000 * WAIT)}"
+WORD = 1.0  # of them, after which whoever waits is told
 LONGEST_NAP = 0.002  # seconds between two looks whether another writer has done
 STEPS_PER_LOOK = 200_000  # of SQLite's machine, some milliseconds
 LEAST_SPACE = 1 << 20  # bytes without which a disk counts as full
@@ -126,6 +127,7 @@ class SqliteDatabase:
         self._guard = FileGuard(self.path)
         self._temporary = temporary
         self._check_events = check_events
+        self.tell_waiting: Callable[[], None] | None = None  # for another writer
         with self.errors_named():
             if not temporary:
                 self._guard.require_acknowledged(self._require_whole)
@@ -158,6 +160,7 @@ class SqliteDatabase:
         """Move what is in the log beside the file into the file, and let go of it."""
         with suppress(sqlite3.Error, StoreError):
             self._guard.require_same()  # or another file's log would be taken for this one's
+            self.connection.execute("PRAGMA busy_timeout = 100")  # the last one to close does it
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.connection.close()
         self._guard.release()
@@ -168,7 +171,8 @@ class SqliteDatabase:
         SQLite's own waiting sleeps longer the longer it has waited, so that one who asks for the
         first time is served before one who has asked for seconds. Here all ask equally often.
         """
-        execute, until = self.connection.execute, monotonic() + patience
+        execute, now, told = self.connection.execute, monotonic(), False
+        until = now + patience
         execute("PRAGMA busy_timeout = 0")
         try:
             while True:
@@ -179,6 +183,9 @@ class SqliteDatabase:
                     busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
                     if not busy or monotonic() > until:
                         raise
+                    if self.tell_waiting is not None and not told and monotonic() > now + WORD:
+                        self.tell_waiting()
+                        told = True
                 sleep(random() * LONGEST_NAP)
         finally:
             execute(WAITING)
