@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from html import unescape
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -288,3 +289,18 @@ def test_a_replay_ends_with_a_sentence():
     )
     refused = PlayedPolicy("whittle", "refused", np.nan, np.nan, np.nan)
     assert replay_sentence(replayed(refused), CALLS).startswith("Nothing can be said")
+
+
+@pytest.mark.parametrize(
+    ("low", "said"), [(-0.0004, "0"), (-0.002, "-0.2"), (0.002, "0.2"), (0.006, "1"), (0.0, "0")]
+)
+def test_which_side_of_zero_an_end_is_on_can_be_seen(low, said):
+    assert percent_in_words(Estimate(0.02, low, 0.04)) == f"+2% ({said} to 4)"
+
+
+def test_arms_that_change_are_named_beside_the_figures(fitted):
+    changing = SimpleNamespace(verdict="changes")
+    said = sentences(replace(fitted, forgetting=changing), made(), CALLS)[-1]
+    assert "but the arms change, and these figures are of the whole log" in said
+    steady = SimpleNamespace(verdict="steady")
+    assert "arms change" not in sentences(replace(fitted, forgetting=steady), made(), CALLS)[-1]

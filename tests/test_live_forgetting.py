@@ -536,6 +536,7 @@ def test_forgetting_by_itself_after_an_alarm(path, tmp_path):
     by_hand, live = changed(tmp_path / "b.db"), changed(path, on_alarm="forget")
     assert by_hand.status().forgotten == ()
     (told,) = live.status().forgotten  # not of all: one kind is off, and the other is not
+    assert live.explain("town 0").known_now, "the list was made before that"
     alarm = next(one for one in live.alarms() if one.kind == "town")
     assert (told.kind, told.before, told.actor) == ("town", alarm.began, "restive")
     by_hand.forget(alarm.began, kind="town")

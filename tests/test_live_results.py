@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import restive as rs
 from live_cases import PRIORS, created, fingerprint, memory_of, reply, run
+from restive.cli import app
 from restive.errors import ConflictError, ProblemError
 from restive.learn.make import with_more_arms
 from restive.live.acts.recording import Batch
@@ -778,3 +780,18 @@ def test_a_start_before_the_logs_end_is_an_error(path, prior_file):
         with pytest.raises(ProblemError, match=f"until 2025-12-22, but .* begins {start}; say a l"):
             rs.LiveAgent.create(path, prior_file, 1, clock=rs.Clock.wall(start, "P7D"))
     assert not path.exists()
+
+
+def test_who_has_left_is_on_no_list_that_is_written_again(tmp_path):
+    live = created(tmp_path / "a.db", num_pulls=3, clock=rs.Clock.given())
+    gone, told, other = live.decide(tick=0).arms
+    live.record({told: 1})
+    live.leave([gone, told])
+    out = tmp_path / "list.csv"
+    said = CliRunner().invoke(
+        app, ["live", "next", str(tmp_path / "a.db"), "--tick", "0", "--out", str(out)]
+    )
+    assert "list.csv: 2 arms for tick 0" in said.output.replace("\n", "")
+    rows = parse_sheet(out.read_bytes(), "list.csv").rows
+    assert [(row["arm"], row["outcome"]) for row in rows] == [(told, "1"), (other, "")]
+    assert live.uncalled(0) == {gone}

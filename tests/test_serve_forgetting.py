@@ -111,7 +111,8 @@ def test_only_who_manages_has_the_buttons(site):
     when = f"week {began} ({site.live.settings.clock.label(began)})"
     alarms = [one for one in site.live.alarms() if one.began is not None]
     whose = f"Forget what was seen of patients of kind 'town' before {when}"
-    assert whose in html.unescape(str(forms(site.admin, "/")[0]))
+    (found, *_) = forms(site.admin, "/")
+    assert html.unescape(re.sub(r"<[^>]*>", "", found)) == whose
     assert len(forms(site.admin, "/")) == len(alarms)
     assert forms(site.admin, "/arms") == forms(site.admin, "/arms/town 1") == ["Forget"]
     assert forms(site.admin, "/known") == ["Set"]
@@ -206,27 +207,29 @@ def test_a_tap_forgets_and_undo_takes_it_back(site, tab):
 def test_an_alarm_leads_to_who_was_called_in_its_weeks(site):
     began = next(one.began for one in site.live.alarms() if one.kind == "town")
     page = site.actor.get("/").text
-    assert f'href="/decisions/{began}"' in page
-    week = site.actor.get(f"/decisions/{began}").text
+    assert f'class="when" href="/lists/{began}"' in page
+    week = site.actor.get(f"/lists/{began}").text
     for arm, result in site.live.results(began).items():
         row = re.search(rf"<tr>(?:(?!</tr>).)*/arms/{arm.replace(' ', '%20')}#.*?</tr>", week)[0]
         assert f"<b>{site.live.settings.outcome_text(result)}</b>" in row
     label = site.live.settings.clock.label(began)
-    assert f"<h1>Week {began} ({label}): 12 patients</h1>" in week
-    assert f'href="/decisions/{began - 1}"' in week
-    assert f'href="/decisions/{site.live.tick - 1}">Earlier lists' in page
+    assert f'<h1>Week {began} (<span class="when">{label}</span>): 12 patients</h1>' in week
+    assert f'href="/lists/{began - 1}"' in week
+    assert f'href="/lists/{site.live.tick - 1}">Earlier lists' in page
 
 
 def test_an_address_of_nobody_is_a_page_to_people(site):
     for path, words in (
         ("/arms/moon", "There is no patient &#39;moon&#39;"),
-        ("/decisions/900", "There is no list for week 900."),
+        ("/lists/900", "There is no list for week 900."),
     ):
         answer = site.actor.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
         assert answer.status_code == 404
         assert "<h1>Not here</h1>" in answer.text
         assert words in answer.text
         refused(site.actor.get(path), 404, "there is no")
+    for wrong in ("x", "9" * 5000):
+        refused(site.actor.get(f"/lists/{wrong}"), 422, "tick")
 
 
 def test_what_was_typed_stays_where_somebody_cannot_join(site):
@@ -247,3 +250,59 @@ def test_undo_names_the_alarm_that_was_answered(site):
         site.actor.get("/").text
     )
     site.live.undo()
+
+
+LINES = """(() => {
+  const lines = node => {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    return new Set([...range.getClientRects()].map(one => Math.round(one.top))).size;
+  };
+  return [...document.querySelectorAll("%s")].map(lines);
+})()"""
+
+
+def test_on_a_phone_names_and_dates_are_whole_and_what_can_be_tapped_looks_so(site, tab):
+    tab.screen(SCREENS["phone"], height=844)
+    tab.open(f"{site.base}/arms")
+    names = tab.run(LINES % "td:first-child a")
+    assert names == [1] * 12
+    assert tab.run(LINES % "th:first-child a") == [1]
+    kind = "[...document.querySelectorAll('.join label')].at(-1).getBoundingClientRect().height"
+    select = "document.querySelector('.join select').getBoundingClientRect().height"
+    assert tab.run(f"{kind} - {select}") < 2, "its word stands beside the menu, not above it"
+    apart = """(() => {
+      const tops = [...document.querySelectorAll(".forget :is(input, select, button)")]
+        .map(one => one.getBoundingClientRect()).sort((a, b) => a.top - b.top);
+      return tops.slice(1).map((one, at) => [one.top - tops[at].bottom, one.left - tops[at].right]);
+    })()"""
+    assert all(down >= 6 or beside >= 6 or down < -20 for down, beside in tab.run(apart))
+    site.live.leave(["town 1"], actor="the act")
+    tab.open(f"{site.base}/")
+    assert set(tab.run(LINES % ".alarm .when, h1 .when, .bar .when")) == {1}
+    edge = "getComputedStyle(document.querySelector('.asks summary')).borderTopWidth"
+    assert tab.run(edge) == "1px"
+    centre = """(() => {
+      const button = document.querySelector("a.button"), range = document.createRange();
+      range.selectNodeContents(button);
+      const [text, own] = [range.getBoundingClientRect(), button.getBoundingClientRect()];
+      return (text.top + text.bottom - own.top - own.bottom) / 2;
+    })()"""
+    assert abs(tab.run(centre)) < 2
+    site.live.undo()
+    tab.open(f"{site.base}/arms/town%201")
+    assert set(tab.run(LINES % ".why .when")) == {1}
+    assert tab.run(edge) == "1px", "that somebody leaves is asked first, and can be tapped"
+    assert tab.said() == []
+
+
+def test_an_alarm_leaves_out_weeks_without_results(tmp_path):
+    with served(None, agent=changed(tmp_path / "a.db")) as (app, live):
+        client = Client(app, live.make_token("a", "act"))
+        full = live.tick
+        for _ in range(2):
+            live.decide(tick=live.tick + 1)
+        page = client.get("/").text
+        assert f'href="/lists/{full}">tick {full}' in page
+        assert f'href="/lists/{full + 1}">tick {full + 1}' not in page
+        assert "0.0 seen" not in page

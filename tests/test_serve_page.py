@@ -23,7 +23,15 @@ from serve_story import HOSTILE, story
 from test_browser import LEAST_LETTERS, MEASURE, SCREENS, UNFOLD, rgb
 from test_serve import refused, ring
 
-PAGES = ["/", "/arms", "/arms?by=name&after=A40", "/arms?by=belief", "/arms/A04", "/known"]
+PAGES = [
+    "/",
+    "/arms",
+    "/arms?by=name&after=A40",
+    "/arms?by=belief",
+    "/arms/A04",
+    "/known",
+    "/lists/29",
+]
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +247,7 @@ def test_the_pulls_are_downloaded_as_the_command_line_writes_them(site):
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["arm"] for row in rows] == list(site.live.decision().arms)
     assert parse_sheet(answer.content, "x").columns[:3] == ("tick", "date", "arm")
-    for name in ("31.csv", "x.csv", "31", "..%2fa.db", "9" * 16 + ".csv"):
+    for name in ("31.csv", "x.csv", "30", "..%2fa.db", "9" * 16 + ".csv"):
         refused(site.reader.get(f"/decisions/{name}"), 404, "")
     refused(Client(site.app).get("/decisions/30.csv"), 401, "missing")
 

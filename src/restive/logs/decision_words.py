@@ -144,6 +144,8 @@ def _sure(fitted: FittedLog, found: FitDecision, units: Units) -> str:
             f"a fit of the first half expected {tried.expected:.3g} ({tried.low:.3g} to "
             f"{tried.high:.3g}) a sighting of the second, and {tried.earned:.3g} came: {verdict}"
         )
+    if fitted.forgetting is not None and fitted.forgetting.verdict == "changes":
+        parts.append("but the arms change, and these figures are of the whole log")
     if failed:
         named = ", ".join(failed[:MOST_NAMED])
         parts.append(f"but {counted(len(failed), 'check')} of the model failed ({named})")
@@ -182,7 +184,14 @@ def _gain(found: FitDecision, units: Units) -> str:
 def percent_in_words(share: Estimate) -> str:
     """Return a share with its interval: "+14% (5 to 22)"."""
     mean, low, high = (100 * x for x in (share.mean, share.low, share.high))
-    return f"{mean:+.0f}% ({low:.0f} to {high:.0f})"
+    return f"{mean:+.0f}% ({_whole(low)} to {_whole(high)})".replace("-0%", "+0%")
+
+
+def _whole(percent: float) -> str:
+    """A whole number, but on which side of zero an end is must be seen."""
+    if abs(percent) >= 0.5:
+        return f"{percent:.0f}"
+    return f"{percent:.1f}".replace("-0.0", "0").replace("0.0", "0")
 
 
 def _signed(value: Estimate, units: Units) -> str:

@@ -9,6 +9,7 @@ style sheet and script, are `Markup`, which is not.
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # a template is rendered late, if ever
 
 __all__ = ["anchor", "capitalised", "render", "script", "stylesheet", "templates"]
 
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
 VERDICTS = ("holds", "fails", "undecided")  # words that a table colours
 
 
@@ -45,8 +47,8 @@ def templates() -> Environment:
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, auto_reload=False,
     )  # fmt: skip
     found.filters |= {
-        "anchor": anchor, "capitalised": capitalised, "digest": _digest, "number": _number,
-        "quoted": _quoted,
+        "anchor": anchor, "capitalised": capitalised, "dated": _dated, "digest": _digest,
+        "number": _number, "quoted": _quoted,
     }  # fmt: skip
     found.globals |= {
         "stylesheet": Markup(stylesheet()), "script": Markup(script()), "VERDICTS": VERDICTS,
@@ -85,6 +87,13 @@ def _number(value: float | None) -> str:
 def capitalised(text: str) -> str:
     """Return a text that begins with a capital letter; others stay as they are."""
     return text[:1].upper() + text[1:]
+
+
+def _dated(text: str) -> Markup:
+    """Return a text whose dates stay whole, where a browser would break them at a hyphen."""
+    from markupsafe import Markup, escape
+
+    return Markup(DATE.sub(r'<span class="when">\g<0></span>', str(escape(text))))
 
 
 def _quoted(name: str) -> str:

@@ -169,7 +169,7 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         )
     if found.audit_mean is not None:
         lines.append(
-            f"{words.reward} per audit {words.pull}, to {words.many('arm')} drawn evenly: "
+            f"{words.reward} a {words.pull} to {words.many('arm')} drawn evenly: "
             f"{found.audit_mean:.3f}"
         )
     for state, (unseen, total) in sorted(found.unseen_by_last_state.items()):

@@ -116,9 +116,10 @@ def entropy_chart(found: Sequence[Entropy], words: Words) -> str:
         Chart(
             name="entropy",
             title="What was still unknown",
-            note=f"Entropy of what was believed after each {words.tick}: the mean over "
-            f"{words.many('arm')} that were seen, by kind (of more than 30, evenly chosen ones). "
-            "0 bits: the chain is known. Kinds with continuous priors have none in bits.",
+            note="How many answers of yes or no (bits) were missing to know what "
+            f"{words.many('arm')} are like, after each {words.tick}: the mean over those that were "
+            "seen, by kind (of more than 30, evenly chosen ones). 0: all is known. Where chances "
+            "may be any numbers there is no such count.",
             panels=[Panel("bits", draw, line_data(lines))],
             columns=("kind", "bits"),
             legend=lines,
@@ -164,17 +165,18 @@ def arm_charts(
 def _posterior_chart(posterior: ArmPosterior, prior: ArmPosterior, words: Words) -> Chart:
     alike = np.array_equal(posterior.active, posterior.passive)
     note = (
-        f"Each circle is a chain that the {words.arm} may have, as large as it is likely; the "
-        "cross is the mean with 90% intervals. Rings: the same before anything was seen."
+        f"Each circle is one way the {words.arm} may be, as large as it is likely; the cross is "
+        "the mean, and spans 90% of it. Rings: the same before anything was seen."
         if in_the_plane(posterior)
-        else "Mean and 90% interval of each transition probability; pale bars: 90% before anything "
-        "was seen." + ("" if alike else f" Of each two, the upper one is with a {words.pull}.")
+        else "The chance of each change: its mean, and where it lies with 90% chance; pale bars: "
+        "the same before anything was seen."
+        + ("" if alike else f" Of each two, the upper one is with a {words.pull}.")
     )
 
     def draw(axes: Any, scale: Any) -> None:
         draw_posterior(axes, posterior, prior=prior)
 
-    panel = Panel("posterior", draw, [])
+    panel = Panel("what is believed", draw, [])
     if not in_the_plane(posterior):
         names = transition_names(posterior)
         left = LETTER * max(map(len, names))

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from restive.arguments import shown
@@ -365,11 +365,11 @@ async def acknowledge(request: Request, caller: Operator) -> Response:
 # ---------------------------------------------------------------- arms, and what is known
 
 
-@get_page("/decisions/{tick:int}")
-async def past(request: Request, caller: Visitor, tick: int) -> Response:
+@get_page("/lists/{tick}")
+async def past(
+    request: Request, caller: Visitor, tick: Annotated[int, Path(ge=0, le=MOST_TICK)]
+) -> Response:
     """Return the page of a list: of any tick, with what came of it."""
-    if tick > MOST_TICK:
-        raise Problem(404, "Not Found")
     service = service_of(request)
     found = await service.read(lambda agent: Past.of(agent, tick))
     if found is None:
@@ -427,7 +427,7 @@ async def _found(request: Request, caller: Caller, name: str) -> Response:
         return await arm(request, caller, name if name in like else same[0])
     found = await service.read(lambda agent: Listed.of(agent, "name", names=like[:ON_A_PAGE]))
     word = found.settings.words.arm
-    note = f"there is no {word} {shown(name)}, and no name begins so"
+    note = f"there is no {word} {shown(name)}, and no name begins so."
     if same:
         note = f"there is no {word} {shown(name)}; did you mean {' or '.join(same)}?"
     elif like:
